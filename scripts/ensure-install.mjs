@@ -1,0 +1,82 @@
+// Runs before `npm start`, `npm test`, `npm run check` and `npm run bench`: installs
+// the dependencies when node_modules is missing or is not what package-lock.json
+// says. Quiet when there is nothing to do.
+//
+// Plain JavaScript without dependencies: on a fresh clone it runs on whatever Node
+// the machine has. The commands themselves then run on the Node that it installs.
+
+import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const modules = join(root, 'node_modules');
+
+/**
+ * Why an install is needed; undefined when it is not. Contents are compared, not
+ * times of files, since a checkout changes those: npm notes what it has installed
+ * in node_modules/.package-lock.json.
+ * @returns {string | undefined}
+ */
+function reasonToInstall() {
+  if (!existsSync(modules)) return 'node_modules is missing';
+  const installedFile = join(modules, '.package-lock.json');
+  if (!existsSync(installedFile)) return 'node_modules was not completed';
+  const wanted = packagesOf(join(root, 'package-lock.json'));
+  const installed = packagesOf(installedFile);
+  for (const [path, { version, optional }] of Object.entries(wanted)) {
+    if (path === '') continue;
+    const found = installed[path];
+    // An optional package that this platform cannot have is not installed.
+    if (found === undefined && optional) continue;
+    if (found?.version !== version || !existsSync(join(root, path))) {
+      return `node_modules is not what package-lock.json says (${path})`;
+    }
+  }
+  return undefined;
+}
+
+/** @returns {Record<string, { version?: string, optional?: boolean }>} */
+function packagesOf(file) {
+  return JSON.parse(readFileSync(file, 'utf8')).packages;
+}
+
+/** The package `node` fetches its program in a script, which npm can be told not to run. */
+function hasNode() {
+  return ['node', 'node.exe'].some((name) => existsSync(join(modules, 'node', 'bin', name)));
+}
+
+function npm(...args) {
+  const own = join(modules, '.bin');
+  const env = {
+    ...process.env,
+    // npm itself must not run on the Node that it is about to replace.
+    PATH: (process.env.PATH ?? '')
+      .split(delimiter)
+      .filter((folder) => folder !== own)
+      .join(delimiter),
+    // An npm that does not know `allowScripts` would let it download GPU libraries.
+    ONNXRUNTIME_NODE_INSTALL: 'skip',
+  };
+  const npmProgram = process.env.npm_execpath;
+  const options = { cwd: root, env, stdio: ['ignore', 'ignore', 'inherit'] };
+  const result = npmProgram?.endsWith('.js')
+    ? spawnSync(process.env.npm_node_execpath ?? process.execPath, [npmProgram, ...args], options)
+    : spawnSync('npm', args, { ...options, shell: process.platform === 'win32' });
+  if (result.status !== 0) {
+    console.error(`npm ${args[0]} failed${result.error ? `: ${result.error.message}` : ''}`);
+    process.exit(result.status ?? 1);
+  }
+}
+
+const reason = reasonToInstall();
+if (reason !== undefined) {
+  console.log(`Installing the dependencies, about half a minute: ${reason}.`);
+  // --no-save: to start the program never changes a file of the repository.
+  npm('install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error');
+}
+if (!hasNode()) {
+  console.log('Installing Node for the project.');
+  npm('rebuild', 'node', '--ignore-scripts=false', '--loglevel=error');
+}

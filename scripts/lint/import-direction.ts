@@ -1,0 +1,62 @@
+// Rule: a file of src/ imports only what its row in import-directions.ts allows.
+
+import { dirname, resolve, sep } from 'node:path';
+import { layers, type Layer } from './import-directions.ts';
+import { stringValue, type Rule, type SyntaxNode } from './rule.ts';
+
+/** `files` may end in `/*`: the name in its place, so that each adapter has a row of its own. */
+function rootOf(layer: Layer, file: string): string | undefined {
+  if (!layer.files.endsWith('/*')) return within(file, [layer.files]) ? layer.files : undefined;
+  const folder = layer.files.slice(0, -1);
+  if (!file.startsWith(folder)) return undefined;
+  return folder + file.slice(folder.length).split('/', 1)[0];
+}
+
+function within(file: string, roots: readonly string[]): boolean {
+  return roots.some((root) => file === root || file.startsWith(`${root}/`));
+}
+
+function packageAllowed(specifier: string, packages: readonly string[]): boolean {
+  return specifier.startsWith('node:') ? packages.includes('node:') : within(specifier, packages);
+}
+
+/** What is wrong with importing `specifier` in `file` (relative to src/); nothing if it is allowed. */
+export function importProblem(file: string, specifier: string): string | undefined {
+  const layer = layers.find((row) => rootOf(row, file) !== undefined);
+  const root = layer && rootOf(layer, file);
+  if (!layer || root === undefined) {
+    return `src/${file} has no row in scripts/lint/import-directions.ts: add one`;
+  }
+  if (!specifier.startsWith('.')) {
+    if (packageAllowed(specifier, layer.packages)) return undefined;
+    return `src/${root} may not import the package '${specifier}', only: ${list(layer.packages)}`;
+  }
+  const target = resolve('/', dirname(file), specifier).slice(1);
+  if (within(target, [root, ...layer.sources])) return undefined;
+  return `src/${root} may not import src/${target}, only itself and: ${list(layer.sources)}`;
+}
+
+function list(names: readonly string[]): string {
+  return names.length === 0 ? 'nothing' : names.join(', ');
+}
+
+export const importDirection: Rule = {
+  create(context) {
+    const path = context.filename.split(sep).join('/');
+    const start = path.lastIndexOf('/src/');
+    if (start < 0) return {};
+    const file = path.slice(start + '/src/'.length);
+    const check = (node: SyntaxNode): void => {
+      const specifier = stringValue(node['source'] as SyntaxNode | null);
+      const message = specifier === undefined ? undefined : importProblem(file, specifier);
+      if (message !== undefined) context.report({ node, message });
+    };
+    return {
+      ImportDeclaration: check,
+      ExportNamedDeclaration: check,
+      ExportAllDeclaration: check,
+      ImportExpression: check,
+      TSImportType: check,
+    };
+  },
+};

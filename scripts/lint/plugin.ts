@@ -1,0 +1,14 @@
+// Our own rules, for what the linter's own cannot say.
+
+import { importDirection } from './import-direction.ts';
+import { noAmbientDate } from './no-ambient-date.ts';
+import { rxjsNeedsScheduler } from './rxjs-needs-scheduler.ts';
+
+export default {
+  meta: { name: 'offstage' },
+  rules: {
+    'import-direction': importDirection,
+    'no-ambient-date': noAmbientDate,
+    'rxjs-needs-scheduler': rxjsNeedsScheduler,
+  },
+};

@@ -1,0 +1,26 @@
+// Ends a test run with one plain line, `N passed, N failed`, that a CI system can
+// read. Beside tests, a file or suite that could not run counts as a failure, and
+// so does an error outside of any test.
+
+import type { Reporter, SerializedError, TestModule } from 'vitest/node';
+
+export default class SummaryLineReporter implements Reporter {
+  private line = '';
+
+  constructor() {
+    // The usual summary is written by another reporter: this line comes after it.
+    process.once('exit', () => process.stdout.write(this.line));
+  }
+
+  onTestRunEnd(modules: readonly TestModule[], unhandled: readonly SerializedError[]): void {
+    const counts = { passed: 0, failed: unhandled.length, skipped: 0, pending: 0 };
+    for (const module of modules) {
+      for (const suite of [module, ...module.children.allSuites()]) {
+        if (suite.errors().length > 0) counts.failed += 1;
+      }
+      for (const test of module.children.allTests()) counts[test.result().state] += 1;
+    }
+    const skipped = counts.skipped > 0 ? `, ${counts.skipped} skipped` : '';
+    this.line = `${counts.passed} passed, ${counts.failed} failed${skipped}\n`;
+  }
+}

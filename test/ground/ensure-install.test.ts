@@ -1,0 +1,137 @@
+// `npm start` on a fresh clone: the script before it installs when it must, says so
+// in one line, and is quiet otherwise. npm is a stand-in that notes how it was called.
+
+import { spawnSync } from 'node:child_process';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+
+const script = fileURLToPath(new URL('../../scripts/ensure-install.mjs', import.meta.url));
+
+let root: string;
+
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'offstage-install-'));
+  mkdirSync(join(root, 'scripts'));
+  cpSync(script, join(root, 'scripts', 'ensure-install.mjs'));
+  write('package-lock.json', lock({ '': {}, 'node_modules/a': { version: '1.0.0' } }));
+  npmExitsWith(0);
+});
+
+afterEach(() => rmSync(root, { recursive: true }));
+
+function write(path: string, text: string): void {
+  mkdirSync(join(root, path, '..'), { recursive: true });
+  writeFileSync(join(root, path), text);
+}
+
+function lock(packages: Record<string, object>): string {
+  return JSON.stringify({ packages });
+}
+
+/** npm, as far as this needs it: it notes its arguments, and brings the program `node`. */
+function npmExitsWith(code: number): void {
+  write(
+    'npm.js',
+    `const fs = require('node:fs');
+     fs.appendFileSync(__dirname + '/calls', process.argv.slice(2).join(' ') + '\\n');
+     if (${code} === 0) {
+       fs.mkdirSync(__dirname + '/node_modules/node/bin', { recursive: true });
+       fs.writeFileSync(__dirname + '/node_modules/node/bin/node', '');
+     }
+     process.exit(${code});`,
+  );
+}
+
+/** The state after an install of the package `a` in this version. */
+function installed(version: string): void {
+  write('node_modules/.package-lock.json', lock({ 'node_modules/a': { version } }));
+  write('node_modules/a/package.json', '{}');
+  write('node_modules/node/bin/node', '');
+}
+
+/** Runs the script; `calls` is how npm was called, a line a call. */
+function ensureInstall() {
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    [join(root, 'scripts', 'ensure-install.mjs')],
+    {
+      env: {
+        ...process.env,
+        npm_execpath: join(root, 'npm.js'),
+        npm_node_execpath: process.execPath,
+      },
+      encoding: 'utf8',
+    },
+  );
+  return { status, stdout, stderr, calls: existsSync(callsFile()) ? read(callsFile()) : '' };
+}
+
+const callsFile = () => join(root, 'calls');
+const read = (path: string) => readFileSync(path, 'utf8');
+
+test('is quiet when what the lock file says is installed', () => {
+  installed('1.0.0');
+  expect(ensureInstall()).toEqual({ status: 0, stdout: '', stderr: '', calls: '' });
+});
+
+test('does not miss an optional package that this platform cannot have', () => {
+  installed('1.0.0');
+  const mac = { version: '1.0.0', optional: true };
+  write(
+    'package-lock.json',
+    lock({ 'node_modules/a': { version: '1.0.0' }, 'node_modules/m': mac }),
+  );
+  expect(ensureInstall()).toMatchObject({ stdout: '', calls: '' });
+});
+
+test.each<[when: string, arrange: () => void, why: string]>([
+  ['node_modules is missing', () => {}, 'node_modules is missing'],
+  [
+    'an install was broken off',
+    () => write('node_modules/a/package.json', '{}'),
+    'node_modules was not completed',
+  ],
+  [
+    'the lock file has another version',
+    () => installed('0.9.0'),
+    'node_modules is not what package-lock.json says (node_modules/a)',
+  ],
+  [
+    'somebody removed a package',
+    () => {
+      installed('1.0.0');
+      rmSync(join(root, 'node_modules/a'), { recursive: true });
+    },
+    'node_modules is not what package-lock.json says (node_modules/a)',
+  ],
+])('installs, and says so in one line, when %s', (_when, arrange, why) => {
+  arrange();
+  const { status, stdout, calls } = ensureInstall();
+  expect(calls).toMatch(/^install --no-save .*\n$/);
+  expect(stdout).toBe(`Installing the dependencies, about half a minute: ${why}.\n`);
+  expect(status).toBe(0);
+});
+
+test('fetches Node when npm was told to run no scripts', () => {
+  installed('1.0.0');
+  rmSync(join(root, 'node_modules/node/bin/node'));
+  expect(ensureInstall().calls).toMatch(/^rebuild node .*\n$/);
+});
+
+test('ends as npm ended when the install fails', () => {
+  npmExitsWith(7);
+  const { status, stderr } = ensureInstall();
+  expect(status).toBe(7);
+  expect(stderr).toContain('npm install failed');
+});

@@ -1,0 +1,240 @@
+// The rules of the house bite: who may import whom, and where time and chance come
+// from. Each planted line is linted by the project's own configuration, in a copy of
+// the project that holds nothing else.
+
+import { execFile } from 'node:child_process';
+import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+
+const project = fileURLToPath(new URL('../..', import.meta.url));
+
+/** Where it is planted, what, and the rule that must report it; no rule means that it is allowed. */
+type Planted = readonly [file: string, code: string, rule?: string];
+
+const direction = 'offstage(import-direction)';
+const globals = 'eslint(no-restricted-globals)';
+const properties = 'eslint(no-restricted-properties)';
+const imports = 'eslint(no-restricted-imports)';
+const scheduler = 'offstage(rxjs-needs-scheduler)';
+
+/** What stands for a problem that no rule reports: the line could not be read. */
+const syntaxError = 'syntax error';
+
+const importing = (from: string) => `import * as it from '${from}'; export const used = it;`;
+
+const planted: readonly Planted[] = [
+  // machines: xstate, errors and each other
+  ['src/machines/a.ts', importing('xstate')],
+  ['src/machines/a.ts', importing('../errors.ts')],
+  ['src/machines/a.ts', importing('./b.ts')],
+  ['src/machines/a.ts', importing('rxjs'), direction],
+  ['src/machines/a.ts', importing('node:fs'), direction],
+  ['src/machines/a.ts', importing('../actors/a.ts'), direction],
+  ['src/machines/a.ts', importing('../voice/transport.ts'), direction],
+  ['src/machines/a.ts', importing('../adapters/node/index.ts'), direction],
+  ['src/machines/deep/a.ts', importing('../../actors/a.ts'), direction],
+  ['src/machines/a.ts', "export type { A } from '../actors/a.ts';", direction],
+  ['src/machines/a.ts', "export * from '../actors/a.ts';", direction],
+  ['src/machines/a.ts', "export const a = await import('../actors/a.ts');", direction],
+  ['src/machines/a.ts', "import type { A } from '../actors/a.ts'; export type B = A;", direction],
+  ['src/machines/a.ts', 'export const a = fetch;', globals],
+
+  // actors: machines
+  ['src/actors/a.ts', importing('../machines/a.ts')],
+  ['src/actors/ports/a.ts', importing('../../machines/a.ts')],
+  ['src/actors/a.ts', importing('ai')],
+  ['src/actors/a.ts', importing('ai/test')],
+  ['src/actors/a.ts', importing('../voice/transport.ts'), direction],
+  ['src/actors/a.ts', importing('../testing/a.ts'), direction],
+  ['src/actors/a.ts', importing('../index.ts'), direction],
+  ['src/actors/a.ts', importing('../adapters/node/index.ts'), direction],
+  ['src/actors/a.ts', importing('ws'), direction],
+  ['src/actors/a.ts', importing('node:events'), direction],
+  ['src/actors/a.ts', importing('offstage/node'), direction],
+
+  // voice: actors, machines
+  ['src/voice/audio/a.ts', importing('../../actors/a.ts')],
+  ['src/voice/a.ts', importing('../machines/a.ts')],
+  ['src/voice/a.ts', importing('../testing/a.ts'), direction],
+  ['src/voice/a.ts', importing('../adapters/openai-realtime/index.ts'), direction],
+  ['src/voice/a.ts', importing('ws'), direction],
+
+  // adapters: ports, errors, sound
+  ['src/adapters/one/a.ts', importing('../../errors.ts')],
+  ['src/adapters/one/a.ts', importing('../../actors/ports/environment.ts')],
+  ['src/adapters/one/a.ts', importing('../../voice/transport.ts')],
+  ['src/adapters/one/a.ts', importing('../../voice/audio/pcm16.ts')],
+  ['src/adapters/one/deep/a.ts', importing('../b.ts')],
+  ['src/adapters/one/a.ts', importing('ws')],
+  ['src/adapters/one/a.ts', importing('node:fs')],
+  ['src/adapters/one/a.ts', importing('openai'), direction],
+  ['src/adapters/one/a.ts', importing('../../actors/runtime.ts'), direction],
+  ['src/adapters/one/a.ts', importing('../../machines/a.ts'), direction],
+  ['src/adapters/one/a.ts', importing('../../voice/voice-session.ts'), direction],
+  ['src/adapters/one/a.ts', importing('../../index.ts'), direction],
+  ['src/adapters/one/a.ts', importing('../two/index.ts'), direction],
+  ['src/adapters/one/a.ts', importing('../openai-realtime/wire/events.ts'), direction],
+  ['src/adapters/local-voice/a.ts', importing('../openai-realtime/wire/events.ts')],
+  ['src/adapters/local-voice/a.ts', importing('../openai-realtime/client.ts'), direction],
+
+  // the public entries
+  ['src/index.ts', "export * from './voice/voice-session.ts';"],
+  ['src/index.ts', "export * from './adapters/node/index.ts';", direction],
+  ['src/index.ts', "export * from './testing/index.ts';", direction],
+  ['src/testing/a.ts', importing('../voice/transport.ts')],
+  ['src/testing/a.ts', importing('../adapters/node/index.ts'), direction],
+  ['src/errors.ts', importing('zod'), direction],
+  ['src/new-folder/a.ts', importing('zod'), direction],
+
+  // time and chance
+  ['src/actors/a.ts', 'export const a = new Date(0).toISOString();'],
+  ['src/actors/a.ts', 'export const a = Date.now();', properties],
+  ['src/actors/a.ts', 'export const a = new Date();', 'offstage(no-ambient-date)'],
+  ['src/actors/a.ts', 'export const a = Date();', 'offstage(no-ambient-date)'],
+  ['src/actors/a.ts', 'export const a = performance.now();', globals],
+  ['src/actors/a.ts', 'setTimeout(() => undefined, 1);', globals],
+  ['src/actors/a.ts', 'setInterval(() => undefined, 1);', globals],
+  ['src/actors/a.ts', 'setImmediate(() => undefined);', globals],
+  ['src/actors/a.ts', 'queueMicrotask(() => undefined);', globals],
+  ['src/actors/a.ts', 'globalThis.setTimeout(() => undefined, 1);', properties],
+  ['src/actors/a.ts', 'process.nextTick(() => undefined);', properties],
+  ['src/actors/a.ts', 'export const a = process.hrtime();', properties],
+  ['src/actors/a.ts', 'export const a = AbortSignal.timeout(1);', properties],
+  ['src/actors/a.ts', 'export const a = Math.random();', properties],
+  ['src/actors/a.ts', 'export const a = crypto.randomUUID();', properties],
+  ['src/actors/a.ts', 'export const a = crypto.getRandomValues(new Uint8Array(1));', properties],
+  ['src/adapters/one/a.ts', "export { createHash } from 'node:crypto';"],
+  ['src/adapters/one/a.ts', importing('node:timers'), imports],
+  ['src/adapters/one/a.ts', importing('node:timers/promises'), imports],
+  ['src/adapters/one/a.ts', importing('node:perf_hooks'), imports],
+  [
+    'src/adapters/one/a.ts',
+    "import { randomUUID } from 'node:crypto'; export const a = randomUUID;",
+    imports,
+  ],
+  [
+    'src/adapters/one/a.ts',
+    "import { randomBytes } from 'node:crypto'; export const a = randomBytes;",
+    imports,
+  ],
+  ['src/adapters/one/a.ts', "import crypto from 'node:crypto'; export const a = crypto;", imports],
+  ['src/voice/a.ts', "import { timer } from 'rxjs'; export const a = timer(1);", scheduler],
+  ['src/voice/a.ts', "import { delay as late } from 'rxjs'; export const a = late(1);", scheduler],
+  [
+    'src/voice/a.ts',
+    "import { asyncScheduler } from 'rxjs'; export const a = asyncScheduler;",
+    scheduler,
+  ],
+  [
+    'src/voice/a.ts',
+    "import { timer, type SchedulerLike } from 'rxjs'; export const a = (scheduler: SchedulerLike) => timer(1, scheduler);",
+  ],
+  // ... and only the real environment has them
+  [
+    'src/adapters/node/a.ts',
+    "import { randomUUID } from 'node:crypto'; export const a = randomUUID;",
+  ],
+  ['src/adapters/node/a.ts', importing('node:perf_hooks')],
+  ['src/adapters/node/a.ts', 'export const a = [Date.now(), new Date(), Math.random()];'],
+  ['src/adapters/node/a.ts', 'setTimeout(() => undefined, 1);'],
+
+  // promises
+  ['src/actors/a.ts', 'export const a = Promise.race([]);', properties],
+  ['src/adapters/node/a.ts', 'export const a = Promise.race([]);', properties],
+  ['src/actors/race-abort.ts', 'export const a = Promise.race([]);'],
+  ['src/actors/race-abort.ts', 'export const b = Math.random();', properties],
+  ['src/actors/a.ts', 'Promise.resolve();', 'typescript(no-floating-promises)'],
+  [
+    'src/actors/a.ts',
+    'export const a = (b: "c" | "d") => { switch (b) { case "c": return 1; } return 2; };',
+    'typescript(switch-exhaustiveness-check)',
+  ],
+  [
+    'src/actors/a.ts',
+    'export const a = [1].forEach(async () => {});',
+    'typescript(no-misused-promises)',
+  ],
+  ['src/actors/cycle-1.ts', "export * from './cycle-2.ts';", 'import(no-cycle)'],
+  ['src/actors/cycle-2.ts', "export * from './cycle-1.ts';", 'import(no-cycle)'],
+];
+
+/** The rules that this is about: an allowed line is reported by none of them. */
+const houseRules = new Set(planted.map(([, , rule]) => rule ?? syntaxError));
+
+interface Report {
+  readonly diagnostics: readonly {
+    readonly code?: string;
+    readonly filename: string;
+    readonly labels: readonly { readonly span: { readonly line: number } }[];
+  }[];
+}
+
+/** Lines that go to `a.ts` get a file each; those of a named file follow one another in it. */
+async function plant(root: string): Promise<{ readonly file: string; readonly line: number }[]> {
+  const files = new Map<string, string[]>();
+  const places = planted.map(([path, code], index) => {
+    const file = path.replace(/\/a\.ts$/, `/planted-${index}.ts`);
+    const lines = files.get(file) ?? [];
+    files.set(file, lines);
+    return { file, line: lines.push(code) };
+  });
+  for (const [file, lines] of files) {
+    await mkdir(dirname(join(root, file)), { recursive: true });
+    await writeFile(join(root, file), lines.join('\n'));
+  }
+  return places;
+}
+
+function lint(root: string): Promise<Report> {
+  const oxlint = join(root, 'node_modules', 'oxlint', 'bin', 'oxlint');
+  return new Promise((resolve, reject) => {
+    execFile(
+      process.execPath,
+      [oxlint, '--format=json'],
+      { cwd: root, timeout: 60_000 },
+      (error, out, err) => {
+        // It ends with 1 when it found something.
+        if (error && error.code !== 1) reject(new Error(`${error.message}\n${err}`));
+        else resolve(JSON.parse(out) as Report);
+      },
+    );
+  });
+}
+
+let root: string;
+/** The rules that reported each planted line, in the order of `planted`. */
+let reported: readonly (readonly string[])[];
+
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), 'offstage-lint-'));
+  for (const name of ['oxlint.config.ts', 'scripts/lint', 'package.json', 'tsconfig.json']) {
+    await cp(join(project, name), join(root, name), { recursive: true });
+  }
+  await symlink(join(project, 'node_modules'), join(root, 'node_modules'));
+  const places = await plant(root);
+  const { diagnostics } = await lint(root);
+  reported = places.map(({ file, line }) =>
+    diagnostics
+      .filter((it) => it.filename === file && it.labels.some(({ span }) => span.line === line))
+      .map((it) => it.code ?? syntaxError),
+  );
+}, 60_000);
+
+afterAll(() => rm(root, { recursive: true }));
+
+test.each(
+  planted.flatMap(([file, code, rule], index) =>
+    rule ? ([[file, code, rule, index]] as const) : [],
+  ),
+)('%s: %s is reported by %s', (_file, _code, rule, index) => {
+  expect(reported[index]).toContain(rule);
+});
+
+test.each(
+  planted.flatMap(([file, code, rule], index) => (rule ? [] : ([[file, code, index]] as const))),
+)('%s: %s is allowed', (_file, _code, index) => {
+  expect(reported[index]?.filter((rule) => houseRules.has(rule))).toEqual([]);
+});

@@ -1,0 +1,49 @@
+// What a fresh clone and a user of the package rely on.
+
+import { existsSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+interface Manifest {
+  readonly exports: Readonly<Record<string, string | { types: string; default: string }>>;
+  readonly dependencies: Readonly<Record<string, string>>;
+}
+
+interface LockedPackage {
+  readonly resolved?: string;
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
+}
+
+const readJson = (name: string): unknown => JSON.parse(readFileSync(root + name, 'utf8'));
+
+const manifest = readJson('package.json') as Manifest;
+const locked = Object.entries(
+  (readJson('package-lock.json') as { packages: Record<string, LockedPackage> }).packages,
+);
+
+test('the lock file names no registry host', () => {
+  expect(locked.filter(([, { resolved }]) => resolved?.includes('://'))).toEqual([]);
+});
+
+test('the lock file holds the binaries of every platform, without which `npm ci` refuses it', () => {
+  const names = new Set(locked.map(([path]) => path.replace(/^.*node_modules\//, '')));
+  const wanted = locked.flatMap(([, it]) => Object.keys(it.optionalDependencies ?? {}));
+  expect(wanted.length).toBeGreaterThan(0);
+  expect(wanted.filter((name) => !names.has(name))).toEqual([]);
+});
+
+test('XState is one exact version: snapshots in journals depend on it', () => {
+  expect(manifest.dependencies['xstate']).toMatch(/^\d+\.\d+\.\d+$/);
+});
+
+test.each(Object.entries(manifest.exports))('the entry %s has a source', (_entry, target) => {
+  if (typeof target === 'string') {
+    expect(existsSync(root + target)).toBe(true);
+    return;
+  }
+  const source = target.default.replace('./dist/', 'src/').replace(/\.js$/, '.ts');
+  expect(existsSync(root + source)).toBe(true);
+  expect(target.types).toBe(target.default.replace(/\.js$/, '.d.ts'));
+});
