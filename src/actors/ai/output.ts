@@ -1,0 +1,84 @@
+// The result contract of a subagent: its last answer is JSON that fits a schema. The model
+// is told the schema in its instructions; what does not fit goes back to it with the reason.
+
+import type { JSONValue, Schema } from 'ai';
+import { messageOf } from '../../errors.ts';
+import { asJson, clip, isJson } from './json.ts';
+import { knownJsonSchema, validateWith, wrapSchema } from './schema.ts';
+
+export type CheckedOutput =
+  | { readonly ok: true; readonly value: JSONValue }
+  /** A user message that tells the model what is wrong, for one more step. */
+  | { readonly ok: false; readonly retryMessage: string };
+
+const MAX_REASON_CHARACTERS = 4000;
+
+const schemas = new WeakMap<object, Schema>();
+
+function outputSchemaOf(schema: unknown): Schema {
+  const isObject = typeof schema === 'object' && schema !== null;
+  const known = isObject ? schemas.get(schema) : undefined;
+  if (known) return known;
+  const wrapped = wrapSchema(schema, 'outputSchema');
+  if (isObject) schemas.set(schema, wrapped);
+  return wrapped;
+}
+
+/**
+ * What to add to the instructions, so that the model knows the shape.
+ * @throws {ConfigurationError} INVALID_SCHEMA, for a schema that cannot be told to a model.
+ */
+export function outputInstructions(schema: unknown): string {
+  const known = knownJsonSchema(outputSchemaOf(schema));
+  const shape = known
+    ? `that fits this JSON Schema:\n${JSON.stringify(known)}`
+    : 'of the agreed shape';
+  return `When you are done, answer with nothing but JSON ${shape}`;
+}
+
+/**
+ * Takes the model's last text as JSON, also from inside a Markdown fence, and puts it through
+ * the schema. The value is what the schema makes of it, as JSON. Asynchronous refinements may run.
+ * @throws {ConfigurationError} INVALID_SCHEMA, for a schema that cannot be told to a model.
+ */
+export async function checkOutput(schema: unknown, text: string): Promise<CheckedOutput> {
+  const wrapped = outputSchemaOf(schema);
+  const parsed = parseAnswer(text);
+  if (!parsed.ok) return retry(`it is not JSON (${parsed.message})`);
+  const validated = await validateWith(wrapped, parsed.value);
+  if (!validated.ok) return retry(messageOf(validated.error.cause ?? validated.error));
+  if (isJson(validated.value)) return { ok: true, value: validated.value };
+  const json = asJson(validated.value);
+  return json.ok ? { ok: true, value: json.value } : retry(json.message);
+}
+
+type Parsed =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly message: string };
+
+const fence = /```(?:json)?[^\S\n]*\n(.*?)```/is;
+
+function parseAnswer(text: string): Parsed {
+  const trimmed = text.trim();
+  const whole = parse(trimmed);
+  if (whole.ok) return whole;
+  const fenced = fence.exec(trimmed)?.[1];
+  return fenced === undefined ? whole : parse(fenced);
+}
+
+function parse(text: string): Parsed {
+  try {
+    return { ok: true, value: JSON.parse(text) as unknown };
+  } catch (error) {
+    return { ok: false, message: messageOf(error) };
+  }
+}
+
+function retry(reason: string): CheckedOutput {
+  return {
+    ok: false,
+    retryMessage:
+      `Your answer was not accepted: ${clip(reason, MAX_REASON_CHARACTERS)}\n` +
+      'Answer again, with nothing but JSON of the agreed shape.',
+  };
+}

@@ -1,0 +1,91 @@
+// The option whose label is nearly what was said: a slip of the keyboard, or of speech
+// recognition ("a con me" for "economy", "premier" for "premium").
+//
+// A guess needs three things: the utterance is that name and nothing else (but for words
+// such as "I'd like …"), it is near enough, and no other option is about as near.
+
+import { isSlight, type Choice } from './choice.ts';
+import { similarity } from './similarity.ts';
+import type { Tables } from './tables.ts';
+import type { Utterance } from './utterance.ts';
+
+/** Below this it is another word. Tuned on real transcripts; see the tests. */
+const minSimilarity = 0.6;
+/** The letters or the sound alone must be at least this near. */
+const minOneSide = 0.75;
+/** By this much the best must lead the next. */
+const minLead = 0.12;
+/** Shorter names are one slip away from too many words. */
+const minLength = 3;
+/** Longer utterances are no names. */
+const maxWords = 10;
+
+export interface NearestOption {
+  readonly best: Choice;
+  /** Others that are about as near. */
+  readonly rivals: readonly Choice[];
+  readonly how: 'spelling' | 'sound';
+  readonly score: number;
+}
+
+interface Nearness {
+  readonly choice: Choice;
+  readonly score: number;
+  readonly letters: number;
+  readonly sound: number;
+}
+
+export function nearestOption(
+  choices: readonly Choice[],
+  said: Utterance,
+  tables: Tables,
+): NearestOption | null {
+  if (tables.language.sounds.length === 0) return null;
+  const spans = spansOf(said, tables);
+  const [best, ...others] = choices
+    .map((choice) => nearness(choice, spans, tables))
+    .toSorted((a, b) => b.score - a.score);
+  if (!best || best.score < minSimilarity) return null;
+  if (Math.max(best.letters, best.sound) < minOneSide) return null;
+  return {
+    best: best.choice,
+    rivals: others.filter(({ score }) => best.score - score < minLead).map(({ choice }) => choice),
+    how: best.letters >= minOneSide ? 'spelling' : 'sound',
+    score: best.score,
+  };
+}
+
+/** The parts of the utterance that may be a name: what is left out of them says nothing. */
+function spansOf(said: Utterance, tables: Tables): readonly string[] {
+  const { words } = said;
+  if (words.length > maxWords || words.every((word) => tables.noise.has(word))) return [];
+  const slight = words.map((_, index) => isSlight(said, tables, index));
+  // Where every word is slight, only all of them together may be a name.
+  const first = slight.indexOf(false) === -1 ? 0 : slight.indexOf(false);
+  const last = slight.indexOf(false) === -1 ? words.length - 1 : slight.lastIndexOf(false);
+  const spans: string[] = [];
+  for (let start = 0; start <= first; start += 1) {
+    for (let end = last + 1; end <= words.length; end += 1) {
+      const span = words.slice(start, end).join('');
+      if (span.length >= minLength) spans.push(span);
+    }
+  }
+  return spans;
+}
+
+function nearness(choice: Choice, spans: readonly string[], { language }: Tables): Nearness {
+  const name = choice.label.join('');
+  let nearest: Nearness = { choice, score: 0, letters: 0, sound: 0 };
+  if (name.length < minLength) return nearest;
+  for (const span of spans) {
+    // Another number is never nearly the same.
+    if (digitsOf(span) !== digitsOf(name)) continue;
+    const { letters, sound, overall } = similarity(span, name, language);
+    if (overall > nearest.score) nearest = { choice, score: overall, letters, sound };
+  }
+  return nearest;
+}
+
+function digitsOf(text: string): string {
+  return text.replace(/[^\p{Nd}]+/gu, ' ').trim();
+}

@@ -1,0 +1,95 @@
+// The tables of a language in the form of utterances, made once for each language.
+
+import type { AnswerLanguage } from './language.ts';
+import { wordsOf } from './utterance.ts';
+
+export type Words = readonly string[];
+export type Phrases = readonly Words[];
+
+export interface Tables {
+  readonly language: AnswerLanguage;
+  /** Words that say nothing about a choice: politeness, hesitation, assent. */
+  readonly noise: ReadonlySet<string>;
+  /** Those of them that are sounds of thinking; and politeness with them. */
+  readonly hesitations: ReadonlySet<string>;
+  readonly thinking: ReadonlySet<string>;
+  /** Words around the name of an option; noise is not among them. */
+  readonly frame: ReadonlySet<string>;
+  readonly phrases: { readonly [name in PhraseTable]: Phrases };
+}
+
+const phraseTables = [
+  'polite',
+  'leadIns',
+  'negations',
+  'doubts',
+  'quantifiers',
+  'holds',
+  'musings',
+  'holdReasons',
+  'repeats',
+  'repeatsAlone',
+  'commands',
+  'digressionStarts',
+  'questionStarts',
+  'requestStarts',
+  'yes',
+  'no',
+  'yesLabels',
+  'noLabels',
+] as const satisfies readonly (keyof AnswerLanguage)[];
+type PhraseTable = (typeof phraseTables)[number];
+
+const made = new WeakMap<AnswerLanguage, Tables>();
+
+export function tablesOf(language: AnswerLanguage): Tables {
+  let tables = made.get(language);
+  if (!tables) {
+    tables = make(language);
+    made.set(language, tables);
+  }
+  return tables;
+}
+
+/** Where `phrase` stands in `words`; `isFree` may rule out words. */
+export function findPhrase(
+  words: Words,
+  phrase: Words,
+  isFree: (index: number) => boolean = () => true,
+): number[] {
+  const found: number[] = [];
+  for (let start = 0; start + phrase.length <= words.length; start += 1) {
+    if (standsAt(words, start, phrase) && phrase.every((_, n) => isFree(start + n))) {
+      found.push(start);
+    }
+  }
+  return found;
+}
+
+export function standsAt(words: Words, start: number, phrase: Words): boolean {
+  return phrase.every((word, n) => words[start + n] === word);
+}
+
+/** The length of the longest of `phrases` that stands at `start`; 0 if none does. */
+export function phraseAt(words: Words, start: number, phrases: Phrases): number {
+  let longest = 0;
+  for (const phrase of phrases) {
+    if (phrase.length > longest && standsAt(words, start, phrase)) longest = phrase.length;
+  }
+  return longest;
+}
+
+function make(language: AnswerLanguage): Tables {
+  const phrasesOf = (entries: readonly string[]): Phrases =>
+    entries.map((entry) => wordsOf(entry, language)).filter(({ length }) => length > 0);
+  const phrases = Object.fromEntries(
+    phraseTables.map((name) => [name, phrasesOf(language[name])]),
+  ) as Record<PhraseTable, Phrases>;
+  const hesitations = new Set(phrasesOf(language.hesitations).flat());
+  const thinking = new Set([...phrases.polite.flat(), ...hesitations]);
+  const assents = phrases.yes.filter(({ length }) => length === 1);
+  const noise = new Set([...thinking, ...[...phrases.leadIns, ...assents].flat()]);
+  const leads = phrasesOf(language.numberLeads);
+  const frame = new Set([...phrasesOf(language.frame), ...leads].flat());
+  return { language, noise, hesitations, thinking, frame, phrases };
+}

@@ -1,0 +1,100 @@
+// What a subagent is told of the conversation that it works for, taken at the moment of
+// the handoff. How much is a choice (`ContextMode`); a snapshot never changes afterwards.
+
+import type { ModelMessage } from 'ai';
+import type { ConversationLog } from '../conversation/conversation.ts';
+import type { ConversationTurn } from '../conversation/turns.ts';
+import type { MemoryFact, MemoryStore } from '../ports/memory-store.ts';
+
+/**
+ * | mode       | summary | recent turns | memory facts | whole conversation |
+ * |------------|---------|--------------|--------------|--------------------|
+ * | `snapshot` | yes     | yes          | yes          |                    |
+ * | `summary`  | yes     |              |              |                    |
+ * | `recent`   |         | yes          |              |                    |
+ * | `fork`     |         |              | yes          | as messages        |
+ * | `none`     |         |              |              |                    |
+ */
+export type ContextMode = 'snapshot' | 'none' | 'summary' | 'recent' | 'fork';
+
+export interface SubagentTask {
+  /** The lead agent's tool that was handed off. */
+  readonly toolName: string;
+  readonly args: Readonly<Record<string, unknown>>;
+  /** What is to be done. @defaultValue `Execute tool: <toolName>` where it is built for you */
+  readonly description: string;
+}
+
+export interface SubagentContextSnapshot {
+  readonly task: SubagentTask;
+  readonly conversationSummary: string | null;
+  /** Oldest first. */
+  readonly recentTurns: readonly ConversationTurn[];
+  /** The most relevant first. */
+  readonly relevantMemoryFacts: readonly MemoryFact[];
+  readonly agentInstructions: string;
+  /** In mode `fork` the conversation itself, without calls in flight; else empty. */
+  readonly conversation: readonly ModelMessage[];
+}
+
+export interface ContextSnapshotInput {
+  /** @defaultValue 'snapshot' */
+  readonly mode?: ContextMode;
+  readonly task: Omit<SubagentTask, 'description'> & Partial<Pick<SubagentTask, 'description'>>;
+  readonly instructions: string;
+  readonly conversation: ConversationLog;
+  /** @defaultValue 10 turns */
+  readonly recentTurns?: number;
+}
+
+/** Where facts come from. */
+export interface FactSource {
+  readonly memory: MemoryStore;
+  readonly scope: string;
+  /** @defaultValue 10 facts */
+  readonly limit?: number;
+}
+
+/** The snapshot, given the facts. The mode decides what goes in. */
+export function buildContextSnapshot(
+  { mode = 'snapshot', task, instructions, conversation, recentTurns = 10 }: ContextSnapshotInput,
+  facts: readonly MemoryFact[] = [],
+): SubagentContextSnapshot {
+  return {
+    task: { ...task, description: task.description ?? `Execute tool: ${task.toolName}` },
+    conversationSummary: mode === 'snapshot' || mode === 'summary' ? conversation.summary : null,
+    recentTurns:
+      mode === 'snapshot' || mode === 'recent' ? conversation.recentTurns(recentTurns) : [],
+    relevantMemoryFacts: usesFacts(mode) ? facts : [],
+    agentInstructions: instructions,
+    conversation: mode === 'fork' ? conversation.toModelMessages({ openCalls: 'omit' }) : [],
+  };
+}
+
+/**
+ * The snapshot, with the facts that fit the task from memory. Rejects as the store does;
+ * does not ask it in a mode that has no facts.
+ */
+export async function assembleContextSnapshot(
+  input: ContextSnapshotInput,
+  source?: FactSource,
+): Promise<SubagentContextSnapshot> {
+  if (!source || !usesFacts(input.mode ?? 'snapshot')) return buildContextSnapshot(input);
+  const { memory, scope, limit = 10 } = source;
+  const facts = await memory.facts({ scope, limit, query: factQuery(input) });
+  return buildContextSnapshot(input, facts);
+}
+
+function usesFacts(mode: ContextMode): boolean {
+  return mode === 'snapshot' || mode === 'fork';
+}
+
+/** The words of the task, and what the user last said. */
+function factQuery({ task, conversation }: ContextSnapshotInput): string {
+  const said = conversation.recentTurns(2).filter(({ role }) => role === 'user');
+  return [
+    task.description ?? '',
+    JSON.stringify(Object.values(task.args)),
+    ...said.map(({ content }) => content),
+  ].join(' ');
+}

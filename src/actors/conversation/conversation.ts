@@ -1,0 +1,358 @@
+// The conversation of one session, as an immutable value: every operation returns the
+// log that follows, so that a callback can never meet it half changed.
+//
+// Owns:     what was said, in order; the calls of the lead agent and their results; the
+//           summary of what is no longer kept; the bounds.
+// Does not: decide when an utterance ends, write the summary, or speak to a model.
+//
+// Invariants
+//   C1. Items are ordered by `at`, when they began, and not by when their words arrived;
+//       items that began in the same millisecond stand as they were begun. A late
+//       transcript is filled into the item that was begun for it, or inserted by its `at`.
+//   C2. An id names one item: beginning it again, or finishing it again, changes nothing.
+//   C3. Partial text is appended as it came: white space and repetitions are kept.
+//   C4. A result follows its call; a call has at most one result. Neither stays without
+//       the other, but for a call in flight.
+//   C5. The log stays within its limits. What is still open (a call in flight, an
+//       utterance that goes on) is given up last.
+//   C6. What a summary covers is not also kept.
+//
+// What nothing can be done about is not an error: words for an item that is unknown or
+// finished, or a result for an unknown call, leave the log as it is.
+
+import { z } from 'zod';
+import { ProtocolError } from '../../errors.ts';
+import {
+  asJson,
+  clip,
+  conversationItemSchema,
+  head,
+  isMessage,
+  type ConversationItem,
+  type MessageItem,
+  type ToolOutput,
+  type ToolResultItem,
+} from './items.ts';
+import {
+  checkedLimits,
+  isOpen,
+  resultOf,
+  totalChars,
+  withinLimits,
+  type ConversationLimits,
+} from './limits.ts';
+import { preambleOf, toModelMessages, type ModelMessageOptions } from './model-messages.ts';
+import { toReplay, type ReplayItem } from './replay.ts';
+import { turnsOf, type ConversationTurn } from './turns.ts';
+import type { ModelMessage } from 'ai';
+
+/** Where an item stands. */
+interface Place {
+  readonly id: string;
+  /** When it began, milliseconds since 1970. */
+  readonly at: number;
+  /** Directly behind this item, if it is known (for wires that say so); `at` is adapted. */
+  readonly after?: string | null;
+}
+
+export type ToolResultInput = {
+  readonly callId: string;
+  readonly at: number;
+  readonly id?: string;
+} & ({ readonly value: unknown } | { readonly error: string });
+
+interface State {
+  readonly items: readonly ConversationItem[];
+  readonly summary: string | null;
+  readonly evicted: number;
+}
+
+const stateSchema: z.ZodType<State> = z.object({
+  items: z
+    .array(conversationItemSchema)
+    .refine((items) => new Set(items.map(({ id }) => id)).size === items.length, 'ids repeat')
+    .refine((items) => items.every(({ at }, i) => at >= (items[i - 1]?.at ?? at)), 'out of order'),
+  summary: z.string().nullable(),
+  evicted: z.number().int().nonnegative(),
+});
+
+export class ConversationLog {
+  /** In order (C1). */
+  readonly items: readonly ConversationItem[];
+  /** What came before the items, in a model's words. */
+  readonly summary: string | null;
+  /** How many items were given up without a summary since the last one. */
+  readonly evicted: number;
+  readonly limits: ConversationLimits;
+
+  private constructor(state: State, limits: ConversationLimits) {
+    this.items = state.items;
+    this.summary = state.summary;
+    this.evicted = state.evicted;
+    this.limits = limits;
+  }
+
+  /** @throws {ConfigurationError} when a limit is not a positive whole number, or an item may be larger than all. */
+  static empty(limits: Partial<ConversationLimits> = {}): ConversationLog {
+    return new ConversationLog({ items: [], summary: null, evicted: 0 }, checkedLimits(limits));
+  }
+
+  /**
+   * Reads what `toJSON` wrote.
+   * @throws {ProtocolError} when it is anything else.
+   */
+  static fromJSON(value: unknown, limits: Partial<ConversationLimits> = {}): ConversationLog {
+    const parsed = stateSchema.safeParse(value);
+    if (!parsed.success) {
+      throw new ProtocolError(
+        'MALFORMED_CONVERSATION',
+        `Expected what ConversationLog.toJSON() returns: ${z.prettifyError(parsed.error)}`,
+        { raw: value, cause: parsed.error },
+      );
+    }
+    const { items, ...rest } = parsed.data;
+    return ConversationLog.empty(limits).#with(items, rest);
+  }
+
+  toJSON(): State {
+    return { items: this.items, summary: this.summary, evicted: this.evicted };
+  }
+
+  get(id: string): ConversationItem | undefined {
+    return this.items.find((item) => item.id === id);
+  }
+
+  /** Holds the place of a message whose words will follow. */
+  begin(message: Place & { readonly role: MessageItem['role'] }): ConversationLog {
+    return this.#insert(message, ({ id, at }) => ({
+      id,
+      at,
+      role: message.role,
+      text: '',
+      partial: true,
+    }));
+  }
+
+  /** A whole message. Finishes the one that was begun under this id. */
+  add(
+    message: Place & { readonly role: MessageItem['role']; readonly text: string },
+  ): ConversationLog {
+    return this.begin(message).finish(message.id, message.text);
+  }
+
+  /** More words of an unfinished message, exactly as they came (C3). */
+  append(id: string, delta: string): ConversationLog {
+    return this.#change(id, (item) =>
+      item.partial && delta !== ''
+        ? this.#withText(item, item.text + delta, item.omittedChars)
+        : item,
+    );
+  }
+
+  /** Replaces the words of a message, finished or not: a better hypothesis, or a correction. */
+  correct(id: string, text: string): ConversationLog {
+    return this.#change(id, (item) => (item.text === text ? item : this.#withText(item, text)));
+  }
+
+  /** Nothing follows any more. `text`, if given, is the whole of it. The second time does nothing (C2). */
+  finish(id: string, text?: string): ConversationLog {
+    return this.#change(id, (item) => {
+      if (!item.partial) return item;
+      const whole = text === undefined ? item : this.#withText(item, text);
+      return { ...whole, partial: false };
+    });
+  }
+
+  /** The user broke it off; `text`, if known, is what was heard. */
+  interrupt(
+    id: string,
+    heard: { readonly audioHeardMs?: number; readonly text?: string } = {},
+  ): ConversationLog {
+    return this.#change(id, (item) => ({
+      ...(heard.text === undefined ? item : this.#withText(item, heard.text)),
+      ...(heard.audioHeardMs === undefined ? {} : { audioHeardMs: heard.audioHeardMs }),
+      partial: false,
+      interrupted: true,
+    }));
+  }
+
+  /** Takes an item out, for example an answer that was not meant for the lead agent. A call and its result go together. */
+  remove(id: string): ConversationLog {
+    const target = this.get(id);
+    if (!target) return this;
+    const isPart = (item: ConversationItem): boolean =>
+      item === target || ('callId' in item && 'callId' in target && item.callId === target.callId);
+    return this.#with(this.items.filter((item) => !isPart(item)));
+  }
+
+  toolCall(call: {
+    readonly callId: string;
+    readonly toolName: string;
+    readonly args: unknown;
+    readonly at: number;
+    /** What the model is told while the result is due. */
+    readonly pendingText?: string;
+    /** @defaultValue the call's id */
+    readonly id?: string;
+    readonly after?: string | null;
+  }): ConversationLog {
+    const { callId, toolName, pendingText } = call;
+    if (this.#call(callId)) return this;
+    const { value, text } = asJson(call.args);
+    const tooLong = text.length > this.limits.maxItemChars;
+    return this.#insert({ ...call, id: call.id ?? callId }, ({ id, at }) => ({
+      id,
+      at,
+      role: 'tool_call',
+      callId,
+      toolName,
+      args: tooLong ? { truncated: clip(text, this.limits.maxItemChars) } : value,
+      ...(pendingText === undefined ? {} : { pendingText }),
+      chars: Math.min(text.length, this.limits.maxItemChars),
+    }));
+  }
+
+  /** The result of a call, or why there is none. Only the first one counts (C4). */
+  toolResult(result: ToolResultInput): ConversationLog {
+    const call = this.#call(result.callId);
+    if (!call || this.isAnswered(result.callId)) return this;
+    const { maxItemChars } = this.limits;
+    let output: ToolOutput;
+    let chars: number;
+    if ('error' in result) {
+      output = { type: 'error', message: clip(result.error, maxItemChars) };
+      chars = output.message.length;
+    } else {
+      const { value, text } = asJson(result.value);
+      const tooLong = text.length > maxItemChars;
+      const whole = typeof value === 'string' ? value : text;
+      output = { type: 'value', value: tooLong ? clip(whole, maxItemChars) : value };
+      chars = Math.min(text.length, maxItemChars);
+    }
+    const place = { id: result.id ?? `${call.callId}.result`, at: Math.max(result.at, call.at) };
+    return this.#insert(place, ({ id, at }): ToolResultItem => {
+      const { callId, toolName } = call;
+      return { id, at, role: 'tool_result', callId, toolName, output, chars };
+    });
+  }
+
+  /** The lead agent changed. */
+  transfer(transfer: Place & { readonly from: string; readonly to: string }): ConversationLog {
+    const { from, to } = transfer;
+    return this.#insert(transfer, ({ id, at }) => ({ id, at, role: 'transfer', from, to }));
+  }
+
+  isAnswered(callId: string): boolean {
+    return this.items.some((item) => item.role === 'tool_result' && item.callId === callId);
+  }
+
+  /** How full the log is: at 1 the oldest items are given up. Summarise before. */
+  get load(): number {
+    const { maxItems, maxChars } = this.limits;
+    return Math.max(this.items.length / maxItems, totalChars(this.items) / maxChars);
+  }
+
+  /** Roughly, for English text. */
+  get tokenEstimate(): number {
+    return Math.ceil((totalChars(this.items) + (this.summary?.length ?? 0)) / 4);
+  }
+
+  /**
+   * Puts `text` in the place of what it covers (C6): all that is finished so far, or,
+   * where the conversation went on while the summary was made, what `upTo` says: the log
+   * that was summarised (then words that came later are kept), or the id of its last item
+   * (one that is no longer kept covers nothing that remains). What is open stays.
+   */
+  setSummary(text: string, upTo?: string | ConversationLog): ConversationLog {
+    const last =
+      typeof upTo === 'string' ? this.items.findIndex(({ id }) => id === upTo) : Infinity;
+    const isCovered = (item: ConversationItem): boolean => {
+      if (isOpen(item, this.items)) return false;
+      // A call that was answered only later was still open for the summary.
+      const result = resultOf(item, this.items);
+      if (result) return isCovered(result);
+      if (!(upTo instanceof ConversationLog)) return this.items.indexOf(item) <= last;
+      const then = upTo.get(item.id);
+      return then !== undefined && !isOpen(then, upTo.items) && sameWords(then, item);
+    };
+    const items = this.items.filter((item) => !isCovered(item));
+    return this.#with(items, { summary: text, evicted: 0 });
+  }
+
+  /**
+   * The last `count` turns, oldest first: a turn is one party's stretch, however many items it
+   * took. Words only; tool calls and results are not in it. Includes what is being said.
+   */
+  recentTurns(
+    count: number,
+    { maxCharsPerTurn = 2_000 }: { readonly maxCharsPerTurn?: number } = {},
+  ): readonly ConversationTurn[] {
+    return count < 1 ? [] : turnsOf(this.items, maxCharsPerTurn).slice(-count);
+  }
+
+  /** For a text model; see `model-messages.ts`. */
+  toModelMessages(options?: ModelMessageOptions): ModelMessage[] {
+    return toModelMessages(this.items, preambleOf(this.summary, this.evicted), options);
+  }
+
+  /** For a voice transport after a reconnect; see `replay.ts`. */
+  toReplay(): readonly ReplayItem[] {
+    return toReplay(this.items, preambleOf(this.summary, this.evicted));
+  }
+
+  #call(callId: string) {
+    return this.items.find((item) => item.role === 'tool_call' && item.callId === callId) as
+      | Extract<ConversationItem, { role: 'tool_call' }>
+      | undefined;
+  }
+
+  #insert(
+    place: Place,
+    make: (where: { id: string; at: number }) => ConversationItem,
+  ): ConversationLog {
+    const { items } = this;
+    if (items.some(({ id }) => id === place.id)) return this;
+    const leader = place.after ? items.findIndex(({ id }) => id === place.after) : -1;
+    let index = leader + 1;
+    let { at } = place;
+    if (leader === -1) {
+      index = items.length;
+      while (index > 0 && (items[index - 1] as ConversationItem).at > at) index -= 1;
+    } else {
+      at = Math.max(at, (items[leader] as ConversationItem).at);
+      at = Math.min(at, items[index]?.at ?? at);
+    }
+    return this.#with([
+      ...items.slice(0, index),
+      make({ id: place.id, at }),
+      ...items.slice(index),
+    ]);
+  }
+
+  #change(id: string, change: (item: MessageItem) => MessageItem): ConversationLog {
+    const index = this.items.findIndex((item) => item.id === id);
+    const item = this.items[index];
+    if (!item || !isMessage(item)) return this;
+    const changed = change(item);
+    return changed === item ? this : this.#with(this.items.with(index, changed));
+  }
+
+  #withText(item: MessageItem, text: string, alreadyOmitted = 0): MessageItem {
+    const { omittedChars: _, ...rest } = item;
+    // Once it was cut, what follows is cut too: the beginning never gets a hole.
+    const kept = alreadyOmitted > 0 ? item.text : head(text, this.limits.maxItemChars);
+    const omittedChars = alreadyOmitted + text.length - kept.length;
+    return omittedChars === 0 ? { ...rest, text: kept } : { ...rest, text: kept, omittedChars };
+  }
+
+  #with(items: readonly ConversationItem[], rest: Partial<State> = {}): ConversationLog {
+    const kept = withinLimits(items, this.limits);
+    const evicted = (rest.evicted ?? this.evicted) + items.length - kept.length;
+    const summary = rest.summary ?? this.summary;
+    return new ConversationLog({ items: kept, summary, evicted }, this.limits);
+  }
+}
+
+function sameWords(then: ConversationItem, now: ConversationItem): boolean {
+  return !isMessage(then) || !isMessage(now) || then.text === now.text;
+}

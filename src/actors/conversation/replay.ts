@@ -1,0 +1,69 @@
+// The conversation as what a voice transport is told after a reconnect, so that the
+// model goes on where it was: messages, tool calls and their outputs (errors too).
+// A call in flight stays open: its answer will still come, under the same id.
+
+import { isMessage, messageText, toolOutputText, type ConversationItem } from './items.ts';
+import { transferText } from './model-messages.ts';
+
+export type ReplayItem =
+  | {
+      readonly type: 'message';
+      readonly itemId: string;
+      readonly role: 'system' | 'user' | 'assistant';
+      readonly text: string;
+    }
+  | {
+      readonly type: 'tool_call';
+      readonly callId: string;
+      readonly toolName: string;
+      /** JSON text. */
+      readonly arguments: string;
+      /** It has no result yet. */
+      readonly open: boolean;
+    }
+  | {
+      readonly type: 'tool_result';
+      readonly callId: string;
+      readonly output: string;
+      readonly isError: boolean;
+    };
+
+export function toReplay(
+  items: readonly ConversationItem[],
+  preamble: readonly string[],
+): readonly ReplayItem[] {
+  const answered = new Set<string>();
+  for (const item of items) if (item.role === 'tool_result') answered.add(item.callId);
+
+  const replay: ReplayItem[] = preamble.map((text, index) => ({
+    type: 'message',
+    itemId: `preamble_${index + 1}`,
+    role: 'system',
+    text,
+  }));
+  for (const item of items) {
+    if (isMessage(item)) {
+      // What was understood of an unfinished utterance is all that the new connection can know.
+      if (item.text.trim() === '') continue;
+      replay.push({ type: 'message', itemId: item.id, role: item.role, text: messageText(item) });
+    } else if (item.role === 'transfer') {
+      replay.push({ type: 'message', itemId: item.id, role: 'system', text: transferText(item) });
+    } else if (item.role === 'tool_call') {
+      replay.push({
+        type: 'tool_call',
+        callId: item.callId,
+        toolName: item.toolName,
+        arguments: JSON.stringify(item.args),
+        open: !answered.has(item.callId),
+      });
+    } else {
+      replay.push({
+        type: 'tool_result',
+        callId: item.callId,
+        output: toolOutputText(item.output),
+        isError: item.output.type === 'error',
+      });
+    }
+  }
+  return replay;
+}

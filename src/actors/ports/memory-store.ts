@@ -1,0 +1,168 @@
+// Memory: facts about the user that outlive a conversation ("prefers window seats").
+// The port, what a fact is, and the ranking that a store without an index of its own uses.
+
+import { z } from 'zod';
+import { CapacityError, ConfigurationError } from '../../errors.ts';
+
+export interface MemoryFact {
+  /** Unique in its scope. */
+  readonly id: string;
+  /** Whose memory it is: a user, a tenant. Facts of one scope never show in another. */
+  readonly scope: string;
+  /** One sentence. */
+  readonly text: string;
+  readonly category?: string;
+  /** When it was learned, milliseconds since 1970. */
+  readonly at: number;
+  /** Where it comes from, for example a session's id. */
+  readonly source?: string;
+}
+
+export interface FactQuery {
+  readonly scope: string;
+  /** In plain words. Without it the newest facts are returned. */
+  readonly query?: string;
+  /** A whole number ≥ 0. */
+  readonly limit: number;
+}
+
+/** A place where facts are kept. */
+export interface MemoryStore {
+  /**
+   * At most `limit` facts of the scope, the most relevant first; of equally relevant ones the
+   * newest. All facts, if there are no more than `limit`. Sees every `remember` and `forget`
+   * that has resolved.
+   */
+  facts(query: FactQuery): Promise<readonly MemoryFact[]>;
+  /**
+   * Keeps a fact; one with the same id in the same scope is replaced. When it resolves, the
+   * fact is as safe as the store can make it; when it rejects, nothing has changed.
+   * @throws {CapacityError} `MEMORY_FULL` or `FACT_TOO_LONG`: nothing is dropped to make room.
+   */
+  remember(fact: MemoryFact): Promise<void>;
+  /** Drops a fact. False if there was none. */
+  forget(fact: { readonly scope: string; readonly id: string }): Promise<boolean>;
+}
+
+export const memoryFactSchema: z.ZodType<MemoryFact> = z.strictObject({
+  id: z.string().min(1),
+  scope: z.string().min(1),
+  text: z.string().min(1),
+  category: z.string().optional(),
+  at: z.number(),
+  source: z.string().optional(),
+});
+
+export interface MemoryLimits {
+  /** Of one scope. */
+  readonly maxFacts: number;
+  /** Of the text of one fact. */
+  readonly maxTextChars: number;
+}
+
+export const defaultMemoryLimits = {
+  maxFacts: 2_000,
+  maxTextChars: 2_000,
+} as const satisfies MemoryLimits;
+
+/** @throws {ConfigurationError} when a limit is not a positive whole number. */
+export function checkedMemoryLimits(partial: Partial<MemoryLimits>): MemoryLimits {
+  const limits = { ...defaultMemoryLimits, ...partial };
+  for (const [name, value] of Object.entries(limits)) checkWhole(name, value, 1);
+  return limits;
+}
+
+/** Facts by scope and id: what every store that keeps them in memory needs. Never changed, only replaced. */
+export type FactTable = ReadonlyMap<string, ReadonlyMap<string, MemoryFact>>;
+
+/**
+ * The table with this fact in it.
+ * @throws {ConfigurationError} when it is no fact, {CapacityError} when it does not fit.
+ */
+export function withFact(table: FactTable, fact: MemoryFact, limits: MemoryLimits): FactTable {
+  const parsed = memoryFactSchema.safeParse(fact);
+  if (!parsed.success) {
+    throw new ConfigurationError(
+      'INVALID_FACT',
+      `Expected a MemoryFact: ${z.prettifyError(parsed.error)}`,
+      { cause: parsed.error },
+    );
+  }
+  const { scope, id, text } = parsed.data;
+  if (text.length > limits.maxTextChars) {
+    throw new CapacityError(
+      'FACT_TOO_LONG',
+      `Expected the text of fact \`${id}\` to have at most ${limits.maxTextChars} characters (maxTextChars), got ${text.length}`,
+    );
+  }
+  const facts = table.get(scope);
+  if (facts && !facts.has(id) && facts.size >= limits.maxFacts) {
+    throw new CapacityError(
+      'MEMORY_FULL',
+      `Scope \`${scope}\` holds ${facts.size} facts, the limit (maxFacts): forget one to remember \`${id}\``,
+    );
+  }
+  return new Map(table).set(scope, new Map(facts).set(id, parsed.data));
+}
+
+/** The table without this fact; the same table if it was not there. */
+export function withoutFact(table: FactTable, scope: string, id: string): FactTable {
+  const facts = table.get(scope);
+  if (!facts?.has(id)) return table;
+  const rest = new Map(facts);
+  rest.delete(id);
+  const next = new Map(table);
+  if (rest.size === 0) next.delete(scope);
+  else next.set(scope, rest);
+  return next;
+}
+
+/**
+ * The answer to a query, by Okapi BM25 over words (k1 = 1.2, b = 0.75). Categories count as words.
+ * @throws {ConfigurationError} when `limit` is not a whole number ≥ 0.
+ */
+export function rankFacts(table: FactTable, { scope, query = '', limit }: FactQuery): MemoryFact[] {
+  checkWhole('limit', limit, 0);
+  const documents = [...(table.get(scope)?.values() ?? [])].map((fact) => ({
+    fact,
+    words: wordsOf(`${fact.text} ${fact.category ?? ''}`),
+  }));
+  const meanLength =
+    documents.reduce((sum, { words }) => sum + words.length, 0) / documents.length || 1;
+  const terms = [...new Set(wordsOf(query))].map((word) => {
+    const holders = documents.filter(({ words }) => words.includes(word)).length;
+    const rarity = Math.log(1 + (documents.length - holders + 0.5) / (holders + 0.5));
+    return { word, rarity };
+  });
+  const scored = documents.map(({ fact, words }) => {
+    const dampening = 1.2 * (0.25 + 0.75 * (words.length / meanLength));
+    let score = 0;
+    for (const { word, rarity } of terms) {
+      const count = words.filter((other) => other === word).length;
+      score += (rarity * count * 2.2) / (count + dampening);
+    }
+    return { fact, score };
+  });
+  scored.sort(
+    (a, b) => b.score - a.score || b.fact.at - a.fact.at || (a.fact.id < b.fact.id ? -1 : 1),
+  );
+  return scored.slice(0, limit).map(({ fact }) => fact);
+}
+
+/** Words without case, accents and the plural's s, in any script. */
+function wordsOf(text: string): string[] {
+  const plain = text
+    .normalize('NFKD')
+    .replace(/[\u0300-\u036F]/g, '')
+    .toLowerCase();
+  const words = plain.match(/[\p{L}\p{M}\p{N}]+/gu) ?? [];
+  return words.map((word) => word.replace(/(?<=..[^s])s$/u, ''));
+}
+
+function checkWhole(name: string, value: number, atLeast: number): void {
+  if (Number.isInteger(value) && value >= atLeast) return;
+  throw new ConfigurationError(
+    'INVALID_OPTION',
+    `Expected \`${name}\` to be a whole number ≥ ${atLeast}, got \`${String(value)}\``,
+  );
+}

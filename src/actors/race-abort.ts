@@ -1,0 +1,31 @@
+// The one race of work against an abort signal.
+//
+// Invariants
+//   A1. It rejects with `signal.reason` as soon as the signal aborts, whatever the work does.
+//   A2. Once it settled, nothing of it is left on the signal, however long the signal lives.
+//   A3. The work's late rejection is handled.
+
+/**
+ * The result of `work`, unless `signal` aborts first. The work itself goes on: whoever
+ * can stop it was given the signal too.
+ * @throws the work's error, or `signal.reason`.
+ */
+export function raceAbort<T>(work: T | PromiseLike<T>, signal: AbortSignal): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- the reason is the caller's, handed on as it is
+    const abort = (): void => reject(signal.reason);
+    if (signal.aborted) abort();
+    else signal.addEventListener('abort', abort, { once: true });
+    Promise.resolve(work).then(
+      (value) => {
+        signal.removeEventListener('abort', abort);
+        resolve(value);
+      },
+      (error: unknown) => {
+        signal.removeEventListener('abort', abort);
+        // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- the work's own error
+        reject(error);
+      },
+    );
+  });
+}

@@ -1,0 +1,255 @@
+// A commit unit: one mailbox, one transaction for each event. A session with its
+// questions, calls and outbox is one; each subagent is another. Between units there
+// are only messages.
+//
+// Owns:     the mailbox, the order *accept, commit, apply, release*, and the unit's deadlines.
+// Does not: know the machines inside (its body does) or what an effect means.
+//
+// Invariants
+//   C1. One event at a time. An event that the body does not accept leaves no entry.
+//   C2. Nothing follows from an event before its entry is committed: the machines
+//       have not even seen it. Then its messages inside the unit are delivered in the
+//       same transaction, and its effects released in order, through the router.
+//   C3. A failing journal loses nothing: the event stays at the head and is tried again.
+//   C4. Events named `xstate.*` are the machinery's own and are refused from outside.
+//   C5. After `dispose` nothing is accepted and no deadline fires.
+
+import { CapacityError, ProtocolError } from '../../errors.ts';
+import type { DeadlineInput, Stamped } from '../../machines/index.ts';
+import type { JournalEntry } from '../ports/journal.ts';
+import type { Effect } from './hosting.ts';
+import type { Host } from './host.ts';
+import type { Task } from './router.ts';
+
+export type UnitEvent = { readonly type: string };
+
+/** An event for one actor of the unit. */
+export interface Message {
+  readonly actor: string;
+  readonly event: UnitEvent;
+}
+
+/** What a unit consists of. */
+export interface UnitBody {
+  /** Would this event change anything? Must not change anything itself. */
+  accepts(actor: string, event: UnitEvent & Stamped): boolean;
+  /** Takes the event in. Effects are posted to the unit while it does. */
+  apply(actor: string, event: UnitEvent & Stamped): void;
+  /** What an effect means within the unit; delivered in the same transaction. */
+  route?(posted: Posted): readonly Message[];
+  /** Called when the transaction has come to rest: what follows from the new state as a whole. */
+  settle?(at: number): readonly Message[];
+  /** Carries an effect out, after the commit. */
+  release(posted: Posted): void;
+  /** `apply` threw: the unit is beyond repair. */
+  crashed(error: unknown): void;
+}
+
+/** An effect and the actor that posted it. */
+export interface Posted {
+  readonly actor: string;
+  readonly effect: Effect;
+}
+
+/** More than this waiting means that the unit is not keeping up at all. */
+const MAX_MAILBOX = 10_000;
+const FIRST_RETRY_MS = 100;
+const LAST_RETRY_MS = 10_000;
+
+export class CommitUnit implements Task {
+  readonly id: string;
+  readonly #host: Host;
+  readonly #body: UnitBody;
+  readonly #version: number;
+  #seq = 0;
+  #mailbox: Message[] = [];
+  #committing = false;
+  #scheduled = false;
+  #disposed = false;
+  #posted: Posted[] | null = null;
+  #deadlines: Map<string, () => void> | null = null;
+
+  constructor(id: string, definitionVersion: number, host: Host, body: UnitBody) {
+    this.id = id;
+    this.#version = definitionVersion;
+    this.#host = host;
+    this.#body = body;
+  }
+
+  get disposed(): boolean {
+    return this.#disposed;
+  }
+
+  /**
+   * Puts an event into the mailbox; it is taken in when its turn comes.
+   * @throws {ProtocolError} for an event named `xstate.*`.
+   * @throws {CapacityError} when 10,000 events wait already.
+   */
+  receive(actor: string, event: UnitEvent): void {
+    if (this.#disposed) return;
+    if (event.type.startsWith('xstate.'))
+      throw new ProtocolError(
+        'RESERVED_EVENT',
+        `Expected an event of the domain, got \`${event.type}\`: names that begin with "xstate." are reserved`,
+        { raw: event },
+      );
+    if (this.#mailbox.length >= MAX_MAILBOX)
+      throw new CapacityError(
+        'MAILBOX_FULL',
+        `${this.id}: ${MAX_MAILBOX} events wait already; \`${event.type}\` was not accepted`,
+      );
+    this.#mailbox.push({ actor, event });
+    this.#wake();
+  }
+
+  /** Takes an effect of the event that is being applied. */
+  post(actor: string, effect: Effect): void {
+    // Outside of a transaction only a disposed unit's machines still talk.
+    this.#posted?.push({ actor, effect });
+  }
+
+  /** Runs `begin` as the first transaction of the unit, without an entry: what it does is the input. */
+  start(begin: () => void): void {
+    this.#transact(begin, this.#host.environment.clock.now());
+  }
+
+  /** Takes the next event out of the mailbox. Called by the router. */
+  run(): void {
+    this.#scheduled = false;
+    if (this.#disposed || this.#committing) return;
+    const message = this.#mailbox.shift();
+    if (!message) return;
+    const at = this.#host.environment.clock.now();
+    const event = { ...message.event, at };
+    if (this.#body.accepts(message.actor, event)) this.#commit(message.actor, event);
+    else this.#host.ignored(this.id, message.actor, event);
+    if (!this.#committing && this.#mailbox.length > 0) this.#wake();
+  }
+
+  /** Stops everything that the unit still waits for. */
+  dispose(): void {
+    this.#disposed = true;
+    this.#mailbox = [];
+    for (const cancel of this.#deadlines?.values() ?? []) cancel();
+    this.#deadlines = null;
+  }
+
+  #wake(): void {
+    if (this.#scheduled || this.#committing) return;
+    this.#scheduled = true;
+    this.#host.router.enqueue(this);
+  }
+
+  #commit(actor: string, event: UnitEvent & Stamped, retryMs = FIRST_RETRY_MS): void {
+    const entry: JournalEntry = {
+      seq: this.#seq + 1,
+      at: event.at,
+      unit: this.id,
+      actor,
+      definitionVersion: this.#version,
+      event,
+    };
+    let appended: void | Promise<void>;
+    try {
+      appended = this.#host.journal.append(entry);
+    } catch (error) {
+      this.#retry(actor, event, retryMs, error);
+      return;
+    }
+    if (!(appended instanceof Promise)) {
+      this.#committed(actor, event);
+      return;
+    }
+    this.#committing = true;
+    appended.then(
+      () => {
+        this.#committing = false;
+        if (this.#disposed) return;
+        this.#committed(actor, event);
+        if (this.#mailbox.length > 0) this.#wake();
+      },
+      (error: unknown) => this.#retry(actor, event, retryMs, error),
+    );
+  }
+
+  #retry(actor: string, event: UnitEvent & Stamped, retryMs: number, error: unknown): void {
+    this.#committing = true;
+    this.#host.report(error, `journal of ${this.id}`);
+    this.#host.environment.scheduler.schedule(() => {
+      this.#committing = false;
+      if (this.#disposed) return;
+      this.#commit(actor, event, Math.min(retryMs * 2, LAST_RETRY_MS));
+      if (!this.#committing && this.#mailbox.length > 0) this.#wake();
+    }, retryMs);
+  }
+
+  #committed(actor: string, event: UnitEvent & Stamped): void {
+    this.#seq += 1;
+    this.#transact(() => this.#body.apply(actor, event), event.at);
+  }
+
+  #transact(begin: () => void, at: number): void {
+    const released: Posted[] = [];
+    this.#posted = [];
+    try {
+      begin();
+      for (;;) {
+        const posted = this.#posted.shift();
+        if (posted) {
+          released.push(posted);
+          this.#deliver(this.#body.route?.(posted) ?? [], at);
+          continue;
+        }
+        const settled = this.#body.settle?.(at) ?? [];
+        if (settled.length === 0) break;
+        this.#deliver(settled, at);
+      }
+    } catch (error) {
+      this.#posted = null;
+      this.#body.crashed(error);
+      return;
+    }
+    this.#posted = null;
+    for (const posted of released) this.#release(posted);
+  }
+
+  #deliver(messages: readonly Message[], at: number): void {
+    for (const { actor, event } of messages) {
+      const stamped = { ...event, at };
+      if (this.#body.accepts(actor, stamped)) this.#body.apply(actor, stamped);
+    }
+  }
+
+  #release(posted: Posted): void {
+    this.#host.router.enqueue({
+      run: () => {
+        const { actor, effect } = posted;
+        if (effect.kind === 'do' || effect.name !== 'deadline') this.#body.release(posted);
+        else if (effect.kind === 'start') this.#arm(actor, effect.id, effect.input);
+        else this.#disarm(`${actor}/${effect.id}`);
+      },
+    });
+  }
+
+  #arm(actor: string, id: string, input: unknown): void {
+    if (this.#disposed) return;
+    const key = `${actor}/${id}`;
+    const { dueAt, event } = input as DeadlineInput;
+    this.#disarm(key);
+    this.#deadlines ??= new Map();
+    const { clock, scheduler } = this.#host.environment;
+    this.#deadlines.set(
+      key,
+      scheduler.schedule(() => {
+        this.#deadlines?.delete(key);
+        this.receive(actor, { type: event, dueAt } as UnitEvent);
+      }, dueAt - clock.now()),
+    );
+  }
+
+  #disarm(key: string): void {
+    this.#deadlines?.get(key)?.();
+    this.#deadlines?.delete(key);
+    if (this.#deadlines?.size === 0) this.#deadlines = null;
+  }
+}

@@ -1,0 +1,57 @@
+// What the units of one process share: time and chance, the journal, the run loop,
+// and somebody to tell when something goes wrong.
+
+import type { InspectionEvent } from 'xstate';
+import type { Environment } from '../ports/environment.ts';
+import type { Journal } from '../ports/journal.ts';
+import { Router } from './router.ts';
+
+export interface HostOptions {
+  readonly environment: Environment;
+  readonly journal: Journal;
+  /** Learns of what went wrong without harm: a throwing hook, a journal that is tried again. */
+  readonly onError?: ((error: unknown, where: string) => void) | undefined;
+  /** Learns of events that no actor could take at that time: late, double, or not for it. */
+  readonly onIgnored?: ((unit: string, actor: string, event: { type: string }) => void) | undefined;
+  readonly inspect?: ((event: InspectionEvent) => void) | undefined;
+}
+
+export interface Host {
+  readonly environment: Environment;
+  readonly journal: Journal;
+  readonly router: Router;
+  readonly inspect: ((event: InspectionEvent) => void) | undefined;
+  report(error: unknown, where: string): void;
+  ignored(unit: string, actor: string, event: { type: string }): void;
+}
+
+export function createHost(options: HostOptions): Host {
+  const report = (error: unknown, where: string): void => {
+    try {
+      options.onError?.(error, where);
+    } catch {
+      // Whoever listens for errors is not helped by an error of their own.
+    }
+  };
+  return {
+    environment: options.environment,
+    journal: options.journal,
+    router: new Router((error) => report(error, 'router')),
+    inspect: options.inspect,
+    report,
+    ignored(unit, actor, event) {
+      options.onIgnored?.(unit, actor, event);
+    },
+  };
+}
+
+/** Calls somebody else's code: what it throws or rejects with is reported, and breaks nothing. */
+export function callSafely(host: Host, where: string, call: () => unknown): void {
+  try {
+    const returned = call();
+    if (returned instanceof Promise)
+      returned.catch((error: unknown) => host.report(error, where));
+  } catch (error) {
+    host.report(error, where);
+  }
+}

@@ -1,0 +1,113 @@
+// Many small lives of one kind (questions, tool calls) within one unit. One that only
+// waits is *dormant*: its actor is stopped and a small record is kept instead; the next
+// event wakes it. So ten thousand waiting questions are ten thousand records.
+//
+// Owns:     the lives and whether each is an actor or a record at the moment.
+// Does not: route their effects (the unit does) or hold what they are about.
+
+import type { Actor, AnyMachineSnapshot, AnyStateMachine, EventObject, Snapshot } from 'xstate';
+import type { CommitUnit } from './commit-unit.ts';
+import type { Host } from './host.ts';
+import { startHosted } from './hosting.ts';
+
+type Live = { readonly actor: Actor<AnyStateMachine> };
+type Dormant = { readonly record: Snapshot<unknown> };
+
+export class Population {
+  readonly #machine: AnyStateMachine;
+  readonly #prefix: string;
+  readonly #unit: CommitUnit;
+  readonly #host: Host;
+  readonly #members = new Map<string, Live | Dormant>();
+
+  /** Members are addressed as `<prefix>:<id>`; machine states tagged `dormant` need no actor. */
+  constructor(machine: AnyStateMachine, prefix: string, unit: CommitUnit, host: Host) {
+    this.#machine = machine;
+    this.#prefix = prefix;
+    this.#unit = unit;
+    this.#host = host;
+  }
+
+  get ids(): readonly string[] {
+    return [...this.#members.keys()];
+  }
+
+  has(id: string): boolean {
+    return this.#members.has(id);
+  }
+
+  create(id: string, input: object): void {
+    const actor = startHosted(this.#machine, input as never, this.#postbox(id), {
+      id: `${this.#unit.id}/${this.#prefix}:${id}`,
+      inspect: this.#host.inspect,
+    });
+    this.#members.set(id, { actor });
+    this.#rest(id, actor);
+  }
+
+  accepts(id: string, event: EventObject): boolean {
+    const actor = this.#wake(id);
+    if (!actor) return false;
+    const snapshot = actor.getSnapshot() as AnyMachineSnapshot;
+    const accepted = snapshot.status === 'active' && snapshot.can(event);
+    if (!accepted) this.#rest(id, actor);
+    return accepted;
+  }
+
+  apply(id: string, event: EventObject): void {
+    const actor = this.#wake(id);
+    if (!actor) return;
+    actor.send(event);
+    const snapshot = actor.getSnapshot() as AnyMachineSnapshot;
+    if (snapshot.status === 'error') throw snapshot.error;
+    this.#rest(id, actor);
+  }
+
+  /** The state it is in, or null if there is no such member. */
+  stateOf(id: string): { value: unknown; context: unknown; done: boolean } | null {
+    const member = this.#members.get(id);
+    if (!member) return null;
+    const snapshot = ('actor' in member ? member.actor.getSnapshot() : member.record) as
+      AnyMachineSnapshot;
+    return {
+      value: snapshot.value,
+      context: snapshot.context,
+      done: snapshot.status === 'done',
+    };
+  }
+
+  forget(id: string): void {
+    const member = this.#members.get(id);
+    if (member && 'actor' in member) member.actor.stop();
+    this.#members.delete(id);
+  }
+
+  stop(): void {
+    for (const id of this.#members.keys()) this.forget(id);
+  }
+
+  #postbox(id: string) {
+    const name = `${this.#prefix}:${id}`;
+    return { post: (effect: Parameters<CommitUnit['post']>[1]) => this.#unit.post(name, effect) };
+  }
+
+  #wake(id: string): Actor<AnyStateMachine> | null {
+    const member = this.#members.get(id);
+    if (!member) return null;
+    if ('actor' in member) return member.actor;
+    const actor = startHosted(this.#machine, undefined, this.#postbox(id), {
+      id: `${this.#unit.id}/${this.#prefix}:${id}`,
+      inspect: this.#host.inspect,
+      snapshot: member.record,
+    });
+    this.#members.set(id, { actor });
+    return actor;
+  }
+
+  #rest(id: string, actor: Actor<AnyStateMachine>): void {
+    const snapshot = actor.getSnapshot() as AnyMachineSnapshot;
+    if (snapshot.status !== 'active' || !snapshot.hasTag('dormant')) return;
+    this.#members.set(id, { record: actor.getPersistedSnapshot() });
+    actor.stop();
+  }
+}

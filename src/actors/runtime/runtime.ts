@@ -1,0 +1,46 @@
+// What several sessions of a process share: the environment, the journal, the limits.
+
+import type { InspectionEvent } from 'xstate';
+import { ConfigurationError } from '../../errors.ts';
+import type { Environment } from '../ports/environment.ts';
+import type { Journal } from '../ports/journal.ts';
+import { DEFAULT_MAX_TOTAL_ACTIVE } from '../supervisor/limits.ts';
+import { Supervisor } from '../supervisor/supervisor.ts';
+import { memoryJournal } from './memory-journal.ts';
+
+export interface RuntimeOptions {
+  /** Time and chance: `nodeEnvironment()` of `offstage/node`, or a simulated one in tests. */
+  readonly environment: Environment;
+  /** @defaultValue `memoryJournal()` */
+  readonly journal?: Journal;
+  /** Subagents in `running` at the same time, in all sessions. @defaultValue 50 */
+  readonly maxTotalActive?: number;
+  /** Sees every actor of every session. */
+  readonly inspect?: (event: InspectionEvent) => void;
+}
+
+export interface Runtime {
+  readonly environment: Environment;
+  readonly journal: Journal;
+  readonly supervisor: Supervisor;
+  readonly inspect: ((event: InspectionEvent) => void) | undefined;
+}
+
+/**
+ * Makes what sessions share. Sessions that are given none each make their own.
+ * @throws {ConfigurationError} for a limit that is no whole number above 0.
+ */
+export function createRuntime(options: RuntimeOptions): Runtime {
+  const { maxTotalActive = DEFAULT_MAX_TOTAL_ACTIVE } = options;
+  if (!(maxTotalActive >= 1))
+    throw new ConfigurationError(
+      'INVALID_OPTION',
+      `Expected \`maxTotalActive\` to be a whole number above 0, got ${String(maxTotalActive)}`,
+    );
+  return {
+    environment: options.environment,
+    journal: options.journal ?? memoryJournal(),
+    supervisor: new Supervisor(maxTotalActive),
+    inspect: options.inspect,
+  };
+}

@@ -1,0 +1,151 @@
+// What a session shows of itself: plain records for screens, and one union of events.
+// They are projections; the machines own the lives behind them.
+
+import type { DeliveryKind, DeliveryPriority, DropReason, HearingGrade } from '../machines/index.ts';
+import type { Outcome } from './subagent/outcome.ts';
+
+/** One line of the conversation. */
+export interface TranscriptItem {
+  readonly id: string;
+  readonly role: 'user' | 'assistant';
+  readonly text: string;
+  /** False while more may follow. */
+  readonly final: boolean;
+  /** When it began; milliseconds since 1970. */
+  readonly at: number;
+  /** The user broke it off: what follows `text` was not heard. */
+  readonly interrupted?: boolean;
+}
+
+export type SubagentState =
+  | 'spawning'
+  | 'ready'
+  | 'running'
+  | 'waiting_for_input'
+  | 'completed'
+  | 'failed'
+  | 'cancelled';
+
+export interface SubagentView {
+  readonly id: string;
+  /** The `name` of its configuration. */
+  readonly name: string;
+  /** The lead agent's tool call that it works for. */
+  readonly callId: string | null;
+  readonly toolName: string;
+  readonly task: string;
+  readonly state: SubagentState;
+  /** The model step it is in, from 1; 0 before the first. */
+  readonly step: number;
+  readonly maxSteps: number;
+  readonly startedAt: number;
+  readonly endedAt: number | null;
+  /** The latest progress. */
+  readonly progress: string | null;
+  readonly outcome: Outcome | null;
+}
+
+/** A button. */
+export interface QuestionOption {
+  readonly id: string;
+  readonly label: string;
+  readonly description?: string;
+}
+
+export interface QuestionView {
+  /** What an answer must name. */
+  readonly requestId: string;
+  readonly subagentId: string;
+  readonly subagentName: string;
+  readonly kind: 'question' | 'approval';
+  readonly question: string;
+  /** Empty: any words will do. */
+  readonly options: readonly QuestionOption[];
+  readonly state:
+    | 'queued'
+    | 'presenting'
+    | 'open'
+    | 'parked'
+    | 'answered'
+    | 'expired'
+    | 'withdrawn'
+    | 'superseded';
+  readonly askedAt: number;
+  /** When the time to answer is over; null while the clock stands still. */
+  readonly dueAt: number | null;
+  readonly timeoutMs: number;
+  /** What was answered, in words. */
+  readonly answer: string | null;
+}
+
+export interface DeliveryView {
+  readonly deliveryId: string;
+  readonly kind: DeliveryKind;
+  readonly priority: DeliveryPriority;
+  readonly label: string;
+  readonly text: string;
+  readonly subagentId: string | null;
+  readonly state: 'pending' | 'offered' | 'playing' | 'delivered' | 'dismissed' | 'dropped';
+  /** How it reached the user. */
+  readonly grade: HearingGrade | null;
+  /** Why it will not be said. */
+  readonly dropped: DropReason | null;
+  readonly attempts: number;
+  /** It could not be said; show it. */
+  readonly card: boolean;
+  readonly at: number;
+}
+
+export type ConnectionState =
+  | 'created'
+  | 'connecting'
+  | 'active'
+  | 'reconnecting'
+  | 'transferring'
+  | 'closing'
+  | 'closed';
+
+/** Everything that happens in a session, in order. Facts are in the past tense, commands imperative. */
+export type SessionEvent =
+  | { readonly type: 'connection.changed'; readonly state: ConnectionState }
+  | { readonly type: 'session.ended'; readonly error: { code: string; message: string } | null }
+  | { readonly type: 'floor.changed'; readonly floor: 'user' | 'model' | 'nobody' }
+  | { readonly type: 'transcript.changed'; readonly item: TranscriptItem }
+  | {
+      readonly type: 'tool.called';
+      readonly callId: string;
+      readonly name: string;
+      readonly input: unknown;
+    }
+  | {
+      readonly type: 'tool.answered';
+      readonly callId: string;
+      readonly name: string;
+      readonly output: unknown;
+    }
+  | { readonly type: 'subagent.changed'; readonly subagent: SubagentView }
+  | { readonly type: 'question.changed'; readonly question: QuestionView }
+  | { readonly type: 'delivery.changed'; readonly delivery: DeliveryView }
+  /** The client must drop what it has not played yet, and report what it has. */
+  | { readonly type: 'playout.clear' }
+  | { readonly type: 'speech.interrupted'; readonly itemId: string; readonly playedMs: number }
+  /** Something went wrong that the session survives. */
+  | { readonly type: 'error.reported'; readonly code: string; readonly message: string };
+
+/** What `session.store` holds. */
+export interface SessionState {
+  readonly connection: ConnectionState;
+  readonly floor: 'user' | 'model' | 'nobody';
+  readonly transcript: readonly TranscriptItem[];
+  readonly subagents: readonly SubagentView[];
+  readonly questions: readonly QuestionView[];
+  readonly deliveries: readonly DeliveryView[];
+}
+
+/** What became of an answer. */
+export type AnswerReceipt =
+  | { readonly accepted: true }
+  | {
+      readonly accepted: false;
+      readonly reason: 'unknown' | 'queued' | 'not_presented' | 'over' | 'invalid_option' | 'unclear';
+    };

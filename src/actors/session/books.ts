@@ -1,0 +1,204 @@
+// The words behind the lives of a session, folded from the same events: what was asked,
+// called, answered and is to be said, and the conversation itself.
+//
+// Owns:     the records, under the ids that the machines know.
+// Does not: decide what an event leads to (machines), or publish anything.
+//
+// Invariants
+//   W1. A record exists as long as its life, and until what it led to is over.
+//   W2. Folding is a function of the events alone: the same events give the same books.
+
+import type { OutboxItem, Stamped } from '../../machines/index.ts';
+import { ConversationLog } from '../conversation/conversation.ts';
+import type { Message, UnitEvent } from '../runtime/commit-unit.ts';
+import type { Outcome } from '../subagent/outcome.ts';
+import { completedPrompt, failedPrompt, pendingAnswer, questionPrompt } from './prompts.ts';
+import type {
+  Answer,
+  AskedQuestion,
+  CallRecord,
+  DeliveryRecord,
+  QuestionRecord,
+  SessionInputEvent,
+} from './records.ts';
+
+type Carried = UnitEvent & Stamped & Record<string, unknown>;
+
+export class Books {
+  readonly questions = new Map<string, QuestionRecord>();
+  readonly calls = new Map<string, CallRecord>();
+  readonly deliveries = new Map<string, DeliveryRecord>();
+  conversation = ConversationLog.empty();
+
+  /** Takes in what an event carries for a life that is there already, or begins one. */
+  fold(actor: string, event: Carried): readonly Message[] {
+    switch (event.type as SessionInputEvent['type'] | string) {
+      case 'question.asked': {
+        const { type: _, at, ...asked } = event as unknown as AskedQuestion & Carried;
+        if (!this.questions.has(asked.requestId))
+          this.questions.set(asked.requestId, { ...asked, askedAt: at, answer: null });
+        return [];
+      }
+      case 'question.answer': {
+        const question = this.questions.get(idOf(actor));
+        if (question) question.answer = event['answer'] as Answer;
+        return [];
+      }
+      case 'tool.called':
+        this.#called(event as unknown as Carried & CallRecord);
+        return [];
+      case 'notice.posted':
+        return this.#posted(event);
+      default:
+        if (actor.startsWith('call:')) this.#callHappened(idOf(actor), event);
+        return [];
+    }
+  }
+
+  itemOf(id: string): OutboxItem {
+    const delivery = this.deliveries.get(id) ?? this.#deliveryOf(id);
+    this.deliveries.set(id, delivery);
+    return {
+      deliveryId: id,
+      kind: delivery.kind,
+      priority: delivery.priority,
+      replaces: delivery.kind === 'progress' ? delivery.subagentId : null,
+      reserved: delivery.kind === 'result' && delivery.callId !== null,
+      expiresAt: null,
+    };
+  }
+
+  #called(event: Carried & CallRecord): void {
+    const { callId, name } = event;
+    if (this.calls.has(callId)) return;
+    this.calls.set(callId, {
+      callId,
+      name,
+      arguments: event.arguments,
+      input: null,
+      output: null,
+      subagentId: null,
+      outcome: null,
+    });
+    this.conversation = this.conversation.toolCall({
+      callId,
+      toolName: name,
+      args: parsed(event.arguments),
+      at: event.at,
+    });
+  }
+
+  #posted(event: Carried): readonly Message[] {
+    const posted = event as unknown as Extract<SessionInputEvent, { type: 'notice.posted' }> &
+      Stamped;
+    const { deliveryId, kind, priority, label, text, prompt, subagentId, at } = posted;
+    if (this.deliveries.has(deliveryId)) return [];
+    this.deliveries.set(deliveryId, {
+      deliveryId,
+      kind,
+      priority,
+      label,
+      text,
+      prompt,
+      subagentId,
+      callId: null,
+      answersCall: false,
+      at,
+    });
+    const item: OutboxItem = {
+      deliveryId,
+      kind,
+      priority,
+      replaces: kind === 'progress' ? subagentId : null,
+      reserved: posted.reserved,
+      expiresAt: posted.ttlMs === null ? null : at + posted.ttlMs,
+    };
+    return [{ actor: 'outbox', event: { type: 'outbox.add', item } as UnitEvent }];
+  }
+
+  #callHappened(callId: string, event: Carried): void {
+    const call = this.calls.get(callId);
+    if (!call) return;
+    switch (event.type) {
+      case 'call.validated':
+        call.input = event['input'];
+        call.output = event['acknowledge'] === true ? pendingAnswer(String(event['message'])) : null;
+        break;
+      case 'call.invalid':
+      case 'subagent.rejected':
+        call.output = { error: (event['error'] as { message: string }).message };
+        break;
+      case 'call.executed':
+        call.output = event['output'];
+        break;
+      case 'deadline.execution':
+        call.output = { error: `Tool "${call.name}" timed out` };
+        break;
+      case 'call.cancel':
+        call.output = { error: `Tool "${call.name}" was cancelled` };
+        break;
+      case 'subagent.accepted':
+        call.subagentId = event['subagentId'] as string;
+        break;
+      case 'subagent.ended':
+        call.outcome = event['outcome'] as Outcome;
+        break;
+      default:
+        break;
+    }
+  }
+
+  /** The delivery of a question, or of the result of a call, made from its record. */
+  #deliveryOf(id: string): DeliveryRecord {
+    const question = this.questions.get(id);
+    if (question)
+      return {
+        deliveryId: id,
+        kind: 'question',
+        priority: 'high',
+        label: 'SUBAGENT QUESTION',
+        text: question.question,
+        prompt: questionPrompt(question.question, question.options),
+        subagentId: question.subagentId,
+        callId: null,
+        answersCall: false,
+        at: question.askedAt,
+      };
+    const call = this.calls.get(id);
+    const outcome = call?.outcome;
+    if (!call || !outcome) throw new Error(`There is nothing to deliver under "${id}"`);
+    const isCompleted = outcome.status === 'completed';
+    const failure = outcome.error ?? {
+      code: 'INTERNAL',
+      message: `It ended as ${outcome.status}`,
+      retryable: false,
+    };
+    return {
+      deliveryId: id,
+      kind: 'result',
+      priority: 'normal',
+      label: call.name,
+      text: isCompleted ? outcome.text : failure.message,
+      prompt: isCompleted
+        ? completedPrompt(call.name, outcome.text)
+        : failedPrompt(call.name, failure),
+      subagentId: call.subagentId,
+      callId: call.callId,
+      answersCall: call.output === null,
+      at: 0,
+    };
+  }
+}
+
+/** `question:abc:1` is about `abc:1`. */
+export function idOf(actor: string): string {
+  return actor.slice(actor.indexOf(':') + 1);
+}
+
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return json;
+  }
+}

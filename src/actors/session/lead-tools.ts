@@ -1,0 +1,142 @@
+// The tools of a lead agent: defined by the app, checked once, offered to the model.
+
+import { asSchema, type FlexibleSchema } from 'ai';
+import { z } from 'zod';
+import { ConfigurationError, messageOf } from '../../errors.ts';
+import type { SubagentConfig } from '../subagent/config.ts';
+
+/** What an inline tool gets beside its arguments. */
+export interface ToolContext {
+  readonly callId: string;
+  readonly agentName: string;
+  readonly sessionId: string;
+  /** Aborts when the call is cancelled or has taken too long. */
+  readonly abortSignal: AbortSignal;
+}
+
+/** A tool of the lead agent. */
+export interface ToolDefinition<Args = never> {
+  readonly name: string;
+  readonly description: string;
+  /** A zod schema, or whatever else the AI SDK takes as a schema. */
+  readonly parameters: FlexibleSchema<Args>;
+  /**
+   * `inline`: the model waits for `execute`. `background`: the subagent configured under
+   * this name does the work while the conversation goes on. @defaultValue 'inline'
+   */
+  readonly execution?: 'inline' | 'background';
+  /** Background: what the model says at once. Without it, it hears nothing before the result. */
+  readonly pendingMessage?: string;
+  /** Required for inline tools. */
+  readonly execute?: (args: Args, context: ToolContext) => unknown;
+  /** Time `execute` may take, in milliseconds. @defaultValue 30000 */
+  readonly timeout?: number;
+}
+
+/** The agent that talks to the user. */
+export interface MainAgent {
+  readonly name: string;
+  readonly instructions: string;
+  readonly tools?: readonly ToolDefinition<never>[];
+  /** What it says first, in its own words: an instruction such as "Greet the user". */
+  readonly greeting?: string;
+}
+
+/** Types the arguments of `execute` from `parameters`. */
+export function defineTool<Args>(definition: ToolDefinition<Args>): ToolDefinition<never> {
+  return definition as unknown as ToolDefinition<never>;
+}
+
+export interface LeadTool {
+  readonly definition: ToolDefinition<never>;
+  readonly jsonSchema: Readonly<Record<string, unknown>>;
+  validate(json: string): Promise<{ ok: true; value: unknown } | { ok: false; message: string }>;
+}
+
+const shape = z.object({
+  name: z.string().regex(/^[a-zA-Z0-9_-]{1,64}$/, 'expected 1 to 64 letters, digits, _ or -'),
+  description: z.string().min(1),
+  execution: z.enum(['inline', 'background']).optional(),
+  timeout: z.number().positive().optional(),
+});
+
+/**
+ * Checks the tools of a lead agent and prepares their schemas.
+ * @throws {ConfigurationError} for a name that is taken or malformed, a tool without a schema,
+ * an inline tool without `execute`, a background tool without a subagent.
+ */
+export async function prepareLeadTools(
+  agent: MainAgent,
+  subagents: Readonly<Record<string, SubagentConfig>>,
+): Promise<ReadonlyMap<string, LeadTool>> {
+  const tools = new Map<string, LeadTool>();
+  for (const definition of agent.tools ?? []) {
+    const schema = asSchema(definition.parameters as FlexibleSchema<unknown>);
+    tools.set(definition.name, {
+      definition,
+      jsonSchema: (await schema.jsonSchema) as Readonly<Record<string, unknown>>,
+      async validate(json) {
+        let value: unknown;
+        try {
+          value = json.trim() === '' ? {} : JSON.parse(json);
+        } catch (error) {
+          return { ok: false, message: `Validation failed: the arguments are no JSON (${messageOf(error)})` };
+        }
+        if (!schema.validate) return { ok: true, value };
+        const checked = await schema.validate(value);
+        return checked.success
+          ? { ok: true, value: checked.value }
+          : { ok: false, message: `Validation failed: ${messageOf(checked.error)}` };
+      },
+    });
+  }
+  checkSubagentNames(agent, subagents);
+  return tools;
+}
+
+/** The checks that need no schema; done at construction. */
+export function checkLeadTools(
+  agent: MainAgent,
+  subagents: Readonly<Record<string, SubagentConfig>>,
+): void {
+  const seen = new Set<string>();
+  for (const tool of agent.tools ?? []) {
+    const path = `agent "${agent.name}", tool "${tool.name}"`;
+    const parsed = shape.safeParse(tool);
+    if (!parsed.success) throw invalid(`${path}: ${z.prettifyError(parsed.error)}`);
+    if (seen.has(tool.name)) throw invalid(`${path}: the name is taken`);
+    seen.add(tool.name);
+    if (tool.parameters === undefined)
+      throw invalid(`${path}: expected \`parameters\` to be a schema, got undefined`);
+    if (tool.execution === 'background') {
+      if (!Object.hasOwn(subagents, tool.name))
+        throw invalid(
+          `${path}: a background tool needs a subagent; expected subagentConfigs to have "${tool.name}", got ${list(Object.keys(subagents))}`,
+        );
+    } else if (typeof tool.execute !== 'function')
+      throw invalid(`${path}: expected \`execute\` to be a function, got ${typeof tool.execute}`);
+  }
+  checkSubagentNames(agent, subagents);
+}
+
+function checkSubagentNames(
+  agent: MainAgent,
+  subagents: Readonly<Record<string, SubagentConfig>>,
+): void {
+  const background = new Set(
+    (agent.tools ?? []).filter((tool) => tool.execution === 'background').map(({ name }) => name),
+  );
+  for (const name of Object.keys(subagents))
+    if (!background.has(name))
+      throw invalid(
+        `subagentConfigs: "${name}" is no background tool of agent "${agent.name}"; it has ${list([...background])}`,
+      );
+}
+
+function invalid(message: string): ConfigurationError {
+  return new ConfigurationError('INVALID_TOOL', message);
+}
+
+function list(names: readonly string[]): string {
+  return names.length === 0 ? 'none' : names.map((name) => `"${name}"`).join(', ');
+}

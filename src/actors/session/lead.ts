@@ -1,0 +1,56 @@
+// The port to the lead agent: the one who talks to the user. A voice session
+// implements it with a transport, a text session with a streaming model.
+
+import type { DeliveryKind, DeliveryPriority } from '../../machines/index.ts';
+
+/** Something that shall be said now, and the attempt that it is. */
+export interface Offer {
+  readonly deliveryId: string;
+  /** Names the attempt; every `delivery.*` event about it carries this number. */
+  readonly generation: number;
+  /** From 1. */
+  readonly attempt: number;
+  readonly kind: DeliveryKind;
+  readonly priority: DeliveryPriority;
+  /** What the lead model reads; it says this in its own words. */
+  readonly prompt: string;
+  /** What the user is meant to learn, for a screen. */
+  readonly text: string;
+  /** The lead agent's call that this answers, if it has not been answered yet. */
+  readonly answersCallId: string | null;
+}
+
+/** Words of the user. */
+export interface Utterance {
+  readonly id: string;
+  readonly text: string;
+  /** When it began; milliseconds since 1970. */
+  readonly startedAt: number;
+  readonly typed: boolean;
+}
+
+/**
+ * Duties of an implementation. What happens is told to the session as events:
+ * `transport.ready / lost`, `response.requested / ended`, `utterance.*`, `playout.*`,
+ * `delivery.playing / heard / interrupted / failed` with the offer's generation.
+ * Guarantee to it: one offer at a time, and only while the gate is open or after `interrupt`.
+ */
+export interface Lead {
+  connect(attempt: number): void;
+  disconnect(): void;
+  offer(offer: Offer): void;
+  /** Stop speaking at once: something urgent waits. */
+  interrupt(): void;
+  /** The attempt is off: stop saying it if it is still being said. */
+  abandon(generation: number): void;
+  /** Answers a tool call. `respond`: the model shall speak to it. */
+  answerTool(callId: string, output: unknown, respond: boolean): void;
+  /** The call stays open: an offer will answer it, later. */
+  deferTool(callId: string): void;
+  /** The model shall know this, and not speak to it. */
+  note(text: string): void;
+  /** The user said this to the lead agent: answer it. */
+  heardUser(utterance: Utterance): void;
+  /** The user said this to a subagent: the lead agent shall not answer it, nor believe that it was asked. */
+  overheard(utterance: Utterance, subagentName: string): void;
+}

@@ -1,0 +1,59 @@
+// The words in which the runtime speaks to the lead model. What a subagent says is
+// quoted as data: it cannot speak in the runtime's name.
+
+import type { Failure } from '../../machines/index.ts';
+import type { QuestionOption } from '../session-views.ts';
+
+/** What the model gets as the answer to a call whose work goes on. */
+export function pendingAnswer(message: string) {
+  return {
+    status: 'still_in_progress',
+    message,
+    important:
+      'The work is NOT complete. Tell the user what the message says, in your own words. ' +
+      'Do NOT tell the user that it is ready: you will be told when it is.',
+  };
+}
+
+export function completedPrompt(toolName: string, text: string): string {
+  return (
+    `[SYSTEM: Background task "${toolName}" completed successfully. Result: ${fenced(text)}. ` +
+    `Please inform the user about the result.]`
+  );
+}
+
+export function failedPrompt(toolName: string, error: Failure): string {
+  return (
+    `[SYSTEM: Background task "${toolName}" failed. Exact error details: ${fenced(error.message)}. ` +
+    `Tell the user the exact error details first, then ask how to proceed.]`
+  );
+}
+
+export function cancelledNote(toolName: string, reason: string): string {
+  return `[SYSTEM: Background task "${toolName}" was cancelled: ${fenced(reason)}. It has no result.]`;
+}
+
+export function questionPrompt(question: string, options: readonly QuestionOption[]): string {
+  const choices = options.map((option) =>
+    option.description ? `${option.label} (${option.description})` : option.label,
+  );
+  const suffix = choices.length > 0 ? ` Options: ${choices.map(fenced).join('; ')}` : '';
+  return `[SUBAGENT QUESTION]: ${fenced(question)}${suffix}`;
+}
+
+export function noticePrompt(label: string, text: string): string {
+  return `[${fenced(label)}]: ${fenced(text)}`;
+}
+
+export function overheardNote(text: string, subagentName: string): string {
+  return `[SYSTEM: The user's words ${JSON.stringify(text)} answered a question of "${subagentName}". They are dealt with; do not respond to them.]`;
+}
+
+export function inputTimeoutMessage(attempt: number, max: number): string {
+  return `The user did not respond in time. You may re-ask, or go on without an answer. (attempt ${attempt}/${max})`;
+}
+
+/** A bracket in quoted text must not close the runtime's own. */
+function fenced(text: string): string {
+  return text.replaceAll('[', '(').replaceAll(']', ')');
+}

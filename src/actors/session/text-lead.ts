@@ -1,0 +1,289 @@
+// The lead agent of a text session: a streaming AI SDK model that answers the user,
+// calls the session's tools, and tells what the outbox offers.
+//
+// Owns:     the one response under way, and what shall be responded to next.
+// Does not: run tools (the session does), decide when something may be said (outbox).
+//
+// Invariants
+//   E1. One response at a time. What asks for another one meanwhile is answered by the next.
+//   E2. The model is called again for tool results only when every call of its last
+//       response that is answered at once has its answer.
+//   E3. An offer was heard when its whole text was pushed and somebody read past it.
+
+import { jsonSchema, streamText, tool, type LanguageModel, type ToolSet } from 'ai';
+import { CancelledError } from '../../errors.ts';
+import { toStepError } from '../ai/model-step.ts';
+import type { Lead, Offer, Utterance } from './lead.ts';
+import { overheardNote } from './prompts.ts';
+import type { SessionCore } from './session-core.ts';
+import type { TextOutput } from './text-output.ts';
+
+/** The model may call tools so often for one utterance; then it has to answer. */
+const MAX_ROUNDS = 8;
+
+export class TextLead implements Lead {
+  readonly #core: SessionCore;
+  readonly #model: LanguageModel;
+  readonly #output: TextOutput;
+  /** Calls of the last response whose answers the model waits for. */
+  readonly #awaited = new Set<string>();
+  /** When the messages began that are not whole yet. */
+  readonly #said = new Map<string, number>();
+  #wantsReply = false;
+  #offer: Offer | null = null;
+  #response: AbortController | null = null;
+  #requested = false;
+  #rounds = 0;
+  #notes = 0;
+  #idle: (() => void)[] = [];
+
+  constructor(core: SessionCore, model: LanguageModel, output: TextOutput) {
+    this.#core = core;
+    this.#model = model;
+    this.#output = output;
+  }
+
+  connect(): void {
+    this.#core.receive('session', { type: 'transport.ready' });
+    if (this.#core.agent.greeting === undefined) return;
+    this.note(`[SYSTEM: ${this.#core.agent.greeting}]`);
+    this.#want();
+  }
+
+  disconnect(): void {
+    this.#response?.abort(new CancelledError('the session was closed'));
+    this.#output.complete();
+    this.#settleIdle();
+  }
+
+  offer(offer: Offer): void {
+    if (offer.kind === 'question') {
+      this.#ask(offer);
+      return;
+    }
+    this.#offer = offer;
+    this.#next();
+  }
+
+  interrupt(): void {
+    this.#response?.abort(new CancelledError('something urgent waits'));
+  }
+
+  abandon(generation: number): void {
+    if (this.#offer?.generation !== generation) return;
+    this.#offer = null;
+    this.#response?.abort(new CancelledError('it need not be said any more'));
+  }
+
+  answerTool(callId: string, _output: unknown, respond: boolean): void {
+    this.#awaited.delete(callId);
+    if (respond) this.#wantsReply = true;
+    if (this.#wantsReply) this.#want();
+  }
+
+  deferTool(callId: string): void {
+    this.#awaited.delete(callId);
+    if (this.#wantsReply) this.#want();
+  }
+
+  note(text: string): void {
+    const { books, host } = this.#core;
+    this.#notes += 1;
+    const at = host.environment.clock.now();
+    books.conversation = books.conversation.add({
+      id: `note_${this.#notes}`,
+      role: 'system',
+      text,
+      at,
+    });
+  }
+
+  heardUser(): void {
+    this.#rounds = 0;
+    this.#want();
+  }
+
+  overheard({ text }: Utterance, subagentName: string): void {
+    this.note(overheardNote(text, subagentName));
+    this.#checkIdle();
+  }
+
+  /** Calls back when nothing is being said and nothing is about to be; at once if so. */
+  whenIdle(callback: () => void): void {
+    this.#idle.push(callback);
+    this.#checkIdle();
+  }
+
+  #ask(offer: Offer): void {
+    const { generation, deliveryId } = offer;
+    const question = this.#core.books.questions.get(deliveryId);
+    if (!question) return;
+    this.#core.receive('outbox', { type: 'delivery.playing', generation });
+    const { requestId, options, subagentName } = question;
+    this.#output.push(
+      { type: 'question.asked', requestId, question: question.question, options, subagentName },
+      () => this.#core.receive('outbox', { type: 'delivery.heard', generation, grade: 'assumed' }),
+    );
+  }
+
+  #want(): void {
+    this.#wantsReply = true;
+    if (this.#awaited.size > 0) return;
+    this.#next();
+  }
+
+  /** Begins the next response, if one is wanted and none is under way. */
+  #next(): void {
+    if (this.#response || this.#core.unit.unit.disposed) return;
+    const offer = this.#wantsReply ? null : this.#offer;
+    if (!this.#wantsReply && !offer) {
+      this.#rest();
+      return;
+    }
+    this.#wantsReply = false;
+    const controller = new AbortController();
+    this.#response = controller;
+    if (!this.#requested) this.#core.receive('session', { type: 'response.requested' });
+    this.#requested = true;
+    this.#core.host.environment.scheduler.yieldThen(
+      () => void this.#respond(controller.signal, offer),
+    );
+  }
+
+  #rest(): void {
+    if (this.#requested) {
+      this.#requested = false;
+      this.#core.receive('session', { type: 'response.ended' });
+    }
+    this.#checkIdle();
+  }
+
+  async #respond(signal: AbortSignal, offer: Offer | null): Promise<void> {
+    const core = this.#core;
+    const itemId = core.host.environment.ids.next('item');
+    if (offer) this.note(offer.prompt);
+    let text = '';
+    let failed = false;
+    try {
+      for await (const part of this.#stream(signal, offer !== null)) {
+        if (part.type === 'text') {
+          if (offer && text === '')
+            core.receive('outbox', { type: 'delivery.playing', generation: offer.generation });
+          text += part.text;
+          this.#say(itemId, text, false);
+          this.#output.push({ type: 'text.delta', itemId, text: part.text });
+        } else {
+          this.#awaited.add(part.callId);
+          core.tell('calls', { type: 'tool.called', ...part.call });
+        }
+      }
+    } catch (error) {
+      failed = true;
+      if (!signal.aborted) {
+        const { code, message } = toStepError(error);
+        core.reportError(error, 'lead model');
+        this.#output.push({ type: 'response.failed', code, message });
+      }
+    }
+    this.#settle(itemId, text, offer, failed || signal.aborted);
+    this.#response = null;
+    this.#next();
+  }
+
+  #settle(itemId: string, text: string, offer: Offer | null, broken: boolean): void {
+    const core = this.#core;
+    if (text !== '') {
+      core.books.conversation = core.books.conversation.add({
+        id: itemId,
+        role: 'assistant',
+        text,
+        at: core.host.environment.clock.now(),
+      });
+      this.#say(itemId, text, true, broken);
+    }
+    const generation = offer?.generation ?? 0;
+    if (offer && this.#offer?.generation === generation) this.#offer = null;
+    const done = { type: 'text.done', itemId, text, deliveryId: offer?.deliveryId ?? null } as const;
+    if (!offer) {
+      if (text !== '') this.#output.push(done);
+      return;
+    }
+    if (broken || text === '') {
+      core.receive('outbox', {
+        type: broken ? 'delivery.interrupted' : 'delivery.failed',
+        generation,
+      });
+      return;
+    }
+    this.#output.push(done, () =>
+      core.receive('outbox', { type: 'delivery.heard', generation, grade: 'assumed' }),
+    );
+  }
+
+  async *#stream(signal: AbortSignal, isOffer: boolean) {
+    const core = this.#core;
+    this.#rounds += 1;
+    const { stream } = streamText({
+      model: this.#model,
+      instructions: core.agent.instructions,
+      messages: core.books.conversation.toModelMessages(),
+      tools: this.#tools(),
+      // What a subagent reported is told; it starts nothing new by itself.
+      toolChoice: isOffer || this.#rounds > MAX_ROUNDS ? 'none' : 'auto',
+      abortSignal: signal,
+      maxRetries: 0,
+      onError: () => {},
+    });
+    for await (const part of stream) {
+      if (signal.aborted) throw signal.reason;
+      if (part.type === 'text-delta') yield { type: 'text' as const, text: part.text };
+      else if (part.type === 'error') throw part.error;
+      else if (part.type === 'abort') throw signal.reason;
+      else if (part.type === 'tool-call') {
+        const { toolCallId: callId, toolName: name, input } = part;
+        const json = typeof input === 'string' ? input : JSON.stringify(input ?? {});
+        yield { type: 'call' as const, callId, call: { callId, name, arguments: json } };
+      }
+    }
+  }
+
+  #tools(): ToolSet {
+    const tools: Record<string, ToolSet[string]> = {};
+    for (const [name, { definition, jsonSchema: schema }] of this.#core.tools)
+      tools[name] = tool({
+        description: definition.description,
+        inputSchema: jsonSchema(schema),
+        outputSchema: jsonSchema({}),
+      }) as ToolSet[string];
+    return tools;
+  }
+
+  #say(itemId: string, text: string, final: boolean, interrupted = false): void {
+    const { projection, host } = this.#core;
+    const at = this.#said.get(itemId) ?? host.environment.clock.now();
+    if (final) this.#said.delete(itemId);
+    else this.#said.set(itemId, at);
+    projection.emit({
+      type: 'transcript.changed',
+      item: {
+        id: itemId,
+        role: 'assistant',
+        text,
+        final,
+        at,
+        ...(interrupted ? { interrupted } : {}),
+      },
+    });
+  }
+
+  #checkIdle(): void {
+    if (this.#response || this.#wantsReply || this.#awaited.size > 0) return;
+    this.#settleIdle();
+  }
+
+  #settleIdle(): void {
+    const waiting = this.#idle;
+    this.#idle = [];
+    for (const callback of waiting) callback();
+  }
+}

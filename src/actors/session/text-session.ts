@@ -1,0 +1,82 @@
+// A conversation in text: the lead agent is a streaming model, and what subagents have
+// to say comes between its messages.
+
+import type { LanguageModel } from 'ai';
+import type { Observable } from 'rxjs';
+import { ConfigurationError } from '../../errors.ts';
+import type { Runtime } from '../runtime/runtime.ts';
+import { SessionCore, type SessionOptions } from './session-core.ts';
+import { SessionFace } from './session-face.ts';
+import { TextLead } from './text-lead.ts';
+import { TextOutput, type TextPart } from './text-output.ts';
+
+export interface TextSessionOptions extends SessionOptions {
+  /** The model of the lead agent, and of the subagents that have none of their own. */
+  readonly model: LanguageModel;
+  readonly runtime: Runtime;
+}
+
+/** A pause so long is no pause in text: what waits is told as soon as nothing else is. */
+const QUIET_MS = 0;
+/** A model that has not begun to speak by then has failed. */
+const OFFER_TIMEOUT_MS = 60_000;
+const PLAY_TIMEOUT_MS = 600_000;
+const MAX_ATTEMPTS = 3;
+
+export class TextSession extends SessionFace {
+  readonly #output: TextOutput;
+  readonly #lead: TextLead;
+
+  /** @throws {ConfigurationError} for options that cannot work. */
+  constructor(options: TextSessionOptions) {
+    const output = new TextOutput();
+    let lead: TextLead | undefined;
+    if (options.model === undefined)
+      throw new ConfigurationError('NO_MODEL', 'Expected `model` to be a language model, got undefined');
+    const core = new SessionCore({
+      ...options,
+      outbox: {
+        quietMs: QUIET_MS,
+        offerTimeoutMs: OFFER_TIMEOUT_MS,
+        playTimeoutMs: PLAY_TIMEOUT_MS,
+        maxAttempts: MAX_ATTEMPTS,
+      },
+      settleTimeoutMs: 0,
+      maxReconnects: 0,
+      canInterrupt: true,
+      hasVoice: false,
+      makeLead: (made) => (lead = new TextLead(made, options.model, output)),
+    });
+    super(core);
+    this.#output = output;
+    this.#lead = lead as unknown as TextLead;
+  }
+
+  /** Everything that is said from now on, also what nobody asked for. Hot. */
+  get parts(): Observable<TextPart> {
+    return this.#output.parts;
+  }
+
+  /** Resolves when the session can be talked to. Whoever embeds it counts as attached. */
+  override async start(): Promise<void> {
+    await super.start();
+    this.attach();
+  }
+
+  /**
+   * Says something to the session and reads what is said in return, until there is
+   * nothing more to say at the moment. Results that come later are in `parts`.
+   */
+  async *send(text: string): AsyncGenerator<TextPart, void, undefined> {
+    const { parts, end } = this.#output.read();
+    const taken = this.sendText(text);
+    void taken.then(() => this.#lead.whenIdle(end), end);
+    yield* parts;
+    await taken;
+  }
+
+  /** Reads everything that is said from now on, until the session is closed. */
+  read(): AsyncGenerator<TextPart, void, undefined> {
+    return this.#output.read().parts;
+  }
+}

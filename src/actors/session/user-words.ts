@@ -1,0 +1,54 @@
+// Who the user is talking to. While a question owns the floor its words are tried as
+// an answer; what is clearly something else goes to the lead agent, and the question
+// stays open.
+
+import { matchAnswer } from '../answers/match-answer.ts';
+import type { QuestionRecord } from './records.ts';
+import type { Answer } from './records.ts';
+
+/** What shall become of an utterance while a question is up. */
+export type Reading =
+  /** Try it as the answer. `decisive`: beyond doubt, so that it may interrupt the question. */
+  | { readonly to: 'question'; readonly answer: Answer; readonly decisive: boolean }
+  /** Say the question again: it was meant for it, but cannot be taken. */
+  | { readonly to: 'again' }
+  /** Nothing but time was asked for. */
+  | { readonly to: 'nobody' }
+  | { readonly to: 'lead' };
+
+export function readUtterance(question: QuestionRecord, text: string): Reading {
+  const kind =
+    question.kind === 'approval'
+      ? 'approval'
+      : question.options.length > 0
+        ? 'choice'
+        : 'free_text';
+  const match = matchAnswer({ kind, options: question.options }, text);
+  switch (match.kind) {
+    case 'option':
+      return {
+        to: 'question',
+        decisive: true,
+        answer: { userResponse: match.label, optionId: match.optionId },
+      };
+    case 'approved':
+    case 'denied':
+      return {
+        to: 'question',
+        decisive: false,
+        answer: { userResponse: text, approved: match.kind === 'approved' },
+      };
+    case 'free_text':
+      // Consent is never taken from words that are not exactly a yes or a no.
+      return question.kind === 'approval'
+        ? { to: 'again' }
+        : { to: 'question', decisive: false, answer: { userResponse: match.text } };
+    case 'hold':
+      return { to: 'nobody' };
+    case 'digression':
+      return { to: 'lead' };
+    case 'ambiguous':
+    case 'unclear':
+      return { to: 'again' };
+  }
+}

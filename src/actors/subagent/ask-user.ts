@@ -1,0 +1,68 @@
+// `ask_user`: the tool by which an interactive subagent asks the user. It is added by
+// the runtime, never written by an author; the runtime runs it, so it has no `execute`.
+
+import { jsonSchema, tool, zodSchema } from 'ai';
+import { z } from 'zod';
+import type { ModelCall } from '../ai/model-step.ts';
+import type { QuestionOption } from '../session-views.ts';
+
+export const ASK_USER = 'ask_user';
+
+const option = z.object({
+  id: z.string().min(1).describe('A short id of the option'),
+  label: z.string().min(1).describe('What the user says or clicks to choose it'),
+  description: z.string().optional(),
+});
+
+const input = z.object({
+  question: z.string().min(1).describe('The question, as it shall be said to the user'),
+  options: z
+    .array(option)
+    .max(20)
+    .optional()
+    .describe('The choices, if the question has any; they become buttons'),
+});
+
+const output = jsonSchema<{ userResponse: string; optionId?: string } | { error: string }>({
+  type: 'object',
+});
+
+/** AI SDK tool without `execute`. */
+export const askUserTool = tool({
+  description:
+    'Ask the user a question and wait for the answer. Returns { userResponse } with the words or ' +
+    'the label that the user chose (and optionId), or { error } if the user did not respond.',
+  inputSchema: zodSchema(input),
+  outputSchema: output,
+});
+
+/** What is asked, from the arguments of the call. */
+export function askedQuestion(call: unknown): { question: string; options: QuestionOption[] } {
+  const { question, options = [] } = call as z.infer<typeof input>;
+  return {
+    question,
+    options: options.map(({ id, label, description }) =>
+      description === undefined ? { id, label } : { id, label, description },
+    ),
+  };
+}
+
+/** The ids of the two buttons of an approval. */
+export const APPROVE = 'approve';
+export const DENY = 'deny';
+
+/** An approval names the tool and its exact arguments: the user consents to nothing else. */
+export function approvalQuestion(call: ModelCall | undefined): {
+  question: string;
+  options: QuestionOption[];
+} {
+  const name = call?.toolName ?? 'unknown';
+  const args = JSON.stringify(call?.input ?? {});
+  return {
+    question: `May I run ${name} with ${args}?`,
+    options: [
+      { id: APPROVE, label: 'Yes' },
+      { id: DENY, label: 'No' },
+    ],
+  };
+}

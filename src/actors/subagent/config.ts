@@ -1,0 +1,143 @@
+// What a subagent is made of, as its author writes it, and the same checked.
+
+import type { LanguageModel } from 'ai';
+import { z } from 'zod';
+import { ConfigurationError } from '../../errors.ts';
+
+/** How one kind of subagent works. One configuration serves many runs. */
+export interface SubagentConfig {
+  /** Names it in events, in the inspector and in what the user hears. */
+  readonly name: string;
+  /** Its system prompt. */
+  readonly instructions: string;
+  /** AI SDK `tool()`s by name. `ask_user` is added where `interactive` is true. */
+  readonly tools?: Readonly<Record<string, unknown>>;
+  /** Model steps at most. @defaultValue 5 */
+  readonly maxSteps?: number;
+  /**
+   * Time it may spend running, in milliseconds; waiting for a slot or for the user does
+   * not count. @defaultValue 600000
+   */
+  readonly timeout?: number;
+  /** Another model than the session's. */
+  readonly model?: LanguageModel;
+  /** It may ask the user. @defaultValue false */
+  readonly interactive?: boolean;
+  /** Time the user has to answer a question, in milliseconds. @defaultValue 120000 */
+  readonly inputTimeout?: number;
+  /** Unanswered questions in a row that end it. @defaultValue 3 */
+  readonly maxInputRetries?: number;
+  /** Time one tool call may take, in milliseconds; none by default (the run's `timeout` holds). */
+  readonly toolTimeout?: number;
+  /** A configuration of its own for each run, for state that runs must not share. */
+  readonly createInstance?: () => SubagentConfig;
+  /**
+   * Frees what a run used, on every way out, exactly once for each instance; runs that
+   * share one instance share its `dispose`, called when the last of them has ended.
+   */
+  readonly dispose?: () => void | Promise<void>;
+  /** The result shall be JSON of this shape: a zod schema or any Standard Schema. */
+  readonly outputSchema?: unknown;
+  /** How much of the conversation it gets. @defaultValue 'snapshot' */
+  readonly context?: 'snapshot' | 'none' | 'summary' | 'recent' | 'fork';
+  /** What it does when the user breaks off the lead agent's speech. @defaultValue 'continue' */
+  readonly onBargeIn?: 'continue' | 'cancel';
+  /** How often a failed model call is tried again, if that may help. */
+  readonly retry?: Partial<RetryOptions>;
+}
+
+export interface RetryOptions {
+  /** Calls in all, the first included. @defaultValue 3 */
+  readonly maxAttempts: number;
+  /** Before the second call, in milliseconds; doubles each time, with jitter. @defaultValue 1000 */
+  readonly baseDelayMs: number;
+}
+
+/** A checked configuration with its defaults filled in. */
+export interface SubagentDefinition extends Omit<SubagentConfig, 'retry'> {
+  readonly tools: Readonly<Record<string, unknown>>;
+  readonly maxSteps: number;
+  readonly timeout: number;
+  readonly interactive: boolean;
+  readonly inputTimeout: number;
+  readonly maxInputRetries: number;
+  readonly context: NonNullable<SubagentConfig['context']>;
+  readonly onBargeIn: NonNullable<SubagentConfig['onBargeIn']>;
+  readonly retry: RetryOptions;
+  /** What the author wrote; identifies the instance that runs share. */
+  readonly source: SubagentConfig;
+}
+
+export const defaultSubagentOptions = {
+  maxSteps: 5,
+  timeout: 600_000,
+  interactive: false,
+  inputTimeout: 120_000,
+  maxInputRetries: 3,
+  context: 'snapshot',
+  onBargeIn: 'continue',
+} as const satisfies Partial<SubagentConfig>;
+
+const defaultRetry: RetryOptions = { maxAttempts: 3, baseDelayMs: 1000 };
+
+const milliseconds = z.number().positive();
+const count = z.number().int().min(1);
+const anyFunction = z.custom<() => never>((value) => typeof value === 'function', {
+  error: 'expected a function',
+});
+const schema = z.strictObject({
+  name: z.string().min(1),
+  instructions: z.string(),
+  tools: z.record(z.string(), z.unknown()),
+  maxSteps: count,
+  timeout: milliseconds,
+  model: z.unknown().optional(),
+  interactive: z.boolean(),
+  inputTimeout: milliseconds,
+  maxInputRetries: count,
+  toolTimeout: milliseconds.optional(),
+  createInstance: anyFunction.optional(),
+  dispose: anyFunction.optional(),
+  outputSchema: z.unknown().optional(),
+  context: z.enum(['snapshot', 'none', 'summary', 'recent', 'fork']),
+  onBargeIn: z.enum(['continue', 'cancel']),
+  retry: z.strictObject({ maxAttempts: count, baseDelayMs: z.number().min(0) }),
+});
+
+const definitions = new WeakMap<SubagentConfig, SubagentDefinition>();
+
+/**
+ * Checks a configuration and fills in its defaults. The same configuration gives the same definition.
+ * @throws {ConfigurationError} that names the option, its value and what was expected.
+ */
+export function checkSubagentConfig(config: SubagentConfig, path = 'subagent'): SubagentDefinition {
+  const known = definitions.get(config);
+  if (known) return known;
+  const options = {
+    tools: {},
+    ...defaultSubagentOptions,
+    ...withoutUndefined(config),
+    retry: { ...defaultRetry, ...config.retry },
+  };
+  const parsed = schema.safeParse(options);
+  if (!parsed.success)
+    throw new ConfigurationError('INVALID_OPTION', `${path}: ${z.prettifyError(parsed.error)}`);
+  const definition: SubagentDefinition = { ...options, source: config };
+  definitions.set(config, definition);
+  return definition;
+}
+
+/**
+ * Checks a configuration where it is written, instead of where it is first used.
+ * @throws {ConfigurationError} for an option that is unknown or out of range.
+ */
+export function defineSubagent<C extends SubagentConfig>(config: C): C {
+  checkSubagentConfig(config, config.name);
+  return config;
+}
+
+function withoutUndefined<T extends object>(object: T): T {
+  return Object.fromEntries(
+    Object.entries(object).filter(([, value]) => value !== undefined),
+  ) as T;
+}

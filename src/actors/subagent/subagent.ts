@@ -1,0 +1,342 @@
+// One subagent: its machine, hosted in a commit unit of its own, and its effects.
+//
+// Owns:     the actor, its log, its instance of the configuration, its AbortController.
+// Does not: decide what happens next (the machine does), hand out slots (supervisor),
+//           or talk to the user (session).
+//
+// Invariants
+//   B1. `ended` is called exactly once, with everything that was done.
+//   B2. `dispose` of the instance runs exactly once, after the last effect was aborted.
+//   B3. While it waits it holds no controller, no timer and no promise: only its log.
+//   B4. An effect that was stopped reports nothing any more.
+
+import type { Actor, AnyMachineSnapshot } from 'xstate';
+import { CancelledError, messageOf } from '../../errors.ts';
+import {
+  subagentMachine,
+  type Ending,
+  type Failure,
+  type Stamped,
+  type SubagentEvent,
+} from '../../machines/index.ts';
+import { CommitUnit, type Posted, type UnitBody, type UnitEvent } from '../runtime/commit-unit.ts';
+import { callSafely, type Host } from '../runtime/host.ts';
+import { startHosted, type Effect } from '../runtime/hosting.ts';
+import type { SubagentState } from '../session-views.ts';
+import type { AskedQuestion, Answer } from '../session/records.ts';
+import { inputTimeoutMessage } from '../session/prompts.ts';
+import { approvalQuestion, askedQuestion } from './ask-user.ts';
+import type { SubagentDefinition } from './config.ts';
+import { releaseInstance, type Instance } from './instance.ts';
+import type { Outcome } from './outcome.ts';
+import { think, type StepReport } from './think.ts';
+import { runCalls } from './run-calls.ts';
+import { SubagentLog } from './subagent-log.ts';
+
+/** Raised when the machine, or what its events carry, changes. */
+const DEFINITION_VERSION = 1;
+
+/** What is delegated. */
+export interface SubagentTask {
+  readonly toolName: string;
+  readonly args: Readonly<Record<string, unknown>>;
+  readonly description: string;
+}
+
+/** What a subagent needs of whoever runs it. */
+export interface SubagentPorts {
+  /** Makes the instance and its first messages; may reject, then the run fails. */
+  prepare(subagent: Subagent): Promise<Instance>;
+  requestSlot(id: string, resumed: boolean, grant: () => void): void;
+  releaseSlot(id: string): void;
+  ask(question: AskedQuestion): void;
+  withdraw(requestId: string): void;
+  /** Names the actor in the inspector: `<session>/<subagent>`. */
+  readonly path: string;
+  /** State, step or progress is not what it was. */
+  changed(subagent: Subagent): void;
+  stepped(subagent: Subagent, report: StepReport): void;
+  /** The last call. `disposed` settles when the instance is disposed; it never rejects. */
+  ended(subagent: Subagent, outcome: Outcome, disposed: Promise<void>): void;
+}
+
+/** What the machine's events carry beyond what the machine reads. */
+export type SubagentUnitEvent = UnitEvent & Record<string, unknown>;
+
+export class Subagent implements UnitBody {
+  readonly id: string;
+  readonly definition: SubagentDefinition;
+  readonly task: SubagentTask;
+  readonly startedAt: number;
+  readonly log = new SubagentLog();
+  /** Its latest progress, in words. */
+  progress: string | null = null;
+  readonly #unit: CommitUnit;
+  readonly #host: Host;
+  readonly #ports: SubagentPorts;
+  #actor!: Actor<typeof subagentMachine>;
+  #instance: Instance | null = null;
+  #controller: AbortController | null = null;
+  #outcome: Outcome | null = null;
+
+  constructor(
+    host: Host,
+    id: string,
+    definition: SubagentDefinition,
+    task: SubagentTask,
+    ports: SubagentPorts,
+  ) {
+    this.id = id;
+    this.definition = definition;
+    this.task = task;
+    this.#host = host;
+    this.#ports = ports;
+    this.startedAt = host.environment.clock.now();
+    this.#unit = new CommitUnit(id, DEFINITION_VERSION, host, this);
+  }
+
+  start(): void {
+    const { maxSteps, timeout, maxInputRetries } = this.definition;
+    this.#unit.start(() => {
+      this.#actor = startHosted(
+        subagentMachine,
+        { id: this.id, at: this.startedAt, maxSteps, timeoutMs: timeout, maxInputRetries },
+        this,
+        { id: `${this.#ports.path}/${this.id}`, inspect: this.#host.inspect },
+      );
+    });
+  }
+
+  get actor(): Actor<typeof subagentMachine> {
+    return this.#actor;
+  }
+
+  get outcome(): Outcome | null {
+    return this.#outcome;
+  }
+
+  get step(): number {
+    return this.#actor.getSnapshot().context.step;
+  }
+
+  get state(): SubagentState {
+    const { value } = this.#actor.getSnapshot();
+    return (typeof value === 'string' ? value : Object.keys(value)[0]) as SubagentState;
+  }
+
+  /** Puts an event into its mailbox. */
+  receive(event: SubagentUnitEvent): void {
+    this.#unit.receive('subagent', event);
+  }
+
+  cancel(reason: string): void {
+    this.receive({ type: 'subagent.cancel', reason });
+  }
+
+  /** Ends it here and now, without its machine: the grace of a closing session is over. */
+  kill(reason: string): void {
+    this.#end({
+      status: 'lost',
+      steps: this.step,
+      error: { code: 'KILLED', message: `Killed: ${reason}`, retryable: true },
+    });
+  }
+
+  post(effect: Effect): void {
+    this.#unit.post('subagent', effect);
+  }
+
+  accepts(_actor: string, event: UnitEvent & Stamped): boolean {
+    const snapshot = this.#actor.getSnapshot() as AnyMachineSnapshot;
+    return snapshot.status === 'active' && snapshot.can(event);
+  }
+
+  apply(_actor: string, event: UnitEvent & Stamped): void {
+    this.#fold(event);
+    this.#actor.send(event as SubagentEvent);
+    const snapshot = this.#actor.getSnapshot() as AnyMachineSnapshot;
+    if (snapshot.status === 'error') throw snapshot.error;
+    this.post({ kind: 'do', name: 'changed', params: undefined });
+    if (snapshot.status === 'done')
+      this.post({ kind: 'do', name: 'ended', params: snapshot.output });
+  }
+
+  release({ effect }: Posted): void {
+    if (this.#outcome) return;
+    if (effect.kind === 'stop') this.#abort('superseded');
+    else if (effect.kind === 'start') this.#begin(effect.name, effect.input);
+    else this.#carryOut(effect.name, effect.params);
+  }
+
+  crashed(error: unknown): void {
+    this.#host.report(error, `subagent ${this.id}`);
+    this.#end({ status: 'failed', steps: this.step, error: internal(error) });
+  }
+
+  #fold(event: UnitEvent): void {
+    const carried = event as SubagentUnitEvent;
+    const { log } = this;
+    switch (event.type) {
+      case 'subagent.prepared':
+        log.begin((carried['messages'] ?? []) as never);
+        break;
+      case 'model.responded':
+        log.responded(
+          carried['step'] as number,
+          carried['response'] as never,
+          carried['retryMessage'] as string | undefined,
+        );
+        break;
+      case 'tool.settled':
+        log.settled(carried['callId'] as string, carried['outcome'] as never);
+        break;
+      case 'question.answered':
+        log.answered(this.#askingCall(), carried['answer'] as Answer);
+        break;
+      case 'question.expired': {
+        const { missed, maxInputRetries } = this.#actor.getSnapshot().context;
+        log.unanswered(this.#askingCall(), inputTimeoutMessage(missed + 1, maxInputRetries));
+        break;
+      }
+      case 'question.withdrawn':
+        log.unanswered(this.#askingCall(), String(carried['reason'] ?? 'The question was withdrawn'));
+        break;
+      default:
+        break;
+    }
+  }
+
+  /** The call whose question is the one under way: the first unsettled one that asks. */
+  #askingCall(): string {
+    const { calls } = this.#actor.getSnapshot().context;
+    return calls.find((call) => call.kind !== 'tool' && !call.settled)?.callId ?? '';
+  }
+
+  #begin(name: string, input: unknown): void {
+    const controller = new AbortController();
+    this.#controller = controller;
+    const { signal } = controller;
+    const tell = (event: SubagentUnitEvent): void => {
+      if (!signal.aborted) this.receive(event);
+    };
+    const step = (input as { step: number }).step;
+    if (name === 'prepare') void this.#prepare(tell, signal);
+    else if (!this.#instance) tell({ type: 'model.failed', step, error: internal('not prepared') });
+    else if (name === 'modelStep') {
+      this.log.closeStep();
+      think({
+        host: this.#host,
+        instance: this.#instance,
+        messages: this.log.messages,
+        step,
+        signal,
+        tell,
+        report: (report) => this.#ports.stepped(this, report),
+      });
+    } else
+      runCalls({
+        host: this.#host,
+        instance: this.#instance,
+        log: this.log,
+        subagentId: this.id,
+        step,
+        callIds: (input as { callIds: readonly string[] }).callIds,
+        signal,
+        tell,
+      });
+  }
+
+  async #prepare(tell: (event: SubagentUnitEvent) => void, signal: AbortSignal): Promise<void> {
+    try {
+      const instance = await this.#ports.prepare(this);
+      if (signal.aborted) {
+        await releaseInstance(this.#host, instance);
+        return;
+      }
+      this.#instance = instance;
+      tell({ type: 'subagent.prepared', messages: instance.messages });
+    } catch (error) {
+      const failure: Failure = {
+        code: 'PREPARATION_FAILED',
+        message: messageOf(error),
+        retryable: false,
+      };
+      tell({ type: 'subagent.unprepared', error: failure });
+    }
+  }
+
+  #carryOut(name: string, params: unknown): void {
+    switch (name) {
+      case 'requestSlot':
+        this.#ports.requestSlot(this.id, (params as { resumed: boolean }).resumed, () =>
+          this.receive({ type: 'slot.granted' }),
+        );
+        break;
+      case 'releaseSlot':
+        this.#ports.releaseSlot(this.id);
+        break;
+      case 'ask':
+        this.#ask(params as { requestId: string; callId: string; kind: 'question' | 'approval' });
+        break;
+      case 'withdraw':
+        this.#ports.withdraw((params as { requestId: string }).requestId);
+        break;
+      case 'changed':
+        this.#ports.changed(this);
+        break;
+      case 'ended':
+        this.#end(params as Ending);
+        break;
+      default:
+        break;
+    }
+  }
+
+  #ask(asked: { requestId: string; callId: string; kind: 'question' | 'approval' }): void {
+    const call = this.log.call(asked.callId);
+    const question =
+      asked.kind === 'approval' ? approvalQuestion(call) : askedQuestion(call?.input);
+    this.#ports.ask({
+      requestId: asked.requestId,
+      subagentId: this.id,
+      subagentName: this.definition.name,
+      kind: asked.kind,
+      timeoutMs: this.definition.inputTimeout,
+      ...question,
+    });
+  }
+
+  #abort(reason: string): void {
+    this.#controller?.abort(new CancelledError(reason));
+    this.#controller = null;
+  }
+
+  #end(ending: Ending): void {
+    if (this.#outcome) return;
+    const { log } = this;
+    log.abandonCalls();
+    const isCompleted = ending.status === 'completed';
+    this.#outcome = {
+      status: ending.status,
+      output: isCompleted ? (this.#instance?.result ?? log.text) : null,
+      text: isCompleted ? log.text : '',
+      ...(!isCompleted && log.text !== '' ? { partial: log.text } : {}),
+      ...(ending.error ? { error: ending.error } : {}),
+      steps: ending.steps,
+      usage: log.usage,
+      toolLedger: log.ledger,
+    };
+    this.#abort(ending.error?.message ?? ending.status);
+    this.#unit.dispose();
+    this.#actor.stop();
+    const instance = this.#instance;
+    const disposed = instance ? releaseInstance(this.#host, instance) : Promise.resolve();
+    callSafely(this.#host, `end of ${this.id}`, () =>
+      this.#ports.ended(this, this.#outcome as Outcome, disposed),
+    );
+  }
+}
+
+function internal(error: unknown): Failure {
+  return { code: 'INTERNAL', message: messageOf(error), retryable: false };
+}

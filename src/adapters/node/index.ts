@@ -1,0 +1,1 @@
+export { nodeEnvironment } from './environment.ts';

@@ -1,0 +1,102 @@
+// Sound of the user on its way to the server: encodes it, keeps a bounded amount
+// while the wire is closed or congested, and knows the difference between the
+// sound that the session gave and the sound that the server got.
+//
+// U1. Frames leave in order; when there is too much, the oldest is dropped and counted.
+// U2. What waits here and in the socket is bounded: `maxBufferedMs` plus about a second.
+// U3. Times of the server (milliseconds of sound that it got) become times of the
+//     session (milliseconds of sound that it gave): what was dropped counts.
+
+import { createBoundedBuffer, type DroppedAudio } from '../../voice/audio/bounded-buffer.ts';
+import { encodePcm16Base64 } from '../../voice/audio/pcm16.ts';
+import { frameDurationMs, type AudioFrame } from '../../voice/audio-frame.ts';
+import { audioAppendText } from './wire/index.ts';
+
+/** Bytes in the socket above which no more sound is given to it: a second of it, in base64. */
+const CONGESTED_BYTES = 64_000;
+const MAX_GAPS = 64;
+
+export interface AudioUplinkOptions {
+  readonly maxBufferedMs: number;
+  /** Sends one frame of text; `pump` is to be called when bytes left the socket. */
+  readonly write: (text: string) => void;
+  readonly bufferedBytes: () => number;
+  /** The wire is open but slower than the user speaks: called when a stretch of dropping begins. */
+  readonly onCongestion: () => void;
+}
+
+export interface AudioUplink {
+  push(frame: AudioFrame): void;
+  /** The wire is ready: what waits is sent, what comes is sent at once. */
+  open(): void;
+  /** Sends what waits, as far as the socket takes it. */
+  pump(): void;
+  /** U3 */
+  toSessionMs(serverMs: number): number;
+  readonly dropped: DroppedAudio;
+}
+
+export function createAudioUplink(options: AudioUplinkOptions): AudioUplink {
+  const { maxBufferedMs, write, bufferedBytes, onCongestion } = options;
+  let isOpen = false;
+  let isDropping = false;
+  let writtenMs = 0;
+  /** Sound that is missing on the wire: `durationMs` of it before the server's time `atMs`. */
+  const gaps: { readonly atMs: number; durationMs: number }[] = [];
+
+  const noteGap = (durationMs: number): void => {
+    const last = gaps.at(-1);
+    if (last?.atMs === writtenMs) last.durationMs += durationMs;
+    else gaps.push({ atMs: writtenMs, durationMs });
+    const [first, second] = gaps;
+    if (gaps.length > MAX_GAPS && first !== undefined && second !== undefined) {
+      gaps.splice(0, 2, { atMs: second.atMs, durationMs: first.durationMs + second.durationMs });
+    }
+  };
+
+  const waiting = createBoundedBuffer({
+    maxMs: maxBufferedMs,
+    keep: 'newest',
+    onDrop: (dropped) => {
+      // The oldest of what waits is what the server would have got next.
+      noteGap(dropped.durationMs);
+      if (isOpen && !isDropping) {
+        isDropping = true;
+        onCongestion();
+      }
+    },
+  });
+
+  const pump = (): void => {
+    while (isOpen && bufferedBytes() < CONGESTED_BYTES) {
+      const frame = waiting.shift();
+      if (frame === undefined) {
+        isDropping = false;
+        return;
+      }
+      writtenMs += frameDurationMs(frame);
+      write(audioAppendText(encodePcm16Base64(frame.samples)));
+    }
+  };
+
+  return {
+    push(frame) {
+      if (frame.samples.length === 0) return;
+      waiting.push(frame);
+      pump();
+    },
+    open() {
+      isOpen = true;
+      pump();
+    },
+    pump,
+    toSessionMs(serverMs) {
+      let missingMs = 0;
+      for (const gap of gaps) if (gap.atMs <= serverMs) missingMs += gap.durationMs;
+      return serverMs + missingMs;
+    },
+    get dropped() {
+      return waiting.dropped;
+    },
+  };
+}

@@ -1,0 +1,31 @@
+// A map that forgets its oldest entries. For what is remembered about items and
+// responses of a conversation that may go on for hours.
+
+export class BoundedMap<Key, Value> {
+  readonly #maxSize: number;
+  readonly #entries = new Map<Key, Value>();
+
+  constructor(maxSize: number) {
+    this.#maxSize = maxSize;
+  }
+
+  get(key: Key): Value | undefined {
+    return this.#entries.get(key);
+  }
+
+  has(key: Key): boolean {
+    return this.#entries.has(key);
+  }
+
+  /** Adds or replaces; beyond the size the entry that was added first is forgotten. */
+  set(key: Key, value: Value): void {
+    this.#entries.set(key, value);
+    if (this.#entries.size <= this.#maxSize) return;
+    const oldest = this.#entries.keys().next();
+    if (!oldest.done) this.#entries.delete(oldest.value);
+  }
+
+  delete(key: Key): void {
+    this.#entries.delete(key);
+  }
+}

@@ -1,0 +1,136 @@
+// Why a connection ended, and whether it is worth trying again. Retryable is what
+// may be gone by itself (network, load, a restart, the 60-minute limit of a session);
+// not retryable is what somebody must change (key, model, quota, a broken peer).
+
+import { messageOf } from '../../errors.ts';
+
+/** How a connection ended; the fields of `transport.closed`. */
+export interface Ending {
+  /** WebSocket close code (1000 …) or HTTP status (below 1000); `null` when there was neither. */
+  readonly code: number | null;
+  readonly reason: string;
+  readonly retryable: boolean;
+}
+
+const CLOSE_CODES: Readonly<
+  Record<number, { readonly text: string; readonly retryable: boolean }>
+> = {
+  1000: { text: 'The server ended the session', retryable: false },
+  // OpenAI ends a session that reached its maximum duration with 1001.
+  1001: { text: 'The server is going away', retryable: true },
+  1002: { text: 'Protocol error', retryable: false },
+  1003: { text: 'Unsupported data', retryable: false },
+  1005: { text: 'The server closed without a reason', retryable: true },
+  1006: { text: 'The connection was lost', retryable: true },
+  1007: { text: 'Invalid data', retryable: false },
+  1008: { text: 'Refused by policy', retryable: false },
+  1009: { text: 'Message too big', retryable: false },
+  1011: { text: 'The server failed', retryable: true },
+  1012: { text: 'The server restarts', retryable: true },
+  1013: { text: 'The server is overloaded', retryable: true },
+  1014: { text: 'Bad gateway', retryable: true },
+  3000: { text: 'Not authorized', retryable: false },
+  3003: { text: 'Forbidden', retryable: false },
+  3008: { text: 'Timeout', retryable: true },
+};
+
+/** What OpenAI's own codes and types say when it is worth trying again; all else is our mistake. */
+const TRANSIENT_REASON = /server_error|rate_limit|overloaded|unavailable|timeout|expired/i;
+
+/**
+ * Classifies a close frame. Codes of the application (3xxx, 4xxx) say in their reason what they
+ * mean: `invalid_request_error.invalid_api_key`.
+ */
+export function classifyClose(code: number, reason: string): Ending {
+  const known = CLOSE_CODES[code];
+  const text = known?.text ?? 'The server closed the connection';
+  return {
+    code,
+    reason: reason === '' ? `${text} (${code})` : `${text} (${code}): ${reason}`,
+    retryable: known?.retryable ?? TRANSIENT_REASON.test(reason),
+  };
+}
+
+/** Classifies an error event that came in answer to the first session.update. */
+export function classifyRefusedStart(error: {
+  readonly type: string;
+  readonly code?: string | null;
+  readonly message: string;
+}): Ending {
+  return {
+    code: null,
+    reason: `The server refused the session: ${error.message}`,
+    retryable: TRANSIENT_REASON.test(`${error.type} ${error.code ?? ''}`),
+  };
+}
+
+/** Classifies an upgrade that was answered with a status instead of a WebSocket. */
+export function classifyHttp(status: number, body: string): Ending {
+  const { code, message } = readErrorBody(body);
+  const detail = [code, message].filter((part) => part !== undefined).join(': ');
+  // Waiting does not fill an empty account.
+  const outOfQuota = code === 'insufficient_quota';
+  return {
+    code: status,
+    reason:
+      detail === ''
+        ? `The server refused the connection (HTTP ${status})`
+        : `The server refused the connection (HTTP ${status}): ${detail}`,
+    retryable: !outOfQuota && (status === 408 || status === 425 || status === 429 || status >= 500),
+  };
+}
+
+const TRANSIENT_ERRORS: ReadonlySet<string> = new Set([
+  'EAI_AGAIN',
+  'ECONNABORTED',
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'EPIPE',
+  'ETIMEDOUT',
+]);
+
+/** Classifies an error before the socket was open: network, name, certificate, a bad header. */
+export function classifyError(error: unknown): Ending {
+  const code = errorCodeOf(error);
+  const message = messageOf(error);
+  return {
+    code: null,
+    // A failed connect to several addresses (AggregateError) has a code and an empty message.
+    reason: `Could not connect: ${message === '' ? (code ?? 'unknown error') : message}`,
+    retryable: code !== undefined && TRANSIENT_ERRORS.has(code),
+  };
+}
+
+function errorCodeOf(error: unknown): string | undefined {
+  if (typeof error !== 'object' || error === null || !('code' in error)) return undefined;
+  return typeof error.code === 'string' ? error.code : undefined;
+}
+
+const MAX_DETAIL_LENGTH = 300;
+
+/** `{"error": {"code", "message"}}`, or the beginning of whatever text it is. */
+function readErrorBody(body: string): { readonly code?: string; readonly message?: string } {
+  const text = body.trim();
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch {
+    return text === '' ? {} : { message: text.slice(0, MAX_DETAIL_LENGTH) };
+  }
+  const error = propertyOf(parsed, 'error') ?? parsed;
+  const code = propertyOf(error, 'code');
+  const message = propertyOf(error, 'message');
+  return {
+    ...(typeof code === 'string' && { code }),
+    ...(typeof message === 'string' && { message: message.slice(0, MAX_DETAIL_LENGTH) }),
+  };
+}
+
+function propertyOf(value: unknown, key: string): unknown {
+  return typeof value === 'object' && value !== null
+    ? (value as Readonly<Record<string, unknown>>)[key]
+    : undefined;
+}

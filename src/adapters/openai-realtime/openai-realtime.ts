@@ -1,0 +1,40 @@
+// The transport for the OpenAI Realtime API (GA) over WebSocket, and for every server
+// that speaks its wire.
+
+import type {
+  Transport,
+  TransportConfiguration,
+  TransportConnection,
+  TransportContext,
+} from '../../voice/transport.ts';
+import { openaiRealtimeCapabilities } from './capabilities.ts';
+import { OpenaiRealtimeConnection, type ConnectionDiagnostics } from './connection.ts';
+import { resolveOptions, type OpenaiRealtimeOptions } from './options.ts';
+
+/** The transport of `openaiRealtime`: its connections also say what they could not use. */
+export interface OpenaiRealtimeTransport extends Transport {
+  connect(
+    configuration: TransportConfiguration,
+    context: TransportContext,
+  ): TransportConnection & { readonly diagnostics: ConnectionDiagnostics };
+}
+
+/**
+ * Makes a transport to the OpenAI Realtime API. Speaks through the `ws` package, an optional peer
+ * dependency. The server detects speech and writes it down, but answers only when the session asks.
+ *
+ * A connection ends with `transport.closed`, which says whether trying again makes sense; the
+ * session does that, and replays the conversation, since the server keeps none.
+ *
+ * @throws {ConfigurationError} `MISSING_API_KEY` when there is no key, `INVALID_OPTION`,
+ * `INVALID_URL`, or `MISSING_DEPENDENCY` when `ws` is not installed and no `webSocket` is given.
+ */
+export function openaiRealtime(options: OpenaiRealtimeOptions = {}): OpenaiRealtimeTransport {
+  const settings = resolveOptions(options);
+  return {
+    name: 'openai-realtime',
+    capabilities: openaiRealtimeCapabilities,
+    connect: (configuration, context) =>
+      new OpenaiRealtimeConnection(settings, configuration, context),
+  };
+}

@@ -1,0 +1,199 @@
+// The options of `openaiRealtime`, checked once at construction; and what is read
+// from the environment (key, base URL), checked at construction and read again at
+// each connect, so that a rotated key is picked up.
+
+import { z } from 'zod';
+import { ConfigurationError } from '../../errors.ts';
+import { loadWebSocketFactory, type WebSocketFactory } from './web-socket.ts';
+import type { SessionSettings } from './wire/index.ts';
+
+export interface OpenaiRealtimeOptions {
+  /** @defaultValue the environment variable `OPENAI_API_KEY`, read at each connect */
+  readonly apiKey?: string;
+  /**
+   * Address of the endpoint (`wss:`, `ws:`, `https:` or `http:`); `model` is added to its query if
+   * it names none.
+   * @defaultValue `OPENAI_BASE_URL` + `/realtime` if that is set, else `wss://api.openai.com/v1/realtime`
+   */
+  readonly url?: string;
+  /** @defaultValue 'gpt-realtime-2.1' */
+  readonly model?: string;
+  /** A built-in voice by name, or a custom one by id. @defaultValue 'marin' */
+  readonly voice?: string | { readonly id: string };
+  /** Speed of speech, 0.25 to 1.5. @defaultValue 1, by the server */
+  readonly speed?: number;
+  /** Who writes down what the user says. @defaultValue `{ model: 'gpt-4o-mini-transcribe' }` */
+  readonly transcription?: {
+    readonly model?: string;
+    /** ISO 639-1, such as `en`. */
+    readonly language?: string;
+    readonly prompt?: string;
+  };
+  /**
+   * How the server finds the beginning and the end of an utterance. It only reports: it never
+   * answers or interrupts by itself.
+   * @defaultValue `{ type: 'server_vad' }`: threshold 0.5, 300 ms of prefix, 500 ms of silence
+   */
+  readonly turnDetection?: SessionSettings['turnDetection'];
+  /** For headsets `near_field`, for loudspeakers `far_field`. @defaultValue none */
+  readonly noiseReduction?: 'near_field' | 'far_field';
+  /** Only for models that reason. @defaultValue that of the model */
+  readonly reasoningEffort?: SessionSettings['reasoningEffort'];
+  /** Of one response. @defaultValue no limit but that of the model */
+  readonly maxOutputTokens?: number;
+  /** More headers for the upgrade request, such as `OpenAI-Project`. @defaultValue none */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Sound of the user that is kept while the wire is not ready or too slow. @defaultValue 5000 */
+  readonly maxBufferedAudioMs?: number;
+  /** From `connect` to `transport.ready`. @defaultValue 15000 */
+  readonly connectTimeoutMs?: number;
+  /**
+   * A ping is sent this often; one that is not answered until the next closes the connection.
+   * `null`: none, for a simulated clock that may leap over it. @defaultValue 20000
+   */
+  readonly keepAliveMs?: number | null;
+  /** Opens the socket. @defaultValue the `WebSocket` of the package `ws`, an optional peer dependency */
+  readonly webSocket?: WebSocketFactory;
+}
+
+const DEFAULT_URL = 'wss://api.openai.com/v1/realtime';
+const API_KEY_VARIABLE = 'OPENAI_API_KEY';
+const BASE_URL_VARIABLE = 'OPENAI_BASE_URL';
+
+export const defaultOpenaiRealtimeOptions = {
+  model: 'gpt-realtime-2.1',
+  voice: 'marin',
+  // Announced to end on 2027-02-26; on 2026-11 it is what OpenAI's own client uses in a voice session.
+  transcription: { model: 'gpt-4o-mini-transcribe' },
+  turnDetection: { type: 'server_vad' },
+  headers: {},
+  maxBufferedAudioMs: 5_000,
+  connectTimeoutMs: 15_000,
+  keepAliveMs: 20_000,
+} as const satisfies OpenaiRealtimeOptions;
+
+const text = z.string().min(1);
+const milliseconds = z.number().positive();
+
+const optionsSchema = z.strictObject({
+  apiKey: text.optional(),
+  url: text.optional(),
+  model: text.optional(),
+  voice: z.union([text, z.strictObject({ id: text })]).optional(),
+  speed: z.number().min(0.25).max(1.5).optional(),
+  transcription: z
+    .strictObject({
+      model: text.optional(),
+      language: text.optional(),
+      prompt: z.string().optional(),
+    })
+    .optional(),
+  turnDetection: z
+    .discriminatedUnion('type', [
+      z.strictObject({
+        type: z.literal('server_vad'),
+        threshold: z.number().min(0).max(1).optional(),
+        prefixPaddingMs: z.int().nonnegative().optional(),
+        silenceDurationMs: z.int().nonnegative().optional(),
+      }),
+      z.strictObject({
+        type: z.literal('semantic_vad'),
+        eagerness: z.enum(['low', 'medium', 'high', 'auto']).optional(),
+      }),
+    ])
+    .optional(),
+  noiseReduction: z.enum(['near_field', 'far_field']).optional(),
+  reasoningEffort: z.enum(['minimal', 'low', 'medium', 'high', 'xhigh']).optional(),
+  maxOutputTokens: z.int().positive().optional(),
+  headers: z.record(text, z.string()).optional(),
+  maxBufferedAudioMs: milliseconds.optional(),
+  connectTimeoutMs: milliseconds.optional(),
+  keepAliveMs: milliseconds.nullable().optional(),
+  webSocket: z
+    .custom<WebSocketFactory>((value) => typeof value === 'function', 'expected a function')
+    .optional(),
+});
+
+/** Options with their defaults, checked. */
+export interface OpenaiRealtimeSettings extends SessionSettings {
+  /** The key of now. */
+  apiKey(): string;
+  /** The address of now, with the model. */
+  url(): string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly maxBufferedAudioMs: number;
+  readonly connectTimeoutMs: number;
+  readonly keepAliveMs: number | null;
+  readonly webSocket: WebSocketFactory;
+}
+
+/** @throws {ConfigurationError} `INVALID_OPTION`, `MISSING_API_KEY`, `INVALID_URL` or `MISSING_DEPENDENCY`. */
+export function resolveOptions(options: OpenaiRealtimeOptions): OpenaiRealtimeSettings {
+  const checked = optionsSchema.safeParse(options);
+  if (!checked.success) {
+    const issues = checked.error.issues.map(
+      ({ path, message }) => `\`${path.join('.') || 'options'}\`: ${message}`,
+    );
+    throw new ConfigurationError('INVALID_OPTION', `openaiRealtime: ${issues.join('; ')}`);
+  }
+  const { apiKey, url, model: chosenModel, webSocket, ...rest } = checked.data;
+  const defaults = defaultOpenaiRealtimeOptions;
+  const model = chosenModel ?? defaults.model;
+  const settings: OpenaiRealtimeSettings = {
+    ...defaults,
+    ...withoutUndefined(rest),
+    transcription: { ...defaults.transcription, ...withoutUndefined(rest.transcription ?? {}) },
+    apiKey: () => resolveApiKey(apiKey),
+    url: () => resolveUrl(url, model),
+    webSocket: webSocket ?? loadWebSocketFactory(),
+  };
+  settings.apiKey();
+  settings.url();
+  return settings;
+}
+
+function withoutUndefined<T extends object>(
+  value: T,
+): { [K in keyof T]: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(value).filter(([, entry]) => entry !== undefined)) as {
+    [K in keyof T]: Exclude<T[K], undefined>;
+  };
+}
+
+function resolveApiKey(option: string | undefined): string {
+  const apiKey = option ?? process.env[API_KEY_VARIABLE];
+  if (apiKey === undefined || apiKey === '') {
+    throw new ConfigurationError(
+      'MISSING_API_KEY',
+      `openaiRealtime needs a key: set the environment variable ${API_KEY_VARIABLE} or pass \`apiKey\``,
+    );
+  }
+  return apiKey;
+}
+
+const WEB_SOCKET_PROTOCOLS: Readonly<Record<string, string>> = {
+  'ws:': 'ws:',
+  'wss:': 'wss:',
+  'http:': 'ws:',
+  'https:': 'wss:',
+};
+
+function resolveUrl(option: string | undefined, model: string): string {
+  const baseUrl = process.env[BASE_URL_VARIABLE];
+  const fromBase = baseUrl ? `${baseUrl.replace(/\/+$/, '')}/realtime` : undefined;
+  const address = option ?? fromBase ?? DEFAULT_URL;
+  const source = option !== undefined ? '`url`' : `\`${BASE_URL_VARIABLE}\``;
+  const url = URL.canParse(address) ? new URL(address) : undefined;
+  const protocol = url && WEB_SOCKET_PROTOCOLS[url.protocol];
+  if (url === undefined || protocol === undefined) {
+    // Without the query and the user info, which may hold secrets.
+    const shown = address.replace(/\?.*$/s, '').replace(/\/\/[^/]*@/, '//');
+    throw new ConfigurationError(
+      'INVALID_URL',
+      `Expected ${source} to be a wss:, ws:, https: or http: address, got \`${shown}\``,
+    );
+  }
+  url.protocol = protocol;
+  if (!url.searchParams.has('model')) url.searchParams.set('model', model);
+  return url.href;
+}

@@ -1,0 +1,313 @@
+// Translates between the port and the wire, both ways: commands become client
+// events, server events become transport events and frames of sound. Pure of
+// sockets and time; what it must remember is the conversation, not the connection.
+//
+// Owns: event ids, correlation, the generation gate, what was received of each item,
+// partial transcripts. Does not: queues, readiness, closing (`connection.ts`).
+//
+// T1. `response.started`, `response.ended` and refusals carry the `responseKey` of their request.
+// T2. No sound of a response comes after `response.cancel` was sent (generation gate: L2, L3).
+// T3. `response.ended` lists the sound that was handed on, so that it can be compared with
+//     what was played. A truncation never names more than that, in whole milliseconds.
+// T4. A cancel that finds nothing to cancel is silence, not an error.
+
+import { decodePcm16Base64 } from '../../voice/audio/pcm16.ts';
+import type { AudioFrame } from '../../voice/audio-frame.ts';
+import type {
+  TransportCommand,
+  TransportConfiguration,
+  TransportEvent,
+} from '../../voice/transport.ts';
+import { BoundedMap } from './bounded-map.ts';
+import { ResponseLedger, type ResponseRecord, type ToolCall } from './response-ledger.ts';
+import { toWireId } from './wire-ids.ts';
+import * as wire from './wire/index.ts';
+import type { ServerEvent } from './wire/index.ts';
+
+export type ClientEvent = ReturnType<
+  | typeof wire.sessionStart
+  | typeof wire.sessionChange
+  | typeof wire.messageAdd
+  | typeof wire.itemDelete
+  | typeof wire.toolAnswer
+  | typeof wire.toolRecall
+  | typeof wire.responseCreate
+  | typeof wire.responseCancel
+  | typeof wire.itemTruncate
+>;
+
+export interface TranslatorOptions {
+  readonly configuration: TransportConfiguration;
+  readonly emit: (event: TransportEvent) => void;
+  readonly emitAudio: (frame: AudioFrame) => void;
+  /** Milliseconds of sound that the server got, as milliseconds of sound that the session gave. */
+  readonly toSessionMs: (serverMs: number) => number;
+  /** Takes secrets out of what the server says. */
+  readonly redact: (text: string) => string;
+}
+
+interface SoundOfItem {
+  samples: number;
+  contentIndex: number;
+}
+
+const REMEMBERED_ITEMS = 256;
+const SAMPLES_PER_MS = wire.WIRE_SAMPLE_RATE_HZ / 1000;
+
+export class Translator {
+  readonly #options: TranslatorOptions;
+  readonly #responses = new ResponseLedger();
+  readonly #soundOfItems = new BoundedMap<string, SoundOfItem>(REMEMBERED_ITEMS);
+  readonly #partialTranscripts = new BoundedMap<string, string>(REMEMBERED_ITEMS);
+  #configuration: TransportConfiguration;
+  #lastEventNumber = 0;
+
+  constructor(options: TranslatorOptions) {
+    this.#options = options;
+    this.#configuration = options.configuration;
+  }
+
+  /** The first client event of the connection. */
+  start(settings: wire.SessionSettings): ClientEvent {
+    return wire.sessionStart(this.#newEventId(), settings, this.#configuration);
+  }
+
+  /** What to send for a command; `null` when there is nothing to say. */
+  toWire(command: TransportCommand): ClientEvent | null {
+    const eventId = this.#newEventId();
+    switch (command.type) {
+      case 'session.configure':
+        this.#configuration = command.configuration;
+        return wire.sessionChange(eventId, command.configuration);
+      case 'message.add':
+        return wire.messageAdd(eventId, { ...command, itemId: toWireId(command.itemId) });
+      case 'item.delete':
+        this.#soundOfItems.delete(command.itemId);
+        return wire.itemDelete(eventId, toWireId(command.itemId));
+      case 'tool.answer':
+        return wire.toolAnswer(eventId, command.callId, command.output);
+      case 'tool.recall':
+        return wire.toolRecall(eventId, command);
+      case 'response.request':
+        this.#responses.request(eventId, command.responseKey);
+        return wire.responseCreate(
+          eventId,
+          command.responseKey,
+          // On the wire they replace those of the session; the port adds them.
+          command.instructions === undefined
+            ? undefined
+            : `${this.#configuration.instructions}\n\n${command.instructions}`,
+        );
+      case 'response.cancel':
+        return this.#responses.cancelAll() ? wire.responseCancel(eventId) : null;
+      case 'playout.truncate':
+        return this.#truncate(eventId, command.itemId, command.playedMs);
+    }
+  }
+
+  /** Hands on what a server event means. `session.updated` means nothing here. */
+  fromWire(event: ServerEvent): void {
+    const { emit, toSessionMs } = this.#options;
+    switch (event.type) {
+      case 'session.updated':
+        return;
+      case 'error':
+        return this.#onError(event);
+      case 'input_audio_buffer.speech_started':
+        return emit({
+          type: 'utterance.started',
+          utteranceId: event.item_id,
+          audioStartMs: toSessionMs(event.audio_start_ms),
+        });
+      case 'input_audio_buffer.speech_stopped':
+        return emit({ type: 'utterance.ended', utteranceId: event.item_id });
+      case 'conversation.item.input_audio_transcription.delta': {
+        if (!event.delta) return;
+        const text = (this.#partialTranscripts.get(event.item_id) ?? '') + event.delta;
+        this.#partialTranscripts.set(event.item_id, text);
+        return emit({
+          type: 'utterance.transcribed',
+          utteranceId: event.item_id,
+          text,
+          final: false,
+        });
+      }
+      case 'conversation.item.input_audio_transcription.completed':
+        this.#partialTranscripts.delete(event.item_id);
+        return emit({
+          type: 'utterance.transcribed',
+          utteranceId: event.item_id,
+          text: event.transcript,
+          final: true,
+        });
+      case 'conversation.item.input_audio_transcription.failed':
+        this.#partialTranscripts.delete(event.item_id);
+        return emit({
+          type: 'utterance.untranscribed',
+          utteranceId: event.item_id,
+          reason: this.#describe(event.error) ?? 'The server gave no reason',
+        });
+      case 'response.created':
+        return void this.#begin(event.response.id, keyOf(event.response));
+      case 'response.output_audio.delta':
+        return this.#onAudio(event);
+      case 'response.output_audio_transcript.delta':
+      case 'response.output_text.delta':
+        return this.#onAssistantText(event, event.delta, false);
+      case 'response.output_audio_transcript.done':
+        return this.#onAssistantText(event, event.transcript, true);
+      case 'response.output_text.done':
+        return this.#onAssistantText(event, event.text, true);
+      case 'response.function_call_arguments.done': {
+        // Held until we know that the call was not cut off (L4).
+        const record = this.#recordOf(event.response_id);
+        const { call_id: callId, name, arguments: text } = event;
+        record?.heldCalls.set(callId, { callId, name, arguments: text });
+        return;
+      }
+      case 'response.output_item.done':
+        return this.#onItemDone(event);
+      case 'response.done':
+        return this.#onResponseDone(event);
+    }
+  }
+
+  #newEventId(): string {
+    this.#lastEventNumber += 1;
+    return `event_${this.#lastEventNumber}`;
+  }
+
+  #truncate(eventId: string, itemId: string, playedMs: number): ClientEvent | null {
+    const sound = this.#soundOfItems.get(itemId);
+    // Of another connection, or long forgotten: the server does not know it, or all of it was played.
+    if (sound === undefined) return null;
+    const audioEndMs = Math.floor(Math.max(0, Math.min(playedMs, sound.samples / SAMPLES_PER_MS)));
+    return wire.itemTruncate(eventId, { itemId, contentIndex: sound.contentIndex, audioEndMs });
+  }
+
+  #begin(responseId: string, responseKey: string | null): ResponseRecord | undefined {
+    const record = this.#responses.begin(responseId, responseKey);
+    if (record !== undefined) {
+      this.#options.emit({ type: 'response.started', responseId, responseKey });
+    }
+    return record;
+  }
+
+  /** The record of a response; one that was never announced begins with its first content. */
+  #recordOf(responseId: string): ResponseRecord | undefined {
+    return this.#responses.active(responseId) ?? this.#begin(responseId, null);
+  }
+
+  #onAudio(event: Extract<ServerEvent, { type: 'response.output_audio.delta' }>): void {
+    const { response_id: responseId, item_id: itemId } = event;
+    if (!this.#responses.wantsSoundOf(responseId)) return;
+    const samples = decodePcm16Base64(event.delta);
+    if (samples.length === 0) return;
+    const ofResponse = this.#recordOf(responseId)?.samplesByItem;
+    ofResponse?.set(itemId, (ofResponse.get(itemId) ?? 0) + samples.length);
+    const ofItem = this.#soundOfItems.get(itemId);
+    if (ofItem === undefined) {
+      const { content_index: contentIndex } = event;
+      this.#soundOfItems.set(itemId, { samples: samples.length, contentIndex });
+    } else {
+      ofItem.samples += samples.length;
+    }
+    this.#options.emitAudio({
+      samples,
+      sampleRateHz: wire.WIRE_SAMPLE_RATE_HZ,
+      itemId,
+      responseId,
+    });
+  }
+
+  #onAssistantText(
+    event: { readonly item_id: string; readonly response_id: string },
+    text: string,
+    final: boolean,
+  ): void {
+    if (text === '' && !final) return;
+    this.#options.emit({
+      type: 'assistant.transcribed',
+      itemId: event.item_id,
+      responseId: event.response_id,
+      text,
+      final,
+    });
+  }
+
+  #onItemDone(event: Extract<ServerEvent, { type: 'response.output_item.done' }>): void {
+    const { item, response_id: responseId } = event;
+    if (item.type !== 'function_call' || !item.call_id) return;
+    const record = this.#recordOf(responseId);
+    if (record === undefined) return;
+    const held = record.heldCalls.get(item.call_id);
+    record.heldCalls.delete(item.call_id);
+    if (item.status === 'incomplete') return;
+    this.#completeCall(record, {
+      callId: item.call_id,
+      name: item.name ?? held?.name ?? '',
+      arguments: item.arguments ?? held?.arguments ?? '',
+    });
+  }
+
+  #completeCall(record: ResponseRecord, call: ToolCall): void {
+    if (record.completedCallIds.has(call.callId)) return;
+    record.completedCallIds.add(call.callId);
+    this.#options.emit({ type: 'tool.called', ...call, responseId: record.responseId });
+  }
+
+  #onResponseDone({ response }: Extract<ServerEvent, { type: 'response.done' }>): void {
+    const { id: responseId, status_details: details } = response;
+    const record = this.#responses.active(responseId) ?? this.#begin(responseId, keyOf(response));
+    if (record === undefined) return;
+    const status = STATUSES.get(response.status ?? '') ?? 'incomplete';
+    if (status === 'completed') {
+      for (const call of record.heldCalls.values()) this.#completeCall(record, call);
+    }
+    this.#responses.end(responseId);
+    this.#options.emit({
+      type: 'response.ended',
+      responseId,
+      responseKey: record.responseKey,
+      status,
+      reason: details?.reason ?? (details?.error ? this.#describe(details.error) : null),
+      audio: [...record.samplesByItem].map(([itemId, samples]) => ({
+        itemId,
+        durationMs: samples / SAMPLES_PER_MS,
+      })),
+    });
+  }
+
+  #onError(event: Extract<ServerEvent, { type: 'error' }>): void {
+    const { code, type, message, event_id: eventId } = event.error;
+    if (code === 'response_cancel_not_active') return;
+    // Some servers do not say which event they refuse; this code can only mean a response.create.
+    const refused =
+      eventId ??
+      (code === 'conversation_already_has_active_response' ? this.#responses.soleRequest : null);
+    this.#options.emit({
+      type: 'transport.error',
+      code: code ?? type,
+      message: this.#options.redact(message),
+      responseKey: refused === null ? null : this.#responses.refuse(refused),
+      raw: event,
+    });
+  }
+
+  #describe(error: {
+    readonly code?: string | null;
+    readonly message?: string | null;
+  }): string | null {
+    const text = [error.code, error.message].filter((part) => part).join(': ');
+    return text === '' ? null : this.#options.redact(text);
+  }
+}
+
+const STATUSES: ReadonlyMap<string, 'completed' | 'cancelled' | 'failed' | 'incomplete'> = new Map(
+  (['completed', 'cancelled', 'failed', 'incomplete'] as const).map((status) => [status, status]),
+);
+
+function keyOf(response: { readonly metadata?: Record<string, unknown> | null }): string | null {
+  const key = response.metadata?.[wire.RESPONSE_KEY];
+  return typeof key === 'string' ? key : null;
+}

@@ -1,0 +1,74 @@
+// The socket that a connection needs, and where it comes from: the `ws` package,
+// loaded when the first transport is made, or a factory of the user.
+
+import { createRequire } from 'node:module';
+import type { IncomingMessage } from 'node:http';
+import { ConfigurationError } from '../../errors.ts';
+
+/** What a connection uses of a `WebSocket` of the `ws` package. */
+export interface WebSocketLike {
+  /** Bytes that were given to `send` and are not yet with the operating system. */
+  readonly bufferedAmount: number;
+  on(event: 'open' | 'pong', listener: () => void): unknown;
+  on(event: 'message', listener: (data: { toString(): string }) => void): unknown;
+  on(event: 'close', listener: (code: number, reason: { toString(): string }) => void): unknown;
+  on(event: 'error', listener: (error: Error) => void): unknown;
+  on(
+    event: 'unexpected-response',
+    listener: (request: { destroy(): unknown }, response: IncomingMessage) => void,
+  ): unknown;
+  send(text: string, onFlushed: (error?: Error) => void): void;
+  ping(): void;
+  close(code: number): void;
+  terminate(): void;
+}
+
+export interface WebSocketOptions {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly maxPayload: number;
+  readonly perMessageDeflate: boolean;
+}
+
+/** Opens a socket, as `(url, options) => new WebSocket(url, options)` does with the `ws` package. */
+export type WebSocketFactory = (url: string, options: WebSocketOptions) => WebSocketLike;
+
+type Require = (id: string) => unknown;
+type WebSocketClass = new (url: string, options: WebSocketOptions) => WebSocketLike;
+
+/**
+ * The factory of the `ws` package.
+ * @throws {ConfigurationError} `MISSING_DEPENDENCY` when it is not installed.
+ */
+export function loadWebSocketFactory(
+  require: Require = createRequire(import.meta.url),
+): WebSocketFactory {
+  let WebSocket: WebSocketClass;
+  try {
+    WebSocket = require('ws') as WebSocketClass;
+  } catch (cause) {
+    throw new ConfigurationError(
+      'MISSING_DEPENDENCY',
+      'openaiRealtime needs the package `ws`: run `npm install ws`, or pass `webSocket`',
+      { cause },
+    );
+  }
+  return (url, options) => new WebSocket(url, options);
+}
+
+const MAX_REFUSAL_LENGTH = 4096;
+
+/** The beginning of the body of a refused upgrade. Never rejects. */
+export function readRefusal(response: IncomingMessage): Promise<string> {
+  return new Promise((resolve) => {
+    let body = '';
+    const finish = (): void => resolve(body.slice(0, MAX_REFUSAL_LENGTH));
+    response.setEncoding('utf8');
+    response.on('data', (chunk: string) => {
+      body += chunk;
+      if (body.length >= MAX_REFUSAL_LENGTH) finish();
+    });
+    response.on('end', finish);
+    response.on('error', finish);
+    response.on('close', finish);
+  });
+}

@@ -1,0 +1,18 @@
+// The wire by itself: what is said and what is read, without a socket.
+
+export {
+  RESPONSE_KEY,
+  WIRE_SAMPLE_RATE_HZ,
+  audioAppendText,
+  itemDelete,
+  itemTruncate,
+  messageAdd,
+  responseCancel,
+  responseCreate,
+  sessionChange,
+  sessionStart,
+  toolAnswer,
+  toolRecall,
+  type SessionSettings,
+} from './client-events.ts';
+export { parseServerEvent, type ServerEvent } from './server-events.ts';

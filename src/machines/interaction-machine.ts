@@ -1,0 +1,134 @@
+// Who owns what the user says: the lead agent, or one question at a time.
+//
+//   main_agent ⇄ subagent_interaction ──▶ revoking
+//        ▲                                   │
+//        └───────────────────────────────────┘
+//
+// Owns:     the owner, the queue behind it, and the epoch of the grant.
+// Does not: know what the questions are, how long they take or how they end.
+//
+// Invariants
+//   I1. At most one owner. A grant carries its epoch; a release counts only with it.
+//   I2. First come, first served: a new owner was the head of the queue. Asking twice
+//       does not queue twice, and nobody overtakes.
+//   I3. The floor is free while nobody waits: `main_agent` has an empty queue.
+//   I4. Taking the floor away has two phases: the owner is told and the next grant
+//       waits for its release. A single phase gives two owners when messages cross.
+
+import { assign, setup, type SnapshotFrom } from 'xstate';
+import { effect, machineOptions } from './effect.ts';
+
+interface InteractionContext {
+  readonly owner: string | null;
+  readonly queue: readonly string[];
+  /** Counts the grants; 0 before the first. */
+  readonly epoch: number;
+}
+
+export type InteractionEvent =
+  /** Wants the floor. */
+  | { readonly type: 'interaction.request'; readonly id: string }
+  /** Has the floor no longer, or leaves the queue. `epoch` is that of its grant, 0 if it had none. */
+  | { readonly type: 'interaction.release'; readonly id: string; readonly epoch: number }
+  /** Shall not have the floor (any longer). */
+  | { readonly type: 'interaction.withdraw'; readonly id: string };
+
+export const interactionMachine = setup({
+  types: { context: {} as InteractionContext, events: {} as InteractionEvent },
+  actions: {
+    /** You own what the user says, until you release it. */
+    grant: effect<{ readonly id: string; readonly epoch: number }>(),
+    /** Release it, please. */
+    revoke: effect<{ readonly id: string; readonly epoch: number }>(),
+    enqueue: assign(({ context }, { id }: { id: string }) => ({ queue: [...context.queue, id] })),
+    leave: assign(({ context }, { id }: { id: string }) => ({
+      queue: context.queue.filter((waiting) => waiting !== id),
+    })),
+    grantHead: assign(({ context }) => ({
+      owner: context.queue[0] ?? null,
+      queue: context.queue.slice(1),
+      epoch: context.epoch + 1,
+    })),
+  },
+  guards: {
+    isOwner: ({ context }, { id }: { id: string }) => context.owner === id,
+    isGrant: ({ context }, { id, epoch }: { id: string; epoch: number }) =>
+      context.owner === id && context.epoch === epoch,
+    isKnown: ({ context }, { id }: { id: string }) =>
+      context.owner === id || context.queue.includes(id),
+    isQueued: ({ context }, { id }: { id: string }) => context.queue.includes(id),
+  },
+}).createMachine({
+  id: 'interaction',
+  context: { owner: null, queue: [], epoch: 0 },
+  initial: 'main_agent',
+  options: machineOptions,
+  on: {
+    'interaction.request': [
+      { guard: { type: 'isKnown', params: ({ event }) => event } },
+      { actions: { type: 'enqueue', params: ({ event }) => event } },
+    ],
+    'interaction.release': {
+      guard: { type: 'isQueued', params: ({ event }) => event },
+      actions: { type: 'leave', params: ({ event }) => event },
+    },
+    'interaction.withdraw': {
+      guard: { type: 'isQueued', params: ({ event }) => event },
+      actions: { type: 'leave', params: ({ event }) => event },
+    },
+  },
+  states: {
+    main_agent: {
+      entry: assign({ owner: null }),
+      always: {
+        guard: ({ context }) => context.queue.length > 0,
+        target: 'subagent_interaction',
+        actions: 'grantHead',
+      },
+    },
+    subagent_interaction: {
+      entry: {
+        type: 'grant',
+        params: ({ context }) => ({ id: context.owner ?? '', epoch: context.epoch }),
+      },
+      on: {
+        'interaction.release': [
+          { guard: { type: 'isGrant', params: ({ event }) => event }, target: 'main_agent' },
+          {
+            guard: { type: 'isQueued', params: ({ event }) => event },
+            actions: { type: 'leave', params: ({ event }) => event },
+          },
+        ],
+        'interaction.withdraw': [
+          { guard: { type: 'isOwner', params: ({ event }) => event }, target: 'revoking' },
+          {
+            guard: { type: 'isQueued', params: ({ event }) => event },
+            actions: { type: 'leave', params: ({ event }) => event },
+          },
+        ],
+      },
+    },
+    revoking: {
+      entry: {
+        type: 'revoke',
+        params: ({ context }) => ({ id: context.owner ?? '', epoch: context.epoch }),
+      },
+      on: {
+        'interaction.release': [
+          { guard: { type: 'isGrant', params: ({ event }) => event }, target: 'main_agent' },
+          {
+            guard: { type: 'isQueued', params: ({ event }) => event },
+            actions: { type: 'leave', params: ({ event }) => event },
+          },
+        ],
+      },
+    },
+  },
+});
+
+export type InteractionSnapshot = SnapshotFrom<typeof interactionMachine>;
+
+/** The question that owns what the user says, or null while the lead agent does. */
+export function ownerOf(snapshot: InteractionSnapshot): string | null {
+  return snapshot.matches('subagent_interaction') ? snapshot.context.owner : null;
+}

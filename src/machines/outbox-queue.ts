@@ -1,0 +1,67 @@
+// The order in which things are said: pure data, no machine.
+//
+// By class (urgent, high, normal), first come first served within a class. What was
+// interrupted goes back to the front of its own class, so nothing overtakes it there.
+
+export type DeliveryKind = 'result' | 'question' | 'notice' | 'progress';
+export type DeliveryPriority = 'normal' | 'high' | 'urgent';
+
+/** Something that wants to be said; what it says is kept by the host under `deliveryId`. */
+export interface OutboxItem {
+  readonly deliveryId: string;
+  readonly kind: DeliveryKind;
+  readonly priority: DeliveryPriority;
+  /** A later one with the same key replaces it (the progress of one subagent). */
+  readonly replaces: string | null;
+  /** It fills a reservation. */
+  readonly reserved: boolean;
+  /** Not worth saying after this; null: it keeps. Results and questions always keep. */
+  readonly expiresAt: number | null;
+}
+
+/** Why an item will not be said. */
+export type DropReason = 'full' | 'expired' | 'replaced';
+/** How sure we are that it was heard. `assumed`: the wire gives no correlation. */
+export type HearingGrade = 'played' | 'assumed' | 'shown';
+
+/** An item that waits, or is being said. */
+export type Waiting = OutboxItem & { readonly attempts: number; readonly resting: boolean };
+
+const rank: Record<DeliveryPriority, number> = { urgent: 0, high: 1, normal: 2 };
+
+export const keeps = (item: OutboxItem): boolean => item.kind === 'result' || item.kind === 'question';
+
+export const isUrgent = (item: OutboxItem | null | undefined): boolean => item?.priority === 'urgent';
+
+/** The next to be said, or undefined. */
+export const next = (queue: { readonly pending: readonly Waiting[] }): Waiting | undefined =>
+  queue.pending.find((item) => !item.resting);
+
+/** Room for one more that has no reservation? Also asked by admission. */
+export function hasRoom(queue: {
+  readonly pending: readonly OutboxItem[];
+  readonly current: OutboxItem | null;
+  readonly reserved: number;
+  readonly capacity: number;
+}): boolean {
+  const held = queue.pending.filter((item) => item.kind !== 'question').length;
+  const current = queue.current && queue.current.kind !== 'question' ? 1 : 0;
+  return held + current + queue.reserved < queue.capacity;
+}
+
+export const replaces = (item: OutboxItem, other: OutboxItem): boolean =>
+  item.replaces !== null && item.replaces === other.replaces;
+
+export const isExpired = (item: OutboxItem, at: number): boolean =>
+  item.expiresAt !== null && !keeps(item) && item.expiresAt <= at;
+
+/** By class, and within a class in order; what was interrupted goes back to the front of its own. */
+export function insert(pending: readonly Waiting[], item: Waiting, where: 'front' | 'back'): Waiting[] {
+  const at = pending.findIndex((other) =>
+    where === 'front'
+      ? rank[other.priority] >= rank[item.priority]
+      : rank[other.priority] > rank[item.priority],
+  );
+  return at < 0 ? [...pending, item] : pending.toSpliced(at, 0, item);
+}
+

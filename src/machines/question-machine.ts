@@ -1,0 +1,217 @@
+// The life of one question to the user.
+//
+//   queued ──▶ presenting ──▶ open ──▶ answered | expired | withdrawn | superseded   (final)
+//                  ▲  └─────────┤
+//                  └── parked ◀─┘   nobody is attached
+//
+// Owns:     whether an answer may count now, and the time that the user has left.
+// Does not: speak, match words to options, or decide whose turn it is to ask.
+//
+// Invariants
+//   Q1. Nothing answers it before it was put to the user: a button counts from shown,
+//       speech from the moment it began to play; nothing counts once it is over.
+//   Q2. An utterance that began before the question played never answers it.
+//   Q3. Speech that interrupts the question counts only if it is `decisive` (it names
+//       an option); for consent and free text only once the question was heard in full.
+//   Q4. The clock runs in `open` only. It starts when heard, or when shown if no voice
+//       is attached; it stands still while nobody is attached.
+//   Q5. It ends once, and every end releases the floor, takes the question back from
+//       the outbox and tells the asker.
+
+import { assign, setup, type SnapshotFrom } from 'xstate';
+import { activity, effect, machineOptions, type DeadlineInput, type Stamped } from './effect.ts';
+
+export interface QuestionInput {
+  /** Names the question everywhere, also after a restart. */
+  readonly requestId: string;
+  /** Time to answer once it was heard (or shown), in milliseconds. */
+  readonly timeoutMs: number;
+}
+
+interface QuestionContext {
+  readonly requestId: string;
+  /** The grant under which it holds the floor; 0 before. */
+  readonly epoch: number;
+  readonly remainingMs: number;
+  readonly dueAt: number;
+  /** Since when a client shows it. */
+  readonly shownAt: number | null;
+  /** Since when it plays, in the presentation under way. */
+  readonly playingSince: number | null;
+}
+
+/** How the user's answer arrived. */
+export type AnswerChannel = 'speech' | 'typing' | 'button';
+
+type Unstamped =
+  | { readonly type: 'question.granted'; readonly epoch: number }
+  /** A client shows it. `startsClock`: no voice is attached, so being shown is all it gets. */
+  | { readonly type: 'question.shown'; readonly startsClock: boolean }
+  | { readonly type: 'question.playing' }
+  | { readonly type: 'question.heard' }
+  | {
+      readonly type: 'question.answer';
+      readonly channel: AnswerChannel;
+      /** For speech: when the utterance began. */
+      readonly utteranceStartedAt: number | null;
+      /** Names an option beyond doubt: may interrupt the question. */
+      readonly decisive: boolean;
+    }
+  | { readonly type: 'question.withdraw'; readonly reason: string }
+  | { readonly type: 'question.supersede' }
+  | { readonly type: 'client.attached' }
+  | { readonly type: 'client.detached' }
+  | { readonly type: 'deadline.answer'; readonly dueAt: number };
+
+export type QuestionEvent = Unstamped & Stamped;
+
+/** How a question ended, for the one who asked. */
+export type QuestionEnd = 'answered' | 'expired' | 'withdrawn' | 'superseded';
+
+export const questionMachine = setup({
+  types: {
+    input: {} as QuestionInput,
+    context: {} as QuestionContext,
+    events: {} as QuestionEvent,
+    tags: {} as 'dormant' | 'owner' | 'answerable',
+  },
+  actors: { deadline: activity<DeadlineInput>('deadline') },
+  actions: {
+    /** Say and show it (again). */
+    present: effect<{ readonly requestId: string }>(),
+    /** Say and show it no more. */
+    retract: effect<{ readonly requestId: string }>(),
+    /** Gives the floor back, or leaves the queue for it. */
+    release: effect<{ readonly requestId: string; readonly epoch: number }>(),
+    /** Tells the asker how it ended. */
+    reply: effect<{ readonly requestId: string; readonly end: QuestionEnd }>(),
+    startClock: assign(({ context }, { at }: Stamped) => ({ dueAt: at + context.remainingMs })),
+    stopClock: assign(({ context }, { at }: Stamped) => ({
+      remainingMs: Math.max(0, context.dueAt - at),
+    })),
+    markShown: assign(({ context }, { at }: Stamped) => ({ shownAt: context.shownAt ?? at })),
+    markPlaying: assign((_, { at }: Stamped) => ({ playingSince: at })),
+  },
+  guards: {
+    mayAnswerNow: ({ context }, event: Extract<QuestionEvent, { type: 'question.answer' }>) => {
+      if (event.channel !== 'speech') return context.shownAt !== null || context.playingSince !== null;
+      return beganWhilePlaying(context, event) && event.decisive;
+    },
+    mayAnswerOpen: ({ context }, event: Extract<QuestionEvent, { type: 'question.answer' }>) =>
+      event.channel !== 'speech' || beganWhilePlaying(context, event),
+    isThisDeadline: ({ context }, { dueAt }: { dueAt: number }) => dueAt === context.dueAt,
+  },
+}).createMachine({
+  id: 'question',
+  context: ({ input }) => ({
+    requestId: input?.requestId ?? '',
+    epoch: 0,
+    remainingMs: input?.timeoutMs ?? 0,
+    dueAt: 0,
+    shownAt: null,
+    playingSince: null,
+  }),
+  initial: 'queued',
+  options: machineOptions,
+  states: {
+    queued: {
+      tags: ['dormant'],
+      on: {
+        'question.granted': {
+          target: 'presenting',
+          actions: assign({ epoch: ({ event }) => event.epoch }),
+        },
+        'question.withdraw': 'withdrawn',
+        'question.supersede': 'superseded',
+      },
+    },
+    presenting: {
+      tags: ['owner', 'answerable'],
+      entry: [
+        // What was shown or heard before was another presentation.
+        assign({ shownAt: null, playingSince: null }),
+        { type: 'present', params: ({ context }) => ({ requestId: context.requestId }) },
+      ],
+      on: {
+        'question.shown': [
+          {
+            guard: ({ event }) => event.startsClock,
+            target: 'open',
+            actions: { type: 'markShown', params: ({ event }) => event },
+          },
+          { actions: { type: 'markShown', params: ({ event }) => event } },
+        ],
+        'question.playing': { actions: { type: 'markPlaying', params: ({ event }) => event } },
+        'question.heard': 'open',
+        'question.answer': {
+          guard: { type: 'mayAnswerNow', params: ({ event }) => event },
+          target: 'answered',
+        },
+        'client.detached': 'parked',
+        'question.withdraw': 'withdrawn',
+        'question.supersede': 'superseded',
+      },
+    },
+    open: {
+      tags: ['owner', 'answerable'],
+      entry: { type: 'startClock', params: ({ event }) => event },
+      exit: { type: 'stopClock', params: ({ event }) => event },
+      invoke: {
+        id: 'deadline',
+        src: 'deadline',
+        input: ({ context }) => ({ dueAt: context.dueAt, event: 'deadline.answer' }),
+      },
+      on: {
+        'question.shown': { actions: { type: 'markShown', params: ({ event }) => event } },
+        'question.answer': {
+          guard: { type: 'mayAnswerOpen', params: ({ event }) => event },
+          target: 'answered',
+        },
+        'deadline.answer': {
+          guard: { type: 'isThisDeadline', params: ({ event }) => event },
+          target: 'expired',
+        },
+        'client.detached': 'parked',
+        'question.withdraw': 'withdrawn',
+        'question.supersede': 'superseded',
+      },
+    },
+    parked: {
+      tags: ['owner'],
+      on: {
+        'client.attached': 'presenting',
+        'question.withdraw': 'withdrawn',
+        'question.supersede': 'superseded',
+      },
+    },
+    answered: { type: 'final', entry: ending('answered') },
+    expired: { type: 'final', entry: ending('expired') },
+    withdrawn: { type: 'final', entry: ending('withdrawn') },
+    superseded: { type: 'final', entry: ending('superseded') },
+  },
+});
+
+export type QuestionSnapshot = SnapshotFrom<typeof questionMachine>;
+
+function ending(end: QuestionEnd) {
+  type Args = { context: QuestionContext };
+  return [
+    { type: 'retract', params: ({ context }: Args) => ({ requestId: context.requestId }) },
+    {
+      type: 'release',
+      params: ({ context }: Args) => ({ requestId: context.requestId, epoch: context.epoch }),
+    },
+    { type: 'reply', params: ({ context }: Args) => ({ requestId: context.requestId, end }) },
+  ] as const;
+}
+
+function beganWhilePlaying(
+  context: QuestionContext,
+  event: Extract<QuestionEvent, { type: 'question.answer' }>,
+): boolean {
+  return (
+    context.playingSince !== null &&
+    event.utteranceStartedAt !== null &&
+    event.utteranceStartedAt >= context.playingSince
+  );
+}

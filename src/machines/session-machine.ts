@@ -1,0 +1,347 @@
+// One conversation: five things that go on side by side.
+//
+//   connection  created → connecting → active ⇄ reconnecting / transferring → closing → closed
+//   client      detached ⇄ attached            is anybody there?
+//   user        silent → speaking → settling → silent
+//   model       idle ⇄ generating
+//   playout     drained ⇄ playing              audio still leaving the speaker
+//
+// Whose turn it is, is derived (`floorOf`), so that barge-in, backchannel and full
+// duplex fit; and so is whether the outbox may speak (`gateIsOpen`).
+//
+// Owns:     the life of the connection and what is known of both parties.
+// Does not: hold sockets, audio, transcripts, subagents or questions.
+//
+// Invariants
+//   V1. Nothing leaves `closed`; `closing` ends by itself (grace, then kill).
+//   V2. The gate is open only while connected, attached, and both parties are quiet:
+//       the user silent, the model idle, the playout drained.
+//   V3. A reconnect forgets what the old connection was in the middle of (generation),
+//       never what the user's device is doing (playout, speech are told anew).
+//   V4. After `maxReconnects` failures in a row the session closes and says why.
+
+import { assign, setup, type SnapshotFrom } from 'xstate';
+import { activity, effect, machineOptions, type DeadlineInput, type Stamped } from './effect.ts';
+import type { Failure } from './outcome.ts';
+
+export interface SessionInput {
+  readonly maxReconnects: number;
+  /** What the user said may still be transcribed for so long after it ended, in milliseconds. */
+  readonly settleTimeoutMs: number;
+  /** Subagents may take so long to stop before they are killed, in milliseconds. */
+  readonly closeGraceMs: number;
+  /** Open questions are withdrawn when nobody was attached for so long; null: never. */
+  readonly detachGraceMs: number | null;
+}
+
+interface SessionContext extends SessionInput {
+  /** Failed connections in a row. */
+  readonly failures: number;
+  readonly error: Failure | null;
+  readonly reconnectAt: number;
+  readonly settleBy: number;
+  readonly detachedUntil: number;
+  readonly closeBy: number;
+}
+
+type Unstamped =
+  | { readonly type: 'session.start' }
+  | { readonly type: 'session.close' }
+  | { readonly type: 'transport.ready' }
+  /** `retryInMs` null: trying again is pointless. */
+  | {
+      readonly type: 'transport.lost';
+      readonly error: Failure;
+      readonly retryInMs: number | null;
+    }
+  | { readonly type: 'transfer.started' }
+  | { readonly type: 'transfer.ended' }
+  | { readonly type: 'subagents.ended' }
+  | { readonly type: 'client.attached' }
+  | { readonly type: 'client.detached' }
+  | { readonly type: 'utterance.started' }
+  | { readonly type: 'utterance.ended' }
+  | { readonly type: 'utterance.settled' }
+  | { readonly type: 'response.requested' }
+  | { readonly type: 'response.ended' }
+  | { readonly type: 'playout.started' }
+  | { readonly type: 'playout.drained' }
+  | { readonly type: 'deadline.reconnect'; readonly dueAt: number }
+  | { readonly type: 'deadline.settle'; readonly dueAt: number }
+  | { readonly type: 'deadline.detach'; readonly dueAt: number }
+  | { readonly type: 'deadline.close'; readonly dueAt: number };
+
+export type SessionMachineEvent = Unstamped & Stamped;
+
+export const sessionMachine = setup({
+  types: {
+    input: {} as SessionInput,
+    context: {} as SessionContext,
+    events: {} as SessionMachineEvent,
+    tags: {} as 'connected' | 'ended',
+  },
+  actors: { deadline: activity<DeadlineInput>('deadline') },
+  actions: {
+    /** Opens a connection; `transport.ready` or `transport.lost` comes back. */
+    connect: effect<{ readonly attempt: number }>(),
+    disconnect: effect<object>(),
+    /** Nobody has been there for `detachGraceMs`: open questions are withdrawn. */
+    giveUpOnUser: effect<object>(),
+    /** Cancels every subagent; `subagents.ended` comes back. */
+    stopSubagents: effect<object>(),
+    /** The grace is over. */
+    killSubagents: effect<object>(),
+    ended: effect<{ readonly error: Failure | null }>(),
+    countFailure: assign(
+      ({ context }, { at, error, retryInMs }: Lost) => ({
+        failures: context.failures + 1,
+        error,
+        reconnectAt: at + (retryInMs ?? 0),
+      }),
+    ),
+    forgetFailures: assign({ failures: 0, error: null }),
+  },
+  guards: {
+    mayReconnect: ({ context }, { retryInMs }: Lost) =>
+      retryInMs !== null && context.failures < context.maxReconnects,
+  },
+}).createMachine({
+  id: 'session',
+  context: ({ input }) => ({
+    maxReconnects: input?.maxReconnects ?? 0,
+    settleTimeoutMs: input?.settleTimeoutMs ?? 0,
+    closeGraceMs: input?.closeGraceMs ?? 0,
+    detachGraceMs: input?.detachGraceMs ?? null,
+    failures: 0,
+    error: null,
+    reconnectAt: 0,
+    settleBy: 0,
+    detachedUntil: 0,
+    closeBy: 0,
+  }),
+  type: 'parallel',
+  options: machineOptions,
+  states: {
+    connection: {
+      initial: 'created',
+      states: {
+        created: { on: { 'session.start': 'connecting', 'session.close': 'closing' } },
+        connecting: {
+          entry: {
+            type: 'connect',
+            params: ({ context }) => ({ attempt: context.failures + 1 }),
+          },
+          on: {
+            'transport.ready': 'active',
+            'transport.lost': [
+              {
+                guard: { type: 'mayReconnect', params: ({ event }) => event },
+                target: 'reconnecting',
+                actions: { type: 'countFailure', params: ({ event }) => event },
+              },
+              {
+                target: 'closing',
+                actions: { type: 'countFailure', params: ({ event }) => event },
+              },
+            ],
+            'session.close': { target: 'closing', actions: 'forgetFailures' },
+          },
+        },
+        active: {
+          tags: ['connected'],
+          entry: 'forgetFailures',
+          on: {
+            'transport.lost': [
+              {
+                guard: { type: 'mayReconnect', params: ({ event }) => event },
+                target: 'reconnecting',
+                actions: { type: 'countFailure', params: ({ event }) => event },
+              },
+              {
+                target: 'closing',
+                actions: { type: 'countFailure', params: ({ event }) => event },
+              },
+            ],
+            'transfer.started': 'transferring',
+            'session.close': 'closing',
+          },
+        },
+        transferring: {
+          on: {
+            'transfer.ended': 'active',
+            'transport.lost': [
+              {
+                guard: { type: 'mayReconnect', params: ({ event }) => event },
+                target: 'reconnecting',
+                actions: { type: 'countFailure', params: ({ event }) => event },
+              },
+              {
+                target: 'closing',
+                actions: { type: 'countFailure', params: ({ event }) => event },
+              },
+            ],
+            'session.close': 'closing',
+          },
+        },
+        reconnecting: {
+          invoke: {
+            id: 'reconnect',
+            src: 'deadline',
+            input: ({ context }) => ({
+              dueAt: context.reconnectAt,
+              event: 'deadline.reconnect',
+            }),
+          },
+          on: {
+            'deadline.reconnect': {
+              guard: ({ context, event }) => event.dueAt === context.reconnectAt,
+              target: 'connecting',
+            },
+            'session.close': { target: 'closing', actions: 'forgetFailures' },
+          },
+        },
+        closing: {
+          entry: [
+            assign(({ context, event }) => ({ closeBy: event.at + context.closeGraceMs })),
+            { type: 'stopSubagents', params: {} },
+          ],
+          invoke: {
+            id: 'close',
+            src: 'deadline',
+            input: ({ context }) => ({ dueAt: context.closeBy, event: 'deadline.close' }),
+          },
+          on: {
+            'subagents.ended': 'closed',
+            'deadline.close': {
+              guard: ({ context, event }) => event.dueAt === context.closeBy,
+              target: 'closed',
+              actions: { type: 'killSubagents', params: {} },
+            },
+          },
+        },
+        closed: {
+          tags: ['ended'],
+          entry: [
+            { type: 'disconnect', params: {} },
+            { type: 'ended', params: ({ context }) => ({ error: context.error }) },
+          ],
+        },
+      },
+    },
+    client: {
+      initial: 'detached',
+      states: {
+        detached: {
+          // Waits for somebody to come for as long as it takes, unless somebody left.
+          initial: 'patient',
+          states: {
+            patient: {},
+            counting: {
+              invoke: {
+                id: 'detach',
+                src: 'deadline',
+                input: ({ context }) => ({
+                  dueAt: context.detachedUntil,
+                  event: 'deadline.detach',
+                }),
+              },
+              on: {
+                'deadline.detach': {
+                  guard: ({ context, event }) => event.dueAt === context.detachedUntil,
+                  target: 'patient',
+                  actions: { type: 'giveUpOnUser', params: {} },
+                },
+              },
+            },
+          },
+          on: { 'client.attached': 'attached' },
+        },
+        attached: {
+          on: {
+            'client.detached': [
+              { guard: ({ context }) => context.detachGraceMs === null, target: 'detached' },
+              {
+                target: 'detached.counting',
+                actions: assign(({ context, event }) => ({
+                  detachedUntil: event.at + (context.detachGraceMs ?? 0),
+                })),
+              },
+            ],
+          },
+        },
+      },
+    },
+    user: {
+      initial: 'silent',
+      on: { 'client.detached': '.silent' },
+      states: {
+        silent: { on: { 'utterance.started': 'speaking' } },
+        speaking: {
+          on: {
+            'utterance.ended': 'settling',
+            'utterance.settled': 'silent',
+            // The connection that would have told the end is gone.
+            'transport.lost': 'silent',
+          },
+        },
+        // What was said is not known yet: whoever speaks now may answer the wrong thing.
+        settling: {
+          entry: assign(({ context, event }) => ({
+            settleBy: event.at + context.settleTimeoutMs,
+          })),
+          invoke: {
+            id: 'settle',
+            src: 'deadline',
+            input: ({ context }) => ({ dueAt: context.settleBy, event: 'deadline.settle' }),
+          },
+          on: {
+            'utterance.settled': 'silent',
+            'utterance.started': 'speaking',
+            'deadline.settle': {
+              guard: ({ context, event }) => event.dueAt === context.settleBy,
+              target: 'silent',
+            },
+            'transport.lost': 'silent',
+          },
+        },
+      },
+    },
+    model: {
+      initial: 'idle',
+      states: {
+        idle: { on: { 'response.requested': 'generating' } },
+        generating: { on: { 'response.ended': 'idle', 'transport.lost': 'idle' } },
+      },
+    },
+    playout: {
+      initial: 'drained',
+      states: {
+        drained: { on: { 'playout.started': 'playing' } },
+        playing: { on: { 'playout.drained': 'drained', 'client.detached': 'drained' } },
+      },
+    },
+  },
+});
+
+type Lost = Extract<SessionMachineEvent, { type: 'transport.lost' }>;
+
+export type SessionSnapshot = SnapshotFrom<typeof sessionMachine>;
+
+/** May the outbox say something now? (It waits for a pause on top of this.) */
+export function gateIsOpen(snapshot: SessionSnapshot): boolean {
+  return (
+    snapshot.hasTag('connected') &&
+    snapshot.matches({ client: 'attached' }) &&
+    snapshot.matches({ user: 'silent' }) &&
+    snapshot.matches({ model: 'idle' }) &&
+    snapshot.matches({ playout: 'drained' })
+  );
+}
+
+/** Who is being heard: a derived label, not a state. */
+export function floorOf(snapshot: SessionSnapshot): 'user' | 'model' | 'nobody' {
+  if (!snapshot.matches({ user: 'silent' })) return 'user';
+  const speaking =
+    snapshot.matches({ playout: 'playing' }) || snapshot.matches({ model: 'generating' });
+  return speaking ? 'model' : 'nobody';
+}

@@ -1,0 +1,189 @@
+// The life of one tool call of the lead agent. Each call has its own, so that a slow
+// one blocks none.
+//
+//   received ─▶ validated ─┬─▶ executing ──────────────────────────────▶ answered   (inline)
+//       │                  └─▶ acknowledged ─▶ delegated ─▶ settled ─▶ delivered    (background)
+//       └─ invalid ─▶ answered             any before settled ─▶ cancelled
+//
+// Owns:     whether the model has its answer, and whether the result is delivered.
+// Does not: run the tool, hold arguments or results, or decide when the user hears it.
+//
+// Invariants
+//   T1. The model gets exactly one answer to each call, whatever happens.
+//   T2. A background call is delegated once, and settles once.
+//   T3. A settled result stays until it was heard, shown or dismissed.
+//   T4. Nothing leaves answered, delivered or cancelled.
+
+import { assign, setup, type SnapshotFrom } from 'xstate';
+import { activity, effect, machineOptions, type DeadlineInput, type Stamped } from './effect.ts';
+
+export interface ToolCallInput {
+  readonly callId: string;
+  /** Time that an inline tool may take, in milliseconds. */
+  readonly timeoutMs: number;
+}
+
+interface ToolCallContext {
+  readonly callId: string;
+  readonly timeoutMs: number;
+  readonly dueAt: number;
+  /** The model already has an answer ("still in progress"). */
+  readonly acknowledged: boolean;
+}
+
+type Unstamped =
+  | {
+      readonly type: 'call.validated';
+      readonly execution: 'inline' | 'background';
+      /** Background: the model is told at once that the work goes on. */
+      readonly acknowledge: boolean;
+    }
+  | { readonly type: 'call.invalid' }
+  | { readonly type: 'call.executed' }
+  | { readonly type: 'subagent.accepted' }
+  /** Admission refused the work; what the model gets instead is the reason. */
+  | { readonly type: 'subagent.rejected' }
+  | { readonly type: 'subagent.ended' }
+  | { readonly type: 'delivery.settled' }
+  | { readonly type: 'call.cancel' }
+  | { readonly type: 'deadline.execution'; readonly dueAt: number };
+
+export type ToolCallEvent = Unstamped & Stamped;
+
+/** What the model is told. */
+export type CallAnswer = 'result' | 'invalid' | 'timed_out' | 'pending' | 'rejected' | 'cancelled';
+
+export const toolCallMachine = setup({
+  types: {
+    input: {} as ToolCallInput,
+    context: {} as ToolCallContext,
+    events: {} as ToolCallEvent,
+    tags: {} as 'dormant' | 'inFlight',
+  },
+  actors: {
+    /** Runs an inline tool; sends `call.executed`. */
+    execute: activity<{ readonly callId: string }>('execute'),
+    deadline: activity<DeadlineInput>('deadline'),
+  },
+  actions: {
+    /** Checks name and arguments; `call.validated` or `call.invalid` comes back. */
+    validate: effect<{ readonly callId: string }>(),
+    /** Answers the model. */
+    answer: effect<{ readonly callId: string; readonly answer: CallAnswer }>(),
+    /** Asks for a subagent; `subagent.accepted` or `subagent.rejected` comes back. */
+    delegate: effect<{ readonly callId: string }>(),
+    /** The result goes to the outbox; `delivery.settled` comes back. */
+    deliver: effect<{ readonly callId: string; readonly acknowledged: boolean }>(),
+    /** The subagent of this call is wanted no more. */
+    cancelSubagent: effect<{ readonly callId: string }>(),
+    startClock: assign(({ context }, { at }: Stamped) => ({ dueAt: at + context.timeoutMs })),
+  },
+}).createMachine({
+  id: 'toolCall',
+  context: ({ input }) => ({
+    callId: input?.callId ?? '',
+    timeoutMs: input?.timeoutMs ?? 0,
+    dueAt: 0,
+    acknowledged: false,
+  }),
+  initial: 'received',
+  options: machineOptions,
+  states: {
+    received: {
+      tags: ['inFlight'],
+      entry: { type: 'validate', params: ({ context }) => ({ callId: context.callId }) },
+      on: {
+        'call.validated': [
+          {
+            guard: ({ event }) => event.execution === 'inline',
+            target: 'executing',
+            actions: { type: 'startClock', params: ({ event }) => event },
+          },
+          {
+            target: 'acknowledged',
+            actions: assign({ acknowledged: ({ event }) => event.acknowledge }),
+          },
+        ],
+        'call.invalid': { target: 'answered', actions: answer('invalid') },
+        'call.cancel': { target: 'cancelled', actions: answer('cancelled') },
+      },
+    },
+    executing: {
+      tags: ['inFlight'],
+      invoke: [
+        { id: 'execute', src: 'execute', input: ({ context }) => ({ callId: context.callId }) },
+        {
+          id: 'deadline',
+          src: 'deadline',
+          input: ({ context }) => ({ dueAt: context.dueAt, event: 'deadline.execution' }),
+        },
+      ],
+      on: {
+        'call.executed': { target: 'answered', actions: answer('result') },
+        'deadline.execution': {
+          guard: ({ context, event }) => event.dueAt === context.dueAt,
+          target: 'answered',
+          actions: answer('timed_out'),
+        },
+        'call.cancel': { target: 'cancelled', actions: answer('cancelled') },
+      },
+    },
+    acknowledged: {
+      tags: ['inFlight'],
+      entry: { type: 'delegate', params: ({ context }) => ({ callId: context.callId }) },
+      on: {
+        'subagent.accepted': [
+          {
+            guard: ({ context }) => context.acknowledged,
+            target: 'delegated',
+            actions: answer('pending'),
+          },
+          { target: 'delegated' },
+        ],
+        'subagent.rejected': { target: 'answered', actions: answer('rejected') },
+        'call.cancel': { target: 'cancelled', actions: [answer('cancelled'), cancelSubagent()] },
+      },
+    },
+    delegated: {
+      tags: ['dormant', 'inFlight'],
+      on: {
+        'subagent.ended': 'settled',
+        'call.cancel': [
+          {
+            guard: ({ context }) => context.acknowledged,
+            target: 'cancelled',
+            actions: cancelSubagent(),
+          },
+          { target: 'cancelled', actions: [answer('cancelled'), cancelSubagent()] },
+        ],
+      },
+    },
+    settled: {
+      tags: ['dormant', 'inFlight'],
+      entry: {
+        type: 'deliver',
+        params: ({ context }) => ({ callId: context.callId, acknowledged: context.acknowledged }),
+      },
+      on: { 'delivery.settled': 'delivered' },
+    },
+    answered: { type: 'final' },
+    delivered: { type: 'final' },
+    cancelled: { type: 'final' },
+  },
+});
+
+export type ToolCallSnapshot = SnapshotFrom<typeof toolCallMachine>;
+
+function answer(how: CallAnswer) {
+  return {
+    type: 'answer',
+    params: ({ context }: { context: ToolCallContext }) => ({ callId: context.callId, answer: how }),
+  } as const;
+}
+
+function cancelSubagent() {
+  return {
+    type: 'cancelSubagent',
+    params: ({ context }: { context: ToolCallContext }) => ({ callId: context.callId }),
+  } as const;
+}

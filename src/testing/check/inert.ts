@@ -1,0 +1,76 @@
+// What makes XState's pure step inert and cheap: a machine whose invoked actors do
+// nothing, and one scope to run all steps in. Both lean on internals of the pinned
+// XState version; a test compares them with the exported `transition()`.
+
+import {
+  createActor,
+  fromCallback,
+  type AnyActorRef,
+  type AnyStateMachine,
+  type AnyStateNode,
+} from 'xstate';
+import { ConfigurationError } from '../../errors.ts';
+import type { ListedAction } from './effects.ts';
+
+/** Stands for every invoked actor. */
+const idle = fromCallback(() => {});
+
+/** A loop of eventless transitions must end with an error, not hang the checker. */
+const maxMicrosteps = 1000;
+
+/** What `machine.transition` needs of the actor that it runs in. */
+export type Scope = Parameters<AnyStateMachine['transition']>[2] & {
+  actionExecutor: (action: ListedAction) => void;
+};
+
+/** Placeholders for the actors of a system, for `system.get`. They are never started. */
+export function placeholders(ids: readonly string[]): ReadonlyMap<string, AnyActorRef> {
+  return new Map(ids.map((id) => [id, createActor(idle, { id })]));
+}
+
+/** The machine with every invoked actor replaced, and a bound on its microsteps. */
+export function inertMachine(id: string, machine: AnyStateMachine): AnyStateMachine {
+  if (typeof machine?.provide !== 'function' || machine.root === undefined) {
+    throw new ConfigurationError(
+      'NOT_A_MACHINE',
+      `Expected the machine of "${id}" to come from setup().createMachine() or createMachine(), got ${typeof machine}`,
+    );
+  }
+  const names = new Set(Object.keys(machine.implementations.actors));
+  const nodes: AnyStateNode[] = [machine.root];
+  for (let node = nodes.pop(); node !== undefined; node = nodes.pop()) {
+    for (const { src } of node.invoke) if (typeof src === 'string') names.add(src);
+    nodes.push(...Object.values(node.states));
+  }
+  const inert = machine.provide({
+    actors: Object.fromEntries([...names].map((name) => [name, idle])),
+  });
+  const { maxIterations = Infinity } = inert.options;
+  inert.options = { ...inert.options, maxIterations: Math.min(maxIterations, maxMicrosteps) };
+  return inert;
+}
+
+/** An actor for the machine to believe it runs in. Nothing that is asked of it has an effect. */
+export function inertScope(id: string, peers: ReadonlyMap<string, AnyActorRef>): Scope {
+  const self = createActor(idle, { id });
+  const system = {
+    ...self.system,
+    get: (systemId: string) => peers.get(systemId),
+    // Steps are not runs: the same invoked actor is made again and again, with the same systemId.
+    _set: () => {},
+    _sendInspectionEvent: () => {},
+  };
+  // A machine that is made to be a child may send to its parent.
+  Object.assign(self, { system, _parent: createActor(idle, { id: '#_parent' }) });
+  return {
+    self,
+    id,
+    sessionId: self.sessionId,
+    system,
+    logger: () => {},
+    defer: () => {},
+    stopChild: () => {},
+    emit: () => {},
+    actionExecutor: () => {},
+  } as unknown as Scope;
+}

@@ -1,0 +1,204 @@
+// The harness of `replay` for XState's own interpreter: live actors, their effects read
+// from the inspector and made into messages by the route of the check.
+//
+// Invariants
+//   R1. Messages are delivered in the order of the check: `sync` first sent first and before
+//       the step is over, `async` when the path says so.
+//   R2. Timers go off when the path says so, and only if the live actor has armed them.
+
+import { createActor, SimulatedClock, type AnyActor, type AnyMachineSnapshot } from 'xstate';
+import { ConfigurationError } from '../../errors.ts';
+import { effectsOf, type ListedAction } from './effects.ts';
+import { inertMachine, placeholders } from './inert.ts';
+import { canonical, show } from './plain-data.ts';
+import type { ReplayHarness, ReplayRun, SnapshotLike } from './replay.ts';
+import type { CheckReport } from './report.ts';
+import type { AnySystem } from './system-model.ts';
+import type { Delivery, Effect, Machines, Message, Step, World } from './types.ts';
+
+type CreateActor = (
+  id: string,
+  options: { readonly clock: SimulatedClock; readonly input: unknown },
+) => AnyActor;
+
+export interface InterpreterOptions {
+  /**
+   * Makes an actor, not yet started, such as the machine with its real implementations. What its
+   * actions do is theirs; the messages of the system are still made by the check's `route`.
+   * @defaultValue the checked machine, with invoked actors that do nothing
+   */
+  readonly create?: CreateActor;
+  /**
+   * Makes an event of the environment happen for real, as when a completion shall come from the
+   * invoked actor itself. @defaultValue the event is sent to the actor
+   */
+  readonly send?: (actor: AnyActor, step: Step) => void | Promise<void>;
+  /** Awaited after each step, for implementations that settle later. @defaultValue nothing */
+  readonly settle?: () => Promise<void>;
+}
+
+/** Runs the machines of a check in XState's own actors. */
+export function interpreter<M extends Machines, G>(
+  report: CheckReport<M, G>,
+  options: InterpreterOptions = {},
+): ReplayHarness {
+  const { system } = report.checked;
+  const inert = new Map(
+    Object.entries(system.actors).map(([id, { machine }]) => [id, inertMachine(id, machine)]),
+  );
+  const create: CreateActor = (id, { clock, input }) => {
+    const machine = inert.get(id);
+    if (machine === undefined) throw noActor(id);
+    const start = system.actors[id]?.start as AnyMachineSnapshot | undefined;
+    return createActor(machine, {
+      id,
+      clock,
+      input,
+      snapshot: start && machine.resolveState(start),
+    });
+  };
+  return {
+    async start() {
+      const run = new InterpretedRun(system, { ...options, create: options.create ?? create });
+      await run.begin();
+      return run;
+    },
+  };
+}
+
+type RunOptions = InterpreterOptions & { readonly create: CreateActor };
+
+class InterpretedRun implements ReplayRun {
+  readonly #system: AnySystem;
+  readonly #options: RunOptions;
+  readonly #actors = new Map<string, AnyActor>();
+  readonly #inFlight: Message[] = [];
+  /** What the actors did, not yet made into messages. */
+  readonly #actions: {
+    readonly from: string;
+    readonly actor: AnyActor;
+    readonly action: ListedAction;
+  }[] = [];
+
+  constructor(system: AnySystem, options: RunOptions) {
+    this.#system = system;
+    this.#options = options;
+  }
+
+  async begin(): Promise<void> {
+    const { create } = this.#options;
+    const peers = placeholders(Object.keys(this.#system.actors));
+    for (const [id, { input }] of Object.entries(this.#system.actors)) {
+      const actor = create(id, { clock: new SimulatedClock(), input });
+      const ownGet = actor.system.get.bind(actor.system) as (systemId: string) => unknown;
+      Object.assign(actor.system, {
+        get: (systemId: string): unknown => ownGet(systemId) ?? peers.get(systemId),
+      });
+      actor.system.inspect((event) => {
+        if (event.type === '@xstate.action' && event.actorRef === actor) {
+          this.#actions.push({ from: id, actor, action: event.action });
+        }
+      });
+      actor.subscribe({ error: () => {} });
+      this.#actors.set(id, actor);
+    }
+    for (const actor of this.#actors.values()) actor.start();
+    await this.#rest();
+  }
+
+  async take(step: Step): Promise<void> {
+    const actor = this.#actor(step.actor);
+    if (step.kind === 'timer') fire(actor, step);
+    else if (step.kind === 'environment') await (this.#options.send ?? sendTo)(actor, step);
+    else this.#deliver(step);
+    await this.#rest();
+  }
+
+  snapshot(id: string): SnapshotLike {
+    return this.#actor(id).getSnapshot() as SnapshotLike;
+  }
+
+  stop(): void {
+    for (const actor of this.#actors.values()) actor.stop();
+  }
+
+  /** Makes messages of what the actors did since the last time. */
+  #post(): void {
+    for (const { from, actor, action } of this.#actions.splice(0)) {
+      const snapshot = actor.getSnapshot() as AnyMachineSnapshot;
+      const [effect] = effectsOf([action], snapshot, snapshot, actor);
+      if (effect === undefined) continue;
+      const { to, event, delayMs } = (effect.params ?? {}) as Delivery & { delayMs?: number };
+      if (effect.type === 'xstate.sendTo' && this.#actors.has(to)) {
+        // To itself it sends for real; the others are placeholders in its system.
+        if (to !== from && delayMs === undefined) this.#inFlight.push({ from, to, event });
+        continue;
+      }
+      for (const sent of this.#route(from, effect)) this.#inFlight.push({ from, ...sent });
+    }
+  }
+
+  #route(from: string, effect: Effect): readonly Delivery[] {
+    const actors = Object.fromEntries(
+      [...this.#actors].map(([id, actor]) => [id, actor.getSnapshot() as unknown]),
+    );
+    const world = { actors, inFlight: this.#inFlight, ghost: undefined };
+    const routed =
+      this.#system.route?.(
+        from,
+        effect as Step['effects'][number],
+        world as World<Machines, unknown>,
+      ) ?? [];
+    return (Array.isArray(routed) ? routed : [routed]) as readonly Delivery[];
+  }
+
+  /** Waits until the step is over, in a `sync` system with all deliveries that it causes. */
+  async #rest(): Promise<void> {
+    for (;;) {
+      await this.#options.settle?.();
+      this.#post();
+      const next = this.#system.mode === 'sync' ? this.#inFlight.shift() : undefined;
+      if (next === undefined) return;
+      this.#actor(next.to).send(next.event);
+    }
+  }
+
+  /** Delivers the head of a channel, which must be the message that the model expects there. */
+  #deliver({ actor, from, event, kind }: Step): void {
+    const index = this.#inFlight.findIndex(
+      (message) => message.from === from && message.to === actor,
+    );
+    const message = this.#inFlight[index];
+    if (message === undefined || canonical(message.event, '') !== canonical(event, '')) {
+      const got = message === undefined ? 'nothing' : show(message.event);
+      throw new Error(`the real message in the channel from "${from ?? ''}" is ${got}`);
+    }
+    if (kind === 'message') this.#inFlight.splice(index, 1);
+    this.#actor(actor).send(event);
+  }
+
+  #actor(id: string): AnyActor {
+    const actor = this.#actors.get(id);
+    if (actor === undefined) throw noActor(id);
+    return actor;
+  }
+}
+
+function noActor(id: string): ConfigurationError {
+  return new ConfigurationError('UNKNOWN_ACTOR', `No actor "${id}"`);
+}
+
+function sendTo(actor: AnyActor, step: Step): void {
+  actor.send(step.event);
+}
+
+/** Lets an armed timer go off now, whatever else is due: the model has no clock either. */
+function fire(actor: AnyActor, { event }: Step): void {
+  const armed = Object.values(actor.system.getSnapshot()._scheduledEvents).find(
+    (scheduled) =>
+      scheduled.source === actor && canonical(scheduled.event, '') === canonical(event, ''),
+  );
+  if (armed === undefined) throw new Error('the live actor has armed no such timer');
+  actor.system.scheduler.cancel(actor, armed.id);
+  actor.send(event);
+}

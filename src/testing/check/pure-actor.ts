@@ -1,0 +1,307 @@
+// One machine as a function: state and event in, state and effects out. It stands on
+// XState's own `machine.transition`, with one inert scope for all steps, because the
+// exported `transition()` builds an actor for each call and re-runs the context factory.
+//
+// Owns:     the states of its actor that were met, each once, and the steps between them.
+// Does not: know of other actors, messages or properties.
+//
+// Invariants
+//   A1. Nothing runs: actions are listed, invoked actors are never started.
+//   A2. One object for each state (`ActorState`), so that `===` tells states apart, and each
+//       step is computed once: a machine is pure, so the same event has the same answer.
+//   A3. An actor that has ended takes nothing, as the real one. (`wouldLeave` tells what the
+//       pure transition would have done.)
+//   A4. Delayed events (`after`, `raise` and `sendTo` self with a delay) are armed and
+//       cancelled as in the interpreter, and fire once. What a machine sends itself without a
+//       delay is taken within the step.
+
+import type {
+  AnyActorRef,
+  AnyEventObject,
+  AnyMachineSnapshot,
+  AnyStateMachine,
+  AnyStateNode,
+} from 'xstate';
+import { ConfigurationError } from '../../errors.ts';
+import { effectsOf, type ListedAction } from './effects.ts';
+import { inertMachine, inertScope, type Scope } from './inert.ts';
+import { canonical } from './plain-data.ts';
+import type { ActorDefinition, Effect, Outcome } from './types.ts';
+
+/** A delayed event of the machine to itself that has not fired. */
+export interface Timer {
+  /** The id by which the machine can cancel it. */
+  readonly id: string | undefined;
+  readonly event: AnyEventObject;
+}
+
+/** A state of one actor. Two states are the same exactly if they are the same object. */
+export interface ActorState {
+  readonly snapshot: AnyMachineSnapshot;
+  readonly timers: readonly Timer[];
+  /** What tells this state apart by the `key` of the actor. */
+  readonly keyNumber: number;
+  /** The part of a key that always counts: status and armed timers. */
+  readonly life: string;
+}
+
+/** The answer of an actor to an event. */
+export interface Move {
+  readonly outcome: Outcome;
+  readonly next: ActorState;
+  readonly effects: readonly Effect[];
+  /** What was thrown, if the outcome is `threw`. */
+  readonly cause?: unknown;
+}
+
+/** A machine that sends itself more events than this in one step never rests. */
+const maxOwnMail = 1000;
+
+export class PureActor {
+  readonly id: string;
+  readonly #machine: AnyStateMachine;
+  readonly #definition: ActorDefinition<AnyStateMachine>;
+  readonly #scope: Scope;
+  readonly #timers: boolean;
+  readonly #states = new Map<string, ActorState>();
+  readonly #keyNumbers = new Map<string, number>();
+  readonly #moves = new WeakMap<ActorState, Map<string, Move>>();
+  readonly #eventsSeen = new Map<string, AnyEventObject>();
+
+  constructor(
+    id: string,
+    definition: ActorDefinition<AnyStateMachine>,
+    options: { readonly timers: boolean; readonly peers: ReadonlyMap<string, AnyActorRef> },
+  ) {
+    this.id = id;
+    this.#definition = definition;
+    this.#machine = inertMachine(id, definition.machine);
+    this.#scope = inertScope(id, options.peers);
+    this.#timers = options.timers;
+  }
+
+  /** Whether the machine has a final state of its own; one that has none serves for ever. */
+  get canEnd(): boolean {
+    return canEnd(this.#machine.root);
+  }
+
+  /** How many different states of this actor were met. */
+  get stateCount(): number {
+    return this.#states.size;
+  }
+
+  /** The first step. Its outcome is `threw` if the machine cannot begin, as for a missing input. */
+  begin(): Move {
+    const { start, input } = this.#definition;
+    if (start !== undefined) {
+      const snapshot = this.#machine.resolveState(start as AnyMachineSnapshot);
+      return { outcome: 'taken', next: this.#stateOf(snapshot, []), effects: [] };
+    }
+    const effects: Effect[] = [];
+    const mail: AnyEventObject[] = [];
+    let snapshot = this.#listing(undefined, effects, mail, () =>
+      this.#machine.getInitialSnapshot(this.#scope, input),
+    );
+    try {
+      snapshot = this.#takeMail(snapshot, effects, mail);
+    } catch (error) {
+      snapshot = Object.assign(this.#machine.resolveState(snapshot), { status: 'error', error });
+    }
+    if (snapshot.status === 'error') {
+      const next = { snapshot, timers: [], keyNumber: -1, life: 'error' };
+      return { outcome: 'threw', next, effects, cause: snapshot.error };
+    }
+    return { outcome: 'taken', next: this.#stateOf(snapshot, this.#armed([], effects)), effects };
+  }
+
+  /** What `state` makes of `event`, whose canonical text is `eventKey`. */
+  take(state: ActorState, event: AnyEventObject, eventKey: string): Move {
+    let moves = this.#moves.get(state);
+    if (moves === undefined) this.#moves.set(state, (moves = new Map<string, Move>()));
+    let move = moves.get(eventKey);
+    if (move === undefined) {
+      this.#eventsSeen.set(eventKey, event);
+      moves.set(eventKey, (move = this.#compute(state, event)));
+    }
+    return move;
+  }
+
+  /** The state after `timer` has gone off, before its event was taken. */
+  withoutTimer({ snapshot, timers }: ActorState, timer: Timer): ActorState {
+    return this.#stateOf(
+      snapshot,
+      timers.filter((armed) => armed !== timer),
+    );
+  }
+
+  /** The final states that were met, each with an event that the pure transition would still take. */
+  *wouldLeave(): Iterable<{ readonly state: ActorState; readonly event: AnyEventObject }> {
+    for (const state of this.#states.values()) {
+      if (state.snapshot.status !== 'done') continue;
+      for (const event of this.#eventsSeen.values()) {
+        if (!this.#leaves(state.snapshot, event)) continue;
+        yield { state, event };
+        break;
+      }
+    }
+  }
+
+  #leaves(snapshot: AnyMachineSnapshot, event: AnyEventObject): boolean {
+    try {
+      return answerTo(this.#machine, snapshot, event) === 'taken';
+    } catch {
+      return false; // a guard that fails on an event of another state says no
+    }
+  }
+
+  #compute(state: ActorState, event: AnyEventObject): Move {
+    const stay = (outcome: Outcome, cause?: unknown): Move => ({
+      outcome,
+      next: state,
+      effects: [],
+      cause,
+    });
+    if (state.snapshot.status !== 'active') return stay('ended');
+    const effects: Effect[] = [];
+    let snapshot: AnyMachineSnapshot;
+    try {
+      snapshot = this.#takeMail(state.snapshot, effects, [event]);
+    } catch (cause) {
+      if (cause instanceof ConfigurationError && cause.code === 'SPAWN_WITHOUT_ID') throw cause;
+      return stay('threw', cause);
+    }
+    if (snapshot.status === 'error') return stay('threw', snapshot.error);
+    if (snapshot === state.snapshot && effects.length === 0) {
+      return stay(answerTo(this.#machine, snapshot, event));
+    }
+    const timers = snapshot.status === 'active' ? this.#armed(state.timers, effects) : [];
+    return { outcome: 'taken', next: this.#stateOf(snapshot, timers), effects };
+  }
+
+  /** Takes the events in `mail`, and those that the machine sends itself meanwhile. */
+  #takeMail(
+    from: AnyMachineSnapshot,
+    effects: Effect[],
+    mail: AnyEventObject[],
+  ): AnyMachineSnapshot {
+    let snapshot = from;
+    for (let count = 0; snapshot.status === 'active'; count++) {
+      const event = mail.shift();
+      if (event === undefined) break;
+      if (count > maxOwnMail) throw new Error(`"${this.id}" sends itself events without end`);
+      snapshot = this.#listing(snapshot, effects, mail, (before) =>
+        this.#machine.transition(before, event, this.#scope),
+      );
+    }
+    return snapshot;
+  }
+
+  /** Makes a step, and adds what it asks for to `effects`, and to `mail` what it sends itself. */
+  #listing<Before extends AnyMachineSnapshot | undefined>(
+    before: Before,
+    effects: Effect[],
+    mail: AnyEventObject[],
+    step: (before: Before) => AnyMachineSnapshot,
+  ): AnyMachineSnapshot {
+    const listed: ListedAction[] = [];
+    this.#scope.actionExecutor = (action) => listed.push(action);
+    const after = step(before);
+    for (const effect of effectsOf(listed, after, before, this.#scope.self)) {
+      const { to, event, delayMs } = (effect.params ?? {}) as SelfSend;
+      if (effect.type === 'xstate.sendTo' && to === this.id && delayMs === undefined) {
+        mail.push(event);
+      } else {
+        effects.push(effect);
+      }
+    }
+    return after;
+  }
+
+  #armed(before: readonly Timer[], effects: readonly Effect[]): readonly Timer[] {
+    if (!this.#timers) return [];
+    let timers = before;
+    for (const { type, params } of effects) {
+      const { id, to, event } = (params ?? {}) as SelfSend;
+      if (type === 'xstate.cancel') {
+        timers = timers.filter((timer) => timer.id !== id);
+      } else if (type === 'xstate.raise' || (type === 'xstate.sendTo' && to === this.id)) {
+        const others = id === undefined ? timers : timers.filter((timer) => timer.id !== id);
+        timers = [...others, { id, event }];
+      }
+    }
+    return timers;
+  }
+
+  /** The one object for this state, made on the first meeting. */
+  #stateOf(snapshot: AnyMachineSnapshot, timers: readonly Timer[]): ActorState {
+    const whose = `the snapshot of "${this.id}"`;
+    const { key } = this.#definition;
+    const armed = timers.map(({ id, event }) => id ?? canonical(event, whose)).toSorted();
+    const life = `${snapshot.status}${armed.length === 0 ? '' : `(${armed.join()})`}`;
+    // A state is told from others by all that it holds, also when a `key` merges worlds: else it
+    // could be answered for by a state that has the same key and other numbers in it.
+    const exact = exactKey(snapshot, whose, key !== undefined);
+    const chosen = key === undefined ? exact : canonical(key(snapshot), `the key of "${this.id}"`);
+    const name = `${life} ${exact ?? chosen}`;
+    let state = this.#states.get(name);
+    if (state === undefined) {
+      const keyName = `${life} ${chosen}`;
+      const keyNumber = this.#keyNumbers.get(keyName) ?? this.#keyNumbers.size;
+      this.#keyNumbers.set(keyName, keyNumber);
+      this.#states.set(name, (state = { snapshot, timers, keyNumber, life }));
+    }
+    return state;
+  }
+}
+
+function canEnd(node: AnyStateNode): boolean {
+  const states = Object.values(node.states);
+  return node.type === 'parallel'
+    ? states.every(canEnd)
+    : states.some(({ type }) => type === 'final');
+}
+
+/** The params of an effect that may be about an event to oneself. */
+interface SelfSend {
+  readonly id?: string;
+  readonly to?: string;
+  readonly event: AnyEventObject;
+  readonly delayMs?: number;
+}
+
+/** All that a snapshot holds, as text; undefined if that is not plain data and `lenient`. */
+function exactKey(
+  snapshot: AnyMachineSnapshot,
+  whose: string,
+  lenient: boolean,
+): string | undefined {
+  try {
+    return canonical(snapshotData(snapshot), whose);
+  } catch (error) {
+    if (lenient && error instanceof ConfigurationError) return undefined;
+    throw error;
+  }
+}
+
+/** What tells two snapshots apart, beside status and timers. Also right for a persisted snapshot. */
+export function snapshotData(snapshot: AnyMachineSnapshot): unknown {
+  const history: Record<string, unknown> = {};
+  for (const [id, nodes] of Object.entries(snapshot.historyValue ?? {})) {
+    history[id] = nodes.map((node) => node.id).toSorted();
+  }
+  const children = Object.keys(snapshot.children ?? {}).toSorted();
+  return [snapshot.value, snapshot.context, children, history];
+}
+
+/** Whether the machine, asked purely, would do something on the event in this state. */
+function answerTo(
+  machine: AnyStateMachine,
+  snapshot: AnyMachineSnapshot,
+  event: AnyEventObject,
+): 'taken' | 'ignored' | 'unhandled' {
+  const transitions = machine.getTransitionData(snapshot, event);
+  if (transitions.length === 0) return 'unhandled';
+  return transitions.some(({ target, actions }) => target !== undefined || actions.length > 0)
+    ? 'taken'
+    : 'ignored';
+}

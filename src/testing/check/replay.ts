@@ -1,0 +1,157 @@
+// Goes checked paths again on the real thing, and compares after each step. The model
+// stands on the pure transition; this shows that what runs behaves like it.
+
+import { messageOf } from '../../errors.ts';
+import { interpreter } from './interpreter.ts';
+import { canonical, show, showValue } from './plain-data.ts';
+import { snapshotData } from './pure-actor.ts';
+import type { CheckReport, Path } from './report.ts';
+import type { AnySystem, Happening, SystemModel } from './system-model.ts';
+import { headline, Trace } from './trace.ts';
+import type { Machines, Step } from './types.ts';
+import { Violation, ViolationError } from './violation.ts';
+
+/** What `replay` needs of a snapshot: that of a live actor, or one that was persisted. */
+export interface SnapshotLike {
+  readonly status: string;
+  readonly value: unknown;
+  readonly context: unknown;
+  readonly children?: Readonly<Record<string, unknown>>;
+  readonly historyValue?: Readonly<Record<string, readonly { readonly id: string }[]>>;
+}
+
+/** Makes the real thing. */
+export interface ReplayHarness {
+  /** A new run in its initial state, at rest. */
+  start(): ReplayRun | Promise<ReplayRun>;
+}
+
+/** The real thing, running. */
+export interface ReplayRun {
+  /**
+   * Makes the step happen and returns when all is at rest. `sync`: called for events of the
+   * environment and timers, and the messages that they cause are the run's own matter. `async`:
+   * called for each delivery too. `impossible`: real time forbids it, as when another timer is due
+   * first; the rest of the path is then left out and counted.
+   */
+  take(step: Step): void | 'impossible' | Promise<void | 'impossible'>;
+  /** The state of an actor now; an object that does not change any more. */
+  snapshot(id: string): SnapshotLike;
+  stop(): void | Promise<void>;
+}
+
+export interface ReplayOptions {
+  /** The real thing. @defaultValue `interpreter(report)`: the checked machines in XState's actors */
+  readonly harness?: ReplayHarness;
+  /** Which paths. @defaultValue `report.paths()`: every transition at least once */
+  readonly paths?: Iterable<Path>;
+  /** `throw` a ViolationError at the first disagreement, or `collect` them. @defaultValue 'throw' */
+  readonly onViolation?: 'throw' | 'collect';
+}
+
+/** What a replay did. */
+export interface ReplayReport {
+  readonly paths: number;
+  readonly steps: number;
+  /** Paths of which the rest was `impossible`. */
+  readonly skipped: number;
+  /** Where the real thing behaved differently; empty unless `onViolation: 'collect'`. */
+  readonly violations: readonly Violation[];
+}
+
+/**
+ * Replays paths of a checked space. After each step each actor must have the status and the key
+ * (by default: value, context, invoked actors) that the model has.
+ * @throws {ViolationError} where the real thing behaves differently; see `onViolation`.
+ */
+export async function replay<M extends Machines, G>(
+  report: CheckReport<M, G>,
+  options: ReplayOptions = {},
+): Promise<ReplayReport> {
+  const { model, system } = report.checked;
+  const { harness = interpreter(report), paths = report.paths(), onViolation = 'throw' } = options;
+  const counted = { paths: 0, steps: 0, skipped: 0 };
+  const violations: Violation[] = [];
+  const comparer = new Comparer(system);
+  for (const path of paths) {
+    counted.paths++;
+    const run = await harness.start();
+    try {
+      const outcome = await follow(path, run, model, comparer);
+      counted.steps += outcome.steps;
+      if (outcome.end === 'impossible') counted.skipped++;
+      if (!(outcome.end instanceof Violation)) continue;
+      violations.push(outcome.end);
+      if (onViolation === 'throw') throw new ViolationError(report.name, outcome.end);
+    } finally {
+      await run.stop();
+    }
+  }
+  return { ...counted, violations };
+}
+
+async function follow(
+  path: Path,
+  run: ReplayRun,
+  model: SystemModel,
+  comparer: Comparer,
+): Promise<{ readonly steps: number; readonly end: 'agrees' | 'impossible' | Violation }> {
+  let leg = model.start();
+  const done: Happening[] = [...leg];
+  let steps = 0;
+  const differs = (reason: string, cause?: unknown): Violation =>
+    new Violation('replay', 'the real thing agrees', reason, new Trace(done), cause);
+  for (let taken = 0; ; taken++) {
+    const world = leg.at(-1)?.after;
+    if (world === undefined) return { steps, end: 'agrees' };
+    for (const [id, snapshot] of Object.entries(world.actors)) {
+      const difference = comparer.difference(id, snapshot, run.snapshot(id));
+      if (difference !== undefined) return { steps, end: differs(difference) };
+    }
+    const choice = path.choices[taken];
+    if (choice === undefined) return { steps, end: 'agrees' };
+    leg = model.apply(world, choice);
+    done.push(...leg);
+    const [first] = leg;
+    if (first === undefined) return { steps, end: 'agrees' };
+    try {
+      if ((await run.take(first.step)) === 'impossible') return { steps, end: 'impossible' };
+    } catch (cause) {
+      return { steps, end: differs(`${headline(first.step)}: ${messageOf(cause)}`, cause) };
+    }
+    steps++;
+  }
+}
+
+/** Compares snapshots by status and key, and remembers the text of each. */
+class Comparer {
+  readonly #system: AnySystem;
+  readonly #texts = new WeakMap<object, string>();
+
+  constructor(system: AnySystem) {
+    this.#system = system;
+  }
+
+  /** Says what is different, if anything is. */
+  difference(id: string, expected: SnapshotLike, real: SnapshotLike): string | undefined {
+    if (this.#text(id, expected) === this.#text(id, real)) return undefined;
+    return `"${id}" is ${describe(real)}, the model says ${describe(expected)}.`;
+  }
+
+  #text(id: string, snapshot: SnapshotLike): string {
+    let text = this.#texts.get(snapshot);
+    if (text === undefined) {
+      const key = this.#system.actors[id]?.key ?? snapshotData;
+      const data = key(snapshot as Parameters<typeof snapshotData>[0]);
+      text = `${snapshot.status} ${canonical(data, `the replay of "${id}"`)}`;
+      this.#texts.set(snapshot, text);
+    }
+    return text;
+  }
+}
+
+function describe({ status, value, context, children }: SnapshotLike): string {
+  const invoked = Object.keys(children ?? {});
+  const running = invoked.length === 0 ? '' : ` with ${invoked.join(', ')}`;
+  return `${showValue(value)} [${status}] ${show(context)}${running}`;
+}

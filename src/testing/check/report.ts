@@ -1,0 +1,112 @@
+// What a check found: the numbers, the violations, and the paths for a replay.
+
+import { number, type Edge, type Graph } from './explore.ts';
+import { retrace, type Trace } from './trace.ts';
+import type { AnySystem, SystemModel } from './system-model.ts';
+import type { Machines, Step, World } from './types.ts';
+import type { Checks, Untaken } from './checks.ts';
+import type { Violation } from './violation.ts';
+import type { Choice } from './world-node.ts';
+
+/** A shortest path to a transition, and that transition at its end. */
+export interface Path {
+  readonly choices: readonly Choice[];
+}
+
+/** The result of `checkMachine` and `checkSystem`. `M` and `G` as in the check. */
+export class CheckReport<M extends Machines = Machines, G = unknown> {
+  readonly name: string;
+  /** True if every property holds. */
+  readonly ok: boolean;
+  /** How many different states can be reached. */
+  readonly states: number;
+  /** How many transitions lead between them; some lead back to where they began. */
+  readonly transitions: number;
+  /** How many steps away the farthest state is. */
+  readonly depth: number;
+  /** How many states are ends. */
+  readonly ends: number;
+  /** How many different states each actor was in. */
+  readonly statesOf: Readonly<Record<keyof M & string, number>>;
+  /** Messages that were delivered to an actor that did not take them. */
+  readonly untaken: readonly Untaken[];
+  /** The first violation of each property; empty unless `onViolation: 'collect'`. */
+  readonly violations: readonly Violation[];
+  /** For `replay`: what was checked. */
+  readonly checked: { readonly system: AnySystem; readonly model: SystemModel };
+  readonly #graph: Graph;
+
+  constructor(name: string, system: AnySystem, model: SystemModel, graph: Graph, checks: Checks) {
+    this.name = name;
+    this.states = graph.worlds.length;
+    this.transitions = graph.edges.length;
+    this.depth = graph.depth;
+    this.ends = checks.ends.length;
+    this.statesOf = Object.fromEntries(
+      model.ids.map((id, index) => [
+        id,
+        new Set(graph.worlds.map((world) => world.states[index])).size,
+      ]),
+    ) as Record<keyof M & string, number>;
+    this.untaken = checks.untaken;
+    this.violations = checks.violations;
+    this.ok = checks.violations.length === 0;
+    this.checked = { system, model };
+    this.#graph = graph;
+  }
+
+  /** Every state that can be reached, nearest to the start first. */
+  *worlds(): IterableIterator<World<M, G>> {
+    for (const world of this.#graph.worlds) yield world as unknown as World<M, G>;
+  }
+
+  /** A shortest way to a state like this, if there is one. */
+  traceTo(wanted: (world: World<M, G>) => boolean): Trace | undefined {
+    const index = this.#graph.worlds.findIndex((world) => wanted(world as unknown as World<M, G>));
+    return index < 0 ? undefined : retrace(this.checked.model, this.#graph.pathTo(index));
+  }
+
+  /**
+   * Shortest paths that together make every transition at least once: one for each transition
+   * that is not part of another path.
+   */
+  *paths(): IterableIterator<Path> {
+    const goesOn = new Set(this.#graph.edges.map((edge) => edge.from));
+    const path = (edge: Edge): Path => ({
+      choices: [...this.#graph.pathTo(edge.from), edge.choice],
+    });
+    for (const edge of this.#graph.edges) {
+      if (!this.#graph.isFirst(edge) || !goesOn.has(edge.to)) yield path(edge);
+    }
+  }
+
+  toString(): string {
+    const { system } = this.checked;
+    const verdict = this.ok
+      ? 'every property holds'
+      : `${this.violations.length === 1 ? '1 property does' : `${this.violations.length} properties do`} not hold`;
+    const lines = [
+      `${this.name}: ${number(this.states)} states, ${number(this.transitions)} transitions, depth ${this.depth}: ${verdict}`,
+    ];
+    const named = Object.entries({
+      invariants: system.invariants,
+      steps: system.steps,
+      waits: system.waits,
+      reachable: system.reachable,
+    });
+    for (const [kind, properties = {}] of named) {
+      const names = Object.keys(properties);
+      if (names.length > 0) lines.push(`  ${kind}: ${names.join('; ')}`);
+    }
+    if (system.end !== false) lines.push(`  ends: ${number(this.ends)} states`);
+    for (const { actor, event, outcome, count } of this.untaken) {
+      const why: Record<typeof outcome, Step['outcome']> = {
+        unhandled: 'unhandled',
+        ended: 'ended',
+      };
+      lines.push(`  not taken: ${actor} ← ${event} (${why[outcome]}), ${number(count)} times`);
+    }
+    for (const violation of this.violations) lines.push(`✗ ${violation.toString()}`);
+    return lines.join('\n');
+  }
+}

@@ -1,0 +1,277 @@
+// A system of machines as a function: a world in, what can happen next and the world
+// after it out. It knows nothing of what was explored before.
+//
+// Invariants
+//   M1. `sync`: a step and all deliveries that it causes, first sent first, are one transition.
+//   M2. `async`: each channel (sender, receiver) keeps its order; channels do not wait for each
+//       other. The order of packets of different channels does not tell worlds apart.
+//   M3. The environment and timers act only while fewer than `maxInFlight` packets are in
+//       flight; a delivery is always possible.
+
+import type { AnyEventObject } from 'xstate';
+import { CapacityError, ConfigurationError } from '../../errors.ts';
+import { placeholders } from './inert.ts';
+import { canonical, show } from './plain-data.ts';
+import { Pool } from './pool.ts';
+import { PureActor, type ActorState, type Move } from './pure-actor.ts';
+import type { Effect, Machines, Message, Step, StepKind, SystemCheck } from './types.ts';
+import { WorldNode, type Choice, type Packet } from './world-node.ts';
+
+/** Any system, whatever its machines. */
+export type AnySystem = SystemCheck<Machines, unknown>;
+
+/** One event taken: a transition of a `sync` system is several of these. */
+export interface Happening {
+  readonly step: Step;
+  readonly before: WorldNode;
+  readonly after: WorldNode;
+  /** What was thrown, if the outcome is `threw`. Nothing follows it. */
+  readonly cause?: unknown;
+}
+
+/** A `sync` step that causes more deliveries than this never settles. */
+const maxDeliveries = 10_000;
+
+export class SystemModel {
+  readonly ids: readonly string[];
+  readonly actors: readonly PureActor[];
+  readonly #system: AnySystem;
+  readonly #maxInFlight: number;
+  readonly #indexOf: ReadonlyMap<string, number>;
+  readonly #pool: Pool;
+
+  constructor(system: AnySystem) {
+    this.#system = system;
+    this.ids = Object.keys(system.actors);
+    this.#indexOf = new Map(this.ids.map((id, index) => [id, index]));
+    this.#pool = new Pool(this.ids);
+    this.#maxInFlight = system.mode === 'sync' ? Infinity : (system.maxInFlight ?? 2);
+    const options = { timers: system.timers ?? true, peers: placeholders(this.ids) };
+    this.actors = Object.entries(system.actors).map(
+      ([id, definition]) => new PureActor(id, definition, options),
+    );
+  }
+
+  /** The first steps of all actors, and in a `sync` system the deliveries that they cause. */
+  start(): readonly Happening[] {
+    const moves = this.actors.map((actor) => actor.begin());
+    const states = moves.map((move) => move.next);
+    let world = new WorldNode(this.ids, states, [], this.#pool.ghost(this.#system.ghost?.initial));
+    const happenings: Happening[] = [];
+    for (const [index, move] of moves.entries()) {
+      const event = { type: 'xstate.init', input: this.#definition(index).input };
+      const started = this.#happen(world, index, event, 'start', move, states, world.inFlight);
+      happenings.push(started);
+      if (move.outcome === 'threw') return happenings;
+      world = started.after;
+    }
+    return this.#settled(happenings);
+  }
+
+  /**
+   * What can happen next. Events of the environment that the actor does not take are no choice;
+   * each is shown to `missed`.
+   */
+  choices(world: WorldNode, missed: (choice: Choice, move: Move) => void): readonly Choice[] {
+    const choices: Choice[] = [];
+    if (this.environmentMayAct(world)) {
+      for (const [index, state] of world.states.entries()) {
+        if (state.snapshot.status !== 'active') continue;
+        for (const event of this.#external(world, index)) {
+          const choice = this.#pool.environment(index, event);
+          const move = this.actorAt(index).take(state, choice.event, choice.eventKey);
+          if (move.outcome === 'taken' || move.outcome === 'threw') choices.push(choice);
+          else missed(choice, move);
+        }
+        for (const timer of state.timers) {
+          choices.push(this.#pool.timer(index, timer));
+        }
+      }
+    }
+    let channel = -1;
+    for (const packet of world.inFlight) {
+      if (packet.channel === channel) continue;
+      channel = packet.channel;
+      choices.push(this.#pool.delivery(packet));
+      if (!packet.repeated && this.#mayRepeat(packet)) {
+        choices.push(this.#pool.repeat(packet));
+      }
+    }
+    return choices;
+  }
+
+  /** Makes a choice happen, with all that follows in a `sync` system. */
+  apply(world: WorldNode, choice: Choice): readonly Happening[] {
+    const first = this.#take(world, choice);
+    return this.#system.mode === 'sync' ? this.#settled([first]) : [first];
+  }
+
+  /** The step of an event that its actor did not take. */
+  missedStep(choice: Choice, move: Move): Step {
+    const actor = this.ids[choice.actor] ?? '';
+    const { kind, event } = choice;
+    return { actor, event, kind, outcome: move.outcome, effects: [], sent: [] };
+  }
+
+  /** What tells a world apart from others. */
+  keyOf(world: WorldNode): string {
+    const { key } = this.#system;
+    let name = '';
+    if (key !== undefined) {
+      for (const state of world.states) name += `${state.life},`;
+      return name + canonical(key(world), 'the key of the world');
+    }
+    for (const state of world.states) name += `${state.keyNumber},`;
+    for (const packet of world.inFlight) name += `>${packet.number}`;
+    return world.cell.number === 0 ? name : `${name}|${world.cell.number}`;
+  }
+
+  environmentMayAct(world: WorldNode): boolean {
+    return world.inFlight.length < this.#maxInFlight;
+  }
+
+  actorAt(index: number): PureActor {
+    const actor = this.actors[index];
+    if (actor === undefined) throw new RangeError(`No actor ${index}`);
+    return actor;
+  }
+
+  #definition(index: number): AnySystem['actors'][string] {
+    const definition = this.#system.actors[this.ids[index] ?? ''];
+    if (definition === undefined) throw new RangeError(`No actor ${index}`);
+    return definition;
+  }
+
+  #external(world: WorldNode, index: number): readonly AnyEventObject[] {
+    const id = this.ids[index] ?? '';
+    const events: readonly AnyEventObject[] = this.#system.external?.(world, id) ?? [];
+    if (!Array.isArray(events) || events.some((event) => typeof event?.type !== 'string')) {
+      throw new ConfigurationError(
+        'INVALID_EVENTS',
+        `Expected the external events of "${id}" to be a list of { type, … }, got ${show(events)}`,
+      );
+    }
+    return events;
+  }
+
+  #take(world: WorldNode, choice: Choice): Happening {
+    const actor = this.actorAt(choice.actor);
+    let state = stateAt(world, choice.actor);
+    let { inFlight } = world;
+    const { packet, kind, event, eventKey } = choice;
+    if (kind === 'timer') {
+      const timer = state.timers.find((armed) => this.#pool.timer(choice.actor, armed) === choice);
+      if (timer !== undefined) state = actor.withoutTimer(state, timer);
+    } else if (packet !== undefined) {
+      const index = inFlight.indexOf(packet);
+      inFlight =
+        kind === 'repeat'
+          ? inFlight.with(index, this.#pool.repeated(packet))
+          : inFlight.toSpliced(index, 1);
+    }
+    const move = actor.take(state, event, eventKey);
+    const states = world.states.with(choice.actor, move.next);
+    return this.#happen(world, choice.actor, event, kind, move, states, inFlight, packet?.from);
+  }
+
+  #settled(happenings: Happening[]): readonly Happening[] {
+    if (this.#system.mode !== 'sync') return happenings;
+    for (let count = 0; ; count++) {
+      const last = happenings.at(-1);
+      const next = last?.after.inFlight[0];
+      if (last === undefined || next === undefined || last.cause !== undefined) return happenings;
+      if (count === maxDeliveries) {
+        throw new CapacityError(
+          'NEVER_SETTLES',
+          `Expected the messages that one event causes to come to an end, got ${maxDeliveries} ` +
+            `deliveries after ${show(happenings[0]?.step.event)}, the last to "${next.to}": ${show(next.event)}`,
+        );
+      }
+      happenings.push(this.#take(last.after, this.#pool.delivery(next)));
+    }
+  }
+
+  #happen(
+    before: WorldNode,
+    index: number,
+    event: AnyEventObject,
+    kind: StepKind,
+    move: Move,
+    states: readonly ActorState[],
+    inFlight: readonly Packet[],
+    from?: string,
+  ): Happening {
+    const actor = this.ids[index] ?? '';
+    let after = new WorldNode(this.ids, states, inFlight, before.cell);
+    const sent: Packet[] = [];
+    for (const effect of move.effects) sent.push(...this.#messages(index, effect, after));
+    if (sent.length > 0) {
+      const packets =
+        this.#system.mode === 'sync' ? [...inFlight, ...sent] : insert(inFlight, sent);
+      after = new WorldNode(this.ids, states, packets, before.cell);
+    }
+    const { outcome, effects, cause } = move;
+    const step: Step = {
+      actor,
+      event,
+      kind,
+      from,
+      outcome,
+      effects: effects as Step['effects'],
+      sent,
+    };
+    const { ghost } = this.#system;
+    if (ghost !== undefined && outcome !== 'threw') {
+      const value = ghost.next(before.cell.value, step, before, after);
+      if (value !== before.cell.value) {
+        after = new WorldNode(this.ids, states, after.inFlight, this.#pool.ghost(value));
+      }
+    }
+    if (outcome !== 'threw') return { step, before, after };
+    return { step, before, after, cause: cause ?? new Error('undefined was thrown') };
+  }
+
+  #messages(sender: number, effect: Effect, world: WorldNode): readonly Packet[] {
+    const from = this.ids[sender] ?? '';
+    if (effect.type === 'xstate.sendTo') {
+      const { to, event, delayMs } = effect.params as Message & { readonly delayMs?: number };
+      const receiver = this.#indexOf.get(to);
+      if (receiver !== undefined) {
+        return delayMs === undefined ? [this.#pool.packet(sender, receiver, event)] : [];
+      }
+    }
+    const routed = this.#system.route?.(from, effect as Step['effects'][number], world);
+    if (routed === undefined) return [];
+    const deliveries = (Array.isArray(routed) ? routed : [routed]) as readonly Omit<
+      Message,
+      'from'
+    >[];
+    return deliveries.map(({ to, event }) => {
+      const receiver = this.#indexOf.get(to);
+      if (receiver === undefined || typeof event?.type !== 'string') {
+        throw new ConfigurationError(
+          'INVALID_ROUTE',
+          `Expected route("${from}", ${effect.type}) to answer { to, event } for one of ` +
+            `${this.ids.map((id) => `"${id}"`).join(', ')}, got ${show({ to, event })}`,
+        );
+      }
+      return this.#pool.packet(sender, receiver, event);
+    });
+  }
+
+  #mayRepeat(packet: Packet): boolean {
+    const { duplicates = false } = this.#system;
+    return typeof duplicates === 'function' ? duplicates(packet) : duplicates;
+  }
+}
+
+/** Adds packets behind those of their channel; the list stays ordered by channel. */
+function insert(inFlight: readonly Packet[], sent: readonly Packet[]): readonly Packet[] {
+  return [...inFlight, ...sent].toSorted((a, b) => a.channel - b.channel);
+}
+
+export function stateAt(world: WorldNode, index: number): ActorState {
+  const state = world.states[index];
+  if (state === undefined) throw new RangeError(`No actor ${index}`);
+  return state;
+}

@@ -1,0 +1,290 @@
+// What a user of the model checker says and hears: the machines, the messages
+// between them, and the properties that shall hold in every state.
+
+import type {
+  AnyEventObject,
+  AnyStateMachine,
+  EventFromLogic,
+  InputFrom,
+  SnapshotFrom,
+  StateMachine,
+} from 'xstate';
+
+/** The machines of a system, by the id of the actor that runs each. */
+export type Machines = Record<string, AnyStateMachine>;
+
+/** The id of an actor of the system. */
+export type ActorId<M extends Machines> = keyof M & string;
+
+/** The answer of a property: it holds; it does not; it does not, and this is why. */
+export type Verdict = boolean | string;
+
+/** An event that a machine declares, or one of XState's own such as `xstate.done.actor.think`. */
+export type EventOf<M extends AnyStateMachine> =
+  | EventFromLogic<M>
+  | { readonly type: `xstate.${string}`; readonly [detail: string]: unknown };
+
+type NamedAction<M extends AnyStateMachine> =
+  M extends StateMachine<
+    infer _Context,
+    infer _Event,
+    infer _Children,
+    infer _Actor,
+    infer Action,
+    infer _Guard,
+    infer _Delay,
+    infer _Value,
+    infer _Tag,
+    infer _Input,
+    infer _Output,
+    infer _Emitted,
+    infer _Meta,
+    infer _Schema,
+    infer _TransitionMeta
+  >
+    ? Action
+    : never;
+
+/** What XState itself is asked to do, as data. Immediate `raise`, `assign` and guards are inside the step. */
+export type BuiltInEffect =
+  | {
+      readonly type: 'xstate.spawnChild';
+      readonly params: { readonly id: string; readonly src: string; readonly input: unknown };
+    }
+  | { readonly type: 'xstate.stopChild'; readonly params: { readonly id: string } }
+  | {
+      /** `to` is an actor of the system, an invoked actor, or `#_parent`. */
+      readonly type: 'xstate.sendTo';
+      readonly params: {
+        readonly to: string;
+        readonly event: AnyEventObject;
+        readonly delayMs?: number;
+      };
+    }
+  | { readonly type: 'xstate.emit'; readonly params: { readonly event: AnyEventObject } }
+  | {
+      readonly type: 'xstate.raise';
+      readonly params: {
+        readonly id: string | undefined;
+        readonly event: AnyEventObject;
+        readonly delayMs: number;
+      };
+    }
+  | { readonly type: 'xstate.cancel'; readonly params: { readonly id: string } }
+  | { readonly type: 'xstate.log'; readonly params: { readonly value: unknown } };
+
+/** What a step asks the outside to do: a named action with its params, or one of XState's own. */
+export type EffectOf<M extends AnyStateMachine> = NamedAction<M> | BuiltInEffect;
+
+/** An effect of any machine. */
+export interface Effect {
+  readonly type: string;
+  readonly params?: unknown;
+}
+
+/** A message on its way from one actor to another. */
+export interface Message {
+  readonly from: string;
+  readonly to: string;
+  readonly event: AnyEventObject;
+}
+
+/** Where a `route` sends what. */
+export interface Delivery {
+  readonly to: string;
+  readonly event: AnyEventObject;
+}
+
+/** One state of the whole system. */
+export interface World<M extends Machines, G = undefined> {
+  readonly actors: { readonly [Id in keyof M]: SnapshotFrom<M[Id]> };
+  /** Sent and not yet delivered, in the order of each channel. Always empty between steps of a `sync` system. */
+  readonly inFlight: readonly Message[];
+  /** The history variables: see `ghost`. */
+  readonly ghost: G;
+}
+
+/**
+ * Who caused a step. `start`: the first step of an actor; `environment`: an event of `events`
+ * or `external`; `timer`: an `after` or another delayed event of the machine; `message`: a
+ * delivery; `repeat`: a delivery of a message that will be delivered again.
+ */
+export type StepKind = 'start' | 'environment' | 'timer' | 'message' | 'repeat';
+
+/**
+ * What became of the event. `taken`: a transition was made; `ignored`: the machine names the
+ * event here and does nothing (a forbidden transition); `unhandled`: no transition for it here;
+ * `ended`: the actor had ended before; `threw`: the machine failed on it.
+ */
+export type Outcome = 'taken' | 'ignored' | 'unhandled' | 'ended' | 'threw';
+
+/** One event in, its effects out. */
+export interface Step<M extends Machines = Machines> {
+  readonly actor: ActorId<M>;
+  readonly event: AnyEventObject;
+  readonly kind: StepKind;
+  /** The sender of a message. */
+  readonly from?: string;
+  readonly outcome: Outcome;
+  readonly effects: readonly EffectOf<M[keyof M]>[];
+  /** The messages that `route` made of the effects. */
+  readonly sent: readonly Message[];
+}
+
+/**
+ * History variables: plain data that no machine holds, such as the order in which questions were
+ * asked. They are part of the state, so keep them small: each value multiplies the states.
+ */
+export interface Ghost<M extends Machines, G> {
+  readonly initial: G;
+  /** Called after each step, `start` steps included. Answers a new value, or the old one; changes nothing in place. */
+  next(ghost: G, step: Step<M>, before: World<M, G>, after: World<M, G>): G;
+}
+
+/** How an actor of the system begins and what tells its states apart. */
+export interface ActorDefinition<M extends AnyStateMachine> {
+  readonly machine: M;
+  readonly input?: InputFrom<M>;
+  /** Starts here instead of at the beginning, as after a restore: no entry actions, no armed timers, no invoked actors. */
+  readonly start?: SnapshotFrom<M>;
+  /**
+   * What tells two snapshots of this actor apart, as plain data. Two that have the same key must
+   * behave alike; of those only the first found is explored. Status and armed timers always count.
+   * @defaultValue everything: value, context, invoked actors, history
+   */
+  readonly key?: (snapshot: SnapshotFrom<M>) => unknown;
+}
+
+/** Says that a state is a wait, and what must lead out of it. */
+export interface WaitRule<S> {
+  /** A tag, or a predicate. Only an actor that has not ended can wait. */
+  readonly when: string | ((snapshot: S) => boolean);
+  /**
+   * Types of events of which at least one must change the state: the exact type, or a beginning
+   * and `*`. @defaultValue any event
+   */
+  readonly exits?: readonly string[];
+}
+
+/** What a machine and a system are checked for alike. */
+export interface CommonChecks {
+  /** Heads the report. @defaultValue the ids */
+  readonly name?: string;
+  /** More states than this is a CapacityError. @defaultValue 100_000 */
+  readonly limit?: number;
+  /** Explore `after` and other delayed events: any armed timer may fire, in any order. @defaultValue true */
+  readonly timers?: boolean;
+  /** A state that is no end and that no step changes. @defaultValue true, a violation */
+  readonly deadlock?: boolean;
+  /**
+   * An event that was seen anywhere in the exploration and that a *final* state would still take.
+   * XState's own actor stops listening when it ends; the pure `transition`, on which durable
+   * engines stand, does not. @defaultValue true, a violation
+   */
+  readonly finality?: boolean;
+  /**
+   * `throw`: the first violation is thrown as a ViolationError. `collect`: the first of each
+   * property is kept in `report.violations`. @defaultValue 'throw'
+   */
+  readonly onViolation?: 'throw' | 'collect';
+}
+
+/** How to check one machine. */
+export interface MachineCheck<M extends AnyStateMachine, G = undefined>
+  extends CommonChecks, Omit<ActorDefinition<M>, 'machine'> {
+  /**
+   * Events that may come from outside in this state: commands, deadlines, and the completions
+   * `xstate.done.actor.<id>` of invoked actors with their `output`. One that the machine cannot
+   * take is no step. Armed `after` timers are added by themselves.
+   */
+  events(snapshot: SnapshotFrom<M>): readonly EventOf<M>[];
+  /** True in each state that can be reached. */
+  readonly invariants?: Readonly<Record<string, (snapshot: SnapshotFrom<M>, ghost: G) => Verdict>>;
+  /** True of each step that can be made, whatever its outcome. */
+  readonly steps?: Readonly<
+    Record<
+      string,
+      (
+        before: SnapshotFrom<M>,
+        event: EventOf<M>,
+        after: SnapshotFrom<M>,
+        effects: readonly EffectOf<M>[],
+      ) => Verdict
+    >
+  >;
+  /**
+   * The states where it may rest for good. From every state one of them can be reached (AG EF end).
+   * `false`: not checked. @defaultValue status 'done'
+   */
+  readonly end?: false | ((snapshot: SnapshotFrom<M>) => boolean);
+  readonly waits?: Readonly<Record<string, WaitRule<SnapshotFrom<M>>>>;
+  /** At least one state satisfies it: guards against a model in which nothing happens. */
+  readonly reachable?: Readonly<Record<string, (snapshot: SnapshotFrom<M>, ghost: G) => boolean>>;
+  /** Called for each event that the machine does not take (`unhandled`, `ended`); `true` is fine. */
+  readonly unhandled?: (event: EventOf<M>, snapshot: SnapshotFrom<M>) => Verdict;
+  readonly ghost?: {
+    readonly initial: G;
+    /** As `Ghost.next`, with the snapshots of the one machine. */
+    next(
+      ghost: G,
+      step: Step<Record<string, M>>,
+      before: SnapshotFrom<M>,
+      after: SnapshotFrom<M>,
+    ): G;
+  };
+}
+
+/** How to check machines that send each other messages. */
+export interface SystemCheck<M extends Machines, G = undefined> extends CommonChecks {
+  readonly actors: { readonly [Id in keyof M]: ActorDefinition<M[Id]> };
+  /**
+   * The messages that an effect stands for. A `sendTo` whose target is an actor of the system is
+   * delivered without being routed. @defaultValue nothing
+   */
+  route?(
+    from: ActorId<M>,
+    effect: EffectOf<M[keyof M]>,
+    world: World<M, G>,
+  ): Delivery | readonly Delivery[] | undefined;
+  /** Events from outside that this actor may get now. Not asked for actors that have ended. @defaultValue none */
+  external?(world: World<M, G>, id: ActorId<M>): readonly EventOf<M[keyof M]>[];
+  /**
+   * `sync`: all messages that a step causes are delivered before the next step, first sent first
+   * (one process). `async`: each pair of actors has a channel that keeps its order, and any
+   * interleaving of channels and of the environment is possible (workers, hosts, networks).
+   */
+  readonly mode: 'sync' | 'async';
+  /** `async`: the environment and timers wait while this many messages are in flight. @defaultValue 2 */
+  readonly maxInFlight?: number;
+  /** `async`: more messages than this in one channel is a violation. @defaultValue 16 */
+  readonly maxQueue?: number;
+  /** `async`: any message (or those for which it is true) may be delivered twice, as at-least-once does. @defaultValue false */
+  readonly duplicates?: boolean | ((message: Message) => boolean);
+  /** True in each world that can be reached (`sync`: once all messages are delivered). */
+  readonly invariants?: Readonly<Record<string, (world: World<M, G>) => Verdict>>;
+  /** True of each step, deliveries included, whatever its outcome. */
+  readonly steps?: Readonly<
+    Record<string, (before: World<M, G>, step: Step<M>, after: World<M, G>) => Verdict>
+  >;
+  /**
+   * The worlds where the system may rest for good. From every world one of them can be reached.
+   * `false`: not checked. @defaultValue nothing is in flight and every actor has ended, those aside
+   * whose machine has no final state
+   */
+  readonly end?: false | ((world: World<M, G>) => boolean);
+  /** Checked for each actor in `actors` (all, if absent), where the environment may act. */
+  readonly waits?: Readonly<
+    Record<string, WaitRule<SnapshotFrom<M[keyof M]>> & { readonly actors?: readonly ActorId<M>[] }>
+  >;
+  /** At least one world satisfies it: guards against a model in which nothing happens. */
+  readonly reachable?: Readonly<Record<string, (world: World<M, G>) => boolean>>;
+  /** Called for each event that an actor does not take (`unhandled`, `ended`); `true` is fine. */
+  readonly unhandled?: (step: Step<M>, world: World<M, G>) => Verdict;
+  readonly ghost?: Ghost<M, G>;
+  /**
+   * What tells two worlds apart, instead of the keys of the actors, the messages and the ghost. For
+   * counters that only matter relative to each other, and for symmetry. Two worlds with the same
+   * key must behave alike. Status and armed timers always count.
+   */
+  readonly key?: (world: World<M, G>) => unknown;
+}

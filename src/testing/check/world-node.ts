@@ -1,0 +1,75 @@
+// One state of a whole system, as the explorer keeps it: a state for each actor, the
+// packets in flight and the ghost. Everything in it is interned and shared.
+
+import type { AnyEventObject, AnyMachineSnapshot } from 'xstate';
+import type { ActorState } from './pure-actor.ts';
+import type { Machines, Message, World } from './types.ts';
+
+/** A message in flight. Equal messages are the same object. */
+export interface Packet extends Message {
+  readonly number: number;
+  /** Index of the sender. */
+  readonly sender: number;
+  /** Index of the receiver. */
+  readonly receiver: number;
+  /** The channel from sender to receiver; channels are kept in the order of this number. */
+  readonly channel: number;
+  readonly eventKey: string;
+  /** It was delivered before and is delivered once more. */
+  readonly repeated: boolean;
+}
+
+/** A value of the ghost. Equal values are the same object. */
+export interface GhostCell {
+  readonly number: number;
+  readonly value: unknown;
+}
+
+/** Something that can happen next: an event for an actor. Equal choices are the same object. */
+export interface Choice {
+  readonly kind: 'environment' | 'timer' | 'message' | 'repeat';
+  /** Index of the actor. */
+  readonly actor: number;
+  readonly event: AnyEventObject;
+  readonly eventKey: string;
+  /** What is delivered, if it is a message. */
+  readonly packet?: Packet;
+}
+
+export class WorldNode implements World<Machines, unknown> {
+  readonly states: readonly ActorState[];
+  readonly inFlight: readonly Packet[];
+  readonly cell: GhostCell;
+  readonly #ids: readonly string[];
+  #actors: Record<string, AnyMachineSnapshot> | undefined;
+
+  constructor(
+    ids: readonly string[],
+    states: readonly ActorState[],
+    inFlight: readonly Packet[],
+    cell: GhostCell,
+  ) {
+    this.#ids = ids;
+    this.states = states;
+    this.inFlight = inFlight;
+    this.cell = cell;
+  }
+
+  get ghost(): unknown {
+    return this.cell.value;
+  }
+
+  get actors(): Record<string, AnyMachineSnapshot> {
+    if (this.#actors === undefined) {
+      this.#actors = {};
+      let index = 0;
+      for (const { snapshot } of this.states) this.#actors[this.#ids[index++] ?? ''] = snapshot;
+    }
+    return this.#actors;
+  }
+
+  /** Forgets the record of snapshots, which is made again when it is asked for. */
+  release(): void {
+    this.#actors = undefined;
+  }
+}

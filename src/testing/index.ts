@@ -1,0 +1,16 @@
+// Helpers for the tests of programs built on Offstage: the same that Offstage is tested with.
+
+export * from './check/index.ts';
+export {
+  simulatedEnvironment,
+  type SimulatedEnvironment,
+  type SimulatedEnvironmentOptions,
+} from './simulated-environment.ts';
+export {
+  scriptedModel,
+  type Script,
+  type ScriptedCall,
+  type ScriptedModelOptions,
+  type ScriptedPrompt,
+  type ScriptedStep,
+} from './scripted-model.ts';

@@ -1,0 +1,90 @@
+// The common shape of operators that keep state while they work through the
+// sound of one item and must let go of what they hold back when it ends.
+//
+// An item is a run of frames with the same `itemId`, `responseId` and rate (sound
+// of the user has no ids: it is one long item). It ends when a frame of another
+// arrives, when the source completes, or when `endOfItem` emits: a stream of
+// frames does not say by itself that the last word was spoken.
+
+import { Observable, type OperatorFunction } from 'rxjs';
+import type { AudioFrame } from '../audio-frame.ts';
+
+export interface ItemOperatorOptions {
+  /**
+   * Emits when the current item is complete (for sound of a model: `response.ended`), so that its
+   * last milliseconds are not held back until the next item begins. Its errors go downstream, its
+   * completion means nothing.
+   * @defaultValue none: the last milliseconds come with the next item or the end of the source
+   */
+  readonly endOfItem?: Observable<unknown>;
+}
+
+/** Works through the sound of one item. */
+export interface ItemProcessor {
+  /** What can be said after these samples; empty stretches are left out. */
+  push(samples: Int16Array): readonly Int16Array[];
+  /** What was held back. Called once, last. */
+  end(): readonly Int16Array[];
+  /** Rate of what comes out. */
+  readonly sampleRateHz: number;
+}
+
+/** An operator that opens a processor for each item and stamps what comes out with the item's ids. */
+export function processItems(
+  open: (first: AudioFrame) => ItemProcessor,
+  options: ItemOperatorOptions = {},
+): OperatorFunction<AudioFrame, AudioFrame> {
+  return (source) =>
+    new Observable((subscriber) => {
+      let current: { readonly head: AudioFrame; readonly processor: ItemProcessor } | undefined;
+
+      const emit = (
+        head: AudioFrame,
+        processor: ItemProcessor,
+        out: readonly Int16Array[],
+      ): void => {
+        for (const samples of out) {
+          if (samples.length === 0) continue;
+          subscriber.next({ ...head, samples, sampleRateHz: processor.sampleRateHz });
+        }
+      };
+      const endItem = (): void => {
+        if (current === undefined) return;
+        const { head, processor } = current;
+        current = undefined;
+        emit(head, processor, processor.end());
+      };
+
+      subscriber.add(
+        options.endOfItem?.subscribe({
+          next: endItem,
+          error: (error: unknown) => subscriber.error(error),
+        }),
+      );
+      subscriber.add(
+        source.subscribe({
+          next: (frame) => {
+            if (current !== undefined && !isSameItem(current.head, frame)) endItem();
+            try {
+              current ??= { head: frame, processor: open(frame) };
+            } catch (error) {
+              subscriber.error(error);
+              return;
+            }
+            emit(current.head, current.processor, current.processor.push(frame.samples));
+          },
+          error: (error: unknown) => subscriber.error(error),
+          complete: () => {
+            endItem();
+            subscriber.complete();
+          },
+        }),
+      );
+    });
+}
+
+function isSameItem(a: AudioFrame, b: AudioFrame): boolean {
+  return (
+    a.itemId === b.itemId && a.responseId === b.responseId && a.sampleRateHz === b.sampleRateHz
+  );
+}

@@ -1,0 +1,65 @@
+// Samples to bytes and back. Every wire that we know carries signed 16-bit samples,
+// least significant byte first, and JSON wires carry those bytes in base64.
+
+import { ProtocolError } from '../../errors.ts';
+
+const BYTES_PER_SAMPLE = 2;
+const hostIsBigEndian = new Uint8Array(new Uint16Array([1]).buffer)[0] === 0;
+
+/** The bytes of these samples. A copy: changing one does not change the other. */
+export function encodePcm16(samples: Int16Array): Uint8Array {
+  return littleEndianBytes(samples.slice());
+}
+
+/**
+ * The samples of these bytes. A copy, whatever the alignment of `bytes`.
+ * @throws {ProtocolError} `MALFORMED_AUDIO` when the number of bytes is odd.
+ */
+export function decodePcm16(bytes: Uint8Array): Int16Array {
+  assertWholeSamples(bytes.byteLength);
+  const samples = new Int16Array(bytes.byteLength / BYTES_PER_SAMPLE);
+  new Uint8Array(samples.buffer).set(bytes);
+  littleEndianBytes(samples);
+  return samples;
+}
+
+/** The samples as base64 of their bytes. */
+export function encodePcm16Base64(samples: Int16Array): string {
+  return hostIsBigEndian
+    ? Buffer.from(encodePcm16(samples).buffer).toString('base64')
+    : Buffer.from(samples.buffer, samples.byteOffset, samples.byteLength).toString('base64');
+}
+
+/**
+ * The samples of a base64 text.
+ * @throws {ProtocolError} `MALFORMED_AUDIO` when it is not base64 of whole samples.
+ */
+export function decodePcm16Base64(base64: string): Int16Array {
+  const byteLength = Buffer.byteLength(base64, 'base64');
+  assertWholeSamples(byteLength);
+  const samples = new Int16Array(byteLength / BYTES_PER_SAMPLE);
+  // Writes into the samples themselves: one pass, no copy of a pooled, misaligned buffer.
+  const written = Buffer.from(samples.buffer).write(base64, 'base64');
+  if (written !== byteLength) {
+    throw new ProtocolError(
+      'MALFORMED_AUDIO',
+      `Expected base64 of ${byteLength} bytes of audio, but only ${written} could be read`,
+    );
+  }
+  littleEndianBytes(samples);
+  return samples;
+}
+
+/** The memory of `samples` as little-endian bytes; on a big-endian host its bytes are swapped in place. */
+function littleEndianBytes(samples: Int16Array): Uint8Array {
+  const bytes = Buffer.from(samples.buffer, samples.byteOffset, samples.byteLength);
+  return hostIsBigEndian ? bytes.swap16() : bytes;
+}
+
+function assertWholeSamples(byteLength: number): void {
+  if (byteLength % BYTES_PER_SAMPLE === 0) return;
+  throw new ProtocolError(
+    'MALFORMED_AUDIO',
+    `Expected whole 16-bit samples (an even number of bytes), got ${byteLength} bytes`,
+  );
+}

@@ -1,0 +1,27 @@
+// For those who write a transport or handle audio themselves.
+
+export { frameDurationMs, type AudioFrame } from './audio-frame.ts';
+export {
+  createBoundedBuffer,
+  type BoundedBuffer,
+  type BoundedBufferOptions,
+} from './audio/bounded-buffer.ts';
+export {
+  decodePcm16,
+  decodePcm16Base64,
+  encodePcm16,
+  encodePcm16Base64,
+} from './audio/pcm16.ts';
+export { reframe } from './audio/reframe.ts';
+export { resampleFrames } from './audio/resample-frames.ts';
+export { createResampler, isSampleRateHz, type Resampler } from './audio/resampler.ts';
+export type {
+  Transport,
+  TransportCapabilities,
+  TransportCommand,
+  TransportConfiguration,
+  TransportConnection,
+  TransportContext,
+  TransportEvent,
+  TransportTool,
+} from './transport.ts';

@@ -1,0 +1,182 @@
+// The port to a voice model. An adapter implements it once for its wire and says
+// in `capabilities` what that wire can do; a session branches on capabilities and
+// never on the name of a provider. When something may be said is decided by the
+// session (outbox and response queue), never by a transport.
+
+import type { Observable } from 'rxjs';
+import type { Environment } from '../actors/ports/environment.ts';
+import type { AudioFrame } from './audio-frame.ts';
+
+/** What a wire can do. What it cannot, the session emulates. */
+export interface TransportCapabilities {
+  /** Sound of the user, as the wire wants it; the session resamples. */
+  readonly inputSampleRateHz: number;
+  /** Sound of the model, as the wire sends it. */
+  readonly outputSampleRateHz: number;
+  /** The wire reports `utterance.started` / `utterance.ended`. */
+  readonly utteranceEvents: boolean;
+  /** A response that we ask for carries our `responseKey` back, so that hearing can be attributed. */
+  readonly correlatesResponses: boolean;
+  /** A response in the making can be cancelled. */
+  readonly cancelsResponses: boolean;
+  /** What was generated but not played can be taken out of the model's memory. */
+  readonly truncatesAudio: boolean;
+  /** An item can be taken out of the model's conversation. */
+  readonly deletesItems: boolean;
+  /** A system message can be added without the model answering it. */
+  readonly silentContext: boolean;
+  /** A tool call may stay unanswered while the conversation goes on. */
+  readonly defersToolResults: boolean;
+}
+
+/** A function that the lead model may call, as the wire sends it. */
+export interface TransportTool {
+  readonly name: string;
+  readonly description: string;
+  /** JSON Schema (draft 7) of the arguments. */
+  readonly parameters: Readonly<Record<string, unknown>>;
+}
+
+/** How the model shall behave from now on. */
+export interface TransportConfiguration {
+  readonly instructions: string;
+  readonly tools: readonly TransportTool[];
+}
+
+/** What a session tells a transport. Each is sent in order; none is answered by a promise. */
+export type TransportCommand =
+  | { readonly type: 'session.configure'; readonly configuration: TransportConfiguration }
+  /** Adds a message to the model's conversation; no answer is asked for. */
+  | {
+      readonly type: 'message.add';
+      readonly itemId: string;
+      readonly role: 'system' | 'user' | 'assistant';
+      readonly text: string;
+    }
+  | { readonly type: 'item.delete'; readonly itemId: string }
+  /** Answers a tool call; no response is asked for. `output` is what the model reads. */
+  | { readonly type: 'tool.answer'; readonly callId: string; readonly output: string }
+  /**
+   * Restores a past tool call after a reconnect (the model must know that it made it).
+   * Followed by `tool.answer` if it was answered.
+   */
+  | {
+      readonly type: 'tool.recall';
+      readonly callId: string;
+      readonly name: string;
+      readonly arguments: string;
+    }
+  /**
+   * Asks the model to speak. At most one is under way at a time (the session sees to it);
+   * `responseKey` comes back in `response.started` and `response.ended`.
+   */
+  | {
+      readonly type: 'response.request';
+      readonly responseKey: string;
+      /** Instructions for this response only, in addition to the conversation. */
+      readonly instructions?: string;
+    }
+  /** Stops the response in the making; answered by `response.ended` with status `cancelled`. */
+  | { readonly type: 'response.cancel' }
+  /** The user heard only the first `playedMs` of this item. */
+  | { readonly type: 'playout.truncate'; readonly itemId: string; readonly playedMs: number };
+
+/** What a transport tells a session. `raw` keeps what the wire said. */
+export type TransportEvent =
+  /** The wire is up and the model configured; commands before this are queued by the transport. */
+  | { readonly type: 'transport.ready' }
+  /** The wire is gone. After this nothing follows. */
+  | {
+      readonly type: 'transport.closed';
+      readonly code: number | null;
+      readonly reason: string;
+      readonly retryable: boolean;
+    }
+  /** The user began to speak. `audioStartMs` counts from the first audio of the connection. */
+  | {
+      readonly type: 'utterance.started';
+      readonly utteranceId: string;
+      readonly audioStartMs: number;
+    }
+  | { readonly type: 'utterance.ended'; readonly utteranceId: string }
+  /** A partial or final transcript of the user; `utteranceId` is also the id of the conversation item. */
+  | {
+      readonly type: 'utterance.transcribed';
+      readonly utteranceId: string;
+      readonly text: string;
+      readonly final: boolean;
+    }
+  /** The utterance could not be transcribed. */
+  | {
+      readonly type: 'utterance.untranscribed';
+      readonly utteranceId: string;
+      readonly reason: string;
+    }
+  | {
+      readonly type: 'response.started';
+      readonly responseId: string;
+      readonly responseKey: string | null;
+    }
+  /** Generation ended (playing may go on). `audio` lists what was made, in order. */
+  | {
+      readonly type: 'response.ended';
+      readonly responseId: string;
+      readonly responseKey: string | null;
+      readonly status: 'completed' | 'cancelled' | 'failed' | 'incomplete';
+      readonly reason: string | null;
+      readonly audio: readonly { readonly itemId: string; readonly durationMs: number }[];
+    }
+  /** The transcript of what the model says: partials append to what came before, the final one is whole. */
+  | {
+      readonly type: 'assistant.transcribed';
+      readonly itemId: string;
+      readonly responseId: string;
+      readonly text: string;
+      readonly final: boolean;
+    }
+  | {
+      readonly type: 'tool.called';
+      readonly callId: string;
+      readonly name: string;
+      /** JSON text as the model wrote it; not validated. */
+      readonly arguments: string;
+      readonly responseId: string;
+    }
+  /**
+   * The wire refused something or said what it should not; the connection goes on.
+   * `responseKey` names the request that it refused, if it was one.
+   */
+  | {
+      readonly type: 'transport.error';
+      readonly code: string;
+      readonly message: string;
+      readonly responseKey: string | null;
+      readonly raw: unknown;
+    };
+
+/** One connection to a voice model. */
+export interface TransportConnection {
+  /** Hot; begins with what happened since `connect`, completes after `transport.closed`. One subscriber. */
+  readonly events: Observable<TransportEvent>;
+  /** Sound of the model, generated faster than it plays. Hot; one subscriber. */
+  readonly audio: Observable<AudioFrame>;
+  /** Sound of the user at `capabilities.inputSampleRateHz`. Dropped, oldest first, while the wire is not ready. */
+  sendAudio(frame: AudioFrame): void;
+  send(command: TransportCommand): void;
+  /** Resolves when the wire is closed; `transport.closed` comes before. Safe to call twice. */
+  close(): Promise<void>;
+}
+
+/** A way to reach a voice model. Constructed by an adapter; holds no connection of its own. */
+export interface Transport {
+  /** For logs and the inspector only. */
+  readonly name: string;
+  readonly capabilities: TransportCapabilities;
+  /** Opens a connection. Never throws: what goes wrong arrives as `transport.closed`. */
+  connect(configuration: TransportConfiguration, context: TransportContext): TransportConnection;
+}
+
+/** What the session lends to a transport. */
+export interface TransportContext {
+  readonly environment: Environment;
+}

@@ -1,0 +1,40 @@
+// When the user's utterances began, on our clock. A wire counts from the first audio it
+// got; we know how much we sent and when.
+//
+// Owns:     the mapping from the wire's time to ours, and the beginnings of utterances.
+// Does not: detect speech.
+
+/** Utterances that never get a transcript are forgotten after so many others. */
+const KEPT = 50;
+
+export class Utterances {
+  #sentMs = 0;
+  readonly #beginnings = new Map<string, number>();
+
+  /** Audio of the user went to the wire. */
+  sent(durationMs: number): void {
+    this.#sentMs += durationMs;
+  }
+
+  /** A new connection counts from zero again. */
+  reset(): void {
+    this.#sentMs = 0;
+    this.#beginnings.clear();
+  }
+
+  /** Speech was detected, `audioStartMs` after the first audio. Returns when it began, on our clock. */
+  began(utteranceId: string, audioStartMs: number, now: number): number {
+    // Audio is sent as it is recorded: what was sent after the beginning is how long ago it was.
+    const at = now - Math.max(0, this.#sentMs - audioStartMs);
+    this.#beginnings.set(utteranceId, at);
+    for (const id of this.#beginnings.keys()) {
+      if (this.#beginnings.size <= KEPT) break;
+      this.#beginnings.delete(id);
+    }
+    return at;
+  }
+
+  beganAt(utteranceId: string): number | undefined {
+    return this.#beginnings.get(utteranceId);
+  }
+}

@@ -1,0 +1,125 @@
+import { generateText, type ModelMessage } from 'ai';
+import { MockLanguageModelV4 } from 'ai/test';
+import { expect, test } from 'vitest';
+import { ConversationLog } from '../../../src/actors/conversation/conversation.ts';
+
+const start = ConversationLog.empty().add({ id: 'u1', role: 'user', at: 1, text: 'Two things.' });
+
+/** The SDK itself says whether it takes this history. */
+async function promptOf(messages: ModelMessage[]): Promise<string[]> {
+  const model = new MockLanguageModelV4({
+    doGenerate: {
+      content: [{ type: 'text', text: 'ok' }],
+      finishReason: { unified: 'stop', raw: 'stop' },
+      usage: {
+        inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
+        outputTokens: { total: 1, text: 1, reasoning: 0 },
+      },
+      warnings: [],
+    },
+  });
+  await generateText({ model, messages });
+  return model.doGenerateCalls[0]!.prompt.map(({ role }) => role);
+}
+
+test('M1: a result is put after its call, however late it came', async () => {
+  const messages = start
+    .toolCall({ callId: 'c1', toolName: 'ride', args: { to: 'airport' }, at: 2 })
+    .toolCall({ callId: 'c2', toolName: 'report', args: {}, at: 2 })
+    .add({ id: 'a1', role: 'assistant', at: 3, text: 'On it.' })
+    .add({ id: 'u2', role: 'user', at: 4, text: 'Thanks.' })
+    .toolResult({ callId: 'c1', at: 5, value: { status: 'booked' } })
+    .toolResult({ callId: 'c2', at: 6, value: 'done' })
+    .toModelMessages();
+  expect(messages).toEqual([
+    { role: 'user', content: 'Two things.' },
+    {
+      role: 'assistant',
+      content: [
+        { type: 'tool-call', toolCallId: 'c1', toolName: 'ride', input: { to: 'airport' } },
+        { type: 'tool-call', toolCallId: 'c2', toolName: 'report', input: {} },
+      ],
+    },
+    {
+      role: 'tool',
+      content: [
+        {
+          type: 'tool-result',
+          toolCallId: 'c1',
+          toolName: 'ride',
+          output: { type: 'json', value: { status: 'booked' } },
+        },
+        {
+          type: 'tool-result',
+          toolCallId: 'c2',
+          toolName: 'report',
+          output: { type: 'text', value: 'done' },
+        },
+      ],
+    },
+    { role: 'assistant', content: [{ type: 'text', text: 'On it.' }] },
+    { role: 'user', content: 'Thanks.' },
+  ]);
+  expect(await promptOf(messages)).toEqual(['user', 'assistant', 'tool', 'assistant', 'user']);
+});
+
+test('M1: steps that follow one another stay apart', () => {
+  const roles = start
+    .add({ id: 'a1', role: 'assistant', at: 2, text: 'Let me look.' })
+    .toolCall({ callId: 'c1', toolName: 't', args: {}, at: 3 })
+    .toolResult({ callId: 'c1', at: 4, value: 1 })
+    .toolCall({ callId: 'c2', toolName: 't', args: {}, at: 5 })
+    .toolResult({ callId: 'c2', at: 6, value: 2 })
+    .add({ id: 'a2', role: 'assistant', at: 7, text: 'There.' })
+    .toModelMessages()
+    .map(({ role }) => role);
+  expect(roles).toEqual(['user', 'assistant', 'tool', 'assistant', 'tool', 'assistant']);
+});
+
+test('M1: a call in flight is answered by what was announced, or left out', async () => {
+  const log = start
+    .toolCall({ callId: 'c1', toolName: 't', args: {}, at: 2, pendingText: 'I am on it.' })
+    .toolCall({ callId: 'c2', toolName: 't', args: {}, at: 3 })
+    .add({ id: 'u2', role: 'user', at: 4, text: 'And?' });
+  const pending = log.toModelMessages();
+  expect(JSON.stringify(pending)).toContain('I am on it.');
+  expect(JSON.stringify(pending)).toContain('no result yet');
+  expect(await promptOf(pending)).toEqual(['user', 'assistant', 'tool', 'user']);
+  expect(log.toModelMessages({ openCalls: 'omit' })).toEqual([
+    { role: 'user', content: 'Two things.' },
+    { role: 'user', content: 'And?' },
+  ]);
+});
+
+test('M2, BW9: a failed call keeps its error', () => {
+  const [, , tool] = start
+    .toolCall({ callId: 'c1', toolName: 't', args: {}, at: 2 })
+    .toolResult({ callId: 'c1', at: 3, error: 'no such file' })
+    .toModelMessages();
+  expect(tool?.content).toMatchObject([{ output: { type: 'error-text', value: 'no such file' } }]);
+});
+
+test('M3: what is being said, and silence, are not in it', () => {
+  const log = start
+    .begin({ id: 'a1', role: 'assistant', at: 2 })
+    .append('a1', 'I was go')
+    .add({ id: 'u2', role: 'user', at: 3, text: '  ' });
+  expect(log.toModelMessages()).toHaveLength(1);
+  expect(log.interrupt('a1').toModelMessages()).toHaveLength(2);
+});
+
+test('notes of the runtime are user messages with a mark, or system messages', async () => {
+  const log = start
+    .add({ id: 's1', role: 'system', at: 2, text: 'The report is ready.' })
+    .transfer({ id: 't1', at: 3, from: 'front', to: 'billing' });
+  const portable = log.toModelMessages();
+  expect(portable.slice(1)).toEqual([
+    { role: 'user', content: '[SYSTEM: The report is ready.]' },
+    { role: 'user', content: '[SYSTEM: The conversation was handed from front to billing.]' },
+  ]);
+  expect(await promptOf(portable)).toHaveLength(3);
+  expect(log.toModelMessages({ systemAs: 'system' })[1]).toEqual({
+    role: 'system',
+    content: 'The report is ready.',
+  });
+});

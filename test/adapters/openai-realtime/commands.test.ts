@@ -1,0 +1,160 @@
+import { describe, expect, test } from 'vitest';
+import { decodePcm16Base64 } from '../../../src/voice/audio/pcm16.ts';
+import { configuration, startCall, userAudio } from './support/connected.ts';
+
+describe('commands become client events', () => {
+  test('session.configure changes instructions and tools and nothing else', async () => {
+    const { client, peer } = await startCall();
+    client.send({
+      type: 'session.configure',
+      configuration: { instructions: 'Be kind.', tools: [] },
+    });
+    const { session } = await peer.next('session.update');
+    expect(session).toEqual({ type: 'realtime', instructions: 'Be kind.', tools: [] });
+  });
+
+  test.each([
+    ['system', 'input_text'],
+    ['user', 'input_text'],
+    ['assistant', 'output_text'],
+  ] as const)('message.add as %s', async (role, contentType) => {
+    const { client, peer } = await startCall();
+    client.send({ type: 'message.add', itemId: 'item_1', role, text: 'A “text”' });
+    const { item } = await peer.next('conversation.item.create');
+    expect(item).toEqual({
+      id: 'item_1',
+      type: 'message',
+      role,
+      content: [{ type: contentType, text: 'A “text”' }],
+    });
+  });
+
+  test('item.delete', async () => {
+    const { client, peer } = await startCall();
+    client.send({ type: 'item.delete', itemId: 'item_1' });
+    expect(await peer.next('conversation.item.delete')).toMatchObject({ item_id: 'item_1' });
+  });
+
+  test('ids that are too long for the wire are shortened, always in the same way', async () => {
+    const { client, peer } = await startCall();
+    const itemId = `item_${'x'.repeat(40)}`;
+    client.send({ type: 'message.add', itemId, role: 'system', text: 'a' });
+    client.send({ type: 'message.add', itemId: `${itemId}y`, role: 'system', text: 'b' });
+    client.send({ type: 'item.delete', itemId });
+    const first = await peer.next('conversation.item.create');
+    const second = await peer.next('conversation.item.create');
+    const deleted = await peer.next('conversation.item.delete');
+    expect(first.item.id).toHaveLength(32);
+    expect(deleted.item_id).toBe(first.item.id);
+    expect(second.item.id).not.toBe(first.item.id);
+  });
+
+  test('tool.answer asks for no response', async () => {
+    const { client, peer } = await startCall();
+    client.send({ type: 'tool.answer', callId: 'call_1', output: '{"status":"working"}' });
+    client.send({ type: 'item.delete', itemId: 'mark' });
+    const { item } = await peer.next('conversation.item.create');
+    expect(item).toEqual({
+      type: 'function_call_output',
+      call_id: 'call_1',
+      output: '{"status":"working"}',
+    });
+    await peer.next('conversation.item.delete');
+    expect(peer.received.map(({ type }) => type)).not.toContain('response.create');
+  });
+
+  test('tool.recall', async () => {
+    const { client, peer } = await startCall();
+    client.send({
+      type: 'tool.recall',
+      callId: 'call_1',
+      name: 'book_ride',
+      arguments: '{"to":"airport"}',
+    });
+    expect((await peer.next('conversation.item.create')).item).toEqual({
+      type: 'function_call',
+      call_id: 'call_1',
+      name: 'book_ride',
+      arguments: '{"to":"airport"}',
+    });
+  });
+
+  test('response.request carries its key; the session instructions stay in force', async () => {
+    const { client, peer } = await startCall();
+    client.send({ type: 'response.request', responseKey: 'answer_1' });
+    expect((await peer.next('response.create')).response).toEqual({
+      metadata: { response_key: 'answer_1' },
+    });
+  });
+
+  test('instructions of a response are added to those of the session, the newest', async () => {
+    const { client, peer } = await startCall();
+    client.send({
+      type: 'session.configure',
+      configuration: { ...configuration, instructions: 'Be kind.' },
+    });
+    client.send({ type: 'response.request', responseKey: 'k', instructions: 'Say the result.' });
+    expect((await peer.next('response.create')).response?.instructions).toBe(
+      'Be kind.\n\nSay the result.',
+    );
+  });
+
+  test('each event has an id of its own', async () => {
+    const { client, peer } = await startCall();
+    for (let n = 0; n < 5; n += 1) client.send({ type: 'item.delete', itemId: `item_${n}` });
+    for (let n = 0; n < 5; n += 1) await peer.next('conversation.item.delete');
+    const ids = peer.received.map(({ event_id: eventId }) => eventId);
+    expect(new Set(ids).size).toBe(6);
+    expect(ids).not.toContain(undefined);
+  });
+});
+
+describe('sound of the user', () => {
+  test('arrives sample by sample', async () => {
+    const { client, peer } = await startCall();
+    const samples = Int16Array.of(0, 1, -1, 32_767, -32_768);
+    client.connection.sendAudio({ samples, sampleRateHz: 24_000 });
+    const { audio } = await peer.next('input_audio_buffer.append');
+    expect(decodePcm16Base64(audio)).toEqual(samples);
+  });
+
+  test('of another rate is refused once, and dropped', async () => {
+    const { client, peer } = await startCall();
+    for (let n = 0; n < 3; n += 1) {
+      client.connection.sendAudio({ samples: new Int16Array(160), sampleRateHz: 16_000 });
+    }
+    client.connection.sendAudio(userAudio(5));
+    const { audio } = await peer.next('input_audio_buffer.append');
+    expect(decodePcm16Base64(audio)[0]).toBe(5);
+    const errors = client.events.filter(({ type }) => type === 'transport.error');
+    expect(errors).toEqual([
+      expect.objectContaining({
+        code: 'WRONG_SAMPLE_RATE',
+        message: 'Expected sound at 24000 Hz, got 16000 Hz: it is dropped',
+      }),
+    ]);
+  });
+
+  test('C4: a server that does not read costs a bounded amount, and the newest sound survives', async () => {
+    const { client, peer } = await startCall({ maxBufferedAudioMs: 1_000 });
+    peer.socket.pause();
+    let sent = 0;
+    // The system takes some megabytes before it pushes back.
+    while (client.connection.diagnostics.droppedAudio.frames === 0 && sent < 20_000) {
+      sent += 1;
+      client.connection.sendAudio(userAudio(sent));
+    }
+    const { droppedAudio } = client.connection.diagnostics;
+    expect(droppedAudio.frames).toBe(1);
+    expect(await client.next('transport.error')).toMatchObject({ code: 'AUDIO_DROPPED' });
+
+    peer.socket.resume();
+    const arrived: number[] = [];
+    while (arrived.at(-1) !== sent) {
+      const { audio } = await peer.next('input_audio_buffer.append');
+      arrived.push(decodePcm16Base64(audio)[0] ?? -1);
+    }
+    expect(arrived).toHaveLength(sent - droppedAudio.frames);
+    expect(arrived).toEqual(arrived.toSorted((a, b) => a - b));
+  });
+});

@@ -1,0 +1,58 @@
+import { expect, test } from 'vitest';
+import { createHeldStream } from '../../../src/adapters/openai-realtime/held-stream.ts';
+import { ConfigurationError } from '../../../src/errors.ts';
+
+function recorder() {
+  const seen: unknown[] = [];
+  return {
+    seen,
+    observer: {
+      next: (value: unknown) => seen.push(value),
+      error: (error: unknown) => seen.push(error),
+      complete: () => seen.push('complete'),
+    },
+  };
+}
+
+test('holds what came before the subscriber, then hands on', () => {
+  const held = createHeldStream<{ n: number }>();
+  held.next({ n: 1 });
+  held.next({ n: 2 });
+  const { seen, observer } = recorder();
+  held.stream.subscribe(observer);
+  held.next({ n: 3 });
+  held.complete();
+  expect(seen).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }, 'complete']);
+});
+
+test('a subscriber after the end still gets all of it', () => {
+  const held = createHeldStream<{ n: number }>();
+  held.next({ n: 1 });
+  held.complete();
+  const { seen, observer } = recorder();
+  held.stream.subscribe(observer);
+  expect(seen).toEqual([{ n: 1 }, 'complete']);
+});
+
+test('a second subscriber is refused, the first goes on', () => {
+  const held = createHeldStream<{ n: number }>();
+  const first = recorder();
+  const second = recorder();
+  held.stream.subscribe(first.observer);
+  held.stream.subscribe(second.observer);
+  held.next({ n: 1 });
+  expect(second.seen).toEqual([expect.any(ConfigurationError)]);
+  expect(first.seen).toEqual([{ n: 1 }]);
+});
+
+test('what a handler causes comes after what was held', () => {
+  const held = createHeldStream<{ n: number }>();
+  held.next({ n: 1 });
+  held.next({ n: 2 });
+  const seen: number[] = [];
+  held.stream.subscribe(({ n }) => {
+    seen.push(n);
+    if (n === 1) held.next({ n: 3 });
+  });
+  expect(seen).toEqual([1, 2, 3]);
+});

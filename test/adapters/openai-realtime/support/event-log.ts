@@ -1,0 +1,48 @@
+// Everything that came, in order, and promises for what is yet to come. Tests wait
+// for events with it, never for time.
+
+export interface EventLog<T> {
+  readonly all: readonly T[];
+  push(entry: T): void;
+  /**
+   * The first entry that matches, past or future, and was not returned before by a `next` with
+   * the same `name`.
+   */
+  next<Match extends T>(name: string, matches: (entry: T) => entry is Match): Promise<Match>;
+}
+
+interface Waiter<T> {
+  readonly take: (entry: T) => boolean;
+}
+
+export function createEventLog<T>(): EventLog<T> {
+  const all: T[] = [];
+  const taken = new Map<string, number>();
+  let waiters: Waiter<T>[] = [];
+
+  return {
+    all,
+    push(entry) {
+      all.push(entry);
+      waiters = waiters.filter((waiter) => !waiter.take(entry));
+    },
+    next<Match extends T>(name: string, matches: (entry: T) => entry is Match): Promise<Match> {
+      for (let index = taken.get(name) ?? 0; index < all.length; index += 1) {
+        const entry = all[index] as T;
+        if (!matches(entry)) continue;
+        taken.set(name, index + 1);
+        return Promise.resolve(entry);
+      }
+      return new Promise((resolve) => {
+        waiters.push({
+          take: (entry) => {
+            if (!matches(entry)) return false;
+            taken.set(name, all.length);
+            resolve(entry);
+            return true;
+          },
+        });
+      });
+    },
+  };
+}

@@ -1,0 +1,63 @@
+// An environment whose time stands still until a test moves it.
+
+import type { Environment } from '../../../../src/actors/ports/environment.ts';
+
+export interface ManualEnvironment extends Environment {
+  /** Moves time and runs what is due, in order of its time. */
+  advance(ms: number): void;
+  /** Delays of what is scheduled and not yet run or taken back. */
+  readonly pending: readonly number[];
+}
+
+interface Task {
+  readonly dueAt: number;
+  readonly order: number;
+  readonly run: () => void;
+}
+
+export function manualEnvironment(): ManualEnvironment {
+  let now = 0;
+  let order = 0;
+  const tasks = new Set<Task>();
+
+  const nextDueBy = (limit: number): Task | undefined =>
+    [...tasks]
+      .filter((task) => task.dueAt <= limit)
+      .toSorted((a, b) => a.dueAt - b.dueAt || a.order - b.order)[0];
+
+  return {
+    clock: { now: () => now },
+    scheduler: {
+      schedule(run, delayMs) {
+        const task: Task = { dueAt: now + Math.max(0, delayMs), order: (order += 1), run };
+        tasks.add(task);
+        return () => void tasks.delete(task);
+      },
+      yieldThen: () => {
+        throw new Error('Not used by this adapter');
+      },
+    },
+    ids: {
+      next: () => {
+        throw new Error('Not used by this adapter');
+      },
+    },
+    random: {
+      next: () => {
+        throw new Error('Not used by this adapter');
+      },
+    },
+    advance(ms) {
+      const end = now + ms;
+      for (let task = nextDueBy(end); task !== undefined; task = nextDueBy(end)) {
+        tasks.delete(task);
+        now = task.dueAt;
+        task.run();
+      }
+      now = end;
+    },
+    get pending() {
+      return [...tasks].map((task) => task.dueAt - now);
+    },
+  };
+}

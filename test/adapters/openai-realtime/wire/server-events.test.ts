@@ -1,0 +1,119 @@
+import fc from 'fast-check';
+import type {
+  RealtimeConversationItemFunctionCall,
+  RealtimeServerEvent,
+} from 'openai/resources/realtime/realtime';
+import { describe, expect, expectTypeOf, test } from 'vitest';
+import {
+  parseServerEvent,
+  type ServerEvent,
+} from '../../../../src/adapters/openai-realtime/wire/index.ts';
+
+// `never` when each field that we read is in the official type and has a type that our schema
+// accepts; else the names of the fields that drifted.
+type KeyOf<Union> = Union extends unknown ? keyof Union : never;
+type ValueOf<Union, Key> = Union extends unknown
+  ? Key extends keyof Union
+    ? Union[Key]
+    : never
+  : never;
+type Drift<Read, Official> = {
+  [Key in keyof Read]-?: Key extends KeyOf<Official>
+    ? NonNullable<ValueOf<Official, Key>> extends NonNullable<Read[Key]>
+      ? never
+      : NonNullable<Read[Key]> extends object
+        ? Drift<NonNullable<Read[Key]>, NonNullable<ValueOf<Official, Key>>>
+        : Key
+    : Key;
+}[keyof Read];
+type DriftOf<Type extends ServerEvent['type']> = Drift<
+  Extract<ServerEvent, { type: Type }>,
+  Extract<RealtimeServerEvent, { type: Type }>
+>;
+
+describe('drift', () => {
+  test('each field that we read is a field of the official type', () => {
+    expectTypeOf<
+      { [Type in ServerEvent['type']]: DriftOf<Type> }[ServerEvent['type']]
+    >().toBeNever();
+    expectTypeOf<
+      Drift<
+        Extract<ServerEvent, { type: 'response.output_item.done' }>['item'],
+        RealtimeConversationItemFunctionCall
+      >
+    >().toBeNever();
+  });
+
+  test('the check itself bites', () => {
+    expectTypeOf<Drift<{ a?: { b: string } }, { a: { b: number } }>>().toEqualTypeOf<'b'>();
+    expectTypeOf<Drift<{ gone: string }, { a: string }>>().toEqualTypeOf<'gone'>();
+  });
+});
+
+describe('parseServerEvent', () => {
+  test('reads what we read, and drops other fields', () => {
+    const text = JSON.stringify({
+      type: 'input_audio_buffer.speech_started',
+      event_id: 'e',
+      item_id: 'item_1',
+      audio_start_ms: 120,
+      invented: true,
+    });
+    expect(parseServerEvent(text)).toEqual({
+      kind: 'read',
+      event: { type: 'input_audio_buffer.speech_started', item_id: 'item_1', audio_start_ms: 120 },
+    });
+  });
+
+  test('null and absent are the same where the wire may leave out', () => {
+    for (const response of [{ id: 'r' }, { id: 'r', status: null, metadata: null }]) {
+      const text = JSON.stringify({ type: 'response.done', response });
+      expect(parseServerEvent(text)).toMatchObject({ kind: 'read' });
+    }
+  });
+
+  test('knows what it ignores', () => {
+    const text = '{"type":"rate_limits.updated","rate_limits":"whatever shape"}';
+    expect(parseServerEvent(text)).toEqual({ kind: 'ignored', type: 'rate_limits.updated' });
+  });
+
+  test.each(['response.sung', 'toString', '__proto__', 'constructor'])(
+    'does not know %s',
+    (type) => {
+      expect(parseServerEvent(JSON.stringify({ type }))).toMatchObject({ kind: 'unknown', type });
+    },
+  );
+
+  test.each([
+    ['not json', 'Expected JSON'],
+    ['', 'Expected JSON'],
+    ['null', 'Expected an object with a `type`'],
+    ['[]', 'Expected an object with a `type`'],
+    ['"error"', 'Expected an object with a `type`'],
+    ['{"type":7}', 'Expected an object with a `type`'],
+    ['{"type":"response.done"}', 'Malformed response.done: response'],
+    ['{"type":"error","error":"no"}', 'Malformed error: error'],
+    [
+      '{"type":"input_audio_buffer.speech_started","item_id":"i","audio_start_ms":"soon"}',
+      'Malformed input_audio_buffer.speech_started: audio_start_ms',
+    ],
+  ])('%s is malformed', (text, message) => {
+    const parsed = parseServerEvent(text);
+    expect(parsed).toMatchObject({ kind: 'malformed' });
+    expect(parsed.kind === 'malformed' && parsed.message).toContain(message);
+  });
+
+  test('never throws, whatever JSON comes', () => {
+    const types = fc.constantFrom('error', 'response.done', 'response.output_audio.delta', 'odd');
+    const event = fc
+      .tuple(types, fc.dictionary(fc.string(), fc.jsonValue()))
+      .map(([type, fields]) => ({ ...fields, type }));
+    fc.assert(
+      fc.property(fc.oneof(event, fc.jsonValue()), (value) => {
+        expect(parseServerEvent(JSON.stringify(value)).kind).toMatch(
+          /^(read|ignored|unknown|malformed)$/,
+        );
+      }),
+    );
+  });
+});

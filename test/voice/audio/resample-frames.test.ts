@@ -1,0 +1,126 @@
+import { from, lastValueFrom, toArray } from 'rxjs';
+import { TestScheduler } from 'rxjs/testing';
+import { describe, expect, test } from 'vitest';
+import { ConfigurationError } from '../../../src/errors.ts';
+import { resampleFrames } from '../../../src/voice/audio/resample-frames.ts';
+import { createResampler } from '../../../src/voice/audio/resampler.ts';
+import type { AudioFrame } from '../../../src/voice/audio-frame.ts';
+import { concatSamples, tone } from './signals.ts';
+
+const sound = tone({ hz: 440, sampleRateHz: 48_000, seconds: 0.06 });
+const first: AudioFrame = { samples: sound.subarray(0, 960), sampleRateHz: 48_000 };
+const second: AudioFrame = { samples: sound.subarray(960, 1_920), sampleRateHz: 48_000 };
+const third: AudioFrame = { samples: sound.subarray(1_920), sampleRateHz: 48_000 };
+
+/** What the resampler itself makes of the same stretches. */
+function expectedOf(...stretches: readonly Int16Array[]): {
+  parts: Int16Array[];
+  tail: Int16Array;
+} {
+  const resampler = createResampler({ fromHz: 48_000, toHz: 24_000 });
+  return { parts: stretches.map((part) => resampler.process(part)), tail: resampler.flush() };
+}
+
+function marbles(run: Parameters<TestScheduler['run']>[0]): void {
+  new TestScheduler((actual, expected) => expect(actual).toEqual(expected)).run(run);
+}
+
+describe('resampleFrames', () => {
+  test('keeps history across the frames of one item and flushes when the source completes', () => {
+    const { parts, tail } = expectedOf(first.samples, second.samples, third.samples);
+    marbles(({ cold, expectObservable }) => {
+      const source = cold('a-b-c-|', { a: first, b: second, c: third });
+      const out = (samples: Int16Array | undefined) => ({ samples, sampleRateHz: 24_000 });
+      expectObservable(source.pipe(resampleFrames(24_000))).toBe('a-b-c-(d|)', {
+        a: out(parts[0]),
+        b: out(parts[1]),
+        c: out(parts[2]),
+        d: out(tail),
+      });
+    });
+    expect(concatSamples([...parts, tail]).length).toBe(1_440);
+  });
+
+  test('another item flushes the one before, under the ids of the one before', () => {
+    const a: AudioFrame = { ...first, itemId: 'item_1', responseId: 'resp_1' };
+    const b: AudioFrame = { ...first, itemId: 'item_2', responseId: 'resp_1' };
+    const { parts, tail } = expectedOf(first.samples);
+    const out = (itemId: string, samples: Int16Array | undefined) => ({
+      samples,
+      sampleRateHz: 24_000,
+      itemId,
+      responseId: 'resp_1',
+    });
+    marbles(({ cold, expectObservable }) => {
+      // The second item starts from silence: it sounds exactly as the first one did.
+      expectObservable(cold('a---b-----|', { a, b }).pipe(resampleFrames(24_000))).toBe(
+        'a---(bc)--(d|)',
+        {
+          a: out('item_1', parts[0]),
+          b: out('item_1', tail),
+          c: out('item_2', parts[0]),
+          d: out('item_2', tail),
+        },
+      );
+    });
+  });
+
+  test('endOfItem flushes at once; what follows starts from silence', () => {
+    const { parts, tail } = expectedOf(first.samples);
+    marbles(({ cold, expectObservable }) => {
+      const endOfItem = cold('--x', { x: 'response.ended' });
+      const source = cold('   a---a-----|', { a: first });
+      const out = (samples: Int16Array | undefined) => ({ samples, sampleRateHz: 24_000 });
+      expectObservable(source.pipe(resampleFrames(24_000, { endOfItem }))).toBe('a-b-a-----(b|)', {
+        a: out(parts[0]),
+        b: out(tail),
+      });
+    });
+  });
+
+  test('a change of rate in mid-stream begins a new stretch', async () => {
+    const frames = await lastValueFrom(
+      from<AudioFrame[]>([
+        { samples: new Int16Array(960), sampleRateHz: 48_000 },
+        { samples: new Int16Array(320), sampleRateHz: 16_000 },
+        { samples: new Int16Array(480), sampleRateHz: 24_000 },
+      ]).pipe(resampleFrames(24_000), toArray()),
+    );
+    expect(new Set(frames.map((frame) => frame.sampleRateHz))).toEqual(new Set([24_000]));
+    expect(concatSamples(frames.map((frame) => frame.samples)).length).toBe(480 + 480 + 480);
+  });
+
+  test('frames that have the rate keep their samples untouched', async () => {
+    const frame: AudioFrame = { samples: new Int16Array(480), sampleRateHz: 24_000, itemId: 'i' };
+    const out = await lastValueFrom(from([frame]).pipe(resampleFrames(24_000)));
+    expect(out).toEqual(frame);
+    expect(out.samples).toBe(frame.samples);
+  });
+
+  test('errors go through, without the tail', () => {
+    const { parts } = expectedOf(first.samples);
+    marbles(({ cold, expectObservable }) => {
+      expectObservable(cold('a-#', { a: first }).pipe(resampleFrames(24_000))).toBe('a-#', {
+        a: { samples: parts[0], sampleRateHz: 24_000 },
+      });
+    });
+  });
+
+  test('unsubscribing unsubscribes from source and endOfItem', () => {
+    marbles(({ hot, expectObservable, expectSubscriptions }) => {
+      const source = hot<AudioFrame>('------');
+      const endOfItem = hot('------');
+      expectObservable(source.pipe(resampleFrames(24_000, { endOfItem })), '^--!').toBe('----');
+      expectSubscriptions(source.subscriptions).toBe('^--!');
+      expectSubscriptions(endOfItem.subscriptions).toBe('^--!');
+    });
+  });
+
+  test('a rate that cannot be resampled is refused: at construction, or as an error of the stream', async () => {
+    expect(() => resampleFrames(96_000)).toThrow(ConfigurationError);
+    const bad: AudioFrame = { samples: new Int16Array(1), sampleRateHz: 96_000 };
+    await expect(lastValueFrom(from([bad]).pipe(resampleFrames(24_000)))).rejects.toThrow(
+      /`fromHz` to be a whole number from 8000 to 48000, got `96000`/,
+    );
+  });
+});
