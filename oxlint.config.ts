@@ -130,7 +130,7 @@ export default defineConfig({
       rules: { 'no-restricted-properties': ['error', ...timeAndChanceProperties] },
     },
     {
-      files: ['src/adapters/node/**'],
+      files: ['src/adapters/node/**', 'src/testing/simulated-environment.ts'],
       rules: {
         'offstage/no-ambient-date': 'off',
         'no-restricted-globals': 'off',

@@ -2,7 +2,11 @@
 // subpaths (`offstage/openai-realtime`, `offstage/local-voice`, …) and is handed in.
 
 import { nodeEnvironment } from './adapters/node/environment.ts';
-import { createRuntime as createRuntimeWith, type Runtime, type RuntimeOptions } from './actors/runtime/runtime.ts';
+import {
+  createRuntime as createRuntimeWith,
+  type Runtime,
+  type RuntimeOptions,
+} from './actors/runtime/runtime.ts';
 import {
   TextSession as CoreTextSession,
   type TextSessionOptions as CoreTextSessionOptions,

@@ -56,5 +56,10 @@ export const layers: readonly Layer[] = [
     packages: [...declaredPackages, 'node:'],
   },
   { files: 'adapters/*', sources: portSources, packages: [...declaredPackages, 'node:'] },
-  { files: 'index.ts', sources: ['voice', 'actors', 'machines', 'errors.ts'], packages: [] },
+  // The one place that chooses for the app: real time, unless it is given another.
+  {
+    files: 'index.ts',
+    sources: ['voice', 'actors', 'machines', 'errors.ts', 'adapters/node'],
+    packages: [],
+  },
 ];

@@ -40,6 +40,17 @@ export {
   type SessionSnapshot,
 } from './session-machine.ts';
 export {
+  askingFor,
+  gateMessage,
+  gateOf,
+  questionItem,
+  resultItem,
+  shared,
+  wire,
+  type Gate,
+  type WiredMessage,
+} from './session-wiring.ts';
+export {
   requestIdOf,
   subagentMachine,
   type StepCall,

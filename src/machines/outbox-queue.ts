@@ -29,9 +29,11 @@ export type Waiting = OutboxItem & { readonly attempts: number; readonly resting
 
 const rank: Record<DeliveryPriority, number> = { urgent: 0, high: 1, normal: 2 };
 
-export const keeps = (item: OutboxItem): boolean => item.kind === 'result' || item.kind === 'question';
+export const keeps = (item: OutboxItem): boolean =>
+  item.kind === 'result' || item.kind === 'question';
 
-export const isUrgent = (item: OutboxItem | null | undefined): boolean => item?.priority === 'urgent';
+export const isUrgent = (item: OutboxItem | null | undefined): boolean =>
+  item?.priority === 'urgent';
 
 /** The next to be said, or undefined. */
 export const next = (queue: { readonly pending: readonly Waiting[] }): Waiting | undefined =>
@@ -56,7 +58,11 @@ export const isExpired = (item: OutboxItem, at: number): boolean =>
   item.expiresAt !== null && !keeps(item) && item.expiresAt <= at;
 
 /** By class, and within a class in order; what was interrupted goes back to the front of its own. */
-export function insert(pending: readonly Waiting[], item: Waiting, where: 'front' | 'back'): Waiting[] {
+export function insert(
+  pending: readonly Waiting[],
+  item: Waiting,
+  where: 'front' | 'back',
+): Waiting[] {
   const at = pending.findIndex((other) =>
     where === 'front'
       ? rank[other.priority] >= rank[item.priority]
@@ -64,4 +70,3 @@ export function insert(pending: readonly Waiting[], item: Waiting, where: 'front
   );
   return at < 0 ? [...pending, item] : pending.toSpliced(at, 0, item);
 }
-

@@ -94,7 +94,8 @@ export const questionMachine = setup({
   },
   guards: {
     mayAnswerNow: ({ context }, event: Extract<QuestionEvent, { type: 'question.answer' }>) => {
-      if (event.channel !== 'speech') return context.shownAt !== null || context.playingSince !== null;
+      if (event.channel !== 'speech')
+        return context.shownAt !== null || context.playingSince !== null;
       return beganWhilePlaying(context, event) && event.decisive;
     },
     mayAnswerOpen: ({ context }, event: Extract<QuestionEvent, { type: 'question.answer' }>) =>

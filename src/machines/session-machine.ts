@@ -92,13 +92,11 @@ export const sessionMachine = setup({
     /** The grace is over. */
     killSubagents: effect<object>(),
     ended: effect<{ readonly error: Failure | null }>(),
-    countFailure: assign(
-      ({ context }, { at, error, retryInMs }: Lost) => ({
-        failures: context.failures + 1,
-        error,
-        reconnectAt: at + (retryInMs ?? 0),
-      }),
-    ),
+    countFailure: assign(({ context }, { at, error, retryInMs }: Lost) => ({
+      failures: context.failures + 1,
+      error,
+      reconnectAt: at + (retryInMs ?? 0),
+    })),
     forgetFailures: assign({ failures: 0, error: null }),
   },
   guards: {

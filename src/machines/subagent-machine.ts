@@ -24,13 +24,7 @@
 //   S9. A question that it gives up is withdrawn.
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
-import {
-  activity,
-  effect,
-  machineOptions,
-  type DeadlineInput,
-  type Stamped,
-} from './effect.ts';
+import { activity, effect, machineOptions, type DeadlineInput, type Stamped } from './effect.ts';
 import type { Ending, Failure } from './outcome.ts';
 
 export interface SubagentInput {
@@ -146,7 +140,9 @@ export const subagentMachine = setup({
       calls: calls.map((call) => ({ ...call, settled: false })),
     })),
     settleCall: assign(({ context }, { callId }: { callId: string }) => ({
-      calls: context.calls.map((call) => (call.callId === callId ? { ...call, settled: true } : call)),
+      calls: context.calls.map((call) =>
+        call.callId === callId ? { ...call, settled: true } : call,
+      ),
     })),
     /** The head of the asks is over. An approved call becomes an ordinary one. */
     settleAsk: assign(({ context }, { approved }: { approved: boolean }) => {
@@ -327,7 +323,10 @@ export const subagentMachine = setup({
                 target: '#subagent.failed',
                 actions: {
                   type: 'end',
-                  params: ({ context }) => ({ status: 'failed', error: stepLimit(context.maxSteps) }),
+                  params: ({ context }) => ({
+                    status: 'failed',
+                    error: stepLimit(context.maxSteps),
+                  }),
                 },
               },
               {
@@ -392,7 +391,10 @@ export const subagentMachine = setup({
               target: 'settled',
               actions: [
                 'forgetMisses',
-                { type: 'settleAsk', params: ({ event }) => ({ approved: event.approved === true }) },
+                {
+                  type: 'settleAsk',
+                  params: ({ event }) => ({ approved: event.approved === true }),
+                },
               ],
             },
             'question.expired': [

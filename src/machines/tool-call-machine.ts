@@ -177,7 +177,10 @@ export type ToolCallSnapshot = SnapshotFrom<typeof toolCallMachine>;
 function answer(how: CallAnswer) {
   return {
     type: 'answer',
-    params: ({ context }: { context: ToolCallContext }) => ({ callId: context.callId, answer: how }),
+    params: ({ context }: { context: ToolCallContext }) => ({
+      callId: context.callId,
+      answer: how,
+    }),
   } as const;
 }
 

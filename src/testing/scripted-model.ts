@@ -2,14 +2,19 @@
 // what the model answers. Scripts are chosen by who is speaking, so that a lead agent
 // and its subagents never race for the lines of one script.
 
-import type {
-  LanguageModelV4,
-  LanguageModelV4CallOptions,
-  LanguageModelV4Content,
-  LanguageModelV4Prompt,
-  LanguageModelV4StreamPart,
-} from '@ai-sdk/provider';
+import type { LanguageModel } from 'ai';
 import { ConfigurationError } from '../errors.ts';
+
+/** The newest specification of a model, as the AI SDK takes it. */
+export type ScriptedLanguageModel = Extract<LanguageModel, { specificationVersion: 'v4' }>;
+type CallOptions = Parameters<ScriptedLanguageModel['doGenerate']>[0];
+type Content = Awaited<ReturnType<ScriptedLanguageModel['doGenerate']>>['content'][number];
+type StreamPart =
+  Awaited<ReturnType<ScriptedLanguageModel['doStream']>>['stream'] extends ReadableStream<
+    infer Part
+  >
+    ? Part
+    : never;
 
 /** What a scripted model answers. */
 export type ScriptedStep =
@@ -32,7 +37,7 @@ export interface ScriptedPrompt {
   readonly user: string;
   /** The outputs of the last tool message, in order; empty if the last message is none. */
   readonly results: readonly unknown[];
-  readonly prompt: LanguageModelV4Prompt;
+  readonly prompt: CallOptions['prompt'];
   readonly toolNames: readonly string[];
   /** Counts from 1 within the script. */
   readonly turn: number;
@@ -54,10 +59,10 @@ const usage = {
 } as const;
 
 /** An AI SDK model that answers from scripts; takes no time. */
-export function scriptedModel({ scripts, otherwise }: ScriptedModelOptions): LanguageModelV4 {
+export function scriptedModel({ scripts, otherwise }: ScriptedModelOptions): ScriptedLanguageModel {
   let calls = 0;
   const turns = new Map<Script, number>();
-  const answer = async (options: LanguageModelV4CallOptions) => {
+  const answer = async (options: CallOptions) => {
     const seen = read(options);
     const script = scripts.find(({ when }) => seen.system.includes(when))?.script ?? otherwise;
     if (!script)
@@ -69,7 +74,7 @@ export function scriptedModel({ scripts, otherwise }: ScriptedModelOptions): Lan
     turns.set(script, turn);
     const step = await script({ ...seen, turn });
     if ('error' in step) throw step.error;
-    const content: LanguageModelV4Content[] = [];
+    const content: Content[] = [];
     if (step.text !== undefined) content.push({ type: 'text', text: step.text });
     for (const { name, input, id } of 'calls' in step ? step.calls : []) {
       calls += 1;
@@ -93,7 +98,7 @@ export function scriptedModel({ scripts, otherwise }: ScriptedModelOptions): Lan
     },
     async doStream(options) {
       const { content, finishReason } = await answer(options);
-      const parts: LanguageModelV4StreamPart[] = [{ type: 'stream-start', warnings: [] }];
+      const parts: StreamPart[] = [{ type: 'stream-start', warnings: [] }];
       for (const [index, part] of content.entries()) {
         if (part.type === 'text') {
           const id = `text_${index}`;
@@ -101,11 +106,11 @@ export function scriptedModel({ scripts, otherwise }: ScriptedModelOptions): Lan
           for (const delta of part.text.split(/(?<=\s)/))
             parts.push({ type: 'text-delta', id, delta });
           parts.push({ type: 'text-end', id });
-        } else parts.push(part as LanguageModelV4StreamPart);
+        } else parts.push(part as StreamPart);
       }
       parts.push({ type: 'finish', usage, finishReason });
       return {
-        stream: new ReadableStream<LanguageModelV4StreamPart>({
+        stream: new ReadableStream<StreamPart>({
           start(controller) {
             for (const part of parts) controller.enqueue(part);
             controller.close();
@@ -116,7 +121,7 @@ export function scriptedModel({ scripts, otherwise }: ScriptedModelOptions): Lan
   };
 }
 
-function read(options: LanguageModelV4CallOptions): Omit<ScriptedPrompt, 'turn'> {
+function read(options: CallOptions): Omit<ScriptedPrompt, 'turn'> {
   const { prompt } = options;
   let system = '';
   let user = '';

@@ -54,7 +54,6 @@ export function simulatedEnvironment({
   };
   const settle = async (): Promise<void> => {
     for (let quiet = 0, seen = activity; quiet < QUIET_TURNS; quiet += 1) {
-      // oxlint-disable-next-line no-await-in-loop -- turns come one after the other
       await new Promise<void>((resolve) => setImmediate(resolve));
       if (lane.length > 0 || activity !== seen) quiet = 0;
       seen = activity;
@@ -112,7 +111,6 @@ export function simulatedEnvironment({
         now = Math.max(now, timer.dueAt);
         activity += 1;
         timer.task();
-        // oxlint-disable-next-line no-await-in-loop -- what it leads to comes first
         await settle();
       }
       now = end;

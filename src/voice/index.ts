@@ -6,12 +6,7 @@ export {
   type BoundedBuffer,
   type BoundedBufferOptions,
 } from './audio/bounded-buffer.ts';
-export {
-  decodePcm16,
-  decodePcm16Base64,
-  encodePcm16,
-  encodePcm16Base64,
-} from './audio/pcm16.ts';
+export { decodePcm16, decodePcm16Base64, encodePcm16, encodePcm16Base64 } from './audio/pcm16.ts';
 export { reframe } from './audio/reframe.ts';
 export { resampleFrames } from './audio/resample-frames.ts';
 export { createResampler, isSampleRateHz, type Resampler } from './audio/resampler.ts';

@@ -5,7 +5,9 @@ import type { Offer } from '../actors/session/lead.ts';
 /** Instructions for the one response that says this offer. */
 export function offerInstructions(offer: Offer): string {
   const again =
-    offer.attempt > 1 ? ' The user was interrupted before hearing it to the end: say it again.' : '';
+    offer.attempt > 1
+      ? ' The user was interrupted before hearing it to the end: say it again.'
+      : '';
   if (offer.kind === 'question')
     return (
       `Ask the user the question that was just put to you, now, in your own words, with its ` +

@@ -21,7 +21,12 @@ import { frameDurationMs, type AudioFrame } from './audio-frame.ts';
 import { Playout, type Played } from './playout.ts';
 import { replay } from './replay.ts';
 import { offerInstructions } from './speech-prompts.ts';
-import type { Transport, TransportCommand, TransportConnection, TransportEvent } from './transport.ts';
+import type {
+  Transport,
+  TransportCommand,
+  TransportConnection,
+  TransportEvent,
+} from './transport.ts';
 import { Utterances } from './utterances.ts';
 
 export interface VoiceLeadOptions {
@@ -285,10 +290,16 @@ export class VoiceLead implements Lead {
     this.#next();
   }
 
-  #closed({ reason, retryable, code }: Extract<TransportEvent, { type: 'transport.closed' }>): void {
+  #closed({
+    reason,
+    retryable,
+    code,
+  }: Extract<TransportEvent, { type: 'transport.closed' }>): void {
     const { environment } = this.#core.host;
     const { failures } = this.#core.unit.session.getSnapshot().context;
     this.#connection = null;
+    // No more audio comes of what was being made; what has come goes on playing.
+    for (const { responseId } of this.#playout.current) this.#playout.complete(responseId);
     const attempt = this.#attempt;
     if (attempt && this.#response?.attempt === attempt) {
       this.#attempt = null;
@@ -316,8 +327,7 @@ export class VoiceLead implements Lead {
 
   #transcribed(utteranceId: string, text: string, final: boolean): void {
     const core = this.#core;
-    const startedAt =
-      this.#utterances.beganAt(utteranceId) ?? core.host.environment.clock.now();
+    const startedAt = this.#utterances.beganAt(utteranceId) ?? core.host.environment.clock.now();
     if (!final) {
       const item = { id: utteranceId, role: 'user', text, final, at: startedAt } as const;
       core.projection.emit({ type: 'transcript.changed', item });
@@ -472,7 +482,10 @@ export class VoiceLead implements Lead {
   }
 
   #checkDrained(): void {
-    if (this.#playout.isDrained && this.#core.unit.session.getSnapshot().matches({ playout: 'playing' }))
+    if (
+      this.#playout.isDrained &&
+      this.#core.unit.session.getSnapshot().matches({ playout: 'playing' })
+    )
       this.#core.receive('session', { type: 'playout.drained' });
   }
 
@@ -512,5 +525,8 @@ export class VoiceLead implements Lead {
 function heardPart(text: string, fraction: number): string {
   if (fraction >= 1) return text;
   const words = text.split(/(?<=\s)/);
-  return words.slice(0, Math.floor(words.length * Math.max(0, fraction))).join('').trimEnd();
+  return words
+    .slice(0, Math.floor(words.length * Math.max(0, fraction)))
+    .join('')
+    .trimEnd();
 }

@@ -114,7 +114,8 @@ export class VoiceSession extends SessionFace {
       next: (frame) => {
         const problem = problemOf(frame);
         if (problem === null) microphone.next(frame);
-        else core.reportError(new ProtocolError('INVALID_FRAME', problem, { raw: frame }), 'audioIn');
+        else
+          core.reportError(new ProtocolError('INVALID_FRAME', problem, { raw: frame }), 'audioIn');
       },
       error: (error) => core.reportError(error, 'audioIn'),
       complete: () => {},

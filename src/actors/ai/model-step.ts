@@ -221,7 +221,8 @@ function toUsage({
 
 /** A key that holds undefined is not JSON. */
 function withoutUndefined<T extends object>(object: T): T {
-  const kept = { ...object };
-  for (const key of Object.keys(kept) as (keyof T)[]) if (kept[key] === undefined) delete kept[key];
-  return kept;
+  const kept: Partial<T> = {};
+  for (const key of Object.keys(object) as (keyof T)[])
+    if (object[key] !== undefined) kept[key] = object[key];
+  return kept as T;
 }

@@ -69,13 +69,13 @@ export const english: AnswerLanguage = {
   proforms: ['one', 'ones'],
 
   polite: ['please', 'thanks', 'thank you', 'thank you very much', 'many thanks', 'kindly'],
-  leadIns: words('okay oh alright so and mm hm mhm'),
+  leadIns: words('okay oh alright so and sorry mm hm mhm'),
   hesitations: words('um uh umm uhm er erm hmm ah well'),
   frame: words(`
     i id ill im ive we wed well us me my a an the this that these those it its is be
     would will want wanna like take have get got pick choose select go do make give let lets
     with for to of in think guess prefer rather then just can could may might maybe probably definitely
-    how about good great fine nice best works sounds see book sorry
+    how about good great fine nice best works sounds see book
     option number choice answer auction`),
 
   negations: words(`
@@ -340,5 +340,6 @@ export const english: AnswerLanguage = {
     [/^[aeiouy]/g, 'A'],
     [/[^A-Z0-9]/g, ''],
   ],
+  negativePrefixes: words('un dis in im non de not no'),
   similarSounds: ['BPF', 'SXJ', 'TOJ', 'MN', 'LRWY', 'KX', 'AHY'],
 };

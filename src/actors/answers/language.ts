@@ -80,6 +80,8 @@ export interface AnswerLanguage {
 
   /** How it sounds: replacements in order, from lower-case letters to upper-case codes. Empty: no matching by sound or spelling. */
   readonly sounds: readonly (readonly [pattern: RegExp, code: string])[];
+  /** What turns a word into its opposite: `un`. With and without it is never nearly the same. */
+  readonly negativePrefixes: readonly string[];
   /** Codes that are easily taken for one another. */
   readonly similarSounds: readonly string[];
 }
@@ -121,6 +123,7 @@ export const literal: AnswerLanguage = {
   yesLabels: [],
   noLabels: [],
   sounds: [],
+  negativePrefixes: [],
   similarSounds: [],
 };
 

@@ -1,4 +1,5 @@
-// Matches what a user said or typed to a question. Pure: the same words always mean the same.
+// Matches what a user said or typed to a question (promise P3). Pure: the same words always
+// mean the same. Whether the question may be answered now is not its business.
 //
 // Invariants
 //   R1. Case, punctuation and politeness never change the result.

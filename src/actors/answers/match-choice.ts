@@ -17,7 +17,7 @@ import {
 import { nearestOption } from './nearest-option.ts';
 import { positionsIn } from './positions.ts';
 import { isCommand, isHold, startsDigression, startsQuestion, wantsRepeat } from './side-talk.ts';
-import { findPhrase, standsAt, type Tables, type Words } from './tables.ts';
+import { findPhrase, sameWords, standsAt, type Tables, type Words } from './tables.ts';
 import { fold, isNumber, wordsOf, type Utterance } from './utterance.ts';
 
 /** Content words beside a label in a sentence; with more it is rather a remark that mentions it. */
@@ -80,6 +80,7 @@ function byName(
   { noise, language }: Tables,
 ): Match | null {
   const spoken = fold(said.raw);
+  if (spoken === '') return null;
   const bare = (words: Words): string => words.filter((word) => !noise.has(word)).join('');
   const ways: readonly [MatchEvidence, (choice: Choice) => boolean][] = [
     ['label', ({ option }) => fold(option.label) === spoken],
@@ -221,8 +222,4 @@ function theOne(found: readonly Choice[], how: MatchEvidence, confidence: number
 
 function ambiguous(choices: readonly Choice[]): Match {
   return { kind: 'ambiguous', optionIds: choices.map(({ option }) => option.id) };
-}
-
-function sameWords(a: Words, b: Words): boolean {
-  return a.length === b.length && a.every((word, n) => word === b[n]);
 }

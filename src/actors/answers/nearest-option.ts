@@ -4,7 +4,7 @@
 // A guess needs three things: the utterance is that name and nothing else (but for words
 // such as "I'd like …"), it is near enough, and no other option is about as near.
 
-import { isSlight, type Choice } from './choice.ts';
+import { contentOf, type Choice } from './choice.ts';
 import { similarity } from './similarity.ts';
 import type { Tables } from './tables.ts';
 import type { Utterance } from './utterance.ts';
@@ -58,14 +58,17 @@ export function nearestOption(
 /** The parts of the utterance that may be a name: what is left out of them says nothing. */
 function spansOf(said: Utterance, tables: Tables): readonly string[] {
   const { words } = said;
-  if (words.length > maxWords || words.every((word) => tables.noise.has(word))) return [];
-  const slight = words.map((_, index) => isSlight(said, tables, index));
-  // Where every word is slight, only all of them together may be a name.
-  const first = slight.indexOf(false) === -1 ? 0 : slight.indexOf(false);
-  const last = slight.indexOf(false) === -1 ? words.length - 1 : slight.lastIndexOf(false);
+  const isThinking = (word: string): boolean => tables.thinking.has(word);
+  const from = words.findIndex((word) => !isThinking(word));
+  const to = words.findLastIndex((word) => !isThinking(word)) + 1;
+  if (to - from > maxWords || words.every((word) => tables.noise.has(word))) return [];
+  const content = contentOf(said, tables);
+  // Where no word has a meaning of its own, only all of them together may be a name.
+  const first = content[0] ?? from;
+  const last = content.at(-1) ?? to - 1;
   const spans: string[] = [];
-  for (let start = 0; start <= first; start += 1) {
-    for (let end = last + 1; end <= words.length; end += 1) {
+  for (let start = from; start <= first; start += 1) {
+    for (let end = last + 1; end <= to; end += 1) {
       const span = words.slice(start, end).join('');
       if (span.length >= minLength) spans.push(span);
     }
@@ -78,8 +81,12 @@ function nearness(choice: Choice, spans: readonly string[], { language }: Tables
   let nearest: Nearness = { choice, score: 0, letters: 0, sound: 0 };
   if (name.length < minLength) return nearest;
   for (const span of spans) {
-    // Another number is never nearly the same.
+    // Another number, or the opposite, is never nearly the same.
     if (digitsOf(span) !== digitsOf(name)) continue;
+    const isOpposite = language.negativePrefixes.some(
+      (prefix) => span === prefix + name || name === prefix + span,
+    );
+    if (isOpposite) continue;
     const { letters, sound, overall } = similarity(span, name, language);
     if (overall > nearest.score) nearest = { choice, score: overall, letters, sound };
   }

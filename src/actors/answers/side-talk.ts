@@ -2,7 +2,7 @@
 // meant for the lead agent. The rules are few and only fire on listed beginnings, since
 // a wrong guess takes the user's answer away from the one who asked.
 
-import { findPhrase, phraseAt, type Phrases, type Tables } from './tables.ts';
+import { findPhrase, phraseAt, sameWords, type Phrases, type Tables } from './tables.ts';
 import type { Utterance } from './utterance.ts';
 
 /**
@@ -35,7 +35,10 @@ export function isHold(
 /** Wants to hear the question again. */
 export function wantsRepeat(utterance: Utterance, tables: Tables): boolean {
   const { repeats, repeatsAlone } = tables.phrases;
-  return starts(utterance, tables, repeats) || isOnly(utterance, tables, repeatsAlone);
+  const plain = utterance.words.filter((word) => !tables.thinking.has(word));
+  return (
+    starts(utterance, tables, repeats) || repeatsAlone.some((phrase) => sameWords(phrase, plain))
+  );
 }
 
 /** Begins like something for the lead agent. */
@@ -51,18 +54,14 @@ export function startsQuestion(utterance: Utterance, tables: Tables): boolean {
 
 /** Wants to be rid of the question, and says nothing else. */
 export function isCommand(utterance: Utterance, tables: Tables): boolean {
-  return isOnly(utterance, tables, tables.phrases.commands);
+  const start = beginning(utterance, tables);
+  const length = phraseAt(utterance.words, start, tables.phrases.commands);
+  const rest = utterance.words.slice(start + length);
+  return length > 0 && rest.every((word) => tables.noise.has(word));
 }
 
 function starts(utterance: Utterance, tables: Tables, phrases: Phrases): boolean {
   return phraseAt(utterance.words, beginning(utterance, tables), phrases) > 0;
-}
-
-function isOnly(utterance: Utterance, tables: Tables, phrases: Phrases): boolean {
-  const start = beginning(utterance, tables);
-  const length = phraseAt(utterance.words, start, phrases);
-  const rest = utterance.words.slice(start + length);
-  return length > 0 && rest.every((word) => tables.noise.has(word));
 }
 
 /** Where the utterance begins, after politeness and hesitation. */

@@ -14,14 +14,15 @@ export interface Similarity {
 export function similarity(a: string, b: string, language: AnswerLanguage): Similarity {
   const letters = 1 - editDistance(a, b) / Math.max(a.length, b.length, 1);
   const [keyA, keyB] = [soundKey(a, language), soundKey(b, language)];
-  const longest = Math.max(keyA.length, keyB.length);
   const isShort = Math.min(keyA.length, keyB.length) < 3;
   const similar = (x: string, y: string): boolean =>
     language.similarSounds.some((codes) => codes.includes(x) && codes.includes(y));
   // Too many words sound nearly like a short one ("bye", "blue"): there it must be the same.
   const sound = isShort
-    ? Number(keyA === keyB && letters >= 0.6)
-    : 1 - editDistance(keyA, keyB, (x, y) => (similar(x, y) ? 0.5 : 1)) / longest;
+    ? Number(keyA !== '' && keyA === keyB && letters >= 0.6)
+    : 1 -
+      editDistance(keyA, keyB, (x, y) => (similar(x, y) ? 0.5 : 1)) /
+        Math.max(keyA.length, keyB.length);
   return { letters, sound, overall: Math.max(letters, 0.45 * letters + 0.55 * sound) };
 }
 

@@ -51,6 +51,10 @@ export function tablesOf(language: AnswerLanguage): Tables {
   return tables;
 }
 
+export function sameWords(a: Words, b: Words): boolean {
+  return a.length === b.length && standsAt(a, 0, b);
+}
+
 /** Where `phrase` stands in `words`; `isFree` may rule out words. */
 export function findPhrase(
   words: Words,

@@ -23,7 +23,7 @@ export function fold(text: string): string {
   return (
     text
       .normalize('NFKC')
-      // Both ways: ß is SS, and a final sigma a sigma.
+      // Both ways, because ß is SS and a sigma has two small forms.
       .toUpperCase()
       .toLowerCase()
       .normalize('NFD')
@@ -127,8 +127,9 @@ function readCardinal(
 function isProform(spoken: readonly string[], index: number, language: AnswerLanguage): boolean {
   const { proforms, numberLeads, leadIns, hesitations, polite, frame, yes } = language;
   if (!proforms.includes(spoken[index] as string)) return false;
-  const isNoise = (word: string): boolean =>
-    [leadIns, hesitations, polite, yes].some((list) => list.includes(word));
+  const phrases = [...leadIns, ...hesitations, ...polite].flatMap((phrase) => phrase.split(' '));
+  const noise = new Set([...phrases, ...yes]);
+  const isNoise = (word: string): boolean => noise.has(word);
   const before = spoken.slice(0, index).filter((word) => !isNoise(word));
   const previous = before.at(-1);
   if (previous === undefined || numberLeads.includes(previous)) return false;

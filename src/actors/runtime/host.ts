@@ -49,8 +49,7 @@ export function createHost(options: HostOptions): Host {
 export function callSafely(host: Host, where: string, call: () => unknown): void {
   try {
     const returned = call();
-    if (returned instanceof Promise)
-      returned.catch((error: unknown) => host.report(error, where));
+    if (returned instanceof Promise) returned.catch((error: unknown) => host.report(error, where));
   } catch (error) {
     host.report(error, where);
   }

@@ -67,8 +67,9 @@ export class Population {
   stateOf(id: string): { value: unknown; context: unknown; done: boolean } | null {
     const member = this.#members.get(id);
     if (!member) return null;
-    const snapshot = ('actor' in member ? member.actor.getSnapshot() : member.record) as
-      AnyMachineSnapshot;
+    const snapshot = (
+      'actor' in member ? member.actor.getSnapshot() : member.record
+    ) as AnyMachineSnapshot;
     return {
       value: snapshot.value,
       context: snapshot.context,

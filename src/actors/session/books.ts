@@ -32,7 +32,7 @@ export class Books {
 
   /** Takes in what an event carries for a life that is there already, or begins one. */
   fold(actor: string, event: Carried): readonly Message[] {
-    switch (event.type as SessionInputEvent['type'] | string) {
+    switch (event.type) {
       case 'question.asked': {
         const { type: _, at, ...asked } = event as unknown as AskedQuestion & Carried;
         if (!this.questions.has(asked.requestId))
@@ -55,17 +55,11 @@ export class Books {
     }
   }
 
-  itemOf(id: string): OutboxItem {
-    const delivery = this.deliveries.get(id) ?? this.#deliveryOf(id);
-    this.deliveries.set(id, delivery);
-    return {
-      deliveryId: id,
-      kind: delivery.kind,
-      priority: delivery.priority,
-      replaces: delivery.kind === 'progress' ? delivery.subagentId : null,
-      reserved: delivery.kind === 'result' && delivery.callId !== null,
-      expiresAt: null,
-    };
+  /** What is to be said under this id: a notice, a question, or the result of a call. */
+  delivery(id: string): DeliveryRecord | undefined {
+    const known = this.deliveries.get(id) ?? this.#deliveryOf(id);
+    if (known) this.deliveries.set(id, known);
+    return known;
   }
 
   #called(event: Carried & CallRecord): void {
@@ -79,6 +73,7 @@ export class Books {
       output: null,
       subagentId: null,
       outcome: null,
+      endedAt: 0,
     });
     this.conversation = this.conversation.toolCall({
       callId,
@@ -122,7 +117,8 @@ export class Books {
     switch (event.type) {
       case 'call.validated':
         call.input = event['input'];
-        call.output = event['acknowledge'] === true ? pendingAnswer(String(event['message'])) : null;
+        call.output =
+          event['acknowledge'] === true ? pendingAnswer(String(event['message'])) : null;
         break;
       case 'call.invalid':
       case 'subagent.rejected':
@@ -142,6 +138,7 @@ export class Books {
         break;
       case 'subagent.ended':
         call.outcome = event['outcome'] as Outcome;
+        call.endedAt = event.at;
         break;
       default:
         break;
@@ -149,7 +146,7 @@ export class Books {
   }
 
   /** The delivery of a question, or of the result of a call, made from its record. */
-  #deliveryOf(id: string): DeliveryRecord {
+  #deliveryOf(id: string): DeliveryRecord | undefined {
     const question = this.questions.get(id);
     if (question)
       return {
@@ -166,7 +163,7 @@ export class Books {
       };
     const call = this.calls.get(id);
     const outcome = call?.outcome;
-    if (!call || !outcome) throw new Error(`There is nothing to deliver under "${id}"`);
+    if (!call || !outcome) return undefined;
     const isCompleted = outcome.status === 'completed';
     const failure = outcome.error ?? {
       code: 'INTERNAL',
@@ -185,7 +182,7 @@ export class Books {
       subagentId: call.subagentId,
       callId: call.callId,
       answersCall: call.output === null,
-      at: 0,
+      at: call.endedAt,
     };
   }
 }

@@ -37,18 +37,18 @@ export interface ToolDefinition<Args = never> {
 export interface MainAgent {
   readonly name: string;
   readonly instructions: string;
-  readonly tools?: readonly ToolDefinition<never>[];
+  readonly tools?: readonly ToolDefinition[];
   /** What it says first, in its own words: an instruction such as "Greet the user". */
   readonly greeting?: string;
 }
 
 /** Types the arguments of `execute` from `parameters`. */
-export function defineTool<Args>(definition: ToolDefinition<Args>): ToolDefinition<never> {
-  return definition as unknown as ToolDefinition<never>;
+export function defineTool<Args>(definition: ToolDefinition<Args>): ToolDefinition {
+  return definition as unknown as ToolDefinition;
 }
 
 export interface LeadTool {
-  readonly definition: ToolDefinition<never>;
+  readonly definition: ToolDefinition;
   readonly jsonSchema: Readonly<Record<string, unknown>>;
   validate(json: string): Promise<{ ok: true; value: unknown } | { ok: false; message: string }>;
 }
@@ -80,7 +80,10 @@ export async function prepareLeadTools(
         try {
           value = json.trim() === '' ? {} : JSON.parse(json);
         } catch (error) {
-          return { ok: false, message: `Validation failed: the arguments are no JSON (${messageOf(error)})` };
+          return {
+            ok: false,
+            message: `Validation failed: the arguments are no JSON (${messageOf(error)})`,
+          };
         }
         if (!schema.validate) return { ok: true, value };
         const checked = await schema.validate(value);

@@ -104,7 +104,13 @@ export class Projection {
         if (isSame(this.#deliveries.get(event.delivery.deliveryId), event.delivery)) return;
         this.#deliveries.set(event.delivery.deliveryId, event.delivery);
         break;
-      default:
+      // These change nothing that lasts.
+      case 'session.ended':
+      case 'tool.called':
+      case 'tool.answered':
+      case 'playout.clear':
+      case 'speech.interrupted':
+      case 'error.reported':
         break;
     }
     this.#events.next(event);

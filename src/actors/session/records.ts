@@ -40,6 +40,8 @@ export interface CallRecord {
   output: unknown;
   subagentId: string | null;
   outcome: Outcome | null;
+  /** When its subagent ended; 0 before. */
+  endedAt: number;
 }
 
 export interface DeliveryRecord {

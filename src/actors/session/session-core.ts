@@ -8,7 +8,13 @@
 
 import type { LanguageModel } from 'ai';
 import { CancelledError, ConfigurationError, OffstageError } from '../../errors.ts';
-import type { DeliveryPriority, Failure, OutboxInput, Stamped } from '../../machines/index.ts';
+import {
+  questionItem,
+  type DeliveryPriority,
+  type Failure,
+  type OutboxInput,
+  type Stamped,
+} from '../../machines/index.ts';
 import { outputInstructions } from '../ai/output.ts';
 import { assembleContextSnapshot } from '../context/context-snapshot.ts';
 import { openingMessages, systemPrompt } from '../context/prompts.ts';
@@ -17,7 +23,11 @@ import type { Message, UnitEvent } from '../runtime/commit-unit.ts';
 import { createHost, type Host } from '../runtime/host.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { AnswerReceipt, SubagentView } from '../session-views.ts';
-import { checkSubagentConfig, type SubagentConfig, type SubagentDefinition } from '../subagent/config.ts';
+import {
+  checkSubagentConfig,
+  type SubagentConfig,
+  type SubagentDefinition,
+} from '../subagent/config.ts';
 import { toolsOf } from '../subagent/instance.ts';
 import type { SubagentTask } from '../subagent/subagent.ts';
 import { sessionLimits, type SessionLimits } from '../supervisor/limits.ts';
@@ -96,7 +106,10 @@ export class SessionCore {
     const { runtime, hooks = {} } = options;
     const [agent] = options.agents;
     if (!agent)
-      throw new ConfigurationError('INVALID_OPTION', 'Expected `agents` to have one agent, got none');
+      throw new ConfigurationError(
+        'INVALID_OPTION',
+        'Expected `agents` to have one agent, got none',
+      );
     const configs = options.subagentConfigs ?? {};
     checkLeadTools(agent, configs);
     for (const [name, config] of Object.entries(configs))
@@ -143,7 +156,6 @@ export class SessionCore {
       },
       {
         fold: (actor, event) => this.#fold(actor, event),
-        itemOf: (id) => this.books.itemOf(id),
         release: (posted) => this.#effects.release(posted),
         crashed: (error) => this.#effects.crashed(error),
       },
@@ -361,12 +373,15 @@ export class SessionCore {
     return this.books.fold(actor, carried);
   }
 
-  #userSaid(
-    said: Extract<SessionInputEvent, { type: 'user.said' }> & Stamped,
-  ): readonly Message[] {
+  #userSaid(said: Extract<SessionInputEvent, { type: 'user.said' }> & Stamped): readonly Message[] {
     const { utteranceId, text, channel, startedAt } = said;
     const { books, unit } = this;
-    books.conversation = books.conversation.add({ id: utteranceId, at: startedAt, role: 'user', text });
+    books.conversation = books.conversation.add({
+      id: utteranceId,
+      at: startedAt,
+      role: 'user',
+      text,
+    });
     const post = (name: string, params: object): void =>
       unit.unit.post('user', { kind: 'do', name, params });
     const utterance = { id: utteranceId, text, startedAt, typed: channel === 'typing' };
@@ -396,8 +411,9 @@ export class SessionCore {
       }
       // Words that broke the question off, but are no clear answer to it: it is asked again.
       // Words that began before it could be heard were meant for the lead agent.
-      const { playingSince } = unit.questions.stateOf(question.requestId)?.context as {
-        playingSince: number | null;
+      const life = unit.questions.stateOf(question.requestId);
+      const { playingSince } = (life?.context ?? { playingSince: null }) as {
+        readonly playingSince: number | null;
       };
       const brokeOff = channel === 'speech' && playingSince !== null && startedAt >= playingSince;
       if (brokeOff) post('overheard', overheard);
@@ -405,8 +421,12 @@ export class SessionCore {
       return [];
     }
     post('overheard', overheard);
-    const item = books.itemOf(question.requestId);
-    return [{ actor: 'outbox', event: { type: 'outbox.add', item } as UnitEvent }];
+    return [
+      {
+        actor: 'outbox',
+        event: { type: 'outbox.add', item: questionItem(question.requestId) } as UnitEvent,
+      },
+    ];
   }
 
   #answerGiven(

@@ -5,7 +5,13 @@
 // Does not: decide anything; each effect has one place here.
 
 import { CancelledError, messageOf } from '../../errors.ts';
-import type { CallAnswer, DropReason, Failure, HearingGrade, QuestionEnd } from '../../machines/index.ts';
+import type {
+  CallAnswer,
+  DropReason,
+  Failure,
+  HearingGrade,
+  QuestionEnd,
+} from '../../machines/index.ts';
 import { floorOf } from '../../machines/index.ts';
 import { raceAbort } from '../race-abort.ts';
 import type { Posted } from '../runtime/commit-unit.ts';
@@ -191,7 +197,7 @@ export class SessionEffects {
 
   #offer(deliveryId: string, generation: number, attempt: number): void {
     const { books, lead } = this.#core;
-    const delivery = books.deliveries.get(deliveryId);
+    const delivery = books.delivery(deliveryId);
     if (!delivery) return;
     const { kind, priority, prompt, text, callId, answersCall } = delivery;
     this.#delivery(deliveryId, { state: 'offered', attempts: attempt });
@@ -415,7 +421,7 @@ export class SessionEffects {
 
   #delivery(deliveryId: string, change: Partial<DeliveryView>): DeliveryView | null {
     const { books, projection } = this.#core;
-    const record = books.deliveries.get(deliveryId);
+    const record = books.delivery(deliveryId);
     if (!record) return null;
     const { kind, priority, label, text, subagentId, at } = record;
     const view: DeliveryView = {

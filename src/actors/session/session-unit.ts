@@ -2,8 +2,9 @@
 // regions, the interaction arbiter, the outbox, the questions and the tool calls see
 // one event at a time, and what they tell each other happens in the same transaction.
 //
-// Owns:     which effect of which machine is which event of which other one.
-// Does not: hold words and results (records), speak (lead), run subagents.
+// Owns:     the actors of the session, and the order within a transaction.
+// Does not: know the wiring (machines/session-wiring), hold words and results (books),
+//           speak (lead), run subagents.
 //
 // Invariants
 //   U1. An accepted answer, the release of the floor and the next grant are one transaction.
@@ -12,16 +13,20 @@
 
 import type { Actor, AnyMachineSnapshot } from 'xstate';
 import {
-  gateIsOpen,
+  askingFor,
+  gateMessage,
+  gateOf,
   hasRoom,
   interactionMachine,
   outboxMachine,
   ownerOf,
   questionMachine,
   sessionMachine,
+  shared,
   toolCallMachine,
+  wire,
+  type Gate,
   type OutboxInput,
-  type OutboxItem,
   type SessionInput,
   type Stamped,
 } from '../../machines/index.ts';
@@ -52,8 +57,6 @@ export interface SessionUnitOptions {
 export interface SessionUnitPorts {
   /** Takes in an event that brings words or creates a life; returns what follows within the unit. */
   fold(actor: string, event: UnitEvent & Stamped): readonly Message[];
-  /** An item for the outbox. */
-  itemOf(deliveryId: string): OutboxItem;
   /** Carries an effect out, after the commit. */
   release(posted: Posted): void;
   crashed(error: unknown): void;
@@ -69,7 +72,7 @@ export class SessionUnit implements UnitBody {
   #session!: Actor<typeof sessionMachine>;
   #interaction!: Actor<typeof interactionMachine>;
   #outbox!: Actor<typeof outboxMachine>;
-  #gate = '';
+  #gate: Gate | null = null;
 
   constructor(host: Host, options: SessionUnitOptions, ports: SessionUnitPorts) {
     this.#ports = ports;
@@ -151,14 +154,7 @@ export class SessionUnit implements UnitBody {
     switch (kind) {
       case 'session':
         send(this.#session, event);
-        // The outbox and the open question share these facts with the session.
-        if (event.type === 'client.attached' || event.type === 'client.detached') {
-          this.#within([
-            { actor: 'outbox', event },
-            ...(this.owner === null ? [] : [{ actor: `question:${this.owner}`, event }]),
-          ], event.at);
-        }
-        if (event.type === 'utterance.ended') this.#within([{ actor: 'outbox', event }], event.at);
+        this.#within(shared(event, this.owner), event.at);
         break;
       case 'interaction':
         send(this.#interaction, event);
@@ -179,10 +175,7 @@ export class SessionUnit implements UnitBody {
         };
         if (this.questions.has(requestId)) break;
         this.questions.create(requestId, { requestId, timeoutMs });
-        this.#within(
-          [{ actor: 'interaction', event: { type: 'interaction.request', id: requestId } as UnitEvent }],
-          event.at,
-        );
+        this.#within([askingFor(requestId)], event.at);
         break;
       }
       case 'calls': {
@@ -202,58 +195,14 @@ export class SessionUnit implements UnitBody {
 
   /** Effects that are messages to another machine of this unit. All others go out. */
   route({ actor, effect }: Posted): readonly Message[] {
-    if (effect.kind !== 'do') return [];
-    const params = (effect.params ?? {}) as RoutedParams;
-    switch (`${split(actor)[0]}.${effect.name}`) {
-      case 'question.present':
-        return [to('outbox', { type: 'outbox.add', item: this.#ports.itemOf(params.requestId) })];
-      case 'question.retract':
-        return [to('outbox', { type: 'outbox.retract', deliveryId: params.requestId })];
-      case 'question.release':
-        return [
-          to('interaction', {
-            type: 'interaction.release',
-            id: params.requestId,
-            epoch: params.epoch,
-          }),
-        ];
-      case 'interaction.grant':
-        return [
-          to(`question:${params.id}`, { type: 'question.granted', epoch: params.epoch }),
-        ];
-      case 'interaction.revoke':
-        return [
-          to(`question:${params.id}`, { type: 'question.withdraw', reason: 'revoked' }),
-        ];
-      case 'outbox.begun':
-        return [to(`question:${params.deliveryId}`, { type: 'question.playing' })];
-      case 'outbox.delivered':
-        return [
-          to(`question:${params.deliveryId}`, { type: 'question.heard' }),
-          to(`call:${params.deliveryId}`, { type: 'delivery.settled' }),
-        ];
-      case 'outbox.dismissed':
-        return [to(`call:${params.deliveryId}`, { type: 'delivery.settled' })];
-      case 'call.deliver':
-        return [to('outbox', { type: 'outbox.add', item: this.#ports.itemOf(params.callId) })];
-      default:
-        return [];
-    }
+    return effect.kind === 'do' ? wire(split(actor)[0], effect.name, effect.params) : [];
   }
 
   settle(): readonly Message[] {
-    const snapshot = this.#session.getSnapshot();
-    const isOpen = gateIsOpen(snapshot);
-    const speaking =
-      snapshot.matches({ model: 'generating' }) || snapshot.matches({ playout: 'playing' });
-    const interruptible =
-      !isOpen && this.#canInterrupt && speaking && snapshot.matches({ user: 'silent' });
-    const gate = isOpen ? 'open' : interruptible ? 'interruptible' : 'closed';
+    const gate = gateOf(this.#session.getSnapshot(), this.#canInterrupt);
     if (gate === this.#gate) return [];
     this.#gate = gate;
-    return [
-      to('outbox', isOpen ? { type: 'gate.opened' } : { type: 'gate.closed', interruptible }),
-    ];
+    return [gateMessage(gate)];
   }
 
   release(posted: Posted): void {
@@ -270,19 +219,6 @@ export class SessionUnit implements UnitBody {
       if (this.accepts(actor, stamped)) this.apply(actor, stamped);
     }
   }
-}
-
-/** What the routed effects carry, together. */
-interface RoutedParams {
-  readonly requestId: string;
-  readonly deliveryId: string;
-  readonly callId: string;
-  readonly id: string;
-  readonly epoch: number;
-}
-
-function to(actor: string, event: UnitEvent & Record<string, unknown>): Message {
-  return { actor, event };
 }
 
 /** `question:abc:1` is the question `abc:1`. */

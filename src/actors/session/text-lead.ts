@@ -203,7 +203,12 @@ export class TextLead implements Lead {
     }
     const generation = offer?.generation ?? 0;
     if (offer && this.#offer?.generation === generation) this.#offer = null;
-    const done = { type: 'text.done', itemId, text, deliveryId: offer?.deliveryId ?? null } as const;
+    const done = {
+      type: 'text.done',
+      itemId,
+      text,
+      deliveryId: offer?.deliveryId ?? null,
+    } as const;
     if (!offer) {
       if (text !== '') this.#output.push(done);
       return;

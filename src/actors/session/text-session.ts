@@ -32,7 +32,10 @@ export class TextSession extends SessionFace {
     const output = new TextOutput();
     let lead: TextLead | undefined;
     if (options.model === undefined)
-      throw new ConfigurationError('NO_MODEL', 'Expected `model` to be a language model, got undefined');
+      throw new ConfigurationError(
+        'NO_MODEL',
+        'Expected `model` to be a language model, got undefined',
+      );
     const core = new SessionCore({
       ...options,
       outbox: {

@@ -137,7 +137,5 @@ export function defineSubagent<C extends SubagentConfig>(config: C): C {
 }
 
 function withoutUndefined<T extends object>(object: T): T {
-  return Object.fromEntries(
-    Object.entries(object).filter(([, value]) => value !== undefined),
-  ) as T;
+  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as T;
 }

@@ -32,7 +32,9 @@ export function takeInstance(definition: SubagentDefinition): SubagentDefinition
       'INVALID_INSTANCE',
       `${definition.name}: expected createInstance() to return a configuration, got ${String(created)}`,
     );
-  const own = created ? checkSubagentConfig(created, `${definition.name}.createInstance()`) : definition;
+  const own = created
+    ? checkSubagentConfig(created, `${definition.name}.createInstance()`)
+    : definition;
   users.set(own.source, (users.get(own.source) ?? 0) + 1);
   return own;
 }

@@ -88,7 +88,12 @@ export class SubagentLog {
   /** Answers the calls of the step, so that the model can be called again. */
   closeStep(): void {
     if (this.#calls.length === 0) return;
-    this.#messages.push(toolMessage(this.#calls, this.#calls.flatMap(({ result }) => result ?? [])));
+    this.#messages.push(
+      toolMessage(
+        this.#calls,
+        this.#calls.flatMap(({ result }) => result ?? []),
+      ),
+    );
     this.#calls = [];
   }
 

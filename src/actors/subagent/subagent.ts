@@ -199,7 +199,10 @@ export class Subagent implements UnitBody {
         break;
       }
       case 'question.withdrawn':
-        log.unanswered(this.#askingCall(), String(carried['reason'] ?? 'The question was withdrawn'));
+        log.unanswered(
+          this.#askingCall(),
+          `The question was ${typeof carried['reason'] === 'string' ? carried['reason'] : 'withdrawn'}`,
+        );
         break;
       default:
         break;

@@ -4,12 +4,7 @@
 import type { ModelMessage } from 'ai';
 import type { StepCall } from '../../machines/index.ts';
 import { checkOutput } from '../ai/output.ts';
-import {
-  runModelStep,
-  toStepError,
-  type ModelCall,
-  type ModelResponse,
-} from '../ai/model-step.ts';
+import { runModelStep, toStepError, type ModelCall, type ModelResponse } from '../ai/model-step.ts';
 import { approvalNeeded } from '../ai/tool-run.ts';
 import type { Host } from '../runtime/host.ts';
 import { ASK_USER } from './ask-user.ts';

@@ -112,8 +112,7 @@ export class Slots {
       const ticket = first(resumed ? scope.resumed : scope.fresh);
       if (!ticket) continue;
       const isBetter =
-        best === null ||
-        (resumed === best.resumed ? ticket.number < best.ticket.number : resumed);
+        best === null || (resumed === best.resumed ? ticket.number < best.ticket.number : resumed);
       if (isBetter) best = { session, scope, ticket, resumed };
     }
     return best;

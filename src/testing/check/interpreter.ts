@@ -159,7 +159,7 @@ class InterpretedRun implements ReplayRun {
       this.#post();
       const next = this.#system.mode === 'sync' ? this.#inFlight.shift() : undefined;
       if (next === undefined) return;
-      this.#actor(next.to).send(next.event);
+      sendTo(this.#actor(next.to), next);
     }
   }
 
@@ -174,7 +174,7 @@ class InterpretedRun implements ReplayRun {
       throw new Error(`the real message in the channel from "${from ?? ''}" is ${got}`);
     }
     if (kind === 'message') this.#inFlight.splice(index, 1);
-    this.#actor(actor).send(event);
+    sendTo(this.#actor(actor), { event });
   }
 
   #actor(id: string): AnyActor {
@@ -188,8 +188,10 @@ function noActor(id: string): ConfigurationError {
   return new ConfigurationError('UNKNOWN_ACTOR', `No actor "${id}"`);
 }
 
-function sendTo(actor: AnyActor, step: Step): void {
-  actor.send(step.event);
+function sendTo(actor: AnyActor, { event }: Pick<Step, 'event'>): void {
+  // One that has ended would only warn that it does not listen.
+  const { status } = actor.getSnapshot() as AnyMachineSnapshot;
+  if (status === 'active') actor.send(event);
 }
 
 /** Lets an armed timer go off now, whatever else is due: the model has no clock either. */

@@ -14,6 +14,8 @@
 //   A4. Delayed events (`after`, `raise` and `sendTo` self with a delay) are armed and
 //       cancelled as in the interpreter, and fire once. What a machine sends itself without a
 //       delay is taken within the step.
+//   A5. An invoked or spawned actor completes (`xstate.done.actor.<id>`, `xstate.error.actor.<id>`)
+//       while it runs, and once.
 
 import type {
   AnyActorRef,
@@ -39,9 +41,11 @@ export interface Timer {
 export interface ActorState {
   readonly snapshot: AnyMachineSnapshot;
   readonly timers: readonly Timer[];
+  /** The ids of the invoked and spawned actors that have neither completed nor been stopped. */
+  readonly running: readonly string[];
   /** What tells this state apart by the `key` of the actor. */
   readonly keyNumber: number;
-  /** The part of a key that always counts: status and armed timers. */
+  /** The part of a key that always counts: status, armed timers, running actors. */
   readonly life: string;
 }
 
@@ -94,8 +98,9 @@ export class PureActor {
   begin(): Move {
     const { start, input } = this.#definition;
     if (start !== undefined) {
-      const snapshot = this.#machine.resolveState(start as AnyMachineSnapshot);
-      return { outcome: 'taken', next: this.#stateOf(snapshot, []), effects: [] };
+      const snapshot: AnyMachineSnapshot = this.#machine.resolveState(start as AnyMachineSnapshot);
+      const running = snapshot._nodes.flatMap((node) => node.invoke.map(({ id }) => id));
+      return { outcome: 'taken', next: this.#stateOf(snapshot, [], running), effects: [] };
     }
     const effects: Effect[] = [];
     const mail: AnyEventObject[] = [];
@@ -108,10 +113,17 @@ export class PureActor {
       snapshot = Object.assign(this.#machine.resolveState(snapshot), { status: 'error', error });
     }
     if (snapshot.status === 'error') {
-      const next = { snapshot, timers: [], keyNumber: -1, life: 'error' };
+      const next = { snapshot, timers: [], running: [], keyNumber: -1, life: 'error' };
       return { outcome: 'threw', next, effects, cause: snapshot.error };
     }
-    return { outcome: 'taken', next: this.#stateOf(snapshot, this.#armed([], effects)), effects };
+    const next = this.#stateOf(snapshot, this.#armed([], effects), stillRunning([], effects));
+    return { outcome: 'taken', next, effects };
+  }
+
+  /** False for the completion of an actor that does not run. */
+  isPossible({ running }: ActorState, { type }: AnyEventObject): boolean {
+    const id = completedBy(type);
+    return id === undefined || running.includes(id);
   }
 
   /** What `state` makes of `event`, whose canonical text is `eventKey`. */
@@ -127,10 +139,11 @@ export class PureActor {
   }
 
   /** The state after `timer` has gone off, before its event was taken. */
-  withoutTimer({ snapshot, timers }: ActorState, timer: Timer): ActorState {
+  withoutTimer({ snapshot, timers, running }: ActorState, timer: Timer): ActorState {
     return this.#stateOf(
       snapshot,
       timers.filter((armed) => armed !== timer),
+      running,
     );
   }
 
@@ -174,8 +187,16 @@ export class PureActor {
     if (snapshot === state.snapshot && effects.length === 0) {
       return stay(answerTo(this.#machine, snapshot, event));
     }
-    const timers = snapshot.status === 'active' ? this.#armed(state.timers, effects) : [];
-    return { outcome: 'taken', next: this.#stateOf(snapshot, timers), effects };
+    if (snapshot.status !== 'active') {
+      return { outcome: 'taken', next: this.#stateOf(snapshot, [], []), effects };
+    }
+    const completed = completedBy(event.type);
+    const running = stillRunning(
+      state.running.filter((id) => id !== completed),
+      effects,
+    );
+    const next = this.#stateOf(snapshot, this.#armed(state.timers, effects), running);
+    return { outcome: 'taken', next, effects };
   }
 
   /** Takes the events in `mail`, and those that the machine sends itself meanwhile. */
@@ -233,11 +254,15 @@ export class PureActor {
   }
 
   /** The one object for this state, made on the first meeting. */
-  #stateOf(snapshot: AnyMachineSnapshot, timers: readonly Timer[]): ActorState {
+  #stateOf(
+    snapshot: AnyMachineSnapshot,
+    timers: readonly Timer[],
+    running: readonly string[],
+  ): ActorState {
     const whose = `the snapshot of "${this.id}"`;
     const { key } = this.#definition;
     const armed = timers.map(({ id, event }) => id ?? canonical(event, whose)).toSorted();
-    const life = `${snapshot.status}${armed.length === 0 ? '' : `(${armed.join()})`}`;
+    const life = `${snapshot.status}(${armed.join()};${running.toSorted().join()})`;
     // A state is told from others by all that it holds, also when a `key` merges worlds: else it
     // could be answered for by a state that has the same key and other numbers in it.
     const exact = exactKey(snapshot, whose, key !== undefined);
@@ -248,10 +273,26 @@ export class PureActor {
       const keyName = `${life} ${chosen}`;
       const keyNumber = this.#keyNumbers.get(keyName) ?? this.#keyNumbers.size;
       this.#keyNumbers.set(keyName, keyNumber);
-      this.#states.set(name, (state = { snapshot, timers, keyNumber, life }));
+      this.#states.set(name, (state = { snapshot, timers, running, keyNumber, life }));
     }
     return state;
   }
+}
+
+/** The id of the actor whose completion an event of this type is. */
+function completedBy(type: string): string | undefined {
+  return /^xstate\.(?:done|error)\.actor\.(.+)$/.exec(type)?.[1];
+}
+
+function stillRunning(before: readonly string[], effects: readonly Effect[]): readonly string[] {
+  let running = before;
+  for (const { type, params } of effects) {
+    if (type !== 'xstate.spawnChild' && type !== 'xstate.stopChild') continue;
+    const { id } = params as { readonly id: string };
+    running = running.filter((other) => other !== id);
+    if (type === 'xstate.spawnChild') running = [...running, id];
+  }
+  return running;
 }
 
 function canEnd(node: AnyStateNode): boolean {

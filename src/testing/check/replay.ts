@@ -16,6 +16,7 @@ export interface SnapshotLike {
   readonly status: string;
   readonly value: unknown;
   readonly context: unknown;
+  readonly error?: unknown;
   readonly children?: Readonly<Record<string, unknown>>;
   readonly historyValue?: Readonly<Record<string, readonly { readonly id: string }[]>>;
 }
@@ -150,8 +151,9 @@ class Comparer {
   }
 }
 
-function describe({ status, value, context, children }: SnapshotLike): string {
+function describe({ status, value, context, children, error }: SnapshotLike): string {
   const invoked = Object.keys(children ?? {});
   const running = invoked.length === 0 ? '' : ` with ${invoked.join(', ')}`;
-  return `${showValue(value)} [${status}] ${show(context)}${running}`;
+  const why = status === 'error' ? `: ${messageOf(error)}` : '';
+  return `${showValue(value)} [${status}${why}] ${show(context)}${running}`;
 }

@@ -79,7 +79,9 @@ export class SystemModel {
         if (state.snapshot.status !== 'active') continue;
         for (const event of this.#external(world, index)) {
           const choice = this.#pool.environment(index, event);
-          const move = this.actorAt(index).take(state, choice.event, choice.eventKey);
+          const actor = this.actorAt(index);
+          if (!actor.isPossible(state, choice.event)) continue;
+          const move = actor.take(state, choice.event, choice.eventKey);
           if (move.outcome === 'taken' || move.outcome === 'threw') choices.push(choice);
           else missed(choice, move);
         }

@@ -2,7 +2,7 @@
 
 import { show, showValue } from './plain-data.ts';
 import type { Happening, SystemModel } from './system-model.ts';
-import type { Machines, Step, World } from './types.ts';
+import type { Effect, Machines, Message, Step, World } from './types.ts';
 import type { Choice, WorldNode } from './world-node.ts';
 
 /** A step of a trace and the world after it. */
@@ -32,26 +32,25 @@ export class Trace {
   }
 
   toString(): string {
-    const lines: string[] = [];
     let count = 0;
-    for (const { step, before, after } of this.#happenings) {
-      const isStart = step.kind === 'start';
-      lines.push(
-        isStart ? `      ${step.actor} starts` : `${`${++count}`.padStart(4)}  ${headline(step)}`,
-      );
-      const changed = isStart ? [step.actor] : changedActors(before, after);
-      for (const id of changed) lines.push(`        ${id}: ${describe(after, id)}`);
-      for (const { to, event } of step.sent)
-        lines.push(`        ${step.actor} → ${to}: ${eventText(event)}`);
-      const unsent = step.effects.filter(({ type }) => !type.startsWith('xstate.'));
-      if (step.sent.length === 0 && unsent.length > 0) {
-        lines.push(
-          `        effects: ${unsent.map(({ type, params }) => eventText({ type, ...asObject(params) })).join(', ')}`,
-        );
-      }
-    }
-    return lines.join('\n');
+    return this.#happenings
+      .flatMap((happening) => linesOf(happening, happening.step.kind === 'start' ? 0 : ++count))
+      .join('\n');
   }
+}
+
+function linesOf({ step, before, after }: Happening, count: number): readonly string[] {
+  const { actor, sent, effects } = step;
+  const isStart = count === 0;
+  const head = isStart ? `      ${actor} starts` : `${`${count}`.padStart(4)}  ${headline(step)}`;
+  const changed = isStart ? [actor] : changedActors(before, after);
+  const asked = effects.flatMap((effect) => effectText(effect, sent.length > 0));
+  const details = [
+    ...changed.map((id) => `${id}: ${describe(after, id)}`),
+    ...sent.map(({ to, event }) => `${actor} → ${to}: ${eventText(event)}`),
+    ...(asked.length > 0 ? [`effects: ${asked.join(', ')}`] : []),
+  ];
+  return [head, ...details.map((detail) => `        ${detail}`)];
 }
 
 /**
@@ -83,8 +82,17 @@ function eventText({ type, ...payload }: { readonly type: string }): string {
   return Object.keys(payload).length === 0 ? type : `${type} ${show(payload)}`;
 }
 
-function asObject(params: unknown): object {
-  return typeof params === 'object' && params !== null ? params : { params };
+/** An effect as a trace tells it; nothing for timers, and for what became messages. */
+function effectText({ type, params }: Effect, becameMessages: boolean): readonly string[] {
+  const { id, event } = (params ?? {}) as {
+    readonly id?: string;
+    readonly event?: Message['event'];
+  };
+  if (type === 'xstate.spawnChild') return [`start ${id ?? ''}`];
+  if (type === 'xstate.stopChild') return [`stop ${id ?? ''}`];
+  if (type === 'xstate.emit' && event !== undefined) return [`emit ${eventText(event)}`];
+  if (type.startsWith('xstate.') || becameMessages) return [];
+  return [params === undefined ? type : `${type} ${show(params)}`];
 }
 
 function changedActors(before: WorldNode, after: WorldNode): readonly string[] {

@@ -145,11 +145,12 @@ export interface Ghost<M extends Machines, G> {
 export interface ActorDefinition<M extends AnyStateMachine> {
   readonly machine: M;
   readonly input?: InputFrom<M>;
-  /** Starts here instead of at the beginning, as after a restore: no entry actions, no armed timers, no invoked actors. */
+  /** Starts here instead of at the beginning, as after a restore: no entry actions, no armed timers. */
   readonly start?: SnapshotFrom<M>;
   /**
    * What tells two snapshots of this actor apart, as plain data. Two that have the same key must
-   * behave alike; of those only the first found is explored. Status and armed timers always count.
+   * behave alike; of those only the first found is explored. Status, armed timers and running
+   * actors always count.
    * @defaultValue everything: value, context, invoked actors, history
    */
   readonly key?: (snapshot: SnapshotFrom<M>) => unknown;
@@ -193,9 +194,10 @@ export interface CommonChecks {
 export interface MachineCheck<M extends AnyStateMachine, G = undefined>
   extends CommonChecks, Omit<ActorDefinition<M>, 'machine'> {
   /**
-   * Events that may come from outside in this state: commands, deadlines, and the completions
-   * `xstate.done.actor.<id>` of invoked actors with their `output`. One that the machine cannot
-   * take is no step. Armed `after` timers are added by themselves.
+   * Events that may come from outside in this state: commands, deadlines, and the completions of
+   * invoked actors, `xstate.done.actor.<id>` with `output` and `xstate.error.actor.<id>` with `error`,
+   * which count only while that actor runs. One that the machine cannot take is no step. Armed
+   * `after` timers are added by themselves.
    */
   events(snapshot: SnapshotFrom<M>): readonly EventOf<M>[];
   /** True in each state that can be reached. */
@@ -246,7 +248,7 @@ export interface SystemCheck<M extends Machines, G = undefined> extends CommonCh
     effect: EffectOf<M[keyof M]>,
     world: World<M, G>,
   ): Delivery | readonly Delivery[] | undefined;
-  /** Events from outside that this actor may get now. Not asked for actors that have ended. @defaultValue none */
+  /** As `events` of one machine, for each actor that has not ended. @defaultValue none */
   external?(world: World<M, G>, id: ActorId<M>): readonly EventOf<M[keyof M]>[];
   /**
    * `sync`: all messages that a step causes are delivered before the next step, first sent first
@@ -284,7 +286,7 @@ export interface SystemCheck<M extends Machines, G = undefined> extends CommonCh
   /**
    * What tells two worlds apart, instead of the keys of the actors, the messages and the ghost. For
    * counters that only matter relative to each other, and for symmetry. Two worlds with the same
-   * key must behave alike. Status and armed timers always count.
+   * key must behave alike. Status, armed timers and running actors always count.
    */
   readonly key?: (world: World<M, G>) => unknown;
 }

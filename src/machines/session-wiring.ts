@@ -1,0 +1,133 @@
+// How the machines of one session are wired to each other: which effect of which is
+// which event of which other one. Pure, so that what is model-checked as a composition
+// is what runs.
+//
+//   subagent ─ask─▶ question ⇄ interaction        question ⇄ outbox ⇄ session (gate)
+//                                                 tool call ─deliver─▶ outbox
+//
+// Owns:     the messages within a session.
+// Does not: say what leaves it (to the lead agent, the subagents, screens).
+
+import type { OutboxItem } from './outbox-queue.ts';
+import { gateIsOpen, type SessionSnapshot } from './session-machine.ts';
+
+/** A message for one machine: `session`, `interaction`, `outbox`, `question:<id>`, `call:<id>`. */
+export interface WiredMessage {
+  readonly actor: string;
+  readonly event: { readonly type: string } & Readonly<Record<string, unknown>>;
+}
+
+/** What the wired effects carry, together. */
+interface WiredParams {
+  readonly requestId: string;
+  readonly deliveryId: string;
+  readonly callId: string;
+  readonly id: string;
+  readonly epoch: number;
+}
+
+/** The messages that an effect means within the session. `kind` is the part of the address before its colon. */
+export function wire(kind: string, effect: string, effectParams: unknown): readonly WiredMessage[] {
+  const params = (effectParams ?? {}) as WiredParams;
+  switch (`${kind}.${effect}`) {
+    case 'question.present':
+      return [to('outbox', { type: 'outbox.add', item: questionItem(params.requestId) })];
+    case 'question.retract':
+      return [to('outbox', { type: 'outbox.retract', deliveryId: params.requestId })];
+    case 'question.release': {
+      const { requestId: id, epoch } = params;
+      return [to('interaction', { type: 'interaction.release', id, epoch })];
+    }
+    case 'interaction.grant':
+      return [to(`question:${params.id}`, { type: 'question.granted', epoch: params.epoch })];
+    case 'interaction.revoke':
+      return [to(`question:${params.id}`, { type: 'question.withdraw', reason: 'revoked' })];
+    case 'outbox.begun':
+      return [to(`question:${params.deliveryId}`, { type: 'question.playing' })];
+    case 'outbox.delivered':
+      return [
+        to(`question:${params.deliveryId}`, { type: 'question.heard' }),
+        to(`call:${params.deliveryId}`, { type: 'delivery.settled' }),
+      ];
+    case 'outbox.dismissed':
+      return [to(`call:${params.deliveryId}`, { type: 'delivery.settled' })];
+    case 'call.deliver':
+      return [to('outbox', { type: 'outbox.add', item: resultItem(params.callId) })];
+    default:
+      return [];
+  }
+}
+
+/** A question wants the floor as soon as it is there. */
+export function askingFor(requestId: string): WiredMessage {
+  return to('interaction', { type: 'interaction.request', id: requestId });
+}
+
+/** Facts about the user that others share with the session; `owner` is the question that has the floor. */
+export function shared(
+  event: { readonly type: string },
+  owner: string | null,
+): readonly WiredMessage[] {
+  switch (event.type) {
+    case 'client.attached':
+    case 'client.detached':
+      return [
+        { actor: 'outbox', event },
+        ...(owner === null ? [] : [{ actor: `question:${owner}`, event }]),
+      ];
+    case 'utterance.ended':
+      return [{ actor: 'outbox', event }];
+    default:
+      return [];
+  }
+}
+
+/** May the outbox speak, and may what is being said be interrupted for something urgent? */
+export type Gate = 'open' | 'interruptible' | 'closed';
+
+/** The gate as the session's regions say. `canInterrupt`: the transport can stop in mid-sentence. */
+export function gateOf(session: SessionSnapshot, canInterrupt: boolean): Gate {
+  if (gateIsOpen(session)) return 'open';
+  const isSpeaking =
+    session.matches({ model: 'generating' }) || session.matches({ playout: 'playing' });
+  return canInterrupt && isSpeaking && session.matches({ user: 'silent' })
+    ? 'interruptible'
+    : 'closed';
+}
+
+export function gateMessage(gate: Gate): WiredMessage {
+  return to(
+    'outbox',
+    gate === 'open'
+      ? { type: 'gate.opened' }
+      : { type: 'gate.closed', interruptible: gate === 'interruptible' },
+  );
+}
+
+/** A question goes before results: somebody waits for its answer. */
+export function questionItem(requestId: string): OutboxItem {
+  return {
+    deliveryId: requestId,
+    kind: 'question',
+    priority: 'high',
+    replaces: null,
+    reserved: false,
+    expiresAt: null,
+  };
+}
+
+/** The result of a background call; its place was reserved when the work was accepted. */
+export function resultItem(callId: string): OutboxItem {
+  return {
+    deliveryId: callId,
+    kind: 'result',
+    priority: 'normal',
+    replaces: null,
+    reserved: true,
+    expiresAt: null,
+  };
+}
+
+function to(actor: string, event: WiredMessage['event']): WiredMessage {
+  return { actor, event };
+}

@@ -1,0 +1,205 @@
+// A ride by voice, on a voice model that the test controls: delegation, a spoken
+// question, an answer by voice or by button, barge-in, detach, reconnect.
+
+import { describe, expect, test } from 'vitest';
+import { VoiceSession, type SessionEvent } from '../../src/index.ts';
+import { scriptedModel, simulatedEnvironment } from '../../src/testing/index.ts';
+import { FakeTransport } from '../support/fake-transport.ts';
+import { bookRide, RIDE_INSTRUCTIONS, rideConfig, rideScript } from '../support/ride.ts';
+
+async function ride() {
+  const environment = simulatedEnvironment();
+  const transport = new FakeTransport();
+  const errors: unknown[] = [];
+  const session = new VoiceSession({
+    environment,
+    transport,
+    model: scriptedModel({ scripts: [{ when: RIDE_INSTRUCTIONS, script: rideScript }] }),
+    agents: [{ name: 'lead', instructions: 'You talk to the user.', tools: [bookRide] }],
+    subagentConfigs: { book_ride: rideConfig },
+    hooks: { onError: (error) => errors.push(error) },
+  });
+  const events: SessionEvent[] = [];
+  session.events.subscribe((event) => events.push(event));
+  const detach = session.attach();
+  await session.start();
+  await environment.settle();
+  const model = () => transport.current;
+  /** The client plays all of an item. */
+  const play = async (itemId: string, playedMs = 1000): Promise<void> => {
+    session.playout.next({ itemId, playedMs });
+    await environment.settle();
+  };
+  const state = () => {
+    return session.store.getSnapshot().context;
+  };
+  /** Until the question has been asked for: the lead agent is on it, and silent again. */
+  const untilAsked = async (): Promise<void> => {
+    model().utterance('book me a ride to the airport');
+    await environment.settle();
+    model().call({ callId: 'call_1', name: 'book_ride', arguments: '{"destination":"airport"}' });
+    await environment.settle();
+    await play(model().speak('I am on it.'));
+    await environment.advance(400);
+  };
+  return { environment, transport, session, events, errors, detach, model, play, state, untilAsked };
+}
+
+describe('a ride by voice alone', () => {
+  test('is asked, answered, booked and told; nothing is said twice', async () => {
+    const { environment, session, model, play, state, untilAsked, errors } = await ride();
+    await untilAsked();
+    expect(model().openRequests[0]?.instructions).toContain('Economy or Premium?');
+    await play(model().speak('Economy or Premium?'));
+    expect(state().questions[0]).toMatchObject({ state: 'open' });
+
+    const answer = model().utterance('economy, please');
+    await environment.settle();
+    // The answer is the subagent's: the lead model forgets it and is not asked to speak.
+    expect(model().of('item.delete').map(({ itemId }) => itemId)).toEqual([answer]);
+    expect(state().questions[0]).toMatchObject({ state: 'answered', answer: 'Economy' });
+
+    await environment.advance(400);
+    expect(model().openRequests[0]?.instructions).toContain('Your economy ride is booked.');
+    await play(model().speak('Your economy ride is booked.'));
+    await environment.advance(400);
+    expect(state().deliveries.find(({ kind }) => kind === 'result')).toMatchObject({
+      state: 'delivered',
+      grade: 'played',
+    });
+    await environment.advance(600_000);
+    expect(model().openRequests).toEqual([]);
+    expect(errors).toEqual([]);
+    const closed = session.close();
+    await environment.advance(10_000);
+    await closed;
+    expect(environment.pendingTimers).toBe(0);
+  });
+
+  test('P4: a result that is interrupted is told again later, once', async () => {
+    const { environment, model, play, state, untilAsked } = await ride();
+    await untilAsked();
+    await play(model().speak('Economy or Premium?'));
+    model().utterance('premium');
+    await environment.settle();
+    await environment.advance(400);
+    const first = model().begin('Your premium ride is booked.', 2000);
+    await play(first.itemId, 500);
+    model().speechStarted('barge');
+    await environment.settle();
+    // It stops at once, and the model remembers what was heard.
+    expect(model().of('response.cancel')).toHaveLength(1);
+    first.end('cancelled');
+    await play(first.itemId, 520);
+    expect(model().of('playout.truncate').at(-1)).toMatchObject({
+      itemId: first.itemId,
+      playedMs: 520,
+    });
+    expect(state().deliveries.find(({ kind }) => kind === 'result')).toMatchObject({
+      state: 'pending',
+    });
+    model().speechEnded('barge', 'hold on a second, what time is it?');
+    await environment.settle();
+    await play(model().speak('It is noon.'));
+    await environment.advance(400);
+    await play(model().speak('As I said, your premium ride is booked.'));
+    expect(state().deliveries.find(({ kind }) => kind === 'result')).toMatchObject({
+      state: 'delivered',
+      attempts: 2,
+    });
+    await environment.advance(600_000);
+    expect(model().openRequests).toEqual([]);
+  });
+
+  test('P3: an utterance that began before the question played is no answer to it', async () => {
+    const { environment, model, state, untilAsked } = await ride();
+    await untilAsked();
+    // The question is offered, but not one word of it was played yet.
+    const question = model().begin('Economy or Premium?', 1000);
+    model().utterance('economy would be nice some day');
+    await environment.settle();
+    question.end('cancelled');
+    await environment.settle();
+    expect(state().questions[0]?.state).toBe('presenting');
+    expect(model().openRequests).toHaveLength(1);
+  });
+
+  test('a button answers once the question is shown; the second answer is told so', async () => {
+    const { environment, session, untilAsked, state, model, play } = await ride();
+    await untilAsked();
+    const requestId = state().questions[0]?.requestId ?? '';
+    const tooEarly = session.answer(requestId, { optionId: 'economy' });
+    await environment.settle();
+    expect(await tooEarly).toEqual({ accepted: false, reason: 'not_presented' });
+    session.questionShown(requestId);
+    const wrong = session.answer(requestId, { optionId: 'helicopter' });
+    const first = session.answer(requestId, { optionId: 'premium' });
+    const second = session.answer(requestId, { optionId: 'economy' });
+    await environment.settle();
+    expect(await wrong).toEqual({ accepted: false, reason: 'invalid_option' });
+    expect(await first).toEqual({ accepted: true });
+    expect(await second).toEqual({ accepted: false, reason: 'over' });
+    // The question is not spoken any more.
+    await environment.settle();
+    expect(model().of('response.cancel')).toHaveLength(1);
+    model().begin('Economy or', 0).end('cancelled');
+    await environment.advance(400);
+    await play(model().speak('Your premium ride is booked.'));
+    expect(state().subagents[0]).toMatchObject({ state: 'completed' });
+  });
+
+  test('detaching in mid-question parks it; attaching asks again under the same id', async () => {
+    const { environment, session, detach, untilAsked, state, model, play } = await ride();
+    await untilAsked();
+    await play(model().speak('Economy or Premium?'));
+    const before = state().questions[0];
+    detach();
+    await environment.advance(600_000);
+    expect(state().questions[0]).toMatchObject({ state: 'parked', requestId: before?.requestId });
+    session.attach();
+    await environment.advance(400);
+    await play(model().speak('Economy or Premium?'));
+    expect(state().questions[0]).toMatchObject({ state: 'open', requestId: before?.requestId });
+    model().utterance('the first one');
+    await environment.settle();
+    expect(state().questions[0]).toMatchObject({ state: 'answered', answer: 'Economy' });
+  });
+
+  test('a lost connection in mid-question comes back with the conversation, and asks again', async () => {
+    const { environment, transport, untilAsked, state, model, play } = await ride();
+    await untilAsked();
+    const question = model().begin('Economy or Premium?', 1000);
+    model().drop();
+    // What has come of it goes on playing.
+    await play(question.itemId);
+    await environment.settle();
+    expect(state().connection).toBe('reconnecting');
+    await environment.advance(1000);
+    expect(transport.connections).toHaveLength(2);
+    expect(state().connection).toBe('active');
+    expect(model().of('tool.recall').map(({ callId }) => callId)).toEqual(['call_1']);
+    await environment.advance(400);
+    await play(model().speak('Economy or Premium?'));
+    model().utterance('economy');
+    await environment.advance(400);
+    expect(model().openRequests[0]?.instructions).toContain('Your economy ride is booked.');
+  });
+
+  test('an urgent notice interrupts; what it interrupted is told again', async () => {
+    const { environment, session, model, play, state, untilAsked } = await ride();
+    await untilAsked();
+    const question = model().begin('Economy or Premium?', 3000);
+    await play(question.itemId, 200);
+    session.notifyBackground('Order 7 was lost', { priority: 'urgent', label: 'ORDER' });
+    await environment.settle();
+    expect(model().of('response.cancel')).toHaveLength(1);
+    question.end('cancelled');
+    await play(question.itemId, 220);
+    await environment.advance(400);
+    expect(model().openRequests[0]?.instructions).toContain('Order 7 was lost');
+    await play(model().speak('Order 7 was lost.'));
+    await environment.advance(400);
+    expect(model().openRequests[0]?.instructions).toContain('Economy or Premium?');
+    expect(state().questions[0]?.state).toBe('presenting');
+  });
+});

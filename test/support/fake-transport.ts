@@ -1,0 +1,160 @@
+// A voice model under the test's control: it records what it is told, and says what the
+// test wants. Speaks no wire; for the wires there are servers.
+
+import { Subject } from 'rxjs';
+import type { AudioFrame } from '../../src/voice/audio-frame.ts';
+import type {
+  Transport,
+  TransportCapabilities,
+  TransportCommand,
+  TransportConfiguration,
+  TransportConnection,
+  TransportEvent,
+} from '../../src/voice/transport.ts';
+
+const capabilities: TransportCapabilities = {
+  inputSampleRateHz: 24_000,
+  outputSampleRateHz: 24_000,
+  utteranceEvents: true,
+  correlatesResponses: true,
+  cancelsResponses: true,
+  truncatesAudio: true,
+  deletesItems: true,
+  silentContext: true,
+  defersToolResults: true,
+};
+
+type Of<T extends TransportCommand['type']> = Extract<TransportCommand, { type: T }>;
+
+export class FakeConnection implements TransportConnection {
+  readonly events = new Subject<TransportEvent>();
+  readonly audio = new Subject<AudioFrame>();
+  readonly commands: TransportCommand[] = [];
+  readonly heard: AudioFrame[] = [];
+  readonly configuration: TransportConfiguration;
+  isClosed = false;
+  #items = 0;
+
+  constructor(configuration: TransportConfiguration) {
+    this.configuration = configuration;
+  }
+
+  sendAudio(frame: AudioFrame): void {
+    this.heard.push(frame);
+  }
+
+  send(command: TransportCommand): void {
+    this.commands.push(command);
+  }
+
+  close(): Promise<void> {
+    this.isClosed = true;
+    return Promise.resolve();
+  }
+
+  of<T extends TransportCommand['type']>(type: T): Of<T>[] {
+    return this.commands.filter((command): command is Of<T> => command.type === type);
+  }
+
+  /** Requests that no response was begun for. */
+  get openRequests(): Of<'response.request'>[] {
+    return this.of('response.request').filter(({ responseKey }) => !this.#begun.has(responseKey));
+  }
+
+  /** Drops with this code. */
+  drop(retryable = true, reason = 'lost'): void {
+    this.events.next({ type: 'transport.closed', code: 1006, reason, retryable });
+    this.events.complete();
+  }
+
+  /** The user says something: begin, end, transcript. */
+  utterance(text: string, id = `user_${(this.#items += 1)}`): string {
+    this.speechStarted(id);
+    this.speechEnded(id, text);
+    return id;
+  }
+
+  speechStarted(id: string): void {
+    this.events.next({ type: 'utterance.started', utteranceId: id, audioStartMs: 0 });
+  }
+
+  speechEnded(id: string, text: string): void {
+    this.events.next({ type: 'utterance.ended', utteranceId: id });
+    this.events.next({ type: 'utterance.transcribed', utteranceId: id, text, final: true });
+  }
+
+  readonly #begun = new Set<string>();
+
+  /** Answers the oldest open request by speaking `text`, of which `ms` of audio are made. */
+  begin(text: string, ms: number): { responseId: string; itemId: string; end: (status?: 'completed' | 'cancelled' | 'failed') => void } {
+    const request = this.openRequests[0];
+    if (!request) throw new Error('The model was not asked to speak');
+    const { responseKey } = request;
+    this.#begun.add(responseKey);
+    const number = (this.#items += 1);
+    const responseId = `resp_${number}`;
+    const itemId = `item_${number}`;
+    this.events.next({ type: 'response.started', responseId, responseKey });
+    if (ms > 0)
+      this.audio.next({
+        samples: new Int16Array((24_000 * ms) / 1000),
+        sampleRateHz: 24_000,
+        itemId,
+        responseId,
+      });
+    this.events.next({ type: 'assistant.transcribed', itemId, responseId, text, final: true });
+    return {
+      responseId,
+      itemId,
+      end: (status = 'completed') =>
+        this.events.next({
+          type: 'response.ended',
+          responseId,
+          responseKey,
+          status,
+          reason: null,
+          audio: ms > 0 ? [{ itemId, durationMs: ms }] : [],
+        }),
+    };
+  }
+
+  /** Answers the oldest open request by a whole spoken message. */
+  speak(text: string, ms = 1000): string {
+    const { itemId, end } = this.begin(text, ms);
+    end();
+    return itemId;
+  }
+
+  /** Answers the oldest open request by calling tools. */
+  call(...calls: { callId: string; name: string; arguments: string }[]): void {
+    const { responseId, end } = this.begin('', 0);
+    for (const call of calls) this.events.next({ type: 'tool.called', responseId, ...call });
+    end();
+  }
+}
+
+export class FakeTransport implements Transport {
+  readonly name = 'fake';
+  readonly capabilities: TransportCapabilities;
+  readonly connections: FakeConnection[] = [];
+  /** Become ready by themselves. */
+  autoReady = true;
+
+  constructor(changed: Partial<TransportCapabilities> = {}) {
+    this.capabilities = { ...capabilities, ...changed };
+  }
+
+  connect(configuration: TransportConfiguration): FakeConnection {
+    const connection = new FakeConnection(configuration);
+    this.connections.push(connection);
+    if (this.autoReady)
+      void Promise.resolve().then(() => connection.events.next({ type: 'transport.ready' }));
+    return connection;
+  }
+
+  get current(): FakeConnection {
+    const connection = this.connections.at(-1);
+    if (!connection) throw new Error('Nobody has connected');
+    return connection;
+  }
+}

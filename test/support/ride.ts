@@ -1,0 +1,71 @@
+// The ride of the documentation, as a subagent with a scripted model: it looks up the
+// options, asks the user, books, and says what it has booked.
+
+import { tool } from 'ai';
+import { z } from 'zod';
+import { defineTool, type SubagentConfig } from '../../src/index.ts';
+import type { Script } from '../../src/testing/scripted-model.ts';
+
+export const RIDE_INSTRUCTIONS = 'You book rides.';
+
+export const bookRide = defineTool({
+  name: 'book_ride',
+  description: 'Book a ride for the user',
+  parameters: z.object({ destination: z.string() }),
+  execution: 'background',
+  pendingMessage: 'Let me set up that ride for you.',
+});
+
+export const rideConfig: SubagentConfig = {
+  name: 'ride_booker',
+  instructions: RIDE_INSTRUCTIONS,
+  interactive: true,
+  maxSteps: 10,
+  tools: {
+    get_ride_options: tool({
+      description: 'Get available ride options',
+      inputSchema: z.object({ destination: z.string() }),
+      execute: async () => [
+        { id: 'economy', name: 'Economy', price: '$12' },
+        { id: 'premium', name: 'Premium', price: '$24' },
+      ],
+    }),
+    confirm_ride: tool({
+      description: 'Confirm and book the selected ride',
+      inputSchema: z.object({ rideType: z.string() }),
+      execute: async ({ rideType }) => ({ status: 'confirmed', rideType }),
+    }),
+  },
+};
+
+/** Decides by what it last got, so that any number of runs may share it. */
+export const rideScript: Script = ({ results }) => {
+  const last = results[0];
+  if (last === undefined)
+    return { calls: [{ name: 'get_ride_options', input: { destination: 'the airport' } }] };
+  if (Array.isArray(last))
+    return {
+      calls: [
+        {
+          name: 'ask_user',
+          input: {
+            question: 'Economy or Premium?',
+            options: [
+              { id: 'economy', label: 'Economy', description: '$12' },
+              { id: 'premium', label: 'Premium', description: '$24' },
+            ],
+          },
+        },
+      ],
+    };
+  const answer = last as { optionId?: string; userResponse?: string; error?: string; rideType?: string };
+  if (answer.error !== undefined)
+    return { calls: [{ name: 'ask_user', input: { question: 'Economy or Premium, please?' } }] };
+  if (answer.userResponse !== undefined)
+    return {
+      calls: [
+        { name: 'confirm_ride', input: { rideType: answer.optionId ?? answer.userResponse } },
+      ],
+    };
+  return { text: `Your ${answer.rideType} ride is booked.` };
+};
