@@ -18,8 +18,9 @@ import { overheardNote } from '../actors/session/prompts.ts';
 import type { SessionCore } from '../actors/session/session-core.ts';
 import { Attempt } from './attempt.ts';
 import { frameDurationMs, type AudioFrame } from './audio-frame.ts';
-import { Playout, type Played } from './playout.ts';
+import type { Played } from './playout.ts';
 import { replay } from './replay.ts';
+import { Speech } from './speech.ts';
 import { offerInstructions } from './speech-prompts.ts';
 import type {
   Transport,
@@ -28,6 +29,7 @@ import type {
   TransportEvent,
 } from './transport.ts';
 import { Utterances } from './utterances.ts';
+import { VoiceTranscript } from './voice-transcript.ts';
 
 export interface VoiceLeadOptions {
   readonly transport: Transport;
@@ -52,26 +54,39 @@ export class VoiceLead implements Lead {
   readonly #core: SessionCore;
   readonly #options: VoiceLeadOptions;
   readonly #audioOut = new Subject<AudioFrame>();
-  readonly #playout = new Playout();
+  readonly #speech: Speech;
+  readonly #transcript: VoiceTranscript;
   readonly #utterances = new Utterances();
   /** Calls of the model that it gets an answer to at once. */
   readonly #awaited = new Set<string>();
   readonly #cancelledResponses = new Set<string>();
   #connection: TransportConnection | null = null;
   #response: Response | null = null;
-  /** The offer whose audio is generated or played. */
-  #attempt: Attempt | null = null;
   #wantsReply = false;
   #userSpeaks = false;
   #hasConnected = false;
-  #numbers = 0;
-  /** What was cut off and still waits for the client's word on how much was played. */
-  #cut: readonly Played[] = [];
-  #endCut: (() => void) | null = null;
+  #replies = 0;
 
   constructor(core: SessionCore, options: VoiceLeadOptions) {
     this.#core = core;
     this.#options = options;
+    this.#transcript = new VoiceTranscript(core);
+    const tell = (type: string): void => core.receive('session', { type });
+    this.#speech = new Speech(
+      {
+        started: () => tell('playout.started'),
+        drained: () => tell('playout.drained'),
+        begun: (attempt) => this.#toOutbox('delivery.playing', attempt),
+        heard: ({ offer: { generation } }) =>
+          core.receive('outbox', { type: 'delivery.heard', generation, grade: 'played' }),
+        interrupted: (attempt) => this.#toOutbox('delivery.interrupted', attempt),
+        clear: () => core.projection.emit({ type: 'playout.clear' }),
+        cut: (item) => this.#truncate(item),
+        settled: () => this.#next(),
+      },
+      core.host.environment,
+      options.clearReportMs,
+    );
   }
 
   get audioOut(): Observable<AudioFrame> {
@@ -117,33 +132,12 @@ export class VoiceLead implements Lead {
 
   /** The client's word on what it played. */
   played(itemId: string, playedMs: number): void {
-    const cut = this.#cut.find((item) => item.itemId === itemId);
-    if (cut) {
-      this.#cut = this.#cut.map((item) =>
-        item === cut ? { ...item, playedMs: Math.min(Math.max(playedMs, 0), item.sentMs) } : item,
-      );
-      this.#endCut?.();
-      return;
-    }
-    const attempt = this.#attempt;
-    const before = this.#playout.current.find((item) => item.itemId === itemId);
-    const over = this.#playout.played(itemId, playedMs);
-    if (attempt && before?.responseId === attempt.responseId && attempt.responseId !== null) {
-      if (!attempt.hasBegun && playedMs > 0) {
-        attempt.hasBegun = true;
-        this.#toOutbox('delivery.playing', attempt);
-      }
-      const now = over.find((item) => item.itemId === itemId)?.playedMs ?? playedMs;
-      attempt.played(itemId, now);
-    }
-    for (const item of over) attempt?.played(item.itemId, item.playedMs);
-    this.#checkHeard();
-    this.#checkDrained();
+    this.#speech.played(itemId, playedMs);
   }
 
   offer(offer: Offer): void {
     const attempt = new Attempt(offer, this.#options.heardFraction);
-    this.#attempt = attempt;
+    this.#speech.begin(attempt);
     if (offer.answersCallId !== null)
       this.#send({ type: 'tool.answer', callId: offer.answersCallId, output: offer.prompt });
     else if (offer.attempt === 1) this.note(offer.prompt);
@@ -155,8 +149,8 @@ export class VoiceLead implements Lead {
   }
 
   abandon(generation: number): void {
-    if (this.#attempt?.offer.generation !== generation) return;
-    this.#attempt = null;
+    if (this.#speech.attempt?.offer.generation !== generation) return;
+    this.#speech.giveUp();
     this.#stopSpeaking();
   }
 
@@ -177,15 +171,8 @@ export class VoiceLead implements Lead {
   }
 
   note(text: string): void {
-    this.#numbers += 1;
-    const itemId = `note_${this.#numbers}_${this.#core.host.environment.ids.next('n').slice(-6)}`;
+    const itemId = this.#transcript.note(text);
     this.#send({ type: 'message.add', itemId, role: 'system', text });
-    this.#core.books.conversation = this.#core.books.conversation.add({
-      id: itemId,
-      role: 'system',
-      text,
-      at: this.#core.host.environment.clock.now(),
-    });
   }
 
   heardUser({ id, text, typed }: Utterance): void {
@@ -209,9 +196,10 @@ export class VoiceLead implements Lead {
 
   /** The client is gone: what it has not played nobody will hear. */
   clientLeft(): void {
-    this.#endCut?.();
-    this.#attempt = null;
+    this.#speech.stopWaiting();
+    this.#speech.giveUp();
     this.#stopSpeaking();
+    this.#speech.stopWaiting();
   }
 
   #happened(event: TransportEvent): void {
@@ -250,7 +238,7 @@ export class VoiceLead implements Lead {
         this.#ended(event);
         break;
       case 'assistant.transcribed':
-        this.#said(event);
+        this.#transcript.modelSaid(event);
         break;
       case 'tool.called':
         this.#awaited.add(event.callId);
@@ -298,11 +286,10 @@ export class VoiceLead implements Lead {
     const { environment } = this.#core.host;
     const { failures } = this.#core.unit.session.getSnapshot().context;
     this.#connection = null;
-    // No more audio comes of what was being made; what has come goes on playing.
-    for (const { responseId } of this.#playout.current) this.#playout.complete(responseId);
-    const attempt = this.#attempt;
+    this.#speech.completedAll();
+    const { attempt } = this.#speech;
     if (attempt && this.#response?.attempt === attempt) {
-      this.#attempt = null;
+      this.#speech.giveUp();
       this.#toOutbox('delivery.interrupted', attempt);
     }
     // The words that were still to be answered are part of what the next connection is told.
@@ -329,8 +316,7 @@ export class VoiceLead implements Lead {
     const core = this.#core;
     const startedAt = this.#utterances.beganAt(utteranceId) ?? core.host.environment.clock.now();
     if (!final) {
-      const item = { id: utteranceId, role: 'user', text, final, at: startedAt } as const;
-      core.projection.emit({ type: 'transcript.changed', item });
+      this.#transcript.userPartial(utteranceId, text, startedAt);
       return;
     }
     if (text.trim() === '') {
@@ -361,53 +347,33 @@ export class VoiceLead implements Lead {
   #ended(event: Ended): void {
     const response = this.#response;
     const isOurs = response && (event.responseKey === null || event.responseKey === response.key);
-    this.#cancelledResponses.delete(event.responseId);
-    const over = this.#playout.complete(event.responseId);
-    for (const item of over) this.#attempt?.played(item.itemId, item.playedMs);
+    // A wire that cannot cancel goes on to the end; nobody heard that.
+    const wasCancelled = this.#cancelledResponses.delete(event.responseId);
     if (isOurs) {
       this.#response = null;
-      this.#judge(response.attempt, event);
+      this.#judge(response.attempt, wasCancelled ? { ...event, status: 'cancelled' } : event);
     }
-    this.#checkHeard();
+    this.#speech.completed(event.responseId);
     this.#next();
-    this.#checkDrained();
   }
 
   /** What the end of the response means for the offer that it was to say. */
   #judge(attempt: Attempt | null, { status, audio }: Ended): void {
-    if (!attempt || this.#attempt !== attempt) return;
+    if (!attempt || this.#speech.attempt !== attempt) return;
     if (status === 'completed') attempt.ended(audio);
     if (status === 'completed' && attempt.hasAudio) return;
-    this.#attempt = null;
+    this.#speech.giveUp();
     this.#toOutbox(status === 'cancelled' ? 'delivery.interrupted' : 'delivery.failed', attempt);
   }
 
   #modelSpoke(frame: AudioFrame): void {
-    const { itemId = '', responseId = '' } = frame;
-    if (this.#cancelledResponses.has(responseId)) return;
-    const wasDrained = this.#playout.isDrained;
-    this.#playout.sent(itemId, responseId, frameDurationMs(frame));
-    if (wasDrained) this.#core.receive('session', { type: 'playout.started' });
+    if (this.#cancelledResponses.has(frame.responseId ?? '')) return;
+    this.#speech.sent(frame);
     this.#audioOut.next(frame);
   }
 
-  #said(event: Extract<TransportEvent, { type: 'assistant.transcribed' }>): void {
-    const core = this.#core;
-    const { itemId, text, final } = event;
-    const { conversation } = core.books;
-    const at = conversation.get(itemId)?.at ?? core.host.environment.clock.now();
-    const begun = conversation.begin({ id: itemId, role: 'assistant', at });
-    core.books.conversation = final ? begun.finish(itemId, text) : begun.append(itemId, text);
-    const item = core.books.conversation.get(itemId);
-    if (item?.role !== 'assistant') return;
-    core.projection.emit({
-      type: 'transcript.changed',
-      item: { id: itemId, role: 'assistant', text: item.text, final, at },
-    });
-  }
-
   #bargeIn(): void {
-    const isSpeaking = this.#response !== null || !this.#playout.isDrained;
+    const isSpeaking = this.#response !== null || !this.#speech.isSilent;
     if (!isSpeaking) return;
     for (const subagent of this.#core.delegation.live)
       if (subagent.definition.onBargeIn === 'cancel') subagent.cancel('the user broke in');
@@ -422,71 +388,16 @@ export class VoiceLead implements Lead {
       if (this.#options.transport.capabilities.cancelsResponses)
         this.#send({ type: 'response.cancel' });
     }
-    if (this.#playout.isDrained) return;
-    this.#endCut?.();
-    this.#cut = this.#playout.clear();
-    this.#core.projection.emit({ type: 'playout.clear' });
-    this.#core.receive('session', { type: 'playout.drained' });
-    // The client says how much it had played; if it does not, its last report must do.
-    const cancel = this.#core.host.environment.scheduler.schedule(
-      () => this.#endCut?.(),
-      this.#options.clearReportMs,
-    );
-    this.#endCut = () => {
-      cancel();
-      this.#endCut = null;
-      this.#truncate();
-    };
+    const { attempt } = this.#speech;
+    this.#speech.stop(attempt !== null && response?.attempt === attempt);
   }
 
   /** The model shall remember what was heard, not what was made. */
-  #truncate(): void {
-    const core = this.#core;
-    const attempt = this.#attempt;
-    for (const { itemId, playedMs, sentMs, responseId } of this.#cut) {
-      if (attempt?.responseId === responseId) attempt.played(itemId, playedMs);
-      if (this.#options.transport.capabilities.truncatesAudio)
-        this.#send({ type: 'playout.truncate', itemId, playedMs });
-      const said = core.books.conversation.get(itemId);
-      if (said?.role === 'assistant') {
-        const text = heardPart(said.text, playedMs / sentMs);
-        core.books.conversation = core.books.conversation.interrupt(itemId, {
-          audioHeardMs: playedMs,
-          text,
-        });
-        const item = { id: itemId, role: 'assistant', text, final: true, at: said.at } as const;
-        core.projection.emit({ type: 'transcript.changed', item: { ...item, interrupted: true } });
-      }
-      core.projection.emit({ type: 'speech.interrupted', itemId, playedMs });
-    }
-    this.#cut = [];
-    this.#checkHeard();
-    if (this.#attempt && this.#response?.attempt !== this.#attempt) {
-      const broken = this.#attempt;
-      this.#attempt = null;
-      this.#toOutbox('delivery.interrupted', broken);
-    }
-    this.#next();
-  }
-
-  #checkHeard(): void {
-    const attempt = this.#attempt;
-    if (!attempt?.isHeard) return;
-    this.#attempt = null;
-    if (!attempt.hasBegun) this.#toOutbox('delivery.playing', attempt);
-    this.#core.receive('outbox', {
-      type: 'delivery.heard',
-      generation: attempt.offer.generation,
-      grade: 'played',
-    });
-  }
-
-  #checkDrained(): void {
-    if (
-      this.#playout.isDrained &&
-      this.#core.unit.session.getSnapshot().matches({ playout: 'playing' })
-    )
-      this.#core.receive('session', { type: 'playout.drained' });
+  #truncate(cut: Played): void {
+    const { itemId, playedMs } = cut;
+    if (this.#options.transport.capabilities.truncatesAudio)
+      this.#send({ type: 'playout.truncate', itemId, playedMs });
+    this.#transcript.cut(cut);
   }
 
   /** Asks for the reply that is wanted, if nothing is in its way. */
@@ -494,8 +405,8 @@ export class VoiceLead implements Lead {
     if (this.#response || this.#userSpeaks || this.#connection === null) return;
     if (this.#wantsReply && this.#awaited.size === 0) {
       this.#wantsReply = false;
-      this.#numbers += 1;
-      this.#request({ key: `reply:${this.#numbers}`, id: null, attempt: null });
+      this.#replies += 1;
+      this.#request({ key: `reply:${this.#replies}`, id: null, attempt: null });
       return;
     }
     if (!this.#wantsReply && this.#awaited.size === 0)
@@ -519,14 +430,4 @@ export class VoiceLead implements Lead {
   #send(command: TransportCommand): void {
     this.#connection?.send(command);
   }
-}
-
-/** The words that fit into the part of the audio that was played: speech is even enough for that. */
-function heardPart(text: string, fraction: number): string {
-  if (fraction >= 1) return text;
-  const words = text.split(/(?<=\s)/);
-  return words
-    .slice(0, Math.floor(words.length * Math.max(0, fraction)))
-    .join('')
-    .trimEnd();
 }

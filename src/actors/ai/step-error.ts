@@ -18,7 +18,6 @@ import {
   ToolChoiceViolationError,
   TypeValidationError,
   UnsupportedFunctionalityError,
-  UnsupportedModelVersionError,
 } from 'ai';
 import { messageOf, OffstageError, ProviderError } from '../../errors.ts';
 import { clip } from './json.ts';
@@ -64,7 +63,7 @@ const kinds: readonly Kind[] = [
   {
     code: 'UNSUPPORTED',
     retryable: false,
-    classes: [UnsupportedFunctionalityError, UnsupportedModelVersionError],
+    classes: [UnsupportedFunctionalityError],
   },
   // Another sample may well fit.
   { code: 'TOOL_CHOICE_VIOLATION', retryable: true, classes: [ToolChoiceViolationError] },

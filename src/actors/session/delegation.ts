@@ -8,24 +8,17 @@
 //   D2. Nothing outlives the session: `stop` cancels all, `kill` ends what is left, and
 //       `allEnded` resolves when the last one is gone and disposed.
 
-import type { LanguageModel, ModelMessage } from 'ai';
-import { ConfigurationError } from '../../errors.ts';
+import type { LanguageModel } from 'ai';
 import type { Failure } from '../../machines/index.ts';
 import type { Host } from '../runtime/host.ts';
 import type { SubagentView } from '../session-views.ts';
 import type { SubagentDefinition } from '../subagent/config.ts';
-import { releaseInstance, takeInstance, toolsOf, type Instance } from '../subagent/instance.ts';
+import { prepareInstance, type Briefing } from '../subagent/instance.ts';
 import type { Outcome } from '../subagent/outcome.ts';
 import { Subagent, type SubagentPorts, type SubagentTask } from '../subagent/subagent.ts';
 import type { StepReport } from '../subagent/think.ts';
 import type { Supervisor } from '../supervisor/supervisor.ts';
 import type { AskedQuestion } from './records.ts';
-
-/** What a subagent is told of the conversation, when it starts. */
-export interface Briefing {
-  readonly instructions: string;
-  readonly messages: readonly ModelMessage[];
-}
 
 export interface DelegationPorts {
   brief(definition: SubagentDefinition, task: SubagentTask): Promise<Briefing>;
@@ -119,7 +112,8 @@ export class Delegation {
     const session = this.#sessionId;
     return {
       path: session,
-      prepare: (subagent) => this.#prepare(subagent),
+      prepare: ({ definition, task }) =>
+        prepareInstance(this.#host, definition, this.#model, (own) => this.#ports.brief(own, task)),
       requestSlot: (id, resumed, grant) =>
         this.#supervisor.requestSlot(session, id, resumed, grant),
       releaseSlot: (id) => this.#supervisor.releaseSlot(session, id),
@@ -129,24 +123,6 @@ export class Delegation {
       stepped: (subagent, report) => this.#ports.stepped(this.#view(subagent), report),
       ended: (subagent, outcome, disposed) => this.#ended(subagent, outcome, disposed),
     };
-  }
-
-  async #prepare(subagent: Subagent): Promise<Instance> {
-    const definition = takeInstance(subagent.definition);
-    try {
-      const tools = toolsOf(definition);
-      const briefing = await this.#ports.brief(definition, subagent.task);
-      const model = definition.model ?? this.#model;
-      if (model === undefined)
-        throw new ConfigurationError(
-          'NO_MODEL',
-          `${definition.name}: expected a model in the subagent's configuration or in the session's, got none`,
-        );
-      return { definition, tools, model, ...briefing };
-    } catch (error) {
-      await releaseInstance(this.#host, { definition });
-      throw error;
-    }
   }
 
   #view(subagent: Subagent): SubagentView {

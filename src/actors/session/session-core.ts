@@ -15,24 +15,23 @@ import {
   type OutboxInput,
   type Stamped,
 } from '../../machines/index.ts';
-import { outputInstructions } from '../ai/output.ts';
 import { assembleContextSnapshot } from '../context/context-snapshot.ts';
-import { openingMessages, systemPrompt } from '../context/prompts.ts';
 import type { MemoryStore } from '../ports/memory-store.ts';
 import type { Message, UnitEvent } from '../runtime/commit-unit.ts';
 import { createHost, type Host } from '../runtime/host.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { AnswerReceipt, SubagentView } from '../session-views.ts';
+import { givenAnswer, type GivenAnswer } from '../subagent/ask-user.ts';
 import {
   checkSubagentConfig,
   type SubagentConfig,
   type SubagentDefinition,
 } from '../subagent/config.ts';
-import { toolsOf } from '../subagent/instance.ts';
+import { briefing, toolsOf, type Briefing } from '../subagent/instance.ts';
 import type { SubagentTask } from '../subagent/subagent.ts';
 import { sessionLimits, type SessionLimits } from '../supervisor/limits.ts';
 import { Books } from './books.ts';
-import { Delegation, type Briefing } from './delegation.ts';
+import { Delegation } from './delegation.ts';
 import type { SessionHooks } from './hooks.ts';
 import type { Lead } from './lead.ts';
 import { checkLeadTools, prepareLeadTools, type LeadTool, type MainAgent } from './lead-tools.ts';
@@ -254,10 +253,7 @@ export class SessionCore {
   }
 
   /** The user answers a question by its button, or in words that name it. */
-  answer(
-    requestId: string,
-    answer: { optionId?: string; text?: string; approved?: boolean },
-  ): Promise<AnswerReceipt> {
+  answer(requestId: string, answer: GivenAnswer): Promise<AnswerReceipt> {
     const question = this.books.questions.get(requestId);
     if (!question || this.unit.unit.disposed)
       return Promise.resolve({
@@ -440,7 +436,7 @@ export class SessionCore {
     const question = this.books.questions.get(requestId);
     const state = this.unit.questions.stateOf(requestId);
     if (!question || !state) return settle({ accepted: false, reason: 'over' });
-    const answer = answerOf(question, given);
+    const answer = givenAnswer(question, given);
     if (!answer) return settle({ accepted: false, reason: 'invalid_option' });
     const actor = `question:${requestId}`;
     const event = {
@@ -475,27 +471,6 @@ export class SessionCore {
       this.host.report(error, 'memory');
       return assembleContextSnapshot(input);
     });
-    const { outputSchema } = definition;
-    const shape = outputSchema === undefined ? '' : `\n\n${outputInstructions(outputSchema)}`;
-    return { instructions: systemPrompt(snapshot) + shape, messages: openingMessages(snapshot) };
+    return briefing(definition, snapshot);
   }
-}
-
-function answerOf(
-  question: { kind: string; options: readonly { id: string; label: string }[] },
-  given: { optionId?: string; text?: string; approved?: boolean },
-) {
-  if (question.kind === 'approval') {
-    const approved =
-      given.approved ??
-      (given.optionId === 'approve' ? true : given.optionId === 'deny' ? false : undefined);
-    return approved === undefined ? null : { userResponse: approved ? 'Yes' : 'No', approved };
-  }
-  if (given.optionId !== undefined) {
-    const option = question.options.find(({ id }) => id === given.optionId);
-    return option ? { userResponse: option.label, optionId: option.id } : null;
-  }
-  return given.text !== undefined && given.text.trim() !== ''
-    ? { userResponse: given.text.trim() }
-    : null;
 }

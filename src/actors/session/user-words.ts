@@ -16,6 +16,9 @@ export type Reading =
   | { readonly to: 'nobody' }
   | { readonly to: 'lead' };
 
+/** A match by sound alone may be a slip of the recogniser: it does not interrupt its own question. */
+const DECISIVE_CONFIDENCE = 0.8;
+
 export function readUtterance(question: QuestionRecord, text: string): Reading {
   const kind =
     question.kind === 'approval'
@@ -28,7 +31,7 @@ export function readUtterance(question: QuestionRecord, text: string): Reading {
     case 'option':
       return {
         to: 'question',
-        decisive: true,
+        decisive: match.confidence >= DECISIVE_CONFIDENCE,
         answer: { userResponse: match.label, optionId: match.optionId },
       };
     case 'approved':

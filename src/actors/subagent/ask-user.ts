@@ -5,6 +5,7 @@ import { jsonSchema, tool, zodSchema } from 'ai';
 import { z } from 'zod';
 import type { ModelCall } from '../ai/model-step.ts';
 import type { QuestionOption } from '../session-views.ts';
+import type { Answer, AskedQuestion } from '../session/records.ts';
 
 export const ASK_USER = 'ask_user';
 
@@ -65,4 +66,32 @@ export function approvalQuestion(call: ModelCall | undefined): {
       { id: DENY, label: 'No' },
     ],
   };
+}
+
+/** An answer, as a person or a program gives it: a button, words, or consent. */
+export interface GivenAnswer {
+  readonly optionId?: string;
+  readonly text?: string;
+  /** For an approval. */
+  readonly approved?: boolean;
+}
+
+/** What the answer means to who asked; null if it is none to this question. */
+export function givenAnswer(
+  question: Pick<AskedQuestion, 'kind' | 'options'>,
+  { optionId, text = '', approved = consentOf(optionId) }: GivenAnswer,
+): Answer | null {
+  if (question.kind === 'approval')
+    return approved === undefined ? null : { userResponse: approved ? 'Yes' : 'No', approved };
+  if (optionId !== undefined) {
+    const option = question.options.find(({ id }) => id === optionId);
+    return option ? { userResponse: option.label, optionId: option.id } : null;
+  }
+  const words = text.trim();
+  return words === '' ? null : { userResponse: words };
+}
+
+function consentOf(optionId: string | undefined): boolean | undefined {
+  if (optionId === APPROVE) return true;
+  return optionId === DENY ? false : undefined;
 }

@@ -5,15 +5,23 @@ import type { LanguageModel, ModelMessage } from 'ai';
 import { ConfigurationError } from '../../errors.ts';
 import { prepareTools, type PreparedTools } from '../ai/tools.ts';
 import { callSafely, type Host } from '../runtime/host.ts';
+import { outputInstructions } from '../ai/output.ts';
+import type { SubagentContextSnapshot } from '../context/context-snapshot.ts';
+import { openingMessages, systemPrompt } from '../context/prompts.ts';
 import { askUserTool, ASK_USER } from './ask-user.ts';
 import { checkSubagentConfig, type SubagentConfig, type SubagentDefinition } from './config.ts';
 
-export interface Instance {
+/** What a run is told when it starts. */
+export interface Briefing {
+  /** Its system prompt. */
+  readonly instructions: string;
+  readonly messages: readonly ModelMessage[];
+}
+
+export interface Instance extends Briefing {
   readonly definition: SubagentDefinition;
   readonly model: LanguageModel;
   readonly tools: PreparedTools;
-  readonly instructions: string;
-  readonly messages: readonly ModelMessage[];
   /** The value of the output schema, once the model gave it. */
   result?: unknown;
 }
@@ -25,7 +33,7 @@ const users = new WeakMap<SubagentConfig, number>();
  * Takes the instance of a configuration for one run; `releaseInstance` gives it back.
  * @throws {ConfigurationError} when `createInstance` gives no valid configuration.
  */
-export function takeInstance(definition: SubagentDefinition): SubagentDefinition {
+function takeInstance(definition: SubagentDefinition): SubagentDefinition {
   const created = definition.createInstance?.();
   if (created !== undefined && (typeof created !== 'object' || created === null))
     throw new ConfigurationError(
@@ -37,6 +45,40 @@ export function takeInstance(definition: SubagentDefinition): SubagentDefinition
     : definition;
   users.set(own.source, (users.get(own.source) ?? 0) + 1);
   return own;
+}
+
+/** The prompts of a run: what it is told of its task, and the shape of its result. */
+export function briefing(definition: SubagentDefinition, snapshot: SubagentContextSnapshot): Briefing {
+  const { outputSchema } = definition;
+  const shape = outputSchema === undefined ? '' : `\n\n${outputInstructions(outputSchema)}`;
+  return { instructions: systemPrompt(snapshot) + shape, messages: openingMessages(snapshot) };
+}
+
+/**
+ * Takes an instance and briefs it; when that fails it is given back.
+ * @throws {ConfigurationError} without a model, or as `takeInstance`; what `brief` rejects with.
+ */
+export async function prepareInstance(
+  host: Host,
+  configured: SubagentDefinition,
+  model: LanguageModel | undefined,
+  brief: (own: SubagentDefinition) => Briefing | Promise<Briefing>,
+): Promise<Instance> {
+  const definition = takeInstance(configured);
+  try {
+    const tools = toolsOf(definition);
+    const { instructions, messages } = await brief(definition);
+    const chosen = definition.model ?? model;
+    if (chosen === undefined)
+      throw new ConfigurationError(
+        'NO_MODEL',
+        `${definition.name}: expected a model in the subagent's configuration or beside it, got none`,
+      );
+    return { definition, tools, model: chosen, instructions, messages };
+  } catch (error) {
+    await releaseInstance(host, { definition });
+    throw error;
+  }
 }
 
 const toolsets = new WeakMap<SubagentConfig, PreparedTools>();

@@ -216,6 +216,12 @@ describe('slips of speech recognition, as they were really heard', () => {
     expect(outcome(labelled('1200 miles', '5000 miles'), '1250 miles')).toBe('unclear');
   });
 
+  test('the opposite is never a slip', () => {
+    expect(outcome(labelled('Subscribe', 'Later'), 'unsubscribe')).toBe('unclear');
+    expect(outcome(labelled('Deactivate', 'Later'), 'activate')).toBe('unclear');
+    expect(outcome(labelled('Deactivate', 'Activate'), 'activite')).toBe('Activate');
+  });
+
   test('words of politeness and of a frame are not names', () => {
     expect(outcome(labelled('Replace', 'Keep'), 'please')).toBe('unclear');
     expect(outcome(labelled('Thai', 'Indian'), "I'd like that")).toBe('unclear');

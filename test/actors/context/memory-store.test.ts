@@ -30,14 +30,12 @@ describe('ranking', () => {
 
   test('a rare word tells more than a common one', async () => {
     await remember(
-      'The user likes the green tea',
       'The user has a dog',
-      'The user has the car and the bike and the boat',
-      'The user works in the Oslo office',
+      'The user has a cat',
+      'The user has a car',
+      'Works in Oslo',
     );
-    expect(await recall('the user and the office', 1)).toEqual([
-      'The user works in the Oslo office',
-    ]);
+    expect(await recall('what the user has in Oslo', 1)).toEqual(['Works in Oslo']);
   });
 
   test('case, accents, plural and any script make no difference', async () => {

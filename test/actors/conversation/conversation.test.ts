@@ -115,6 +115,13 @@ describe('C3, BW11: partial text', () => {
   });
 });
 
+test('speech that was made in full can still be broken off while it plays', () => {
+  const log = ConversationLog.empty()
+    .add({ id: 'a1', role: 'assistant', at: 1, text: 'Your ride is booked for nine.' })
+    .interrupt('a1', { audioHeardMs: 300, text: 'Your ride' });
+  expect(log.get('a1')).toMatchObject({ text: 'Your ride', interrupted: true, audioHeardMs: 300 });
+});
+
 describe('C4: calls and results', () => {
   test('a result of an unknown call, a second result and a second call change nothing', () => {
     const log = talk();

@@ -12,7 +12,7 @@ import {
   setup,
 } from 'xstate';
 import { describe, expect, test, vi } from 'vitest';
-import { checkMachine, Violation, ViolationError } from '../../../src/testing/check/index.ts';
+import { checkMachine, ViolationError, type Violation } from '../../../src/testing/check/index.ts';
 
 /** Runs a check that must fail, and answers what it found. */
 function violationOf(check: () => unknown): Violation {
@@ -151,7 +151,7 @@ describe('what it explores', () => {
   });
 
   test('the context is made once, with its input', () => {
-    const context = vi.fn(({ input }: { input: { name: string } }) => ({
+    const context = vi.fn<(args: { input: { name: string } }) => { name: string }>(({ input }) => ({
       name: input.name.toUpperCase(),
     }));
     const machine = setup({
@@ -264,6 +264,62 @@ describe('what it explores', () => {
     ).toBe(2);
   });
 
+  test('A5: an invoked actor completes while it runs, and once', () => {
+    const machine = setup({
+      types: { context: {} as { results: number } },
+      actors: { work: fromPromise(async () => 1) },
+    }).createMachine({
+      context: { results: 0 },
+      initial: 'idle',
+      states: {
+        idle: { on: { go: 'working' } },
+        working: {
+          invoke: {
+            id: 'work',
+            src: 'work',
+            // It stays, so the completed actor stays among its children.
+            onDone: { actions: assign({ results: ({ context }) => context.results + 1 }) },
+            onError: 'idle',
+          },
+          on: { again: { target: 'working', reenter: true }, stop: 'done' },
+        },
+        done: { type: 'final' },
+      },
+    });
+    const completions = [
+      { type: 'xstate.done.actor.work', output: 1 },
+      { type: 'xstate.error.actor.work', error: 'no' },
+    ] as const;
+    const report = checkMachine(machine, {
+      events: () => [{ type: 'go' }, { type: 'stop' }, ...completions],
+      invariants: { 'one result of one run': ({ context }) => context.results <= 1 },
+    });
+    // idle; working; working, completed; done without and with a result
+    expect(report).toMatchObject({ states: 5, transitions: 5 });
+    const violation = violationOf(() =>
+      checkMachine(machine, {
+        events: () => [{ type: 'go' }, { type: 'again' }, { type: 'stop' }, ...completions],
+        invariants: { 'one result of one run': ({ context }) => context.results <= 1 },
+      }),
+    );
+    expect(eventsOf(violation)).toEqual([
+      'go',
+      'xstate.done.actor.work',
+      'again',
+      'xstate.done.actor.work',
+    ]);
+    const start = machine.resolveState({ value: 'working', context: { results: 1 } });
+    expect(
+      violationOf(() =>
+        checkMachine(machine, {
+          start,
+          events: () => [{ type: 'stop' }, ...completions],
+          invariants: { 'one result of one run': ({ context }) => context.results <= 1 },
+        }),
+      ).trace.length,
+    ).toBe(1);
+  });
+
   test('it can begin in a given state, as after a restore: with no timer armed', () => {
     const start = job.resolveState({ value: 'running', context: { tries: 1 } });
     const violation = violationOf(() =>
@@ -322,10 +378,13 @@ describe('what it finds', () => {
         '        job: ready {tries: 0}',
         '   1  job ← start',
         '        job: running {tries: 1}',
+        '        effects: start work',
         '   2  job ← xstate.done.actor.work {output: {ok: false}}',
         '        job: ready {tries: 1}',
+        '        effects: stop work',
         '   3  job ← start',
         '        job: running {tries: 2}',
+        '        effects: start work',
       ].join('\n'),
     );
   });
@@ -491,7 +550,8 @@ describe('what it finds', () => {
       },
     });
     expect(untaken).toContain('ready retry');
-    expect(untaken).toContain('ready xstate.done.actor.work');
+    // Not lost: an actor that does not run does not complete.
+    expect(untaken).not.toContain('ready xstate.done.actor.work');
     expect(untaken).not.toContain('running cancel');
     const violation = violationOf(() =>
       checkMachine(job, {

@@ -55,8 +55,8 @@ describe('canonical', () => {
 
   class Account {
     #balance = 0;
-    pay(): void {
-      this.#balance++;
+    pay(): number {
+      return ++this.#balance;
     }
   }
 

@@ -1,0 +1,116 @@
+// The lead agent: it talks to the user, and hands what takes time to subagents.
+
+import { z } from 'zod';
+import { defineTool, type MainAgent, type SubagentView } from '../../../src/index.ts';
+import type { SessionFace } from '../session-face.ts';
+import type { World } from './world.ts';
+
+const instructions = [
+  'You are the friendly voice of a small assistant. Keep answers to one or two short spoken sentences.',
+  'You can book a ride (book_ride), reserve a table for tonight (book_table), make a sales report',
+  '(generate_report), look up an order (check_order), say how running work is going (check_progress)',
+  'and stop it (cancel_work). Anything else you cannot do: say so and name what you can.',
+  'When a needed detail is missing, ask for it. When the user wants two things, call both tools at once.',
+  'Work that a tool has started goes on in the background: say that you are on it, and keep chatting.',
+  'A message "[SUBAGENT QUESTION]: …" is a question of a background task for the user: ask it, with its',
+  'options, and do not answer it yourself. Other messages in brackets are news: tell the user.',
+].join('\n');
+
+/** Work that has not ended, as the lead agent is told of it. */
+export interface RunningWork {
+  readonly work: string;
+  readonly doing: string;
+}
+
+export function leadAgent(world: World, session: () => SessionFace): MainAgent {
+  const running = (): readonly SubagentView[] =>
+    session()
+      .subagents.list()
+      .filter(({ endedAt }) => endedAt === null);
+
+  return {
+    name: 'lead',
+    instructions,
+    greeting: 'Greet the user and say in one sentence what you can do.',
+    tools: [
+      defineTool({
+        name: 'book_ride',
+        description: 'Books a ride. Takes a while; the user will be asked which ride.',
+        parameters: z.object({ destination: z.string().min(1).describe('Where to') }),
+        execution: 'background',
+        pendingMessage: "I'm on it. I'll find you a ride.",
+      }),
+      defineTool({
+        name: 'book_table',
+        description: 'Reserves a table for tonight. Takes a while; the user will be asked where.',
+        parameters: z.object({ partySize: z.number().int().min(1).describe('Number of guests') }),
+        execution: 'background',
+        pendingMessage: "I'm looking for a table.",
+      }),
+      defineTool({
+        name: 'generate_report',
+        description: 'Makes a sales report for a date range. Takes a while.',
+        parameters: z.object({
+          dateRange: z.string().min(1).describe('e.g. "last 7 days", "Q4 2024"'),
+        }),
+        execution: 'background',
+        pendingMessage: "I'm making the report now. I'll tell you when it's ready.",
+      }),
+      defineTool({
+        name: 'check_order',
+        description: 'The state of an order; without a number, of the latest one.',
+        parameters: z.object({ orderId: z.string().optional() }),
+        execution: 'inline',
+        execute: ({ orderId }) => {
+          const order = world.order(orderId);
+          return order ? { order } : { unknownOrderId: orderId ?? null };
+        },
+      }),
+      defineTool({
+        name: 'check_progress',
+        description: 'What runs in the background, and how far it is.',
+        parameters: z.object({}),
+        execution: 'inline',
+        execute: (): { running: readonly RunningWork[] } => ({
+          running: running().map((view) => ({ work: nameOf(view), doing: doing(view) })),
+        }),
+      }),
+      defineTool({
+        name: 'cancel_work',
+        description: 'Stops work in the background.',
+        parameters: z.object({
+          work: z
+            .enum(['ride', 'table', 'report', 'everything', 'unclear'])
+            .describe('What to stop; "unclear" when the user did not say'),
+        }),
+        execution: 'inline',
+        execute: ({ work }) => {
+          const all = running();
+          const meant =
+            work === 'everything' || (work === 'unclear' && all.length === 1)
+              ? all
+              : all.filter(({ toolName }) => toolName.endsWith(`_${work}`));
+          for (const { id } of meant) session().subagents.cancel(id, 'the user asked for it');
+          const rest = all.filter((view) => !meant.includes(view));
+          return { stopped: meant.map(nameOf), stillRunning: rest.map(nameOf) };
+        },
+      }),
+    ],
+  };
+}
+
+const workNames: Readonly<Record<string, string>> = {
+  book_ride: 'the ride',
+  book_table: 'the table',
+  generate_report: 'the report',
+};
+
+function nameOf({ toolName }: SubagentView): string {
+  return workNames[toolName] ?? toolName;
+}
+
+function doing({ state, progress, step }: SubagentView): string {
+  if (state === 'waiting_for_input') return 'waiting for your answer';
+  if (state === 'ready' || state === 'spawning') return 'about to start';
+  return progress ?? `at step ${Math.max(1, step)}`;
+}

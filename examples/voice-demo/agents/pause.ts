@@ -1,0 +1,23 @@
+// Real work takes time; the demo's small work takes a pause instead.
+
+import type { Environment } from '../../../src/actors/ports/environment.ts';
+
+/** Resolves after `delayMs`; rejects with the signal's reason when that comes first. */
+export function pause(
+  environment: Environment,
+  delayMs: number,
+  signal?: AbortSignal,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const aborted = (): void => {
+      cancel();
+      reject(signal?.reason as Error);
+    };
+    const cancel = environment.scheduler.schedule(() => {
+      signal?.removeEventListener('abort', aborted);
+      resolve();
+    }, delayMs);
+    if (signal?.aborted) aborted();
+    else signal?.addEventListener('abort', aborted, { once: true });
+  });
+}

@@ -1,0 +1,21 @@
+// What the demo's tools work with.
+
+import type { Environment } from '../../../src/actors/ports/environment.ts';
+import { pause } from './pause.ts';
+import type { World } from './world.ts';
+
+export interface Workshop {
+  readonly environment: Environment;
+  readonly world: World;
+  /** Takes about `durationMs`, or less where the demo is sped up. */
+  work(durationMs: number, signal?: AbortSignal): Promise<void>;
+}
+
+/** @param pace multiplies every duration; 0 does all work at once. */
+export function createWorkshop(environment: Environment, world: World, pace = 1): Workshop {
+  return {
+    environment,
+    world,
+    work: (durationMs, signal) => pause(environment, durationMs * pace, signal),
+  };
+}

@@ -1,0 +1,224 @@
+// The small world that the demo's tools act on: rides, tables, sales and orders.
+// Everything is in memory and lasts as long as the program; nothing is random, so
+// the same request gives the same offer.
+
+import { dayAfter, daysBetween } from './date-range.ts';
+
+export interface Offer {
+  readonly id: string;
+  readonly name: string;
+}
+
+export interface RideOption extends Offer {
+  readonly priceUsd: number;
+  readonly etaMinutes: number;
+}
+
+export interface RideQuote {
+  readonly destination: string;
+  readonly distanceKm: number;
+  readonly options: readonly RideOption[];
+}
+
+export interface RideBooking {
+  readonly reference: string;
+  readonly destination: string;
+  readonly option: RideOption;
+  readonly driver: string;
+  readonly car: string;
+}
+
+export interface TableOption extends Offer {
+  readonly time: string;
+  readonly setting: string;
+}
+
+export interface TableBooking {
+  readonly reference: string;
+  readonly partySize: number;
+  readonly option: TableOption;
+}
+
+export interface SalesFigures {
+  readonly from: string;
+  readonly to: string;
+  readonly days: number;
+  readonly orders: number;
+  readonly revenueUsd: number;
+  readonly bestDay: { readonly date: string; readonly revenueUsd: number };
+  readonly byProduct: readonly { readonly product: string; readonly revenueUsd: number }[];
+}
+
+export interface Order {
+  readonly orderId: string;
+  readonly item: string;
+  readonly status: string;
+}
+
+/** What the tools can look up and change. Methods throw an `Error` that a user can understand. */
+export interface World {
+  quoteRide(destination: string): RideQuote;
+  bookRide(destination: string, optionId: string): RideBooking;
+  findTables(partySize: number): readonly TableOption[];
+  bookTable(partySize: number, optionId: string): TableBooking;
+  /** Sales of the days from `from` to `to`, both included, `YYYY-MM-DD`. */
+  sales(from: string, to: string): SalesFigures;
+  /** The order of this number, or the latest one. */
+  order(orderId?: string): Order | null;
+  /** An order changed; it is added if it is new. */
+  updateOrder(orderId: string, status: string): Order;
+}
+
+const distancesKm: Readonly<Record<string, number>> = {
+  airport: 18,
+  station: 4,
+  'train station': 4,
+  museum: 6,
+  harbour: 9,
+  hotel: 5,
+  stadium: 11,
+  office: 7,
+  home: 8,
+};
+
+/** Places that everybody knows. */
+export const knownPlaces: readonly string[] = Object.keys(distancesKm);
+
+const drivers = [
+  { driver: 'Anna', car: 'a blue Toyota' },
+  { driver: 'Marco', car: 'a white Skoda' },
+  { driver: 'Lena', car: 'a grey Volvo' },
+  { driver: 'Samir', car: 'a green Kia' },
+] as const;
+
+const products = [
+  { product: 'Lamps', share: 0.38 },
+  { product: 'Chairs', share: 0.29 },
+  { product: 'Desks', share: 0.21 },
+  { product: 'Rugs', share: 0.12 },
+] as const;
+
+const MAX_PARTY = 8;
+
+export function createWorld(): World {
+  const orders = new Map<string, Order>([
+    ['1041', { orderId: '1041', item: 'a floor lamp', status: 'delivered' }],
+    ['1042', { orderId: '1042', item: 'an oak desk', status: 'being packed' }],
+  ]);
+  let booked = 0;
+  const nextReference = (letter: string): string => `${letter}${101 + booked++}`;
+
+  const quoteRide = (destination: string): RideQuote => {
+    const place = destination.trim();
+    if (place === '') throw new Error('The destination is missing.');
+    const distanceKm = distanceTo(place);
+    const economy = Math.round(3 + distanceKm / 2);
+    return {
+      destination: place,
+      distanceKm,
+      options: [
+        { id: 'economy', name: 'Economy', priceUsd: economy, etaMinutes: 5 },
+        { id: 'premium', name: 'Premium', priceUsd: economy * 2, etaMinutes: 3 },
+      ],
+    };
+  };
+
+  const findTables = (partySize: number): readonly TableOption[] => {
+    if (!Number.isInteger(partySize) || partySize < 1)
+      throw new Error(`A table needs at least one guest, not ${partySize}.`);
+    if (partySize > MAX_PARTY)
+      throw new Error(`The largest table seats ${MAX_PARTY}, and you are ${partySize}.`);
+    return [
+      { id: 'italian', name: 'Italian', time: '7 PM', setting: 'by the window' },
+      {
+        id: 'french',
+        name: 'French',
+        time: '8:30 PM',
+        setting: partySize > 4 ? 'on the terrace' : 'in the garden',
+      },
+    ];
+  };
+
+  return {
+    quoteRide,
+    bookRide(destination, optionId) {
+      const { options } = quoteRide(destination);
+      const option = pick(options, optionId);
+      const { driver, car } = drivers[booked % drivers.length] ?? drivers[0];
+      return { reference: nextReference('R'), destination, option, driver, car };
+    },
+    findTables,
+    bookTable(partySize, optionId) {
+      const option = pick(findTables(partySize), optionId);
+      return { reference: nextReference('T'), partySize, option };
+    },
+    sales(from, to) {
+      const days = daysBetween(from, to);
+      if (!(days >= 1)) throw new Error(`There are no days from ${from} to ${to}.`);
+      let orderCount = 0;
+      let revenueUsd = 0;
+      let bestDay = { date: from, revenueUsd: -1 };
+      for (let offset = 0; offset < days; offset++) {
+        const date = dayAfter(from, offset);
+        const day = salesOf(date);
+        orderCount += day.orders;
+        revenueUsd += day.revenueUsd;
+        if (day.revenueUsd > bestDay.revenueUsd) bestDay = { date, revenueUsd: day.revenueUsd };
+      }
+      const byProduct = products.map(({ product, share }) => ({
+        product,
+        revenueUsd: Math.round(revenueUsd * share),
+      }));
+      return { from, to, days, orders: orderCount, revenueUsd, bestDay, byProduct };
+    },
+    order(orderId) {
+      if (orderId === undefined) return [...orders.values()].at(-1) ?? null;
+      return orders.get(normalId(orderId)) ?? null;
+    },
+    updateOrder(orderId, status) {
+      const id = normalId(orderId);
+      const order = { orderId: id, item: orders.get(id)?.item ?? 'your order', status };
+      // The latest change is the latest order.
+      orders.delete(id);
+      orders.set(id, order);
+      return order;
+    },
+  };
+}
+
+function pick<O extends Offer>(options: readonly O[], id: string): O {
+  const wanted = id.trim().toLowerCase();
+  const option = options.find(
+    (each) => each.id === wanted || each.name.toLowerCase() === wanted.replaceAll('_', ' '),
+  );
+  if (option) return option;
+  const known = options.map((each) => each.id).join(', ');
+  throw new Error(`There is no option "${id}"; there are ${known}.`);
+}
+
+function distanceTo(destination: string): number {
+  const place = destination.toLowerCase().replace(/^(?:the|my|our) /, '');
+  // A place that we do not know is as far as its name says, every time.
+  return distancesKm[place] ?? 3 + (hash(place) % 18);
+}
+
+/** A day's sales: more on weekdays, a slow rise over the years, and some weather. */
+function salesOf(date: string): { readonly orders: number; readonly revenueUsd: number } {
+  const time = new Date(date);
+  const weekend = time.getUTCDay() % 6 === 0;
+  const years = (time.getTime() - Date.UTC(2024, 0, 1)) / (365 * 86_400_000);
+  const weather = (hash(date) % 41) - 20;
+  const orders = Math.max(1, Math.round((weekend ? 34 : 58) * (1 + years * 0.08) + weather / 2));
+  return { orders, revenueUsd: orders * (74 + (hash(`${date}:basket`) % 23)) };
+}
+
+/** FNV-1a. */
+function hash(text: string): number {
+  let value = 0x811c9dc5;
+  for (const char of text) value = Math.imul(value ^ (char.codePointAt(0) ?? 0), 0x01000193);
+  return value >>> 0;
+}
+
+function normalId(orderId: string): string {
+  return orderId.replace(/[^a-z0-9]/gi, '').replace(/^[a-z]+(?=\d)/i, '') || orderId.trim();
+}

@@ -1,0 +1,130 @@
+// Reads an AI SDK prompt as a conversation: who said what, which notices the runtime
+// put in, which tools were called and what they gave.
+
+import type { LanguageModelV4Prompt, LanguageModelV4ToolResultOutput } from '@ai-sdk/provider';
+import { readAssignment, readNotice, type Notice } from './notices.ts';
+
+export interface ToolCallEntry {
+  readonly kind: 'call';
+  /** Stated once more so that its late result has a place; nobody called again. */
+  readonly isRestated: boolean;
+  readonly callId: string;
+  readonly toolName: string;
+  readonly input: Readonly<Record<string, unknown>>;
+}
+
+export interface ToolResultEntry {
+  readonly kind: 'result';
+  readonly callId: string;
+  readonly toolName: string;
+  /** What the tool gave; JSON text is read. */
+  readonly output: unknown;
+  /** Why it gave nothing. */
+  readonly error: string | null;
+}
+
+export type Entry =
+  | { readonly kind: 'user'; readonly text: string }
+  | { readonly kind: 'assistant'; readonly text: string }
+  | { readonly kind: 'notice'; readonly notice: Notice }
+  | ToolCallEntry
+  | ToolResultEntry;
+
+export interface Conversation {
+  /** The system prompt. */
+  readonly instructions: string;
+  /** What this one response shall say, if the instructions are for one response. */
+  readonly assignment: Notice | null;
+  /** What followed, oldest first; empty texts are left out. */
+  readonly entries: readonly Entry[];
+}
+
+export function readConversation(prompt: LanguageModelV4Prompt): Conversation {
+  const entries: Entry[] = [];
+  let instructions = '';
+  prompt.forEach((message, index) => {
+    if (message.role === 'system') {
+      const notice = readNotice(message.content);
+      if (notice) entries.push({ kind: 'notice', notice });
+      else if (index === 0) instructions = message.content;
+      return;
+    }
+    for (const part of message.content) {
+      if (part.type === 'text') {
+        const text = part.text.trim();
+        if (text === '') continue;
+        const notice = message.role === 'user' ? readNotice(text) : null;
+        if (notice) entries.push({ kind: 'notice', notice });
+        else entries.push({ kind: message.role === 'user' ? 'user' : 'assistant', text });
+      } else if (part.type === 'tool-call') {
+        const { toolCallId: callId, toolName } = part;
+        const isRestated = entries.some(
+          (entry) => entry.kind === 'call' && callId.startsWith(`${entry.callId}_`),
+        );
+        const input = asRecord(fromJson(part.input));
+        entries.push({ kind: 'call', callId, toolName, input, isRestated });
+      } else if (part.type === 'tool-result') {
+        const { toolCallId: callId, toolName } = part;
+        entries.push({ kind: 'result', callId, toolName, ...readOutput(part.output) });
+      }
+    }
+  });
+  return { instructions, assignment: readAssignment(instructions), entries };
+}
+
+function readOutput(output: LanguageModelV4ToolResultOutput): {
+  readonly output: unknown;
+  readonly error: string | null;
+} {
+  switch (output.type) {
+    case 'text':
+    case 'json': {
+      const value = fromJson(output.value);
+      const error = asRecord(value)['error'];
+      return { output: value, error: error === undefined ? null : textOf(error) };
+    }
+    case 'error-text':
+    case 'error-json':
+      return { output: null, error: textOf(fromJson(output.value)) };
+    case 'execution-denied':
+      return { output: null, error: output.reason ?? 'That was not allowed.' };
+    case 'content': {
+      const texts = output.value.flatMap((part) => (part.type === 'text' ? [part.text] : []));
+      return { output: texts.join(' '), error: null };
+    }
+  }
+}
+
+/** What stands where the result of a call will come. */
+const placeholder = /\b(?:result is not known yet|no result yet)\b/;
+
+export function isPlaceholder({ output }: ToolResultEntry): boolean {
+  return typeof output === 'string' && placeholder.test(output);
+}
+
+/** The value of JSON text, or what was given if it is none. */
+function fromJson(value: unknown): unknown {
+  if (typeof value !== 'string' || !/^\s*[{["]/.test(value)) return value;
+  try {
+    return JSON.parse(value) as unknown;
+  } catch {
+    return value;
+  }
+}
+
+/** The fields of an object; none for anything else. */
+export function asRecord(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : {};
+}
+
+/** What can be said of a value: its text, the message or summary in it, or its JSON. */
+export function textOf(value: unknown): string {
+  if (typeof value === 'string') return value.replace(/^(?:[A-Z]\w*)?Error: /, '');
+  const fields = asRecord(value);
+  for (const name of ['message', 'text', 'summary', 'result', 'error']) {
+    if (typeof fields[name] === 'string') return textOf(fields[name]);
+  }
+  return value === null || value === undefined ? '' : JSON.stringify(value);
+}

@@ -1,0 +1,279 @@
+// Decides what the lead agent says and which tools it calls next. It keeps nothing
+// itself: everything is read from the conversation, so it can be asked again any time.
+
+import {
+  asRecord,
+  isPlaceholder,
+  textOf,
+  type Conversation,
+  type Entry,
+  type ToolCallEntry,
+  type ToolResultEntry,
+} from './conversation.ts';
+import type { Notice, SpokenOption } from './notices.ts';
+import {
+  cannotDo,
+  capital,
+  chatReply,
+  greeting,
+  listed,
+  notUnderstood,
+  retryQuestion,
+  sentence,
+  slotAskedBy,
+  slotQuestions,
+  speakable,
+  vary,
+  workName,
+} from './phrases.ts';
+import type { Reply, ToolCall } from './reply.ts';
+import { understand, type Request, type Slot } from './requests.ts';
+import { normalise } from './words.ts';
+
+/** @param tools names of the tools that may be called now. */
+export function leadReply(conversation: Conversation, tools: ReadonlySet<string>): Reply {
+  const { entries, assignment } = conversation;
+  const turn = entries.filter(({ kind }) => kind === 'assistant').length;
+  if (assignment && isSaid(assignment)) return say(sayNotice(assignment, turn));
+  const due = dueOf(entries);
+  const said: string[] = [];
+  const calls: ToolCall[] = [];
+
+  for (const result of due.results) said.push(sayResult(result, turn));
+  if (due.words !== '') {
+    for (const request of understand(due.words, slotOf(entries))) {
+      const reply = answer(request, entries, turn);
+      const known = reply.calls.every(({ toolName }) => tools.has(toolName));
+      said.push(known ? reply.text : cannotDo('do that now', turn));
+      if (known) calls.push(...reply.calls);
+    }
+  }
+  // A question comes last, so that it is what the user answers.
+  const isQuestion = (notice: Notice): boolean => notice.type === 'question';
+  const notices = [
+    ...due.notices.filter((notice) => !isQuestion(notice)),
+    ...due.notices.filter(isQuestion),
+  ];
+  for (const notice of notices) said.push(sayNotice(notice, turn));
+
+  const text = said.filter((part) => part !== '').join(' ');
+  return { text: text === '' && calls.length === 0 ? sayAgain(entries) : text, calls };
+}
+
+interface Due {
+  /** What the user said and nobody has answered. */
+  readonly words: string;
+  readonly results: readonly ToolResultEntry[];
+  readonly notices: readonly Notice[];
+}
+
+/** What has come in since the lead agent last spoke. */
+function dueOf(entries: readonly Entry[]): Due {
+  const spoke = entries.findLastIndex(({ kind }) => kind === 'assistant');
+  const acted = entries.findLastIndex(
+    (entry) => entry.kind === 'assistant' || (entry.kind === 'call' && !entry.isRestated),
+  );
+  const overheard = new Set<string>();
+  for (const entry of entries)
+    if (entry.kind === 'notice' && entry.notice.type === 'overheard')
+      overheard.add(normalise(entry.notice.words));
+  const words: string[] = [];
+  const results: ToolResultEntry[] = [];
+  const notices: Notice[] = [];
+  entries.forEach((entry, index) => {
+    if (entry.kind === 'user' && index > acted && !overheard.has(normalise(entry.text)))
+      words.push(entry.text);
+    if (entry.kind === 'result' && index > spoke && !isPlaceholder(entry)) results.push(entry);
+    if (entry.kind === 'notice' && index > spoke && isSaid(entry.notice))
+      notices.push(entry.notice);
+  });
+  return { words: words.join(' '), results, notices };
+}
+
+function isSaid({ type }: Notice): boolean {
+  return type === 'question' || type === 'completed' || type === 'failed' || type === 'news';
+}
+
+/** The detail that was asked for since the user spoke before. */
+function slotOf(entries: readonly Entry[]): Slot | null {
+  const spoke = entries.findLastIndex(({ kind }) => kind === 'assistant');
+  for (let index = spoke; index >= 0; index--) {
+    const entry = entries[index];
+    if (entry?.kind === 'user') return null;
+    const slot = entry?.kind === 'assistant' ? slotAskedBy(entry.text) : null;
+    if (slot) return slot;
+  }
+  return null;
+}
+
+function answer(request: Request, entries: readonly Entry[], turn: number): Reply {
+  switch (request.type) {
+    case 'ride':
+      return request.destination
+        ? call('book_ride', { destination: request.destination })
+        : say(slotQuestions.destination);
+    case 'table':
+      return request.partySize
+        ? call('book_table', { partySize: request.partySize })
+        : say(slotQuestions.partySize);
+    case 'report':
+      return request.dateRange
+        ? call('generate_report', { dateRange: request.dateRange })
+        : say(slotQuestions.dateRange);
+    case 'order':
+      return call('check_order', request.orderId ? { orderId: request.orderId } : {});
+    case 'progress':
+      return call('check_progress', {});
+    case 'cancel':
+      return call('cancel_work', { work: request.work });
+    case 'unsupported':
+      return say(cannotDo(request.wish, turn));
+    case 'unknown': {
+      // The detail was not understood: ask for it again rather than start over.
+      const slot = slotOf(entries);
+      return say(slot && slot !== 'retry' ? `Sorry? ${slotQuestions[slot]}` : notUnderstood(turn));
+    }
+    case 'chat': {
+      if (request.topic === 'yes' && slotOf(entries) === 'retry') return retry(entries);
+      if (request.topic === 'wellbeing' && unfinished(entries).length > 0)
+        return call('check_progress', {});
+      const goesOn =
+        request.topic === 'nevermind' && unfinished(entries).length > 0
+          ? ` I'm still working on ${listed(unfinished(entries).map(workName))}; say cancel to stop that.`
+          : '';
+      return say(chatReply(request.topic, turn) + goesOn);
+    }
+  }
+}
+
+function say(text: string): Reply {
+  return { text, calls: [] };
+}
+
+function call(toolName: string, input: Readonly<Record<string, unknown>>): Reply {
+  return { text: '', calls: [{ toolName, input }] };
+}
+
+/** Calls once more what failed last. */
+function retry(entries: readonly Entry[]): Reply {
+  const failed = entries.findLast(
+    (entry) => entry.kind === 'notice' && entry.notice.type === 'failed',
+  );
+  const toolName =
+    failed?.kind === 'notice' && failed.notice.type === 'failed' ? failed.notice.toolName : '';
+  const before = entries.findLast(
+    (entry): entry is ToolCallEntry => entry.kind === 'call' && entry.toolName === toolName,
+  );
+  return before ? call(toolName, before.input) : say('What shall I try again?');
+}
+
+/** Background tasks that were started and have not been heard of since. */
+function unfinished(entries: readonly Entry[]): readonly string[] {
+  const open: string[] = [];
+  for (const entry of entries) {
+    if (entry.kind === 'result' && isPending(entry)) open.push(entry.toolName);
+    if (entry.kind !== 'notice') continue;
+    const { notice } = entry;
+    if (notice.type === 'completed' || notice.type === 'failed' || notice.type === 'cancelled') {
+      const index = open.indexOf(notice.toolName);
+      if (index >= 0) open.splice(index, 1);
+    }
+  }
+  return [...new Set(open)];
+}
+
+function isPending({ output }: ToolResultEntry): boolean {
+  return asRecord(output)['status'] === 'still_in_progress';
+}
+
+function sayResult(result: ToolResultEntry, turn: number): string {
+  if (result.error !== null)
+    return `That did not work: ${sentence(speakable(result.error))} ${retryQuestion}`;
+  const output = asRecord(result.output);
+  switch (result.toolName) {
+    case 'check_order': {
+      const order = asRecord(output['order']);
+      if (order['orderId'] !== undefined) {
+        const [id, item, status] = [order['orderId'], order['item'], order['status']].map(textOf);
+        return `Order ${id}, ${item}, is ${sentence(status ?? '')}`;
+      }
+      const unknown = output['unknownOrderId'];
+      return unknown
+        ? `I can't find an order with the number ${textOf(unknown)}.`
+        : 'There is no order yet.';
+    }
+    case 'check_progress': {
+      const running = Array.isArray(output['running']) ? output['running'].map(asRecord) : [];
+      if (running.length === 0) return 'Nothing is running right now. What can I do for you?';
+      return running
+        .map(({ work, doing }) => sentence(`${capital(textOf(work))} is ${textOf(doing)}`))
+        .join(' ');
+    }
+    case 'cancel_work':
+      return sayStopped(namesIn(output['stopped']), namesIn(output['stillRunning']));
+    default: {
+      const text = sentence(speakable(textOf(result.output)));
+      return isPending(result) || text === ''
+        ? text
+        : `${vary(['Here it is.', 'It is done.'], turn)} ${text}`;
+    }
+  }
+}
+
+function namesIn(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.map(textOf) : [];
+}
+
+function sayStopped(stopped: readonly string[], running: readonly string[]): string {
+  if (stopped.length > 0) {
+    const rest = running.length > 0 ? ` I'm still working on ${listed(running)}.` : '';
+    return `Okay, I've stopped ${listed(stopped)}.${rest}`;
+  }
+  if (running.length === 0) return 'There is nothing to stop: nothing is running.';
+  return `I'm working on ${listed(running)}. ${slotQuestions.work}`;
+}
+
+function sayNotice(notice: Notice, turn: number): string {
+  switch (notice.type) {
+    case 'question':
+      return sayQuestion(speakable(notice.question), notice.options);
+    case 'completed': {
+      const result = sentence(speakable(notice.result));
+      const opener = vary(['News about', 'About'], turn);
+      return `${opener} ${workName(notice.toolName)}: ${result}`;
+    }
+    case 'failed':
+      return `I'm sorry, ${workName(notice.toolName)} did not work out: ${sentence(speakable(notice.error))} ${retryQuestion}`;
+    case 'news': {
+      const text = sentence(speakable(notice.text));
+      return notice.label === 'SUBAGENT UPDATE'
+        ? text
+        : `${capital(notice.label.toLowerCase())}: ${text}`;
+    }
+    case 'overheard':
+    case 'cancelled':
+    case 'background':
+      return '';
+  }
+}
+
+function sayQuestion(question: string, options: readonly SpokenOption[]): string {
+  const isNamed = ({ label }: SpokenOption): boolean =>
+    ` ${normalise(question)} `.includes(` ${normalise(label)} `);
+  if (options.every(isNamed)) return question;
+  const choices = options.map(({ label, detail }) =>
+    detail ? `${label}, ${speakable(detail)}` : label,
+  );
+  return `${question} ${choices.slice(0, -1).join('; ')}, or ${choices.at(-1)}?`;
+}
+
+/** Asked to speak with nothing new: what was said last was not heard. */
+function sayAgain(entries: readonly Entry[]): string {
+  const asked = entries.findLastIndex(({ kind }) => kind === 'user');
+  const notice = entries.findLast(
+    (entry, index) => index > asked && entry.kind === 'notice' && isSaid(entry.notice),
+  );
+  if (notice?.kind === 'notice') return sayNotice(notice.notice, 0);
+  const spoken = entries.findLast((entry) => entry.kind === 'assistant');
+  return spoken?.kind === 'assistant' ? spoken.text : greeting;
+}

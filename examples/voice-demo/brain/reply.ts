@@ -1,0 +1,12 @@
+// What the brain answers with.
+
+export interface ToolCall {
+  readonly toolName: string;
+  readonly input: Readonly<Record<string, unknown>>;
+}
+
+export interface Reply {
+  /** Empty when it only acts. */
+  readonly text: string;
+  readonly calls: readonly ToolCall[];
+}

@@ -1,0 +1,208 @@
+// Decides the next step of a subagent: which tool to call with what, or what to answer.
+// The prompt says which task it is; everything else comes out of the tools' results.
+
+import { asRecord, textOf, type Conversation, type ToolResultEntry } from './conversation.ts';
+import { capital, sentence } from './phrases.ts';
+import type { Reply } from './reply.ts';
+import { choose, normalise } from './words.ts';
+
+interface Task {
+  readonly toolName: string;
+  readonly args: Readonly<Record<string, unknown>>;
+  /** Results of one tool, oldest first. */
+  results(toolName: string): readonly ToolResultEntry[];
+}
+
+/** The task in a subagent's system prompt, or null if it is no subagent's. */
+export function readTask({
+  instructions,
+  entries,
+}: Pick<Conversation, 'instructions' | 'entries'>): Task | null {
+  const toolName = /^# Task\nExecute tool: (\S+)$/m.exec(instructions)?.[1];
+  if (toolName === undefined) return null;
+  const json = /^# Task Arguments\n(.*)$/m.exec(instructions)?.[1] ?? '{}';
+  return {
+    toolName,
+    args: asRecord(JSON.parse(json)),
+    results: (name) =>
+      entries.filter(
+        (entry): entry is ToolResultEntry => entry.kind === 'result' && entry.toolName === name,
+      ),
+  };
+}
+
+export function subagentReply(task: Task): Reply {
+  switch (task.toolName) {
+    case 'book_ride':
+      return bookRide(task);
+    case 'book_table':
+      return bookTable(task);
+    case 'generate_report':
+      return generateReport(task);
+    default:
+      return answer(`I don't know how to do "${task.toolName}".`);
+  }
+}
+
+function bookRide(task: Task): Reply {
+  const destination = textOf(task.args['destination']);
+  const quote = task.results('get_ride_options').at(-1);
+  if (!quote) return call('get_ride_options', { destination });
+  if (quote.error !== null) return answer(`There is no ride to ${destination}: ${quote.error}`);
+  const rides = recordsIn(asRecord(quote.output)['options']);
+  const confirmed = task.results('confirm_ride').at(-1);
+  if (confirmed) {
+    if (confirmed.error !== null) return answer(`The ride was not booked: ${confirmed.error}`);
+    const booking = asRecord(confirmed.output);
+    const ride = asRecord(booking['option']);
+    return answer(
+      `Your ${textOf(ride['name'])} ride to ${destination} is booked. ` +
+        `${textOf(booking['driver'])} comes in ${textOf(ride['etaMinutes'])} minutes ` +
+        `in ${textOf(booking['car'])}, for $${textOf(ride['priceUsd'])}.`,
+    );
+  }
+  return chooseOne(task, {
+    question: `Which ride to ${destination} would you like?`,
+    choices: rides.map((ride) => ({
+      id: textOf(ride['id']),
+      label: textOf(ride['name']),
+      description: `$${textOf(ride['priceUsd'])}, in ${textOf(ride['etaMinutes'])} min`,
+    })),
+    onChosen: (rideId) => call('confirm_ride', { destination, rideId }),
+    onDeclined: `All right, no ride to ${destination} then.`,
+  });
+}
+
+function bookTable(task: Task): Reply {
+  const partySize = Number(task.args['partySize']);
+  const found = task.results('find_tables').at(-1);
+  if (!found) return call('find_tables', { partySize });
+  if (found.error !== null) return answer(`There is no table: ${found.error}`);
+  const tables = recordsIn(asRecord(found.output)['tables']);
+  const reserved = task.results('reserve_table').at(-1);
+  if (reserved) {
+    if (reserved.error !== null) return answer(`The table was not reserved: ${reserved.error}`);
+    const table = asRecord(asRecord(reserved.output)['option']);
+    return answer(
+      `Your table for ${partySize} at the ${textOf(table['name'])} is reserved for ` +
+        `${textOf(table['time'])}, ${textOf(table['setting'])}.`,
+    );
+  }
+  return chooseOne(task, {
+    question: `Which table for ${partySize} would you like?`,
+    choices: tables.map((table) => ({
+      id: textOf(table['id']),
+      label: textOf(table['name']),
+      description: `${textOf(table['time'])}, ${textOf(table['setting'])}`,
+    })),
+    onChosen: (tableId) => call('reserve_table', { partySize, tableId }),
+    onDeclined: 'All right, no table then.',
+  });
+}
+
+interface Choice {
+  readonly id: string;
+  readonly label: string;
+  readonly description: string;
+}
+
+/** Asks the user until an answer fits; silence is asked again, the runtime ends it at its limit. */
+function chooseOne(
+  task: Task,
+  {
+    question,
+    choices,
+    onChosen,
+    onDeclined,
+  }: {
+    readonly question: string;
+    readonly choices: readonly Choice[];
+    readonly onChosen: (id: string) => Reply;
+    readonly onDeclined: string;
+  },
+): Reply {
+  const ask = (text: string): Reply => call('ask_user', { question: text, options: choices });
+  const last = task.results('ask_user').at(-1);
+  if (!last) return ask(question);
+  if (last.error !== null) return ask(`Are you still there? ${question}`);
+  const { userResponse, optionId } = asRecord(last.output);
+  const words = textOf(userResponse);
+  const chosen =
+    choices.find(({ id }) => id === optionId) ?? choose(words, choices, ({ label }) => label);
+  if (chosen) return onChosen(chosen.id);
+  if (/\b(?:no|none|neither|cancel|forget it|never ?mind|stop)\b/.test(normalise(words)))
+    return answer(onDeclined);
+  return ask(`I didn't get "${words}". ${question}`);
+}
+
+function generateReport(task: Task): Reply {
+  const dateRange = textOf(task.args['dateRange']);
+  const resolved = task.results('resolve_dates').at(-1);
+  if (!resolved) return call('resolve_dates', { dateRange });
+  if (resolved.error !== null) return answer(resolved.error);
+  const period = asRecord(resolved.output);
+  const before = asRecord(period['before']);
+  const figures = task.results('query_analytics');
+  if (figures.length === 0) {
+    const query = (days: Readonly<Record<string, unknown>>) => ({
+      toolName: 'query_analytics',
+      input: { from: days['from'], to: days['to'] },
+    });
+    return { text: '', calls: [query(period), query(before)] };
+  }
+  const failed = figures.find(({ error }) => error !== null);
+  if (failed) return answer(`The sales could not be read: ${failed.error}`);
+  const now = figures
+    .map(({ output }) => asRecord(output))
+    .find(({ from }) => from === period['from']);
+  const then = figures
+    .map(({ output }) => asRecord(output))
+    .find(({ from }) => from === before['from']);
+  if (!now || !then) return answer('The sales that came back are not those of the period.');
+  return answer(reportText(textOf(period['label']), now, then));
+}
+
+function reportText(
+  label: string,
+  now: Readonly<Record<string, unknown>>,
+  then: Readonly<Record<string, unknown>>,
+): string {
+  const revenue = Number(now['revenueUsd']);
+  const change = Math.round((revenue / Math.max(1, Number(then['revenueUsd'])) - 1) * 100);
+  const best = asRecord(now['bestDay']);
+  const product = recordsIn(now['byProduct']).toSorted(
+    (a, b) => Number(b['revenueUsd']) - Number(a['revenueUsd']),
+  )[0];
+  const trend =
+    change === 0 ? 'the same as' : `${Math.abs(change)}% ${change > 0 ? 'more' : 'less'} than in`;
+  return [
+    `${capital(label)} brought $${thousands(revenue)} from ${thousands(Number(now['orders']))} orders,`,
+    `${trend} the period before.`,
+    `The best day was ${spokenDay(textOf(best['date']))} with $${thousands(Number(best['revenueUsd']))},`,
+    `and ${textOf(product?.['product']).toLowerCase()} sold best.`,
+  ].join(' ');
+}
+
+function thousands(amount: number): string {
+  return Math.round(amount).toLocaleString('en-US');
+}
+
+function spokenDay(day: string): string {
+  return new Date(day).toLocaleDateString('en-US', {
+    month: 'long',
+    day: 'numeric',
+    timeZone: 'UTC',
+  });
+}
+
+function recordsIn(value: unknown): readonly Readonly<Record<string, unknown>>[] {
+  return Array.isArray(value) ? value.map(asRecord) : [];
+}
+
+function call(toolName: string, input: Readonly<Record<string, unknown>>): Reply {
+  return { text: '', calls: [{ toolName, input }] };
+}
+
+function answer(text: string): Reply {
+  return { text: sentence(text), calls: [] };
+}

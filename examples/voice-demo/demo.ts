@@ -1,0 +1,164 @@
+// The whole demo in one call: a voice session with its agents, and the server of its page.
+
+import type { LanguageModelV4 } from '@ai-sdk/provider';
+import { nodeEnvironment } from '../../src/adapters/node/index.ts';
+import type { LocalVoiceOptions } from '../../src/adapters/local-voice/index.ts';
+import { openaiRealtime } from '../../src/adapters/openai-realtime/index.ts';
+import { messageOf } from '../../src/errors.ts';
+import {
+  VoiceSession,
+  type Environment,
+  type MainAgent,
+  type SessionHooks,
+  type SubagentConfig,
+  type Transport,
+} from '../../src/index.ts';
+import { leadAgent } from './agents/lead-agent.ts';
+import { reportGenerator } from './agents/report-generator.ts';
+import { rideBooker } from './agents/ride-booker.ts';
+import { tableBooker } from './agents/table-booker.ts';
+import { createWorkshop } from './agents/workshop.ts';
+import { createWorld } from './agents/world.ts';
+import { chooseMinds, type Minds } from './minds.ts';
+import { startDemoServer } from './server/demo-server.ts';
+import type { ServerLimits } from './server/limits.ts';
+import type { SessionFace } from './session-face.ts';
+import type { About } from './shared/protocol.ts';
+import { suggestions } from './suggestions.ts';
+
+export interface DemoOptions {
+  /** The first port to try; the next free one is taken. 0: any. @defaultValue 8080 */
+  readonly port?: number;
+  /** @defaultValue real time and real chance */
+  readonly environment?: Environment;
+  /** Thinks for the lead agent and its subagents. @defaultValue what the environment variables say, else the demo's own rules */
+  readonly model?: LanguageModelV4;
+  /** Environment variables. @defaultValue process.env */
+  readonly variables?: Readonly<Record<string, string | undefined>>;
+  /** More options for the local voice. */
+  readonly speech?: Partial<LocalVoiceOptions>;
+  /** Multiplies the time that the subagents' work takes. @defaultValue 1 */
+  readonly pace?: number;
+  readonly limits?: Partial<ServerLimits>;
+  /** Makes the session, in place of a `VoiceSession`. */
+  readonly createSession?: (parts: SessionParts) => SessionFace;
+  /** Told of each step and of what goes wrong. @defaultValue nothing is told */
+  readonly log?: (line: string) => void;
+}
+
+/** What a session of the demo is made of. */
+export interface SessionParts {
+  readonly lead: MainAgent;
+  readonly subagentConfigs: Readonly<Record<string, SubagentConfig>>;
+}
+
+export interface Demo {
+  readonly url: string;
+  readonly token: string;
+  /** A shell command that calls the webhook. */
+  readonly webhook: string;
+  readonly about: About;
+  readonly session: SessionFace;
+  /** Ends everything that was started. Safe to call twice. */
+  close(): Promise<void>;
+}
+
+/**
+ * Starts the demo. The conversation begins when the first page is there.
+ * @throws {ConfigurationError} when a port, a model or a package is missing.
+ */
+export async function startDemo(options: DemoOptions = {}): Promise<Demo> {
+  const { environment = nodeEnvironment(), log = () => undefined, pace = 1 } = options;
+  const minds = await chooseMinds({ ...options, environment });
+  const world = createWorld();
+  const workshop = createWorkshop(environment, world, pace);
+  const parts: SessionParts = {
+    lead: leadAgent(world, () => session),
+    subagentConfigs: {
+      book_ride: rideBooker(workshop),
+      book_table: tableBooker(workshop),
+      generate_report: reportGenerator(workshop),
+    },
+  };
+  const endings: (() => Promise<void>)[] = [];
+  const closeAll = async (): Promise<void> => {
+    // What was started last goes first; what fails to end must not keep the rest alive.
+    for (let end = endings.pop(); end; end = endings.pop()) {
+      await end().catch((error: unknown) => log(`While closing: ${messageOf(error)}`));
+    }
+  };
+  let session: SessionFace;
+  try {
+    session = options.createSession
+      ? options.createSession(parts)
+      : await voiceSession(parts, minds, {
+          environment,
+          speech: options.speech,
+          variables: options.variables,
+          log,
+          endings,
+        });
+    endings.push(() => session.close());
+    const server = await startDemoServer({
+      session,
+      world,
+      environment,
+      port: options.port ?? 8080,
+      about: minds.about,
+      suggestions,
+      ...(options.limits && { limits: options.limits }),
+      log,
+    });
+    endings.push(() => server.close());
+    const { url, token, webhook } = server;
+    return { url, token, webhook, about: minds.about, session, close: closeAll };
+  } catch (error) {
+    await closeAll();
+    throw error;
+  }
+}
+
+interface VoiceParts {
+  readonly environment: Environment;
+  readonly speech: Partial<LocalVoiceOptions> | undefined;
+  readonly variables: DemoOptions['variables'];
+  readonly log: (line: string) => void;
+  /** What must be ended with the demo is added here. */
+  readonly endings: (() => Promise<void>)[];
+}
+
+async function voiceSession(
+  { lead, subagentConfigs }: SessionParts,
+  minds: Minds,
+  { environment, speech, variables = process.env, log, endings }: VoiceParts,
+): Promise<SessionFace> {
+  let transport: Transport;
+  if (minds.leadModel) {
+    const { localVoice } = await import('../../src/adapters/local-voice/index.ts');
+    const voice = localVoice({ model: minds.leadModel, environment, ...speech });
+    endings.push(() => voice.close());
+    transport = openaiRealtime(await voice.start());
+  } else {
+    transport = openaiRealtime({ apiKey: variables['OPENAI_API_KEY'] });
+  }
+  return new VoiceSession({
+    transport,
+    model: minds.subagentModel,
+    agents: [lead],
+    subagentConfigs,
+    environment,
+    hooks: terminalHooks(log),
+  });
+}
+
+/** One line in the terminal for what happens offstage. */
+function terminalHooks(log: (line: string) => void): SessionHooks {
+  return {
+    onSubagentStart: ({ name }) => log(`${name} starts`),
+    onSubagentStep: ({ subagentName, stepNumber, toolCalls }) =>
+      log(`${subagentName}, step ${stepNumber}: ${toolCalls.join(', ') || 'answers'}`),
+    onSubagentEnd: ({ subagentName, outcome: { status, error } }) =>
+      log(`${subagentName} ${status}${error ? `: ${error.message}` : ''}`),
+    onError: (error, where) => log(`${where}: ${messageOf(error)}`),
+  };
+}

@@ -1,0 +1,58 @@
+// `npm start`: starts the demo and says what to do. Port: PORT, default 8080.
+
+import { OffstageError } from '../../src/errors.ts';
+import { startDemo, type Demo } from './demo.ts';
+import { suggestions } from './suggestions.ts';
+
+const print = (line = ''): void => console.log(line);
+
+let demo: Demo;
+try {
+  demo = await startDemo({
+    port: wantedPort(process.env['PORT']),
+    log: (line) => print(`  · ${line}`),
+  });
+} catch (error) {
+  // What the reader can put right needs no stack.
+  console.error(error instanceof OffstageError ? `\n${error.message}\n` : error);
+  process.exit(1);
+}
+
+print();
+print('Offstage, the voice demo');
+print();
+print(`  Lead agent  ${demo.about.lead}`);
+print(`  Subagents   ${demo.about.subagents}`);
+print(`  Speech      ${demo.about.speech}`);
+print();
+print(`  Open        ${demo.url}`);
+print();
+print('Four things to try:');
+for (const [index, { title, hint, say, run }] of suggestions(demo.webhook).entries()) {
+  print();
+  print(`  ${index + 1}. ${title}${say ? `: “${say}”` : ''}`);
+  print(`     ${hint}`);
+  if (run) print(`     ${run}`);
+}
+print();
+print('Ctrl+C ends it.');
+print();
+
+let isEnding = false;
+const end = (signal: NodeJS.Signals): void => {
+  // Whoever asks twice does not want to wait.
+  if (isEnding) process.exit(1);
+  isEnding = true;
+  print(`\n${signal === 'SIGINT' ? 'Ctrl+C' : signal}: closing.`);
+  void demo.close().then(() => process.exit(0));
+};
+process.on('SIGINT', end);
+process.on('SIGTERM', end);
+
+function wantedPort(value: string | undefined): number {
+  if (value === undefined || value === '') return 8080;
+  const port = Number(value);
+  if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
+  console.error(`Expected PORT to be a port from 0 to 65535, got ${JSON.stringify(value)}`);
+  process.exit(1);
+}

@@ -1,0 +1,264 @@
+// Which actors there are, and where each is in the tree.
+//
+// Owns:     the names of actors on the wire, their parents, and how long they are kept.
+// Does not: convert or send anything, or keep an actor alive.
+//
+// Invariants
+//   B1. An actor is named by its path: its id if it is the root of its system, else its
+//       id below the name of its parent. The parent of a root `a/b` is the actor `a`.
+//   B2. An actor that went to rest (stopped in a state tagged `dormant`) and is woken
+//       under its id is the same actor: for whoever watches, it never was away.
+//   B3. The next one under a name takes the place of the one before; two roots that
+//       live at the same time under one id get different names.
+//   B4. What rests below an actor that ends, ends with it. Of all that ended, the
+//       latest `maxEnded` are kept.
+
+/** What is read of an XState actor. */
+export interface SeenActor {
+  readonly sessionId: string;
+  readonly id?: string;
+  readonly _parent?: SeenActor | undefined;
+  readonly logic?: { readonly config?: unknown } | undefined;
+  getSnapshot(): unknown;
+}
+
+/** What is read of a snapshot, of whatever kind of actor. */
+export interface SeenSnapshot {
+  readonly status?: 'active' | 'done' | 'error' | 'stopped';
+  readonly tags?: unknown;
+  readonly [part: string]: unknown;
+}
+
+/** Who an actor is on the wire. */
+export interface Identity {
+  readonly wireId: string;
+  readonly name: string;
+  readonly parentId: string | undefined;
+  readonly rootId: string;
+  /** What its logic was made from. */
+  readonly config: unknown;
+}
+
+type Phase = 'live' | 'waking' | 'dormant' | 'ended' | 'forgotten';
+
+export interface ActorRecord {
+  readonly identity: Identity;
+  /** Its latest known snapshot; undefined if there is none. */
+  snapshot(): SeenSnapshot | undefined;
+}
+
+/** A record as the book sees it. */
+interface Entry extends ActorRecord {
+  identity: Identity;
+  parent: Entry | undefined;
+  phase: Phase;
+  /** XState's id of the actor that is there now; an earlier one has no say any more. */
+  sessionId: string;
+  /** An actor that nobody stopped may be gone all the same. */
+  actor: WeakRef<SeenActor> | undefined;
+  /** What is left of it while it has no actor. */
+  rest: SeenSnapshot | undefined;
+  readonly below: Set<Entry>;
+}
+
+/** What an observation changed: these look like this now. */
+export interface Change {
+  readonly identity: Identity;
+  readonly snapshot: SeenSnapshot;
+}
+
+const INIT = 'xstate.init';
+const DORMANT_TAG = 'dormant';
+const MAX_ID_LENGTH = 200;
+const FIRST_SWEEP_SIZE = 1_000;
+
+export class ActorBook {
+  readonly #maxEnded: number;
+  readonly #entries = new Map<string, Entry>();
+  readonly #ended = new Set<Entry>();
+  readonly #known = new WeakMap<SeenActor, Entry>();
+  #nextSweepSize = FIRST_SWEEP_SIZE;
+
+  constructor(maxEnded: number) {
+    this.#maxEnded = maxEnded;
+  }
+
+  /** All that are not forgotten; parents come before their children. */
+  get records(): Iterable<ActorRecord> {
+    return this.#entries.values();
+  }
+
+  /** The record of an actor; undefined if it is unknown or forgotten. */
+  find(actor: SeenActor): ActorRecord | undefined {
+    const entry = this.#known.get(actor);
+    return entry?.phase === 'forgotten' ? undefined : entry;
+  }
+
+  /** Has this actor been here, even if it is forgotten by now? */
+  knows(actor: SeenActor): boolean {
+    return this.#known.has(actor);
+  }
+
+  /** Takes an actor in, and those above it; returns who is new to whoever watches. */
+  register(actor: SeenActor): readonly Identity[] {
+    const fresh: Identity[] = [];
+    if (!this.#known.has(actor)) this.#enter(actor, fresh);
+    return fresh;
+  }
+
+  /** Is it being woken? Then its start is none. */
+  isWaking(actor: SeenActor): boolean {
+    return this.#known.get(actor)?.phase === 'waking';
+  }
+
+  /** Takes in that an actor has a snapshot; returns what has changed for whoever watches. */
+  observe(actor: SeenActor, event: string, snapshot: SeenSnapshot): readonly Change[] {
+    const entry = this.#known.get(actor);
+    if (!entry || entry.sessionId !== actor.sessionId) return [];
+    if (entry.phase === 'ended' || entry.phase === 'forgotten') return [];
+    if (entry.phase === 'waking' && event === INIT) {
+      entry.phase = 'live';
+      return [];
+    }
+    if ((snapshot.status ?? 'active') === 'active') return [{ identity: entry.identity, snapshot }];
+    if (snapshot.status === 'stopped' && isDormant(snapshot)) {
+      entry.phase = 'dormant';
+      entry.rest = { ...snapshot, status: 'active' };
+      return [];
+    }
+    return this.#end(entry, snapshot);
+  }
+
+  /** A machine that throws sends no snapshot: looks whether that has happened. */
+  inspectCrash(actor: SeenActor): readonly Change[] {
+    const entry = this.#known.get(actor);
+    if (!entry || entry.sessionId !== actor.sessionId || entry.phase !== 'live') return [];
+    const snapshot = snapshotOf(actor);
+    return snapshot?.status === 'error' ? this.#end(entry, snapshot) : [];
+  }
+
+  #enter(actor: SeenActor, fresh: Identity[]): Entry {
+    const { _parent: above, sessionId } = actor;
+    const id = actor.id ?? sessionId;
+    const parent = above
+      ? (this.#known.get(above) ?? this.#enter(above, fresh))
+      : this.#ancestor(id);
+    let wireId = above && parent ? `${parent.identity.wireId}/${id}` : id;
+    if (wireId.length > MAX_ID_LENGTH)
+      wireId = `${wireId.slice(0, MAX_ID_LENGTH)}…${sessionId}`;
+    let entry = this.#entries.get(wireId);
+    if (entry && !above && isAlive(entry)) {
+      wireId = `${wireId}#${sessionId}`;
+      entry = undefined;
+    }
+    const config = actor.logic?.config;
+    if (entry?.phase === 'dormant' && entry.identity.config === config) {
+      entry.phase = 'waking';
+      entry.rest = undefined;
+    } else {
+      const identity = {
+        wireId,
+        name: nameOf(id, sessionId, config),
+        parentId: parent?.identity.wireId,
+        rootId: parent?.identity.rootId ?? wireId,
+        config,
+      };
+      fresh.push(identity);
+      entry = this.#place(identity, parent, entry);
+    }
+    entry.sessionId = sessionId;
+    entry.actor = new WeakRef(actor);
+    this.#known.set(actor, entry);
+    return entry;
+  }
+
+  #place(identity: Identity, parent: Entry | undefined, before: Entry | undefined): Entry {
+    if (before) {
+      before.phase = 'forgotten';
+      before.parent?.below.delete(before);
+      this.#ended.delete(before);
+    } else if (this.#entries.size >= this.#nextSweepSize) this.#sweep();
+    const entry: Entry = {
+      identity,
+      parent,
+      phase: 'live',
+      sessionId: '',
+      actor: undefined,
+      rest: undefined,
+      below: before?.below ?? new Set(),
+      snapshot() {
+        return this.rest ?? snapshotOf(this.actor?.deref());
+      },
+    };
+    this.#entries.set(identity.wireId, entry);
+    parent?.below.add(entry);
+    return entry;
+  }
+
+  /** The nearest one above a root, by its path. */
+  #ancestor(id: string): Entry | undefined {
+    for (let cut = id.lastIndexOf('/'); cut > 0; cut = id.lastIndexOf('/', cut - 1)) {
+      const entry = this.#entries.get(id.slice(0, cut));
+      if (entry) return entry;
+    }
+    return undefined;
+  }
+
+  #end(entry: Entry, snapshot: SeenSnapshot): readonly Change[] {
+    entry.phase = 'ended';
+    entry.rest = snapshot;
+    this.#ended.add(entry);
+    const changes: Change[] = [{ identity: entry.identity, snapshot }];
+    for (const child of entry.below)
+      if (child.phase === 'dormant')
+        changes.push(...this.#end(child, { ...child.rest, status: 'stopped' }));
+    for (const oldest of this.#ended) {
+      if (this.#ended.size <= this.#maxEnded) break;
+      this.#forget(oldest);
+    }
+    return changes;
+  }
+
+  #forget(entry: Entry): void {
+    entry.phase = 'forgotten';
+    entry.parent?.below.delete(entry);
+    this.#ended.delete(entry);
+    this.#entries.delete(entry.identity.wireId);
+  }
+
+  /** Ends those that nobody stopped and nobody holds any more. */
+  #sweep(): void {
+    for (const entry of this.#entries.values())
+      if (entry.phase === 'live' && !isAlive(entry))
+        this.#end(entry, entry.snapshot() ?? { status: 'stopped' });
+    this.#nextSweepSize = Math.max(FIRST_SWEEP_SIZE, this.#entries.size * 2);
+  }
+}
+
+function isAlive(entry: Entry): boolean {
+  if (entry.phase !== 'live' && entry.phase !== 'waking') return false;
+  const actor = entry.actor?.deref();
+  return actor !== undefined && (snapshotOf(actor)?.status ?? 'active') === 'active';
+}
+
+/** Undefined also while the actor is being made. */
+function snapshotOf(actor: SeenActor | undefined): SeenSnapshot | undefined {
+  try {
+    return actor?.getSnapshot() as SeenSnapshot | undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isDormant({ tags }: SeenSnapshot): boolean {
+  return tags instanceof Set && tags.has(DORMANT_TAG);
+}
+
+/** The last part of the path; of an actor that nobody named, what its machine is called. */
+function nameOf(id: string, sessionId: string, config: unknown): string {
+  if (id === sessionId) {
+    const { id: machineId } = (config ?? {}) as { id?: unknown };
+    if (typeof machineId === 'string') return machineId;
+  }
+  return (id.slice(id.lastIndexOf('/') + 1) || id).slice(0, MAX_ID_LENGTH);
+}

@@ -1,0 +1,113 @@
+// What is shown of the values in a message: an allow-list. What users and models said
+// is hidden without anybody having to name where it is; what tells one state, event
+// or actor from another is shown.
+//
+// Invariants
+//   R1. A text is shown only if its key is one of the known ones (ids, `type`, `status` …)
+//       and it looks like a name: ASCII without spaces, at most 64 characters.
+//   R2. Within a payload (tool arguments, messages, results …) nothing is shown, numbers
+//       and ids included: there the keys are somebody else's, and so is their meaning.
+//   R3. A key is shown only if it looks like a name.
+
+/** A value with nothing inside it. */
+export type Leaf = string | number | bigint | boolean;
+
+/**
+ * Decides what is shown of a leaf. `path` says where it is: first what it is part of
+ * (`context`, `event`, `input`, `output`, `error`, `meta` or `params`), then the keys that lead to
+ * it; the items of a list have the path of the list.
+ */
+export type Redact = (leaf: Leaf, path: readonly string[]) => Leaf;
+
+const SHOWN_KEYS = new Set([
+  'type',
+  'kind',
+  'status',
+  'state',
+  'code',
+  'channel',
+  'priority',
+  'phase',
+  'grade',
+  'role',
+  'mode',
+  'end',
+  'execution',
+  'lifetime',
+  'finishReason',
+  'toolName',
+  'src',
+  'owner',
+  'queue',
+]);
+
+/** `id`, `callId`, `deliveryIds` … */
+const ID_KEY = /^ids?$|[a-z\d]Ids?$/;
+
+/** Ids that say what the user chose. */
+const ANSWER_KEYS = new Set(['optionId', 'optionIds', 'answerId']);
+
+const PAYLOAD_KEYS = new Set([
+  'answer',
+  'answers',
+  'args',
+  'arguments',
+  'artifacts',
+  'body',
+  'content',
+  'data',
+  'description',
+  'facts',
+  'headers',
+  'history',
+  'input',
+  'instructions',
+  'label',
+  'memory',
+  'message',
+  'messages',
+  'metadata',
+  'options',
+  'output',
+  'parameters',
+  'partial',
+  'parts',
+  'payload',
+  'prompt',
+  'question',
+  'response',
+  'responses',
+  'result',
+  'results',
+  'text',
+  'toolLedger',
+  'transcript',
+  'transcripts',
+  'value',
+]);
+
+const NAME = /^[\w.:/@#$+-]{1,64}$/;
+
+/** The default: hides what users and models said, by R1 and R2. */
+export const redactWords: Redact = (leaf, path) => {
+  const isPayload = path[0] === 'output' || path.some((key, at) => at > 0 && PAYLOAD_KEYS.has(key));
+  if (typeof leaf !== 'string') return isPayload ? `[redacted ${typeof leaf}]` : leaf;
+  if (!isPayload && NAME.test(leaf) && isShownKey(path.at(-1) ?? '')) return leaf;
+  return hidden(leaf);
+};
+
+/** Shows everything. */
+export const redactNothing: Redact = (leaf) => leaf;
+
+/** A key by R3. */
+export function redactKey(key: string): string {
+  return NAME.test(key) ? key : hidden(key);
+}
+
+function isShownKey(key: string): boolean {
+  return SHOWN_KEYS.has(key) || (ID_KEY.test(key) && !ANSWER_KEYS.has(key));
+}
+
+function hidden(text: string): string {
+  return `[redacted ${text.length} chars]`;
+}

@@ -1,0 +1,181 @@
+// Makes of any value what may be shown of it: plain data, redacted, of bounded size.
+// It works from the top and stops when the budget is spent, so a large value costs no
+// more than what is shown of it.
+//
+// Invariants
+//   W1. The result is JSON: no cycles, no functions, nothing with a behaviour.
+//   W2. What does not fit is left out, and a mark says so: `[truncated …]`.
+//   W3. Only plain objects, lists, maps and sets are looked into; of anything else
+//       (sockets, controllers, audio) only its kind is shown, and no getter of it runs.
+
+import { redactKey, redactNothing, type Leaf, type Redact } from './redact.ts';
+
+/** What is left of a message's size, in bytes. Shared by the values of one message. */
+export interface Budget {
+  bytesLeft: number;
+}
+
+const MAX_DEPTH = 10;
+const MAX_TEXT_LENGTH = 2_000;
+/** Quotes, colon and comma. */
+const PUNCTUATION_BYTES = 4;
+/** As an escape: `\u001f`. */
+const MAX_BYTES_OF_CHAR = 6;
+
+interface Walk {
+  readonly redact: Redact;
+  readonly budget: Budget;
+  readonly path: string[];
+  /** The values that lead to this one. */
+  readonly above: object[];
+}
+
+/** `section` names what the value is part of; see `Redact`. */
+export function shownValue(
+  value: unknown,
+  section: string,
+  redact: Redact,
+  budget: Budget,
+): unknown {
+  return walk(value, { redact, budget, path: [section], above: [] });
+}
+
+function walk(value: unknown, at: Walk): unknown {
+  switch (typeof value) {
+    case 'string':
+    case 'number':
+    case 'boolean':
+    case 'bigint':
+      return leaf(value, at);
+    case 'function':
+      return record([['type', value.name]], at);
+    case 'object':
+      if (value === null) return spend(null, 4, at);
+      return at.above.includes(value) ? spend('[circular]', 10, at) : inside(value, at);
+    default:
+      return undefined;
+  }
+}
+
+function leaf(value: Leaf, at: Walk): unknown {
+  const shown = at.redact(value, at.path);
+  if (typeof shown === 'number' || typeof shown === 'boolean') return spend(shown, 25, at);
+  const text = typeof shown === 'object' ? '[redacted]' : String(shown);
+  const room = Math.max(0, Math.floor(at.budget.bytesLeft / MAX_BYTES_OF_CHAR));
+  const length = Math.min(MAX_TEXT_LENGTH, room);
+  const cut =
+    text.length > length
+      ? `${text.slice(0, length)}[truncated ${text.length - length} chars]`
+      : text;
+  return spend(cut, jsonBytesOf(cut), at);
+}
+
+function inside(value: object, at: Walk): unknown {
+  if (at.above.length >= MAX_DEPTH) return spend('[truncated: too deep]', 24, at);
+  at.above.push(value);
+  const shown = structure(value, at);
+  at.above.pop();
+  return shown;
+}
+
+function structure(value: object, at: Walk): unknown {
+  if (Array.isArray(value)) return list(value, at);
+  if (value instanceof Set) return list([...value], at);
+  if (value instanceof Map) return record([...value].map(([key, item]) => [keyOf(key), item]), at);
+  if (value instanceof Error) return record(errorFields(value), at);
+  if (value instanceof Date) return leaf(dateText(value), at);
+  if (isActorRef(value)) return record([['xstate$$type', 1], ['id', value.id]], at);
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype === null || prototype === Object.prototype) {
+    return record(Object.entries('_nodes' in value ? snapshotFields(value) : value), at);
+  }
+  return spend(kindOf(value), 40, at);
+}
+
+function list(items: readonly unknown[], at: Walk): unknown[] {
+  const shown: unknown[] = [];
+  for (const item of items) {
+    if (at.budget.bytesLeft <= 0) {
+      shown.push(`[truncated: ${items.length - shown.length} more]`);
+      break;
+    }
+    shown.push(walk(item, at) ?? null);
+  }
+  return shown;
+}
+
+function record(entries: readonly (readonly [string, unknown])[], at: Walk): object {
+  const shown: Record<string, unknown> = {};
+  for (const [index, [key, value]] of entries.entries()) {
+    if (at.budget.bytesLeft <= 0) {
+      shown['[truncated]'] = `${entries.length - index} more`;
+      break;
+    }
+    const name = at.redact === redactNothing ? key.slice(0, MAX_TEXT_LENGTH) : redactKey(key);
+    spend(null, jsonBytesOf(name), at);
+    at.path.push(key);
+    // Two hidden keys of one length must not become one.
+    shown[Object.hasOwn(shown, name) ? `${name} (${index})` : name] = walk(value, at);
+    at.path.pop();
+  }
+  return shown;
+}
+
+function spend<T>(shown: T, bytes: number, { budget }: Walk): T {
+  budget.bytesLeft -= bytes + PUNCTUATION_BYTES;
+  return shown;
+}
+
+/** At least as many bytes as the text has in JSON. */
+function jsonBytesOf(text: string): number {
+  let bytes = 0;
+  for (let index = 0; index < text.length; index += 1) {
+    const code = text.charCodeAt(index);
+    if (code < 0x20 || (code >= 0xd8_00 && code <= 0xdf_ff)) bytes += MAX_BYTES_OF_CHAR;
+    else if (code === 0x22 || code === 0x5c) bytes += 2;
+    else if (code < 0x80) bytes += 1;
+    else bytes += code < 0x8_00 ? 2 : 3;
+  }
+  return bytes;
+}
+
+function keyOf(key: unknown): string {
+  return typeof key === 'string' || typeof key === 'number' ? String(key) : kindOf(key);
+}
+
+/** A stack names files, and its first line repeats the message. */
+function errorFields(error: Error): (readonly [string, unknown])[] {
+  const { name, message, code, cause } = error as Error & { code?: unknown };
+  return [
+    ['type', name],
+    ['code', code],
+    ['message', message],
+    ['cause', cause],
+  ];
+}
+
+function dateText(date: Date): string {
+  return Number.isNaN(date.getTime()) ? 'Invalid Date' : date.toISOString();
+}
+
+/** Actors appear in contexts and events; shown as XState itself writes them. */
+function isActorRef(value: object): value is { readonly id: string } {
+  return 'getSnapshot' in value && isOwnText(value, 'id') && isOwnText(value, 'sessionId');
+}
+
+function isOwnText(value: object, key: string): boolean {
+  return typeof Object.getOwnPropertyDescriptor(value, key)?.value === 'string';
+}
+
+/** The snapshot of another machine has its whole machine inside. */
+function snapshotFields(snapshot: object): object {
+  const { status, value, context, output, error } = snapshot as Record<string, unknown>;
+  return { status, value, context, output, error };
+}
+
+function kindOf(value: unknown): string {
+  if (typeof value !== 'object' || value === null) return `[${typeof value}]`;
+  const maker = (Object.getPrototypeOf(value) as { constructor?: unknown } | null)?.constructor;
+  const kind = typeof maker === 'function' && maker.name !== '' ? maker.name : 'object';
+  return ArrayBuffer.isView(value) ? `[${kind}, ${value.byteLength} bytes]` : `[${kind}]`;
+}

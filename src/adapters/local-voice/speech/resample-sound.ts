@@ -1,0 +1,20 @@
+// A whole sound at another rate, for the models that want 16 kHz.
+
+import type { AudioFrame } from '../../../voice/audio-frame.ts';
+import { createResampler } from '../../../voice/audio/resampler.ts';
+
+export function resampleSound(sound: AudioFrame, toHz: number): Int16Array {
+  if (sound.sampleRateHz === toHz) return sound.samples;
+  const resampler = createResampler({ fromHz: sound.sampleRateHz, toHz });
+  const body = resampler.process(sound.samples);
+  const rest = resampler.flush();
+  const all = new Int16Array(body.length + rest.length);
+  all.set(body);
+  all.set(rest, body.length);
+  return all;
+}
+
+/** Samples as the models want them: ±1. */
+export function toFloat(samples: Int16Array): Float32Array {
+  return Float32Array.from(samples, (sample) => sample / 32_768);
+}

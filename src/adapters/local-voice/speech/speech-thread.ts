@@ -1,0 +1,143 @@
+// One thread of the built-in speech engine, seen from outside: calls that answer
+// with promises, and a new thread when the old one died.
+//
+// S1. Every call settles: answered, failed, or rejected when the thread ends.
+// S2. A call after the thread died starts a new one; what the old one remembered is gone.
+
+import { Worker } from 'node:worker_threads';
+import {
+  CancelledError,
+  ConfigurationError,
+  ProviderError,
+  type OffstageError,
+} from '../../../errors.ts';
+import type {
+  CallName,
+  ThreadCalls,
+  ThreadFailure,
+  ThreadReply,
+  ThreadRole,
+} from './thread-protocol.ts';
+
+interface PendingCall {
+  resolve(value: unknown): void;
+  reject(error: OffstageError): void;
+}
+
+interface RunningThread {
+  readonly worker: Worker;
+  readonly ready: Promise<void>;
+  readonly pending: Map<number, PendingCall>;
+}
+
+// In the repository the sources run as they are; in the package there is only JavaScript.
+const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
+const workerUrl = new URL(`../speech-worker.${extension}`, import.meta.url);
+
+export class SpeechThread {
+  readonly #role: ThreadRole;
+  #thread: RunningThread | undefined;
+  #lastId = 0;
+  #closed = false;
+
+  constructor(role: ThreadRole) {
+    this.#role = role;
+  }
+
+  /**
+   * Resolves when the models are loaded.
+   * @throws {ConfigurationError} `MISSING_DEPENDENCY`
+   * @throws {ProviderError} `SPEECH_ENGINE_FAILED`
+   */
+  async start(): Promise<void> {
+    await this.#running().ready;
+  }
+
+  async call<Name extends CallName>(
+    call: Name,
+    argument: ThreadCalls[Name]['takes'],
+  ): Promise<ThreadCalls[Name]['answers']> {
+    const thread = this.#running();
+    const id = (this.#lastId += 1);
+    const answer = new Promise<unknown>((resolve, reject) => {
+      thread.pending.set(id, { resolve, reject });
+    });
+    // Before it is ready the thread keeps messages in order.
+    thread.worker.postMessage({ id, call, argument }, []);
+    return (await answer) as ThreadCalls[Name]['answers'];
+  }
+
+  /** Ends the thread; what is under way rejects with a `CancelledError`. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    const thread = this.#thread;
+    if (thread === undefined) return;
+    this.#end(thread, new CancelledError('the speech engine was closed'));
+    await thread.worker.terminate();
+  }
+
+  #running(): RunningThread {
+    if (this.#closed) throw new CancelledError('the speech engine was closed');
+    this.#thread ??= this.#spawn();
+    return this.#thread;
+  }
+
+  #spawn(): RunningThread {
+    const worker = new Worker(workerUrl, {
+      name: `offstage-${this.#role}`,
+      workerData: { role: this.#role },
+    });
+    const pending = new Map<number, PendingCall>();
+    const ready = new Promise<void>((resolve, reject) => {
+      // The first call, as it were: it too must settle when the thread ends.
+      pending.set(0, { resolve: () => resolve(), reject });
+    });
+    ready.catch(() => undefined);
+    const thread: RunningThread = { worker, ready, pending };
+    worker.on('message', (message: ThreadReply) => this.#onReply(thread, message));
+    worker.on('error', (cause: Error) => {
+      this.#end(thread, failed(`it threw: ${cause.message}`, cause));
+    });
+    worker.on('exit', (code) => this.#end(thread, failed(`it ended with exit code ${code}`)));
+    return thread;
+  }
+
+  #onReply(thread: RunningThread, message: ThreadReply): void {
+    switch (message.type) {
+      case 'ready':
+        return settle(thread, 0)?.resolve(undefined);
+      case 'unavailable':
+        this.#end(thread, errorOf(message.failure));
+        return void thread.worker.terminate();
+      case 'answer':
+        return settle(thread, message.id)?.resolve(message.value);
+      case 'failure':
+        return settle(thread, message.id)?.reject(errorOf(message.failure));
+    }
+  }
+
+  #end(thread: RunningThread, error: OffstageError): void {
+    if (this.#thread === thread) this.#thread = undefined;
+    for (const call of thread.pending.values()) call.reject(error);
+    thread.pending.clear();
+  }
+}
+
+function settle(thread: RunningThread, id: number): PendingCall | undefined {
+  const call = thread.pending.get(id);
+  thread.pending.delete(id);
+  return call;
+}
+
+function failed(how: string, cause?: unknown): ProviderError {
+  return new ProviderError('SPEECH_ENGINE_FAILED', `A speech thread failed: ${how}`, {
+    retryable: true,
+    cause,
+  });
+}
+
+function errorOf({ kind, code, message }: ThreadFailure): OffstageError {
+  return kind === 'configuration'
+    ? new ConfigurationError(code, message)
+    : new ProviderError(code, message);
+}

@@ -1,0 +1,39 @@
+// What the threads of the built-in speech engine and their owner say to each other.
+
+import type { AudioFrame } from '../../../voice/audio-frame.ts';
+import type { SpokenRequest } from './speech-engine.ts';
+
+/** Two threads, so that listening is never late because of speaking. */
+export type ThreadRole = 'ears' | 'mouth';
+
+/** The calls, with what they take and what they answer. */
+export interface ThreadCalls {
+  /** Windows of a stream; the first call of an unknown `streamId` begins it. */
+  detect: { takes: { streamId: number; sound: AudioFrame }; answers: readonly number[] };
+  forget: { takes: { streamId: number }; answers: null };
+  transcribe: { takes: AudioFrame; answers: string };
+  synthesize: { takes: SpokenRequest; answers: AudioFrame };
+}
+
+export type CallName = keyof ThreadCalls;
+
+export type ThreadRequest = {
+  [Name in CallName]: {
+    readonly id: number;
+    readonly call: Name;
+    readonly argument: ThreadCalls[Name]['takes'];
+  };
+}[CallName];
+
+/** An error as it crosses between threads. */
+export interface ThreadFailure {
+  readonly kind: 'configuration' | 'provider';
+  readonly code: string;
+  readonly message: string;
+}
+
+export type ThreadReply =
+  | { readonly type: 'ready' }
+  | { readonly type: 'unavailable'; readonly failure: ThreadFailure }
+  | { readonly type: 'answer'; readonly id: number; readonly value: unknown }
+  | { readonly type: 'failure'; readonly id: number; readonly failure: ThreadFailure };

@@ -1,0 +1,39 @@
+// What the server says, typed against the official package: an event that drifts
+// from the wire does not compile. And the one way to refuse what a client asks.
+
+import { ProtocolError } from '../../errors.ts';
+import type { RealtimeServerEvent } from '../openai-realtime/wire/official.ts';
+
+/** The wire says `null` where the official types leave a field out; nothing else differs. */
+type NullForAbsent<T> = unknown extends T
+  ? T
+  : T extends object
+    ? { [Key in keyof T]: NullIfOptional<T[Key]> }
+    : T;
+type NullIfOptional<T> = undefined extends T ? NullForAbsent<T> | null : NullForAbsent<T>;
+
+export type ServerEvent = NullForAbsent<RealtimeServerEvent>;
+
+/** A server event before it has its `event_id`. */
+export type ServerEventBody = WithoutId<ServerEvent>;
+type WithoutId<Event> = Event extends { event_id: string } ? Omit<Event, 'event_id'> : never;
+
+type EventOf<Type extends ServerEvent['type']> = Extract<ServerEvent, { type: Type }>;
+
+/** An item of the conversation, as a client sees it. */
+export type WireItem = EventOf<'conversation.item.added'>['item'];
+export type WireResponse = EventOf<'response.created'>['response'];
+export type WireUsage = NonNullable<WireResponse['usage']>;
+
+/** Says something to the client. Never throws; after the connection closed it does nothing. */
+export type Emit = (event: ServerEventBody) => void;
+
+/** The server will not do what a client event asks; answered with an `error` event. */
+export class Refusal extends ProtocolError {
+  /** The field of the client event that is wrong, such as `item.content[0].type`. */
+  readonly param: string | null;
+  constructor(code: string, message: string, param: string | null = null) {
+    super(code, message);
+    this.param = param;
+  }
+}

@@ -1,0 +1,112 @@
+import { describe, expect, test } from 'vitest';
+import { english } from '../../../src/actors/answers/english.ts';
+import { matchAnswer } from '../../../src/actors/answers/match-answer.ts';
+import { findPhrase } from '../../../src/actors/answers/tables.ts';
+import { wordsOf } from '../../../src/actors/answers/utterance.ts';
+
+const verdict = (utterance: string, language?: string): string =>
+  matchAnswer({ kind: 'approval', options: [] }, utterance, { language }).kind;
+
+describe('A1: only the closed list approves', () => {
+  test.each(['yes', 'Yes.', 'YES PLEASE', 'yeah, thanks', 'yep', 'go ahead', 'Yes, go ahead.'])(
+    '%s',
+    (utterance) => {
+      expect(verdict(utterance)).toBe('approved');
+    },
+  );
+  test.each(['Please do.', 'okay, do it', 'Approve', 'Approved.', 'Permission granted', 'yes yes'])(
+    '%s',
+    (utterance) => {
+      expect(verdict(utterance)).toBe('approved');
+    },
+  );
+
+  test.each([
+    // What people say while they listen.
+    'okay',
+    'right',
+    'mm-hm',
+    'uh-huh',
+    'alright',
+    'fine',
+    // Nearly a yes.
+    'yess',
+    'go a head now',
+    'um, yes',
+    'sure thing',
+    'do',
+    'please',
+    'yes and book the hotel as well',
+    'I said yes yesterday',
+    // As speech recognition really heard "approve", "yes", "yes, book it" and "yeah".
+    'A prince,',
+    'Worse.',
+    'Just.',
+    'Yes, wicked.',
+    'You got.',
+    '',
+    '?',
+  ])('not: %s', (utterance) => {
+    expect(verdict(utterance)).toBe('unclear');
+  });
+
+  test('a language without tables has no consent', () => {
+    expect(verdict('yes', 'de')).toBe('unclear');
+    expect(verdict('ja', 'de')).toBe('unclear');
+  });
+});
+
+describe('A2: any negation wins', () => {
+  test.each(['no', 'No thanks.', 'nope', 'NO!', "don't", 'do not', 'please do not', 'stop'])(
+    'denied: %s',
+    (utterance) => {
+      expect(verdict(utterance)).toBe('denied');
+    },
+  );
+  test.each(['yes, no', 'no, yes', 'never do it', "don't go ahead", 'deny', 'cancel that please'])(
+    'denied: %s',
+    (utterance) => {
+      expect(verdict(utterance)).toBe('denied');
+    },
+  );
+
+  // "Go ahead" was heard as "no head": a negation in other words is no denial either.
+  test.each(['No head,', 'no problem, go ahead', 'not yes', 'not now', 'why not'])(
+    'not approved: %s',
+    (utterance) => {
+      expect(['unclear', 'digression']).toContain(verdict(utterance));
+    },
+  );
+
+  test('no phrase of the yes list contains a negation', () => {
+    const negations = [...english.negations, 'stop', 'cancel'].map((word) =>
+      wordsOf(word, english),
+    );
+    const wrong = english.yes.filter((phrase) =>
+      negations.some((negation) => findPhrase(wordsOf(phrase, english), negation).length > 0),
+    );
+    expect(wrong).toEqual([]);
+  });
+});
+
+describe('A3: neither yes nor no', () => {
+  test.each([
+    // The command ran when this was taken for a yes.
+    ["Okay, wait, don't run that", 'hold'],
+    ['wait', 'hold'],
+    ['yes, wait', 'hold'],
+    ['hang on a second', 'hold'],
+    ['hmm', 'hold'],
+    ['Yes?', 'unclear'],
+    ['No?', 'unclear'],
+    ['What?', 'unclear'],
+    ['Could you repeat that?', 'unclear'],
+    ['Why?', 'digression'],
+    ['What would it cost', 'digression'],
+    ['Is it safe?', 'digression'],
+    ['What time is it', 'digression'],
+    ['stop asking', 'digression'],
+  ])('%s: %s', (utterance, kind) => {
+    expect(verdict(utterance)).toBe(kind);
+  });
+});

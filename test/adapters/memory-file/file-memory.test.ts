@@ -1,0 +1,128 @@
+import { mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { fileMemory } from '../../../src/adapters/memory-file/index.ts';
+import { CapacityError, ConfigurationError, ProviderError } from '../../../src/errors.ts';
+
+let folder: string;
+let path: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'memory-file-'));
+  path = join(folder, 'memory.jsonl');
+});
+afterEach(async () => rm(folder, { recursive: true, force: true }));
+
+const fact = (id: string, text = `fact ${id}`) => ({ id, scope: 'ann', text, at: 1 });
+const allOf = async (store = fileMemory({ path })): Promise<string[]> =>
+  (await store.facts({ scope: 'ann', limit: 1_000 })).map(({ id }) => id);
+
+test('facts outlive the store, also those with line breaks in them', async () => {
+  const store = fileMemory({ path });
+  const written = { ...fact('a', 'two\nlines'), category: 'c', source: 's' };
+  await store.remember(written);
+  await store.remember(fact('b'));
+  await store.forget({ scope: 'ann', id: 'b' });
+  expect(await fileMemory({ path }).facts({ scope: 'ann', limit: 9 })).toEqual([written]);
+});
+
+test('the folder is made, and without a file there are no facts', async () => {
+  path = join(folder, 'deep', 'er', 'memory.jsonl');
+  const store = fileMemory({ path });
+  expect(await allOf(store)).toEqual([]);
+  expect(await store.forget({ scope: 'ann', id: 'a' })).toBe(false);
+  await store.remember(fact('a'));
+  expect(await readdir(join(folder, 'deep', 'er'))).toEqual(['memory.jsonl']);
+});
+
+test('S2: a hundred calls at once are all kept, in order', async () => {
+  const store = fileMemory({ path });
+  const names = Array.from({ length: 100 }, (_, n) => `n${n}`);
+  const forgotten: Promise<boolean>[] = [];
+  await Promise.all(
+    names.map(async (name, n) => {
+      const kept = store.remember(fact(name));
+      if (n % 2) forgotten.push(store.forget({ scope: 'ann', id: name }));
+      return kept;
+    }),
+  );
+  expect(await Promise.all(forgotten)).toEqual(forgotten.map(() => true));
+  const even = names.filter((_, n) => n % 2 === 0);
+  expect((await allOf()).toSorted()).toEqual(even.toSorted());
+  const lines = (await readFile(path, 'utf8')).trimEnd().split('\n');
+  expect(lines.map((line) => (JSON.parse(line) as { id: string }).id)).toEqual(even);
+});
+
+test('S2: one that is refused does not harm the others', async () => {
+  const store = fileMemory({ path, limits: { maxFacts: 2 } });
+  const ends = await Promise.allSettled(
+    ['a', 'b', 'c'].map(async (id) => store.remember(fact(id))),
+  );
+  expect(ends.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected']);
+  expect((ends[2] as PromiseRejectedResult).reason).toBeInstanceOf(CapacityError);
+  expect((await allOf()).toSorted()).toEqual(['a', 'b']);
+});
+
+describe('F1: a crash', () => {
+  test('in mid-write leaves a draft, which nobody reads and the next write replaces', async () => {
+    await fileMemory({ path }).remember(fact('a'));
+    await writeFile(`${path}.tmp`, '{"id":"b","scope":"ann","te');
+    const store = fileMemory({ path });
+    expect(await allOf(store)).toEqual(['a']);
+    await store.remember(fact('c'));
+    expect((await allOf()).toSorted()).toEqual(['a', 'c']);
+    expect(await readdir(folder)).toEqual(['memory.jsonl']);
+  });
+
+  test('S1, S3: a write that fails rejects, changes nothing, and the next one can succeed', async () => {
+    const store = fileMemory({ path });
+    await store.remember(fact('a'));
+    const before = await readFile(path, 'utf8');
+    // A folder in the place of the draft: the write cannot even begin.
+    await mkdir(`${path}.tmp`);
+    const failure = store.remember(fact('b'));
+    await expect(failure).rejects.toThrow(ProviderError);
+    await expect(failure).rejects.toMatchObject({
+      code: 'MEMORY_FILE_UNWRITABLE',
+      retryable: true,
+    });
+    expect(await allOf(store)).toEqual(['a']);
+    expect(await readFile(path, 'utf8')).toBe(before);
+    await rm(`${path}.tmp`, { recursive: true });
+    await store.remember(fact('b'));
+    expect((await allOf()).toSorted()).toEqual(['a', 'b']);
+  });
+});
+
+describe('F2: a file that cannot be understood', () => {
+  const good = JSON.stringify(fact('a'));
+
+  test.each([
+    ['half a line', `${good}\n{"id":"b","sco`],
+    ['no fact', `${good}\n{"id":"b","scope":"ann","text":7,"at":1}\n`],
+    ['more than a fact', `${good}\n${JSON.stringify({ ...fact('b'), admin: true })}\n`],
+  ])('%s: refused with file and line, and kept', async (_, content) => {
+    await writeFile(path, content);
+    const store = fileMemory({ path });
+    const reading = store.facts({ scope: 'ann', limit: 1 });
+    await expect(reading).rejects.toThrow(ConfigurationError);
+    await expect(reading).rejects.toThrow(`${path}, line 2`);
+    await expect(store.remember(fact('c'))).rejects.toThrow(`${path}, line 2`);
+    await expect(store.forget({ scope: 'ann', id: 'a' })).rejects.toThrow('line 2');
+    expect(await readFile(path, 'utf8')).toBe(content);
+    expect(await readdir(folder)).toEqual(['memory.jsonl']);
+  });
+
+  test('once it is repaired, the same store goes on', async () => {
+    await writeFile(path, 'rubbish');
+    const store = fileMemory({ path });
+    await expect(allOf(store)).rejects.toThrow('line 1');
+    await writeFile(path, `${good}\n\n`);
+    expect(await allOf(store)).toEqual(['a']);
+  });
+
+  test('a path that is no file is said to be unreadable', async () => {
+    const store = fileMemory({ path: folder });
+    await expect(allOf(store)).rejects.toMatchObject({ code: 'MEMORY_FILE_UNREADABLE' });
+  });
+});

@@ -1,0 +1,377 @@
+// The lead agent of the demo, driven as the runtime drives it: one model call at a time,
+// with the real wording of the runtime's messages and tools without `execute`.
+
+import {
+  generateText,
+  jsonSchema,
+  streamText,
+  tool,
+  type FlexibleSchema,
+  type ModelMessage,
+} from 'ai';
+import { describe, expect, test } from 'vitest';
+import { leadAgent } from '../../../../examples/voice-demo/agents/lead-agent.ts';
+import { createWorld } from '../../../../examples/voice-demo/agents/world.ts';
+import { brainModel } from '../../../../examples/voice-demo/brain/brain-model.ts';
+import {
+  cancelledNote,
+  completedPrompt,
+  failedPrompt,
+  noticePrompt,
+  overheardNote,
+  pendingAnswer,
+  questionPrompt,
+} from '../../../../src/actors/session/prompts.ts';
+import { hastyEnvironment } from '../support.ts';
+
+const lead = leadAgent(createWorld(), () => {
+  throw new Error('no tool is run here');
+});
+// No `execute`: the runtime runs them.
+const outputSchema = jsonSchema({});
+const tools = Object.fromEntries(
+  (lead.tools ?? []).map(({ name, description, parameters }) => [
+    name,
+    tool({ description, inputSchema: parameters as FlexibleSchema<unknown>, outputSchema }),
+  ]),
+);
+
+/** A conversation with the lead agent. */
+class Talk {
+  readonly #model = brainModel({ environment: hastyEnvironment() });
+  readonly #messages: ModelMessage[] = [];
+
+  user(text: string) {
+    this.#messages.push({ role: 'user', content: text });
+    return this.respond();
+  }
+
+  note(text: string): this {
+    this.#messages.push({ role: 'system', content: text });
+    return this;
+  }
+
+  say(role: 'user' | 'assistant', content: string): this {
+    this.#messages.push({ role, content });
+    return this;
+  }
+
+  answerCalls(answer: (toolName: string, input: unknown) => unknown): this {
+    const last = this.#messages.at(-1);
+    if (last?.role !== 'assistant' || typeof last.content === 'string') throw new Error('no calls');
+    const results = last.content.flatMap((part) =>
+      part.type === 'tool-call'
+        ? [
+            {
+              type: 'tool-result' as const,
+              toolCallId: part.toolCallId,
+              toolName: part.toolName,
+              output: {
+                type: 'text' as const,
+                value: JSON.stringify(answer(part.toolName, part.input)),
+              },
+            },
+          ]
+        : [],
+    );
+    this.#messages.push({ role: 'tool', content: results });
+    return this;
+  }
+
+  async respond() {
+    const { text, toolCalls, responseMessages } = await generateText({
+      model: this.#model,
+      instructions: lead.instructions,
+      messages: this.#messages,
+      allowSystemInMessages: true,
+      tools,
+    });
+    this.#messages.push(...responseMessages);
+    return { text, calls: toolCalls.map(({ toolName, input }) => ({ toolName, input })) };
+  }
+}
+
+const pending = () => pendingAnswer("I'm on it.");
+
+describe('requests', () => {
+  test('calls the tool, then says that it is on it', async () => {
+    const talk = new Talk();
+    expect(await talk.user('Book me a ride to the airport')).toEqual({
+      text: '',
+      calls: [{ toolName: 'book_ride', input: { destination: 'the airport' } }],
+    });
+    expect(await talk.answerCalls(pending).respond()).toEqual({ text: "I'm on it.", calls: [] });
+  });
+
+  test('asks for what is missing and takes the next utterance', async () => {
+    const talk = new Talk();
+    const asked = await talk.user('I need a taxi');
+    expect(asked).toEqual({ text: 'Where would you like to go?', calls: [] });
+    expect((await talk.user('um')).text).toContain('Where would you like to go?');
+    expect((await talk.user('my grandmother')).calls).toEqual([
+      { toolName: 'book_ride', input: { destination: 'my grandmother' } },
+    ]);
+  });
+
+  test('the question survives news that come in between', async () => {
+    const talk = new Talk();
+    await talk.user('I need a taxi');
+    await talk.note(noticePrompt('ORDER UPDATE', 'Order 1 is here.')).respond();
+    expect((await talk.user('the harbour')).calls).toEqual([
+      { toolName: 'book_ride', input: { destination: 'the harbour' } },
+    ]);
+  });
+
+  test('two things in one sentence are two calls at once', async () => {
+    const talk = new Talk();
+    const { calls } = await talk.user('Book a ride to the airport and a table for two');
+    expect(calls).toEqual([
+      { toolName: 'book_ride', input: { destination: 'the airport' } },
+      { toolName: 'book_table', input: { partySize: 2 } },
+    ]);
+    const said = await talk
+      .answerCalls((name) => pendingAnswer(`Working on ${name.slice(5)}.`))
+      .respond();
+    expect(said.text).toBe('Working on ride. Working on table.');
+  });
+
+  test('does one and asks about the other', async () => {
+    const { text, calls } = await new Talk().user('Book a ride and make a report for last week');
+    expect(text).toBe('Where would you like to go?');
+    expect(calls).toEqual([{ toolName: 'generate_report', input: { dateRange: 'last week' } }]);
+  });
+
+  test('words that were heard in two pieces are one request', async () => {
+    const talk = new Talk().say('user', 'Book me a ride');
+    expect((await talk.user('to the airport')).calls).toEqual([
+      { toolName: 'book_ride', input: { destination: 'the airport' } },
+    ]);
+  });
+
+  test('says what it cannot do, and what it can', async () => {
+    const { text, calls } = await new Talk().user('What is the weather like?');
+    expect(calls).toEqual([]);
+    expect(text).toMatch(/can't check the weather.*I can book you a ride/);
+  });
+
+  test('goes on chatting while work is under way', async () => {
+    const talk = new Talk();
+    await talk.user('Book me a ride to the airport');
+    await talk.answerCalls(pending).respond();
+    expect((await talk.user('Tell me a joke')).text).toMatch(/actor|agents/);
+    expect((await talk.user('How are you?')).calls).toEqual([
+      { toolName: 'check_progress', input: {} },
+    ]);
+  });
+
+  test('never calls a tool that is not there', async () => {
+    const { text, toolCalls } = await generateText({
+      model: brainModel({ environment: hastyEnvironment() }),
+      prompt: 'Book me a ride to the airport',
+    });
+    expect(toolCalls).toEqual([]);
+    expect(text).toMatch(/can't/);
+  });
+});
+
+describe('inline tools', () => {
+  test.each<[string, string, unknown, string]>([
+    [
+      'where is my order',
+      'check_order',
+      { order: { orderId: '1042', item: 'an oak desk', status: 'being packed' } },
+      'Order 1042, an oak desk, is being packed.',
+    ],
+    [
+      'order number 77',
+      'check_order',
+      { unknownOrderId: '77' },
+      "I can't find an order with the number 77.",
+    ],
+    [
+      'how far are you',
+      'check_progress',
+      {
+        running: [
+          { work: 'the ride', doing: 'waiting for your answer' },
+          { work: 'the report', doing: 'at step 2' },
+        ],
+      },
+      'The ride is waiting for your answer. The report is at step 2.',
+    ],
+    ['how far are you', 'check_progress', { running: [] }, 'Nothing is running right now.'],
+    [
+      'cancel the ride',
+      'cancel_work',
+      { stopped: ['the ride'], stillRunning: ['the report'] },
+      "Okay, I've stopped the ride. I'm still working on the report.",
+    ],
+    [
+      'cancel',
+      'cancel_work',
+      { stopped: [], stillRunning: ['the ride', 'the report'] },
+      "I'm working on the ride and the report. Which one shall I stop?",
+    ],
+    ['cancel', 'cancel_work', { stopped: [], stillRunning: [] }, 'There is nothing to stop'],
+    ['where is my order', 'check_order', { error: 'The shop is closed' }, 'The shop is closed'],
+  ])('%s → %s', async (utterance, toolName, result, said) => {
+    const talk = new Talk();
+    expect((await talk.user(utterance)).calls[0]?.toolName).toBe(toolName);
+    expect((await talk.answerCalls(() => result).respond()).text).toContain(said);
+  });
+
+  test('"which one?" takes the next utterance', async () => {
+    const talk = new Talk();
+    await talk.user('cancel');
+    await talk
+      .answerCalls(() => ({ stopped: [], stillRunning: ['the ride', 'the report'] }))
+      .respond();
+    expect((await talk.user('the report')).calls).toEqual([
+      { toolName: 'cancel_work', input: { work: 'report' } },
+    ]);
+  });
+});
+
+describe('notices', () => {
+  const options = [
+    { id: 'e', label: 'Economy', description: '$12, in 5 min' },
+    { id: 'p', label: 'Premium', description: '$24, in 3 min' },
+  ];
+
+  test('a question is asked with its options, in words', async () => {
+    const { text } = await new Talk()
+      .note(questionPrompt('Which ride would you like?', options))
+      .respond();
+    expect(text).toBe(
+      'Which ride would you like? Economy, 12 dollars, in 5 minutes, or Premium, 24 dollars, in 3 minutes?',
+    );
+  });
+
+  test('a question that names its options is not repeated', async () => {
+    const question = 'Economy for $12, or Premium for $24?';
+    const { text } = await new Talk().note(questionPrompt(question, options)).respond();
+    expect(text).toBe('Economy for 12 dollars, or Premium for 24 dollars?');
+  });
+
+  test('a result is told', async () => {
+    const { text } = await new Talk()
+      .note(completedPrompt('book_ride', 'Your ride is booked, for $12.'))
+      .respond();
+    expect(text).toBe('News about the ride: Your ride is booked, for 12 dollars.');
+  });
+
+  test('a failure is told with its reason; yes tries again with the same input', async () => {
+    const talk = new Talk();
+    await talk.user('Book me a ride to the harbour');
+    await talk.answerCalls(pending).respond();
+    const told = await talk
+      .note(failedPrompt('book_ride', { code: 'X', message: 'no driver is free', retryable: true }))
+      .respond();
+    expect(told.text).toBe(
+      "I'm sorry, the ride did not work out: no driver is free. Shall I try again?",
+    );
+    expect((await talk.user('yes please')).calls).toEqual([
+      { toolName: 'book_ride', input: { destination: 'the harbour' } },
+    ]);
+  });
+
+  test('several at once: news first, the question last', async () => {
+    const { text } = await new Talk()
+      .note(questionPrompt('Which ride?', options))
+      .note(noticePrompt('SUBAGENT UPDATE', 'The report is half done'))
+      .note(noticePrompt('ORDER UPDATE', 'Order 1042 is out for delivery.'))
+      .respond();
+    expect(text).toMatch(
+      /^The report is half done\. Order update: Order 1042 is out for delivery\. Which ride\?/,
+    );
+  });
+
+  test('answers the user and then tells the news', async () => {
+    const { text } = await new Talk()
+      .note(noticePrompt('SUBAGENT UPDATE', 'Half way.'))
+      .user('thank you');
+    expect(text).toMatch(/^You're welcome\. Half way\.$/);
+  });
+
+  test('words for a subagent are not answered', async () => {
+    const { text } = await new Talk()
+      .say('assistant', 'Economy or Premium?')
+      .say('user', 'Cancel everything')
+      .note(overheardNote('Cancel everything', 'ride_booker'))
+      .note(completedPrompt('book_ride', 'All right, no ride then.'))
+      .respond();
+    expect(text).toBe('About the ride: All right, no ride then.');
+  });
+
+  test('a cancellation is known, not told', async () => {
+    const talk = new Talk();
+    await talk.user('Book me a ride to the harbour');
+    await talk.answerCalls(pending).respond();
+    talk.note(cancelledNote('book_ride', 'the user asked for it'));
+    expect((await talk.user('never mind')).text).not.toContain('the ride');
+  });
+
+  test('asked to speak again with nothing new, it says again what was not heard', async () => {
+    const talk = new Talk().note(completedPrompt('book_ride', 'Your ride is booked.'));
+    await talk.respond();
+    expect((await talk.respond()).text).toContain('Your ride is booked.');
+  });
+
+  test('told to say one thing, it says that and nothing else', async () => {
+    const { text, toolCalls } = await generateText({
+      model: brainModel({ environment: hastyEnvironment() }),
+      instructions: `Tell the user now. Call no tool. It was: ${noticePrompt('SUBAGENT UPDATE', 'Half way.')}`,
+      prompt: 'Book me a ride to the airport',
+      tools,
+    });
+    expect([text, toolCalls]).toEqual(['Half way.', []]);
+  });
+
+  test('a result that is still to come is not told', async () => {
+    const talk = new Talk();
+    await talk.user('where is my order');
+    talk.answerCalls(() => 'Accepted. The result is not known yet; it will follow.');
+    expect((await talk.user('thank you')).text).toBe("You're welcome.");
+  });
+
+  test('asked to begin, it greets', async () => {
+    expect((await new Talk().note(`[SYSTEM: ${lead.greeting}]`).respond()).text).toMatch(/^Hello!/);
+  });
+});
+
+describe('as a model', () => {
+  test('streams word by word what it generates', async () => {
+    const options = {
+      model: brainModel({ environment: hastyEnvironment() }),
+      prompt: 'What can you do?',
+    };
+    const { text } = await generateText(options);
+    const deltas: string[] = [];
+    for await (const delta of streamText(options).textStream) deltas.push(delta);
+    expect(deltas.join('')).toBe(text);
+    expect(deltas.length).toBeGreaterThan(10);
+  });
+
+  test('streams tool calls', async () => {
+    const result = streamText({
+      model: brainModel({ environment: hastyEnvironment() }),
+      prompt: 'Book me a ride to the airport',
+      tools,
+    });
+    expect(await result.toolCalls).toMatchObject([
+      { toolName: 'book_ride', input: { destination: 'the airport' } },
+    ]);
+    expect(await result.finishReason).toBe('tool-calls');
+  });
+
+  test('stops at once when it is aborted while it thinks', async () => {
+    const abort = new AbortController();
+    const answer = generateText({
+      model: brainModel({ environment: hastyEnvironment(), thinkingMs: 50 }),
+      prompt: 'Hello',
+      abortSignal: abort.signal,
+    });
+    abort.abort(new Error('enough'));
+    await expect(answer).rejects.toThrow('enough');
+  });
+});

@@ -1,0 +1,59 @@
+// A world that stands still until a test moves it.
+
+import type { Environment } from '../../../src/actors/ports/environment.ts';
+
+export interface TestEnvironment extends Environment {
+  /** Runs what is due within the next `ms` milliseconds, in order. */
+  advance(ms: number): void;
+}
+
+/** @param startMs 2026-11-20T12:00Z, a Friday. */
+export function testEnvironment(startMs = Date.UTC(2026, 10, 20, 12)): TestEnvironment {
+  let now = startMs;
+  let count = 0;
+  let tasks: { readonly at: number; readonly run: () => void }[] = [];
+  return {
+    clock: { now: () => now },
+    scheduler: {
+      schedule(run, delayMs) {
+        const task = { at: now + Math.max(0, delayMs), run };
+        tasks.push(task);
+        return () => {
+          tasks = tasks.filter((each) => each !== task);
+        };
+      },
+      yieldThen: (run) => queueMicrotask(run),
+    },
+    ids: { next: (prefix) => `${prefix}_${++count}` },
+    random: { next: () => 0.5 },
+    advance(ms) {
+      const until = now + ms;
+      for (;;) {
+        const due = tasks.filter(({ at }) => at <= until).toSorted((a, b) => a.at - b.at)[0];
+        if (!due) break;
+        tasks = tasks.filter((task) => task !== due);
+        now = Math.max(now, due.at);
+        due.run();
+      }
+      now = until;
+    },
+  };
+}
+
+/** An environment in which nothing takes time: every delay is over in the next microtask. */
+export function hastyEnvironment(startMs?: number): Environment {
+  const environment = testEnvironment(startMs);
+  return {
+    ...environment,
+    scheduler: {
+      schedule(run) {
+        let cancelled = false;
+        queueMicrotask(() => cancelled || run());
+        return () => {
+          cancelled = true;
+        };
+      },
+      yieldThen: (run) => queueMicrotask(run),
+    },
+  };
+}
