@@ -127,7 +127,7 @@ export async function runModelStep(options: ModelStepOptions): Promise<ModelResp
     }),
     signal,
   );
-  // The SDK resolves when it did not notice the abort.
+  // It may have aborted since the race was won.
   signal.throwIfAborted();
   return toResponse(result.finalStep, written);
 }

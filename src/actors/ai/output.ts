@@ -56,14 +56,20 @@ type Parsed =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly message: string };
 
-const fence = /```(?:json)?[^\S\n]*\n(.*?)```/is;
-
 function parseAnswer(text: string): Parsed {
-  const trimmed = text.trim();
-  const whole = parse(trimmed);
+  const whole = parse(text);
   if (whole.ok) return whole;
-  const fenced = fence.exec(trimmed)?.[1];
-  return fenced === undefined ? whole : parse(fenced);
+  const fenced = insideFence(text);
+  return fenced === null ? whole : parse(fenced);
+}
+
+/** From the first fence to the last: a text within the JSON may hold fences too. */
+function insideFence(text: string): string | null {
+  const opening = /```(?:json)?/i.exec(text);
+  if (!opening) return null;
+  const start = opening.index + opening[0].length;
+  const end = text.lastIndexOf('```');
+  return end < start ? null : text.slice(start, end);
 }
 
 function parse(text: string): Parsed {

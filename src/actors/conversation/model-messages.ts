@@ -53,7 +53,7 @@ export function toModelMessages(
     messages.push(
       systemAs === 'system'
         ? { role: 'system', content: text }
-        : { role: 'user', content: `[SYSTEM: ${text}]` },
+        : { role: 'user', content: asNote(text) },
     );
   };
   const endStep = (): void => {
@@ -102,6 +102,11 @@ export function toModelMessages(
   }
   endStep();
   return messages;
+}
+
+/** Notes of the runtime stand in brackets, so that they cannot be taken for the user's words. */
+function asNote(text: string): string {
+  return text.startsWith('[') ? text : `[SYSTEM: ${text}]`;
 }
 
 /** How a change of the lead agent is told to a model. */

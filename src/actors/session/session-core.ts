@@ -9,7 +9,6 @@
 import type { LanguageModel } from 'ai';
 import { CancelledError, ConfigurationError, OffstageError } from '../../errors.ts';
 import {
-  questionItem,
   type DeliveryPriority,
   type Failure,
   type OutboxInput,
@@ -21,7 +20,7 @@ import type { Message, UnitEvent } from '../runtime/commit-unit.ts';
 import { createHost, type Host } from '../runtime/host.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { AnswerReceipt, SubagentView } from '../session-views.ts';
-import { givenAnswer, type GivenAnswer } from '../subagent/ask-user.ts';
+import type { GivenAnswer } from '../subagent/ask-user.ts';
 import {
   checkSubagentConfig,
   type SubagentConfig,
@@ -40,7 +39,7 @@ import { noticePrompt } from './prompts.ts';
 import type { SessionInputEvent } from './records.ts';
 import { SessionEffects } from './session-effects.ts';
 import { SessionUnit } from './session-unit.ts';
-import { readUtterance } from './user-words.ts';
+import { answerGiven, userSaid } from './user-input.ts';
 
 /** What every session takes, whatever it speaks with. */
 export interface SessionOptions {
@@ -364,95 +363,9 @@ export class SessionCore {
 
   #fold(actor: string, event: UnitEvent & Stamped): readonly Message[] {
     const carried = event as UnitEvent & Stamped & Record<string, unknown>;
-    if (event.type === 'user.said') return this.#userSaid(carried as never);
-    if (event.type === 'answer.given') return this.#answerGiven(carried as never);
+    if (event.type === 'user.said') return userSaid(this.books, this.unit, carried as never);
+    if (event.type === 'answer.given') return answerGiven(this.books, this.unit, carried as never);
     return this.books.fold(actor, carried);
-  }
-
-  #userSaid(said: Extract<SessionInputEvent, { type: 'user.said' }> & Stamped): readonly Message[] {
-    const { utteranceId, text, channel, startedAt } = said;
-    const { books, unit } = this;
-    books.conversation = books.conversation.add({
-      id: utteranceId,
-      at: startedAt,
-      role: 'user',
-      text,
-    });
-    const post = (name: string, params: object): void =>
-      unit.unit.post('user', { kind: 'do', name, params });
-    const utterance = { id: utteranceId, text, startedAt, typed: channel === 'typing' };
-    const question = unit.owner === null ? undefined : books.questions.get(unit.owner);
-    const reading = question ? readUtterance(question, text) : ({ to: 'lead' } as const);
-    if (!question || reading.to === 'lead') {
-      post('heardUser', { utterance });
-      return [];
-    }
-    const overheard = { utterance, subagentName: question.subagentName };
-    if (reading.to === 'nobody') {
-      post('overheard', overheard);
-      return [];
-    }
-    const actor = `question:${question.requestId}`;
-    if (reading.to === 'question') {
-      const event = {
-        type: 'question.answer',
-        channel,
-        utteranceStartedAt: channel === 'speech' ? startedAt : null,
-        decisive: reading.decisive,
-        answer: reading.answer,
-      };
-      if (unit.accepts(actor, { ...event, at: said.at })) {
-        post('overheard', overheard);
-        return [{ actor, event }];
-      }
-      // Words that broke the question off, but are no clear answer to it: it is asked again.
-      // Words that began before it could be heard were meant for the lead agent.
-      const life = unit.questions.stateOf(question.requestId);
-      const { playingSince } = (life?.context ?? { playingSince: null }) as {
-        readonly playingSince: number | null;
-      };
-      const brokeOff = channel === 'speech' && playingSince !== null && startedAt >= playingSince;
-      if (brokeOff) post('overheard', overheard);
-      else post('heardUser', { utterance });
-      return [];
-    }
-    post('overheard', overheard);
-    return [
-      {
-        actor: 'outbox',
-        event: { type: 'outbox.add', item: questionItem(question.requestId) } as UnitEvent,
-      },
-    ];
-  }
-
-  #answerGiven(
-    given: Extract<SessionInputEvent, { type: 'answer.given' }> & Stamped,
-  ): readonly Message[] {
-    const { requestId, ticket } = given;
-    const settle = (receipt: AnswerReceipt): readonly Message[] => {
-      this.unit.unit.post('answers', { kind: 'do', name: 'receipt', params: { ticket, receipt } });
-      return [];
-    };
-    const question = this.books.questions.get(requestId);
-    const state = this.unit.questions.stateOf(requestId);
-    if (!question || !state) return settle({ accepted: false, reason: 'over' });
-    const answer = givenAnswer(question, given);
-    if (!answer) return settle({ accepted: false, reason: 'invalid_option' });
-    const actor = `question:${requestId}`;
-    const event = {
-      type: 'question.answer',
-      channel: 'button',
-      utteranceStartedAt: null,
-      decisive: true,
-      answer,
-    };
-    if (!this.unit.accepts(actor, { ...event, at: given.at }))
-      return settle({
-        accepted: false,
-        reason: state.done ? 'over' : state.value === 'queued' ? 'queued' : 'not_presented',
-      });
-    settle({ accepted: true });
-    return [{ actor, event }];
   }
 
   async #brief(definition: SubagentDefinition, task: SubagentTask): Promise<Briefing> {

@@ -14,7 +14,7 @@ import type { LanguageModel } from 'ai';
 import { CancelledError, CapacityError, ProtocolError } from '../../errors.ts';
 import { buildContextSnapshot } from '../context/context-snapshot.ts';
 import { ConversationLog } from '../conversation/conversation.ts';
-import { createHost, type Host } from '../runtime/host.ts';
+import { callSafely, createHost, type Host } from '../runtime/host.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { AskedQuestion } from '../session/records.ts';
 import { defaultSessionLimits } from '../supervisor/limits.ts';
@@ -213,10 +213,11 @@ class Run implements SubagentPorts {
   changed(): void {}
 
   stepped(_subagent: Subagent, report: StepReport): void {
-    this.#options.onStep?.(report);
+    callSafely(this.host, 'onStep', () => this.#options.onStep?.(report));
   }
 
   ended({ id }: Subagent, outcome: Outcome, disposed: Promise<void>): void {
+    if (this.#question) this.withdraw(this.#question.requestId);
     this.#supervisor.ended(this.path, id);
     void disposed.then(() => this.#resolve(outcome));
   }

@@ -1,0 +1,100 @@
+// Usage: node examples/02-two-questions.ts
+//
+// Two subagents ask the user at the same time. Their questions come one by one, first
+// come first served; each answer reaches the one that asked, whether it is typed or
+// given by a button.
+
+import { z } from 'zod';
+import { defineSubagent, defineTool, TextSession } from '../src/index.ts';
+import { scriptedModel, type Script } from '../src/testing/index.ts';
+
+const tools = ['book_ride', 'order_lunch'].map((name) =>
+  defineTool({
+    name,
+    description: name.replace('_', ' '),
+    parameters: z.object({}),
+    execution: 'background',
+    pendingMessage: 'On it.',
+  }),
+);
+
+/** Asks one question, and tells what was answered. */
+const asks =
+  (question: string, labels: readonly string[]): Script =>
+  ({ results: [answer] }) =>
+    answer === undefined
+      ? {
+          calls: [
+            {
+              name: 'ask_user',
+              input: { question, options: labels.map((label) => ({ id: label, label })) },
+            },
+          ],
+        }
+      : { text: `${question} You chose ${(answer as { userResponse: string }).userResponse}.` };
+
+const model = scriptedModel({
+  scripts: [
+    { when: 'You book rides', script: asks('Economy or Premium?', ['Economy', 'Premium']) },
+    { when: 'You order lunch', script: asks('Soup or salad?', ['Soup', 'Salad']) },
+  ],
+  otherwise: ({ user, results }) => {
+    if (results.length > 0) return { text: 'I am on both.' };
+    const [, result] = /Result: (.*)\. Please/.exec(user) ?? [];
+    if (result !== undefined) return { text: `Done. ${result}` };
+    return {
+      calls: [
+        { name: 'book_ride', input: {} },
+        { name: 'order_lunch', input: {} },
+      ],
+    };
+  },
+});
+
+const session = new TextSession({
+  model,
+  agents: [{ name: 'lead', instructions: 'You talk to the user.', tools }],
+  subagentConfigs: {
+    book_ride: defineSubagent({
+      name: 'ride_booker',
+      instructions: 'You book rides.',
+      interactive: true,
+    }),
+    order_lunch: defineSubagent({
+      name: 'lunch_orderer',
+      instructions: 'You order lunch.',
+      interactive: true,
+    }),
+  },
+});
+
+let results = 0;
+const done = new Promise<void>((resolve) => {
+  session.parts.subscribe((part) => {
+    if (part.type === 'text.done') {
+      console.log(`lead: ${part.text}`);
+      if (part.deliveryId !== null) results += 1;
+      if (results === 2) resolve();
+    } else if (part.type === 'question.asked') {
+      console.log(`${part.subagentName} asks: ${part.question}`);
+      void answer(part.requestId, part.subagentName);
+    }
+  });
+});
+
+/** The ride is answered in words, lunch by a button. */
+async function answer(requestId: string, subagentName: string): Promise<void> {
+  if (subagentName === 'ride_booker') {
+    console.log('user: economy, please');
+    await session.sendText('economy, please');
+    return;
+  }
+  const receipt = await session.answer(requestId, { optionId: 'Salad' });
+  console.log(`user clicks Salad: ${JSON.stringify(receipt)}`);
+}
+
+await session.start();
+console.log('user: a ride and some lunch, please');
+await session.sendText('a ride and some lunch, please');
+await done;
+await session.close();

@@ -1,0 +1,95 @@
+// What the user says, types or clicks, taken in: to whom it goes is decided here, in the
+// transaction that takes it in, so that an answer and what follows from it are one step.
+//
+// Owns:     the way of the user's words to a question or to the lead agent.
+// Does not: understand them (user-words), or know when a question may be answered (machine).
+//
+// Invariants
+//   Y1. Words go to exactly one: the question that has the floor, the lead agent, or (a
+//       plain "wait") nobody.
+//   Y2. Words that began before the question was put to the user are not about it.
+
+import { questionItem, type Stamped } from '../../machines/index.ts';
+import type { Message } from '../runtime/commit-unit.ts';
+import { givenAnswer } from '../subagent/ask-user.ts';
+import type { AnswerReceipt } from '../session-views.ts';
+import type { Books } from './books.ts';
+import type { Utterance } from './lead.ts';
+import type { QuestionRecord, SessionInputEvent } from './records.ts';
+import type { SessionUnit } from './session-unit.ts';
+import { readUtterance } from './user-words.ts';
+
+type Said = Extract<SessionInputEvent, { type: 'user.said' }> & Stamped;
+type Given = Extract<SessionInputEvent, { type: 'answer.given' }> & Stamped;
+
+/** The user said something. Posts who shall react to it; returns what follows within the unit. */
+export function userSaid(books: Books, unit: SessionUnit, said: Said): readonly Message[] {
+  const { utteranceId: id, text, channel, startedAt } = said;
+  books.conversation = books.conversation.add({ id, at: startedAt, role: 'user', text });
+  const utterance: Utterance = { id, text, startedAt, typed: channel === 'typing' };
+  const question = unit.owner === null ? undefined : books.questions.get(unit.owner);
+  const toLead = (): readonly Message[] => {
+    unit.unit.post('user', { kind: 'do', name: 'heardUser', params: { utterance } });
+    return [];
+  };
+  if (!question || !isPutToUser(unit, question, said)) return toLead();
+  const reading = readUtterance(question, text);
+  if (reading.to === 'lead') return toLead();
+  const { requestId, subagentName } = question;
+  unit.unit.post('user', { kind: 'do', name: 'overheard', params: { utterance, subagentName } });
+  if (reading.to === 'nobody') return [];
+  const actor = `question:${requestId}`;
+  const answer = {
+    type: 'question.answer',
+    channel,
+    utteranceStartedAt: channel === 'speech' ? startedAt : null,
+    decisive: reading.to === 'question' && reading.decisive,
+    answer: reading.to === 'question' ? reading.answer : null,
+  };
+  if (reading.to === 'question' && unit.accepts(actor, { ...answer, at: said.at }))
+    return [{ actor, event: answer }];
+  // It was meant for the question, but cannot be taken (unclear, or it broke the question off).
+  const again = { type: 'outbox.add', item: questionItem(requestId) };
+  return [{ actor: 'outbox', event: again }];
+}
+
+/** The user chose a button, or answered by name. Posts the receipt. */
+export function answerGiven(books: Books, unit: SessionUnit, given: Given): readonly Message[] {
+  const { requestId, ticket } = given;
+  const settle = (receipt: AnswerReceipt): readonly Message[] => {
+    unit.unit.post('answers', { kind: 'do', name: 'receipt', params: { ticket, receipt } });
+    return [];
+  };
+  const question = books.questions.get(requestId);
+  const state = unit.questions.stateOf(requestId);
+  if (!question || !state) return settle({ accepted: false, reason: 'over' });
+  const answer = givenAnswer(question, given);
+  if (!answer) return settle({ accepted: false, reason: 'invalid_option' });
+  const actor = `question:${requestId}`;
+  const event = {
+    type: 'question.answer',
+    channel: 'button',
+    utteranceStartedAt: null,
+    decisive: true,
+    answer,
+  };
+  if (!unit.accepts(actor, { ...event, at: given.at }))
+    return settle({
+      accepted: false,
+      reason: state.done ? 'over' : state.value === 'queued' ? 'queued' : 'not_presented',
+    });
+  settle({ accepted: true });
+  return [{ actor, event }];
+}
+
+/** Could the user know of the question when these words began? */
+function isPutToUser(unit: SessionUnit, { requestId }: QuestionRecord, said: Said): boolean {
+  const life = unit.questions.stateOf(requestId);
+  if (life?.value !== 'presenting' && life?.value !== 'open') return false;
+  const { playingSince, shownAt } = life.context as {
+    readonly playingSince: number | null;
+    readonly shownAt: number | null;
+  };
+  if (said.channel === 'typing') return playingSince !== null || shownAt !== null;
+  return playingSince !== null && said.startedAt >= playingSince;
+}
