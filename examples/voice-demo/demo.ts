@@ -137,7 +137,8 @@ async function voiceSession(
     const { localVoice } = await import('../../src/adapters/local-voice/index.ts');
     const voice = localVoice({ model: minds.leadModel, environment, ...speech });
     endings.push(() => voice.close());
-    transport = openaiRealtime(await voice.start());
+    const { url, apiKey } = await voice.start();
+    transport = openaiRealtime({ url, apiKey });
   } else {
     transport = openaiRealtime({ apiKey: variables['OPENAI_API_KEY'] });
   }

@@ -38,6 +38,8 @@ interface QuestionContext {
   readonly shownAt: number | null;
   /** Since when it plays, in the presentation under way. */
   readonly playingSince: number | null;
+  /** It was heard in full, in the presentation under way. */
+  readonly heard: boolean;
 }
 
 /** How the user's answer arrived. */
@@ -91,6 +93,11 @@ export const questionMachine = setup({
     })),
     markShown: assign(({ context }, { at }: Stamped) => ({ shownAt: context.shownAt ?? at })),
     markPlaying: assign((_, { at }: Stamped) => ({ playingSince: at })),
+    /** A wire that does not tell when it began to play tells at least that it was heard. */
+    markHeard: assign(({ context }, { at }: Stamped) => ({
+      playingSince: context.playingSince ?? at,
+      heard: true,
+    })),
   },
   guards: {
     mayAnswerNow: ({ context }, event: Extract<QuestionEvent, { type: 'question.answer' }>) => {
@@ -99,7 +106,9 @@ export const questionMachine = setup({
       return beganWhilePlaying(context, event) && event.decisive;
     },
     mayAnswerOpen: ({ context }, event: Extract<QuestionEvent, { type: 'question.answer' }>) =>
-      event.channel !== 'speech' || beganWhilePlaying(context, event),
+      event.channel !== 'speech' ||
+      (beganWhilePlaying(context, event) && (event.decisive || context.heard)),
+    hasNotPlayed: ({ context }) => context.playingSince === null,
     isThisDeadline: ({ context }, { dueAt }: { dueAt: number }) => dueAt === context.dueAt,
   },
 }).createMachine({
@@ -111,6 +120,7 @@ export const questionMachine = setup({
     dueAt: 0,
     shownAt: null,
     playingSince: null,
+    heard: false,
   }),
   initial: 'queued',
   options: machineOptions,
@@ -130,7 +140,7 @@ export const questionMachine = setup({
       tags: ['owner', 'answerable'],
       entry: [
         // What was shown or heard before was another presentation.
-        assign({ shownAt: null, playingSince: null }),
+        assign({ shownAt: null, playingSince: null, heard: false }),
         { type: 'present', params: ({ context }) => ({ requestId: context.requestId }) },
       ],
       on: {
@@ -143,7 +153,10 @@ export const questionMachine = setup({
           { actions: { type: 'markShown', params: ({ event }) => event } },
         ],
         'question.playing': { actions: { type: 'markPlaying', params: ({ event }) => event } },
-        'question.heard': 'open',
+        'question.heard': {
+          target: 'open',
+          actions: { type: 'markHeard', params: ({ event }) => event },
+        },
         'question.answer': {
           guard: { type: 'mayAnswerNow', params: ({ event }) => event },
           target: 'answered',
@@ -164,6 +177,12 @@ export const questionMachine = setup({
       },
       on: {
         'question.shown': { actions: { type: 'markShown', params: ({ event }) => event } },
+        // It was only shown so far. Said again on request, it keeps its first moment.
+        'question.playing': {
+          guard: 'hasNotPlayed',
+          actions: { type: 'markPlaying', params: ({ event }) => event },
+        },
+        'question.heard': { actions: { type: 'markHeard', params: ({ event }) => event } },
         'question.answer': {
           guard: { type: 'mayAnswerOpen', params: ({ event }) => event },
           target: 'answered',

@@ -66,14 +66,14 @@ export class ClientConnection {
     this.#write(JSON.stringify(message));
   }
 
-  /** Sound of the lead agent; frames without an item have nowhere to go. */
-  sendAudio({ itemId, samples, sampleRateHz }: AudioFrame): void {
+  /** Sound of the lead agent at 24 kHz; frames without an item have nowhere to go. */
+  sendAudio({ itemId, samples }: AudioFrame): void {
     if (itemId === undefined) return;
     let ref = this.#itemRefs.get(itemId);
     if (ref === undefined) {
       ref = this.#itemRefs.size + 1;
       this.#itemRefs.set(itemId, ref);
-      this.send({ type: 'audio.item', ref, itemId, sampleRateHz });
+      this.send({ type: 'audio.item', ref, itemId });
     }
     this.#write(encodeAudioPacket({ ref, samples }));
   }

@@ -12,7 +12,9 @@ import type { Subscription } from 'rxjs';
 import type { WebSocket } from 'ws';
 import { messageOf } from '../../../src/errors.ts';
 import type { Environment } from '../../../src/actors/ports/environment.ts';
+import { resampleFrames } from '../../../src/voice/index.ts';
 import type { SessionFace } from '../session-face.ts';
+import { SPEECH_RATE_HZ } from '../shared/audio-packet.ts';
 import type {
   About,
   CallInput,
@@ -53,7 +55,9 @@ export class ClientHub {
     this.#options = options;
     const { session, environment } = options;
     this.#subscriptions = [
-      session.audioOut.subscribe((frame) => this.#owner?.sendAudio(frame)),
+      session.audioOut
+        .pipe(resampleFrames(SPEECH_RATE_HZ))
+        .subscribe((frame) => this.#owner?.sendAudio(frame)),
       session.events.subscribe((event) => {
         if (event.type === 'tool.called') this.#keepCall(event);
         const message = { type: 'session.event', now: environment.clock.now(), event } as const;

@@ -1,6 +1,9 @@
-// A stretch of the lead agent's speech on its way to the page: four bytes that name
+// A stretch of the lead agent's speech on its way to the page, at 24 kHz: four bytes that name
 // the item (the `ref` of `audio.item`, unsigned, little-endian), then Int16 samples,
 // little-endian. The samples stay aligned, so the page reads them without a copy.
+
+/** Of the lead agent's speech, on the wire and in the page. */
+export const SPEECH_RATE_HZ = 24_000;
 
 const HEADER_BYTES = 4;
 

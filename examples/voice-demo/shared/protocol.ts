@@ -93,12 +93,7 @@ export type ServerMessage =
   /** Whether this page is the one that speaks and listens. */
   | { readonly type: 'voice.owner'; readonly own: boolean }
   /** Audio packets with this `ref` belong to this item. */
-  | {
-      readonly type: 'audio.item';
-      readonly ref: number;
-      readonly itemId: string;
-      readonly sampleRateHz: number;
-    }
+  | { readonly type: 'audio.item'; readonly ref: number; readonly itemId: string }
   | {
       readonly type: 'answer.receipt';
       readonly requestId: string;

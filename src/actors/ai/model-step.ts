@@ -29,7 +29,7 @@ import { invalidCallMessage } from './schema.ts';
 import { telemetryOption } from './telemetry.ts';
 import type { PreparedTools } from './tools.ts';
 
-export { toStepError, type StepError } from './step-error.ts';
+export { toStepError } from './step-error.ts';
 
 type GenerateOptions = Parameters<typeof generateText>[0];
 

@@ -15,6 +15,7 @@ import { CancelledError, messageOf } from '../../errors.ts';
 import type { Environment } from '../ports/environment.ts';
 import { raceAbort } from '../race-abort.ts';
 import { clip } from './json.ts';
+import { settledOutput } from './settled-output.ts';
 import {
   DEFAULT_MAX_OUTPUT_BYTES,
   defaultModelOutput,
@@ -74,7 +75,7 @@ export type ToolErrorCode =
 
 /** Runs one call. Resolves, always, and at once when the signal aborts. */
 export async function runToolCall(options: ToolCallOptions): Promise<ToolOutcome> {
-  const { tool, signal } = options;
+  const { signal } = options;
   if (signal.aborted) return toolError(cancelledMessage(signal.reason), 'CANCELLED');
   const span = beginSpan(options);
   try {
@@ -86,95 +87,52 @@ export async function runToolCall(options: ToolCallOptions): Promise<ToolOutcome
   } finally {
     span.end();
   }
-
-  async function run(call: ToolCallOptions, abortSignal: AbortSignal): Promise<ToolOutcome> {
-    const maxBytes = call.maxOutputBytes ?? DEFAULT_MAX_OUTPUT_BYTES;
-    const invalidOutput = (message: string): ToolOutcome =>
-      toolError(`Tool "${tool.name}" ${message}`, 'INVALID_OUTPUT');
-    if (!tool.execute) return toolError(`Tool "${tool.name}" has no execute`, 'NOT_EXECUTABLE');
-    let { input } = call;
-    if (call.raw === true) {
-      const validated = await raceAbort(tool.validate(input), abortSignal);
-      if (!validated.ok) return toolError(validated.message, 'INVALID_INPUT');
-      input = validated.value;
-    }
-    const returned = await settled(call, tool.execute, input, abortSignal);
-    // As a throw would be: nobody means `{}`, the JSON of an error.
-    if (returned instanceof Error) return toolError(thrownMessage(returned), 'FAILED');
-    const kept = keepOutput(returned, maxBytes);
-    if (!kept.ok) return invalidOutput(kept.message);
-    if (!tool.toModelOutput)
-      return { status: 'ok', output: kept.value, modelOutput: defaultModelOutput(kept.value) };
-    const converted = await raceAbort(
-      tool.toModelOutput({ toolCallId: call.callId, input, output: returned }),
-      abortSignal,
-    );
-    const modelOutput = keepModelOutput(converted, maxBytes);
-    return modelOutput.ok
-      ? { status: 'ok', output: kept.value, modelOutput: modelOutput.value }
-      : invalidOutput(modelOutput.message);
-  }
 }
 
-/** What the tool's work comes to. */
-async function settled(
-  { callId, messages, idempotencyKey, context, onPreliminary, report }: ToolCallOptions,
-  execute: NonNullable<ToolEntry['execute']>,
-  input: unknown,
-  abortSignal: AbortSignal,
-): Promise<unknown> {
-  const started = execute(input, {
-    toolCallId: callId,
-    messages,
+async function run(options: ToolCallOptions, abortSignal: AbortSignal): Promise<ToolOutcome> {
+  const { tool, callId, maxOutputBytes = DEFAULT_MAX_OUTPUT_BYTES } = options;
+  if (!tool.execute) return toolError(`Tool "${tool.name}" has no execute`, 'NOT_EXECUTABLE');
+  let { input } = options;
+  if (options.raw === true) {
+    const validated = await raceAbort(tool.validate(input), abortSignal);
+    if (!validated.ok) return toolError(validated.message, 'INVALID_INPUT');
+    input = validated.value;
+  }
+  const { messages, context, idempotencyKey } = options;
+  const returned = await settledOutput(
+    tool.execute(input, { toolCallId: callId, messages, abortSignal, context, idempotencyKey }),
     abortSignal,
-    context,
-    idempotencyKey,
-  });
-  const returned = isAsyncIterable(started) ? started : await raceAbort(started, abortSignal);
-  if (!isAsyncIterable(returned)) return returned;
-  return lastOf(returned, abortSignal, (output) => {
-    const kept = keepOutput(output, DEFAULT_MAX_OUTPUT_BYTES);
-    if (!kept.ok)
-      report?.(new Error(`A preliminary output ${kept.message}`), `tool call ${callId}`);
-    else
-      try {
-        onPreliminary?.(kept.value);
-      } catch (error) {
-        report?.(error, `onPreliminary of tool call ${callId}`);
-      }
-  });
+    (output) => tellPreliminary(options, output),
+  );
+  // As a throw would be: nobody means `{}`, the JSON of an error.
+  if (returned instanceof Error) return toolError(thrownMessage(returned), 'FAILED');
+  const kept = keepOutput(returned, maxOutputBytes);
+  if (!kept.ok) return invalidOutput(tool, kept.message);
+  if (!tool.toModelOutput)
+    return { status: 'ok', output: kept.value, modelOutput: defaultModelOutput(kept.value) };
+  const converted = tool.toModelOutput({ toolCallId: callId, input, output: returned });
+  const modelOutput = keepModelOutput(await raceAbort(converted, abortSignal), maxOutputBytes);
+  if (!modelOutput.ok) return invalidOutput(tool, modelOutput.message);
+  return { status: 'ok', output: kept.value, modelOutput: modelOutput.value };
 }
 
-async function lastOf(
-  outputs: AsyncIterable<unknown>,
-  signal: AbortSignal,
-  preliminary: (output: unknown) => void,
-): Promise<unknown> {
-  const iterator = outputs[Symbol.asyncIterator]();
-  let last: unknown;
-  let isDone = false;
+function tellPreliminary(options: ToolCallOptions, output: unknown): void {
+  const { callId, maxOutputBytes = DEFAULT_MAX_OUTPUT_BYTES, onPreliminary, report } = options;
+  if (!onPreliminary) return;
+  const kept = keepOutput(output, maxOutputBytes);
+  if (!kept.ok) {
+    report?.(new Error(`A preliminary output ${kept.message}`), `tool call ${callId}`);
+    return;
+  }
   try {
-    for (;;) {
-      const result = await raceAbort(iterator.next(), signal);
-      if (result.done === true) {
-        isDone = true;
-        return last;
-      }
-      last = result.value;
-      preliminary(last);
-    }
-  } finally {
-    // Not awaited: a generator that hangs would never return.
-    if (!isDone) stopQuietly(iterator);
+    onPreliminary(kept.value);
+  } catch (error) {
+    report?.(error, `onPreliminary of tool call ${callId}`);
   }
 }
 
-function stopQuietly(iterator: AsyncIterator<unknown>): void {
-  try {
-    void Promise.resolve(iterator.return?.()).catch(() => {});
-  } catch {
-    // It was asked to stop; that it cannot is of no use to anybody.
-  }
+function invalidOutput(tool: ToolEntry, message: string): ToolOutcome {
+  return toolError(`Tool "${tool.name}" ${message}`, 'INVALID_OUTPUT');
 }
 
 /** The signal that the tool gets, which also aborts when its time is up. */
@@ -257,12 +215,4 @@ function thrownMessage(thrown: unknown): string {
 
 function cancelledMessage(reason: unknown): string {
   return reason instanceof CancelledError ? reason.message : `Cancelled: ${messageOf(reason)}`;
-}
-
-function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    typeof (value as Partial<AsyncIterable<unknown>>)[Symbol.asyncIterator] === 'function'
-  );
 }

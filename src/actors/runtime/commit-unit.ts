@@ -12,7 +12,7 @@
 //       same transaction, and its effects released in order, through the router.
 //   C3. A failing journal loses nothing: the event stays at the head and is tried again.
 //   C4. Events named `xstate.*` are the machinery's own and are refused from outside.
-//   C5. After `dispose` nothing is accepted and no deadline fires.
+//   C5. After `dispose` nothing is accepted, no deadline fires and the journal is not tried again.
 
 import { CapacityError, ProtocolError } from '../../errors.ts';
 import type { DeadlineInput, Stamped } from '../../machines/index.ts';
@@ -67,6 +67,7 @@ export class CommitUnit implements Task {
   #scheduled = false;
   #disposed = false;
   #posted: Posted[] | null = null;
+  #cancelRetry: (() => void) | null = null;
   #deadlines: Map<string, () => void> | null = null;
 
   constructor(id: string, definitionVersion: number, host: Host, body: UnitBody) {
@@ -121,7 +122,7 @@ export class CommitUnit implements Task {
     if (!message) return;
     const at = this.#host.environment.clock.now();
     const event = { ...message.event, at };
-    if (this.#body.accepts(message.actor, event)) this.#commit(message.actor, event);
+    if (this.#isAcceptable(message.actor, event)) this.#commit(message.actor, event);
     else this.#host.ignored(this.id, message.actor, event);
     if (!this.#committing && this.#mailbox.length > 0) this.#wake();
   }
@@ -130,6 +131,7 @@ export class CommitUnit implements Task {
   dispose(): void {
     this.#disposed = true;
     this.#mailbox = [];
+    this.#cancelRetry?.();
     for (const cancel of this.#deadlines?.values() ?? []) cancel();
     this.#deadlines = null;
   }
@@ -138,6 +140,16 @@ export class CommitUnit implements Task {
     if (this.#scheduled || this.#committing) return;
     this.#scheduled = true;
     this.#host.router.enqueue(this);
+  }
+
+  /** An event that cannot even be judged is reported, and holds up nobody behind it. */
+  #isAcceptable(actor: string, event: UnitEvent & Stamped): boolean {
+    try {
+      return this.#body.accepts(actor, event);
+    } catch (error) {
+      this.#host.report(error, `${this.id}: \`${event.type}\` for ${actor}`);
+      return false;
+    }
   }
 
   #commit(actor: string, event: UnitEvent & Stamped, retryMs = FIRST_RETRY_MS): void {
@@ -156,12 +168,13 @@ export class CommitUnit implements Task {
       this.#retry(actor, event, retryMs, error);
       return;
     }
-    if (!(appended instanceof Promise)) {
+    if (appended === undefined) {
       this.#committed(actor, event);
       return;
     }
     this.#committing = true;
-    appended.then(
+    // Not every library's promise is an instance of Promise.
+    Promise.resolve(appended).then(
       () => {
         this.#committing = false;
         if (this.#disposed) return;
@@ -173,11 +186,12 @@ export class CommitUnit implements Task {
   }
 
   #retry(actor: string, event: UnitEvent & Stamped, retryMs: number, error: unknown): void {
+    if (this.#disposed) return;
     this.#committing = true;
     this.#host.report(error, `journal of ${this.id}`);
-    this.#host.environment.scheduler.schedule(() => {
+    this.#cancelRetry = this.#host.environment.scheduler.schedule(() => {
+      this.#cancelRetry = null;
       this.#committing = false;
-      if (this.#disposed) return;
       this.#commit(actor, event, Math.min(retryMs * 2, LAST_RETRY_MS));
       if (!this.#committing && this.#mailbox.length > 0) this.#wake();
     }, retryMs);

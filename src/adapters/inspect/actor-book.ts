@@ -100,8 +100,8 @@ export class ActorBook {
   }
 
   /** Takes an actor in, and those above it; returns who is new to whoever watches. */
-  register(actor: SeenActor): readonly Identity[] {
-    const fresh: Identity[] = [];
+  register(actor: SeenActor): readonly ActorRecord[] {
+    const fresh: ActorRecord[] = [];
     if (!this.#known.has(actor)) this.#enter(actor, fresh);
     return fresh;
   }
@@ -137,15 +137,14 @@ export class ActorBook {
     return snapshot?.status === 'error' ? this.#end(entry, snapshot) : [];
   }
 
-  #enter(actor: SeenActor, fresh: Identity[]): Entry {
+  #enter(actor: SeenActor, fresh: ActorRecord[]): Entry {
     const { _parent: above, sessionId } = actor;
     const id = actor.id ?? sessionId;
     const parent = above
       ? (this.#known.get(above) ?? this.#enter(above, fresh))
       : this.#ancestor(id);
     let wireId = above && parent ? `${parent.identity.wireId}/${id}` : id;
-    if (wireId.length > MAX_ID_LENGTH)
-      wireId = `${wireId.slice(0, MAX_ID_LENGTH)}…${sessionId}`;
+    if (wireId.length > MAX_ID_LENGTH) wireId = `${wireId.slice(0, MAX_ID_LENGTH)}…${sessionId}`;
     let entry = this.#entries.get(wireId);
     if (entry && !above && isAlive(entry)) {
       wireId = `${wireId}#${sessionId}`;
@@ -163,8 +162,8 @@ export class ActorBook {
         rootId: parent?.identity.rootId ?? wireId,
         config,
       };
-      fresh.push(identity);
       entry = this.#place(identity, parent, entry);
+      fresh.push(entry);
     }
     entry.sessionId = sessionId;
     entry.actor = new WeakRef(actor);

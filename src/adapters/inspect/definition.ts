@@ -34,13 +34,13 @@ const some =
 const mapOf =
   (part: Part): Part =>
   (value, write) => {
-    const entries = Object.entries((value ?? {}) as object);
+    const entries = Object.entries(value ?? {});
     return Object.fromEntries(entries.map(([key, item]) => [key, part(item, write)]));
   };
 
 const fields = (value: unknown, parts: Parts, write: Writer): object => {
   const shown: Record<string, unknown> = {};
-  for (const [key, item] of Object.entries((value ?? {}) as object)) {
+  for (const [key, item] of Object.entries(value ?? {})) {
     const part = Object.hasOwn(parts, key) ? parts[key] : undefined;
     if (part) shown[key] = part(item, write);
   }

@@ -124,7 +124,7 @@ export class Converter {
     const shown = (value: unknown, section: string): unknown =>
       shownValue(value, section, this.#redact, budget);
     return {
-      type: String(type).slice(0, MAX_TYPE_LENGTH),
+      type: type.slice(0, MAX_TYPE_LENGTH),
       ...(shown(fields, 'event') as object),
       // What a machine begins with is the root of its context; any other input is a payload.
       ...(input === undefined

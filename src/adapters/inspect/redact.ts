@@ -32,6 +32,7 @@ const SHOWN_KEYS = new Set([
   'role',
   'mode',
   'end',
+  'event',
   'execution',
   'lifetime',
   'finishReason',
@@ -92,6 +93,7 @@ const NAME = /^[\w.:/@#$+-]{1,64}$/;
 export const redactWords: Redact = (leaf, path) => {
   const isPayload = path[0] === 'output' || path.some((key, at) => at > 0 && PAYLOAD_KEYS.has(key));
   if (typeof leaf !== 'string') return isPayload ? `[redacted ${typeof leaf}]` : leaf;
+  if (leaf === '') return leaf;
   if (!isPayload && NAME.test(leaf) && isShownKey(path.at(-1) ?? '')) return leaf;
   return hidden(leaf);
 };

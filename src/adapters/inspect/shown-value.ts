@@ -22,6 +22,8 @@ const PUNCTUATION_BYTES = 4;
 /** As an escape: `\u001f`. */
 const MAX_BYTES_OF_CHAR = 6;
 
+type Fields = Readonly<Record<string, unknown>>;
+
 interface Walk {
   readonly redact: Redact;
   readonly budget: Budget;
@@ -48,11 +50,12 @@ function walk(value: unknown, at: Walk): unknown {
     case 'bigint':
       return leaf(value, at);
     case 'function':
-      return record([['type', value.name]], at);
+      return record({ type: value.name }, at);
     case 'object':
       if (value === null) return spend(null, 4, at);
       return at.above.includes(value) ? spend('[circular]', 10, at) : inside(value, at);
-    default:
+    case 'undefined':
+    case 'symbol':
       return undefined;
   }
 }
@@ -80,15 +83,15 @@ function inside(value: object, at: Walk): unknown {
 
 function structure(value: object, at: Walk): unknown {
   if (Array.isArray(value)) return list(value, at);
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype === Object.prototype || prototype === null) {
+    return record('_nodes' in value ? snapshotFields(value) : (value as Fields), at);
+  }
   if (value instanceof Set) return list([...value], at);
-  if (value instanceof Map) return record([...value].map(([key, item]) => [keyOf(key), item]), at);
+  if (value instanceof Map) return record(mapFields(value), at);
   if (value instanceof Error) return record(errorFields(value), at);
   if (value instanceof Date) return leaf(dateText(value), at);
-  if (isActorRef(value)) return record([['xstate$$type', 1], ['id', value.id]], at);
-  const prototype: unknown = Object.getPrototypeOf(value);
-  if (prototype === null || prototype === Object.prototype) {
-    return record(Object.entries('_nodes' in value ? snapshotFields(value) : value), at);
-  }
+  if (isActorRef(value)) return record({ xstate$$type: 1, id: value.id }, at);
   return spend(kindOf(value), 40, at);
 }
 
@@ -104,19 +107,23 @@ function list(items: readonly unknown[], at: Walk): unknown[] {
   return shown;
 }
 
-function record(entries: readonly (readonly [string, unknown])[], at: Walk): object {
+function record(fields: Fields, at: Walk): object {
   const shown: Record<string, unknown> = {};
-  for (const [index, [key, value]] of entries.entries()) {
+  const keys = Object.keys(fields);
+  for (let index = 0; index < keys.length; index += 1) {
     if (at.budget.bytesLeft <= 0) {
-      shown['[truncated]'] = `${entries.length - index} more`;
+      shown['[truncated]'] = `${keys.length - index} more`;
       break;
     }
+    const key = keys[index] as string;
     const name = at.redact === redactNothing ? key.slice(0, MAX_TEXT_LENGTH) : redactKey(key);
-    spend(null, jsonBytesOf(name), at);
+    at.budget.bytesLeft -= jsonBytesOf(name);
     at.path.push(key);
-    // Two hidden keys of one length must not become one.
-    shown[Object.hasOwn(shown, name) ? `${name} (${index})` : name] = walk(value, at);
+    const item = walk(fields[key], at);
     at.path.pop();
+    if (item === undefined || key === '__proto__') continue;
+    // Two keys that are hidden or cut must not become one.
+    shown[name === key ? name : `${name} (${index})`] = item;
   }
   return shown;
 }
@@ -139,19 +146,18 @@ function jsonBytesOf(text: string): number {
   return bytes;
 }
 
+function mapFields(map: ReadonlyMap<unknown, unknown>): Fields {
+  return Object.fromEntries([...map].map(([key, item]) => [keyOf(key), item]));
+}
+
 function keyOf(key: unknown): string {
   return typeof key === 'string' || typeof key === 'number' ? String(key) : kindOf(key);
 }
 
 /** A stack names files, and its first line repeats the message. */
-function errorFields(error: Error): (readonly [string, unknown])[] {
+function errorFields(error: Error): Fields {
   const { name, message, code, cause } = error as Error & { code?: unknown };
-  return [
-    ['type', name],
-    ['code', code],
-    ['message', message],
-    ['cause', cause],
-  ];
+  return { type: name, code, message, cause };
 }
 
 function dateText(date: Date): string {
@@ -168,8 +174,8 @@ function isOwnText(value: object, key: string): boolean {
 }
 
 /** The snapshot of another machine has its whole machine inside. */
-function snapshotFields(snapshot: object): object {
-  const { status, value, context, output, error } = snapshot as Record<string, unknown>;
+function snapshotFields(snapshot: Fields): Fields {
+  const { status, value, context, output, error } = snapshot;
   return { status, value, context, output, error };
 }
 

@@ -37,8 +37,9 @@ export interface StreamOptions {
 }
 
 const INIT = 'xstate.init';
-/** Conversions in one turn of the event loop: about a millisecond. */
+/** What is converted and sent in one turn of the event loop: so much, and for so long. */
 const SLICE_LINES = 25;
+const SLICE_MS = 2;
 
 export class InspectionStream {
   readonly #options: StreamOptions;
@@ -91,7 +92,7 @@ export class InspectionStream {
     this.#noteCrashes();
     this.#stopped = true;
     this.#cancelFlush?.();
-    for (const [viewer, queue] of this.#viewers) this.#drain(viewer, queue, Infinity);
+    for (const [viewer, queue] of this.#viewers) this.#drain(viewer, queue, Infinity, Infinity);
     this.#viewers.clear();
   }
 
@@ -101,11 +102,9 @@ export class InspectionStream {
       case '@xstate.actor':
         this.#register(actor);
         break;
-      case '@xstate.event': {
-        const { event, sourceRef } = seen;
-        this.#noteEvent(actor, event, sourceRef as unknown as SeenActor | undefined);
+      case '@xstate.event':
+        this.#noteEvent(actor, seen.event, seen.sourceRef);
         break;
-      }
       case '@xstate.snapshot': {
         if (!this.#book.knows(actor)) this.#register(actor);
         const { event } = seen;
@@ -113,16 +112,22 @@ export class InspectionStream {
         this.#show(this.#book.observe(actor, event.type, snapshot), event);
         break;
       }
-      // Actions, microsteps and the transitions of stores have no place in the schema.
-      default:
+      // These have no place in the schema.
+      case '@xstate.action':
+      case '@xstate.microstep':
+      case '@xstate.transition':
         break;
     }
   }
 
   #register(actor: SeenActor): void {
+    const fresh = this.#book.register(actor);
+    if (this.#viewers.size === 0) return;
     const at = this.#options.environment.clock.now();
-    for (const identity of this.#book.register(actor)) {
-      const line: ActorLine = { kind: 'actor', identity, at, snapshot: undefined };
+    for (const record of fresh) {
+      const { identity } = record;
+      const line: ActorLine = { kind: 'actor', identity, at, snapshot: record.snapshot() };
+      // The last one is the actor itself, after those above it.
       this.#beginning.set(actor, line);
       this.#push(line);
     }
@@ -155,17 +160,13 @@ export class InspectionStream {
   }
 
   #push(line: Line): void {
-    if (this.#viewers.size === 0) return;
     for (const queue of this.#viewers.values()) queue.push(line);
     this.#schedule();
   }
 
   #schedule(): void {
     const { environment, flushMs } = this.#options;
-    this.#cancelFlush ??= environment.scheduler.schedule(() => {
-      this.#noteCrashes();
-      this.#flush();
-    }, flushMs);
+    this.#cancelFlush ??= environment.scheduler.schedule(this.#flush, flushMs);
   }
 
   #noteCrashes(): void {
@@ -175,10 +176,12 @@ export class InspectionStream {
 
   readonly #flush = (): void => {
     if (this.#stopped) return;
+    this.#noteCrashes();
     let hasMore = false;
     let isBlocked = false;
+    const endsAt = this.#options.environment.clock.now() + SLICE_MS;
     for (const [viewer, queue] of this.#viewers) {
-      this.#drain(viewer, queue, SLICE_LINES);
+      this.#drain(viewer, queue, SLICE_LINES, endsAt);
       if (queue.isEmpty || !this.#viewers.has(viewer)) continue;
       if (this.#isReady(viewer)) hasMore = true;
       else isBlocked = true;
@@ -192,8 +195,11 @@ export class InspectionStream {
     if (isBlocked) this.#schedule();
   };
 
-  #drain(viewer: Viewer, queue: ViewerQueue, maxLines: number): void {
+  /** At least one line each time, so that every viewer gets on. */
+  #drain(viewer: Viewer, queue: ViewerQueue, maxLines: number, endsAt: number): void {
+    const { clock } = this.#options.environment;
     for (let sent = 0; sent < maxLines && this.#isReady(viewer); sent += 1) {
+      if (sent > 0 && clock.now() >= endsAt) return;
       const line = queue.take();
       if (!line) return;
       try {

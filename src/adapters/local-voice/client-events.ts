@@ -105,7 +105,7 @@ function readEvent(raw: unknown): ClientEvent | Refusal {
     return new Refusal('missing_required_parameter', "Missing required parameter: 'type'.", 'type');
   }
   if (typeof type !== 'string' || !Object.hasOwn(clientEventSchemas, type)) {
-    const shown = String(JSON.stringify(type)).slice(0, 100);
+    const shown = JSON.stringify(type).slice(0, 100);
     const message = `Invalid value: ${shown}. Supported values are: ${supportedTypes.join(', ')}.`;
     return new Refusal('invalid_value', message, 'type');
   }

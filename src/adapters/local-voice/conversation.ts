@@ -9,8 +9,9 @@ import type { SpokenWords } from './spoken-words.ts';
 import { Refusal, type WireItem } from './wire-events.ts';
 
 const MAX_ITEMS = 5_000;
-/** Sound is kept for `conversation.item.retrieve`: 5.8 MB at 24 kHz. */
-const MAX_KEPT_SAMPLES = 120 * 24_000;
+const SAMPLES_PER_MS = 24;
+/** Sound is kept for `conversation.item.retrieve`: two minutes, 5.8 MB. */
+const MAX_KEPT_SAMPLES = 120_000 * SAMPLES_PER_MS;
 
 /** A part of a message as the model remembers it. */
 export type RememberedPart =
@@ -124,6 +125,36 @@ export function withSound(item: ConversationItem): WireItem {
     part.type === 'output_audio' ? { ...part, audio } : part,
   );
   return { ...wire, content };
+}
+
+/**
+ * Takes what was not heard out of an item: its sound, and the words from the model's memory.
+ * @throws {Refusal} when it has no sound of the model, or less than `endMs`
+ */
+export function truncateSpeech(item: ConversationItem, endMs: number): void {
+  const { remembered, wire } = item;
+  const [part] = remembered.kind === 'message' ? remembered.parts : [];
+  if (part?.type !== 'speech' || part.words.durationMs === 0) {
+    const message = 'Only model output audio messages can be truncated';
+    throw new Refusal('unsupported_content_type', message, 'item_id');
+  }
+  // A client counts whole milliseconds.
+  const durationMs = Math.ceil(part.words.durationMs);
+  if (endMs > durationMs) {
+    const message = `Audio content of ${durationMs}ms is already shorter than ${endMs}ms`;
+    throw new Refusal('invalid_value', message, 'audio_end_ms');
+  }
+  part.words.truncate(endMs);
+  let left = Math.floor(endMs * SAMPLES_PER_MS);
+  item.sound = item.sound.flatMap((piece) => {
+    const kept = piece.subarray(0, Math.max(0, left));
+    left -= piece.length;
+    return kept.length === 0 ? [] : [kept];
+  });
+  if (wire.type === 'message' && wire.role === 'assistant' && wire.content.length > 0) {
+    const transcript = part.words.text();
+    item.wire = { ...wire, content: [{ type: 'output_audio', transcript }] };
+  }
 }
 
 function joinAsBase64(pieces: readonly Int16Array[]): string {

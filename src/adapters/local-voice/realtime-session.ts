@@ -1,8 +1,8 @@
 // The server's side of one connection: reads client events, keeps the session, the
 // conversation and the responses, and answers in the order of the real server.
 //
-// Owns: configuration, conversation, input audio, running responses. Does not: the
-// socket (`server.ts`), threads and models (shared by all connections).
+// Owns: configuration, conversation, input audio, which configuration a response
+// gets. Does not: the socket (`server.ts`), threads and models (shared by all connections).
 //
 // V1. A client event is answered by its event or by one `error` that names its `event_id`; none ends the session.
 // V2. At most one response writes to the conversation; those out of band run beside it.
@@ -15,16 +15,21 @@ import { decodePcm16Base64 } from '../../voice/audio/pcm16.ts';
 import type { Brain } from './brain.ts';
 import { parseClientFrame, type ClientEvent } from './client-events.ts';
 import type { InputItem, ResponseParameters } from './client-schemas.ts';
-import { Conversation, withSound, type ConversationItem, type Remembered } from './conversation.ts';
+import {
+  Conversation,
+  truncateSpeech,
+  withSound,
+  type ConversationItem,
+  type Remembered,
+} from './conversation.ts';
 import { hear, type KnownSpeech } from './hearing.ts';
 import { INPUT_SAMPLE_RATE_HZ, InputAudio, type Utterance } from './input-audio.ts';
 import { toConversationItem } from './new-item.ts';
-import { ResponseRun, responseRequest } from './response-run.ts';
+import { responseRequest } from './response-run.ts';
+import { Responses } from './responses.ts';
 import { defaultSessionConfig, updateSessionConfig, type SessionConfig } from './session-config.ts';
 import type { SpeechEngine, SpokenRequest } from './speech/speech-engine.ts';
 import { Refusal, type ServerEventBody } from './wire-events.ts';
-
-const MAX_RESPONSES_OUT_OF_BAND = 8;
 
 export interface RealtimeSessionOptions {
   readonly environment: Environment;
@@ -44,19 +49,25 @@ type EventOf<Type extends ClientEvent['type']> = Extract<ClientEvent, { type: Ty
 export class RealtimeSession {
   readonly #options: RealtimeSessionOptions;
   readonly #conversation = new Conversation();
-  readonly #conversationId: string;
   readonly #input: InputAudio;
-  readonly #outOfBand = new Map<string, ResponseRun>();
+  readonly #responses: Responses;
   #config: SessionConfig;
-  #active: ResponseRun | null = null;
   /** Whether sound was made: the voice is fixed then. */
   #spoken = false;
   #closed = false;
 
   constructor(options: RealtimeSessionOptions) {
     this.#options = options;
-    const { environment, model, defaultVoice, engine } = options;
-    this.#conversationId = environment.ids.next('conv');
+    const { environment, model, defaultVoice, engine, brain, whenReady } = options;
+    this.#responses = new Responses({
+      emit: (event) => this.#emit(event),
+      environment,
+      brain,
+      conversation: this.#conversation,
+      conversationId: environment.ids.next('conv'),
+      whenReady,
+      synthesize: (request) => this.#synthesize(request),
+    });
     this.#config = defaultSessionConfig(environment.ids.next('sess'), model, defaultVoice);
     this.#input = new InputAudio(engine, {
       newItemId: () => environment.ids.next('item'),
@@ -100,8 +111,7 @@ export class RealtimeSession {
   close(): void {
     this.#closed = true;
     this.#input.close();
-    this.#active?.abandon();
-    for (const response of this.#outOfBand.values()) response.abandon();
+    this.#responses.abandon();
   }
 
   #handle(event: ClientEvent): void {
@@ -132,7 +142,7 @@ export class RealtimeSession {
       case 'response.create':
         return this.#createResponse(event.response ?? {});
       case 'response.cancel':
-        return this.#cancelResponse(event);
+        return this.#responses.cancel(event.response_id ?? null);
     }
   }
 
@@ -149,7 +159,7 @@ export class RealtimeSession {
       audio_start_ms: startMs,
     });
     if (this.#config.audio.input.turn_detection?.interrupt_response) {
-      this.#active?.cancel('turn_detected');
+      this.#responses.interrupt();
     }
   }
 
@@ -268,30 +278,11 @@ export class RealtimeSession {
     const { item_id: id, content_index: contentIndex, audio_end_ms: audioEndMs } = event;
     const item = this.#conversation.find(id);
     if (item === undefined) throw noSuchItem('truncat', 'truncate', id);
-    const { remembered, wire } = item;
-    const [part] = remembered.kind === 'message' ? remembered.parts : [];
-    if (part?.type !== 'speech' || part.words.durationMs === 0) {
-      const message = 'Only model output audio messages can be truncated';
-      throw new Refusal('unsupported_content_type', message, 'item_id');
-    }
     if (contentIndex !== 0) {
-      throw new Refusal(
-        'invalid_value',
-        `Invalid 'content_index': ${contentIndex}`,
-        'content_index',
-      );
+      const message = `Invalid 'content_index': ${contentIndex}`;
+      throw new Refusal('invalid_value', message, 'content_index');
     }
-    const durationMs = Math.ceil(part.words.durationMs);
-    if (audioEndMs > durationMs) {
-      const message = `Audio content of ${durationMs}ms is already shorter than ${audioEndMs}ms`;
-      throw new Refusal('invalid_value', message, 'audio_end_ms');
-    }
-    part.words.truncate(audioEndMs);
-    item.sound = truncateSound(item.sound, audioEndMs);
-    if (wire.type === 'message' && wire.role === 'assistant' && wire.content.length > 0) {
-      const transcript = part.words.text();
-      item.wire = { ...wire, content: [{ type: 'output_audio', transcript }] };
-    }
+    truncateSpeech(item, audioEndMs);
     this.#emit({
       type: 'conversation.item.truncated',
       item_id: id,
@@ -301,38 +292,8 @@ export class RealtimeSession {
   }
 
   #createResponse(parameters: ResponseParameters): void {
-    const request = responseRequest(this.#config, this.#itemsOf(parameters), parameters);
-    if (!request.outOfBand && this.#active !== null) {
-      throw new Refusal(
-        'conversation_already_has_active_response',
-        `Conversation already has an active response in progress: ${this.#active.id}. ` +
-          'Wait until the response is finished before creating a new one.',
-      );
-    }
-    if (request.outOfBand && this.#outOfBand.size >= MAX_RESPONSES_OUT_OF_BAND) {
-      const message = `At most ${MAX_RESPONSES_OUT_OF_BAND} responses may run out of band at once.`;
-      throw new Refusal('too_many_responses', message, 'response.conversation');
-    }
-    const { environment, brain, whenReady } = this.#options;
-    const response: ResponseRun = new ResponseRun(
-      {
-        emit: (event) => this.#emit(event),
-        environment,
-        brain,
-        conversation: this.#conversation,
-        conversationId: this.#conversationId,
-        whenReady,
-        synthesize: (spoken) => this.#synthesize(spoken),
-      },
-      request,
-      () => {
-        if (this.#active === response) this.#active = null;
-        this.#outOfBand.delete(response.id);
-      },
-    );
-    if (request.outOfBand) this.#outOfBand.set(response.id, response);
-    else this.#active = response;
-    response.begin();
+    const items = this.#itemsOf(parameters);
+    this.#responses.create(responseRequest(this.#config, items, parameters));
   }
 
   /** What the model reads: the conversation, or what the client gives in its place. */
@@ -353,16 +314,6 @@ export class RealtimeSession {
     const { engine, defaultVoice } = this.#options;
     const voice = engine.voices.includes(request.voice) ? request.voice : defaultVoice;
     return engine.synthesize({ ...request, voice });
-  }
-
-  #cancelResponse({ response_id: id }: EventOf<'response.cancel'>): void {
-    const named = this.#active?.id === id ? this.#active : this.#outOfBand.get(id ?? '');
-    const response = typeof id === 'string' ? named : this.#active;
-    if (!response) {
-      const message = 'Cancellation failed: no active response found';
-      throw new Refusal('response_cancel_not_active', message);
-    }
-    response.cancel('client_cancelled');
   }
 
   #refuse(error: unknown, eventId: string | null): void {
@@ -403,15 +354,4 @@ function decodeAudio(base64: string): Int16Array {
 function noSuchItem(stem: string, verb: string, id: string): Refusal {
   const message = `Error ${stem}ing item: the item with id '${id}' does not exist.`;
   return new Refusal(`item_${verb}_invalid_item_id`, message, 'item_id');
-}
-
-function truncateSound(pieces: readonly Int16Array[], endMs: number): Int16Array[] {
-  let left = Math.floor((endMs * INPUT_SAMPLE_RATE_HZ) / 1000);
-  const kept: Int16Array[] = [];
-  for (const piece of pieces) {
-    if (left <= 0) break;
-    kept.push(piece.subarray(0, left));
-    left -= piece.length;
-  }
-  return kept;
 }

@@ -154,7 +154,7 @@ function connect(client: WebSocket, model: string, options: ServerOptions): void
   const stopPinging = keepAlive(client, options.environment);
   client.on('message', (data, isBinary) => {
     if (isBinary) session.receiveBinary();
-    else session.receive(data.toString());
+    else session.receive((data as Buffer).toString('utf8'));
   });
   client.on('close', () => {
     stopPinging();

@@ -158,18 +158,18 @@ export class Checks implements Watcher {
         const state = stateAt(world, actor);
         const { snapshot } = state;
         if (snapshot.status !== 'active') continue;
-        const { when } = rule;
+        const { when, exits } = rule;
         const waits = typeof when === 'string' ? snapshot.hasTag(when) : when(snapshot);
         if (!waits) continue;
         const leaves = edges.some(
           ({ choice, to }) =>
-            choice.actor === actor &&
-            matches(choice.event.type, rule.exits) &&
+            (exits === undefined ||
+              (choice.actor === actor && matches(choice.event.type, exits))) &&
             stateAt(this.#graph.world(to), actor) !== state,
         );
         if (leaves) continue;
-        const exits = rule.exits === undefined ? 'No event' : `None of ${rule.exits.join(', ')}`;
-        this.#report('wait', name, `${exits} leads "${id}" out of here.`, place);
+        const missing = exits === undefined ? 'No event' : `None of ${exits.join(', ')}`;
+        this.#report('wait', name, `${missing} leads "${id}" out of here.`, place);
       }
     }
   }
@@ -245,8 +245,7 @@ function isUntaken(outcome: Step['outcome']): outcome is 'unhandled' | 'ended' {
 }
 
 /** Whether one of the descriptors (a type, or a beginning and `*`) names the type. */
-function matches(type: string, descriptors: readonly string[] | undefined): boolean {
-  if (descriptors === undefined) return true;
+function matches(type: string, descriptors: readonly string[]): boolean {
   return descriptors.some((descriptor) =>
     descriptor.endsWith('*') ? type.startsWith(descriptor.slice(0, -1)) : type === descriptor,
   );

@@ -6,7 +6,13 @@
 //       the step is over, `async` when the path says so.
 //   R2. Timers go off when the path says so, and only if the live actor has armed them.
 
-import { createActor, SimulatedClock, type AnyActor, type AnyMachineSnapshot } from 'xstate';
+import {
+  createActor,
+  SimulatedClock,
+  type AnyActor,
+  type AnyMachineSnapshot,
+  type InputFrom,
+} from 'xstate';
 import { ConfigurationError } from '../../errors.ts';
 import { effectsOf, type ListedAction } from './effects.ts';
 import { inertMachine, placeholders } from './inert.ts';
@@ -16,18 +22,18 @@ import type { CheckReport } from './report.ts';
 import type { AnySystem } from './system-model.ts';
 import type { Delivery, Effect, Machines, Message, Step, World } from './types.ts';
 
-type CreateActor = (
+type CreateActor<M extends Machines> = (
   id: string,
-  options: { readonly clock: SimulatedClock; readonly input: unknown },
+  options: { readonly clock: SimulatedClock; readonly input: InputFrom<M[keyof M]> },
 ) => AnyActor;
 
-export interface InterpreterOptions {
+export interface InterpreterOptions<M extends Machines = Machines> {
   /**
    * Makes an actor, not yet started, such as the machine with its real implementations. What its
    * actions do is theirs; the messages of the system are still made by the check's `route`.
    * @defaultValue the checked machine, with invoked actors that do nothing
    */
-  readonly create?: CreateActor;
+  readonly create?: CreateActor<M>;
   /**
    * Makes an event of the environment happen for real, as when a completion shall come from the
    * invoked actor itself. @defaultValue the event is sent to the actor
@@ -40,13 +46,13 @@ export interface InterpreterOptions {
 /** Runs the machines of a check in XState's own actors. */
 export function interpreter<M extends Machines, G>(
   report: CheckReport<M, G>,
-  options: InterpreterOptions = {},
+  options: InterpreterOptions<M> = {},
 ): ReplayHarness {
   const { system } = report.checked;
   const inert = new Map(
     Object.entries(system.actors).map(([id, { machine }]) => [id, inertMachine(id, machine)]),
   );
-  const create: CreateActor = (id, { clock, input }) => {
+  const create: CreateActor<Machines> = (id, { clock, input }) => {
     const machine = inert.get(id);
     if (machine === undefined) throw noActor(id);
     const start = system.actors[id]?.start as AnyMachineSnapshot | undefined;
@@ -57,16 +63,17 @@ export function interpreter<M extends Machines, G>(
       snapshot: start && machine.resolveState(start),
     });
   };
+  const chosen = (options.create as CreateActor<Machines> | undefined) ?? create;
   return {
     async start() {
-      const run = new InterpretedRun(system, { ...options, create: options.create ?? create });
+      const run = new InterpretedRun(system, { ...options, create: chosen });
       await run.begin();
       return run;
     },
   };
 }
 
-type RunOptions = InterpreterOptions & { readonly create: CreateActor };
+type RunOptions = InterpreterOptions & { readonly create: CreateActor<Machines> };
 
 class InterpretedRun implements ReplayRun {
   readonly #system: AnySystem;

@@ -3,7 +3,7 @@
 
 import type { AnyEventObject } from 'xstate';
 import { canonical } from './plain-data.ts';
-import type { Timer } from './pure-actor.ts';
+import type { Timer } from './pending.ts';
 import type { Choice, GhostCell, Packet } from './world-node.ts';
 
 export class Pool {

@@ -27,22 +27,13 @@ import type {
 import { ConfigurationError } from '../../errors.ts';
 import { effectsOf, type ListedAction } from './effects.ts';
 import { inertMachine, inertScope, type Scope } from './inert.ts';
+import { completedBy, nothingPending, pendingAfter, type Pending, type Timer } from './pending.ts';
 import { canonical } from './plain-data.ts';
-import type { ActorDefinition, Effect, Outcome } from './types.ts';
-
-/** A delayed event of the machine to itself that has not fired. */
-export interface Timer {
-  /** The id by which the machine can cancel it. */
-  readonly id: string | undefined;
-  readonly event: AnyEventObject;
-}
+import type { ActorDefinition, Delivery, Effect, Outcome } from './types.ts';
 
 /** A state of one actor. Two states are the same exactly if they are the same object. */
-export interface ActorState {
+export interface ActorState extends Pending {
   readonly snapshot: AnyMachineSnapshot;
-  readonly timers: readonly Timer[];
-  /** The ids of the invoked and spawned actors that have neither completed nor been stopped. */
-  readonly running: readonly string[];
   /** What tells this state apart by the `key` of the actor. */
   readonly keyNumber: number;
   /** The part of a key that always counts: status, armed timers, running actors. */
@@ -71,6 +62,7 @@ export class PureActor {
   readonly #keyNumbers = new Map<string, number>();
   readonly #moves = new WeakMap<ActorState, Map<string, Move>>();
   readonly #eventsSeen = new Map<string, AnyEventObject>();
+  #begun: Move | undefined;
 
   constructor(
     id: string,
@@ -96,11 +88,19 @@ export class PureActor {
 
   /** The first step. Its outcome is `threw` if the machine cannot begin, as for a missing input. */
   begin(): Move {
+    return (this.#begun ??= this.#begin());
+  }
+
+  #begin(): Move {
     const { start, input } = this.#definition;
     if (start !== undefined) {
       const snapshot: AnyMachineSnapshot = this.#machine.resolveState(start as AnyMachineSnapshot);
       const running = snapshot._nodes.flatMap((node) => node.invoke.map(({ id }) => id));
-      return { outcome: 'taken', next: this.#stateOf(snapshot, [], running), effects: [] };
+      return {
+        outcome: 'taken',
+        next: this.#stateOf(snapshot, { timers: [], running }),
+        effects: [],
+      };
     }
     const effects: Effect[] = [];
     const mail: AnyEventObject[] = [];
@@ -113,11 +113,10 @@ export class PureActor {
       snapshot = Object.assign(this.#machine.resolveState(snapshot), { status: 'error', error });
     }
     if (snapshot.status === 'error') {
-      const next = { snapshot, timers: [], running: [], keyNumber: -1, life: 'error' };
+      const next = { snapshot, ...nothingPending, keyNumber: -1, life: 'error' };
       return { outcome: 'threw', next, effects, cause: snapshot.error };
     }
-    const next = this.#stateOf(snapshot, this.#armed([], effects), stillRunning([], effects));
-    return { outcome: 'taken', next, effects };
+    return this.#moveTo(snapshot, nothingPending, 'xstate.init', effects);
   }
 
   /** False for the completion of an actor that does not run. */
@@ -140,11 +139,7 @@ export class PureActor {
 
   /** The state after `timer` has gone off, before its event was taken. */
   withoutTimer({ snapshot, timers, running }: ActorState, timer: Timer): ActorState {
-    return this.#stateOf(
-      snapshot,
-      timers.filter((armed) => armed !== timer),
-      running,
-    );
+    return this.#stateOf(snapshot, { timers: timers.filter((armed) => armed !== timer), running });
   }
 
   /** The final states that were met, each with an event that the pure transition would still take. */
@@ -187,16 +182,21 @@ export class PureActor {
     if (snapshot === state.snapshot && effects.length === 0) {
       return stay(answerTo(this.#machine, snapshot, event));
     }
-    if (snapshot.status !== 'active') {
-      return { outcome: 'taken', next: this.#stateOf(snapshot, [], []), effects };
+    return this.#moveTo(snapshot, state, event.type, effects);
+  }
+
+  #moveTo(
+    snapshot: AnyMachineSnapshot,
+    before: Pending,
+    eventType: string,
+    effects: readonly Effect[],
+  ): Move {
+    let pending = nothingPending;
+    if (snapshot.status === 'active') {
+      pending = pendingAfter(before, eventType, effects, this.id);
+      if (!this.#timers) pending = { ...pending, timers: [] };
     }
-    const completed = completedBy(event.type);
-    const running = stillRunning(
-      state.running.filter((id) => id !== completed),
-      effects,
-    );
-    const next = this.#stateOf(snapshot, this.#armed(state.timers, effects), running);
-    return { outcome: 'taken', next, effects };
+    return { outcome: 'taken', next: this.#stateOf(snapshot, pending), effects };
   }
 
   /** Takes the events in `mail`, and those that the machine sends itself meanwhile. */
@@ -228,7 +228,7 @@ export class PureActor {
     this.#scope.actionExecutor = (action) => listed.push(action);
     const after = step(before);
     for (const effect of effectsOf(listed, after, before, this.#scope.self)) {
-      const { to, event, delayMs } = (effect.params ?? {}) as SelfSend;
+      const { to, event, delayMs } = (effect.params ?? {}) as Delivery & { delayMs?: number };
       if (effect.type === 'xstate.sendTo' && to === this.id && delayMs === undefined) {
         mail.push(event);
       } else {
@@ -238,27 +238,8 @@ export class PureActor {
     return after;
   }
 
-  #armed(before: readonly Timer[], effects: readonly Effect[]): readonly Timer[] {
-    if (!this.#timers) return [];
-    let timers = before;
-    for (const { type, params } of effects) {
-      const { id, to, event } = (params ?? {}) as SelfSend;
-      if (type === 'xstate.cancel') {
-        timers = timers.filter((timer) => timer.id !== id);
-      } else if (type === 'xstate.raise' || (type === 'xstate.sendTo' && to === this.id)) {
-        const others = id === undefined ? timers : timers.filter((timer) => timer.id !== id);
-        timers = [...others, { id, event }];
-      }
-    }
-    return timers;
-  }
-
   /** The one object for this state, made on the first meeting. */
-  #stateOf(
-    snapshot: AnyMachineSnapshot,
-    timers: readonly Timer[],
-    running: readonly string[],
-  ): ActorState {
+  #stateOf(snapshot: AnyMachineSnapshot, { timers, running }: Pending): ActorState {
     const whose = `the snapshot of "${this.id}"`;
     const { key } = this.#definition;
     const armed = timers.map(({ id, event }) => id ?? canonical(event, whose)).toSorted();
@@ -279,35 +260,11 @@ export class PureActor {
   }
 }
 
-/** The id of the actor whose completion an event of this type is. */
-function completedBy(type: string): string | undefined {
-  return /^xstate\.(?:done|error)\.actor\.(.+)$/.exec(type)?.[1];
-}
-
-function stillRunning(before: readonly string[], effects: readonly Effect[]): readonly string[] {
-  let running = before;
-  for (const { type, params } of effects) {
-    if (type !== 'xstate.spawnChild' && type !== 'xstate.stopChild') continue;
-    const { id } = params as { readonly id: string };
-    running = running.filter((other) => other !== id);
-    if (type === 'xstate.spawnChild') running = [...running, id];
-  }
-  return running;
-}
-
 function canEnd(node: AnyStateNode): boolean {
   const states = Object.values(node.states);
   return node.type === 'parallel'
     ? states.every(canEnd)
     : states.some(({ type }) => type === 'final');
-}
-
-/** The params of an effect that may be about an event to oneself. */
-interface SelfSend {
-  readonly id?: string;
-  readonly to?: string;
-  readonly event: AnyEventObject;
-  readonly delayMs?: number;
 }
 
 /** All that a snapshot holds, as text; undefined if that is not plain data and `lenient`. */

@@ -3,7 +3,7 @@
 import { number, type Edge, type Graph } from './explore.ts';
 import { retrace, type Trace } from './trace.ts';
 import type { AnySystem, SystemModel } from './system-model.ts';
-import type { Machines, Step, World } from './types.ts';
+import type { Machines, World } from './types.ts';
 import type { Checks, Untaken } from './checks.ts';
 import type { Violation } from './violation.ts';
 import type { Choice } from './world-node.ts';
@@ -32,7 +32,7 @@ export class CheckReport<M extends Machines = Machines, G = unknown> {
   readonly untaken: readonly Untaken[];
   /** The first violation of each property; empty unless `onViolation: 'collect'`. */
   readonly violations: readonly Violation[];
-  /** For `replay`: what was checked. */
+  /** What was checked, for `replay`. @internal */
   readonly checked: { readonly system: AnySystem; readonly model: SystemModel };
   readonly #graph: Graph;
 
@@ -100,11 +100,7 @@ export class CheckReport<M extends Machines = Machines, G = unknown> {
     }
     if (system.end !== false) lines.push(`  ends: ${number(this.ends)} states`);
     for (const { actor, event, outcome, count } of this.untaken) {
-      const why: Record<typeof outcome, Step['outcome']> = {
-        unhandled: 'unhandled',
-        ended: 'ended',
-      };
-      lines.push(`  not taken: ${actor} ← ${event} (${why[outcome]}), ${number(count)} times`);
+      lines.push(`  not taken: ${actor} ← ${event} (${outcome}), ${number(count)} times`);
     }
     for (const violation of this.violations) lines.push(`✗ ${violation.toString()}`);
     return lines.join('\n');

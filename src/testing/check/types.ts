@@ -161,8 +161,8 @@ export interface WaitRule<S> {
   /** A tag, or a predicate. Only an actor that has not ended can wait. */
   readonly when: string | ((snapshot: S) => boolean);
   /**
-   * Types of events of which at least one must change the state: the exact type, or a beginning
-   * and `*`. @defaultValue any event
+   * Types of events, the exact type or a beginning and `*`, of which at least one, when it comes to
+   * this actor, must change its state. @defaultValue any event, to whomever it comes
    */
   readonly exits?: readonly string[];
 }

@@ -2,6 +2,7 @@ import { tracingChannel } from 'node:diagnostics_channel';
 import { getEventListeners } from 'node:events';
 import {
   AI_SDK_TELEMETRY_TRACING_CHANNEL,
+  APICallError,
   createProviderRegistry,
   tool,
   ToolChoiceViolationError,
@@ -427,6 +428,7 @@ describe('S1, S2: abort', () => {
   test('an aborted signal: the model is not called', async () => {
     const scripted = model(answer([text('done')]));
     await expect(step(scripted, { signal: AbortSignal.abort('over') })).rejects.toBe('over');
+    await macrotask();
     expect(scripted.prompts).toHaveLength(0);
   });
 
@@ -488,11 +490,17 @@ describe('what the model is asked', () => {
 
   test('one call, whatever fails: who retries is above', async () => {
     let calls = 0;
+    const busy = new APICallError({
+      message: 'busy',
+      url: 'http://127.0.0.1',
+      requestBodyValues: {},
+      statusCode: 503,
+    });
     const failing = model(() => {
       calls += 1;
-      throw Object.assign(new Error('busy'), { isRetryable: true, statusCode: 503 });
+      throw busy;
     });
-    await expect(step(failing)).rejects.toThrow('busy');
+    await expect(step(failing)).rejects.toBe(busy);
     expect(calls).toBe(1);
   });
 

@@ -11,6 +11,7 @@ describe('checkOutput', () => {
     ['bare', '{"title":"A"}'],
     ['with space around', '\n  {"title":"A"}\n'],
     ['in a fence', '```json\n{"title":"A"}\n```'],
+    ['in a fence on one line', '```json {"title":"A"} ```'],
     ['in a fence without a language', '```\n{"title":"A"}\n```'],
     ['in a fence of Windows', '```JSON\r\n{"title":"A"}\r\n```\r\n'],
     ['in a fence with words around', 'Here it is:\n```json\n{"title":"A"}\n```\nDone.'],
@@ -23,15 +24,16 @@ describe('checkOutput', () => {
 
   test('a fence inside a text of the JSON is text', async () => {
     const title = '```json\n{"title":"inner"}\n```';
-    expect(await checkOutput(schema, JSON.stringify({ title }))).toMatchObject({
-      value: { title },
-    });
+    const json = JSON.stringify({ title });
+    for (const text of [json, `\`\`\`json\n${json}\n\`\`\``])
+      expect(await checkOutput(schema, text)).toMatchObject({ value: { title } });
   });
 
   test.each([
     ['words', 'It is done.', 'it is not JSON'],
     ['nothing', '', 'it is not JSON'],
     ['cut JSON', '{"title":"A', 'it is not JSON'],
+    ['a fence that is not closed', '```json\n{"title":"A"}', 'it is not JSON'],
     ['a broken fence', '```json\n{"title":\n```', 'it is not JSON'],
     ['another shape', '{"title":7}', 'expected string, received number'],
   ])('%s: the model is told what is wrong', async (_, text, message) => {

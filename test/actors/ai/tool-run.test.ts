@@ -272,7 +272,7 @@ describe('O2: what is too large is cut, and says so', () => {
     ['text', 'x'.repeat(5000), 5000],
     ['text in two bytes', 'ü'.repeat(900), 1800],
     ['text that needs quoting', '\u0001"'.repeat(1000), 2000],
-    ['surrogates', '🚕'.repeat(600), 2400],
+    ['surrogates', `x${'🚕'.repeat(600)}`, 2401],
     ['JSON', { rows: Array.from({ length: 500 }, (_, id) => ({ id })) }, undefined],
   ])('%s', async (_, returned, bytes) => {
     const outcome = await run({ execute: () => returned }, { maxOutputBytes });
@@ -509,6 +509,21 @@ test('R3: what a tool does after it was given up is no unhandled rejection', asy
       },
       { signal: controller.signal },
     );
+    const gate = deferred<void>();
+    const failsToReturn = run(
+      {
+        execute: async function* () {
+          try {
+            await gate.promise;
+            yield 1;
+          } finally {
+            // oxlint-disable-next-line no-unsafe-finally -- this is what is tested
+            throw new Error('cannot clean up');
+          }
+        },
+      },
+      { signal: controller.signal },
+    );
     const refusesToReturn = run(
       {
         execute: () => ({
@@ -525,7 +540,9 @@ test('R3: what a tool does after it was given up is no unhandled rejection', asy
     await macrotask();
     controller.abort('over');
     late.reject(new Error('late'));
-    for (const outcome of await Promise.all([running, generating, refusesToReturn]))
+    gate.resolve();
+    const all = [running, generating, failsToReturn, refusesToReturn];
+    for (const outcome of await Promise.all(all))
       expect(outcome).toMatchObject({ error: { code: 'CANCELLED' } });
   });
   expect(unhandled).toBe(0);

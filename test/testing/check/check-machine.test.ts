@@ -150,6 +150,18 @@ describe('what it explores', () => {
     });
   });
 
+  test('an actor that has ended is offered nothing', () => {
+    const asked: unknown[] = [];
+    checkMachine(job, {
+      events: ({ status }) => {
+        asked.push(status);
+        return jobEvents();
+      },
+      unhandled: (_event, { status }) => status === 'active',
+    });
+    expect(new Set(asked)).toEqual(new Set(['active']));
+  });
+
   test('the context is made once, with its input', () => {
     const context = vi.fn<(args: { input: { name: string } }) => { name: string }>(({ input }) => ({
       name: input.name.toUpperCase(),
@@ -356,6 +368,8 @@ describe('what it explores', () => {
     expect(() => checkMachine(endless, check)).toThrow(
       /at most 50 states in "\(machine\)" \(`limit`\).*\(machine\): 5\d/,
     );
+    expect(checkMachine(job, { events: jobEvents, limit: 11 }).states).toBe(11);
+    expect(() => checkMachine(job, { events: jobEvents, limit: 10 })).toThrow('at most 10 states');
   });
 });
 
@@ -446,12 +460,15 @@ describe('what it finds', () => {
   test('a deadlock', () => {
     const machine = createMachine({
       initial: 'a',
-      states: { a: { on: { go: 'b' } }, b: { on: { ping: {} } } },
+      states: { a: { on: { go: 'b' } }, b: { on: { ping: { actions: log('pong') } } } },
     });
-    const violation = violationOf(() =>
-      checkMachine(machine, { events: () => [{ type: 'go' }, { type: 'ping' }], end: false }),
-    );
-    expect(violation).toMatchObject({ kind: 'deadlock' });
+    const events = () => [{ type: 'go' }, { type: 'ping' }];
+    const violation = violationOf(() => checkMachine(machine, { events, end: false }));
+    expect(violation).toMatchObject({
+      kind: 'deadlock',
+      reason: 'Nothing that happens changes it, and it is no end.',
+    });
+    expect(checkMachine(machine, { events, end: false, deadlock: false }).transitions).toBe(2);
     expect(eventsOf(violation)).toEqual(['go']);
   });
 

@@ -175,7 +175,7 @@ describe('delivery', () => {
         end: ({ inFlight, actors }) => inFlight.length === 0 && actors.payer.status === 'done',
       });
     expect(check(false, false).ok).toBe(true);
-    expect(check(true, true).ok).toBe(true);
+    expect(check(true, true)).toMatchObject({ ok: true, states: 4, transitions: 4 });
     expect(check(false, ({ event }) => event.type !== 'pay').ok).toBe(true);
     const violation = violationOf(() => check(false, true));
     expect(violation.trace.steps.map(({ step }) => step.kind)).toEqual([
@@ -318,6 +318,34 @@ describe('faults that are caught', () => {
       property: 'can leave',
       reason: 'None of leave leads "bob" out of here.',
     });
+  });
+
+  test('a wait is left by an event of its own, or by any if none is named', () => {
+    // Bob's `say` frees the floor, and in a sync system Ann has it within the same step.
+    const check = (exits?: string[]) =>
+      checkSystem(
+        floor({
+          mode: 'sync',
+          external: (_world, id) =>
+            id === 'steward' ? [] : [{ type: 'want' }, { type: 'say' }, { type: 'leave' }],
+          waits: { 'gets out': { when: 'waiting', exits } },
+        }),
+      );
+    expect(check().ok).toBe(true);
+    expect(check(['leave']).ok).toBe(true);
+    expect(violationOf(() => check(['say']))).toMatchObject({ kind: 'wait' });
+  });
+
+  test('a step within a sync transition: the trace ends with it', () => {
+    const violation = violationOf(() =>
+      checkSystem(
+        floor({
+          mode: 'sync',
+          steps: { 'nobody asks': (_before, { event }) => event.type !== 'request' },
+        }),
+      ),
+    );
+    expect(linesOf(violation)).toEqual(['ann ← want', 'steward ← request']);
   });
 
   test('a queue that grows', () => {

@@ -259,6 +259,26 @@ describe('on the interpreter', () => {
     }
   });
 
+  test('what a live actor sends itself is not delivered a second time', async () => {
+    const machine = createMachine({
+      context: { ticks: 0 },
+      initial: 'on',
+      states: {
+        on: {
+          on: {
+            go: { actions: sendTo(({ self }) => self, { type: 'tick' }) },
+            tick: { actions: assign({ ticks: ({ context }) => context.ticks + 1 }) },
+            off: 'off',
+          },
+          always: { guard: ({ context }) => context.ticks > 2, target: 'off' },
+        },
+        off: { type: 'final' },
+      },
+    });
+    const report = checkMachine(machine, { events: () => [{ type: 'go' }, { type: 'off' }] });
+    expect(await replay(report)).toMatchObject({ violations: [], skipped: 0 });
+  });
+
   test('it begins where the check began', async () => {
     const start = order.resolveState({ value: 'idle', context: { refusals: 2 } });
     const report = checkMachine(order, {

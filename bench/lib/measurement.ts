@@ -1,0 +1,30 @@
+// What a measurement is: something that is done by several contenders, each time in a
+// process of its own, and gives some numbers.
+
+/** Who does the work: Offstage, or the bare AI SDK in one of two manners. */
+export type Contender = 'offstage' | 'floor' | 'floor_wrapped';
+
+/** What one process measured, by name. */
+export type Numbers = Readonly<Record<string, number>>;
+
+export interface Measurement {
+  readonly contenders: Partial<Record<Contender, (n: number) => Promise<Numbers>>>;
+  readonly sizes: readonly number[];
+  /** Processes for each contender and size, unless there is less time. */
+  readonly repetitions: number;
+  readonly lines: readonly Line[];
+}
+
+/** One figure of the table. */
+export interface Line {
+  readonly figure: string;
+  readonly unit: string;
+  /** The name of the number, of Offstage. */
+  readonly number: string;
+  /** Whose number of the same name it is held against. */
+  readonly floor: Exclude<Contender, 'offstage'> | null;
+  /** How far `ratio` may go, or `value`; null where nothing was promised. */
+  readonly goal: { readonly ratio: number } | { readonly value: number } | null;
+  /** Only for these sizes. @defaultValue all */
+  readonly sizes?: readonly number[];
+}

@@ -1,0 +1,115 @@
+// The work that everybody does: three steps, two tool calls, on a model that takes no
+// time (or as much as it is told to).
+
+import { generateText, isStepCount, tool, zodSchema, type LanguageModel, type ToolSet } from 'ai';
+import { z } from 'zod';
+
+export type Model = Extract<LanguageModel, { specificationVersion: 'v4' }>;
+type Prompt = Parameters<Model['doGenerate']>[0]['prompt'];
+type Answer = Awaited<ReturnType<Model['doGenerate']>>;
+type Content = Answer['content'];
+
+export const INSTRUCTIONS = 'You plan trips. Look up the weather first, then the trains.';
+export const TASK = 'Plan a day in Lausanne for two people.';
+
+const usage: Answer['usage'] = {
+  inputTokens: { total: 100, noCache: 100, cacheRead: 0, cacheWrite: 0 },
+  outputTokens: { total: 20, text: 20, reasoning: 0 },
+};
+
+/** A model that answers by a rule, and remembers nothing. */
+export function model(
+  respond: (prompt: Prompt) => Content | Promise<Content>,
+  doStream: Model['doStream'] = () => Promise.reject(new Error('This model does not stream')),
+): Model {
+  return {
+    specificationVersion: 'v4',
+    provider: 'bench',
+    modelId: 'bench',
+    supportedUrls: {},
+    async doGenerate({ prompt }) {
+      const content = await respond(prompt);
+      const unified = content.some(({ type }) => type === 'tool-call') ? 'tool-calls' : 'stop';
+      return { content, finishReason: { unified, raw: unified }, usage, warnings: [] };
+    },
+    doStream,
+  };
+}
+
+let calls = 0;
+
+export function call(toolName: string, input: object): Content[number] {
+  calls += 1;
+  return {
+    type: 'tool-call',
+    toolCallId: `call_${calls}`,
+    toolName,
+    input: JSON.stringify(input),
+  };
+}
+
+export const text = (words: string): Content[number] => ({ type: 'text', text: words });
+
+/** How many steps the prompt has behind it. */
+export function stepsDone(prompt: Prompt): number {
+  let steps = 0;
+  for (const { role } of prompt) if (role === 'tool') steps += 1;
+  return steps;
+}
+
+const answers: readonly (() => Content)[] = [
+  () => [call('get_weather', { city: 'Lausanne', unit: 'celsius' })],
+  () => [call('find_trains', { from: 'Geneva', to: 'Lausanne' })],
+  () => [text('Sunny; take the train at nine.')],
+];
+
+export const threeSteps = (prompt: Prompt): Content => answers[stepsDone(prompt)]?.() ?? [];
+
+export const tripModel: Model = model(threeSteps);
+
+const schemas = {
+  get_weather: z.object({
+    city: z.string().describe('The name of the city'),
+    unit: z.enum(['celsius', 'fahrenheit']),
+  }),
+  find_trains: z.object({ from: z.string(), to: z.string() }),
+  reserve_table: z.object({ restaurant: z.string(), people: z.number() }),
+};
+
+/** The tools as users write them: zod schemas. */
+export const rawTools = {
+  get_weather: tool({
+    description: 'The weather of a day',
+    inputSchema: schemas.get_weather,
+    execute: ({ city, unit }) => ({ city, unit, degrees: 21, sky: 'clear' }),
+  }),
+  find_trains: tool({
+    description: 'Trains between two cities',
+    inputSchema: schemas.find_trains,
+    execute: ({ from, to }) => [{ from, to, departs: '09:00', arrives: '09:42' }],
+  }),
+  reserve_table: tool({
+    description: 'Reserves a table in a restaurant',
+    inputSchema: schemas.reserve_table,
+    execute: ({ restaurant }) => `A table at ${restaurant}`,
+  }),
+};
+
+/** The same tools, with their JSON Schema made once by hand. */
+export const wrappedTools = {
+  get_weather: { ...rawTools.get_weather, inputSchema: zodSchema(schemas.get_weather) },
+  find_trains: { ...rawTools.find_trains, inputSchema: zodSchema(schemas.find_trains) },
+  reserve_table: { ...rawTools.reserve_table, inputSchema: zodSchema(schemas.reserve_table) },
+};
+
+/** The floor: the AI SDK's own loop. */
+export async function bareRun(tools: ToolSet, chosen: Model = tripModel): Promise<string> {
+  const { text: words } = await generateText({
+    model: chosen,
+    instructions: INSTRUCTIONS,
+    prompt: TASK,
+    tools,
+    stopWhen: isStepCount(5),
+  });
+  return words;
+}

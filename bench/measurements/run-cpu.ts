@@ -1,0 +1,50 @@
+// CPU time of one run of three steps and two tool calls: alone, and 100 at once.
+
+import type { ToolSet } from 'ai';
+import { createRuntime } from '../../src/index.ts';
+import { runSubagent } from '../../src/actors/subagent/run-subagent.ts';
+import type { Measurement, Numbers } from '../lib/measurement.ts';
+import { collectGarbage, cpuMicroseconds } from '../lib/process.ts';
+import { bareRun, INSTRUCTIONS, rawTools, TASK, tripModel, wrappedTools } from '../lib/workload.ts';
+
+const WARM_UP_RUNS = 400;
+const MEASURED_RUNS = 2000;
+
+async function cpuPerRun(n: number, run: () => Promise<string>): Promise<Numbers> {
+  const round = async (): Promise<void> => {
+    const texts = await Promise.all(Array.from({ length: n }, run));
+    if (texts.some((words) => !words.startsWith('Sunny'))) throw new Error('A run went wrong');
+  };
+  for (let done = 0; done < WARM_UP_RUNS; done += n) await round();
+  await collectGarbage();
+  const before = cpuMicroseconds();
+  for (let done = 0; done < MEASURED_RUNS; done += n) await round();
+  return { cpu: (cpuMicroseconds() - before) / MEASURED_RUNS };
+}
+
+function offstage(n: number): Promise<Numbers> {
+  const runtime = createRuntime({ maxTotalActive: 1000 });
+  const config = { name: 'planner', instructions: INSTRUCTIONS, tools: rawTools };
+  return cpuPerRun(n, async () => {
+    const { result } = runSubagent(config, TASK, { runtime, model: tripModel });
+    return (await result).text;
+  });
+}
+
+const bare = (tools: ToolSet) => (n: number) => cpuPerRun(n, () => bareRun(tools));
+
+export const runCpu: Measurement = {
+  contenders: { offstage, floor: bare(rawTools), floor_wrapped: bare(wrappedTools) },
+  sizes: [1, 100],
+  repetitions: 7,
+  lines: [
+    { figure: 'run_cpu', unit: 'us', number: 'cpu', floor: 'floor', goal: { ratio: 1.2 } },
+    {
+      figure: 'run_cpu_wrapped',
+      unit: 'us',
+      number: 'cpu',
+      floor: 'floor_wrapped',
+      goal: null,
+    },
+  ],
+};

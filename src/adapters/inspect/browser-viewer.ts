@@ -1,0 +1,65 @@
+// Inspecting in a browser: the Stately Inspector in a window or frame of the page.
+// The package opens it and talks to it; we keep it from being told an incomplete story:
+// whenever it (re)connects it is told everything there is, as any late viewer.
+
+import { loadPeer } from './peer.ts';
+import type { InspectionStream } from './stream.ts';
+
+/** What is used of the `window` of a page. */
+export interface BrowserWindow {
+  open(url: string, name: string): unknown;
+  addEventListener(type: 'message', listener: (event: { readonly data: unknown }) => void): void;
+  removeEventListener(type: 'message', listener: (event: { readonly data: unknown }) => void): void;
+}
+
+export interface BrowserTarget {
+  /** A window or frame with the Stately Inspector. Needs `@statelyai/inspect`. */
+  readonly mode: 'browser';
+  /** @defaultValue the global `window` */
+  readonly window?: BrowserWindow;
+  /** An `HTMLIFrameElement` to show it in. @defaultValue a window of its own */
+  readonly iframe?: object;
+  /** The inspector's page. @defaultValue 'https://stately.ai/inspect' */
+  readonly url?: string;
+}
+
+const CONNECTED = '@statelyai.connected';
+
+/**
+ * Opens the inspector. @returns a function that disconnects it
+ * @throws {ConfigurationError} `MISSING_DEPENDENCY` without `@statelyai/inspect`.
+ */
+export async function openBrowserViewer(
+  stream: InspectionStream,
+  window: BrowserWindow,
+  target: BrowserTarget,
+): Promise<() => void> {
+  const { createBrowserInspector } = await loadPeer(
+    '@statelyai/inspect',
+    () => import('@statelyai/inspect'),
+  );
+  const { adapter } = createBrowserInspector({
+    window,
+    ...(target.iframe ? { iframe: target.iframe } : {}),
+    ...(target.url === undefined ? {} : { url: target.url }),
+    // What it remembers by itself is only the latest messages, without the actors.
+    maxDeferredEvents: 0,
+    serialize: (message) => message,
+  });
+  let detach = (): void => {};
+  // The package hears it first, since it began to listen first: now it can be sent to.
+  const onMessage = ({ data }: { readonly data: unknown }): void => {
+    if ((data as { type?: unknown } | null)?.type !== CONNECTED) return;
+    detach();
+    detach = stream.attach({
+      isReady: () => true,
+      send: ({ message }) => adapter.send(message as never),
+    });
+  };
+  window.addEventListener('message', onMessage);
+  return () => {
+    window.removeEventListener('message', onMessage);
+    detach();
+    adapter.stop();
+  };
+}

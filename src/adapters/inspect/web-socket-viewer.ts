@@ -1,0 +1,92 @@
+// An inspector server elsewhere, over a WebSocket: ours or one of `@statelyai/inspect`.
+// It may come late, go away and come back; each time it is told everything there is.
+
+import type { Environment } from '../../actors/ports/environment.ts';
+import { ProviderError } from '../../errors.ts';
+import type { InspectionStream } from './stream.ts';
+
+export interface WebSocketTarget {
+  /** An inspector server that runs elsewhere. */
+  readonly mode: 'webSocket';
+  /** Its address, `ws:` or `wss:`, with its token if it wants one. */
+  readonly url: string;
+}
+
+/** What is used of a `WebSocket`, which Node.js and browsers have built in. */
+interface Socket {
+  readonly bufferedAmount: number;
+  send(text: string): void;
+  close(): void;
+  addEventListener(type: 'open' | 'close' | 'error', listener: () => void): void;
+}
+
+const FIRST_RETRY_MS = 250;
+const LAST_RETRY_MS = 5_000;
+const MAX_BUFFERED_BYTES = 1_048_576;
+/** What was sent last must leave before the process may end. */
+const CLOSE_TIMEOUT_MS = 1_000;
+
+/** @returns a function that closes the connection, once all that was sent has left */
+export function openWebSocketViewer(
+  stream: InspectionStream,
+  url: string,
+  environment: Environment,
+  onError: (error: unknown, where: string) => void,
+): () => Promise<void> {
+  const { scheduler } = environment;
+  let socket: Socket;
+  let retryMs = FIRST_RETRY_MS;
+  let cancelRetry = (): void => {};
+  let isClosed = true;
+  let onClosed = (): void => {};
+  let isStopped = false;
+
+  const connect = (): void => {
+    let detach = (): void => {};
+    const opened: Socket = new WebSocket(url);
+    socket = opened;
+    isClosed = false;
+    opened.addEventListener('open', () => {
+      retryMs = FIRST_RETRY_MS;
+      if (isStopped) return;
+      detach = stream.attach({
+        isReady: () => opened.bufferedAmount < MAX_BUFFERED_BYTES,
+        send: ({ text }) => opened.send(text),
+      });
+    });
+    // An `error` is always followed by `close`; without a listener it would be thrown.
+    opened.addEventListener('error', () => {});
+    opened.addEventListener('close', () => {
+      isClosed = true;
+      detach();
+      onClosed();
+      if (isStopped) return;
+      onError(
+        // Without the query, which may hold a token.
+        new ProviderError(
+          'CONNECTION_LOST',
+          `No connection to the inspector at ${url.replace(/\?.*$/s, '')}; trying again in ${retryMs} ms`,
+          { retryable: true },
+        ),
+        'inspector connection',
+      );
+      cancelRetry = scheduler.schedule(connect, retryMs);
+      retryMs = Math.min(retryMs * 2, LAST_RETRY_MS);
+    });
+  };
+  connect();
+
+  return () => {
+    isStopped = true;
+    cancelRetry();
+    if (isClosed) return Promise.resolve();
+    return new Promise((resolve) => {
+      const cancel = scheduler.schedule(resolve, CLOSE_TIMEOUT_MS);
+      onClosed = () => {
+        cancel();
+        resolve();
+      };
+      socket.close();
+    });
+  };
+}

@@ -1,0 +1,62 @@
+// What an actor has under way outside its snapshot: delayed events that are armed, and
+// invoked or spawned actors that run. Read from the effects of its steps.
+
+import type { AnyEventObject } from 'xstate';
+import type { Effect } from './types.ts';
+
+/** A delayed event of the machine to itself that has not fired. */
+export interface Timer {
+  /** The id by which the machine can cancel it. */
+  readonly id: string | undefined;
+  readonly event: AnyEventObject;
+}
+
+export interface Pending {
+  readonly timers: readonly Timer[];
+  /** The ids of the invoked and spawned actors that have neither completed nor been stopped. */
+  readonly running: readonly string[];
+}
+
+export const nothingPending: Pending = { timers: [], running: [] };
+
+/** The params of the effects that matter here; which of them depends on the type. */
+interface EffectParams {
+  readonly id?: string;
+  readonly to?: string;
+  readonly event: AnyEventObject;
+}
+
+/** What is under way after a step of the actor `self` that took an event of this type. */
+export function pendingAfter(
+  before: Pending,
+  eventType: string,
+  effects: readonly Effect[],
+  self: string,
+): Pending {
+  const completed = completedBy(eventType);
+  let { timers, running } = before;
+  if (completed !== undefined) running = without(running, completed);
+  for (const { type, params } of effects) {
+    const { id, to, event } = (params ?? {}) as EffectParams;
+    if (type === 'xstate.cancel') {
+      timers = timers.filter((timer) => timer.id !== id);
+    } else if (type === 'xstate.raise' || (type === 'xstate.sendTo' && to === self)) {
+      const others = id === undefined ? timers : timers.filter((timer) => timer.id !== id);
+      timers = [...others, { id, event }];
+    } else if (type === 'xstate.spawnChild' && id !== undefined) {
+      running = [...without(running, id), id];
+    } else if (type === 'xstate.stopChild' && id !== undefined) {
+      running = without(running, id);
+    }
+  }
+  return { timers, running };
+}
+
+/** The id of the actor whose completion an event of this type is. */
+export function completedBy(type: string): string | undefined {
+  return /^xstate\.(?:done|error)\.actor\.(.+)$/.exec(type)?.[1];
+}
+
+function without(ids: readonly string[], id: string): readonly string[] {
+  return ids.filter((other) => other !== id);
+}

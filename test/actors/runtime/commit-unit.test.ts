@@ -1,0 +1,357 @@
+// A commit unit with the smallest body there can be: what it accepts is committed before
+// anything follows from it, whatever the journal does.
+
+import { describe, expect, test } from 'vitest';
+import {
+  CommitUnit,
+  type Message,
+  type Posted,
+  type UnitBody,
+  type UnitEvent,
+} from '../../../src/actors/runtime/commit-unit.ts';
+import { createHost } from '../../../src/actors/runtime/host.ts';
+import { memoryJournal, type Journal } from '../../../src/index.ts';
+import type { Stamped } from '../../../src/machines/index.ts';
+import { simulatedEnvironment } from '../../../src/testing/index.ts';
+import { failingJournal, gatedJournal } from '../../support/journals.ts';
+
+type Event = UnitEvent & Stamped & { readonly n?: number; readonly then?: readonly string[] };
+
+/** Applies what it gets, and posts an effect for each name in `then`. */
+class Recorder implements UnitBody {
+  readonly applied: string[] = [];
+  readonly released: string[] = [];
+  readonly crashes: unknown[] = [];
+  unit!: CommitUnit;
+  routes: Record<string, readonly Message[]> = {};
+  settles: Message[][] = [];
+  onRelease: (posted: Posted) => void = () => {};
+
+  accepts(_actor: string, event: Event): boolean {
+    if (event.type === 'untestable') throw new Error('a guard threw');
+    return event.type !== 'refused';
+  }
+
+  apply(actor: string, event: Event): void {
+    if (event.type === 'poison') throw new Error('beyond repair');
+    this.applied.push(`${actor}.${event.type}${event.n ?? ''}`);
+    for (const name of event.then ?? [])
+      this.unit.post(actor, { kind: 'do', name, params: undefined });
+    if (event.type === 'arm')
+      this.unit.post(actor, {
+        kind: 'start',
+        name: 'deadline',
+        id: 'd',
+        input: { dueAt: event.at + (event.n ?? 0), event: 'deadline.due' },
+      });
+    if (event.type === 'disarm')
+      this.unit.post(actor, { kind: 'stop', name: 'deadline', id: 'd' });
+  }
+
+  route({ effect }: Posted): readonly Message[] {
+    return this.routes[effect.name] ?? [];
+  }
+
+  settle(): readonly Message[] {
+    return this.settles.shift() ?? [];
+  }
+
+  release(posted: Posted): void {
+    this.released.push(posted.effect.name);
+    this.onRelease(posted);
+  }
+
+  crashed(error: unknown): void {
+    this.crashes.push(error);
+    this.unit.dispose();
+  }
+}
+
+function unitWith(journal: Journal = memoryJournal()) {
+  const environment = simulatedEnvironment();
+  const errors: string[] = [];
+  const ignored: string[] = [];
+  const host = createHost({
+    environment,
+    journal,
+    onError: (error, where) => errors.push(`${where}: ${(error as Error).message}`),
+    onIgnored: (unit, actor, { type }) => ignored.push(`${unit}/${actor}.${type}`),
+  });
+  const body = new Recorder();
+  const unit = new CommitUnit('unit', 3, host, body);
+  body.unit = unit;
+  return { environment, journal, errors, ignored, body, unit };
+}
+
+const numbered = (count: number) =>
+  Array.from({ length: count }, (_, index) => ({ type: 'go', n: index + 1, then: ['effect'] }));
+
+describe('what is accepted', () => {
+  test('is an entry: counted from 1 in its unit, stamped, with the version of its machine', async () => {
+    const { unit, journal, environment } = unitWith();
+    unit.receive('a', { type: 'go' });
+    await environment.advance(50);
+    unit.receive('b', { type: 'go' });
+    const at = environment.clock.now();
+    expect(await journal.read()).toEqual([
+      { seq: 1, at: at - 50, unit: 'unit', actor: 'a', definitionVersion: 3, event: { type: 'go', at: at - 50 } },
+      { seq: 2, at, unit: 'unit', actor: 'b', definitionVersion: 3, event: { type: 'go', at } },
+    ]);
+  });
+
+  test('C1: an event that is not accepted leaves no entry, and somebody is told', async () => {
+    const { unit, journal, ignored, body } = unitWith();
+    unit.receive('a', { type: 'refused' });
+    unit.receive('a', { type: 'go' });
+    expect(ignored).toEqual(['unit/a.refused']);
+    expect(body.applied).toEqual(['a.go']);
+    expect((await journal.read()).map(({ seq, event }) => [seq, event.type])).toEqual([[1, 'go']]);
+  });
+
+  test('C1: one event at a time, in the order of arrival, also when an effect brings another', () => {
+    const { unit, body } = unitWith();
+    body.onRelease = ({ effect }) => {
+      if (effect.name === 'again') unit.receive('a', { type: 'go', n: 9 } as UnitEvent);
+    };
+    unit.receive('a', { type: 'go', n: 1, then: ['again', 'effect'] } as UnitEvent);
+    expect(body.applied).toEqual(['a.go1', 'a.go9']);
+    expect(body.released).toEqual(['again', 'effect']);
+  });
+
+  test('C4: names that begin with "xstate." are refused', () => {
+    const { unit, body } = unitWith();
+    for (const type of ['xstate.stop', 'xstate.init', 'xstate.done.actor.x'])
+      expect(() => unit.receive('a', { type })).toThrow(
+        expect.objectContaining({ name: 'ProtocolError', code: 'RESERVED_EVENT' }),
+      );
+    expect(body.applied).toEqual([]);
+  });
+
+  test('an event that cannot even be judged is reported and dropped; those behind it are taken in', async () => {
+    const journal = gatedJournal();
+    const { unit, body, errors, environment } = unitWith(journal);
+    journal.shut();
+    unit.receive('a', { type: 'go', n: 1 } as UnitEvent);
+    unit.receive('a', { type: 'untestable' });
+    unit.receive('a', { type: 'go', n: 2 } as UnitEvent);
+    journal.open();
+    await environment.settle();
+    expect(body.applied).toEqual(['a.go1', 'a.go2']);
+    expect(errors).toEqual([expect.stringContaining('a guard threw')]);
+  });
+});
+
+describe('a transaction', () => {
+  test('C2: messages within the unit are delivered in it; effects go out after it, in order', async () => {
+    const { unit, journal, body } = unitWith();
+    body.routes['first'] = [{ actor: 'b', event: { type: 'told', then: ['third'] } as UnitEvent }];
+    body.onRelease = () => expect(body.applied).toEqual(['a.go', 'b.told', 'c.settled']);
+    body.settles = [[{ actor: 'c', event: { type: 'settled', then: ['fourth'] } as UnitEvent }]];
+    unit.receive('a', { type: 'go', then: ['first', 'second'] } as UnitEvent);
+    expect(body.released).toEqual(['first', 'second', 'third', 'fourth']);
+    // One transaction, one entry.
+    expect(await journal.read()).toHaveLength(1);
+  });
+
+  test('a message within the unit that cannot be taken is passed over', () => {
+    const { unit, body, ignored } = unitWith();
+    body.routes['first'] = [{ actor: 'b', event: { type: 'refused' } }];
+    unit.receive('a', { type: 'go', then: ['first', 'second'] } as UnitEvent);
+    expect(body.released).toEqual(['first', 'second']);
+    expect(ignored).toEqual([]);
+  });
+
+  test('one that throws releases nothing and ends the unit', () => {
+    const { unit, body } = unitWith();
+    body.routes['first'] = [{ actor: 'b', event: { type: 'poison' } }];
+    unit.receive('a', { type: 'go', then: ['first', 'second'] } as UnitEvent);
+    expect(body.crashes).toEqual([expect.objectContaining({ message: 'beyond repair' })]);
+    expect(body.released).toEqual([]);
+    unit.receive('a', { type: 'go' });
+    expect(body.applied).toEqual(['a.go']);
+  });
+});
+
+describe('a slow journal', () => {
+  test('C2: nothing follows from an event before its entry is kept', async () => {
+    const journal = gatedJournal();
+    journal.shut();
+    const { unit, body, environment } = unitWith(journal);
+    for (const event of numbered(3)) unit.receive('a', event);
+    await environment.advance(60_000);
+    expect(body.applied).toEqual([]);
+    expect(journal.waiting.map(({ seq }) => seq)).toEqual([1]);
+    journal.keepOne();
+    await environment.settle();
+    expect(body.applied).toEqual(['a.go1']);
+    expect(body.released).toEqual(['effect']);
+    // One append under way at a time.
+    expect(journal.waiting.map(({ seq }) => seq)).toEqual([2]);
+    journal.open();
+    await environment.settle();
+    expect(body.applied).toEqual(['a.go1', 'a.go2', 'a.go3']);
+    expect(journal.kept.map(({ seq }) => seq)).toEqual([1, 2, 3]);
+  });
+
+  test('C2: may give any promise, also one that is no instance of Promise', async () => {
+    const { unit, body, environment } = unitWith({
+      append: () => ({ then: (kept: () => void) => environment.scheduler.schedule(kept, 500) }) as never,
+      read: () => [],
+    });
+    unit.receive('a', { type: 'go' });
+    await environment.advance(499);
+    expect(body.applied).toEqual([]);
+    await environment.advance(1);
+    expect(body.applied).toEqual(['a.go']);
+  });
+
+  test('C5: what was kept after the unit was disposed is not applied', async () => {
+    const journal = gatedJournal();
+    journal.shut();
+    const { unit, body, environment } = unitWith(journal);
+    for (const event of numbered(2)) unit.receive('a', event);
+    unit.dispose();
+    journal.open();
+    await environment.settle();
+    expect(body.applied).toEqual([]);
+    expect(journal.kept).toHaveLength(1);
+  });
+
+  test('the mailbox is bounded: the event that does not fit is refused, and names the limit', () => {
+    const journal = gatedJournal();
+    journal.shut();
+    const { unit } = unitWith(journal);
+    unit.receive('a', { type: 'go' });
+    for (let index = 0; index < 10_000; index += 1) unit.receive('a', { type: 'go' });
+    expect(() => unit.receive('a', { type: 'go' })).toThrow(
+      expect.objectContaining({
+        name: 'CapacityError',
+        code: 'MAILBOX_FULL',
+        message: expect.stringContaining('10000'),
+      }),
+    );
+  });
+});
+
+describe.each(['throws', 'rejects'] as const)('a journal that fails (%s)', (how) => {
+  test('C3: is tried again, later each time; nothing is lost, repeated or reordered', async () => {
+    const journal = failingJournal(how);
+    const { unit, body, environment, errors } = unitWith(journal);
+    journal.failNext(3);
+    for (const event of numbered(3)) unit.receive('a', event);
+    await environment.settle();
+    expect(journal.failed).toHaveLength(1);
+    await environment.advance(99);
+    expect(journal.failed).toHaveLength(1);
+    await environment.advance(1);
+    expect(journal.failed).toHaveLength(2);
+    await environment.advance(199);
+    expect(journal.failed).toHaveLength(2);
+    await environment.advance(1);
+    expect(journal.failed).toHaveLength(3);
+    expect(body.applied).toEqual([]);
+    expect(body.released).toEqual([]);
+    await environment.advance(400);
+    expect(body.applied).toEqual(['a.go1', 'a.go2', 'a.go3']);
+    expect(body.released).toEqual(['effect', 'effect', 'effect']);
+    expect(journal.kept.map(({ seq }) => seq)).toEqual([1, 2, 3]);
+    // The time of an entry is when it was accepted, whenever it was kept.
+    expect(journal.kept[0]?.at).toBe(journal.failed[0]?.at);
+    expect(errors).toHaveLength(3);
+  });
+
+  test('C3: the wait between two tries has an upper bound', async () => {
+    const journal = failingJournal(how);
+    const { unit, environment } = unitWith(journal);
+    journal.failNext(1000);
+    unit.receive('a', { type: 'go' });
+    await environment.advance(100 * 2 ** 7);
+    const before = journal.failed.length;
+    await environment.advance(30_000);
+    expect(journal.failed.length - before).toBe(3);
+  });
+
+  test('C5: a disposed unit waits for it no more', async () => {
+    const journal = failingJournal(how);
+    const { unit, environment, body, errors } = unitWith(journal);
+    journal.failNext(1000);
+    unit.receive('a', { type: 'go' });
+    await environment.settle();
+    unit.dispose();
+    expect(environment.pendingTimers).toBe(0);
+    await environment.advance(60_000);
+    expect(journal.failed).toHaveLength(1);
+    expect(errors).toHaveLength(1);
+    expect(body.applied).toEqual([]);
+  });
+});
+
+test('C5: a failure that arrives after the unit was disposed leads to nothing', async () => {
+  let fail: (error: Error) => void = () => {};
+  const { unit, environment, errors } = unitWith({
+    append: () =>
+      new Promise<void>((_, reject) => {
+        fail = reject;
+      }),
+    read: () => [],
+  });
+  unit.receive('a', { type: 'go' });
+  unit.dispose();
+  fail(new Error('too late'));
+  await environment.settle();
+  expect(environment.pendingTimers).toBe(0);
+  expect(errors).toEqual([]);
+});
+
+describe('a deadline', () => {
+  const due = { type: 'arm', n: 1000 } as UnitEvent;
+
+  test('comes back as an event, and says which one it was', async () => {
+    const { unit, body, environment, journal } = unitWith();
+    unit.receive('a', due);
+    const dueAt = environment.clock.now() + 1000;
+    await environment.advance(999);
+    expect(body.applied).toEqual(['a.arm1000']);
+    await environment.advance(1);
+    expect(body.applied).toEqual(['a.arm1000', 'a.deadline.due']);
+    expect((await journal.read()).at(-1)?.event).toMatchObject({ type: 'deadline.due', dueAt });
+  });
+
+  test('is armed only once its cause is kept, and then at its own time', async () => {
+    const journal = gatedJournal();
+    journal.shut();
+    const { unit, environment } = unitWith(journal);
+    unit.receive('a', due);
+    await environment.advance(600);
+    expect(environment.pendingTimers).toBe(0);
+    journal.keepOne();
+    await environment.advance(399);
+    expect(journal.waiting).toEqual([]);
+    await environment.advance(1);
+    expect(journal.waiting.map(({ event }) => event.type)).toEqual(['deadline.due']);
+  });
+
+  test('that is disarmed, or armed again, does not fire', async () => {
+    const { unit, body, environment } = unitWith();
+    unit.receive('a', due);
+    unit.receive('a', { type: 'disarm' });
+    expect(environment.pendingTimers).toBe(0);
+    unit.receive('a', due);
+    await environment.advance(500);
+    unit.receive('a', due);
+    expect(environment.pendingTimers).toBe(1);
+    await environment.advance(999);
+    expect(body.applied).not.toContain('a.deadline.due');
+    await environment.advance(1);
+    expect(body.applied.filter((name) => name === 'a.deadline.due')).toHaveLength(1);
+  });
+
+  test('C5: none outlives the unit', async () => {
+    const { unit, body, environment } = unitWith();
+    unit.receive('a', due);
+    unit.dispose();
+    expect(environment.pendingTimers).toBe(0);
+    await environment.advance(2000);
+    expect(body.applied).toEqual(['a.arm1000']);
+  });
+});

@@ -1,0 +1,131 @@
+// What the units of a process share, and how somebody else's code is called.
+
+import { describe, expect, test } from 'vitest';
+import { assign, setup } from 'xstate';
+import { callSafely, createHost } from '../../../src/actors/runtime/host.ts';
+import { startHosted, type Effect } from '../../../src/actors/runtime/hosting.ts';
+import { activity, effect, type DeadlineInput } from '../../../src/machines/index.ts';
+import { createRuntime, memoryJournal } from '../../../src/index.ts';
+import { simulatedEnvironment } from '../../../src/testing/index.ts';
+
+const hostWith = (onError: (error: unknown, where: string) => void, inspect?: () => void) =>
+  createHost({ environment: simulatedEnvironment(), journal: memoryJournal(), onError, inspect });
+
+describe('somebody else’s code', () => {
+  test('that throws or rejects is reported, with where', async () => {
+    const reports: unknown[] = [];
+    const host = hostWith((error, where) => reports.push([where, (error as Error).message]));
+    callSafely(host, 'one', () => {
+      throw new Error('thrown');
+    });
+    callSafely(host, 'two', async () => {
+      throw new Error('rejected');
+    });
+    await Promise.resolve();
+    await Promise.resolve();
+    expect(reports).toEqual([
+      ['one', 'thrown'],
+      ['two', 'rejected'],
+    ]);
+  });
+
+  test('may even throw while it is told of an error', () => {
+    const host = hostWith(() => {
+      throw new Error('worse');
+    });
+    expect(() => host.report(new Error('bad'), 'here')).not.toThrow();
+  });
+
+  test('that inspects may throw, and the actor goes on', () => {
+    const reports: string[] = [];
+    const host = hostWith(
+      (_, where) => reports.push(where),
+      () => {
+        throw new Error('the inspector is broken');
+      },
+    );
+    const actor = startHosted(counter, undefined, { post() {} }, { id: 'a', inspect: host.inspect });
+    actor.send({ type: 'count' });
+    expect(actor.getSnapshot().context.count).toBe(1);
+    expect(reports.length).toBeGreaterThan(0);
+    expect(new Set(reports)).toEqual(new Set(['inspect']));
+  });
+});
+
+const counter = setup({
+  types: { context: {} as { count: number }, events: {} as { type: 'count' } | { type: 'stop' } },
+  actors: { deadline: activity<DeadlineInput>('deadline') },
+  actions: {
+    say: effect<{ count: number }>(),
+    add: assign({ count: ({ context }) => context.count + 1 }),
+  },
+}).createMachine({
+  context: { count: 0 },
+  initial: 'on',
+  states: {
+    on: {
+      invoke: { id: 'd', src: 'deadline', input: { dueAt: 7, event: 'due' } },
+      on: {
+        count: { actions: ['add', { type: 'say', params: ({ context }) => context }] },
+        stop: 'off',
+      },
+    },
+    off: {},
+  },
+});
+
+describe('a hosted machine', () => {
+  test('posts what it wants, in order, and does none of it', () => {
+    const posted: Effect[] = [];
+    const actor = startHosted(counter, undefined, { post: (wanted) => posted.push(wanted) }, { id: 'a' });
+    actor.send({ type: 'count' });
+    actor.send({ type: 'stop' });
+    expect(posted).toEqual([
+      { kind: 'start', name: 'deadline', id: 'd', input: { dueAt: 7, event: 'due' } },
+      { kind: 'do', name: 'say', params: { count: 1 } },
+      { kind: 'stop', name: 'deadline', id: 'd' },
+    ]);
+  });
+
+  test('of which there are two posts each to its own box', () => {
+    const boxes: string[][] = [[], []];
+    const actors = boxes.map((box, index) =>
+      startHosted(counter, undefined, { post: ({ name }) => box.push(name) }, { id: `a${index}` }),
+    );
+    actors[1]?.send({ type: 'count' });
+    expect(boxes).toEqual([['deadline'], ['deadline', 'say']]);
+  });
+
+  test('continues from a snapshot, with what it had under way', () => {
+    const first = startHosted(counter, undefined, { post() {} }, { id: 'a' });
+    first.send({ type: 'count' });
+    const snapshot = first.getPersistedSnapshot();
+    first.stop();
+    const posted: Effect[] = [];
+    const second = startHosted(
+      counter,
+      undefined,
+      { post: (wanted) => posted.push(wanted) },
+      { id: 'a', snapshot },
+    );
+    expect(second.getSnapshot().context.count).toBe(1);
+    expect(posted).toEqual([
+      { kind: 'start', name: 'deadline', id: 'd', input: { dueAt: 7, event: 'due' } },
+    ]);
+  });
+});
+
+test.each([0, -1, Number.NaN, 'many' as never])('a runtime refuses maxTotalActive = %s', (maxTotalActive) => {
+  expect(() => createRuntime({ environment: simulatedEnvironment(), maxTotalActive })).toThrow(
+    expect.objectContaining({
+      name: 'ConfigurationError',
+      message: expect.stringContaining('maxTotalActive'),
+    }),
+  );
+});
+
+test('a runtime refuses a limit that is no whole number', () => {
+  expect(() =>
+    createRuntime({ environment: simulatedEnvironment(), maxTotalActive: 1.5 }),
+  ).toThrow(expect.objectContaining({ name: 'ConfigurationError' }));
+});

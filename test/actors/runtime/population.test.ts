@@ -1,0 +1,147 @@
+// Many small lives in one unit: one that only waits is a record, and is the same life
+// when the next event wakes it.
+
+import { describe, expect, test } from 'vitest';
+import type { AnyActorRef, InspectionEvent } from 'xstate';
+import { CommitUnit, type Posted } from '../../../src/actors/runtime/commit-unit.ts';
+import { createHost } from '../../../src/actors/runtime/host.ts';
+import { Population } from '../../../src/actors/runtime/population.ts';
+import { memoryJournal } from '../../../src/index.ts';
+import { questionMachine, toolCallMachine } from '../../../src/machines/index.ts';
+import { simulatedEnvironment } from '../../../src/testing/index.ts';
+
+function populated() {
+  const environment = simulatedEnvironment();
+  const live = new Set<AnyActorRef>();
+  const watch = (event: InspectionEvent): void => {
+    if (event.type === '@xstate.actor' && event.actorRef.id.startsWith('unit/')) live.add(event.actorRef);
+  };
+  const host = createHost({ environment, journal: memoryJournal(), inspect: watch });
+  const released: Posted[] = [];
+  const unit: CommitUnit = new CommitUnit('unit', 1, host, {
+    accepts: (actor, event) => population.accepts(actor.slice('question:'.length), event),
+    apply: (actor, event) => population.apply(actor.slice('question:'.length), event),
+    release: (posted) => released.push(posted),
+    crashed(error) {
+      throw error;
+    },
+  });
+  const population = new Population(questionMachine, 'question', unit, host);
+  unit.start(() => {});
+  return {
+    environment,
+    population,
+    unit,
+    released,
+    /** Actors that are really there. */
+    actors: () => [...live].filter((actor) => actor.getSnapshot().status === 'active' && isRunning(actor)),
+    create: (id: string) =>
+      unit.start(() => population.create(id, { requestId: id, timeoutMs: 1000 })),
+  };
+}
+
+/** XState's own word on whether an actor was stopped. */
+function isRunning(actor: AnyActorRef): boolean {
+  return (actor as unknown as { _processingStatus: number })._processingStatus === 1;
+}
+
+describe('members that wait', () => {
+  test('are records: thousands of them, and no actor', () => {
+    const { population, create, actors } = populated();
+    for (let index = 0; index < 3000; index += 1) create(`q${index}`);
+    expect(population.ids).toHaveLength(3000);
+    expect(actors()).toEqual([]);
+    expect(population.stateOf('q1234')).toMatchObject({
+      value: 'queued',
+      context: { requestId: 'q1234', remainingMs: 1000 },
+      done: false,
+    });
+  });
+
+  test('wake for an event, as what they were, and speak in their own name', () => {
+    const { create, unit, population, actors, released } = populated();
+    for (const id of ['a', 'b']) create(id);
+    unit.receive('question:b', { type: 'question.granted', epoch: 4 } as never);
+    expect(population.stateOf('b')).toMatchObject({ value: 'presenting', context: { epoch: 4 } });
+    expect(population.stateOf('a')?.value).toBe('queued');
+    expect(actors().map(({ id }) => id)).toEqual(['unit/question:b']);
+    expect(released).toEqual([
+      {
+        actor: 'question:b',
+        effect: { kind: 'do', name: 'present', params: { requestId: 'b' } },
+      },
+    ]);
+  });
+
+  test('stay asleep for an event that is not for them', () => {
+    const { create, unit, population, actors, released } = populated();
+    create('a');
+    unit.receive('question:a', { type: 'question.heard' });
+    expect(population.stateOf('a')?.value).toBe('queued');
+    expect(actors()).toEqual([]);
+    expect(released).toEqual([]);
+  });
+
+  test('keep their clocks: a deadline that runs is no dormant state', async () => {
+    const { create, unit, population, environment } = populated();
+    create('a');
+    for (const event of [
+      { type: 'question.granted', epoch: 1 },
+      { type: 'question.playing' },
+      { type: 'question.heard' },
+    ])
+      unit.receive('question:a', event as never);
+    expect(population.stateOf('a')?.value).toBe('open');
+    expect(environment.pendingTimers).toBe(1);
+    await environment.advance(1000);
+    expect(population.stateOf('a')).toMatchObject({ value: 'expired', done: true });
+    expect(environment.pendingTimers).toBe(0);
+  });
+});
+
+test('a member is forgotten: nothing reaches it, and nobody else is touched', () => {
+  const { create, unit, population } = populated();
+  for (const id of ['a', 'b']) create(id);
+  population.forget('a');
+  unit.receive('question:a', { type: 'question.granted', epoch: 1 } as never);
+  expect(population.stateOf('a')).toBeNull();
+  expect(population.has('a')).toBe(false);
+  expect(population.ids).toEqual(['b']);
+});
+
+test('sleeping and waking is no other life: the same events, the same state', () => {
+  const events = [
+    { type: 'call.validated', execution: 'background', acknowledge: true },
+    { type: 'subagent.accepted' },
+    { type: 'subagent.ended' },
+    { type: 'delivery.settled' },
+  ] as const;
+  const states: unknown[] = [];
+  const host = createHost({ environment: simulatedEnvironment(), journal: memoryJournal() });
+  const calls: { population?: Population } = {};
+  const unit = new CommitUnit('unit', 1, host, {
+    accepts: (_, event) => calls.population?.accepts('c', event) ?? false,
+    apply: (_, event) => calls.population?.apply('c', event),
+    release: ({ effect }) => states.push(effect.name),
+    crashed(error) {
+      throw error;
+    },
+  });
+  calls.population = new Population(toolCallMachine, 'call', unit, host);
+  unit.start(() => calls.population?.create('c', { callId: 'c', timeoutMs: 5 }));
+  for (const event of events) {
+    unit.receive('call:c', event as never);
+    states.push(calls.population.stateOf('c')?.value);
+  }
+  expect(states).toEqual([
+    'validate',
+    'delegate',
+    'acknowledged',
+    'answer',
+    'delegated',
+    'deliver',
+    'settled',
+    'delivered',
+  ]);
+  expect(calls.population.stateOf('c')?.done).toBe(true);
+});

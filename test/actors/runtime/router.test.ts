@@ -1,0 +1,74 @@
+// The run loop: order, no re-entrance, and one task's failure is its own.
+
+import { describe, expect, test } from 'vitest';
+import { Router } from '../../../src/actors/runtime/router.ts';
+
+function routed() {
+  const errors: unknown[] = [];
+  const router = new Router((error) => errors.push(error));
+  const log: string[] = [];
+  return { router, errors, log };
+}
+
+describe('the router', () => {
+  test('runs a task at once when nothing else runs', () => {
+    const { router, log } = routed();
+    router.enqueue({ run: () => log.push('ran') });
+    expect(log).toEqual(['ran']);
+  });
+
+  test('R1: what happens during a task waits behind what waits already', () => {
+    const { router, log } = routed();
+    router.enqueue({
+      run() {
+        router.enqueue({
+          run() {
+            log.push('first begins');
+            router.enqueue({ run: () => log.push('third') });
+            log.push('first ends');
+          },
+        });
+        router.enqueue({ run: () => log.push('second') });
+        log.push('outer ends');
+      },
+    });
+    expect(log).toEqual(['outer ends', 'first begins', 'first ends', 'second', 'third']);
+  });
+
+  test('R1: a long queue, filled while it runs, keeps its order', () => {
+    const { router } = routed();
+    const seen: number[] = [];
+    const total = 5000;
+    let enqueued = 0;
+    const task = (number: number) => ({
+      run() {
+        seen.push(number);
+        // Two for one, until all are there: the queue grows while it is cut.
+        for (let more = 0; more < 2 && enqueued < total; more += 1) {
+          router.enqueue(task(enqueued));
+          enqueued += 1;
+        }
+      },
+    });
+    enqueued = 1;
+    router.enqueue(task(0));
+    expect(seen).toEqual(Array.from({ length: total }, (_, index) => index));
+  });
+
+  test('R2: a task that throws is reported, and the others run', () => {
+    const { router, log, errors } = routed();
+    router.enqueue({
+      run() {
+        router.enqueue({
+          run() {
+            throw new Error('broken');
+          },
+        });
+        router.enqueue({ run: () => log.push('after') });
+      },
+    });
+    router.enqueue({ run: () => log.push('later') });
+    expect(errors).toEqual([expect.objectContaining({ message: 'broken' })]);
+    expect(log).toEqual(['after', 'later']);
+  });
+});

@@ -1,0 +1,115 @@
+// The Stately Inspector in a window of a page: both sides are those of the package.
+
+import { createBrowserReceiver, type StatelyInspectionEvent } from '@statelyai/inspect';
+import { expect, test } from 'vitest';
+import { createInspector, type InspectorMessage } from '../../../src/adapters/inspect/index.ts';
+import { loadPeer } from '../../../src/adapters/inspect/peer.ts';
+import { simulatedEnvironment } from '../../../src/testing/simulated-environment.ts';
+import { seen } from './support/receiver.ts';
+import { stamped, startInteraction, startSession } from './support/ride.ts';
+
+type Listener = (event: { readonly data: unknown }) => void;
+
+/** A window that can be talked to, and may open others. */
+class FakeWindow {
+  readonly listeners = new Set<Listener>();
+  readonly opened: [string, string][] = [];
+  readonly self: FakeWindow = this;
+  readonly top: FakeWindow = this;
+  opener: FakeWindow | null = null;
+  other: FakeWindow | null = null;
+
+  open(url: string, name: string): FakeWindow | null {
+    this.opened.push([url, name]);
+    return this.other;
+  }
+  addEventListener(_type: string, listener: Listener): void {
+    this.listeners.add(listener);
+  }
+  removeEventListener(_type: string, listener: Listener): void {
+    this.listeners.delete(listener);
+  }
+  postMessage(data: unknown): void {
+    for (const listener of this.listeners) listener({ data: structuredClone(data) });
+  }
+}
+
+/** The inspector's window loads (again), and its receiver says that it is there. */
+function load(inspectorWindow: FakeWindow) {
+  const view = seen();
+  inspectorWindow.listeners.clear();
+  createBrowserReceiver({ window: inspectorWindow as never }).subscribe(
+    (message: StatelyInspectionEvent) => view.take(message as unknown as InspectorMessage),
+  );
+  return view;
+}
+
+test('a window that opens late, or is loaded again, is told everything', async () => {
+  const environment = simulatedEnvironment();
+  const page = new FakeWindow();
+  const inspectorWindow = new FakeWindow();
+  page.other = inspectorWindow;
+  inspectorWindow.opener = page;
+  const inspector = await createInspector({ environment, to: { mode: 'browser', window: page } });
+  expect(page.opened).toEqual([['https://stately.ai/inspect', 'xstateinspector']]);
+
+  const session = startSession(inspector.inspect);
+  for (let index = 0; index < 300; index += 1)
+    session.send(stamped({ type: 'client.attached' as const }));
+  startInteraction(inspector.inspect);
+  await environment.advance(50);
+
+  const view = load(inspectorWindow);
+  await environment.advance(50);
+  expect(view.actor('ses_1')).toMatchObject({ type: '@xstate.actor', parentId: undefined });
+  expect(view.actor('ses_1/interaction')).toMatchObject({ parentId: 'ses_1' });
+  session.send(stamped({ type: 'session.start' as const }));
+  await environment.advance(50);
+  expect(view.events('ses_1').map(({ event }) => event.type)).toEqual(['session.start']);
+
+  const again = load(inspectorWindow);
+  await environment.advance(50);
+  expect(again.snapshots('ses_1').at(-1)?.snapshot.value).toMatchObject({
+    connection: 'connecting',
+  });
+  expect(again.events('ses_1')).toEqual([]);
+  // Once: the earlier page is not told any more.
+  expect(view.snapshots('ses_1')).toHaveLength(2);
+
+  await inspector.stop();
+  session.send(stamped({ type: 'session.close' as const }));
+  await environment.advance(50);
+  expect(again.events('ses_1')).toEqual([]);
+});
+
+test('without a window it says what to do', async () => {
+  await expect(
+    createInspector({ environment: simulatedEnvironment(), to: { mode: 'browser' } }),
+  ).rejects.toMatchObject({ name: 'ConfigurationError', code: 'NO_WINDOW' });
+});
+
+test('without the package it says how to install it', async () => {
+  const missing = loadPeer('@statelyai/inspect', () =>
+    Promise.reject(new Error('Cannot find package')),
+  );
+  await expect(missing).rejects.toMatchObject({
+    name: 'ConfigurationError',
+    code: 'MISSING_DEPENDENCY',
+    message: expect.stringContaining('npm install @statelyai/inspect'),
+  });
+});
+
+test.each([
+  [{ to: { mode: 'relay', port: 70_000 } }, '`to.port`'],
+  [{ to: { mode: 'relay', token: 'short' } }, '`to.token`'],
+  [{ to: { mode: 'webSocket', url: 'http://127.0.0.1' } }, '`to.url`'],
+  [{ to: { mode: 'sink' } }, '`to.send`'],
+  [{ to: { mode: 'telepathy' } }, '`to.mode`'],
+  [{ maxBytes: 100 }, '`maxBytes`'],
+  [{ redact: 'yes' }, '`redact`'],
+  [{ environment: undefined }, '`environment`'],
+])('%j is refused, naming %s', async (options, named) => {
+  await expect(
+    createInspector({ environment: simulatedEnvironment(), ...options } as never),
+  ).rejects.toMatchObject({ code: 'INVALID_OPTION', message: expect.stringContaining(named) });
+});

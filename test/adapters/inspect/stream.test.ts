@@ -1,0 +1,332 @@
+// What is noted of actors, and when viewers are told: crashes, names, bounds, failures.
+
+import { describe, expect, test, vi } from 'vitest';
+import {
+  assign,
+  createActor,
+  createMachine,
+  fromCallback,
+  setup,
+  type InspectionEvent,
+} from 'xstate';
+import { createInspector, type InspectorMessage } from '../../../src/adapters/inspect/index.ts';
+import type { InspectorOptions } from '../../../src/adapters/inspect/options.ts';
+import { redactWords } from '../../../src/adapters/inspect/redact.ts';
+import { InspectionStream } from '../../../src/adapters/inspect/stream.ts';
+import { simulatedEnvironment } from '../../../src/testing/simulated-environment.ts';
+import { seen } from './support/receiver.ts';
+import { stamped, startQuestion, startSession, startSubagent } from './support/ride.ts';
+
+async function watched(options: Partial<InspectorOptions> = {}) {
+  const environment = simulatedEnvironment();
+  const view = seen();
+  const { inspect, stop } = await createInspector({
+    environment,
+    to: { mode: 'sink', send: view.take },
+    ...options,
+  });
+  return { environment, view, inspect, stop };
+}
+
+/** A stream by itself, for viewers that behave in their own way. */
+function bare(options: { maxQueuedLines?: number; maxEndedActors?: number } = {}) {
+  const environment = simulatedEnvironment();
+  const errors: [unknown, string][] = [];
+  const stream = new InspectionStream({
+    environment,
+    redact: redactWords,
+    maxBytes: 65_536,
+    maxQueuedLines: 1_000,
+    maxEndedActors: 100,
+    flushMs: 50,
+    onError: (error, where) => errors.push([error, where]),
+    ...options,
+  });
+  return { environment, stream, errors };
+}
+
+function viewer(isReady = () => true) {
+  const view = seen();
+  return {
+    view,
+    isReady,
+    send: ({ message }: { message: InspectorMessage }) => view.take(message),
+  };
+}
+
+const lamp = createMachine({
+  id: 'lamp',
+  initial: 'off',
+  states: { off: { on: { TOGGLE: 'on' } }, on: { on: { TOGGLE: 'off' } } },
+});
+
+const fragile = setup({
+  types: { events: {} as { type: 'BREAK' } },
+  actions: {
+    fail: () => {
+      throw new Error('what the user said');
+    },
+  },
+}).createMachine({ id: 'fragile', on: { BREAK: { actions: 'fail' } } });
+
+describe('I1: inspecting is cheap and harmless', () => {
+  test('nothing is converted or sent before it is time', async () => {
+    const { environment, view, inspect } = await watched();
+    const get = vi.fn(() => 'x');
+    const actor = createActor(lamp, { id: 'lamp', inspect }).start();
+    actor.send({ type: 'TOGGLE', payload: Object.defineProperty({}, 'a', { enumerable: true, get }) });
+    expect([view.messages.length, get.mock.calls.length]).toEqual([0, 0]);
+    await environment.advance(49);
+    expect(view.messages).toEqual([]);
+    await environment.advance(1);
+    expect(get).toHaveBeenCalledTimes(1);
+    expect(view.snapshots('lamp').map(({ snapshot }) => snapshot.value)).toEqual(['off', 'on']);
+    expect(environment.pendingTimers).toBe(0);
+  });
+
+  test('an actor that began and ended meanwhile is shown as it was when it began', async () => {
+    const { environment, view, inspect } = await watched();
+    const subagent = startSubagent(inspect);
+    subagent.send(stamped({ type: 'subagent.cancel' as const, reason: 'user' }));
+    await environment.advance(50);
+    expect(view.actor('ses_1/sub_1')?.snapshot).toMatchObject({
+      status: 'active',
+      value: 'spawning',
+    });
+  });
+
+  test('an observer that is handed nonsense reports it and throws nothing', async () => {
+    const { stream, errors } = bare();
+    stream.inspect({ type: '@xstate.event' } as unknown as InspectionEvent);
+    expect(errors).toHaveLength(1);
+  });
+
+  test('after `stop` actors go on unseen; what waited has been sent', async () => {
+    const { environment, view, inspect, stop } = await watched();
+    const actor = createActor(lamp, { id: 'lamp', inspect }).start();
+    await stop();
+    expect(view.snapshots('lamp')).toHaveLength(1);
+    actor.send({ type: 'TOGGLE' });
+    await environment.advance(1000);
+    expect(view.snapshots('lamp')).toHaveLength(1);
+    await stop();
+  });
+
+  test('a burst is sent in slices, so that the event loop has its turns', async () => {
+    const { environment, view, inspect } = await watched();
+    const actor = createActor(lamp, { id: 'lamp', inspect }).start();
+    for (let index = 0; index < 1000; index += 1) actor.send({ type: 'TOGGLE' });
+    const sizes: number[] = [];
+    const slices = vi.spyOn(environment.scheduler, 'yieldThen').mockImplementation((task) => {
+      sizes.push(view.messages.length);
+      setImmediate(task);
+    });
+    await environment.advance(50);
+    await view.until(({ events }) => events('lamp').length === 1001);
+    expect(slices.mock.calls.length).toBeGreaterThan(50);
+    expect(sizes[0]).toBeLessThan(50);
+    expect(view.events('lamp')).toHaveLength(1001);
+  });
+});
+
+describe('I3: a machine that throws', () => {
+  test('is shown as failed, though XState reports no snapshot of it', async () => {
+    const { environment, view, inspect } = await watched();
+    const actor = createActor(fragile, { id: 'fragile', inspect });
+    actor.subscribe({ error() {} });
+    actor.start();
+    actor.send({ type: 'BREAK' });
+    await environment.advance(50);
+    expect(view.snapshots('fragile').at(-1)?.snapshot).toMatchObject({
+      status: 'error',
+      error: { type: '[redacted 5 chars]', message: '[redacted 18 chars]' },
+    });
+  });
+});
+
+describe('B1, B3: names', () => {
+  test('the next invocation takes the place of the one before', async () => {
+    const { environment, view, inspect } = await watched();
+    const machine = setup({ actors: { wait: fromCallback(() => {}) } }).createMachine({
+      id: 'm',
+      initial: 'a',
+      states: {
+        a: { invoke: { id: 'wait', src: 'wait' }, on: { AGAIN: { target: 'a', reenter: true } } },
+      },
+    });
+    const actor = createActor(machine, { id: 'm', inspect }).start();
+    actor.send({ type: 'AGAIN' });
+    actor.send({ type: 'AGAIN' });
+    await environment.advance(50);
+    expect(view.ids).toEqual(['m', 'm/wait']);
+    expect(view.snapshots('m/wait').at(-1)?.snapshot.status).toBe('active');
+    expect(view.actor('m/wait')?.parentId).toBe('m');
+    actor.stop();
+    await environment.advance(50);
+    expect(view.snapshots('m/wait').at(-1)?.snapshot.status).toBe('stopped');
+  });
+
+  test('two that live at once under one id are two; after its end, the name is free', async () => {
+    const { environment, view, inspect } = await watched();
+    const first = createActor(lamp, { id: 'lamp', inspect }).start();
+    const second = createActor(lamp, { id: 'lamp', inspect }).start();
+    second.send({ type: 'TOGGLE' });
+    await environment.advance(50);
+    expect(view.ids).toEqual(['lamp', `lamp#${second.sessionId}`]);
+    expect(view.events('lamp').map(({ event }) => event.type)).toEqual(['xstate.init']);
+    first.stop();
+    createActor(lamp, { id: 'lamp', inspect }).start();
+    await environment.advance(50);
+    expect(view.ids).toHaveLength(2);
+    expect(view.snapshots('lamp').map(({ snapshot }) => snapshot.status)).toEqual([
+      'active',
+      'stopped',
+      'active',
+    ]);
+  });
+
+  test('a root without anybody above it is a root; an odd id finds the nearest', async () => {
+    const { environment, view, inspect } = await watched();
+    startSubagent(inspect, 'sub_1', 'nobody');
+    startSession(inspect, 'ses_2');
+    startQuestion(inspect, 'a/b/c', undefined, 'ses_2');
+    await environment.advance(50);
+    expect(view.actor('nobody/sub_1')).toMatchObject({ parentId: undefined, rootId: 'nobody/sub_1' });
+    expect(view.actor('ses_2/question:a/b/c')).toMatchObject({ parentId: 'ses_2', name: 'c' });
+  });
+
+  test('who sent an event is named as in the tree', async () => {
+    const { environment, view, inspect } = await watched();
+    const child = setup({ types: { events: {} as { type: 'PING' } } }).createMachine({
+      id: 'child',
+    });
+    const parent = setup({ actors: { child } }).createMachine({
+      id: 'parent',
+      invoke: { id: 'child', src: 'child' },
+      on: { GO: { actions: ({ self }) => self.getSnapshot().children['child']?.send({ type: 'PING' }) } },
+    });
+    createActor(parent, { id: 'ses_1/sub_1', inspect }).start();
+    await environment.advance(50);
+    expect(view.events('ses_1/sub_1/child')[0]).toMatchObject({
+      sourceId: 'ses_1/sub_1',
+      event: { type: 'xstate.init' },
+    });
+  });
+
+  test('an observer that joins a running system meets the actors as they speak', async () => {
+    const { environment, view, inspect } = await watched();
+    const actor = createActor(lamp, { id: 'lamp' }).start();
+    actor.system.inspect(inspect);
+    actor.send({ type: 'TOGGLE' });
+    await environment.advance(50);
+    expect(view.actor('lamp')?.snapshot.value).toBe('off');
+    expect(view.snapshots('lamp').map(({ snapshot }) => snapshot.value)).toEqual(['on']);
+  });
+});
+
+describe('B4: the end', () => {
+  test('what rests below an actor that ends, ends with it', async () => {
+    const { environment, view, inspect } = await watched();
+    const session = startSession(inspect);
+    startQuestion(inspect, 'q1').stop();
+    await environment.advance(50);
+    expect(view.snapshots('ses_1/question:q1').at(-1)?.snapshot.status).toBe('active');
+    session.stop();
+    await environment.advance(50);
+    expect(view.snapshots('ses_1/question:q1').at(-1)?.snapshot).toMatchObject({
+      status: 'stopped',
+      value: 'queued',
+    });
+  });
+
+  test('of those that ended only the latest are told to a late viewer', async () => {
+    const { environment, stream } = bare({ maxEndedActors: 3 });
+    startSession(stream.inspect);
+    for (let index = 0; index < 10; index += 1)
+      createActor(lamp, { id: `ses_1/sub_${index}`, inspect: stream.inspect }).start().stop();
+    startQuestion(stream.inspect, 'q1').stop();
+    const late = viewer();
+    stream.attach(late);
+    await environment.advance(50);
+    expect(late.view.ids).toEqual([
+      'ses_1',
+      'ses_1/sub_7',
+      'ses_1/sub_8',
+      'ses_1/sub_9',
+      'ses_1/question:q1',
+    ]);
+  });
+});
+
+describe('Q1, Q2: a viewer that is too slow', () => {
+  test('misses history, is told that it does, and never an actor or a latest state', async () => {
+    const { environment, stream } = bare({ maxQueuedLines: 100 });
+    let isReady = false;
+    const slow = viewer(() => isReady);
+    const quick = viewer();
+    stream.attach(slow);
+    stream.attach(quick);
+    const session = startSession(stream.inspect);
+    const actor = createActor(lamp, { id: 'lamp', inspect: stream.inspect }).start();
+    for (let index = 0; index < 1001; index += 1) {
+      actor.send({ type: 'TOGGLE' });
+      if (index % 20 === 0) await environment.advance(50);
+    }
+    session.stop();
+    isReady = true;
+    await environment.advance(100);
+    const { view } = slow;
+    expect(view.ids.toSorted()).toEqual(['lamp', 'ses_1']);
+    expect(view.snapshots('lamp').at(-1)?.snapshot.value).toBe('on');
+    expect(view.snapshots('ses_1').at(-1)?.snapshot.status).toBe('stopped');
+    const missed = view.messages
+      .filter((message) => message.type === '@xstate.event')
+      .map(({ event }) => event)
+      .filter(({ type }) => type === 'offstage.inspect.gap')
+      .reduce((sum, { droppedLines }) => sum + (droppedLines as number), 0);
+    const told = view.messages.filter(
+      (message) => !('event' in message && message.event.type === 'offstage.inspect.gap'),
+    ).length;
+    expect(view.messages.length).toBeLessThanOrEqual(110);
+    expect(told + missed).toBe(quick.view.messages.length);
+  });
+});
+
+describe('I4: a viewer that fails', () => {
+  test('is let go; the actors and the others do not notice', async () => {
+    const { environment, stream, errors } = bare();
+    const good = viewer();
+    const send = vi.fn(() => {
+      throw new Error('broken pipe');
+    });
+    stream.attach({ isReady: () => true, send });
+    stream.attach({ isReady: () => { throw new Error('no state'); }, send: () => {} });
+    stream.attach(good);
+    const actor = createActor(lamp, { id: 'lamp', inspect: stream.inspect }).start();
+    await environment.advance(50);
+    actor.send({ type: 'TOGGLE' });
+    await environment.advance(50);
+    expect(send).toHaveBeenCalledTimes(1);
+    expect(errors.map(([error, where]) => [(error as Error).message, where])).toEqual([
+      ['broken pipe', 'inspector viewer'],
+      ['no state', 'inspector viewer'],
+    ]);
+    expect(good.view.snapshots('lamp')).toHaveLength(2);
+  });
+});
+
+test('the context of other machines’ snapshots is shown without their machines', async () => {
+  const { environment, view, inspect } = await watched({ redact: false });
+  const child = createActor(lamp).start();
+  const keeper = createMachine({
+    id: 'keeper',
+    context: { kept: null as unknown },
+    on: { KEEP: { actions: assign({ kept: ({ event }) => event['snapshot'] as unknown }) } },
+  });
+  const actor = createActor(keeper, { id: 'keeper', inspect }).start();
+  actor.send({ type: 'KEEP', snapshot: child.getSnapshot() });
+  await environment.advance(50);
+  expect(view.snapshots('keeper').at(-1)?.snapshot.context).toEqual({
+    kept: { status: 'active', value: 'off', context: {} },
+  });
+});

@@ -1,0 +1,106 @@
+// An inspector server elsewhere, which comes late, goes away and comes back.
+
+import type { AddressInfo } from 'node:net';
+import { expect, test } from 'vitest';
+import { WebSocketServer } from 'ws';
+import { createInspector, type InspectorMessage } from '../../../src/adapters/inspect/index.ts';
+import { simulatedEnvironment } from '../../../src/testing/simulated-environment.ts';
+import { seen } from './support/receiver.ts';
+import { stamped, startInteraction, startSession } from './support/ride.ts';
+
+/** A server that writes down what it is sent; one view for each connection. */
+async function listen(port = 0) {
+  const server = new WebSocketServer({ host: '127.0.0.1', port });
+  await new Promise((resolve) => server.on('listening', resolve));
+  const view = seen();
+  server.on('connection', (socket) => {
+    socket.on('message', (data: Buffer) => view.take(JSON.parse(data.toString()) as InspectorMessage));
+  });
+  return {
+    view,
+    port: (server.address() as AddressInfo).port,
+    close: () =>
+      new Promise((resolve) => {
+        for (const socket of server.clients) socket.terminate();
+        server.close(resolve);
+      }),
+  };
+}
+
+test('everything is told anew after each connection that was lost', async () => {
+  const environment = simulatedEnvironment();
+  const first = await listen();
+  const { port } = first;
+  const problems: string[] = [];
+  let onProblem = (): void => {};
+  const lost = () => new Promise<void>((resolve) => (onProblem = resolve));
+  const inspector = await createInspector({
+    environment,
+    flushMs: 0,
+    to: { mode: 'webSocket', url: `ws://127.0.0.1:${port}/in?token=secret` },
+    onError: (error) => {
+      problems.push((error as Error).message);
+      onProblem();
+    },
+  });
+  const session = startSession(inspector.inspect);
+  session.send(stamped({ type: 'session.start' as const }));
+  await first.view.until(({ snapshots }) => snapshots('ses_1').length > 0);
+
+  let gone = lost();
+  await first.close();
+  await gone;
+  session.send(stamped({ type: 'transport.ready' as const }));
+  startInteraction(inspector.inspect);
+
+  // Not there yet: it is tried again, less and less often.
+  gone = lost();
+  await environment.advance(250);
+  await gone;
+  const second = await listen(port);
+  await environment.advance(500);
+  await second.view.until(({ snapshots }) => snapshots('ses_1/interaction').length > 0);
+  expect(second.view.actor('ses_1')).toMatchObject({ parentId: undefined });
+  expect(second.view.snapshots('ses_1').at(-1)?.snapshot.value).toMatchObject({
+    connection: 'active',
+  });
+  expect(second.view.actor('ses_1/interaction')).toMatchObject({ parentId: 'ses_1' });
+  expect(problems).toEqual([
+    `No connection to the inspector at ws://127.0.0.1:${port}/in; trying again in 250 ms`,
+    `No connection to the inspector at ws://127.0.0.1:${port}/in; trying again in 500 ms`,
+  ]);
+
+  // What was noted last arrives before the connection is closed.
+  session.send(stamped({ type: 'client.attached' as const }));
+  await inspector.stop();
+  await second.view.until(({ events }) =>
+    events('ses_1').some(({ event }) => event.type === 'client.attached'),
+  );
+  await second.close();
+  expect(problems).toHaveLength(2);
+  expect(environment.pendingTimers).toBe(0);
+});
+
+test('one that never comes is no trouble, and `stop` does not wait for it', async () => {
+  const environment = simulatedEnvironment();
+  const { port, close } = await listen();
+  await close();
+  let problems = 0;
+  const lost = new Promise<void>((resolve) => {
+    void createInspector({
+      environment,
+      to: { mode: 'webSocket', url: `ws://127.0.0.1:${port}` },
+      onError: () => {
+        problems += 1;
+        resolve();
+      },
+    }).then((inspector) => {
+      startSession(inspector.inspect);
+      void lost.then(() => inspector.stop());
+    });
+  });
+  await lost;
+  await environment.advance(60_000);
+  expect(problems).toBe(1);
+  expect(environment.pendingTimers).toBe(0);
+});

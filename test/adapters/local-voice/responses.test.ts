@@ -1,0 +1,503 @@
+import { describe, expect, test } from 'vitest';
+import { decodePcm16Base64 } from '../../../src/voice/audio/pcm16.ts';
+import { gate, startHarness, textOnly, userSays } from './support/harness.ts';
+import { MS_PER_CHARACTER } from './support/scripted-speech.ts';
+
+const RATE_HZ = 24_000;
+
+describe('a response', () => {
+  test('R1, M1: in text: every event of the real server, in its order', async () => {
+    const { connect, model } = await startHarness({ answers: [['Hi there, friend!']] });
+    const client = await connect();
+    client.send({
+      ...textOnly,
+      session: { ...textOnly.session, instructions: 'Be brief.' },
+    });
+    client.send(userSays('Say hi'));
+    client.send({ type: 'response.create' });
+    await client.next('rate_limits.updated');
+
+    expect(client.typesFrom('session.updated')).toEqual([
+      'session.updated',
+      'conversation.item.added',
+      'conversation.item.done',
+      'response.created',
+      'response.output_item.added',
+      'conversation.item.added',
+      'response.content_part.added',
+      'response.output_text.delta',
+      'response.output_text.done',
+      'response.content_part.done',
+      'conversation.item.done',
+      'response.output_item.done',
+      'response.done',
+      'rate_limits.updated',
+    ]);
+    const deltas = client.events.filter(({ type }) => type === 'response.output_text.delta');
+    expect(deltas.length).toBeGreaterThan(1);
+    expect(deltas.map(({ delta }) => delta).join('')).toBe('Hi there, friend!');
+    expect(model.prompt(0)).toEqual([
+      { role: 'system', content: 'Be brief.' },
+      { role: 'user', content: [{ type: 'text', text: 'Say hi' }] },
+    ]);
+    const { response } = await client.next('response.done');
+    expect(response).toMatchObject({
+      status: 'completed',
+      status_details: null,
+      output: [
+        { role: 'assistant', content: [{ type: 'output_text', text: 'Hi there, friend!' }] },
+      ],
+      output_modalities: ['text'],
+    });
+    expect(response.conversation_id).toMatch(/^conv_/);
+    expect(response.usage).toEqual({
+      total_tokens: 120,
+      input_tokens: 100,
+      output_tokens: 20,
+      input_token_details: {
+        text_tokens: 100,
+        audio_tokens: 0,
+        image_tokens: 0,
+        cached_tokens: 40,
+        cached_tokens_details: { text_tokens: 40, audio_tokens: 0, image_tokens: 0 },
+      },
+      output_token_details: { text_tokens: 20, audio_tokens: 0 },
+    });
+  });
+
+  test('spoken: sentence by sentence, in pieces of at most 100 ms, the words in step', async () => {
+    const text = 'Your ride is booked. The driver comes at noon.';
+    const { connect, speech } = await startHarness({ answers: [[text]] });
+    const client = await connect();
+    client.send({ type: 'response.create' });
+    const { response } = await client.next('response.done');
+
+    expect(client.typesFrom('response.created')).toEqual([
+      'response.created',
+      'response.output_item.added',
+      'conversation.item.added',
+      'response.content_part.added',
+      ...client.typesFrom('response.content_part.added').filter((type) => type.endsWith('.delta')),
+      'response.output_audio.done',
+      'response.output_audio_transcript.done',
+      'response.content_part.done',
+      'conversation.item.done',
+      'response.output_item.done',
+      'response.done',
+      'rate_limits.updated',
+    ]);
+    expect(speech.spoken.map((request) => request.text)).toEqual([
+      'Your ride is booked. ',
+      'The driver comes at noon.',
+    ]);
+    expect(response.output[0].content).toEqual([{ type: 'output_audio', transcript: text }]);
+
+    const sounds = client.events
+      .filter(({ type }) => type === 'response.output_audio.delta')
+      .map(({ delta }) => decodePcm16Base64(delta));
+    expect(Math.max(...sounds.map(({ length }) => length))).toBeLessThanOrEqual(RATE_HZ / 10);
+    const samples = sounds.reduce((sum, { length }) => sum + length, 0);
+    expect((samples * 1000) / RATE_HZ).toBe(text.length * MS_PER_CHARACTER);
+
+    // Words before their sound, but not all words before all sound.
+    const order = client.events
+      .filter(({ type }) => type.endsWith('.delta'))
+      .map(({ type, delta }) => (type === 'response.output_audio.delta' ? '♪' : delta));
+    expect(order[0]).not.toBe('♪');
+    expect(order.filter((each) => each !== '♪').join('')).toBe(text);
+    const lastWord = order.lastIndexOf(order.findLast((each) => each !== '♪'));
+    expect(order.slice(0, lastWord).filter((each) => each === '♪').length).toBeGreaterThan(5);
+  });
+
+  test('R3: speaks before it calls; the arguments are those that the model wrote', async () => {
+    const { connect, model } = await startHarness({
+      answers: [
+        ['One moment.', { call: 'book_ride', input: { to: 'airport' } }],
+        ['It is booked.'],
+      ],
+    });
+    const client = await connect();
+    const parameters = { type: 'object', properties: { to: { type: 'string' } } };
+    const tool = { type: 'function', name: 'book_ride', description: 'Books.', parameters };
+    client.send({ type: 'session.update', session: { type: 'realtime', tools: [tool] } });
+    client.send(userSays('Book me a ride to the airport'));
+    client.send({ type: 'response.create' });
+    const { response } = await client.next('response.done');
+
+    const types = client.typesFrom('response.created');
+    expect(types.slice(types.lastIndexOf('response.output_item.added'))).toEqual([
+      'response.output_item.added',
+      'conversation.item.added',
+      'response.function_call_arguments.delta',
+      'response.function_call_arguments.done',
+      'conversation.item.done',
+      'response.output_item.done',
+      'response.done',
+      'rate_limits.updated',
+    ]);
+    const done = await client.next('response.function_call_arguments.done');
+    expect(done).toMatchObject({
+      name: 'book_ride',
+      arguments: '{"to":"airport"}',
+      output_index: 1,
+    });
+    expect(response.output).toMatchObject([
+      { type: 'message', content: [{ transcript: 'One moment.' }] },
+      { type: 'function_call', status: 'completed', call_id: done['call_id'], name: 'book_ride' },
+    ]);
+    expect(model.calls[0]?.tools).toMatchObject([
+      { type: 'function', name: 'book_ride', description: 'Books.', inputSchema: parameters },
+    ]);
+
+    client.send({
+      type: 'conversation.item.create',
+      item: { type: 'function_call_output', call_id: done['call_id'], output: 'driver: Ada' },
+    });
+    client.send({ type: 'response.create' });
+    await client.next('response.done');
+    expect(model.prompt(1).slice(1)).toEqual([
+      { role: 'assistant', content: [{ type: 'text', text: 'One moment.' }] },
+      {
+        role: 'assistant',
+        content: [
+          {
+            type: 'tool-call',
+            toolCallId: done['call_id'],
+            toolName: 'book_ride',
+            input: { to: 'airport' },
+          },
+        ],
+      },
+      {
+        role: 'tool',
+        content: [
+          {
+            type: 'tool-result',
+            toolCallId: done['call_id'],
+            toolName: 'book_ride',
+            output: { type: 'text', value: 'driver: Ada' },
+          },
+        ],
+      },
+    ]);
+  });
+
+  test('V2: a second one is refused, and the error names the event', async () => {
+    const held = gate();
+    const { connect } = await startHarness({ answers: [['a', { until: held.opened }, 'b']] });
+    const client = await connect();
+    client.send(textOnly);
+    client.send({ type: 'response.create' });
+    const { response } = await client.next('response.created');
+    client.send({ type: 'response.create', event_id: 'second' });
+    const { error } = await client.next('error');
+    expect(error).toMatchObject({
+      type: 'invalid_request_error',
+      code: 'conversation_already_has_active_response',
+      event_id: 'second',
+    });
+    expect(error.message).toContain(response.id);
+    held.open();
+    expect((await client.next('response.done'))['response']).toMatchObject({
+      id: response.id,
+      status: 'completed',
+    });
+    client.send({ type: 'response.create' });
+    expect((await client.next('response.done'))['response'].status).toBe('failed');
+  });
+
+  test('its metadata and its own settings are those of the request', async () => {
+    const { connect, model, speech } = await startHarness({ answers: [['Yes.']] });
+    const client = await connect();
+    client.send({
+      type: 'session.update',
+      session: {
+        type: 'realtime',
+        instructions: 'Of the session.',
+        audio: { output: { speed: 1.2 } },
+      },
+    });
+    client.send({
+      type: 'response.create',
+      response: {
+        metadata: { response_key: 'k1' },
+        instructions: 'Of this response.',
+        max_output_tokens: 50,
+        tool_choice: 'none',
+        audio: { output: { voice: 'rms' } },
+      },
+    });
+    expect((await client.next('response.created'))['response']).toMatchObject({
+      metadata: { response_key: 'k1' },
+      max_output_tokens: 50,
+      audio: { output: { voice: 'rms' } },
+    });
+    const { response } = await client.next('response.done');
+    expect(response.metadata).toEqual({ response_key: 'k1' });
+    expect(model.prompt(0)[0]).toEqual({ role: 'system', content: 'Of this response.' });
+    expect(model.calls[0]).toMatchObject({ maxOutputTokens: 50 });
+    expect(speech.spoken).toEqual([{ text: 'Yes.', voice: 'rms', speed: 1.2 }]);
+  });
+
+  test('a voice that the engine does not have is spoken by the default one', async () => {
+    const { connect, speech } = await startHarness({ answers: [['Yes.']], voice: 'rms' });
+    const client = await connect();
+    client.send({
+      type: 'session.update',
+      session: { type: 'realtime', audio: { output: { voice: 'marin' } } },
+    });
+    client.send({ type: 'response.create' });
+    await client.next('response.done');
+    expect(speech.spoken[0]?.voice).toBe('rms');
+  });
+
+  test('without anything said the model still has something to answer to', async () => {
+    const { connect, model } = await startHarness({ answers: [['Hello!']] });
+    const client = await connect();
+    client.send(textOnly);
+    client.send({ type: 'response.create' });
+    await client.next('response.done');
+    expect(model.prompt(0)).toMatchObject([{ role: 'user' }]);
+  });
+
+  test.each([
+    ['length', 'max_output_tokens'],
+    ['content-filter', 'content_filter'],
+  ] as const)('cut off by %s it is incomplete', async (finish, reason) => {
+    const { connect } = await startHarness({ answers: [['Half a', { finish }]] });
+    const client = await connect();
+    client.send(textOnly);
+    client.send({ type: 'response.create' });
+    expect((await client.next('response.done'))['response']).toMatchObject({
+      status: 'incomplete',
+      status_details: { type: 'incomplete', reason },
+      output: [{ content: [{ text: 'Half a' }] }],
+    });
+  });
+
+  test('R1: a model that fails ends it as failed, with what was written', async () => {
+    const { connect } = await startHarness({
+      answers: [['Half a', { fail: 'no credit' }], ['ok']],
+    });
+    const client = await connect();
+    client.send(textOnly);
+    client.send({ type: 'response.create' });
+    expect((await client.next('response.done'))['response']).toMatchObject({
+      status: 'failed',
+      status_details: {
+        type: 'failed',
+        error: { type: 'server_error', code: 'MODEL_FAILED', message: 'no credit' },
+      },
+      output: [{ status: 'incomplete', content: [{ text: 'Half a' }] }],
+    });
+    client.send({ type: 'response.create' });
+    expect((await client.next('response.done'))['response'].status).toBe('completed');
+  });
+
+  test('R1: a voice that fails ends it as failed', async () => {
+    const { connect, speech } = await startHarness({ answers: [['Hello.']] });
+    speech.synthesize = () => Promise.reject(new Error('hoarse'));
+    const client = await connect();
+    client.send({ type: 'response.create' });
+    const { response } = await client.next('response.done');
+    expect(response).toMatchObject({
+      status: 'failed',
+      status_details: { error: { message: 'hoarse' } },
+    });
+  });
+});
+
+describe('cancelling', () => {
+  test('R2: takes effect at once: the item is incomplete and nothing follows', async () => {
+    const held = gate();
+    const { connect, model } = await startHarness({
+      answers: [['First part. ', { until: held.opened }, 'Second part.'], ['ok']],
+    });
+    const client = await connect();
+    client.send({ type: 'response.create' });
+    // All sound of the first sentence.
+    while (client.count('response.output_audio.delta') < 3) {
+      await client.next('response.output_audio.delta');
+    }
+    client.send({ type: 'response.cancel' });
+    const { response } = await client.next('response.done');
+    expect(response).toMatchObject({
+      status: 'cancelled',
+      status_details: { type: 'cancelled', reason: 'client_cancelled' },
+      output: [{ status: 'incomplete', content: [{ type: 'output_audio' }] }],
+    });
+    expect('First part. '.startsWith(response.output[0].content[0].transcript)).toBe(true);
+    expect(client.typesFrom('response.output_audio.done')).toEqual([
+      'response.output_audio.done',
+      'response.output_audio_transcript.done',
+      'response.content_part.done',
+      'conversation.item.done',
+      'response.output_item.done',
+      'response.done',
+      'rate_limits.updated',
+    ]);
+    expect(model.calls[0]?.abortSignal?.aborted).toBe(true);
+    held.open();
+    client.send(textOnly);
+    client.send({ type: 'response.create' });
+    await client.next('response.done');
+    const after = client.events.slice(
+      client.events.findIndex(({ type }) => type === 'response.done'),
+    );
+    expect(after.filter(({ response_id: id }) => id === response.id)).toEqual([]);
+    // The model remembers what it said, not what it was about to say.
+    expect(JSON.stringify(model.prompt(1))).not.toContain('Second');
+  });
+
+  test('R2: while the model still thinks', async () => {
+    const held = gate();
+    const { connect } = await startHarness({ answers: [[{ until: held.opened }, 'late']] });
+    const client = await connect();
+    client.send({ type: 'response.create' });
+    await client.next('response.created');
+    client.send({ type: 'response.cancel' });
+    expect((await client.next('response.done'))['response']).toMatchObject({
+      status: 'cancelled',
+      output: [],
+    });
+    held.open();
+    await client.fence();
+    expect(client.count('response.output_item.added')).toBe(0);
+  });
+
+  test('of nothing is refused', async () => {
+    const { connect } = await startHarness();
+    const client = await connect();
+    client.send({ type: 'response.cancel', event_id: 'c1' });
+    client.send({ type: 'response.cancel', event_id: 'c2', response_id: 'resp_unknown' });
+    expect((await client.next('error'))['error']).toMatchObject({
+      code: 'response_cancel_not_active',
+      event_id: 'c1',
+    });
+    expect((await client.next('error'))['error']).toMatchObject({
+      code: 'response_cancel_not_active',
+      event_id: 'c2',
+    });
+  });
+});
+
+describe('out of band', () => {
+  test('V2: runs beside the active one, in no conversation', async () => {
+    const [first, second] = [gate(), gate()];
+    const { connect, model } = await startHarness({
+      answers: [
+        ['Long story', { until: first.opened }],
+        ['Aside', { until: second.opened }],
+        ['Afterwards'],
+      ],
+    });
+    const client = await connect();
+    client.send(textOnly);
+    client.send(userSays('Tell me a story'));
+    client.send({ type: 'response.create' });
+    await client.next('response.output_text.delta');
+    client.send({
+      type: 'response.create',
+      response: {
+        conversation: 'none',
+        metadata: { topic: 'classify' },
+        input: [
+          { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'Classify.' }] },
+        ],
+      },
+    });
+    await client.next('response.created');
+    const aside = (await client.next('response.created'))['response'];
+    expect(aside).toMatchObject({ conversation_id: null, metadata: { topic: 'classify' } });
+    second.open();
+    expect((await client.next('response.done'))['response']).toMatchObject({
+      id: aside.id,
+      conversation_id: null,
+      status: 'completed',
+      output: [{ content: [{ text: 'Aside' }] }],
+    });
+    first.open();
+    const story = (await client.next('response.done'))['response'];
+    expect(story.output[0].content[0].text).toBe('Long story');
+    // Three items were added: the question and the story with their events; the aside has none.
+    const added = client.events.filter(({ type }) => type === 'conversation.item.added');
+    expect(added.map(({ item }) => item.role)).toEqual(['user', 'assistant']);
+    expect(model.prompt(1)).toEqual([
+      { role: 'user', content: [{ type: 'text', text: 'Classify.' }] },
+    ]);
+    client.send({ type: 'response.create' });
+    await client.next('response.done');
+    expect(JSON.stringify(model.prompt(2))).not.toContain('Aside');
+  });
+
+  test('is cancelled by its id; the active one goes on', async () => {
+    const [first, second] = [gate(), gate()];
+    const { connect } = await startHarness({
+      answers: [
+        ['A', { until: first.opened }],
+        ['B', { until: second.opened }],
+      ],
+    });
+    const client = await connect();
+    client.send(textOnly);
+    client.send({ type: 'response.create' });
+    client.send({ type: 'response.create', response: { conversation: 'none' } });
+    const active = (await client.next('response.created'))['response'];
+    const aside = (await client.next('response.created'))['response'];
+    client.send({ type: 'response.cancel', response_id: aside.id });
+    expect((await client.next('response.done'))['response']).toMatchObject({
+      id: aside.id,
+      status: 'cancelled',
+    });
+    first.open();
+    second.open();
+    expect((await client.next('response.done'))['response']).toMatchObject({
+      id: active.id,
+      status: 'completed',
+    });
+  });
+
+  test('reads the items that its input names, and refuses unknown ones', async () => {
+    const { connect, model } = await startHarness({ answers: [['ok']] });
+    const client = await connect();
+    client.send(textOnly);
+    client.send({ ...userSays('First'), item: { id: 'one', ...itemOf('First') } });
+    client.send(userSays('Second'));
+    const reference = (id: string) => ({
+      type: 'response.create',
+      event_id: id,
+      response: { conversation: 'none', input: [{ type: 'item_reference', id }] },
+    });
+    client.send(reference('two'));
+    expect((await client.next('error'))['error']).toMatchObject({
+      code: 'invalid_value',
+      event_id: 'two',
+    });
+    client.send(reference('one'));
+    await client.next('response.done');
+    expect(model.prompt(0)).toEqual([{ role: 'user', content: [{ type: 'text', text: 'First' }] }]);
+  });
+
+  test('at most eight at once', async () => {
+    const held = gate();
+    const answers = Array.from({ length: 9 }, () => ['x', { until: held.opened }]);
+    const { connect } = await startHarness({ answers });
+    const client = await connect();
+    for (let number = 1; number <= 9; number += 1) {
+      client.send({
+        type: 'response.create',
+        event_id: `r${number}`,
+        response: { conversation: 'none', output_modalities: ['text'] },
+      });
+    }
+    expect((await client.next('error'))['error']).toMatchObject({
+      code: 'too_many_responses',
+      event_id: 'r9',
+    });
+    held.open();
+  });
+});
+
+function itemOf(text: string) {
+  return { type: 'message', role: 'user', content: [{ type: 'input_text', text }] };
+}

@@ -1,0 +1,78 @@
+// A speech engine without speech. Sound is a constant: its loudness is its meaning.
+// What is loud is speech; `words` says which words a loudness stands for.
+
+import type { SpeechDetector, SpeechEngine } from '../../../../src/adapters/local-voice/index.ts';
+
+const RATE_HZ = 24_000;
+const WINDOW_MS = 20;
+const WINDOW_SAMPLES = (RATE_HZ * WINDOW_MS) / 1000;
+const SPEECH_LOUDNESS = 500;
+/** How long a character of synthesized text sounds. */
+export const MS_PER_CHARACTER = 20;
+
+export interface ScriptedSpeech extends SpeechEngine {
+  /** What was synthesized, in order. */
+  readonly spoken: { text: string; voice: string; speed: number }[];
+  /** What happens on the next calls of `transcribe`; then what `words` says. */
+  readonly nextTranscriptions: (() => Promise<string>)[];
+  /** The next push of a detector rejects. */
+  failDetection(): void;
+  closed: boolean;
+}
+
+export function scriptedSpeech(words: Readonly<Record<number, string>> = {}): ScriptedSpeech {
+  let detectionFails = false;
+  const engine: ScriptedSpeech = {
+    voices: ['slt', 'rms'],
+    spoken: [],
+    nextTranscriptions: [],
+    closed: false,
+    failDetection: () => {
+      detectionFails = true;
+    },
+    start: () => Promise.resolve(),
+    createDetector: (sampleRateHz): SpeechDetector => {
+      if (sampleRateHz !== RATE_HZ) throw new Error(`expected ${RATE_HZ}, got ${sampleRateHz}`);
+      let rest: number[] = [];
+      return {
+        windowMs: WINDOW_MS,
+        push: (samples) => {
+          if (detectionFails) {
+            detectionFails = false;
+            return Promise.reject(new Error('the ears are gone'));
+          }
+          rest.push(...samples);
+          const windows: number[] = [];
+          while (rest.length >= WINDOW_SAMPLES) {
+            const loudness = rest[WINDOW_SAMPLES / 2] as number;
+            windows.push(loudness >= SPEECH_LOUDNESS ? 0.9 : 0.01);
+            rest = rest.slice(WINDOW_SAMPLES);
+          }
+          return Promise.resolve(windows);
+        },
+        close: () => undefined,
+      };
+    },
+    transcribe: ({ samples }) => {
+      const scripted = engine.nextTranscriptions.shift();
+      if (scripted !== undefined) return scripted();
+      const loudness = samples.reduce((most, sample) => Math.max(most, sample), 0);
+      return Promise.resolve(words[loudness] ?? '');
+    },
+    synthesize: (request) => {
+      engine.spoken.push(request);
+      const samples = new Int16Array((request.text.length * MS_PER_CHARACTER * RATE_HZ) / 1000);
+      return Promise.resolve({ samples: samples.fill(7), sampleRateHz: RATE_HZ });
+    },
+    close: () => {
+      engine.closed = true;
+      return Promise.resolve();
+    },
+  };
+  return engine;
+}
+
+/** Sound of one loudness. */
+export function tone(loudness: number, durationMs: number): Int16Array {
+  return new Int16Array((durationMs * RATE_HZ) / 1000).fill(loudness);
+}

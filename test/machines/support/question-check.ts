@@ -1,0 +1,228 @@
+// Every state of a question: what may come, and what shall hold in it (Q1 to Q5).
+//
+// Time: each presentation begins at 0, and each stretch in `open`; the key leaves moments out
+// and keeps what is left of the user's time (3, 2, 1 or 0). An utterance began before the
+// question played (-1) or when it did (0).
+
+import {
+  questionMachine,
+  type DeadlineInput,
+  type QuestionEvent,
+  type QuestionSnapshot,
+} from '../../../src/machines/index.ts';
+import { checkMachine } from '../../../src/testing/check/index.ts';
+import { paramsOf, running, same, spawned } from './effects.ts';
+
+export const questionInput = { requestId: 'q', timeoutMs: 3 } as const;
+
+type Machine = typeof questionMachine;
+type S = QuestionSnapshot;
+type Answer = Extract<QuestionEvent, { type: 'question.answer' }>;
+
+/** What has become of the presentation under way, and the answer that was accepted. */
+interface Ghost {
+  readonly shown: boolean;
+  readonly played: boolean;
+  readonly heard: boolean;
+  readonly accepted: Omit<Answer, 'at'> | null;
+}
+
+const unput = { shown: false, played: false, heard: false } as const;
+const isOpen = (snapshot: S): boolean => snapshot.matches('open');
+const nowOf = ({ context }: S): number => context.dueAt - context.remainingMs;
+
+const answers: readonly Omit<Answer, 'at'>[] = [
+  ...[true, false].flatMap((decisive) =>
+    [-1, 0, null].map((utteranceStartedAt) => ({
+      type: 'question.answer' as const,
+      channel: 'speech' as const,
+      utteranceStartedAt,
+      decisive,
+    })),
+  ),
+  ...(['typing', 'button'] as const).map((channel) => ({
+    type: 'question.answer' as const,
+    channel,
+    utteranceStartedAt: null,
+    decisive: true,
+  })),
+];
+
+export function questionEvents(snapshot: S): readonly QuestionEvent[] {
+  const { dueAt, remainingMs } = snapshot.context;
+  const at = isOpen(snapshot) ? nowOf(snapshot) : 0;
+  const events: QuestionEvent[] = [
+    { type: 'question.granted', at, epoch: 1 },
+    { type: 'question.granted', at, epoch: 2 },
+    { type: 'question.shown', at, startsClock: true },
+    { type: 'question.shown', at, startsClock: false },
+    { type: 'question.playing', at },
+    { type: 'question.heard', at },
+    { type: 'question.withdraw', at, reason: 'the asker gave it up' },
+    { type: 'question.supersede', at },
+    { type: 'client.attached', at },
+    { type: 'client.detached', at },
+    { type: 'deadline.answer', at: dueAt, dueAt },
+    { type: 'deadline.answer', at: dueAt + 1, dueAt: dueAt + 1 },
+    ...answers.map((answer) => ({ ...answer, at })),
+  ];
+  if (isOpen(snapshot) && remainingMs > 0) {
+    events.push({ type: 'client.detached', at: at + 1 });
+    events.push({ type: 'client.detached', at: at + remainingMs });
+  }
+  return events;
+}
+
+/** Explores a question, or a faulty one in its place; violations are collected. */
+export function checkQuestion(machine: Machine = questionMachine) {
+  return checkMachine<Machine, Ghost>(machine, {
+    name: 'question',
+    input: questionInput,
+    onViolation: 'collect',
+    key: ({ value, context, children }) => {
+      const { dueAt: _, shownAt, playingSince, ...kept } = context;
+      return [value, kept, shownAt !== null, playingSince !== null, Object.keys(children)];
+    },
+    events: questionEvents,
+    ghost: {
+      initial: { ...unput, accepted: null },
+      next(ghost, { event, effects, outcome }) {
+        if (outcome !== 'taken') return ghost;
+        if (paramsOf(effects, 'present').length > 0) return { ...unput, accepted: null };
+        switch (event.type) {
+          case 'question.shown':
+            return { ...ghost, shown: true };
+          case 'question.playing':
+            return { ...ghost, played: true };
+          case 'question.heard':
+            return { ...ghost, played: true, heard: true };
+          case 'question.answer': {
+            const { at: _, ...accepted } = event as unknown as Answer;
+            return { ...ghost, accepted };
+          }
+          default:
+            return ghost;
+        }
+      },
+    },
+    invariants: {
+      'Q1: nothing answers it before it was put to the user': (_snapshot, ghost) => {
+        if (ghost.accepted === null) return true;
+        return ghost.accepted.channel === 'speech' ? ghost.played : ghost.shown || ghost.played;
+      },
+      'Q1: a button or typing counts once it was shown or plays': (snapshot, ghost) =>
+        !snapshot.hasTag('answerable') ||
+        !(ghost.shown || ghost.played) ||
+        answers
+          .filter(({ channel }) => channel !== 'speech')
+          .every((answer) => snapshot.can({ ...answer, at: 0 })),
+      'Q1: speech counts from the moment it began to play': (snapshot, ghost) =>
+        !snapshot.hasTag('answerable') ||
+        !ghost.played ||
+        answers
+          .filter(({ utteranceStartedAt }) => utteranceStartedAt === 0)
+          .every((answer) => !answer.decisive || snapshot.can({ ...answer, at: 0 })),
+      'Q1: that it plays or was heard is never missed': (snapshot, ghost) =>
+        !snapshot.hasTag('answerable') ||
+        ((ghost.played || snapshot.can({ type: 'question.playing', at: 0 })) &&
+          (ghost.heard || snapshot.can({ type: 'question.heard', at: 0 }))),
+      'Q2: what was said before it played does not answer it': (_snapshot, { accepted }) =>
+        accepted?.channel !== 'speech' || accepted.utteranceStartedAt === 0,
+      'Q3: speech that interrupts it is decisive': (_snapshot, { accepted, heard }) =>
+        accepted?.channel !== 'speech' || accepted.decisive || heard,
+      'Q3: once it was heard in full any words may answer it': (snapshot, ghost) =>
+        !snapshot.hasTag('answerable') ||
+        !ghost.heard ||
+        answers
+          .filter(({ utteranceStartedAt }) => utteranceStartedAt === 0)
+          .every((answer) => snapshot.can({ ...answer, at: 0 })),
+      'Q4: its deadline is armed in open only': (snapshot) =>
+        same(running(snapshot), isOpen(snapshot) ? ['deadline'] : []),
+    },
+    steps: {
+      'Q1: nothing answers it but an answer': (before, { type }, after) =>
+        before.matches('answered') || !after.matches('answered') || type === 'question.answer',
+      'Q4: the clock starts in open and stands still outside': (before, { at }, after) => {
+        const [was, is] = [before.context, after.context];
+        if (isOpen(after) && !isOpen(before)) {
+          return is.dueAt === (at as number) + was.remainingMs && is.remainingMs === was.remainingMs;
+        }
+        if (isOpen(before) && !isOpen(after)) {
+          return is.remainingMs === Math.max(0, was.dueAt - (at as number));
+        }
+        return is.remainingMs === was.remainingMs && is.dueAt === was.dueAt;
+      },
+      'Q4: it starts when heard, or when shown and that is all it gets': (before, event, after) =>
+        isOpen(before) ||
+        !isOpen(after) ||
+        event.type === 'question.heard' ||
+        (event.type === 'question.shown' &&
+          (event as Extract<QuestionEvent, { type: 'question.shown' }>).startsClock),
+      'Q4: the deadline is that of the answer': (before, _event, after, effects) => {
+        const entered = isOpen(after) && !isOpen(before);
+        const due = { dueAt: after.context.dueAt, event: 'deadline.answer' };
+        return same(spawned<DeadlineInput>(effects, 'deadline'), entered ? [due] : []);
+      },
+      'Q4: a deadline that is not the armed one is ignored': (before, event) =>
+        event.type !== 'deadline.answer' ||
+        (event as { dueAt: number }).dueAt === before.context.dueAt,
+      'Q4: nobody there, no clock; somebody comes, it is put again': (
+        before,
+        { type },
+        after,
+        effects,
+      ) => {
+        if (type === 'client.detached') return after.matches('parked');
+        const put = !before.hasTag('answerable') && after.hasTag('answerable');
+        return paramsOf(effects, 'present').length === (put ? 1 : 0);
+      },
+      'Q5: its end gives the floor back, takes it from the outbox and tells the asker, once': (
+        before,
+        _event,
+        after,
+        effects,
+      ) => {
+        const ends = before.status === 'active' && after.status === 'done';
+        const { requestId, epoch } = before.context;
+        return (
+          same(paramsOf(effects, 'release'), ends ? [{ requestId, epoch }] : []) &&
+          same(paramsOf(effects, 'retract'), ends ? [{ requestId }] : []) &&
+          same(paramsOf(effects, 'reply'), ends ? [{ requestId, end: after.value }] : [])
+        );
+      },
+      'Q5: it owns the floor from its grant on': (before, event, after) =>
+        event.type === 'question.granted'
+          ? after.hasTag('owner') && after.context.epoch === (event as { epoch: number }).epoch
+          : after.context.epoch === before.context.epoch,
+    },
+    waits: {
+      'queued ends by the grant': {
+        when: (snapshot) => snapshot.matches('queued'),
+        exits: ['question.granted'],
+      },
+      'what is put to the user can be answered': {
+        when: isOpen,
+        exits: ['question.answer'],
+      },
+      'open ends by a deadline': { when: isOpen, exits: ['deadline.answer'] },
+      'presenting ends when it was heard': {
+        when: (snapshot) => snapshot.matches('presenting'),
+        exits: ['question.heard'],
+      },
+      'parked ends when somebody comes': {
+        when: (snapshot) => snapshot.matches('parked'),
+        exits: ['client.attached'],
+      },
+      'whatever lives can be withdrawn': { when: () => true, exits: ['question.withdraw'] },
+    },
+    reachable: {
+      'it is answered by speech that interrupts it': (_snapshot, { accepted, heard }) =>
+        accepted?.channel === 'speech' && !heard,
+      'it is answered on the screen alone': (_snapshot, { accepted, played }) =>
+        accepted !== null && !played,
+      'it expires': (snapshot) => snapshot.matches('expired'),
+      'the user comes back with no time left': ({ value, context }) =>
+        value === 'presenting' && context.remainingMs === 0,
+    },
+  });
+}

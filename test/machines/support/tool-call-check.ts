@@ -1,0 +1,133 @@
+// Every state of a tool call: what may come, and what shall hold in it (T1 to T4).
+//
+// Time: a tool is run once, so its clock starts at 0 and nothing else depends on time.
+
+import {
+  toolCallMachine,
+  type DeadlineInput,
+  type ToolCallEvent,
+  type ToolCallSnapshot,
+} from '../../../src/machines/index.ts';
+import { checkMachine } from '../../../src/testing/check/index.ts';
+import { paramsOf, running, same, spawned } from './effects.ts';
+
+export const toolCallInput = { callId: 'c', timeoutMs: 3 } as const;
+
+type Machine = typeof toolCallMachine;
+type S = ToolCallSnapshot;
+
+/** How often it happened. */
+interface Ghost {
+  /** Answers to the model; a result that was not announced before is one. */
+  readonly answers: number;
+  readonly delegated: number;
+  readonly delivered: number;
+}
+
+export function toolCallEvents({ context: { dueAt } }: S): readonly ToolCallEvent[] {
+  return [
+    { type: 'call.validated', at: 0, execution: 'inline', acknowledge: false },
+    { type: 'call.validated', at: 0, execution: 'background', acknowledge: false },
+    { type: 'call.validated', at: 0, execution: 'background', acknowledge: true },
+    { type: 'call.invalid', at: 0 },
+    { type: 'call.executed', at: 0 },
+    { type: 'subagent.accepted', at: 0 },
+    { type: 'subagent.rejected', at: 0 },
+    { type: 'subagent.ended', at: 0 },
+    { type: 'delivery.settled', at: 0 },
+    { type: 'call.cancel', at: 0 },
+    { type: 'deadline.execution', at: dueAt, dueAt },
+    { type: 'deadline.execution', at: dueAt + 1, dueAt: dueAt + 1 },
+  ];
+}
+
+/** The answer that the model gets when the call leaves its state by this event. */
+const answerTo: Readonly<Record<string, string>> = {
+  'call.invalid': 'invalid',
+  'call.executed': 'result',
+  'deadline.execution': 'timed_out',
+  'subagent.accepted': 'pending',
+  'subagent.rejected': 'rejected',
+  'call.cancel': 'cancelled',
+};
+
+/** Explores a tool call, or a faulty one in its place; violations are collected. */
+export function checkToolCall(machine: Machine = toolCallMachine) {
+  return checkMachine<Machine, Ghost>(machine, {
+    name: 'tool call',
+    input: toolCallInput,
+    onViolation: 'collect',
+    events: toolCallEvents,
+    ghost: {
+      initial: { answers: 0, delegated: 0, delivered: 0 },
+      next(ghost, { effects }) {
+        const delivered = paramsOf(effects, 'deliver');
+        const unannounced = delivered.filter(({ acknowledged }) => !acknowledged);
+        return {
+          answers: ghost.answers + paramsOf(effects, 'answer').length + unannounced.length,
+          delegated: ghost.delegated + paramsOf(effects, 'delegate').length,
+          delivered: ghost.delivered + delivered.length,
+        };
+      },
+    },
+    invariants: {
+      'T1: at most one answer': (_snapshot, { answers }) => answers <= 1,
+      'T1: no end without an answer': ({ status }, { answers }) =>
+        status === 'active' || answers === 1,
+      'T2: delegated at most once, settled at most once': (_snapshot, ghost) =>
+        ghost.delegated <= 1 && ghost.delivered <= 1,
+      'T2: what is delegated or settled was delegated': (snapshot, ghost) =>
+        !['acknowledged', 'delegated', 'settled', 'delivered'].includes(snapshot.value) ||
+        ghost.delegated === 1,
+      'T2: what is settled was delivered to the outbox': (snapshot, ghost) =>
+        ghost.delivered === (['settled', 'delivered'].includes(snapshot.value) ? 1 : 0),
+      'T4: an end is final': ({ status, value }) =>
+        (status === 'done') === ['answered', 'delivered', 'cancelled'].includes(value),
+      'a tool runs, with a deadline, in executing only': (snapshot) =>
+        same(running(snapshot), snapshot.matches('executing') ? ['deadline', 'execute'] : []),
+    },
+    steps: {
+      'T1: the answer says what happened': (before, { type }, _after, effects) =>
+        paramsOf(effects, 'answer').every(
+          ({ callId, answer }) => callId === 'c' && answer === answerTo[type],
+        ) &&
+        (before.context.acknowledged || type !== 'subagent.accepted' || effects.length === 0),
+      'T3: a settled result stays until its delivery is over': (before, { type }, after) =>
+        !before.matches('settled') || after.matches('settled') || type === 'delivery.settled',
+      'the deadline is that of the tool': (before, { at }, after, effects) => {
+        const entered = after.matches('executing') && !before.matches('executing');
+        const dueAt = (at as number) + toolCallInput.timeoutMs;
+        const due = { dueAt, event: 'deadline.execution' };
+        return same(spawned<DeadlineInput>(effects, 'deadline'), entered ? [due] : []);
+      },
+      'a deadline that is not the armed one is ignored': (before, event) =>
+        event.type !== 'deadline.execution' ||
+        (event as { dueAt: number }).dueAt === before.context.dueAt,
+      'a cancelled call cancels its subagent': (before, { type }, _after, effects) => {
+        const delegated = before.matches('acknowledged') || before.matches('delegated');
+        const cancels = type === 'call.cancel' && delegated;
+        return same(paramsOf(effects, 'cancelSubagent'), cancels ? [{ callId: 'c' }] : []);
+      },
+    },
+    waits: {
+      'executing ends by a deadline': {
+        when: (snapshot) => snapshot.matches('executing'),
+        exits: ['deadline.execution'],
+      },
+      'settled ends by its delivery': {
+        when: (snapshot) => snapshot.matches('settled'),
+        exits: ['delivery.settled'],
+      },
+      'whatever has no result can be cancelled': {
+        when: (snapshot) => !snapshot.matches('settled'),
+        exits: ['call.cancel'],
+      },
+    },
+    reachable: {
+      'a result is delivered that was announced': ({ context, value }) =>
+        value === 'delivered' && context.acknowledged,
+      'a result is delivered that was not': ({ context, value }) =>
+        value === 'delivered' && !context.acknowledged,
+    },
+  });
+}

@@ -1,0 +1,37 @@
+// A report is made once; each test asks it about one invariant.
+
+import { expect } from 'vitest';
+import type { CheckReport } from '../../../src/testing/check/index.ts';
+
+/** What every check looks for without being asked. */
+const always = [
+  'no actor fails',
+  'no deadlock',
+  'nothing leaves a final state',
+  'an end can always be reached',
+] as const;
+
+type AnyReport = Pick<CheckReport, 'checked' | 'violations'>;
+
+function propertiesOf({ checked: { system } }: AnyReport): readonly string[] {
+  const { invariants, steps, waits, reachable } = system;
+  return [...[invariants, steps, waits, reachable].flatMap((named) => Object.keys(named ?? {}))];
+}
+
+/**
+ * Expects that the report has properties of this name, or that begin with `name:`, and that none
+ * is violated. A violation is shown with its trace.
+ */
+export function holds(report: AnyReport, name: string): void {
+  const isNamed = (property: string): boolean =>
+    property === name || property.startsWith(`${name}:`);
+  const named = [...propertiesOf(report), ...always].filter(isNamed);
+  expect(named, `the properties named "${name}"`).not.toEqual([]);
+  const broken = report.violations.filter(({ property }) => isNamed(property));
+  expect(broken.map(String)).toEqual([]);
+}
+
+/** Expects that nothing at all is violated. */
+export function holdsThroughout(report: AnyReport): void {
+  expect(report.violations.map(String)).toEqual([]);
+}

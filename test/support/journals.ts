@@ -1,0 +1,87 @@
+// Journals that a test holds back or lets fail, to see what waits for them.
+
+import type { Journal, JournalEntry } from '../../src/index.ts';
+
+export interface GatedJournal extends Journal {
+  /** Appends that were begun and are not kept yet, oldest first. */
+  readonly waiting: readonly JournalEntry[];
+  /** What was kept, in the order of keeping. */
+  readonly kept: readonly JournalEntry[];
+  /** Keeps the oldest that waits. */
+  keepOne(): void;
+  /** Keeps what waits, and from now on everything at once. */
+  open(): void;
+  /** From now on everything waits. */
+  shut(): void;
+}
+
+/** A slow journal: an append resolves when the test says so. Begins open. */
+export function gatedJournal(): GatedJournal {
+  const waiting: { entry: JournalEntry; resolve: () => void }[] = [];
+  const kept: JournalEntry[] = [];
+  let isOpen = true;
+  const keepOne = (): void => {
+    const next = waiting.shift();
+    if (!next) throw new Error('Nothing waits to be kept');
+    kept.push(next.entry);
+    next.resolve();
+  };
+  return {
+    get waiting() {
+      return waiting.map(({ entry }) => entry);
+    },
+    kept,
+    keepOne,
+    open() {
+      isOpen = true;
+      while (waiting.length > 0) keepOne();
+    },
+    shut() {
+      isOpen = false;
+    },
+    append(entry) {
+      if (isOpen) {
+        kept.push(entry);
+        return Promise.resolve();
+      }
+      return new Promise<void>((resolve) => {
+        waiting.push({ entry, resolve });
+      });
+    },
+    read: (unit) => kept.filter((entry) => unit === undefined || entry.unit === unit),
+  };
+}
+
+export interface FailingJournal extends Journal {
+  readonly kept: readonly JournalEntry[];
+  /** Appends that failed. */
+  readonly failed: readonly JournalEntry[];
+  /** The next appends fail, this often. */
+  failNext(times: number): void;
+}
+
+/** A journal that fails when told to: by throwing, or by rejecting. */
+export function failingJournal(how: 'throws' | 'rejects'): FailingJournal {
+  const kept: JournalEntry[] = [];
+  const failed: JournalEntry[] = [];
+  let failures = 0;
+  return {
+    kept,
+    failed,
+    failNext(times) {
+      failures = times;
+    },
+    append(entry) {
+      if (failures > 0) {
+        failures -= 1;
+        failed.push(entry);
+        const error = new Error('the disk is full');
+        if (how === 'throws') throw error;
+        return Promise.reject(error);
+      }
+      kept.push(entry);
+      return how === 'throws' ? undefined : Promise.resolve();
+    },
+    read: (unit) => kept.filter((entry) => unit === undefined || entry.unit === unit),
+  };
+}
