@@ -82,7 +82,7 @@ const planted: readonly Planted[] = [
 
   // the public entries
   ['src/index.ts', "export * from './voice/voice-session.ts';"],
-  ['src/index.ts', "export * from './adapters/node/index.ts';", direction],
+  ['src/index.ts', "export * from './adapters/openai-realtime/index.ts';", direction],
   ['src/index.ts', "export * from './testing/index.ts';", direction],
   ['src/testing/a.ts', importing('../voice/transport.ts')],
   ['src/testing/a.ts', importing('../adapters/node/index.ts'), direction],

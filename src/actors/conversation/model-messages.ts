@@ -106,7 +106,7 @@ export function toModelMessages(
 
 /** Notes of the runtime stand in brackets, so that they cannot be taken for the user's words. */
 function asNote(text: string): string {
-  return text.startsWith('[') ? text : `[SYSTEM: ${text}]`;
+  return text.startsWith('[SYSTEM') ? text : `[SYSTEM: ${text}]`;
 }
 
 /** How a change of the lead agent is told to a model. */

@@ -37,11 +37,25 @@ export function createHost(options: HostOptions): Host {
     environment: options.environment,
     journal: options.journal,
     router: new Router((error) => report(error, 'router')),
-    inspect: options.inspect,
+    inspect: options.inspect && guarded(options.inspect, report),
     report,
     ignored(unit, actor, event) {
       options.onIgnored?.(unit, actor, event);
     },
+  };
+}
+
+/** Whoever inspects is called in the middle of a transition: what they throw must not end the actor. */
+function guarded(
+  inspect: NonNullable<HostOptions['inspect']>,
+  report: Host['report'],
+): NonNullable<HostOptions['inspect']> {
+  return (event) => {
+    try {
+      inspect(event);
+    } catch (error) {
+      report(error, 'inspect');
+    }
   };
 }
 

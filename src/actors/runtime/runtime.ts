@@ -13,7 +13,7 @@ export interface RuntimeOptions {
   readonly environment: Environment;
   /** @defaultValue `memoryJournal()` */
   readonly journal?: Journal;
-  /** Subagents in `running` at the same time, in all sessions. @defaultValue 50 */
+  /** Subagents in `running` at the same time, in all sessions; may be `Infinity`. @defaultValue 50 */
   readonly maxTotalActive?: number;
   /** Sees every actor of every session. */
   readonly inspect?: (event: InspectionEvent) => void;
@@ -32,7 +32,7 @@ export interface Runtime {
  */
 export function createRuntime(options: RuntimeOptions): Runtime {
   const { maxTotalActive = DEFAULT_MAX_TOTAL_ACTIVE } = options;
-  if (!(maxTotalActive >= 1))
+  if (!(maxTotalActive >= 1 && (Number.isInteger(maxTotalActive) || maxTotalActive === Infinity)))
     throw new ConfigurationError(
       'INVALID_OPTION',
       `Expected \`maxTotalActive\` to be a whole number above 0, got ${String(maxTotalActive)}`,

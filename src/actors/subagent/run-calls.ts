@@ -42,7 +42,7 @@ async function run(running: Running, callId: string): Promise<void> {
       callId,
       input: call.input,
       raw: call.raw,
-      messages: log.messages,
+      messages: log.messagesBeforeCalls,
       signal,
       timeoutMs: instance.definition.toolTimeout,
       // The same for every attempt at this call, in this process and after it.

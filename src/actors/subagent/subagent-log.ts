@@ -33,6 +33,12 @@ export class SubagentLog {
     return this.#messages;
   }
 
+  /** What the model had read when it made the calls of the step under way. */
+  get messagesBeforeCalls(): readonly ModelMessage[] {
+    const answer = this.#messages.findLastIndex(({ role }) => role === 'assistant');
+    return this.#messages.slice(0, answer);
+  }
+
   get ledger(): readonly LedgerEntry[] {
     return this.#ledger;
   }
@@ -56,14 +62,19 @@ export class SubagentLog {
 
   responded(step: number, response: ModelResponse, retryMessage: string | undefined): void {
     this.#messages.push(...response.assistantMessages);
-    if (response.text !== '') this.#text = response.text;
-    this.#usage = {
-      inputTokens: this.#usage.inputTokens + response.usage.inputTokens,
-      outputTokens: this.#usage.outputTokens + response.usage.outputTokens,
-      totalTokens: this.#usage.totalTokens + response.usage.totalTokens,
-    };
+    this.said(response);
     this.#calls = response.calls.map((call) => ({ ...call, step, result: null }));
     if (retryMessage !== undefined) this.#messages.push({ role: 'user', content: retryMessage });
+  }
+
+  /** What the model said and cost, also when nothing can be made of it. */
+  said({ text, usage }: Pick<ModelResponse, 'text' | 'usage'>): void {
+    if (text !== '') this.#text = text;
+    this.#usage = {
+      inputTokens: this.#usage.inputTokens + usage.inputTokens,
+      outputTokens: this.#usage.outputTokens + usage.outputTokens,
+      totalTokens: this.#usage.totalTokens + usage.totalTokens,
+    };
   }
 
   settled(callId: string, outcome: ToolOutcome): void {

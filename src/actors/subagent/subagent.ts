@@ -63,6 +63,13 @@ export interface SubagentPorts {
 /** What the machine's events carry beyond what the machine reads. */
 export type SubagentUnitEvent = UnitEvent & Record<string, unknown>;
 
+/** An effect that takes time. */
+interface Activity {
+  readonly controller: AbortController;
+  /** Events that it has still to report. */
+  expected: number;
+}
+
 export class Subagent implements UnitBody {
   readonly id: string;
   readonly definition: SubagentDefinition;
@@ -76,7 +83,7 @@ export class Subagent implements UnitBody {
   readonly #ports: SubagentPorts;
   #actor!: Actor<typeof subagentMachine>;
   #instance: Instance | null = null;
-  #controller: AbortController | null = null;
+  #activity: Activity | null = null;
   #outcome: Outcome | null = null;
 
   constructor(
@@ -163,7 +170,7 @@ export class Subagent implements UnitBody {
 
   release({ effect }: Posted): void {
     if (this.#outcome) return;
-    if (effect.kind === 'stop') this.#abort('superseded');
+    if (effect.kind === 'stop') this.#stop('superseded');
     else if (effect.kind === 'start') this.#begin(effect.name, effect.input);
     else this.#carryOut(effect.name, effect.params);
   }
@@ -186,6 +193,9 @@ export class Subagent implements UnitBody {
           carried['response'] as never,
           carried['retryMessage'] as string | undefined,
         );
+        break;
+      case 'model.failed':
+        if (carried['response'] !== undefined) log.said(carried['response'] as never);
         break;
       case 'tool.settled':
         log.settled(carried['callId'] as string, carried['outcome'] as never);
@@ -217,12 +227,15 @@ export class Subagent implements UnitBody {
 
   #begin(name: string, input: unknown): void {
     const controller = new AbortController();
-    this.#controller = controller;
+    const { step, callIds } = input as { step: number; callIds?: readonly string[] };
+    const activity: Activity = { controller, expected: callIds?.length ?? 1 };
+    this.#activity = activity;
     const { signal } = controller;
     const tell = (event: SubagentUnitEvent): void => {
-      if (!signal.aborted) this.receive(event);
+      if (signal.aborted) return;
+      activity.expected -= 1;
+      this.receive(event);
     };
-    const step = (input as { step: number }).step;
     if (name === 'prepare') void this.#prepare(tell, signal);
     else if (!this.#instance) tell({ type: 'model.failed', step, error: internal('not prepared') });
     else if (name === 'modelStep') {
@@ -243,7 +256,7 @@ export class Subagent implements UnitBody {
         log: this.log,
         subagentId: this.id,
         step,
-        callIds: (input as { callIds: readonly string[] }).callIds,
+        callIds: callIds ?? [],
         signal,
         tell,
       });
@@ -309,9 +322,11 @@ export class Subagent implements UnitBody {
     });
   }
 
-  #abort(reason: string): void {
-    this.#controller?.abort(new CancelledError(reason));
-    this.#controller = null;
+  /** What has reported all that it was begun for has ended by itself: there is nothing to abort. */
+  #stop(reason: string): void {
+    const activity = this.#activity;
+    this.#activity = null;
+    if (activity && activity.expected > 0) activity.controller.abort(new CancelledError(reason));
   }
 
   #end(ending: Ending): void {
@@ -329,7 +344,7 @@ export class Subagent implements UnitBody {
       usage: log.usage,
       toolLedger: log.ledger,
     };
-    this.#abort(ending.error?.message ?? ending.status);
+    this.#stop(ending.error?.message ?? ending.status);
     this.#unit.dispose();
     this.#actor.stop();
     const instance = this.#instance;

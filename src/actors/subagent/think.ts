@@ -49,7 +49,7 @@ async function attempt(thinking: Thinking, number: number): Promise<void> {
     await digest(thinking, response);
   } catch (error) {
     if (signal.aborted) return;
-    const { code, message, retryable } = toStepError(error);
+    const { code, message, retryable, retryAfterMs = 0 } = toStepError(error);
     const { maxAttempts, baseDelayMs } = instance.definition.retry;
     if (!retryable || number >= maxAttempts) {
       tell({ type: 'model.failed', step, error: failure(code, message, retryable) });
@@ -58,7 +58,8 @@ async function attempt(thinking: Thinking, number: number): Promise<void> {
     host.report(error, `model call ${number} of step ${step} of ${instance.definition.name}`);
     const { random, scheduler } = host.environment;
     // Full jitter between half and whole of the doubled delay: many that failed together do not retry together.
-    const delayMs = baseDelayMs * 2 ** (number - 1) * (0.5 + random.next() / 2);
+    const backoffMs = baseDelayMs * 2 ** (number - 1) * (0.5 + random.next() / 2);
+    const delayMs = Math.max(backoffMs, retryAfterMs);
     const cancel = scheduler.schedule(() => void attempt(thinking, number + 1), delayMs);
     signal.addEventListener('abort', cancel, { once: true });
   }
@@ -80,7 +81,7 @@ async function digest(thinking: Thinking, response: ModelResponse): Promise<void
   }
   const unfit = unusable(response);
   if (unfit) {
-    tell({ type: 'model.failed', step, error: unfit });
+    tell({ type: 'model.failed', step, error: unfit, response });
     return;
   }
   const { outputSchema } = instance.definition;

@@ -50,10 +50,18 @@ export class Slots {
     this.#waiting.delete(session);
   }
 
-  /** Is a slot free for this session at this moment? */
-  isFree(session: string): boolean {
+  /**
+   * Is a slot free for this session at this moment, when so many more are promised to those
+   * who have not asked yet: of this session, and of all?
+   */
+  isFree(session: string, promised = 0, promisedInAll = promised): boolean {
     const scope = this.#scopes.get(session);
-    return scope !== undefined && this.#hasRoom(scope) && !this.#someoneWaits(scope);
+    return (
+      scope !== undefined &&
+      scope.held + promised < scope.limit &&
+      this.#holders.size + promisedInAll < this.#total &&
+      !this.#someoneWaits(scope)
+    );
   }
 
   /** Calls `grant` as soon as a slot is free, perhaps before this returns. */
@@ -70,7 +78,7 @@ export class Slots {
   release(session: string, id: string): void {
     const scope = this.#scopes.get(session);
     if (!scope) {
-      this.#holders.delete(id);
+      if (this.#holders.delete(id)) this.#serve();
       return;
     }
     scope.resumed.delete(id);

@@ -5,7 +5,7 @@
 //
 // Invariants
 //   A1. A request is accepted or rejected, once, and counted in the same step: two
-//       requests in the same instant cannot both take the last place.
+//       requests in the same instant cannot both take the last place, nor the last run slot.
 //   A2. Whatever was accepted is counted until it has ended, and then no more.
 
 import type { Failure } from '../../machines/index.ts';
@@ -15,6 +15,8 @@ import { Slots } from './slots.ts';
 interface Scope {
   readonly limits: SessionLimits;
   readonly live: Set<string>;
+  /** Accepted, and did not ask for a run slot yet: one is promised to each. */
+  readonly starting: Set<string>;
   total: number;
 }
 
@@ -26,6 +28,7 @@ export class Supervisor {
   readonly #slots: Slots;
   readonly #maxTotalActive: number;
   readonly #scopes = new Map<string, Scope>();
+  #starting = 0;
 
   constructor(maxTotalActive: number) {
     this.#maxTotalActive = maxTotalActive;
@@ -33,11 +36,12 @@ export class Supervisor {
   }
 
   open(session: string, limits: SessionLimits): void {
-    this.#scopes.set(session, { limits, live: new Set(), total: 0 });
+    this.#scopes.set(session, { limits, live: new Set(), starting: new Set(), total: 0 });
     this.#slots.open(session, limits.maxConcurrentPerSession);
   }
 
   close(session: string): void {
+    this.#starting -= this.#scopes.get(session)?.starting.size ?? 0;
     this.#scopes.delete(session);
     this.#slots.close(session);
   }
@@ -62,9 +66,9 @@ export class Supervisor {
         'SESSION_LIMIT',
         `The session has had ${scope.total} subagents: maxTotalPerSession is ${limits.maxTotalPerSession}`,
       );
-    const free = this.#slots.isFree(session);
+    const free = this.#slots.isFree(session, scope.starting.size, this.#starting);
     if (!free && limits.whenFull === 'reject') {
-      const isGlobal = this.#slots.held >= this.#maxTotalActive;
+      const isGlobal = this.#slots.held + this.#starting >= this.#maxTotalActive;
       return isGlobal
         ? rejected('GLOBAL_LIMIT', `No run slot is free: maxTotalActive is ${this.#maxTotalActive}`)
         : rejected(
@@ -73,22 +77,30 @@ export class Supervisor {
           );
     }
     scope.live.add(id);
+    scope.starting.add(id);
     scope.total += 1;
+    this.#starting += 1;
     return { status: 'accepted', queued: !free };
   }
 
   /** The subagent has ended: its place and its slot are free. */
   ended(session: string, id: string): void {
+    this.#started(session, id);
     this.#slots.release(session, id);
     this.#scopes.get(session)?.live.delete(id);
   }
 
   requestSlot(session: string, id: string, resumed: boolean, grant: () => void): void {
+    this.#started(session, id);
     this.#slots.request(session, id, resumed, grant);
   }
 
   releaseSlot(session: string, id: string): void {
     this.#slots.release(session, id);
+  }
+
+  #started(session: string, id: string): void {
+    if (this.#scopes.get(session)?.starting.delete(id)) this.#starting -= 1;
   }
 }
 
