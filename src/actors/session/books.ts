@@ -36,7 +36,12 @@ export class Books {
       case 'question.asked': {
         const { type: _, at, ...asked } = event as unknown as AskedQuestion & Carried;
         if (!this.questions.has(asked.requestId))
-          this.questions.set(asked.requestId, { ...asked, askedAt: at, answer: null });
+          this.questions.set(asked.requestId, {
+            ...asked,
+            askedAt: at,
+            answer: null,
+            timesUnclear: 0,
+          });
         return [];
       }
       case 'question.answer': {

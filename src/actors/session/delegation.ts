@@ -112,8 +112,10 @@ export class Delegation {
     const session = this.#sessionId;
     return {
       path: session,
-      prepare: ({ definition, task }) =>
-        prepareInstance(this.#host, definition, this.#model, (own) => this.#ports.brief(own, task)),
+      prepare: ({ definition, task }, signal) =>
+        prepareInstance(this.#host, definition, this.#model, signal, (own) =>
+          this.#ports.brief(own, task),
+        ),
       requestSlot: (id, resumed, grant) =>
         this.#supervisor.requestSlot(session, id, resumed, grant),
       releaseSlot: (id) => this.#supervisor.releaseSlot(session, id),

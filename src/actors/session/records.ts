@@ -27,6 +27,8 @@ export interface AskedQuestion {
 export interface QuestionRecord extends AskedQuestion {
   readonly askedAt: number;
   answer: Answer | null;
+  /** Spoken words that could not be taken, since it was last presented because of them. */
+  timesUnclear: number;
 }
 
 export interface CallRecord {

@@ -33,7 +33,7 @@ export function userSaid(books: Books, unit: SessionUnit, said: Said): readonly 
     return [];
   };
   if (!question || !isPutToUser(unit, question, said)) return toLead();
-  const reading = readUtterance(question, text);
+  const reading = readUtterance(question, text, channel === 'typing');
   if (reading.to === 'lead') return toLead();
   const { requestId, subagentName } = question;
   unit.unit.post('user', { kind: 'do', name: 'overheard', params: { utterance, subagentName } });
@@ -48,6 +48,7 @@ export function userSaid(books: Books, unit: SessionUnit, said: Said): readonly 
   };
   if (reading.to === 'question' && unit.accepts(actor, { ...answer, at: said.at }))
     return [{ actor, event: answer }];
+  question.timesUnclear += 1;
   // It was meant for the question, but cannot be taken (unclear, or it broke the question off).
   const again = { type: 'outbox.add', item: questionItem(requestId) };
   return [{ actor: 'outbox', event: again }];

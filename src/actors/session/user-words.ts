@@ -19,7 +19,26 @@ export type Reading =
 /** A match by sound alone may be a slip of the recogniser: it does not interrupt its own question. */
 const DECISIVE_CONFIDENCE = 0.8;
 
-export function readUtterance(question: QuestionRecord, text: string): Reading {
+/** So many words that were typed are meant, even if they name no option. */
+const MEANT_WORDS = 3;
+
+/**
+ * Reads an utterance against the question that has the floor. `typed` words are as the user meant
+ * them; spoken ones may be a slip of the recogniser, and are asked for again the first time.
+ */
+export function readUtterance(question: QuestionRecord, text: string, typed: boolean): Reading {
+  const reading = readOnce(question, text);
+  if (reading.to !== 'again' || question.kind === 'approval') return reading;
+  // What names no option may still be an answer ("the cheaper one"): the one who asked can tell.
+  const isMeant = typed
+    ? text.trim().split(/\s+/).length >= MEANT_WORDS
+    : question.timesUnclear > 0;
+  return isMeant
+    ? { to: 'question', decisive: false, answer: { userResponse: text } }
+    : { to: 'again' };
+}
+
+function readOnce(question: QuestionRecord, text: string): Reading {
   const kind =
     question.kind === 'approval'
       ? 'approval'

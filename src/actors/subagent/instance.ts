@@ -4,6 +4,7 @@
 import type { LanguageModel, ModelMessage } from 'ai';
 import { ConfigurationError } from '../../errors.ts';
 import { prepareTools, type PreparedTools } from '../ai/tools.ts';
+import { raceAbort } from '../race-abort.ts';
 import { callSafely, type Host } from '../runtime/host.ts';
 import { outputInstructions } from '../ai/output.ts';
 import type { SubagentContextSnapshot } from '../context/context-snapshot.ts';
@@ -55,19 +56,21 @@ export function briefing(definition: SubagentDefinition, snapshot: SubagentConte
 }
 
 /**
- * Takes an instance and briefs it; when that fails it is given back.
- * @throws {ConfigurationError} without a model, or as `takeInstance`; what `brief` rejects with.
+ * Takes an instance and briefs it; when that fails, or the signal aborts, it is given back.
+ * @throws {ConfigurationError} without a model, or as `takeInstance`; what `brief` rejects with;
+ * `signal.reason`.
  */
 export async function prepareInstance(
   host: Host,
   configured: SubagentDefinition,
   model: LanguageModel | undefined,
+  signal: AbortSignal,
   brief: (own: SubagentDefinition) => Briefing | Promise<Briefing>,
 ): Promise<Instance> {
   const definition = takeInstance(configured);
   try {
     const tools = toolsOf(definition);
-    const { instructions, messages } = await brief(definition);
+    const { instructions, messages } = await raceAbort(brief(definition), signal);
     const chosen = definition.model ?? model;
     if (chosen === undefined)
       throw new ConfigurationError(

@@ -145,8 +145,8 @@ class Run implements SubagentPorts {
     subagent.start();
   }
 
-  prepare({ definition, task }: Subagent): Promise<Instance> {
-    return prepareInstance(this.host, definition, this.#options.model, (own) =>
+  prepare({ definition, task }: Subagent, signal: AbortSignal): Promise<Instance> {
+    return prepareInstance(this.host, definition, this.#options.model, signal, (own) =>
       briefing(
         own,
         buildContextSnapshot({

@@ -19,6 +19,7 @@ import {
   type Stamped,
   type SubagentEvent,
 } from '../../machines/index.ts';
+import type { ModelResponse } from '../ai/model-step.ts';
 import { CommitUnit, type Posted, type UnitBody, type UnitEvent } from '../runtime/commit-unit.ts';
 import { callSafely, type Host } from '../runtime/host.ts';
 import { startHosted, type Effect } from '../runtime/hosting.ts';
@@ -29,7 +30,7 @@ import { approvalQuestion, askedQuestion } from './ask-user.ts';
 import type { SubagentDefinition } from './config.ts';
 import { releaseInstance, type Instance } from './instance.ts';
 import type { Outcome } from './outcome.ts';
-import { think, type StepReport } from './think.ts';
+import { stepReport, think, type StepReport } from './think.ts';
 import { runCalls } from './run-calls.ts';
 import { SubagentLog } from './subagent-log.ts';
 
@@ -45,8 +46,11 @@ export interface SubagentTask {
 
 /** What a subagent needs of whoever runs it. */
 export interface SubagentPorts {
-  /** Makes the instance and its first messages; may reject, then the run fails. */
-  prepare(subagent: Subagent): Promise<Instance>;
+  /**
+   * Makes the instance and its first messages; may reject, then the run fails. Settles soon
+   * after the signal aborts, and what it made is disposed then.
+   */
+  prepare(subagent: Subagent, signal: AbortSignal): Promise<Instance>;
   requestSlot(id: string, resumed: boolean, grant: () => void): void;
   releaseSlot(id: string): void;
   ask(question: AskedQuestion): void;
@@ -83,6 +87,7 @@ export class Subagent implements UnitBody {
   readonly #ports: SubagentPorts;
   #actor!: Actor<typeof subagentMachine>;
   #instance: Instance | null = null;
+  #preparing: Promise<void> | null = null;
   #activity: Activity | null = null;
   #outcome: Outcome | null = null;
 
@@ -193,9 +198,12 @@ export class Subagent implements UnitBody {
           carried['response'] as never,
           carried['retryMessage'] as string | undefined,
         );
+        this.#reportStep(carried);
         break;
       case 'model.failed':
-        if (carried['response'] !== undefined) log.said(carried['response'] as never);
+        if (carried['response'] === undefined) break;
+        log.said(carried['response'] as never);
+        this.#reportStep(carried);
         break;
       case 'tool.settled':
         log.settled(carried['callId'] as string, carried['outcome'] as never);
@@ -219,6 +227,12 @@ export class Subagent implements UnitBody {
     }
   }
 
+  /** Hooks learn of a step when it is committed, like everybody else. */
+  #reportStep({ step, response }: SubagentUnitEvent): void {
+    const params = stepReport(step as number, response as ModelResponse);
+    this.post({ kind: 'do', name: 'stepped', params });
+  }
+
   /** The call whose question is the one under way: the first unsettled one that asks. */
   #askingCall(): string {
     const { calls } = this.#actor.getSnapshot().context;
@@ -236,7 +250,7 @@ export class Subagent implements UnitBody {
       activity.expected -= 1;
       this.receive(event);
     };
-    if (name === 'prepare') void this.#prepare(tell, signal);
+    if (name === 'prepare') this.#preparing = this.#prepare(tell, signal);
     else if (!this.#instance) tell({ type: 'model.failed', step, error: internal('not prepared') });
     else if (name === 'modelStep') {
       this.log.closeStep();
@@ -247,7 +261,6 @@ export class Subagent implements UnitBody {
         step,
         signal,
         tell,
-        report: (report) => this.#ports.stepped(this, report),
       });
     } else
       runCalls({
@@ -264,7 +277,7 @@ export class Subagent implements UnitBody {
 
   async #prepare(tell: (event: SubagentUnitEvent) => void, signal: AbortSignal): Promise<void> {
     try {
-      const instance = await this.#ports.prepare(this);
+      const instance = await this.#ports.prepare(this, signal);
       if (signal.aborted) {
         await releaseInstance(this.#host, instance);
         return;
@@ -278,6 +291,8 @@ export class Subagent implements UnitBody {
         retryable: false,
       };
       tell({ type: 'subagent.unprepared', error: failure });
+    } finally {
+      this.#preparing = null;
     }
   }
 
@@ -296,6 +311,9 @@ export class Subagent implements UnitBody {
         break;
       case 'withdraw':
         this.#ports.withdraw((params as { requestId: string }).requestId);
+        break;
+      case 'stepped':
+        this.#ports.stepped(this, params as StepReport);
         break;
       case 'changed':
         this.#ports.changed(this);
@@ -348,7 +366,9 @@ export class Subagent implements UnitBody {
     this.#unit.dispose();
     this.#actor.stop();
     const instance = this.#instance;
-    const disposed = instance ? releaseInstance(this.#host, instance) : Promise.resolve();
+    const disposed = instance
+      ? releaseInstance(this.#host, instance)
+      : (this.#preparing ?? Promise.resolve());
     callSafely(this.#host, `end of ${this.id}`, () =>
       this.#ports.ended(this, this.#outcome as Outcome, disposed),
     );

@@ -25,7 +25,15 @@ interface Thinking {
   readonly step: number;
   readonly signal: AbortSignal;
   tell(event: SubagentUnitEvent): void;
-  report(report: StepReport): void;
+}
+
+/** What a hook learns of the step that gave this response. */
+export function stepReport(step: number, { calls, usage }: ModelResponse): StepReport {
+  return {
+    step,
+    toolCalls: calls.map(({ toolName }) => toolName),
+    tokensUsed: usage.totalTokens,
+  };
 }
 
 /** Begins when the event loop has had its turn: audio goes first. */
@@ -66,12 +74,7 @@ async function attempt(thinking: Thinking, number: number): Promise<void> {
 }
 
 async function digest(thinking: Thinking, response: ModelResponse): Promise<void> {
-  const { instance, step, signal, tell, report } = thinking;
-  report({
-    step,
-    toolCalls: response.calls.map((call) => call.toolName),
-    tokensUsed: response.usage.totalTokens,
-  });
+  const { instance, step, signal, tell } = thinking;
   if (response.calls.length > 0 && response.finish !== 'length') {
     const calls: StepCall[] = [];
     for (const call of response.calls)

@@ -8,7 +8,7 @@
 import type { Identity, SeenSnapshot } from './actor-book.ts';
 import { definitionOf } from './definition.ts';
 import { redactNothing, type Redact } from './redact.ts';
-import { shownValue, type Budget } from './shown-value.ts';
+import { shownValue } from './shown-value.ts';
 import {
   WIRE_VERSION,
   type InspectorMessage,
@@ -61,13 +61,16 @@ const ENVELOPE_BYTES = 4_096;
 
 export class Converter {
   readonly #redact: Redact;
-  readonly #maxBytes: number;
+  /** A message has two parts that may be large: its definition or event, and its snapshot. */
+  readonly #partBytes: number;
   readonly #converted = new WeakMap<Line, Converted>();
   readonly #definitions = new WeakMap<object, string>();
+  /** Mostly the next line is the snapshot that the same event led to. */
+  #latest: { readonly event: SeenEvent; readonly shown: ShownEvent } | undefined;
 
   constructor(redact: Redact, maxBytes: number) {
     this.#redact = redact;
-    this.#maxBytes = maxBytes;
+    this.#partBytes = (maxBytes - ENVELOPE_BYTES) / 2;
   }
 
   convert(line: Line): Converted {
@@ -84,61 +87,61 @@ export class Converter {
   }
 
   #message(line: Line): InspectorMessage {
-    const budget = { bytesLeft: this.#maxBytes - ENVELOPE_BYTES };
     const base = baseOf(line);
     switch (line.kind) {
       case 'actor': {
         const { name, parentId } = line.identity;
         const definition = this.#definition(line.identity);
-        budget.bytesLeft -= this.#maxBytes / 2;
-        const snapshot = this.#snapshot(line.snapshot ?? {}, budget);
+        const snapshot = this.#snapshot(line.snapshot ?? {});
         return { ...base, type: '@xstate.actor', name, parentId, definition, snapshot };
       }
       case 'event': {
-        const event = this.#event(line.event, budget);
-        return { ...base, type: '@xstate.event', event, sourceId: line.sourceId };
+        const { sourceId } = line;
+        return { ...base, type: '@xstate.event', event: this.#event(line.event), sourceId };
       }
       case 'snapshot': {
-        // The event has been shown before: of the two it may be the shorter one.
-        const half = { bytesLeft: budget.bytesLeft / 2 };
-        const event = this.#event(line.event, half);
-        budget.bytesLeft = budget.bytesLeft / 2 + half.bytesLeft;
-        const snapshot = this.#snapshot(line.snapshot, budget);
-        return { ...base, type: '@xstate.snapshot', event, snapshot };
+        const snapshot = this.#snapshot(line.snapshot);
+        return { ...base, type: '@xstate.snapshot', event: this.#event(line.event), snapshot };
       }
     }
   }
 
   /** Machines are provided anew for each host, but share their configuration. */
   #definition({ name, config }: Identity): string {
-    const maxBytes = this.#maxBytes / 2;
-    if (typeof config !== 'object' || config === null)
-      return definitionOf(config, name, this.#redact, maxBytes);
-    const known = this.#definitions.get(config);
-    const definition = known ?? definitionOf(config, name, this.#redact, maxBytes);
-    this.#definitions.set(config, definition);
+    const known = this.#definitions.get(config as object);
+    if (known !== undefined) return known;
+    const definition = definitionOf(config, name, this.#redact, this.#partBytes);
+    if (typeof config === 'object' && config !== null) this.#definitions.set(config, definition);
     return definition;
   }
 
-  #event({ type, input, ...fields }: SeenEvent, budget: Budget): ShownEvent {
-    const shown = (value: unknown, section: string): unknown =>
+  #event(event: SeenEvent): ShownEvent {
+    if (this.#latest?.event === event) return this.#latest.shown;
+    const { type, input, ...fields } = event;
+    const budget = { bytesLeft: this.#partBytes };
+    const show = (value: unknown, section: string): unknown =>
       shownValue(value, section, this.#redact, budget);
-    return {
+    const shown = {
       type: type.slice(0, MAX_TYPE_LENGTH),
-      ...(shown(fields, 'event') as object),
+      ...(show(fields, 'event') as object),
       // What a machine begins with is the root of its context; any other input is a payload.
       ...(input === undefined
         ? {}
         : type === INIT
-          ? { input: shown(input, 'input') }
-          : (shown({ input }, 'event') as object)),
+          ? { input: show(input, 'input') }
+          : (show({ input }, 'event') as object)),
     };
+    this.#latest = { event, shown };
+    return shown;
   }
 
-  #snapshot(snapshot: SeenSnapshot, budget: Budget): ShownSnapshot {
+  #snapshot(snapshot: SeenSnapshot): ShownSnapshot {
+    const budget = { bytesLeft: this.#partBytes };
     const { status = 'active', value, tags, children, historyValue } = snapshot;
     const structure = { value, tags, children, historyValue: historyIds(historyValue) };
-    const shown = shownValue(structure, 'structure', redactNothing, budget) as object;
+    // Of a machine these are names that its author gave; of other logic they may be anything.
+    const redact = 'machine' in snapshot ? redactNothing : this.#redact;
+    const shown = shownValue(structure, 'structure', redact, budget) as object;
     const parts = ['output', 'error', 'input', 'context']
       .filter((part) => snapshot[part] !== undefined)
       .map((part) => [part, shownValue(snapshot[part], part, this.#redact, budget)] as const);

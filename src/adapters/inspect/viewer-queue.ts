@@ -2,7 +2,8 @@
 // history is dropped from the front, and a line says that it was.
 //
 // Invariants
-//   Q1. That an actor exists, and its latest snapshot, are never dropped.
+//   Q1. That an actor exists, and its latest snapshot, are never dropped; only the
+//       earlier lives of one that was replaced are.
 //   Q2. What is dropped is counted, and the count is shown where the gap is.
 
 import type { Line } from './line.ts';
@@ -44,36 +45,51 @@ export class ViewerQueue {
 
   #compact(): void {
     const waiting = this.#lines.slice(this.#head);
-    const cut = waiting.length - Math.floor(this.#maxLines / 2);
+    const recent = Math.floor(this.#maxLines / 2);
+    const cut = waiting.length - recent;
+    /** Kept of what is older, the latest first. */
     const kept: Line[] = [];
-    const told = new Set<string>();
+    const announced = new Set<string>();
+    const known = new Set(
+      waiting
+        .slice(cut)
+        .filter(isState)
+        .map(({ identity }) => identity.wireId),
+    );
     let droppedLines = 0;
-    let lastDropped: Line | undefined;
-    for (let index = waiting.length - 1; index >= 0; index -= 1) {
-      const line = waiting[index] as Line;
+    let gapAt: Line | undefined;
+    for (const line of waiting.slice(0, cut).toReversed()) {
       const { wireId } = line.identity;
-      const isLatest = line.kind === 'snapshot' && !told.has(wireId);
-      if (line.kind === 'snapshot') told.add(wireId);
-      if (index >= cut || line.kind === 'actor' || isLatest) {
-        kept.push(line);
-        continue;
+      const told = line.kind === 'actor' ? announced : known;
+      if (isState(line) && !told.has(wireId)) kept.push(line);
+      else {
+        gapAt ??= line;
+        droppedLines += gapOf(line) ?? 1;
       }
-      lastDropped ??= line;
-      droppedLines += gapOf(line) ?? 1;
+      if (line.kind === 'actor') announced.add(wireId);
+      if (isState(line)) known.add(wireId);
     }
     kept.reverse();
-    const recent = Math.floor(this.#maxLines / 2);
-    if (lastDropped) {
-      const { identity, at } = lastDropped;
-      const event = { type: GAP, droppedLines };
-      const gap: Line = { kind: 'event', identity, at, event, sourceId: undefined };
-      kept.splice(kept.length - recent, 0, gap);
+    if (gapAt) {
+      const { identity, at } = gapAt;
+      kept.push({
+        kind: 'event',
+        identity,
+        at,
+        event: { type: GAP, droppedLines },
+        sourceId: undefined,
+      });
     }
-    this.#lines = kept;
+    this.#lines = [...kept, ...waiting.slice(cut)];
     this.#head = 0;
     // States alone may be many: compacting again must wait until it is worth it.
-    this.#compactAt = Math.max(this.#maxLines, kept.length * 2);
+    this.#compactAt = Math.max(this.#maxLines, this.#lines.length * 2);
   }
+}
+
+/** What says how an actor is: it is new, or has a new snapshot. */
+function isState({ kind }: Line): boolean {
+  return kind !== 'event';
 }
 
 function gapOf(line: Line): number | undefined {

@@ -85,8 +85,11 @@ function ride(inspect: Inspector['inspect']): void {
   session.send(stamped({ type: 'session.close' as const }));
 }
 
-const isOver = ({ snapshots }: { snapshots: (id: string) => readonly { event: { type: string } }[] }) =>
-  snapshots('ses_1').some(({ event }) => event.type === 'session.close');
+const isOver = ({
+  snapshots,
+}: {
+  snapshots: (id: string) => readonly { event: { type: string } }[];
+}) => snapshots('ses_1').some(({ event }) => event.type === 'session.close');
 
 describe('a scenario', () => {
   test('its actors appear as one tree, each with its definition', async () => {
@@ -158,7 +161,11 @@ describe('a scenario', () => {
       status: 'done',
       output: { status: expect.any(String) },
     });
-    expect(states('ses_1/interaction')).toEqual(['main_agent', 'subagent_interaction', 'main_agent']);
+    expect(states('ses_1/interaction')).toEqual([
+      'main_agent',
+      'subagent_interaction',
+      'main_agent',
+    ]);
     // Each event comes before the state that it led to.
     const own = view.messages.filter(
       ({ sessionId, type }) => sessionId === 'ses_1/sub_1' && type !== '@xstate.actor',
@@ -207,7 +214,9 @@ describe('a scenario', () => {
       ending: { status: 'failed', error: { code: 'NO_SUCH_MODEL' } },
     });
     expect(
-      view.snapshots('ses_1/interaction').map(({ snapshot }) => (snapshot.context as { owner: unknown }).owner),
+      view
+        .snapshots('ses_1/interaction')
+        .map(({ snapshot }) => (snapshot.context as { owner: unknown }).owner),
     ).toEqual([null, 'q1', null]);
   });
 
@@ -253,9 +262,7 @@ describe('a viewer that comes late', () => {
     subagent.send(stamped({ type: 'subagent.prepared' as const }));
     const late = receive(relay.streamUrl!);
     await late.until(({ snapshots }) => snapshots('ses_1/sub_1').length > 0);
-    expect(late.ids).toEqual(
-      expect.arrayContaining(['ses_1', 'ses_1/interaction', 'ses_1/sub_1']),
-    );
+    expect(late.ids).toEqual(expect.arrayContaining(['ses_1', 'ses_1/interaction', 'ses_1/sub_1']));
     expect(late.snapshots('ses_1/sub_1').at(-1)?.snapshot.value).toBe('ready');
   });
 });

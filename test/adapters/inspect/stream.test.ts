@@ -72,9 +72,12 @@ const fragile = setup({
 describe('I1: inspecting is cheap and harmless', () => {
   test('nothing is converted or sent before it is time', async () => {
     const { environment, view, inspect } = await watched();
-    const get = vi.fn(() => 'x');
+    const get = vi.fn<() => string>(() => 'x');
     const actor = createActor(lamp, { id: 'lamp', inspect }).start();
-    actor.send({ type: 'TOGGLE', payload: Object.defineProperty({}, 'a', { enumerable: true, get }) });
+    actor.send({
+      type: 'TOGGLE',
+      payload: Object.defineProperty({}, 'a', { enumerable: true, get }),
+    });
     expect([view.messages.length, get.mock.calls.length]).toEqual([0, 0]);
     await environment.advance(49);
     expect(view.messages).toEqual([]);
@@ -139,7 +142,7 @@ describe('I3: a machine that throws', () => {
     await environment.advance(50);
     expect(view.snapshots('fragile').at(-1)?.snapshot).toMatchObject({
       status: 'error',
-      error: { type: '[redacted 5 chars]', message: '[redacted 18 chars]' },
+      error: { type: 'Error', message: '[redacted 18 chars]' },
     });
   });
 });
@@ -191,7 +194,10 @@ describe('B1, B3: names', () => {
     startSession(inspect, 'ses_2');
     startQuestion(inspect, 'a/b/c', undefined, 'ses_2');
     await environment.advance(50);
-    expect(view.actor('nobody/sub_1')).toMatchObject({ parentId: undefined, rootId: 'nobody/sub_1' });
+    expect(view.actor('nobody/sub_1')).toMatchObject({
+      parentId: undefined,
+      rootId: 'nobody/sub_1',
+    });
     expect(view.actor('ses_2/question:a/b/c')).toMatchObject({ parentId: 'ses_2', name: 'c' });
   });
 
@@ -203,7 +209,9 @@ describe('B1, B3: names', () => {
     const parent = setup({ actors: { child } }).createMachine({
       id: 'parent',
       invoke: { id: 'child', src: 'child' },
-      on: { GO: { actions: ({ self }) => self.getSnapshot().children['child']?.send({ type: 'PING' }) } },
+      on: {
+        GO: { actions: ({ self }) => self.getSnapshot().children['child']?.send({ type: 'PING' }) },
+      },
     });
     createActor(parent, { id: 'ses_1/sub_1', inspect }).start();
     await environment.advance(50);
@@ -243,7 +251,9 @@ describe('B4: the end', () => {
     const { environment, stream } = bare({ maxEndedActors: 3 });
     startSession(stream.inspect);
     for (let index = 0; index < 10; index += 1)
-      createActor(lamp, { id: `ses_1/sub_${index}`, inspect: stream.inspect }).start().stop();
+      createActor(lamp, { id: `ses_1/sub_${index}`, inspect: stream.inspect })
+        .start()
+        .stop();
     startQuestion(stream.inspect, 'q1').stop();
     const late = viewer();
     stream.attach(late);
@@ -292,15 +302,42 @@ describe('Q1, Q2: a viewer that is too slow', () => {
   });
 });
 
+test('Q1: an actor that is invoked again and again does not fill the queue', async () => {
+  const { environment, stream } = bare({ maxQueuedLines: 100 });
+  let isReady = false;
+  const slow = viewer(() => isReady);
+  stream.attach(slow);
+  const machine = setup({ actors: { wait: fromCallback(() => {}) } }).createMachine({
+    id: 'm',
+    initial: 'a',
+    states: {
+      a: { invoke: { id: 'wait', src: 'wait' }, on: { AGAIN: { target: 'a', reenter: true } } },
+    },
+  });
+  const actor = createActor(machine, { id: 'm', inspect: stream.inspect }).start();
+  for (let index = 0; index < 1000; index += 1) actor.send({ type: 'AGAIN' });
+  isReady = true;
+  await environment.advance(100);
+  expect(slow.view.messages.length).toBeLessThan(220);
+  expect(slow.view.messages[0]).toMatchObject({ type: '@xstate.actor', sessionId: 'm' });
+  expect(slow.view.ids).toEqual(['m', 'm/wait']);
+  expect(slow.view.snapshots('m/wait').at(-1)?.snapshot.status).toBe('active');
+});
+
 describe('I4: a viewer that fails', () => {
   test('is let go; the actors and the others do not notice', async () => {
     const { environment, stream, errors } = bare();
     const good = viewer();
-    const send = vi.fn(() => {
+    const send = vi.fn<() => void>(() => {
       throw new Error('broken pipe');
     });
     stream.attach({ isReady: () => true, send });
-    stream.attach({ isReady: () => { throw new Error('no state'); }, send: () => {} });
+    stream.attach({
+      isReady: () => {
+        throw new Error('no state');
+      },
+      send: () => {},
+    });
     stream.attach(good);
     const actor = createActor(lamp, { id: 'lamp', inspect: stream.inspect }).start();
     await environment.advance(50);

@@ -14,7 +14,9 @@ async function listen(port = 0) {
   await new Promise((resolve) => server.on('listening', resolve));
   const view = seen();
   server.on('connection', (socket) => {
-    socket.on('message', (data: Buffer) => view.take(JSON.parse(data.toString()) as InspectorMessage));
+    socket.on('message', (data: Buffer) =>
+      view.take(JSON.parse(data.toString()) as InspectorMessage),
+    );
   });
   return {
     view,
@@ -60,7 +62,7 @@ test('everything is told anew after each connection that was lost', async () => 
   const second = await listen(port);
   await environment.advance(500);
   await second.view.until(({ snapshots }) => snapshots('ses_1/interaction').length > 0);
-  expect(second.view.actor('ses_1')).toMatchObject({ parentId: undefined });
+  expect(second.view.actor('ses_1')).toMatchObject({ rootId: 'ses_1' });
   expect(second.view.snapshots('ses_1').at(-1)?.snapshot.value).toMatchObject({
     connection: 'active',
   });

@@ -101,8 +101,13 @@ test('an actor that is no machine is named', async () => {
   const environment = simulatedEnvironment();
   const view = seen();
   const inspector = await createInspector({ environment, to: { mode: 'sink', send: view.take } });
-  createActor(fromPromise(async () => 'x'), { id: 'lookup', inspect: inspector.inspect }).start();
-  const unnamed = createActor(createMachine({ id: 'lamp' }), { inspect: inspector.inspect }).start();
+  createActor(
+    fromPromise(async () => 'x'),
+    { id: 'lookup', inspect: inspector.inspect },
+  ).start();
+  const unnamed = createActor(createMachine({ id: 'lamp' }), {
+    inspect: inspector.inspect,
+  }).start();
   await environment.advance(50);
   expect(JSON.parse(view.actor('lookup')!.definition)).toEqual({ id: 'lookup' });
   expect(view.actor(unnamed.sessionId)).toMatchObject({ name: 'lamp', parentId: undefined });

@@ -39,10 +39,6 @@ export function startSubagent(inspect: Inspect, id = 'sub_1', sessionId = 'ses_1
   return createActor(hostedSubagent, { id: `${sessionId}/${id}`, inspect, input }).start();
 }
 
-export interface HostedQuestion {
-  readonly actor: ReturnType<typeof startQuestion>;
-}
-
 export function startQuestion(
   inspect: Inspect,
   requestId: string,

@@ -1,0 +1,97 @@
+// Usage: node examples/04-inspect.ts [--stay]
+//
+// Watches the actors of a session in the Stately Inspector. It prints the address to
+// open in a browser (the inspector itself is a page of stately.ai and needs the network),
+// runs a short conversation, and ends; with `--stay` it waits for Ctrl+C, so that there
+// is time to look around: who opens the page late sees everything, too.
+// What users and models say is not shown, unless `redact: false` says so.
+
+import { once } from 'node:events';
+import { createWebSocketReceiver } from '@statelyai/inspect';
+import { z } from 'zod';
+import { createInspector } from '../src/adapters/inspect/index.ts';
+import { nodeEnvironment } from '../src/adapters/node/index.ts';
+import { defineSubagent, defineTool, TextSession } from '../src/index.ts';
+import { scriptedModel } from '../src/testing/index.ts';
+
+const inspector = await createInspector({ environment: nodeEnvironment() });
+console.log(`Open ${inspector.url}\n`);
+
+// The same stream, read by a program: the states of each actor, in the order of the tree.
+const states = new Map<string, string[]>();
+createWebSocketReceiver({ server: inspector.streamUrl ?? '' }).subscribe((message) => {
+  if (message.type !== '@xstate.snapshot') return;
+  const { value } = message.snapshot as { value?: unknown };
+  if (value === undefined) return;
+  const seen = states.get(message.sessionId) ?? [];
+  const state = nameOf(value);
+  if (seen.at(-1) !== state) states.set(message.sessionId, [...seen, state]);
+});
+
+const bookRide = defineTool({
+  name: 'book_ride',
+  description: 'Books a ride',
+  parameters: z.object({}),
+  execution: 'background',
+  pendingMessage: 'I am on it.',
+});
+
+const model = scriptedModel({
+  scripts: [
+    {
+      when: 'You book rides',
+      script: ({ results: [answer] }) =>
+        answer === undefined
+          ? { calls: [{ name: 'ask_user', input: { question: 'Economy or Premium?' } }] }
+          : { text: `Booked: ${(answer as { userResponse: string }).userResponse}.` },
+    },
+  ],
+  otherwise: ({ user, results }) => {
+    if (user.includes('Result:')) return { text: 'Your ride is booked.' };
+    return results.length > 0
+      ? { text: 'I am on it.' }
+      : { calls: [{ name: 'book_ride', input: {} }] };
+  },
+});
+
+const session = new TextSession({
+  sessionId: 'ses_demo',
+  inspect: inspector.inspect,
+  model,
+  agents: [{ name: 'lead', instructions: 'You talk to the user.', tools: [bookRide] }],
+  subagentConfigs: {
+    book_ride: defineSubagent({
+      name: 'ride_booker',
+      instructions: 'You book rides.',
+      interactive: true,
+    }),
+  },
+});
+
+const booked = new Promise<void>((resolve) => {
+  session.parts.subscribe((part) => {
+    if (part.type === 'question.asked') void session.sendText('economy');
+    if (part.type === 'text.done' && part.deliveryId !== null) resolve();
+  });
+});
+
+await session.start();
+await session.sendText('book me a ride');
+await booked;
+await session.close();
+
+if (process.argv.includes('--stay')) {
+  console.log('Ctrl+C ends it.');
+  await once(process, 'SIGINT');
+}
+await inspector.stop();
+for (const [id, visited] of [...states].toSorted(([a], [b]) => (a < b ? -1 : 1)))
+  console.log(`${id}\n    ${visited.join(' → ')}`);
+
+/** `{ running: 'thinking' }` is `running.thinking`; of regions side by side, each. */
+function nameOf(value: unknown): string {
+  if (typeof value === 'string') return value;
+  return Object.entries(value as object)
+    .map(([state, within]) => [state, nameOf(within)].filter(Boolean).join('.'))
+    .join(' ');
+}
