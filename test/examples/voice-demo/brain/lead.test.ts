@@ -257,7 +257,7 @@ describe('notices', () => {
     const { text } = await new Talk()
       .note(completedPrompt('book_ride', 'Your ride is booked, for $12.'))
       .respond();
-    expect(text).toBe('News about the ride: Your ride is booked, for 12 dollars.');
+    expect(text).toBe('I have news about the ride. Your ride is booked, for 12 dollars.');
   });
 
   test('a failure is told with its reason; yes tries again with the same input', async () => {
@@ -300,7 +300,7 @@ describe('notices', () => {
       .note(overheardNote('Cancel everything', 'ride_booker'))
       .note(completedPrompt('book_ride', 'All right, no ride then.'))
       .respond();
-    expect(text).toBe('About the ride: All right, no ride then.');
+    expect(text).toBe('Now about the ride. All right, no ride then.');
   });
 
   test('a cancellation is known, not told', async () => {
