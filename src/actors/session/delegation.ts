@@ -17,7 +17,7 @@ import { prepareInstance, type Briefing } from '../subagent/instance.ts';
 import type { Outcome } from '../subagent/outcome.ts';
 import { Subagent, type SubagentPorts, type SubagentTask } from '../subagent/subagent.ts';
 import type { StepReport } from '../subagent/think.ts';
-import type { Supervisor } from '../supervisor/supervisor.ts';
+import { rejected, type Supervisor } from '../supervisor/supervisor.ts';
 import type { AskedQuestion } from './records.ts';
 
 export interface DelegationPorts {
@@ -48,6 +48,7 @@ export class Delegation {
   readonly #live = new Map<string, Entry>();
   readonly #disposing = new Set<Promise<void>>();
   #whenEnded: (() => void)[] = [];
+  #isStopping = false;
 
   constructor(
     host: Host,
@@ -77,6 +78,7 @@ export class Delegation {
   }
 
   delegate(definition: SubagentDefinition, task: SubagentTask, callId: string | null): Delegated {
+    if (this.#isStopping) return rejected('SESSION_CLOSED', 'The session is being closed');
     const id = this.#host.environment.ids.next('sub');
     const admission = this.#supervisor.admit(this.#sessionId, id, 1);
     if (admission.status === 'rejected') return admission;
@@ -95,6 +97,7 @@ export class Delegation {
   }
 
   stop(reason: string): void {
+    this.#isStopping = true;
     for (const { subagent } of this.#live.values()) subagent.cancel(reason);
   }
 

@@ -104,6 +104,10 @@ export class Supervisor {
   }
 }
 
-function rejected(code: string, message: string): Admission {
+/** The admission of what is refused, for a stated reason. */
+export function rejected(
+  code: string,
+  message: string,
+): Extract<Admission, { status: 'rejected' }> {
   return { status: 'rejected', error: { code, message, retryable: code !== 'DEPTH_EXCEEDED' } };
 }
