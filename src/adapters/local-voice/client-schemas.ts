@@ -129,7 +129,6 @@ export const responseParameters = z.strictObject({
     .nullish(),
 });
 
-export type NewItem = z.output<typeof newItem>;
 export type InputItem = z.output<typeof inputItem>;
 export type ResponseParameters = z.output<typeof responseParameters>;
 export type FunctionTool = z.output<typeof functionTool>;

@@ -126,8 +126,14 @@ export function localVoice(options: LocalVoiceOptions): LocalVoice {
       }
       const key = apiKey ?? environment.ids.next('local');
       started = start(key);
-      const { url, port: actualPort } = await started;
-      return { url, port: actualPort, apiKey: key };
+      try {
+        const { url, port: actualPort } = await started;
+        return { url, port: actualPort, apiKey: key };
+      } catch (error) {
+        // One half of the engine may be running.
+        if (builtIn) await engine.close();
+        throw error;
+      }
     },
     close() {
       closed ??= stop();

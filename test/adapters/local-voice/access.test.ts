@@ -8,9 +8,9 @@ import { scriptedSpeech } from './support/scripted-speech.ts';
 import { WireClient } from './support/wire-client.ts';
 
 /** The status of the answer to an upgrade request. */
-async function upgrade(url: string, headers: Record<string, string>): Promise<number> {
+function upgrade(url: string, headers: Record<string, string>): Promise<number> {
   const client = new WireClient(url, { headers });
-  return await new Promise((resolve) => {
+  return new Promise((resolve) => {
     client.socket.on('unexpected-response', (_request, response) => {
       resolve(response.statusCode ?? 0);
       client.socket.terminate();

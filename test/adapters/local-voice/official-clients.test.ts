@@ -100,6 +100,7 @@ describe('the client `openai`', () => {
     };
     append(BOOK, 5);
     append(0, 6);
+    await next('input_audio_buffer.speech_started');
     const call = await next('response.function_call_arguments.done');
     expect(call).toMatchObject({ name: 'book_ride', arguments: '{"to":"airport"}' });
     const heard = await next('conversation.item.input_audio_transcription.completed');
@@ -200,7 +201,7 @@ describe('the client `@openai/agents-realtime`', () => {
     await next('session.updated');
     const say = (loudness: number): void => {
       for (const piece of [...pieces(loudness, 5), ...pieces(0, 6)]) {
-        session.sendAudio(encodePcm16(piece).slice().buffer as ArrayBuffer);
+        session.sendAudio(encodePcm16(piece).slice().buffer);
       }
     };
     say(BOOK);

@@ -349,6 +349,27 @@ describe('cancelling', () => {
     expect(JSON.stringify(model.prompt(1))).not.toContain('Second');
   });
 
+  test('R2: in the middle of a sentence', async () => {
+    const endless = 'and then we went on and on '.repeat(20);
+    const { connect } = await startHarness({ answers: [[endless], ['And so it ended.']] });
+    const client = await connect();
+    client.send({ type: 'response.create' });
+    const { response_id: id } = await client.next('response.output_audio.delta');
+    client.send({ type: 'response.cancel' });
+    const { response } = await client.next('response.done');
+    expect(response).toMatchObject({ id, status: 'cancelled' });
+    const before = client.events.length;
+    // While this is spoken the other would go on.
+    client.send({ type: 'response.create' });
+    await client.next('response.done');
+    const after = client.events.slice(before);
+    expect(after.filter(({ response_id: each }) => each === id)).toEqual([]);
+    // What was not sent is not in the item.
+    const { transcript } = response.output[0].content[0];
+    expect(transcript.length).toBeLessThan(endless.length);
+    expect(endless.startsWith(transcript)).toBe(true);
+  });
+
   test('R2: while the model still thinks', async () => {
     const held = gate();
     const { connect } = await startHarness({ answers: [[{ until: held.opened }, 'late']] });

@@ -275,6 +275,21 @@ describe('server_vad', () => {
     expect((await client.next(completed))['transcript']).toBe('premium');
   });
 
+  test('I2: what is recognized late, after a clear, starts nothing', async () => {
+    const { client, speech } = await start();
+    configure(client, { type: 'server_vad', create_response: false });
+    const held = gate();
+    speech.detectionHeldUntil = held.opened;
+    client.speak(tone(ECONOMY, 400));
+    client.send({ type: 'input_audio_buffer.clear' });
+    await client.next('input_audio_buffer.cleared');
+    held.open();
+    say(client, PREMIUM);
+    const completed = 'conversation.item.input_audio_transcription.completed';
+    expect((await client.next(completed))['transcript']).toBe('premium');
+    expect(client.count('input_audio_buffer.speech_started')).toBe(1);
+  });
+
   test('a commit by hand during speech takes the announced id', async () => {
     const { client } = await start();
     configure(client, { type: 'server_vad', create_response: false });

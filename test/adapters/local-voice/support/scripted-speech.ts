@@ -17,6 +17,8 @@ export interface ScriptedSpeech extends SpeechEngine {
   readonly nextTranscriptions: (() => Promise<string>)[];
   /** The next push of a detector rejects. */
   failDetection(): void;
+  /** Detectors answer when this is resolved. */
+  detectionHeldUntil: Promise<unknown>;
   closed: boolean;
 }
 
@@ -27,6 +29,7 @@ export function scriptedSpeech(words: Readonly<Record<number, string>> = {}): Sc
     spoken: [],
     nextTranscriptions: [],
     closed: false,
+    detectionHeldUntil: Promise.resolve(),
     failDetection: () => {
       detectionFails = true;
     },
@@ -48,7 +51,7 @@ export function scriptedSpeech(words: Readonly<Record<number, string>> = {}): Sc
             windows.push(loudness >= SPEECH_LOUDNESS ? 0.9 : 0.01);
             rest = rest.slice(WINDOW_SAMPLES);
           }
-          return Promise.resolve(windows);
+          return engine.detectionHeldUntil.then(() => windows);
         },
         close: () => undefined,
       };

@@ -1,0 +1,92 @@
+// What keeps a connection healthy: pings, and waiting for a client that does not read.
+
+import { describe, expect, test } from 'vitest';
+import type { Environment } from '../../../src/actors/ports/environment.ts';
+import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
+import { startHarness } from './support/harness.ts';
+import { WireClient } from './support/wire-client.ts';
+
+const KEEP_ALIVE_MS = 20_000;
+const POLL_MS = 20;
+
+/** Real time, but tasks with a delay of `heldMs` run only when asked to. */
+function holding(heldMs: number) {
+  const environment = nodeEnvironment();
+  const held: (() => void)[] = [];
+  let wake = (): void => undefined;
+  const scheduler: Environment['scheduler'] = {
+    ...environment.scheduler,
+    schedule(task, delayMs) {
+      if (delayMs !== heldMs) return environment.scheduler.schedule(task, delayMs);
+      held.push(task);
+      wake();
+      return () => undefined;
+    },
+  };
+  return {
+    environment: { ...environment, scheduler },
+    /** Waits for the next such task and takes it. */
+    async take(): Promise<() => void> {
+      for (;;) {
+        const task = held.shift();
+        if (task !== undefined) return task;
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+    },
+  };
+}
+
+describe('keep-alive', () => {
+  test('a client that answers pings stays', async () => {
+    const { environment, take } = holding(KEEP_ALIVE_MS);
+    const { connect } = await startHarness({ environment });
+    const client = await connect();
+    for (let beat = 0; beat < 3; beat += 1) {
+      const pinged = new Promise((resolve) => {
+        client.socket.once('ping', resolve);
+      });
+      (await take())();
+      await pinged;
+      // Its pong is on the way before this is.
+      await client.fence();
+    }
+  });
+
+  test('one that does not is gone at the next', async () => {
+    const { environment, take } = holding(KEEP_ALIVE_MS);
+    const { address } = await startHarness({ environment });
+    const headers = { authorization: `Bearer ${address.apiKey}` };
+    const client = new WireClient(address.url, { headers, autoPong: false });
+    await client.next('session.created');
+    (await take())();
+    (await take())();
+    expect((await client.closed()).code).toBe(1006);
+  });
+});
+
+describe('a client that does not read', () => {
+  test('is waited for: sound is not piled up in memory', async () => {
+    const sentences = Array.from({ length: 1_000 }, (_, at) => `This is sentence number ${at}. `);
+    const { environment, take } = holding(POLL_MS);
+    const { connect, speech } = await startHarness({
+      environment,
+      answers: [[sentences.join('')]],
+    });
+    const client = await connect();
+    client.send({ type: 'response.create' });
+    await client.next('response.output_audio.delta');
+    client.socket.pause();
+    // It looks again later: it is waiting.
+    const lookAgain = await take();
+    const spoken = speech.spoken.length;
+    expect(spoken).toBeLessThan(sentences.length);
+    // Nothing was read meanwhile, so it goes on waiting.
+    lookAgain();
+    client.socket.resume();
+    client.send({ type: 'response.cancel' });
+    expect((await client.next('response.done'))['response'].status).toBe('cancelled');
+    expect(speech.spoken.length).toBe(spoken);
+  });
+});

@@ -1,0 +1,73 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  Endpointer,
+  endpointingSettings,
+  type Endpoint,
+} from '../../../src/adapters/local-voice/endpointing.ts';
+
+const settings = { threshold: 0.5, prefixPaddingMs: 300, silenceMs: 500 };
+const WINDOW_MS = 32;
+
+function run(probabilities: readonly number[], given = settings): (Endpoint & { at: number })[] {
+  const endpointer = new Endpointer();
+  return probabilities.flatMap((probability, at) => {
+    const endpoint = endpointer.push(probability, (at + 1) * WINDOW_MS, WINDOW_MS, given);
+    return endpoint === null ? [] : [{ ...endpoint, at }];
+  });
+}
+
+const silence = (count: number): number[] => Array.from({ length: count }, () => 0);
+const speech = (count: number): number[] => Array.from({ length: count }, () => 0.9);
+
+describe('Endpointer', () => {
+  test('starts at the first speech less the padding; stops after the silence', () => {
+    const endpoints = run([...silence(20), ...speech(10), ...silence(20)]);
+    expect(endpoints).toEqual([
+      { type: 'started', startMs: 20 * WINDOW_MS - 300, at: 21 },
+      // 500 ms are 16 windows.
+      { type: 'stopped', startMs: 20 * WINDOW_MS - 300, endMs: 46 * WINDOW_MS, at: 45 },
+    ]);
+  });
+
+  test('never begins before the sound does', () => {
+    expect(run(speech(2))).toMatchObject([{ type: 'started', startMs: 0 }]);
+  });
+
+  test('E2: a click starts nothing', () => {
+    expect(run([...silence(5), 0.99, ...silence(5), 0.99, ...silence(40)])).toEqual([]);
+  });
+
+  test('E3: a short pause is part of the utterance, and fading speech still counts', () => {
+    const pause = [...speech(5), ...silence(15), ...speech(5)];
+    expect(run([...pause, ...silence(20)]).map(({ type }) => type)).toEqual(['started', 'stopped']);
+    const fading = [...speech(5), ...Array.from({ length: 30 }, () => 0.4)];
+    expect(run(fading).map(({ type }) => type)).toEqual(['started']);
+  });
+
+  test('E1: starts and stops alternate, whatever comes', () => {
+    const probabilities = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 400 });
+    fc.assert(
+      fc.property(probabilities, (given) => {
+        const endpoints = run(given, { ...settings, silenceMs: 64 });
+        for (const [index, endpoint] of endpoints.entries()) {
+          expect(endpoint.type).toBe(index % 2 === 0 ? 'started' : 'stopped');
+          if (endpoint.type === 'stopped') expect(endpoint.endMs).toBeGreaterThan(endpoint.startMs);
+        }
+      }),
+    );
+  });
+
+  test('semantic_vad waits longer the less eager it is', () => {
+    const waits = (['low', 'medium', 'auto', 'high'] as const).map(
+      (eagerness) =>
+        endpointingSettings({
+          type: 'semantic_vad',
+          eagerness,
+          create_response: true,
+          interrupt_response: true,
+        }).silenceMs,
+    );
+    expect(waits).toEqual([1_200, 700, 700, 400]);
+  });
+});

@@ -1,0 +1,117 @@
+import { describe, expect, test } from 'vitest';
+import { findSpeech, hear } from '../../../src/adapters/local-voice/hearing.ts';
+import { SoundBuffer } from '../../../src/adapters/local-voice/sound-buffer.ts';
+import { SpokenWords, placeWords } from '../../../src/adapters/local-voice/spoken-words.ts';
+import { scriptedSpeech, tone } from './support/scripted-speech.ts';
+
+const windowMs = 100;
+
+function spans(pattern: string): [number, number][] {
+  const windows = Array.from(pattern, (mark) => (mark === '#' ? 0.9 : mark === '+' ? 0.4 : 0));
+  return findSpeech({ windows, windowMs, threshold: 0.5 }).map(({ startMs, endMs }) => [
+    startMs,
+    endMs,
+  ]);
+}
+
+describe('findSpeech', () => {
+  test.each([
+    ['none', '.....', []],
+    ['one', '..###..', [[200, 500]]],
+    ['one that fades', '..##++..', [[200, 600]]],
+    ['never loud enough', '..++..', []],
+    ['a short pause joins', '##.....##', [[0, 900]]],
+    [
+      'a long pause parts',
+      '##......##',
+      [
+        [0, 200],
+        [800, 1000],
+      ],
+    ],
+  ])('%s', (_name, pattern, expected) => {
+    expect(spans(pattern)).toEqual(expected);
+  });
+
+  test('what is longer than 24 s is cut where it is quietest, and nothing is lost', () => {
+    const cut = spans(`${'#'.repeat(200)}+${'#'.repeat(120)}`);
+    expect(cut).toEqual([
+      [0, 20_000],
+      [20_000, 32_100],
+    ]);
+    const endless = spans('#'.repeat(1_000));
+    expect(endless[0]?.[0]).toBe(0);
+    expect(endless.at(-1)?.[1]).toBe(100_000);
+    for (const [index, [start, end]] of endless.entries()) {
+      expect(end - start).toBeLessThanOrEqual(24_000);
+      if (index > 0) expect(start).toBe(endless[index - 1]?.[1]);
+    }
+  });
+});
+
+describe('hear', () => {
+  test('gives each stretch of speech with a little silence around it, and joins the words', async () => {
+    const speech = scriptedSpeech({ 1000: 'one', 2000: 'two' });
+    const lengths: number[] = [];
+    const { transcribe } = speech;
+    speech.transcribe = (sound) => {
+      lengths.push(sound.samples.length / 24);
+      return transcribe(sound);
+    };
+    const samples = Int16Array.from([
+      ...tone(0, 1_000),
+      ...tone(1000, 400),
+      ...tone(0, 2_000),
+      ...tone(2000, 400),
+      ...tone(0, 100),
+    ]);
+    expect(await hear(speech, { samples, sampleRateHz: 24_000 })).toBe('one two');
+    // 250 ms before, 300 ms after; the second has only 100 ms after it.
+    expect(lengths).toEqual([950, 750]);
+  });
+});
+
+describe('SoundBuffer', () => {
+  test('takes a stretch out, by time, and forgets what came before', () => {
+    const buffer = new SoundBuffer(1_000);
+    buffer.append(Int16Array.of(0, 1, 2));
+    buffer.append(Int16Array.of(3, 4, 5));
+    buffer.append(Int16Array.of(6, 7, 8, 9));
+    expect([...buffer.take(2, 7)]).toEqual([2, 3, 4, 5, 6]);
+    expect([buffer.startMs, buffer.endMs, buffer.durationMs]).toEqual([7, 10, 3]);
+    expect([...buffer.take(0, 8)]).toEqual([7]);
+    expect([...buffer.take(9, 99)]).toEqual([9]);
+    expect([...buffer.take(0, 99)]).toEqual([]);
+    buffer.append(Int16Array.of(10, 11));
+    buffer.dropBefore(11);
+    expect([...buffer.take(0, 99)]).toEqual([11]);
+    expect(buffer.endMs).toBe(12);
+  });
+});
+
+describe('SpokenWords', () => {
+  test('W1: words have their share of the sentence’s sound, white space included', () => {
+    const words = placeWords('It is  booked. ', 1_000, 1_500);
+    expect(words.map(({ text }) => text).join('')).toBe('It is  booked. ');
+    expect(words[0]?.startMs).toBe(1_000);
+    expect(words.at(-1)?.endMs).toBe(2_500);
+    for (const [index, word] of words.entries()) {
+      expect(word.startMs).toBe(index === 0 ? 1_000 : words[index - 1]?.endMs);
+    }
+    expect(placeWords('', 0, 0)).toEqual([]);
+    expect(placeWords(' ', 0, 0)).toMatchObject([{ text: ' ' }]);
+  });
+
+  test('W1, W2: a truncation keeps what had sounded, and nothing is added after it', () => {
+    const spoken = new SpokenWords();
+    for (const word of placeWords('One two three', 0, 1_300)) spoken.addWord(word);
+    spoken.addSound(1_300);
+    spoken.truncate(700);
+    expect([spoken.text(), spoken.durationMs]).toEqual(['One two ', 700]);
+    spoken.addWord({ text: 'four', startMs: 1_300, endMs: 1_700 });
+    spoken.addSound(400);
+    expect([spoken.text(), spoken.durationMs]).toEqual(['One two ', 700]);
+    spoken.truncate(100);
+    expect(spoken.text()).toBe('');
+  });
+});

@@ -1,0 +1,72 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { CancelledError, ConfigurationError, ProviderError } from '../../../../src/errors.ts';
+import {
+  importPeer,
+  locatePeer,
+} from '../../../../src/adapters/local-voice/speech/peer-packages.ts';
+import { SpeechThread } from '../../../../src/adapters/local-voice/speech/speech-thread.ts';
+
+const speech = { samples: new Int16Array(10), sampleRateHz: 16_000 };
+const request = { text: 'x', voice: 'slt', speed: 1 };
+
+function fragileThread(): SpeechThread {
+  const url = new URL('../support/fragile-worker.ts', import.meta.url);
+  const thread = new SpeechThread('ears', url);
+  onTestFinished(() => thread.close());
+  return thread;
+}
+
+describe('a speech thread', () => {
+  test('S1, S2: when it dies, calls reject; the next call has a new one', async () => {
+    const thread = fragileThread();
+    await thread.start();
+    expect(await thread.call('transcribe', speech)).toBe('call 1');
+    const lost = thread.call('synthesize', request);
+    const deadly = thread.call('detect', { streamId: 1, sound: speech });
+    for (const call of [lost, deadly]) {
+      await expect(call).rejects.toBeInstanceOf(ProviderError);
+      await expect(call).rejects.toMatchObject({ code: 'SPEECH_ENGINE_FAILED', retryable: true });
+    }
+    expect(await thread.call('transcribe', speech)).toBe('call 1');
+  });
+
+  test('S1: an error inside is told, not swallowed', async () => {
+    const thread = fragileThread();
+    await expect(thread.call('forget', { streamId: 1 })).rejects.toThrow('it threw: a bug');
+    await thread.start();
+  });
+
+  test('S1: closing rejects what is under way, and what comes later', async () => {
+    const thread = fragileThread();
+    await thread.start();
+    const pending = thread.call('synthesize', request);
+    const closed = thread.close();
+    await expect(pending).rejects.toBeInstanceOf(CancelledError);
+    await closed;
+    await expect(thread.call('transcribe', speech)).rejects.toBeInstanceOf(CancelledError);
+  });
+
+  test('models that cannot be loaded are a matter of configuration', async () => {
+    const thread = new SpeechThread('nobody' as never);
+    onTestFinished(() => thread.close());
+    await expect(thread.start()).rejects.toMatchObject({ name: 'ProviderError' });
+  });
+});
+
+describe('optional packages', () => {
+  test('one that is missing is named, with the command that adds it', async () => {
+    const located = () => locatePeer('@nobody/nothing', 'weights.onnx');
+    expect(located).toThrow(ConfigurationError);
+    expect(located).toThrow('npm install @nobody/nothing');
+    const imported = importPeer('nothing', () => Promise.reject(new Error('not found')));
+    await expect(imported).rejects.toMatchObject({ code: 'MISSING_DEPENDENCY' });
+    await expect(imported).rejects.toThrow('(not found): npm install nothing');
+  });
+
+  test('the file of one that is there is found, whatever its `exports` say', () => {
+    const url = locatePeer('@moonshine-ai/moonshine-js', 'dist/model/x.onnx');
+    expect(url.pathname).toMatch(
+      /node_modules\/@moonshine-ai\/moonshine-js\/dist\/model\/x\.onnx$/,
+    );
+  });
+});
