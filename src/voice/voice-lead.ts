@@ -16,6 +16,8 @@ import { Subject, type Observable } from 'rxjs';
 import type { Lead, Offer, Utterance } from '../actors/session/lead.ts';
 import { overheardNote } from '../actors/session/prompts.ts';
 import type { SessionCore } from '../actors/session/session-core.ts';
+import { Watchdog } from '../actors/session/watchdog.ts';
+import { ProviderError } from '../errors.ts';
 import { Attempt } from './attempt.ts';
 import { frameDurationMs, type AudioFrame } from './audio-frame.ts';
 import type { Played } from './playout.ts';
@@ -40,7 +42,12 @@ export interface VoiceLeadOptions {
   readonly maxReconnectDelayMs: number;
   /** The client reports what it had played within this time after it was told to stop. */
   readonly clearReportMs: number;
+  /** A response that shows no sign of life for so long has failed. */
+  readonly responseTimeoutMs: number;
 }
+
+/** A response that was cancelled says so within this time, or is taken as ended. */
+const CANCEL_GRACE_MS = 3000;
 
 type Ended = Extract<TransportEvent, { type: 'response.ended' }>;
 
@@ -48,6 +55,8 @@ interface Response {
   readonly key: string;
   id: string | null;
   readonly attempt: Attempt | null;
+  /** We have asked for its end. */
+  isCancelled: boolean;
 }
 
 export class VoiceLead implements Lead {
@@ -56,6 +65,7 @@ export class VoiceLead implements Lead {
   readonly #audioOut = new Subject<AudioFrame>();
   readonly #speech: Speech;
   readonly #transcript: VoiceTranscript;
+  readonly #watchdog: Watchdog;
   readonly #utterances = new Utterances();
   /** Calls of the model that it gets an answer to at once. */
   readonly #awaited = new Set<string>();
@@ -71,6 +81,7 @@ export class VoiceLead implements Lead {
     this.#core = core;
     this.#options = options;
     this.#transcript = new VoiceTranscript(core);
+    this.#watchdog = new Watchdog(core.host.environment, () => this.#overdue());
     const tell = (type: string): void => core.receive('session', { type });
     this.#speech = new Speech(
       {
@@ -120,6 +131,7 @@ export class VoiceLead implements Lead {
   disconnect(): void {
     const connection = this.#connection;
     this.#connection = null;
+    this.#watchdog.stop();
     void connection?.close();
     this.#audioOut.complete();
   }
@@ -141,7 +153,7 @@ export class VoiceLead implements Lead {
     if (offer.answersCallId !== null)
       this.#send({ type: 'tool.answer', callId: offer.answersCallId, output: offer.prompt });
     else if (offer.attempt === 1) this.note(offer.prompt);
-    this.#request({ key: attempt.responseKey, id: null, attempt }, offerInstructions(offer));
+    this.#request(attempt.responseKey, attempt, offerInstructions(offer));
   }
 
   interrupt(): void {
@@ -252,14 +264,7 @@ export class VoiceLead implements Lead {
       case 'transport.error':
         core.reportError(new Error(`${event.code}: ${event.message}`), 'transport');
         if (event.responseKey !== null && event.responseKey === this.#response?.key)
-          this.#ended({
-            type: 'response.ended',
-            responseId: '',
-            responseKey: event.responseKey,
-            status: 'failed',
-            reason: event.code,
-            audio: [],
-          });
+          this.#fail(event.responseKey, event.code);
         break;
     }
   }
@@ -295,6 +300,7 @@ export class VoiceLead implements Lead {
     // The words that were still to be answered are part of what the next connection is told.
     this.#wantsReply = this.#wantsReply || (this.#response !== null && attempt === null);
     this.#response = null;
+    this.#watchdog.stop();
     this.#userSpeaks = false;
     this.#awaited.clear();
     this.#cancelledResponses.clear();
@@ -340,6 +346,8 @@ export class VoiceLead implements Lead {
     const response = this.#response;
     if (response && (responseKey === null || responseKey === response.key)) {
       response.id = responseId;
+      // It was called off before it had a name.
+      if (response.isCancelled) this.#cancelledResponses.add(responseId);
       if (response.attempt) response.attempt.responseId = responseId;
     }
   }
@@ -351,6 +359,7 @@ export class VoiceLead implements Lead {
     const wasCancelled = this.#cancelledResponses.delete(event.responseId);
     if (isOurs) {
       this.#response = null;
+      this.#watchdog.stop();
       this.#judge(response.attempt, wasCancelled ? { ...event, status: 'cancelled' } : event);
     }
     this.#speech.completed(event.responseId);
@@ -368,6 +377,7 @@ export class VoiceLead implements Lead {
 
   #modelSpoke(frame: AudioFrame): void {
     if (this.#cancelledResponses.has(frame.responseId ?? '')) return;
+    this.#watchdog.sign();
     this.#speech.sent(frame);
     this.#audioOut.next(frame);
   }
@@ -383,10 +393,13 @@ export class VoiceLead implements Lead {
   /** Silence, now: the response in the making, and what is sent but not played. */
   #stopSpeaking(): void {
     const response = this.#response;
-    if (response) {
+    if (response && !response.isCancelled) {
+      response.isCancelled = true;
       if (response.id !== null) this.#cancelledResponses.add(response.id);
-      if (this.#options.transport.capabilities.cancelsResponses)
+      if (this.#options.transport.capabilities.cancelsResponses) {
         this.#send({ type: 'response.cancel' });
+        this.#watchdog.watch(CANCEL_GRACE_MS);
+      }
     }
     const { attempt } = this.#speech;
     this.#speech.stop(attempt !== null && response?.attempt === attempt);
@@ -406,20 +419,52 @@ export class VoiceLead implements Lead {
     if (this.#wantsReply && this.#awaited.size === 0) {
       this.#wantsReply = false;
       this.#replies += 1;
-      this.#request({ key: `reply:${this.#replies}`, id: null, attempt: null });
+      this.#request(`reply:${this.#replies}`, null);
       return;
     }
     if (!this.#wantsReply && this.#awaited.size === 0)
       this.#core.receive('session', { type: 'response.ended' });
   }
 
-  #request(response: Response, instructions?: string): void {
-    this.#response = response;
+  #request(responseKey: string, attempt: Attempt | null, instructions?: string): void {
+    this.#response = { key: responseKey, id: null, attempt, isCancelled: false };
+    this.#watchdog.watch(this.#options.responseTimeoutMs);
     this.#core.receive('session', { type: 'response.requested' });
     this.#send({
       type: 'response.request',
-      responseKey: response.key,
+      responseKey,
       ...(instructions === undefined ? {} : { instructions }),
+    });
+  }
+
+  /** The model neither goes on nor ends: whoever waits for it shall not wait for ever. */
+  #overdue(): void {
+    const response = this.#response;
+    if (!response) return;
+    if (!response.isCancelled) {
+      this.#core.reportError(
+        new ProviderError(
+          'RESPONSE_TIMEOUT',
+          `The model showed no sign of life for ${this.#options.responseTimeoutMs} ms`,
+          { retryable: true },
+        ),
+        'transport',
+      );
+      this.#stopSpeaking();
+      if (this.#options.transport.capabilities.cancelsResponses) return;
+    }
+    this.#fail(response.key, 'timeout');
+  }
+
+  /** Nothing more will be heard of this response. */
+  #fail(responseKey: string, reason: string): void {
+    this.#ended({
+      type: 'response.ended',
+      responseId: this.#response?.id ?? '',
+      responseKey,
+      status: 'failed',
+      reason,
+      audio: [],
     });
   }
 

@@ -34,6 +34,8 @@ export interface VoiceOptions {
   readonly maxReconnectDelayMs: number;
   /** The client reports what it played so long after it was told to stop. @defaultValue 300 */
   readonly clearReportMs: number;
+  /** A response without any sign of life for so long has failed. @defaultValue 30000 */
+  readonly responseTimeoutMs: number;
 }
 
 export const defaultVoiceOptions = {
@@ -47,6 +49,7 @@ export const defaultVoiceOptions = {
   reconnectDelayMs: 1000,
   maxReconnectDelayMs: 30_000,
   clearReportMs: 300,
+  responseTimeoutMs: 30_000,
 } as const satisfies VoiceOptions;
 
 export interface VoiceSessionOptions extends SessionOptions {
@@ -68,6 +71,7 @@ const voiceSchema = z.strictObject({
   reconnectDelayMs: milliseconds,
   maxReconnectDelayMs: milliseconds,
   clearReportMs: milliseconds,
+  responseTimeoutMs: milliseconds,
 });
 
 /** The client's word on what it has played. */

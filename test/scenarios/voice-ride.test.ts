@@ -203,3 +203,17 @@ describe('a ride by voice alone', () => {
     expect(state().questions[0]?.state).toBe('presenting');
   });
 });
+
+describe('a model that falls silent', () => {
+  test('is given up, says why, and the session goes on', async () => {
+    const { environment, model, play, state, untilAsked, errors } = await ride();
+    await untilAsked();
+    // It begins to ask, and never ends.
+    await play(model().begin('Economy or', 400).itemId, 200);
+    await environment.advance(31_000);
+    expect(errors.map(String)).toContainEqual(expect.stringContaining('no sign of life'));
+    await environment.advance(5000);
+    await play(model().speak('Economy or Premium?'));
+    expect(state().questions[0]).toMatchObject({ state: 'open' });
+  });
+});

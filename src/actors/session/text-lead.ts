@@ -11,20 +11,24 @@
 //   E3. An offer was heard when its whole text was pushed and somebody read past it.
 
 import { jsonSchema, streamText, tool, type LanguageModel, type ToolSet } from 'ai';
-import { CancelledError } from '../../errors.ts';
+import { CancelledError, ProviderError } from '../../errors.ts';
 import { toStepError } from '../ai/model-step.ts';
 import type { Lead, Offer, Utterance } from './lead.ts';
 import { overheardNote } from './prompts.ts';
 import type { SessionCore } from './session-core.ts';
 import type { TextOutput } from './text-output.ts';
+import { Watchdog } from './watchdog.ts';
 
 /** The model may call tools so often for one utterance; then it has to answer. */
 const MAX_ROUNDS = 8;
+/** A response without any sign of life for so long has failed. */
+const RESPONSE_TIMEOUT_MS = 60_000;
 
 export class TextLead implements Lead {
   readonly #core: SessionCore;
   readonly #model: LanguageModel;
   readonly #output: TextOutput;
+  readonly #watchdog: Watchdog;
   /** Calls of the last response whose answers the model waits for. */
   readonly #awaited = new Set<string>();
   /** When the messages began that are not whole yet. */
@@ -41,6 +45,10 @@ export class TextLead implements Lead {
     this.#core = core;
     this.#model = model;
     this.#output = output;
+    this.#watchdog = new Watchdog(core.host.environment, () => {
+      const message = `The model showed no sign of life for ${RESPONSE_TIMEOUT_MS} ms`;
+      this.#response?.abort(new ProviderError('RESPONSE_TIMEOUT', message, { retryable: true }));
+    });
   }
 
   connect(): void {
@@ -51,6 +59,7 @@ export class TextLead implements Lead {
   }
 
   disconnect(): void {
+    this.#watchdog.stop();
     this.#response?.abort(new CancelledError('the session was closed'));
     this.#output.complete();
     this.#settleIdle();
@@ -140,9 +149,12 @@ export class TextLead implements Lead {
       this.#rest();
       return;
     }
+    // E2: the answers that are still due belong to what the model reads next.
+    if (!offer && this.#awaited.size > 0) return;
     this.#wantsReply = false;
     const controller = new AbortController();
     this.#response = controller;
+    this.#watchdog.watch(RESPONSE_TIMEOUT_MS);
     if (!this.#requested) this.#core.receive('session', { type: 'response.requested' });
     this.#requested = true;
     this.#core.host.environment.scheduler.yieldThen(
@@ -160,12 +172,14 @@ export class TextLead implements Lead {
 
   async #respond(signal: AbortSignal, offer: Offer | null): Promise<void> {
     const core = this.#core;
+    if (core.unit.unit.disposed) return;
     const itemId = core.host.environment.ids.next('item');
     if (offer) this.note(offer.prompt);
     let text = '';
     let failed = false;
     try {
       for await (const part of this.#stream(signal, offer !== null)) {
+        this.#watchdog.sign();
         if (part.type === 'text') {
           if (offer && text === '')
             core.receive('outbox', { type: 'delivery.playing', generation: offer.generation });
@@ -173,18 +187,20 @@ export class TextLead implements Lead {
           this.#say(itemId, text, false);
           this.#output.push({ type: 'text.delta', itemId, text: part.text });
         } else {
-          this.#awaited.add(part.callId);
-          core.tell('calls', { type: 'tool.called', ...part.call });
+          const callId = this.#freshCallId(part.callId);
+          this.#awaited.add(callId);
+          core.tell('calls', { type: 'tool.called', ...part.call, callId });
         }
       }
     } catch (error) {
       failed = true;
-      if (!signal.aborted) {
+      if (!signal.aborted || error instanceof ProviderError) {
         const { code, message } = toStepError(error);
         core.reportError(error, 'lead model');
         this.#output.push({ type: 'response.failed', code, message });
       }
     }
+    this.#watchdog.stop();
     this.#settle(itemId, text, offer, failed || signal.aborted);
     this.#response = null;
     this.#next();
@@ -250,6 +266,17 @@ export class TextLead implements Lead {
         yield { type: 'call' as const, callId, call: { callId, name, arguments: json } };
       }
     }
+  }
+
+  /** Some providers count their calls from 0 in each answer: here an id names one call for ever. */
+  #freshCallId(callId: string): string {
+    const { books, host } = this.#core;
+    const isTaken =
+      callId === '' ||
+      this.#awaited.has(callId) ||
+      books.calls.has(callId) ||
+      books.conversation.get(callId) !== undefined;
+    return isTaken ? host.environment.ids.next('call') : callId;
   }
 
   #tools(): ToolSet {
