@@ -12,6 +12,7 @@ import {
   type SessionHooks,
   type SubagentConfig,
   type Transport,
+  type VoiceSessionOptions,
 } from '../../src/index.ts';
 import { leadAgent } from './agents/lead-agent.ts';
 import { reportGenerator } from './agents/report-generator.ts';
@@ -35,8 +36,12 @@ export interface DemoOptions {
   readonly model?: LanguageModelV4;
   /** Environment variables. @defaultValue process.env */
   readonly variables?: Readonly<Record<string, string | undefined>>;
-  /** More options for the local voice. */
-  readonly speech?: Partial<LocalVoiceOptions>;
+  /** Ears and mouth of the local voice. @defaultValue 'built-in' */
+  readonly speech?: LocalVoiceOptions['speech'];
+  /** The way to the voice model. @defaultValue a local voice, or OpenAI Realtime with a key */
+  readonly transport?: Transport;
+  /** More options for the session, such as `inspect`, `limits` or `voice`. */
+  readonly sessionOptions?: Partial<VoiceSessionOptions>;
   /** Multiplies the time that the subagents' work takes. @defaultValue 1 */
   readonly pace?: number;
   readonly limits?: Partial<ServerLimits>;
@@ -91,13 +96,7 @@ export async function startDemo(options: DemoOptions = {}): Promise<Demo> {
   try {
     session = options.createSession
       ? options.createSession(parts)
-      : await voiceSession(parts, minds, {
-          environment,
-          speech: options.speech,
-          variables: options.variables,
-          log,
-          endings,
-        });
+      : await voiceSession(parts, minds, { ...options, environment, log, endings });
     endings.push(() => session.close());
     const server = await startDemoServer({
       session,
@@ -118,10 +117,8 @@ export async function startDemo(options: DemoOptions = {}): Promise<Demo> {
   }
 }
 
-interface VoiceParts {
+interface VoiceParts extends DemoOptions {
   readonly environment: Environment;
-  readonly speech: Partial<LocalVoiceOptions> | undefined;
-  readonly variables: DemoOptions['variables'];
   readonly log: (line: string) => void;
   /** What must be ended with the demo is added here. */
   readonly endings: (() => Promise<void>)[];
@@ -130,26 +127,29 @@ interface VoiceParts {
 async function voiceSession(
   { lead, subagentConfigs }: SessionParts,
   minds: Minds,
-  { environment, speech, variables = process.env, log, endings }: VoiceParts,
+  options: VoiceParts,
 ): Promise<SessionFace> {
-  let transport: Transport;
-  if (minds.leadModel) {
-    const { localVoice } = await import('../../src/adapters/local-voice/index.ts');
-    const voice = localVoice({ model: minds.leadModel, environment, ...speech });
-    endings.push(() => voice.close());
-    const { url, apiKey } = await voice.start();
-    transport = openaiRealtime({ url, apiKey });
-  } else {
-    transport = openaiRealtime({ apiKey: variables['OPENAI_API_KEY'] });
-  }
   return new VoiceSession({
-    transport,
+    transport: options.transport ?? (await chosenTransport(minds, options)),
     model: minds.subagentModel,
     agents: [lead],
     subagentConfigs,
-    environment,
-    hooks: terminalHooks(log),
+    environment: options.environment,
+    hooks: terminalHooks(options.log),
+    ...options.sessionOptions,
   });
+}
+
+async function chosenTransport(
+  { leadModel }: Minds,
+  { environment, speech = 'built-in', variables = process.env, endings }: VoiceParts,
+): Promise<Transport> {
+  if (!leadModel) return openaiRealtime({ apiKey: variables['OPENAI_API_KEY'] });
+  const { localVoice } = await import('../../src/adapters/local-voice/index.ts');
+  const voice = localVoice({ model: leadModel, environment, speech });
+  endings.push(() => voice.close());
+  const { url, apiKey } = await voice.start();
+  return openaiRealtime({ url, apiKey });
 }
 
 /** One line in the terminal for what happens offstage. */

@@ -1,20 +1,23 @@
 // `npm start`: starts the demo and says what to do. Port: PORT, default 8080.
 
 import { OffstageError } from '../../src/errors.ts';
-import { startDemo, type Demo } from './demo.ts';
+import type { Demo } from './demo.ts';
 import { suggestions } from './suggestions.ts';
 
 const print = (line = ''): void => console.log(line);
 
 let demo: Demo;
 try {
+  // Not before: what it needs may not be installed.
+  const { startDemo } = await import('./demo.ts');
   demo = await startDemo({
     port: wantedPort(process.env['PORT']),
     log: (line) => print(`  · ${line}`),
   });
 } catch (error) {
   // What the reader can put right needs no stack.
-  console.error(error instanceof OffstageError ? `\n${error.message}\n` : error);
+  if (isMissingPackage(error)) console.error(`\n${error.message}\nRun \`npm install\` first.\n`);
+  else console.error(error instanceof OffstageError ? `\n${error.message}\n` : error);
   process.exit(1);
 }
 
@@ -48,6 +51,10 @@ const end = (signal: NodeJS.Signals): void => {
 };
 process.on('SIGINT', end);
 process.on('SIGTERM', end);
+
+function isMissingPackage(error: unknown): error is Error {
+  return error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND';
+}
 
 function wantedPort(value: string | undefined): number {
   if (value === undefined || value === '') return 8080;

@@ -29,7 +29,7 @@ export interface MindOptions {
 
 /**
  * Reads `OPENAI_API_KEY`, `OPENAI_BASE_URL` and `OPENAI_MODEL`.
- * @throws {ConfigurationError} when a base URL is given without a model.
+ * @throws {ConfigurationError} when a base URL is no address, or given without a model.
  */
 export async function chooseMinds(options: MindOptions): Promise<Minds> {
   const { environment, model, variables = process.env } = options;
@@ -42,6 +42,12 @@ export async function chooseMinds(options: MindOptions): Promise<Minds> {
       throw new ConfigurationError(
         'MISSING_MODEL',
         'Expected OPENAI_MODEL to name a model at OPENAI_BASE_URL, for example OPENAI_MODEL=llama3.2',
+      );
+    }
+    if (!/^https?:\/\//.test(baseURL) || !URL.canParse(baseURL)) {
+      throw new ConfigurationError(
+        'INVALID_URL',
+        'Expected OPENAI_BASE_URL to be an address such as http://127.0.0.1:11434/v1',
       );
     }
     const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');

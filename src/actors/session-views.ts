@@ -1,7 +1,12 @@
 // What a session shows of itself: plain records for screens, and one union of events.
 // They are projections; the machines own the lives behind them.
 
-import type { DeliveryKind, DeliveryPriority, DropReason, HearingGrade } from '../machines/index.ts';
+import type {
+  DeliveryKind,
+  DeliveryPriority,
+  DropReason,
+  HearingGrade,
+} from '../machines/index.ts';
 import type { Outcome } from './subagent/outcome.ts';
 
 /** One line of the conversation. */
@@ -147,5 +152,11 @@ export type AnswerReceipt =
   | { readonly accepted: true }
   | {
       readonly accepted: false;
-      readonly reason: 'unknown' | 'queued' | 'not_presented' | 'over' | 'invalid_option' | 'unclear';
+      readonly reason:
+        | 'unknown'
+        | 'queued'
+        | 'not_presented'
+        | 'over'
+        | 'invalid_option'
+        | 'unclear';
     };

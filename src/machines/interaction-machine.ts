@@ -8,7 +8,8 @@
 // Does not: know what the questions are, how long they take or how they end.
 //
 // Invariants
-//   I1. At most one owner. A grant carries its epoch; a release counts only with it.
+//   I1. At most one owner. A grant carries its epoch; a release counts only with it, or
+//       with 0 from one that was over before its grant arrived.
 //   I2. First come, first served: a new owner was the head of the queue. Asking twice
 //       does not queue twice, and nobody overtakes.
 //   I3. The floor is free while nobody waits: `main_agent` has an empty queue.
@@ -52,8 +53,9 @@ export const interactionMachine = setup({
   },
   guards: {
     isOwner: ({ context }, { id }: { id: string }) => context.owner === id,
+    // 0: the release and the grant crossed, and nobody is there to give the floor back.
     isGrant: ({ context }, { id, epoch }: { id: string; epoch: number }) =>
-      context.owner === id && context.epoch === epoch,
+      context.owner === id && (context.epoch === epoch || epoch === 0),
     isKnown: ({ context }, { id }: { id: string }) =>
       context.owner === id || context.queue.includes(id),
     isQueued: ({ context }, { id }: { id: string }) => context.queue.includes(id),

@@ -11,7 +11,8 @@
 // Does not: hold what is said, speak, or decide when the gate opens.
 //
 // Invariants
-//   O1. One item at a time, and only from an open gate that stayed open for `quietMs`.
+//   O1. One item at a time, and only from an open gate that stayed open for `quietMs`;
+//       what is urgent does not wait for the pause.
 //   O2. What ends as heard was offered, in this very attempt (`generation`).
 //   O3. An item leaves by being heard, shown, dismissed, retracted, or dropped with a reason;
 //       nothing else loses it. Results and questions are never dropped.
@@ -95,6 +96,28 @@ const attemptOf = ({ context }: { context: OutboxContext }) => ({
 
 const abandonCurrent = { type: 'abandon', params: attemptOf } as const;
 
+const interruptForNext = {
+  type: 'interrupt',
+  params: ({ context }: { context: OutboxContext }) => ({
+    deliveryId: next(context)?.deliveryId ?? '',
+  }),
+} as const;
+
+type Args = { context: OutboxContext; event: OutboxEvent };
+
+const dropExpired = [
+  {
+    type: 'dropped',
+    params: ({ context, event }: Args) => ({
+      deliveryIds: context.pending
+        .filter((item) => isExpired(item, event.at))
+        .map((item) => item.deliveryId),
+      reason: 'expired' as const,
+    }),
+  },
+  { type: 'removeExpired', params: ({ event }: Args) => event },
+] as const;
+
 export const outboxMachine = setup({
   types: {
     input: {} as OutboxInput,
@@ -176,6 +199,12 @@ export const outboxMachine = setup({
     gateIsOpen: stateIn({ gate: 'open' }),
     hasNext: ({ context }) => next(context) !== undefined,
     isUrgent: ({ context }) => isUrgent(next(context)),
+    nextIsExpired: ({ context, event }) => {
+      const item = next(context);
+      return item !== undefined && isExpired(item, event.at);
+    },
+    isOutdone: ({ context: { current, pending } }) =>
+      current !== null && pending.some((other) => replaces(current, other)),
     isExhausted: ({ context }) =>
       context.current !== null && context.current.attempts >= context.maxAttempts,
     replacesOther: ({ context }, { item }: { item: OutboxItem }) =>
@@ -296,10 +325,7 @@ export const outboxMachine = setup({
                 guard: { type: 'urgentMayInterrupt', params: ({ event }) => event },
                 actions: [
                   { type: 'keepInterruptible', params: ({ event }) => event },
-                  {
-                    type: 'interrupt',
-                    params: ({ context }) => ({ deliveryId: next(context)?.deliveryId ?? '' }),
-                  },
+                  interruptForNext,
                 ],
               },
               { actions: { type: 'keepInterruptible', params: ({ event }) => event } },
@@ -309,10 +335,22 @@ export const outboxMachine = setup({
         open: {
           entry: { type: 'keepInterruptible', params: { interruptible: false } },
           on: {
-            'gate.closed': {
-              target: 'closed',
-              actions: { type: 'keepInterruptible', params: ({ event }) => event },
-            },
+            'gate.closed': [
+              {
+                guard: { type: 'urgentMayInterrupt', params: ({ event }) => event },
+                target: 'closed',
+                actions: [
+                  { type: 'keepInterruptible', params: ({ event }) => event },
+                  interruptForNext,
+                ],
+              },
+              {
+                target: 'closed',
+                actions: { type: 'keepInterruptible', params: ({ event }) => event },
+              },
+            ],
+            // Nobody is there to hear what is urgent, whatever the session says next.
+            'client.detached': 'closed',
           },
         },
       },
@@ -333,6 +371,11 @@ export const outboxMachine = setup({
           // What is urgent does not wait for a pause to settle.
           always: [
             { guard: not(and(['gateIsOpen', 'hasNext'])), target: 'empty' },
+            {
+              guard: and(['isUrgent', 'nextIsExpired']),
+              target: 'empty',
+              actions: dropExpired,
+            },
             { guard: 'isUrgent', target: 'speaking' },
           ],
           on: {
@@ -342,18 +385,7 @@ export const outboxMachine = setup({
                   event.dueAt === context.dueAt &&
                   context.pending.some((item) => isExpired(item, event.at)),
                 target: 'choosing',
-                actions: [
-                  {
-                    type: 'dropped',
-                    params: ({ context, event }) => ({
-                      deliveryIds: context.pending
-                        .filter((item) => isExpired(item, event.at))
-                        .map((item) => item.deliveryId),
-                      reason: 'expired',
-                    }),
-                  },
-                  { type: 'removeExpired', params: ({ event }) => event },
-                ],
+                actions: dropExpired,
               },
               {
                 guard: { type: 'isThisDeadline', params: ({ event }) => event },
@@ -474,6 +506,21 @@ export const outboxMachine = setup({
         },
         returning: {
           always: [
+            // A later word of the same subagent waits: this one is old news.
+            {
+              guard: 'isOutdone',
+              target: 'empty',
+              actions: [
+                {
+                  type: 'dropped',
+                  params: ({ context }) => ({
+                    deliveryIds: [context.current?.deliveryId ?? ''],
+                    reason: 'replaced',
+                  }),
+                },
+                'clear',
+              ],
+            },
             {
               guard: 'isExhausted',
               target: 'empty',

@@ -18,7 +18,7 @@
 //       the user silent, the model idle, the playout drained.
 //   V3. A reconnect forgets what the old connection was in the middle of (generation),
 //       never what the user's device is doing (playout, speech are told anew).
-//   V4. After `maxReconnects` failures in a row the session closes and says why.
+//   V4. After `maxReconnects` failed reconnects in a row the session closes and says why.
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
 import { activity, effect, machineOptions, type DeadlineInput, type Stamped } from './effect.ts';

@@ -112,5 +112,7 @@ function nameOf({ toolName }: SubagentView): string {
 function doing({ state, progress, step }: SubagentView): string {
   if (state === 'waiting_for_input') return 'waiting for your answer';
   if (state === 'ready' || state === 'spawning') return 'about to start';
-  return progress ?? `at step ${Math.max(1, step)}`;
+  // Fits after "is": `reading sales, 40%`.
+  if (progress) return progress.charAt(0).toLowerCase() + progress.slice(1);
+  return `at step ${Math.max(1, step)}`;
 }

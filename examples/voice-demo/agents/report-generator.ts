@@ -6,7 +6,7 @@ import { defineSubagent } from '../../../src/index.ts';
 import { parseDateRange, periodBefore } from './date-range.ts';
 import type { Workshop } from './workshop.ts';
 
-const QUERY_MS = 6000;
+const QUERY_MS = 10_000;
 const SLICES = 5;
 const day = z.string().regex(/^\d{4}-\d{2}-\d{2}$/, 'expected a day as YYYY-MM-DD');
 

@@ -27,7 +27,8 @@ import {
   workName,
 } from './phrases.ts';
 import type { Reply, ToolCall } from './reply.ts';
-import { understand, type Request, type Slot } from './requests.ts';
+import type { Request } from './clause.ts';
+import { understand, type Slot } from './requests.ts';
 import { normalise } from './words.ts';
 
 /** @param tools names of the tools that may be called now. */
@@ -239,8 +240,8 @@ function sayNotice(notice: Notice, turn: number): string {
       return sayQuestion(speakable(notice.question), notice.options);
     case 'completed': {
       const result = sentence(speakable(notice.result));
-      const opener = vary(['News about', 'About'], turn);
-      return `${opener} ${workName(notice.toolName)}: ${result}`;
+      const opener = vary(['I have news about', 'Now about'], turn);
+      return `${opener} ${workName(notice.toolName)}. ${result}`;
     }
     case 'failed':
       return `I'm sorry, ${workName(notice.toolName)} did not work out: ${sentence(speakable(notice.error))} ${retryQuestion}`;

@@ -1,6 +1,7 @@
 // The words of the lead agent, with some variety, fit for a voice.
 
-import type { ChatTopic, Slot } from './requests.ts';
+import type { ChatTopic } from './clause.ts';
+import type { Slot } from './requests.ts';
 
 export const abilities =
   'I can book you a ride or a table, make a sales report, or look up an order';

@@ -68,6 +68,8 @@ export function send(message: ClientMessage): boolean {
 
 export function connect(): void {
   server.open();
+  // The link of a new start, in the same tab, differs in its fragment only.
+  addEventListener('hashchange', () => location.reload());
   effect(() => {
     const isOpen = isListening.value;
     device?.setOpen(isOpen);
@@ -98,8 +100,8 @@ export async function start(withMicrophone: boolean): Promise<void> {
     isSilent.value = opened.isSilent;
   }
   stage.value = 'on';
-  if (withMicrophone) await askForMicrophone();
   takeVoice();
+  if (withMicrophone) await askForMicrophone();
 }
 
 /** This page shall be the one that speaks and listens. */
@@ -135,7 +137,7 @@ export async function askForMicrophone(): Promise<void> {
 /** Says to a fresh connection what this page can do. */
 function introduce(): void {
   announceMicrophone();
-  if (stage.value === 'on' && microphone.value !== 'asking' && wantsVoice) takeVoice();
+  if (stage.value === 'on' && wantsVoice) takeVoice();
 }
 
 function announceMicrophone(): void {

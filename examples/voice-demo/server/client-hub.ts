@@ -3,6 +3,7 @@
 //
 // H1. The session begins when the first page is attached: nobody is greeted before somebody is
 //     there, and no connection to a provider stands idle. It has a client exactly while a page is.
+//     What is typed before it has begun waits for it.
 // H2. When the voice moves to another page, the session sees its client leave and another
 //     come, so that what was cut off is said again.
 // H3. What a page that is not the owner plays or hears does not reach the session.
@@ -45,7 +46,8 @@ export class ClientHub {
   /** Those that can play sound, the owner of the voice last. */
   readonly #attached: ClientConnection[] = [];
   readonly #subscriptions: readonly Subscription[];
-  #hasBegun = false;
+  /** Resolves when the session is there, or has failed to come. */
+  #begun: Promise<void> | null = null;
   #calls: readonly CallInput[] = [];
   #owner: ClientConnection | null = null;
   #detach: (() => void) | null = null;
@@ -128,6 +130,8 @@ export class ClientHub {
         this.#setOwner(from);
         break;
       case 'text.send':
+        // Whoever types the moment the page opens is heard once somebody is there to hear.
+        await this.#begun;
         await session.sendText(message.text);
         break;
       case 'question.answer': {
@@ -170,10 +174,8 @@ export class ClientHub {
   }
 
   #begin(): void {
-    if (this.#hasBegun) return;
-    this.#hasBegun = true;
     const { session, log } = this.#options;
-    session
+    this.#begun ??= session
       .start()
       .catch((error: unknown) => log(`The session did not begin: ${messageOf(error)}`));
   }

@@ -6,6 +6,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { ConfigurationError } from '../../../src/errors.ts';
 
 export interface PageFile {
   readonly contentType: string;
@@ -99,7 +100,10 @@ function installedFile(path: string): string {
     const file = new URL(`node_modules/${path}`, folder);
     if (statSync(file, { throwIfNoEntry: false })?.isFile()) return fileURLToPath(file);
     if (folder.pathname === new URL('../', folder).pathname)
-      throw new Error(`The page needs ${path}, which is not installed: run \`npm install\`.`);
+      throw new ConfigurationError(
+        'MISSING_DEPENDENCY',
+        `The page needs ${path}, which is not installed: run \`npm install\``,
+      );
   }
 }
 

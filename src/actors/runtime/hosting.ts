@@ -16,6 +16,7 @@ import {
   type Snapshot,
 } from 'xstate';
 import { isEffect } from '../../machines/effect.ts';
+import { activitiesOf, unfoldActivities, type Activity } from './unfold-activities.ts';
 
 /** What a machine wants to happen, as data. */
 export type Effect =
@@ -45,7 +46,10 @@ export interface HostOptions {
 
 /** The system of an actor is the one thing that the actor, its actions and its activities share. */
 const postboxes = new WeakMap<object, Postbox>();
-const hosted = new WeakMap<AnyStateMachine, AnyStateMachine>();
+/** With activities as actors, which an inspector shows. */
+const inspected = new WeakMap<AnyStateMachine, AnyStateMachine>();
+/** With activities as actions. */
+const lean = new WeakMap<AnyStateMachine, AnyStateMachine>();
 
 // A root without an error observer raises its error in the process; the unit looks
 // at the snapshot after each event instead. One observer serves all actors.
@@ -56,37 +60,65 @@ export function startHosted<M extends AnyStateMachine>(
   machine: M,
   input: InputFrom<M> | undefined,
   postbox: Postbox,
-  options: HostOptions,
+  { id, inspect, snapshot }: HostOptions,
 ): Actor<M> {
-  const actor = createActor(postingMachine(machine), {
-    id: options.id,
+  const underWay = snapshot ? activitiesOf(machine, snapshot) : [];
+  const actor = createActor(inspect ? inspectedForm(machine) : leanForm(machine), {
+    id,
     ...(input === undefined ? {} : { input }),
-    ...(options.inspect ? { inspect: options.inspect } : {}),
-    ...(options.snapshot ? { snapshot: options.snapshot } : {}),
+    ...(inspect ? { inspect } : {}),
+    ...(snapshot ? { snapshot: { ...snapshot, children: inspect ? actors(underWay) : {} } } : {}),
   } as never) as unknown as Actor<M>;
   postboxes.set((actor as AnyActorRef).system, postbox);
   (actor as AnyActorRef).subscribe(observer as never);
   actor.start();
+  if (!inspect) for (const activity of underWay) postbox.post({ kind: 'start', ...activity });
   return actor;
 }
 
-function postingMachine(machine: AnyStateMachine): AnyStateMachine {
-  const known = hosted.get(machine);
+function inspectedForm(machine: AnyStateMachine): AnyStateMachine {
+  const known = inspected.get(machine);
   if (known) return known;
-  const actions: Record<string, unknown> = {};
-  for (const [name, action] of Object.entries(machine.implementations.actions))
-    if (isEffect(action))
-      actions[name] = ({ system }: { system: object }, params: unknown) =>
-        postboxes.get(system)?.post({ kind: 'do', name, params });
-  const actors: Record<string, unknown> = {};
+  const logic: Record<string, unknown> = {};
   for (const name of Object.keys(machine.implementations.actors))
-    actors[name] = fromCallback<EventObject, unknown>(({ input, self, system }) => {
+    logic[name] = fromCallback<EventObject, unknown>(({ input, self, system }) => {
       const postbox = postboxes.get(system);
       const { id } = self;
       postbox?.post({ kind: 'start', name, id, input });
       return () => postbox?.post({ kind: 'stop', name, id });
     });
-  const posting = machine.provide({ actions, actors } as never);
-  hosted.set(machine, posting);
+  const posting = machine.provide({ actions: postingActions(machine), actors: logic } as never);
+  inspected.set(machine, posting);
   return posting;
+}
+
+function leanForm(machine: AnyStateMachine): AnyStateMachine {
+  const known = lean.get(machine);
+  if (known) return known;
+  const posting = unfoldActivities(machine.provide({ actions: postingActions(machine) } as never), {
+    start: ({ system }, { name, id, input }) =>
+      postboxes.get(system)?.post({ kind: 'start', name, id, input }),
+    stop: ({ system }, { name, id }) => postboxes.get(system)?.post({ kind: 'stop', name, id }),
+  });
+  lean.set(machine, posting);
+  return posting;
+}
+
+function postingActions(machine: AnyStateMachine): Record<string, unknown> {
+  const actions: Record<string, unknown> = {};
+  for (const [name, action] of Object.entries(machine.implementations.actions))
+    if (isEffect(action))
+      actions[name] = ({ system }: { system: object }, params: unknown) =>
+        postboxes.get(system)?.post({ kind: 'do', name, params });
+  return actions;
+}
+
+/** The invoked actors of a persisted snapshot. */
+function actors(activities: readonly Activity[]): Record<string, unknown> {
+  return Object.fromEntries(
+    activities.map(({ name, id, input }) => [
+      id,
+      { src: name, snapshot: { status: 'active', output: undefined, error: undefined, input } },
+    ]),
+  );
 }

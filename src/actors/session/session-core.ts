@@ -17,7 +17,7 @@ import {
 import { assembleContextSnapshot } from '../context/context-snapshot.ts';
 import type { MemoryStore } from '../ports/memory-store.ts';
 import type { Message, UnitEvent } from '../runtime/commit-unit.ts';
-import { createHost, type Host } from '../runtime/host.ts';
+import { callSafely, createHost, type Host } from '../runtime/host.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { AnswerReceipt, SubagentView } from '../session-views.ts';
 import type { GivenAnswer } from '../subagent/ask-user.ts';
@@ -149,7 +149,8 @@ export class SessionCore {
           detachGraceMs: options.detachGraceMs ?? null,
         },
         outbox: { ...options.outbox, capacity: limits.maxDeliveries },
-        toolTimeoutMs: INLINE_TOOL_TIMEOUT_MS,
+        toolTimeoutMs: (name) =>
+          this.#tools.get(name)?.definition.timeout ?? INLINE_TOOL_TIMEOUT_MS,
         canInterrupt: options.canInterrupt,
       },
       {
@@ -186,6 +187,8 @@ export class SessionCore {
   start(): Promise<void> {
     this.#started ??= (async () => {
       this.#tools = await prepareLeadTools(this.agent, this.configs);
+      // It may have been closed before, or meanwhile: then nothing would settle this any more.
+      if (this.projection.connection !== 'created') throw new CancelledError('closed');
       await new Promise<void>((resolve, reject) => {
         this.#settleStart = { resolve, reject };
         this.receive('session', { type: 'session.start' });
@@ -211,9 +214,12 @@ export class SessionCore {
     const state = this.unit.session.getSnapshot().value.connection;
     const before = this.projection.connection;
     this.projection.emit({ type: 'connection.changed', state });
-    if (state !== 'active' || before === 'active') return;
-    this.#settleStart?.resolve();
+    if (state !== 'active' || before === 'active' || !this.#settleStart) return;
+    this.#settleStart.resolve();
     this.#settleStart = null;
+    callSafely(this.host, 'hook onSessionStart', () =>
+      this.hooks.onSessionStart?.({ sessionId: this.id }),
+    );
   }
 
   /** The last thing that happens in a session. */
@@ -228,6 +234,15 @@ export class SessionCore {
       error ? new OffstageError(error.code, error.message) : new CancelledError('closed'),
     );
     this.#settleStart = null;
+    // Whoever was killed could not withdraw its question.
+    for (const requestId of this.books.questions.keys()) {
+      const question = this.projection.question(requestId);
+      if (question)
+        this.projection.emit({
+          type: 'question.changed',
+          question: { ...question, state: 'withdrawn', dueAt: null },
+        });
+    }
     this.projection.emit({ type: 'session.ended', error });
     this.projection.complete();
     for (const resolve of this.#closed) resolve();

@@ -13,6 +13,7 @@ import type {
   QuestionEnd,
 } from '../../machines/index.ts';
 import { floorOf } from '../../machines/index.ts';
+import { DEFAULT_MAX_OUTPUT_BYTES, keepOutput } from '../ai/tool-output.ts';
 import { raceAbort } from '../race-abort.ts';
 import type { Posted } from '../runtime/commit-unit.ts';
 import { callSafely } from '../runtime/host.ts';
@@ -22,6 +23,7 @@ import type { Outcome } from '../subagent/outcome.ts';
 import type { StepReport } from '../subagent/think.ts';
 import { idOf } from './books.ts';
 import type { Utterance } from './lead.ts';
+import type { DeliveryRecord } from './records.ts';
 import { cancelledNote } from './prompts.ts';
 import type { SessionCore } from './session-core.ts';
 
@@ -66,7 +68,7 @@ export class SessionEffects {
     const core = this.#core;
     core.host.report(error, `session ${core.id}`);
     core.delegation.kill('the session failed');
-    core.ended({ code: 'INTERNAL', message: messageOf(error), retryable: false });
+    this.#ended({ code: 'INTERNAL', message: messageOf(error), retryable: false });
     core.lead.disconnect();
   }
 
@@ -171,6 +173,11 @@ export class SessionEffects {
         break;
       case 'call.cancelSubagent':
         core.delegation.ofCall(params.callId)?.cancel('its tool call was cancelled');
+        this.#forget(params.callId);
+        break;
+      case 'notices.posted':
+        if (!core.projection.delivery(params.deliveryId))
+          this.#delivery(params.deliveryId, { state: 'pending' });
         break;
       case 'user.heardUser':
         this.#said(params.utterance);
@@ -199,8 +206,9 @@ export class SessionEffects {
     const { books, lead } = this.#core;
     const delivery = books.delivery(deliveryId);
     if (!delivery) return;
-    const { kind, priority, prompt, text, callId, answersCall } = delivery;
+    const { kind, priority, prompt, text } = delivery;
     this.#delivery(deliveryId, { state: 'offered', attempts: attempt });
+    const answersCallId = this.#answerLate(delivery);
     lead.offer({
       deliveryId,
       generation,
@@ -209,8 +217,28 @@ export class SessionEffects {
       priority,
       prompt,
       text,
-      answersCallId: answersCall && attempt === 1 ? callId : null,
+      answersCallId,
     });
+  }
+
+  /**
+   * What is about to reach the user, or was waved away, is the answer to the call that stayed
+   * open for it: once, however often it is offered. Returns the call, if it is to be answered now.
+   */
+  #answerLate(delivery: DeliveryRecord): string | null {
+    const { deliveryId, callId, answersCall, label: name, text } = delivery;
+    if (!answersCall || callId === null) return null;
+    this.#core.books.deliveries.set(deliveryId, { ...delivery, answersCall: false });
+    this.#answered(callId, name, text);
+    return callId;
+  }
+
+  /** It reached the user, or was waved away, without being told: the model shall know it all the same. */
+  #answerSilently(deliveryId: string): void {
+    const { books, lead } = this.#core;
+    const delivery = books.delivery(deliveryId);
+    const callId = delivery ? this.#answerLate(delivery) : null;
+    if (delivery && callId !== null) lead.answerTool(callId, delivery.prompt, false);
   }
 
   #delivered(deliveryId: string, grade: HearingGrade): void {
@@ -218,11 +246,14 @@ export class SessionEffects {
     // A question that was heard is not over: it waits for its answer.
     const view = this.#delivery(deliveryId, { state: 'delivered', grade });
     if (view) callSafely(host, 'hook onDelivered', () => hooks.onDelivered?.(view));
-    if (!books.questions.has(deliveryId)) this.#forget(deliveryId);
+    if (books.questions.has(deliveryId)) return;
+    this.#answerSilently(deliveryId);
+    this.#forget(deliveryId);
   }
 
   #gone(deliveryId: string, change: Partial<DeliveryView>): void {
     this.#delivery(deliveryId, change);
+    this.#answerSilently(deliveryId);
     this.#forget(deliveryId);
   }
 
@@ -299,6 +330,7 @@ export class SessionEffects {
       if (!signal.aborted) core.receive(`call:${callId}`, { type: 'call.executed', output });
     };
     core.host.environment.scheduler.yieldThen(() => {
+      if (signal.aborted) return;
       const run = async (): Promise<unknown> =>
         execute(call.input as never, {
           callId,
@@ -307,7 +339,7 @@ export class SessionEffects {
           abortSignal: signal,
         });
       raceAbort(run(), signal).then(
-        (output) => settle(output ?? null),
+        (output) => settle(answerOf(call.name, output)),
         (error: unknown) => settle({ error: messageOf(error) }),
       );
     });
@@ -325,19 +357,20 @@ export class SessionEffects {
     const { name, output } = call;
     // What was called off is no news to speak about.
     core.lead.answerTool(callId, output, answer !== 'cancelled');
-    core.books.conversation = core.books.conversation.toolResult({
-      callId,
-      at: core.host.environment.clock.now(),
-      value: output,
-    });
-    core.projection.emit({ type: 'tool.answered', callId, name, output });
-    callSafely(core.host, 'hook onToolResult', () =>
-      core.hooks.onToolResult?.({ callId, name, output }),
-    );
+    this.#answered(callId, name, output);
     if (core.unit.calls.stateOf(callId)?.done) {
       core.books.calls.delete(callId);
       core.unit.calls.forget(callId);
     }
+  }
+
+  /** The model has its answer to this call. */
+  #answered(callId: string, name: string, output: unknown): void {
+    const { books, projection, host, hooks } = this.#core;
+    const at = host.environment.clock.now();
+    books.conversation = books.conversation.toolResult({ callId, at, value: output });
+    projection.emit({ type: 'tool.answered', callId, name, output });
+    callSafely(host, 'hook onToolResult', () => hooks.onToolResult?.({ callId, name, output }));
   }
 
   #delegate(callId: string): void {
@@ -443,4 +476,11 @@ export class SessionEffects {
     projection.emit({ type: 'delivery.changed', delivery: view });
     return view;
   }
+}
+
+/** What an inline tool returned, as the model, the journal and the wire can have it: JSON, and not too large. */
+function answerOf(toolName: string, returned: unknown): unknown {
+  if (returned instanceof Error) return { error: messageOf(returned) };
+  const kept = keepOutput(returned ?? null, DEFAULT_MAX_OUTPUT_BYTES);
+  return kept.ok ? kept.value : { error: `Tool "${toolName}" ${kept.message}` };
 }

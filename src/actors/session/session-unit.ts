@@ -10,6 +10,8 @@
 //   U1. An accepted answer, the release of the floor and the next grant are one transaction.
 //   U2. The gate of the outbox is told in the transaction that changes it.
 //   U3. Words of the user go to exactly one: the owner's question or the lead agent.
+//   U4. Background work is delegated only when the place of its result was reserved in the
+//       same transaction; else the call is rejected in it.
 
 import type { Actor, AnyMachineSnapshot } from 'xstate';
 import {
@@ -25,6 +27,7 @@ import {
   shared,
   toolCallMachine,
   wire,
+  type Failure,
   type Gate,
   type OutboxInput,
   type SessionInput,
@@ -48,7 +51,8 @@ export interface SessionUnitOptions {
   readonly id: string;
   readonly session: SessionInput;
   readonly outbox: OutboxInput;
-  readonly toolTimeoutMs: number;
+  /** Time that an inline tool may take, by its name. */
+  readonly toolTimeoutMs: (toolName: string) => number;
   /** Can what the lead agent is saying be stopped in mid-sentence? */
   readonly canInterrupt: boolean;
 }
@@ -68,7 +72,7 @@ export class SessionUnit implements UnitBody {
   readonly calls: Population;
   readonly #ports: SessionUnitPorts;
   readonly #canInterrupt: boolean;
-  readonly #toolTimeoutMs: number;
+  readonly #toolTimeoutMs: SessionUnitOptions['toolTimeoutMs'];
   #session!: Actor<typeof sessionMachine>;
   #interaction!: Actor<typeof interactionMachine>;
   #outbox!: Actor<typeof outboxMachine>;
@@ -113,11 +117,6 @@ export class SessionUnit implements UnitBody {
   /** The question that owns what the user says, or null. */
   get owner(): string | null {
     return ownerOf(this.#interaction.getSnapshot());
-  }
-
-  /** May another result be promised? */
-  get hasRoomForResult(): boolean {
-    return hasRoom(this.#outbox.getSnapshot().context);
   }
 
   stop(): void {
@@ -176,12 +175,19 @@ export class SessionUnit implements UnitBody {
         if (this.questions.has(requestId)) break;
         this.questions.create(requestId, { requestId, timeoutMs });
         this.#within([askingFor(requestId)], event.at);
+        // One that has to wait says nothing itself.
+        this.#changed(`question:${requestId}`);
         break;
       }
       case 'calls': {
-        const { callId } = event as unknown as { callId: string };
+        const { callId, name } = event as unknown as { callId: string; name: string };
         if (this.calls.has(callId)) break;
-        this.calls.create(callId, { callId, timeoutMs: this.#toolTimeoutMs });
+        this.calls.create(callId, { callId, timeoutMs: this.#toolTimeoutMs(name) });
+        break;
+      }
+      case 'notices': {
+        const { deliveryId } = event as unknown as { deliveryId: string };
+        this.unit.post(actor, { kind: 'do', name: 'posted', params: { deliveryId } });
         break;
       }
       default:
@@ -189,13 +195,27 @@ export class SessionUnit implements UnitBody {
     }
     this.#within(follow, event.at);
     // Not every change of state says something; screens show it all the same.
-    if (kind === 'session' || kind === 'question')
-      this.unit.post(actor, { kind: 'do', name: 'changed', params: undefined });
+    if (kind === 'session' || kind === 'question') this.#changed(actor);
   }
 
   /** Effects that are messages to another machine of this unit. All others go out. */
   route({ actor, effect }: Posted): readonly Message[] {
-    return effect.kind === 'do' ? wire(split(actor)[0], effect.name, effect.params) : [];
+    if (effect.kind !== 'do') return [];
+    const [kind] = split(actor);
+    if (kind === 'call' && effect.name === 'delegate') return [this.#reserve(actor)];
+    return wire(kind, effect.name, effect.params);
+  }
+
+  /** Work is only begun when its result has a place in the outbox: results are never dropped. */
+  #reserve(call: string): Message {
+    const { context } = this.#outbox.getSnapshot();
+    if (hasRoom(context)) return { actor: 'outbox', event: { type: 'outbox.reserve' } };
+    const error: Failure = {
+      code: 'OUTBOX_FULL',
+      message: `${context.capacity} results and notices wait to be heard or are being made: maxDeliveries is ${context.capacity}`,
+      retryable: true,
+    };
+    return { actor: call, event: { type: 'subagent.rejected', error } as UnitEvent };
   }
 
   settle(): readonly Message[] {
@@ -211,6 +231,11 @@ export class SessionUnit implements UnitBody {
 
   crashed(error: unknown): void {
     this.#ports.crashed(error);
+  }
+
+  /** Screens look at this actor again, after the commit. */
+  #changed(actor: string): void {
+    this.unit.post(actor, { kind: 'do', name: 'changed', params: undefined });
   }
 
   #within(messages: readonly Message[], at: number): void {

@@ -60,10 +60,13 @@ export class TextSession extends SessionFace {
     return this.#output.parts;
   }
 
-  /** Resolves when the session can be talked to. Whoever embeds it counts as attached. */
+  /**
+   * Resolves when the session can be talked to. Whoever embeds it counts as attached, for good,
+   * unless a client has attached before: then clients come and go by `attach`.
+   */
   override async start(): Promise<void> {
     await super.start();
-    this.attach();
+    if (!this.isAttached) this.attach();
   }
 
   /**

@@ -49,7 +49,10 @@ function takeInstance(definition: SubagentDefinition): SubagentDefinition {
 }
 
 /** The prompts of a run: what it is told of its task, and the shape of its result. */
-export function briefing(definition: SubagentDefinition, snapshot: SubagentContextSnapshot): Briefing {
+export function briefing(
+  definition: SubagentDefinition,
+  snapshot: SubagentContextSnapshot,
+): Briefing {
   const { outputSchema } = definition;
   const shape = outputSchema === undefined ? '' : `\n\n${outputInstructions(outputSchema)}`;
   return { instructions: systemPrompt(snapshot) + shape, messages: openingMessages(snapshot) };

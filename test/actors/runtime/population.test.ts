@@ -14,7 +14,8 @@ function populated() {
   const environment = simulatedEnvironment();
   const live = new Set<AnyActorRef>();
   const watch = (event: InspectionEvent): void => {
-    if (event.type === '@xstate.actor' && event.actorRef.id.startsWith('unit/')) live.add(event.actorRef);
+    const actor = event.actorRef as AnyActorRef;
+    if (event.type === '@xstate.actor' && actor.id.startsWith('unit/')) live.add(actor);
   };
   const host = createHost({ environment, journal: memoryJournal(), inspect: watch });
   const released: Posted[] = [];

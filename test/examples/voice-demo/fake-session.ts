@@ -27,6 +27,7 @@ export class FakeSession implements SessionFace {
   state = emptyState;
   receipt: AnswerReceipt = { accepted: true };
   failure: Error | null = null;
+  #starting: Promise<void> = Promise.resolve();
   #watchers: { readonly done: () => boolean; readonly resolve: () => void }[] = [];
 
   readonly audioIn = {
@@ -44,7 +45,17 @@ export class FakeSession implements SessionFace {
 
   async start(): Promise<void> {
     this.#note('start');
+    await this.#starting;
     if (this.failure) throw this.failure;
+  }
+
+  /** `start` does not resolve before the returned function is called. */
+  holdStart(): () => void {
+    let release = (): void => undefined;
+    this.#starting = new Promise((resolve) => {
+      release = resolve;
+    });
+    return release;
   }
 
   async close(): Promise<void> {

@@ -27,7 +27,7 @@ type Machine = typeof sessionMachine;
 type S = SessionSnapshot;
 type Connection = S['value']['connection'];
 
-/** Seconds between tries, different from all other times. */
+/** Unlike every other delay, so that one is not taken for the other. */
 const retryInMs = 2;
 const error = { code: 'TRANSPORT_LOST', message: 'The line is dead', retryable: true } as const;
 

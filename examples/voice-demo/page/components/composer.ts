@@ -2,7 +2,7 @@
 
 import { html } from 'htm/preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { link } from '../store.ts';
+import { link, ownsVoice } from '../store.ts';
 import {
   askForMicrophone,
   isListening,
@@ -128,6 +128,8 @@ function Modes() {
 }
 
 function hint(): string {
+  if (link.value.state !== 'open') return 'Waiting for the connection.';
+  if (!ownsVoice.value) return 'You are heard in another tab; typing works here too.';
   if (isSilent.value) return 'This browser has no sound; read along.';
   switch (microphone.value) {
     case 'asking':
@@ -137,7 +139,7 @@ function hint(): string {
     case 'missing':
       return 'There is no microphone: type instead.';
     case 'off':
-      return '';
+      return 'Press the microphone to talk.';
     case 'on':
       if (isMuted.value) return 'You are muted.';
       return talkMode.value === 'push' ? 'Hold the button or Space, and speak.' : 'Just speak.';

@@ -148,7 +148,7 @@ function FreeAnswer({ requestId }: { requestId: string }) {
 }
 
 function Clock({ question: { dueAt, timeoutMs } }: { question: QuestionView }) {
-  if (dueAt === null) return html`<p class="clock clock-still">The clock stands still.</p>`;
+  if (dueAt === null) return html`<p class="clock">The clock starts when you have heard it.</p>`;
   const left = Math.min(timeoutMs, Math.max(0, dueAt - now.value));
   return html`
     <p class=${`clock ${left < 15_000 ? 'clock-late' : ''}`}>

@@ -29,7 +29,14 @@ export function Transcript() {
     follows.current = scrollHeight - scrollTop - clientHeight < NEAR_END_PX;
   };
   return html`
-    <div class="transcript" ref=${box} onScroll=${onScroll} tabindex="0" aria-label="What was said">
+    <div
+      class="transcript"
+      ref=${box}
+      onScroll=${onScroll}
+      role="region"
+      tabindex="0"
+      aria-label="What was said"
+    >
       <div class="script">
         ${lines.length === 0 && html`<p class="direction">The stage is yours.</p>`}
         ${lines.map((line) =>

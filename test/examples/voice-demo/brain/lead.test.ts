@@ -334,6 +334,31 @@ describe('notices', () => {
     expect((await talk.user('thank you')).text).toBe("You're welcome.");
   });
 
+  test('a late result, for which the call is stated once more, is told; the call is none', async () => {
+    const call = (toolCallId: string, value: string): ModelMessage[] => [
+      {
+        role: 'assistant',
+        content: [{ type: 'tool-call', toolCallId, toolName: 'dig', input: {} }],
+      },
+      {
+        role: 'tool',
+        content: [
+          { type: 'tool-result', toolCallId, toolName: 'dig', output: { type: 'text', value } },
+        ],
+      },
+    ];
+    const { text } = await generateText({
+      model: brainModel({ environment: hastyEnvironment() }),
+      messages: [
+        { role: 'user', content: 'dig a hole' },
+        ...call('c1', 'Accepted. The result is not known yet; it will follow.'),
+        { role: 'user', content: 'thank you' },
+        ...call('c1_late', 'The hole is dug.'),
+      ],
+    });
+    expect(text).toMatch(/The hole is dug\..*(You're welcome|pleasure|Any time)/);
+  });
+
   test('asked to begin, it greets', async () => {
     expect((await new Talk().note(`[SYSTEM: ${lead.greeting}]`).respond()).text).toMatch(/^Hello!/);
   });

@@ -199,6 +199,18 @@ describe('what a page sends', () => {
     expect(session.names).toEqual(['attach', 'start', 'detach', 'attach']);
   });
 
+  test('what is typed while the session begins is said when it has begun', async () => {
+    const begun = session.holdStart();
+    const page = await PageSocket.open(server);
+    page.send({ type: 'client.attach' });
+    page.send({ type: 'text.send', text: 'early' });
+    page.send({ type: 'question.shown', requestId: 'q' });
+    await session.until(() => session.names.includes('questionShown'));
+    expect(session.names).not.toContain('sendText');
+    begun();
+    await session.until(() => session.names.includes('sendText'));
+  });
+
   test('a session that does not begin is reported', async () => {
     session.failure = new Error('no such key');
     const page = await PageSocket.open(server);
@@ -219,14 +231,18 @@ describe('what a page sends', () => {
     page.send({ type: 'subagent.cancel', subagentId: 's1' });
     page.send({ type: 'playout.report', itemId: 'i1', playedMs: 120 });
     await session.until(() => session.names.includes('playout'));
-    expect(session.calls.slice(2)).toEqual([
-      ['sendText', 'hello'],
-      ['questionShown', 'q1'],
-      ['shown', 'd1'],
-      ['dismiss', 'd2'],
-      ['cancel', 's1', 'the user pressed Stop'],
-      ['playout', { itemId: 'i1', playedMs: 120 }],
-    ]);
+    await session.until(() => session.names.includes('sendText'));
+    expect(session.calls).toEqual(
+      expect.arrayContaining([
+        ['sendText', 'hello'],
+        ['questionShown', 'q1'],
+        ['shown', 'd1'],
+        ['dismiss', 'd2'],
+        ['cancel', 's1', 'the user pressed Stop'],
+        ['playout', { itemId: 'i1', playedMs: 120 }],
+      ]),
+    );
+    expect(session.calls).toHaveLength(8);
   });
 
   test.each([{ optionId: 'economy' }, { text: 'economy' }, { approved: false }])(

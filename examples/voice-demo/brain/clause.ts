@@ -1,0 +1,259 @@
+// Reads one clause: what is asked for in it, and with which details.
+
+import { findDateRange } from '../agents/date-range.ts';
+import { knownPlaces } from '../agents/world.ts';
+import { mentions, normalise, numberIn } from './words.ts';
+
+export type ChatTopic =
+  | 'greeting'
+  | 'thanks'
+  | 'help'
+  | 'wellbeing'
+  | 'name'
+  | 'joke'
+  | 'goodbye'
+  | 'okay'
+  | 'yes'
+  | 'no'
+  | 'nevermind'
+  | 'quiet';
+
+export type Work = 'ride' | 'table' | 'report' | 'everything' | 'unclear';
+
+/** A missing detail is null: it has to be asked for. */
+export type Request =
+  | { readonly type: 'ride'; readonly destination: string | null }
+  | { readonly type: 'table'; readonly partySize: number | null }
+  | { readonly type: 'report'; readonly dateRange: string | null }
+  | { readonly type: 'order'; readonly orderId: string | null }
+  | { readonly type: 'progress' }
+  | { readonly type: 'cancel'; readonly work: Work }
+  | { readonly type: 'chat'; readonly topic: ChatTopic }
+  /** It is clear what is wanted, and we cannot do it. */
+  | { readonly type: 'unsupported'; readonly wish: string }
+  | { readonly type: 'unknown' };
+
+/** What one clause asks for; `unknown` if it means nothing by itself. */
+export function readClause(clause: string): Request {
+  const plain = normalise(clause);
+  const says = (...keywords: string[]): boolean => mentions(plain, ...keywords);
+  const cancels = says('cancel') || /\b(?:abort|stop|kill|drop|forget)\b/.test(plain);
+
+  if (/\b(?:never ?mind|forget (?:it|about it|that))\b/.test(plain)) return chat('nevermind');
+  if (
+    /^(?:please )?(?:stop|wait|quiet|be quiet|shut up|hush)(?: talking| speaking)?(?: please)?$/.test(
+      plain,
+    )
+  )
+    return chat('quiet');
+  if (cancels && (/\babort\b/.test(plain) || says('cancel') || workIn(plain) !== 'unclear'))
+    return { type: 'cancel', work: workIn(plain) };
+  if (isProgress(plain)) return { type: 'progress' };
+  if (isRide(plain)) return { type: 'ride', destination: destinationIn(plain) };
+  if (
+    says('table', 'restaurant', 'reservation') ||
+    /\b(?:book|reserve).*\b(?:dinner|lunch)\b/.test(plain)
+  )
+    return { type: 'table', partySize: partySizeIn(plain) };
+  if (
+    says('report', 'sales', 'revenue', 'analytics', 'turnover') ||
+    /\bhow did we do\b/.test(plain)
+  )
+    return { type: 'report', dateRange: findDateRange(clause) };
+  if (isOrder(plain)) return { type: 'order', orderId: orderIdIn(plain) };
+  const topic = chatTopic(plain);
+  if (topic) return chat(topic);
+  const wish = wishes.find(([, pattern]) => pattern.test(plain))?.[0];
+  if (wish) return { type: 'unsupported', wish };
+  if (isDistortedRide(plain)) return { type: 'ride', destination: destinationIn(plain) };
+  return isDemand(plain) ? { type: 'unsupported', wish: 'do that' } : { type: 'unknown' };
+}
+
+function chat(topic: ChatTopic): Request {
+  return { type: 'chat', topic };
+}
+
+function isRide(plain: string): boolean {
+  return (
+    mentions(plain, 'ride', 'cab', 'taxi', 'uber', 'lift') ||
+    /\b(?:take|drive|bring|get) (?:me|us) to\b/.test(plain) ||
+    /\b(?:need|want|have|like|got) to (?:go|get|be|travel) (?:to|at)\b/.test(plain) ||
+    /\b(?:book|get|order|need|call|want)\b.*\bcar\b/.test(plain)
+  );
+}
+
+const towardsKnownPlace = new RegExp(`\\bto (?:the |my )?(?:${knownPlaces.join('|')})\\b`);
+
+/** "But me arrived to the airport": where nothing else fits, a way to a place is a ride. */
+function isDistortedRide(plain: string): boolean {
+  return (
+    towardsKnownPlace.test(plain) ||
+    /^(?:book|but|butt|look|took|put|hook) me (?:a|an|in|and|ever|the)\b/.test(plain)
+  );
+}
+
+/** Where to, in "book me a ride to the airport please". */
+function destinationIn(plain: string): string | null {
+  const wish = plain.replace(
+    /\b(?:need|want|have|like|got) to (?:book|get|order|go|be|travel|have)\b(?= (?:a|an|the|me|us|to|at)\b)/g,
+    '',
+  );
+  const found = /\b(?:to|towards|for) (?!me\b|us\b|a ride\b)(.+)$/.exec(wish)?.[1];
+  return found ? cleanPlace(found) : null;
+}
+
+/** A place without the words around it; null if none is left. */
+export function cleanPlace(plain: string): string | null {
+  const fillers =
+    /^(?:uh|um|well|okay|ok|yes|yeah|please|just|i|we|would|id|like|want|need|lets|to|go|get|be|the address is|its|it is|is|take|bring|drive|me|us|at|make it)\s+/;
+  let place = plain;
+  while (fillers.test(place)) place = place.replace(fillers, '');
+  place = place
+    .replace(
+      /\b(?:please|thanks|thank you|now|right now|today|tonight|tomorrow|asap|as soon as possible|for me|if you can)$/g,
+      '',
+    )
+    .trim()
+    .replace(/\bplease$/, '')
+    .trim();
+  const isWord = /^(?:to|the|a|an|my|uh|um|please|it|that|go|ride)?$/.test(place);
+  return isWord || place.split(' ').length > 8 ? null : place;
+}
+
+function partySizeIn(plain: string): number | null {
+  for (const [, after = ''] of plain.matchAll(/\b(?:for|of|we are|were) (?:the )?(\w+)/g)) {
+    if (after === 'to' || after === 'too') return 2;
+    if (after === 'me') return 1;
+    const size = numberIn(after);
+    if (size !== null) return size;
+  }
+  return partySizeWord(plain);
+}
+
+export function partySizeWord(plain: string): number | null {
+  if (/\b(?:just me|only me|alone)\b/.test(plain)) return 1;
+  if (/\b(?:the )?(?:two|2) of us\b|\bme and my\b|\bcouple\b|^(?:to|too|for to)$/.test(plain))
+    return 2;
+  return null;
+}
+
+function isOrder(plain: string): boolean {
+  return (
+    /\b(?:my|the|last|latest|our) (?:order|package|parcel|delivery|desk|lamp)\b/.test(plain) ||
+    /\border (?:number )?(?:\d|ten|[a-z]+ty)\b/.test(plain) ||
+    /\border (?:number|status)\b|\bstatus of (?:an |the )?order\b|\border \d+/.test(plain)
+  );
+}
+
+const tens: Readonly<Record<string, number>> = {
+  ten: 10,
+  twenty: 20,
+  thirty: 30,
+  forty: 40,
+  fifty: 50,
+  sixty: 60,
+  seventy: 70,
+  eighty: 80,
+  ninety: 90,
+};
+
+/** "order ten forty two", "order 10 42" and "order 1042" are the same order. */
+function orderIdIn(plain: string): string | null {
+  let digits = '';
+  let open: number | null = null;
+  for (const word of plain.split(' ')) {
+    const ten = tens[word];
+    const one = numberIn(word);
+    if (ten !== undefined) {
+      if (open !== null) digits += open;
+      open = ten;
+    } else if (/^\d+$/.test(word)) {
+      if (open !== null) digits += open;
+      open = null;
+      digits += word;
+    } else if (one !== null) {
+      digits += open !== null && open > 10 && one < 10 ? open + one : `${open ?? ''}${one}`;
+      open = null;
+    }
+  }
+  if (open !== null) digits += open;
+  return digits.length >= 2 ? digits : null;
+}
+
+function isProgress(plain: string): boolean {
+  return (
+    (/\bhow (?:is|are|s) (?:it|that|things|the (?:ride|report|table|work)|my (?:ride|report|table))\b.*\b(?:going|coming|doing)?/.test(
+      plain,
+    ) &&
+      !/\bhow are (?:you|things)\b/.test(plain)) ||
+    /\b(?:hows (?:it|that|the|my)|how far|how long|how much longer|what are you (?:doing|working on)|whats (?:running|going on|happening)|progress)\b/.test(
+      plain,
+    ) ||
+    /\b(?:are you|is it|is that|is the (?:ride|report|table)|is my (?:ride|report|table))\b.*\b(?:done|ready|finished|booked|yet)\b/.test(
+      plain,
+    ) ||
+    (/\b(?:status|where is|wheres)\b/.test(plain) && /\b(?:ride|report|table)\b/.test(plain))
+  );
+}
+
+export function workIn(plain: string): Work {
+  if (mentions(plain, 'everything', 'all of it', 'all of them', 'both', 'all')) return 'everything';
+  if (mentions(plain, 'ride', 'cab', 'taxi', 'lift', 'booking')) return 'ride';
+  if (mentions(plain, 'table', 'restaurant', 'dinner', 'reservation')) return 'table';
+  if (mentions(plain, 'report', 'sales')) return 'report';
+  return 'unclear';
+}
+
+const topics: readonly (readonly [ChatTopic, RegExp])[] = [
+  [
+    'help',
+    /\b(?:help|what can you do|what do you do|what else|what can i (?:do|say|ask)|your (?:skills|abilities)|options do i have|how does this work)\b/,
+  ],
+  [
+    'wellbeing',
+    /\bhow (?:are|re) (?:you|things)\b|\bhows it going\b|\bhow do you do\b|\bhow is (?:it going|your day)\b/,
+  ],
+  [
+    'name',
+    /\b(?:who are you|what are you|whats your name|what is your name|are you (?:a )?(?:robot|human|real|ai|bot))\b/,
+  ],
+  ['joke', /\bjokes?\b|\bsomething funny\b|\bmake me laugh\b/],
+  [
+    'thanks',
+    /\b(?:thanks|thank you|thank|cheers|much appreciated)\b|\bvery much$|^(?:great|awesome|perfect|wonderful|nice|cool|excellent|amazing)(?: (?:job|work))?$/,
+  ],
+  ['goodbye', /\b(?:bye|goodbye|good bye|see you|good night|thats all|that is all)\b/],
+  ['greeting', /^(?:hi|hello|hallo|hey|good (?:morning|evening|afternoon|day)|greetings|howdy)\b/],
+  ['yes', /^(?:yes|yeah|yep|sure|please do|do it|go ahead|of course|try again|retry)\b/],
+  ['no', /^(?:no|nope|nah|not now|no thanks)\b/],
+  [
+    'okay',
+    /^(?:ok|okay|alright|all right|mhm|mm|mm hm|uh huh|hm+|i see|got it|right|fine|understood)$/,
+  ],
+];
+
+function chatTopic(plain: string): ChatTopic | null {
+  return topics.find(([, pattern]) => pattern.test(plain))?.[0] ?? null;
+}
+
+const wishes: readonly (readonly [string, RegExp])[] = [
+  ['check the weather', /\b(?:weather|rain|raining|sunny|forecast|temperature)\b/],
+  ['read the news', /\bnews\b|\bheadlines?\b/],
+  ['play music', /\b(?:music|song|playlist|radio)\b/],
+  ['make calls', /\b(?:phone|dial|call (?!me a|a|us a)\w+)\b/],
+  ['send messages', /\b(?:email|e mail|mail|text|message|sms|whatsapp)\b/],
+  ['set alarms or timers', /\b(?:alarm|timer|remind|reminder)\b/],
+  ['tell the time', /\bwhat time\b|\bthe time\b|\bwhat day\b|\bthe date\b/],
+  ['book flights', /\b(?:flight|plane|fly)\b/],
+  ['book hotels', /\b(?:hotel|hostel|room)\b/],
+  ['order food', /\b(?:pizza|food|burger|sushi|coffee)\b/],
+  ['translate', /\btranslat/],
+  ['do sums', /\b(?:calculate|plus|minus|times|divided)\b/],
+  ['search the web', /\b(?:google|search|look up|wikipedia)\b/],
+];
+
+function isDemand(plain: string): boolean {
+  const demand =
+    /^(?:can|could|would|will) you\b|^(?:please )?(?:play|call|send|tell me|show|find|buy|order|open|turn|set|write|read|make|give|book|reserve)\b/;
+  return demand.test(plain);
+}

@@ -1,0 +1,103 @@
+// A machine whose activities are actions: one that starts it where its state is entered,
+// one that stops it where the state is left. XState makes an actor for each invocation,
+// which costs as much as the rest of the transition; where nobody inspects these actors,
+// nobody misses them.
+//
+// Invariants
+//   A1. It starts and stops the same activities, with the same inputs, in the same states.
+//   A2. Everything else is the machine as it was: states, transitions, ids, output.
+
+import { createMachine, type AnyStateMachine, type Snapshot } from 'xstate';
+
+/** Work that lasts as long as a state. */
+export interface Activity {
+  /** The name of its logic among the machine's actors. */
+  readonly name: string;
+  readonly id: string;
+  readonly input: unknown;
+}
+
+/** What the machine does instead of invoking. */
+export interface ActivityActions {
+  start(args: { system: object }, activity: Activity): void;
+  stop(args: { system: object }, activity: Pick<Activity, 'name' | 'id'>): void;
+}
+
+interface StateConfig {
+  readonly invoke?: Invocation | readonly Invocation[];
+  readonly entry?: unknown;
+  readonly exit?: unknown;
+  readonly states?: Readonly<Record<string, StateConfig>>;
+}
+
+/** Each has an id; its input is a value, or a function of the context and the event. */
+interface Invocation {
+  readonly id: string;
+  readonly src: string;
+  readonly input?: unknown;
+}
+
+interface Args {
+  readonly context: unknown;
+  readonly event: unknown;
+}
+
+const START = 'offstage.startActivity';
+const STOP = 'offstage.stopActivity';
+
+/** The same machine with these actions in the place of its invoked actors. */
+export function unfoldActivities(
+  machine: AnyStateMachine,
+  { start, stop }: ActivityActions,
+): AnyStateMachine {
+  const { config, implementations } = machine;
+  const actions = { ...implementations.actions, [START]: start, [STOP]: stop };
+  return createMachine(
+    unfolded(config as unknown as StateConfig) as never,
+    { ...implementations, actions } as never,
+  );
+}
+
+/** What is under way in the states of a snapshot; its inputs are as its context has them. */
+export function activitiesOf(machine: AnyStateMachine, snapshot: Snapshot<unknown>): Activity[] {
+  const { value, context } = snapshot as unknown as { value: never; context: never };
+  return machine
+    .resolveState({ value, context })
+    ._nodes.flatMap((node) =>
+      listOf((node.config as StateConfig).invoke).map((invocation) =>
+        activity(invocation, { context, event: { type: '' } }),
+      ),
+    );
+}
+
+function unfolded({ invoke, states, ...state }: StateConfig): object {
+  const invocations = listOf(invoke);
+  return {
+    ...state,
+    entry: [
+      ...listOf(state.entry),
+      ...invocations.map((invocation) => ({
+        type: START,
+        params: (args: Args) => activity(invocation, args),
+      })),
+    ],
+    exit: [
+      ...listOf(state.exit),
+      ...invocations.map(({ src: name, id }) => ({ type: STOP, params: { name, id } })),
+    ],
+    ...(states && {
+      states: Object.fromEntries(
+        Object.entries(states).map(([name, inner]) => [name, unfolded(inner)]),
+      ),
+    }),
+  };
+}
+
+function activity({ id, src, input }: Invocation, args: Args): Activity {
+  return { name: src, id, input: typeof input === 'function' ? (input(args) as unknown) : input };
+}
+
+function listOf<T>(value: T | readonly T[] | undefined): readonly T[] {
+  if (value === undefined) return [];
+  return Array.isArray(value) ? (value as readonly T[]) : [value as T];
+}

@@ -1,0 +1,293 @@
+// The lead agent's tool calls: each gets exactly one answer (T1), whatever the tool does.
+
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { defineTool, TextSession, type ToolContext, type ToolDefinition } from '../../../src/index.ts';
+import { scriptedModel, simulatedEnvironment } from '../../../src/testing/index.ts';
+import { calls, never, say, simpleTool, steps } from '../../support/subagent-runs.ts';
+import { agentOf, backgroundTool, configOf, LEAD, textTalk } from '../../support/text-talk.ts';
+
+const inline = (
+  name: string,
+  execute: (args: Record<string, unknown>, context: ToolContext) => unknown,
+  more: Partial<ToolDefinition> = {},
+): ToolDefinition =>
+  defineTool<Record<string, unknown>>({
+    name,
+    description: `Does ${name}`,
+    parameters: z.record(z.string(), z.unknown()),
+    execute,
+    ...(more as object),
+  });
+
+describe('an inline tool', () => {
+  test('is run with its arguments and its context, and the model speaks to its result', async () => {
+    const seen: unknown[] = [];
+    const hooks: string[] = [];
+    const { start, type, said, session } = textTalk({
+      tools: [
+        inline('weather', ({ city }, { callId, agentName, sessionId, abortSignal }) => {
+          seen.push([city, callId, agentName, sessionId === session.id, abortSignal.aborted]);
+          return { sky: 'blue' };
+        }),
+      ],
+      hooks: {
+        onToolCall: ({ name, input }) => hooks.push(`${name} ${JSON.stringify(input)}`),
+        onToolResult: ({ name, output }) => hooks.push(`${name} ${JSON.stringify(output)}`),
+      },
+    });
+    await start();
+    await type('use weather {"city":"Rome"}');
+    expect(seen).toEqual([['Rome', 'call_1', 'lead', true, false]]);
+    expect(hooks).toEqual(['weather {"city":"Rome"}', 'weather {"sky":"blue"}']);
+    expect(said()).toEqual(['Tools said: [{"sky":"blue"}]']);
+  });
+
+  test('that throws, rejects, returns nothing or no JSON still answers', async () => {
+    const round: Record<string, unknown> = {};
+    round['self'] = round;
+    const { start, type, said, environment } = textTalk({
+      tools: [
+        inline('throws', () => {
+          throw new Error('no such city');
+        }),
+        inline('rejects', () => Promise.reject(new Error('no such street'))),
+        inline('nothing', () => {}),
+        inline('big', () => 10n),
+        inline('round', () => round),
+        inline('date', () => new Date(0)),
+      ],
+    });
+    await start();
+    await type('use throws and rejects and nothing and big and round and date');
+    expect(JSON.parse(said()[0]?.slice('Tools said: '.length) ?? '')).toEqual([
+      { error: 'no such city' },
+      { error: 'no such street' },
+      null,
+      { error: expect.stringContaining('not JSON') },
+      { error: expect.stringContaining('not JSON') },
+      '1970-01-01T00:00:00.000Z',
+    ]);
+    expect(environment.pendingTimers).toBe(0);
+  });
+
+  test('P7: that returns too much is cut, and says so', async () => {
+    const outputs: unknown[] = [];
+    const { start, type, said } = textTalk({
+      tools: [inline('flood', () => 'x'.repeat(1_000_000))],
+      hooks: { onToolResult: ({ output }) => outputs.push(output) },
+    });
+    await start();
+    await type('use flood');
+    expect(outputs).toEqual([expect.objectContaining({ truncated: true, originalBytes: 1_000_000 })]);
+    // The conversation keeps even less of it.
+    expect(said()[0]?.length).toBeLessThan(100_000);
+    expect(said()[0]).toMatch(/more characters/);
+  });
+
+  test('that never settles is answered when its time is up, 30 s or its own', async () => {
+    const signals: AbortSignal[] = [];
+    const hang = (_: unknown, { abortSignal }: ToolContext): Promise<never> => {
+      signals.push(abortSignal);
+      return never();
+    };
+    const { start, type, said, environment } = textTalk({
+      tools: [inline('hang', hang), inline('brief', hang, { timeout: 100 })],
+    });
+    await start();
+    await type('use brief');
+    await environment.advance(99);
+    expect(said()).toEqual([]);
+    await environment.advance(1);
+    expect(said()).toEqual(['Tools said: [{"error":"Tool \\"brief\\" timed out"}]']);
+    await type('use hang');
+    await environment.advance(29_999);
+    expect(said()).toHaveLength(1);
+    await environment.advance(1);
+    expect(said()[1]).toContain('"hang\\" timed out');
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true, true]);
+    expect(environment.pendingTimers).toBe(0);
+  });
+
+  test('that is slow holds up no other, and the model waits for all of them', async () => {
+    let finish: () => void = () => {};
+    const done: string[] = [];
+    const { start, type, said, environment } = textTalk({
+      tools: [
+        inline('slow', async () => {
+          await new Promise<void>((resolve) => (finish = resolve));
+          return 'slow';
+        }),
+        inline('quick', () => 'quick'),
+      ],
+      hooks: { onToolResult: ({ name }) => done.push(name) },
+    });
+    await start();
+    await type('use slow and quick');
+    expect(done).toEqual(['quick']);
+    expect(said()).toEqual([]);
+    finish();
+    await environment.settle();
+    expect(said()).toEqual(['Tools said: ["slow","quick"]']);
+  });
+
+  test('is not run when the session was closed before it could begin', async () => {
+    let ran = 0;
+    const { session, environment, state } = textTalk({ tools: [inline('count', () => (ran += 1))] });
+    await session.start();
+    session.events.subscribe((event) => {
+      // The tool is begun behind what waits for its turn of the event loop already.
+      if (event.type === 'tool.called')
+        environment.scheduler.yieldThen(() => void session.close());
+    });
+    await session.sendText('use count');
+    await environment.settle();
+    expect(ran).toBe(0);
+    expect(state().connection).toBe('closed');
+  });
+
+  test('is told to stop when the session is closed', async () => {
+    let signal: AbortSignal | undefined;
+    const { start, type, close, environment } = textTalk({
+      tools: [
+        inline('hang', (_, { abortSignal }) => {
+          signal = abortSignal;
+          return never();
+        }),
+      ],
+    });
+    await start();
+    await type('use hang');
+    expect(signal?.aborted).toBe(false);
+    await close();
+    expect(signal?.aborted).toBe(true);
+    expect(environment.pendingTimers).toBe(0);
+  });
+});
+
+describe('a call that is none', () => {
+  test('names what is wrong, and runs nothing', async () => {
+    let ran = 0;
+    const { start, type, said, environment } = textTalk({
+      tools: [
+        defineTool({
+          name: 'count',
+          description: 'Counts',
+          parameters: z.object({ upTo: z.number() }),
+          execute: () => (ran += 1),
+        }),
+      ],
+    });
+    await start();
+    await type('use fly');
+    await type('use count {"upTo":"ten"}');
+    await environment.settle();
+    expect(said()[0]).toContain('Unknown tool: fly. Available tools: count');
+    expect(said()[1]).toContain('Validation failed');
+    expect(ran).toBe(0);
+  });
+
+  test('because its arguments are no JSON', async () => {
+    const { start, type, said } = textTalk({
+      tools: [inline('count', () => 1)],
+      lead: steps(calls(['count', '{"a":']), ({ results }) => say(`I got ${JSON.stringify(results)}`)),
+    });
+    await start();
+    await type('count');
+    expect(said()[0]).toMatch(/I got \[.*error/);
+  });
+});
+
+describe('P6: a call id that comes again', () => {
+  test('within one answer of the model is one call', async () => {
+    const ran: unknown[] = [];
+    const { start, type, said } = textTalk({
+      tools: [inline('count', (args) => ran.push(args))],
+      lead: steps(calls(['count', { n: 1 }, 'call_0'], ['count', { n: 2 }, 'call_0']), ({ results }) =>
+        say(`I got ${JSON.stringify(results)}`),
+      ),
+    });
+    await start();
+    await type('count');
+    expect(ran).toHaveLength(2);
+    expect(said()).toEqual(['I got [1,2]']);
+  });
+
+  test('in a later answer is another call: some providers count from 0 each time', async () => {
+    const ran: unknown[] = [];
+    const { start, type, said } = textTalk({
+      tools: [inline('count', ({ n }) => ran.push(n))],
+      lead: steps(
+        calls(['count', { n: 1 }, 'call_0']),
+        calls(['count', { n: 2 }, 'call_0']),
+        ({ results }) => say(`I got ${JSON.stringify(results)}`),
+        calls(['count', { n: 3 }, 'call_0']),
+        ({ results }) => say(`I got ${JSON.stringify(results)}`),
+      ),
+    });
+    await start();
+    await type('count');
+    await type('once more');
+    expect(ran).toEqual([1, 2, 3]);
+    expect(said()).toEqual(['I got [2]', 'I got [3]']);
+  });
+
+  test('while the first is still being worked on does not stop the conversation', async () => {
+    const { start, type, said, session } = textTalk({
+      subagents: { work: { script: () => calls(['hang']), config: { tools: { hang: simpleTool(never) } } } },
+      lead: ({ user, prompt }) => {
+        if (prompt.at(-1)?.role === 'tool') return say('On it.');
+        return user.startsWith('work') ? calls(['work', {}, 'call_0']) : say(`You said: ${user}`);
+      },
+    });
+    await start();
+    await type('work');
+    await type('work more');
+    await type('hello?');
+    expect(said()).toEqual(['On it.', 'On it.', 'You said: hello?']);
+    expect(session.subagents.list()).toHaveLength(2);
+  });
+});
+
+test('a model that only ever calls tools is made to answer', async () => {
+  let asked = 0;
+  const { start, type, said } = textTalk({
+    tools: [inline('count', () => 1)],
+    lead: ({ toolNames }) => {
+      asked += 1;
+      return toolNames.length === 0 || asked > 20 ? say('Enough.') : calls(['count']);
+    },
+  });
+  await start();
+  await type('count');
+  expect(asked).toBeLessThan(12);
+  expect(said().length).toBeLessThanOrEqual(1);
+});
+
+describe('what cannot work is refused at construction', () => {
+  const make = (tools: readonly unknown[], subagentConfigs = {}) => () =>
+    new TextSession({
+      environment: simulatedEnvironment(),
+      model: scriptedModel({ scripts: [{ when: LEAD, script: () => say('hello') }] }),
+      agents: [{ ...agentOf({}), tools: tools as ToolDefinition[] }],
+      subagentConfigs,
+    });
+  const fine = inline('fine', () => 1);
+
+  test.each([
+    ['a name that no provider takes', [{ ...fine, name: 'to do' }], {}, /to do/],
+    ['a name that is taken', [fine, fine], {}, /"fine": the name is taken/],
+    ['no description', [{ ...fine, description: '' }], {}, /description/],
+    ['no parameters', [{ ...fine, parameters: undefined }], {}, /parameters/],
+    ['no execute', [{ ...fine, execute: undefined }], {}, /execute/],
+    ['a timeout of none', [{ ...fine, timeout: 0 }], {}, /timeout/],
+    ['a background tool without a subagent', [backgroundTool('work')], {}, /"work"/],
+    ['a subagent without a background tool', [fine], { work: configOf('work') }, /"work"/],
+    ['a subagent whose tool has no schema', [backgroundTool('work')], { work: configOf('work', { tools: { bare: {} } }) }, /work\.tools\.bare/],
+    ['a subagent that cannot be', [backgroundTool('work')], { work: configOf('work', { maxSteps: 0 }) }, /subagentConfigs\.work[\s\S]*maxSteps/],
+  ])('%s', (_, tools, configs, message) => {
+    expect(make(tools, configs)).toThrow(
+      expect.objectContaining({ name: 'ConfigurationError', message: expect.stringMatching(message) }),
+    );
+  });
+});

@@ -1,0 +1,301 @@
+// The life of a session as an app sees it: start, greeting, hooks, close, and what is
+// refused before and after.
+
+import { describe, expect, test } from 'vitest';
+import type { SessionEvent } from '../../../src/index.ts';
+import { calls, never, say, simpleTool, steps } from '../../support/subagent-runs.ts';
+import { failingJournal } from '../../support/journals.ts';
+import { instructionsOf, textTalk } from '../../support/text-talk.ts';
+
+const hanging = { script: () => calls(['hang']), config: { tools: { hang: simpleTool(never) } } };
+
+describe('start', () => {
+  test('resolves when the session can be talked to; twice is once', async () => {
+    const log: string[] = [];
+    const { session, state, environment } = textTalk({
+      hooks: { onSessionStart: ({ sessionId }) => log.push(sessionId) },
+    });
+    await Promise.all([session.start(), session.start()]);
+    await environment.settle();
+    expect(state().connection).toBe('active');
+    expect(session.isAttached).toBe(true);
+    expect(log).toEqual([session.id]);
+  });
+
+  test('speaks first if it has a greeting', async () => {
+    const { start, said, state } = textTalk({ greeting: 'Greet the user.' });
+    await start();
+    expect(said()).toEqual(['Told: [SYSTEM: Greet the user.]']);
+    expect(state().transcript.map(({ role, final }) => [role, final])).toEqual([['assistant', true]]);
+  });
+
+  test('calls no model otherwise', async () => {
+    const seen: string[] = [];
+    const { start } = textTalk({ onModelCall: (who) => seen.push(who) });
+    await start();
+    expect(seen).toEqual([]);
+  });
+
+  test('of a closed session rejects', async () => {
+    const { session } = textTalk();
+    await session.close();
+    await expect(session.start()).rejects.toMatchObject({ name: 'CancelledError' });
+  });
+
+  test('that was not over when the session was closed rejects', async () => {
+    const { session } = textTalk();
+    const started = session.start();
+    await session.close();
+    await expect(started).rejects.toMatchObject({ name: 'CancelledError' });
+  });
+});
+
+describe('before start', () => {
+  test('nothing can be said', async () => {
+    const { session } = textTalk();
+    await expect(session.sendText('hello')).rejects.toMatchObject({ code: 'SESSION_NOT_ACTIVE' });
+    await expect(session.send('hello').next()).rejects.toMatchObject({ code: 'SESSION_NOT_ACTIVE' });
+  });
+
+  test('a notice may be posted: it is told when somebody is there', async () => {
+    const { session, start, said } = textTalk();
+    session.notifyBackground('The shop is open');
+    await start();
+    expect(said()).toEqual([expect.stringContaining('[SUBAGENT UPDATE]: The shop is open')]);
+  });
+});
+
+describe('what is no text is refused', () => {
+  test.each(['', '   ', 7 as never, null as never])('%j', async (text) => {
+    const { session, start } = textTalk();
+    await start();
+    await expect(session.sendText(text)).rejects.toMatchObject({ code: 'INVALID_TEXT' });
+    expect(() => session.notifyBackground(text)).toThrow(
+      expect.objectContaining({ code: 'INVALID_NOTICE' }),
+    );
+  });
+});
+
+describe('close', () => {
+  test('ends everything: subagents, timers, models, events', async () => {
+    const seen: string[] = [];
+    const ended: unknown[] = [];
+    const { session, start, type, environment, events, state } = textTalk({
+      subagents: { work: hanging },
+      onModelCall: (who) => seen.push(who),
+      hooks: { onSessionEnd: (event) => ended.push(event) },
+    });
+    await start();
+    await type('use work');
+    await environment.advance(5000);
+    let completed = false;
+    session.events.subscribe({ complete: () => (completed = true) });
+    await session.close();
+    expect(completed).toBe(true);
+    expect(events.at(-1)).toEqual({ type: 'session.ended', error: null });
+    expect(ended).toEqual([{ sessionId: session.id, durationMs: 5000, error: null }]);
+    expect(state()).toMatchObject({
+      connection: 'closed',
+      subagents: [{ state: 'cancelled', outcome: { status: 'cancelled' } }],
+    });
+    const before = [seen.length, events.length];
+    await environment.advance(3_600_000);
+    expect([seen.length, events.length]).toEqual(before);
+    expect(environment.pendingTimers).toBe(0);
+  });
+
+  test('may be called at any time, and any number of times', async () => {
+    const { session, start } = textTalk();
+    const first = session.close();
+    await Promise.all([first, session.close()]);
+    await session.close();
+    const other = textTalk();
+    await other.start();
+    await Promise.all([other.session.close(), other.session.close()]);
+    expect(other.state().connection).toBe('closed');
+    await expect(start()).rejects.toThrow();
+  });
+
+  test('D2: waits for a dispose that takes its time, and no longer than its grace', async () => {
+    let disposed: () => void = () => {};
+    const config = { ...hanging.config, dispose: () => new Promise<void>((resolve) => (disposed = resolve)) };
+    const { session, start, type, environment } = textTalk({
+      subagents: { work: { ...hanging, config } },
+      closeGraceMs: 2000,
+    });
+    await start();
+    await type('use work');
+    let closed = false;
+    void session.close().then(() => (closed = true));
+    await environment.advance(1000);
+    expect(closed).toBe(false);
+    disposed();
+    await environment.settle();
+    expect(closed).toBe(true);
+    expect(environment.pendingTimers).toBe(0);
+  });
+
+  test('D2: does not wait for ever: neither for a tool nor for a dispose that never settles', async () => {
+    const config = { ...hanging.config, dispose: never };
+    const { session, start, type, environment, state } = textTalk({
+      subagents: { work: { ...hanging, config } },
+      closeGraceMs: 2000,
+    });
+    await start();
+    await type('use work and work');
+    let closed = false;
+    void session.close().then(() => (closed = true));
+    await environment.advance(1999);
+    expect(closed).toBe(false);
+    await environment.advance(1);
+    expect(closed).toBe(true);
+    expect(state().subagents.map((subagent) => subagent.state)).toEqual(['cancelled', 'cancelled']);
+    expect(environment.pendingTimers).toBe(0);
+  });
+
+  test('in the middle of an answer stops it, and the model is not asked again', async () => {
+    let asked = 0;
+    let signal: AbortSignal | undefined;
+    const { session, start, environment, said } = textTalk({
+      lead: (prompt) => {
+        asked += 1;
+        signal = prompt.signal;
+        return never();
+      },
+    });
+    await start();
+    await session.sendText('hello');
+    await environment.settle();
+    await session.close();
+    await environment.advance(60_000);
+    expect(signal?.aborted).toBe(true);
+    expect(asked).toBe(1);
+    expect(said()).toEqual([]);
+  });
+
+  test('before the model was even asked means that it is not asked', async () => {
+    let asked = 0;
+    const { session, start, environment } = textTalk({
+      lead: () => {
+        asked += 1;
+        return say('hello');
+      },
+    });
+    await start();
+    void session.sendText('hello');
+    await session.close();
+    await environment.settle();
+    expect(asked).toBe(0);
+  });
+
+  test('settles whoever waits: answers, texts, readers', async () => {
+    const { session, start, type, environment, question } = textTalk({
+      subagents: {
+        work: {
+          script: steps(calls(['ask_user', { question: 'Well?' }])),
+          config: { interactive: true },
+        },
+      },
+    });
+    await start();
+    await type('use work');
+    const reader = session.read();
+    const read = reader.next();
+    const requestId = question()?.requestId ?? '';
+    await session.close();
+    expect(await read).toEqual({ done: true, value: undefined });
+    expect(await session.answer(requestId, { text: 'yes' })).toEqual({ accepted: false, reason: 'over' });
+    expect(await session.answer('other', { text: 'yes' })).toEqual({ accepted: false, reason: 'unknown' });
+    await expect(session.sendText('hello')).rejects.toMatchObject({ code: 'SESSION_NOT_ACTIVE' });
+    await environment.settle();
+    expect(question()).toMatchObject({ state: 'withdrawn' });
+  });
+
+  test('kills what the journal does not let end, and leaves no question open', async () => {
+    const journal = failingJournal('throws');
+    const { session, start, type, environment, state, question } = textTalk({
+      journal: {
+        ...journal,
+        append(entry) {
+          if (entry.event.type === 'subagent.cancel') throw new Error('the disk is full');
+          journal.append(entry);
+        },
+      },
+      subagents: {
+        work: {
+          script: steps(calls(['ask_user', { question: 'Well?' }])),
+          config: { interactive: true, instructions: instructionsOf('work') },
+        },
+      },
+      closeGraceMs: 1000,
+    });
+    await start();
+    await type('use work');
+    expect(question()?.state).toBe('open');
+    const closed = session.close();
+    await environment.advance(1000);
+    await closed;
+    expect(state().subagents[0]).toMatchObject({ state: 'failed', outcome: { status: 'lost', error: { code: 'KILLED' } } });
+    expect(question()?.state).toBe('withdrawn');
+    expect(environment.pendingTimers).toBe(0);
+  });
+});
+
+describe('hooks that throw', () => {
+  test('are reported and break nothing', async () => {
+    const reported: string[] = [];
+    const broken = () => {
+      throw new Error('the hook is broken');
+    };
+    const { session, start, type, said, environment, question, events } = textTalk({
+      subagents: {
+        work: {
+          script: steps(calls(['ask_user', { question: 'Well?' }]), say('It is done.')),
+          config: { interactive: true },
+        },
+      },
+      hooks: {
+        onSessionStart: broken,
+        onSessionEnd: broken,
+        onToolCall: broken,
+        onToolResult: broken,
+        onSubagentStart: broken,
+        onSubagentStep: broken,
+        onSubagentEnd: broken,
+        onQuestion: broken,
+        onDelivered: broken,
+        onError: (_, where) => {
+          reported.push(where);
+          throw new Error('this one too');
+        },
+      },
+    });
+    await start();
+    await type('use work');
+    expect(question()?.state).toBe('open');
+    await type('yes, well');
+    await environment.settle();
+    expect(said().at(-1)).toContain('It is done.');
+    await session.close();
+    expect(new Set(reported)).toEqual(
+      new Set(
+        ['SessionStart', 'ToolCall', 'ToolResult', 'SubagentStart', 'SubagentStep', 'SubagentEnd', 'Question', 'Delivered', 'SessionEnd'].map(
+          (name) => `hook on${name}`,
+        ),
+      ),
+    );
+    const errors = events.filter((event: SessionEvent) => event.type === 'error.reported');
+    expect(errors.length).toBe(reported.length - 1);
+  });
+});
+
+test('an inspector that throws breaks nothing', async () => {
+  const { start, type, said } = textTalk({
+    inspect: () => {
+      throw new Error('the inspector is broken');
+    },
+  });
+  await start();
+  await type('hello');
+  expect(said()).toEqual(['You said: hello']);
+});

@@ -1,0 +1,216 @@
+// Tool calls that need the user's consent (S5): asked by the runtime, in call order, after
+// the ordinary calls of the step; run with consent only.
+
+import { describe, expect, test } from 'vitest';
+import type { AskedQuestion } from '../../../src/actors/session/records.ts';
+import type { GivenAnswer } from '../../../src/actors/subagent/ask-user.ts';
+import { calls, never, resultsIn, say, simpleTool, steps, subagentRuns } from '../../support/subagent-runs.ts';
+
+/** A program in the place of the user: it is asked, and answers when the test says so. */
+function user() {
+  const asked: AskedQuestion[] = [];
+  const answers: ((answer: GivenAnswer | null) => void)[] = [];
+  return {
+    asked,
+    answer: (answer: GivenAnswer | null) => answers.shift()?.(answer),
+    onQuestion: (question: AskedQuestion) => {
+      asked.push(question);
+      return new Promise<GivenAnswer | null>((resolve) => answers.push(resolve));
+    },
+  };
+}
+
+/** Tools that write down that they ran. */
+function recorded() {
+  const ran: string[] = [];
+  const named = (name: string, more: Record<string, unknown> = {}): unknown =>
+    simpleTool(() => {
+      ran.push(name);
+      return `${name} done`;
+    }, more);
+  return { ran, named };
+}
+
+describe('consent', () => {
+  test('names the tool and its exact arguments', async () => {
+    const { ran, named } = recorded();
+    const { asked, onQuestion, answer } = user();
+    const { run, environment } = subagentRuns(steps(calls(['pay', { to: 'Ada', sum: 7 }]), say('paid')));
+    const { result } = run({ tools: { pay: named('pay', { needsApproval: true }) } }, { onQuestion });
+    await environment.settle();
+    expect(asked).toEqual([
+      expect.objectContaining({
+        kind: 'approval',
+        question: 'May I run pay with {"to":"Ada","sum":7}?',
+        options: [
+          { id: 'approve', label: 'Yes' },
+          { id: 'deny', label: 'No' },
+        ],
+      }),
+    ]);
+    expect(ran).toEqual([]);
+    answer({ optionId: 'approve' });
+    expect((await result).text).toBe('paid');
+    expect(ran).toEqual(['pay']);
+  });
+
+  test('that is denied reaches the model as such; nothing is run', async () => {
+    const { ran, named } = recorded();
+    const { run, prompts } = subagentRuns(steps(calls(['pay']), say('then not')));
+    const { result } = run(
+      { tools: { pay: named('pay', { needsApproval: true }) } },
+      { onQuestion: () => ({ optionId: 'deny' }) },
+    );
+    const { toolLedger } = await result;
+    expect(resultsIn(prompts[1] as never)).toEqual([['pay', 'execution-denied', 'No']]);
+    expect(toolLedger).toEqual([expect.objectContaining({ status: 'denied', output: 'No' })]);
+    expect(ran).toEqual([]);
+  });
+
+  test('that nobody gives in time is none', async () => {
+    const { ran, named } = recorded();
+    const { run, environment, prompts } = subagentRuns(steps(calls(['pay']), say('then not')));
+    const { result } = run(
+      { tools: { pay: named('pay', { needsApproval: true }) }, inputTimeout: 1000 },
+      { onQuestion: never },
+    );
+    await environment.advance(1000);
+    expect((await result).toolLedger).toEqual([expect.objectContaining({ status: 'unanswered' })]);
+    expect(prompts[1]?.results[0]).toMatchObject({ error: expect.stringContaining('(attempt 1/3)') });
+    expect(ran).toEqual([]);
+  });
+
+  test.each([
+    ['text', { text: 'yes' }],
+    ['an unknown option', { optionId: 'sure' }],
+    ['nothing', {}],
+  ])('is not given by %s from a program', async (_, given) => {
+    const { ran, named } = recorded();
+    const { run, errors } = subagentRuns(steps(calls(['pay']), say('then not')));
+    const { result } = run(
+      { tools: { pay: named('pay', { needsApproval: true }) } },
+      { onQuestion: () => given },
+    );
+    expect((await result).status).toBe('completed');
+    expect(ran).toEqual([]);
+    expect(errors[0]?.error).toMatchObject({ code: 'INVALID_ANSWER' });
+  });
+});
+
+describe('whether it is needed', () => {
+  test('may depend on the arguments, as the tool gets them', async () => {
+    const { ran } = recorded();
+    const { asked, onQuestion, answer } = user();
+    const pay = simpleTool(() => ran.push('pay'), {
+      needsApproval: async ({ sum }: { sum: number }) => sum > 100,
+    });
+    const { run, environment } = subagentRuns(
+      steps(calls(['pay', { sum: 5 }]), calls(['pay', { sum: 500 }]), say('done')),
+    );
+    const { result } = run({ tools: { pay } }, { onQuestion });
+    await environment.settle();
+    expect(ran).toHaveLength(1);
+    expect(asked).toHaveLength(1);
+    answer({ approved: true });
+    expect((await result).text).toBe('done');
+    expect(ran).toHaveLength(2);
+  });
+
+  test('is assumed when the question itself fails', async () => {
+    const { asked, onQuestion, answer } = user();
+    const pay = simpleTool(() => 'paid', {
+      needsApproval: () => {
+        throw new Error('no idea');
+      },
+    });
+    const { run, environment, errors } = subagentRuns(steps(calls(['pay']), say('done')));
+    const { result } = run({ tools: { pay } }, { onQuestion });
+    await environment.settle();
+    expect(asked).toHaveLength(1);
+    expect(errors).toEqual([{ error: expect.objectContaining({ message: 'no idea' }), where: expect.stringContaining('pay') }]);
+    answer({ approved: false });
+    await result;
+  });
+});
+
+describe('the order within a step', () => {
+  test('S3: ordinary calls settle first; two approvals and a question follow in call order', async () => {
+    const { ran, named } = recorded();
+    const { asked, onQuestion, answer } = user();
+    let finish: () => void = () => {};
+    const slow = simpleTool(
+      () =>
+        new Promise<string>((resolve) => {
+          finish = () => resolve('slow done');
+        }),
+    );
+    const { run, environment, prompts } = subagentRuns(
+      steps(
+        calls(
+          ['first', {}],
+          ['ask_user', { question: 'Red or blue?' }],
+          ['slow'],
+          ['second', {}],
+          ['plain'],
+        ),
+        say('done'),
+      ),
+    );
+    const { result } = run(
+      {
+        interactive: true,
+        tools: {
+          first: named('first', { needsApproval: true }),
+          second: named('second', { needsApproval: true }),
+          plain: named('plain'),
+          slow,
+        },
+      },
+      { onQuestion },
+    );
+    await environment.settle();
+    expect(ran).toEqual(['plain']);
+    expect(asked).toEqual([]);
+    finish();
+    await environment.settle();
+    expect(asked.map(({ question }) => question)).toEqual([expect.stringContaining('May I run first')]);
+    answer({ approved: true });
+    await environment.settle();
+    // An approval gates its own call, which runs before the next question is asked.
+    expect(ran).toEqual(['plain', 'first']);
+    expect(asked[1]?.question).toBe('Red or blue?');
+    answer({ text: 'blue' });
+    await environment.settle();
+    expect(asked[2]?.question).toContain('May I run second');
+    answer({ approved: false });
+    await result;
+    expect(ran).toEqual(['plain', 'first']);
+    expect(resultsIn(prompts[1] as never)).toEqual([
+      ['first', 'text', 'first done'],
+      ['ask_user', 'json', { userResponse: 'blue' }],
+      ['slow', 'text', 'slow done'],
+      ['second', 'execution-denied', 'No'],
+      ['plain', 'text', 'plain done'],
+    ]);
+  });
+
+  test('S5: of the same tool called twice, each call is asked for by itself', async () => {
+    const ran: unknown[] = [];
+    const { asked, onQuestion, answer } = user();
+    const pay = {
+      ...(simpleTool(() => null, { needsApproval: true }) as object),
+      execute: (input: unknown) => ran.push(input),
+    };
+    const { run, environment } = subagentRuns(
+      steps(calls(['pay', { to: 'Ada' }], ['pay', { to: 'Bob' }]), say('done')),
+    );
+    const { result } = run({ tools: { pay } }, { onQuestion });
+    await environment.settle();
+    answer({ approved: false });
+    await environment.settle();
+    expect(asked[1]?.question).toContain('Bob');
+    answer({ approved: true });
+    await result;
+    expect(ran).toEqual([{ to: 'Bob' }]);
+  });
+});

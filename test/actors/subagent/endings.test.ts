@@ -1,0 +1,372 @@
+// How runs end, and what is kept of them (P1): steps, time, cancellation, models that fail.
+
+import { APICallError } from 'ai';
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import type { Outcome } from '../../../src/index.ts';
+import type { Script } from '../../../src/testing/index.ts';
+import { calls, never, say, simpleTool, steps, subagentRuns } from '../../support/subagent-runs.ts';
+
+const overloaded = (isRetryable: boolean, statusCode = isRetryable ? 503 : 400): APICallError =>
+  new APICallError({
+    message: `status ${statusCode}`,
+    url: 'http://127.0.0.1',
+    requestBodyValues: {},
+    statusCode,
+    isRetryable,
+  });
+
+describe('S7: the step limit', () => {
+  test('ends it; the calls of the last step are not run, and the ledger says so', async () => {
+    let ran = 0;
+    const { outcome } = subagentRuns(() => calls(['count'], ['count']));
+    const result = await outcome({ maxSteps: 3, tools: { count: simpleTool(() => (ran += 1)) } });
+    expect(ran).toBe(4);
+    expect(result).toMatchObject({
+      status: 'failed',
+      steps: 3,
+      error: { code: 'STEP_LIMIT', message: expect.stringContaining('3'), retryable: false },
+    });
+    expect(result.toolLedger.map(({ step, status }) => `${step} ${status}`)).toEqual([
+      '1 ok',
+      '1 ok',
+      '2 ok',
+      '2 ok',
+      '3 not_run',
+      '3 not_run',
+    ]);
+  });
+
+  test.each([
+    [2, 'completed'],
+    [1, 'failed'],
+  ])('an answer in step %i of 2 … with %s', async (maxSteps, status) => {
+    const { outcome } = subagentRuns(steps(calls(['count']), say('done')));
+    expect((await outcome({ maxSteps, tools: { count: simpleTool(() => 1) } })).status).toBe(status);
+  });
+
+  test('questions of the last step are not asked', async () => {
+    let asked = 0;
+    const { outcome } = subagentRuns(() => calls(['ask_user', { question: 'Well?' }]));
+    const result = await outcome(
+      { maxSteps: 1, interactive: true },
+      {
+        onQuestion: () => {
+          asked += 1;
+          return { text: 'yes' };
+        },
+      },
+    );
+    expect(asked).toBe(0);
+    expect(result.toolLedger).toEqual([expect.objectContaining({ status: 'not_run' })]);
+  });
+
+  test('is 5 steps by default, and a run 10 minutes', async () => {
+    const { outcome, prompts } = subagentRuns(() => calls(['count']));
+    await outcome({ tools: { count: simpleTool(() => 1) } });
+    expect(prompts).toHaveLength(5);
+    const hanging = subagentRuns(steps(calls(['hang'])));
+    const { result } = hanging.run({ tools: { hang: simpleTool(never) } });
+    let ended: Outcome | null = null;
+    void result.then((it) => (ended = it));
+    await hanging.environment.advance(599_999);
+    expect(ended).toBeNull();
+    await hanging.environment.advance(1);
+    expect(ended).toMatchObject({ status: 'timed_out' });
+  });
+});
+
+describe('S2: the run’s clock', () => {
+  test('ends it, whatever it is doing, and keeps what it had done', async () => {
+    const signals: AbortSignal[] = [];
+    const { run, environment } = subagentRuns(
+      steps({ ...calls(['quick']), text: 'Half of it is done.' }, calls(['hang'])),
+    );
+    const { result } = run({
+      timeout: 1000,
+      tools: {
+        quick: simpleTool(() => 'ok'),
+        hang: simpleTool(({ abortSignal }) => {
+          if (abortSignal) signals.push(abortSignal);
+          return never();
+        }),
+      },
+    });
+    await environment.advance(1000);
+    expect(await result).toMatchObject({
+      status: 'timed_out',
+      output: null,
+      text: '',
+      partial: 'Half of it is done.',
+      error: { code: 'TIMEOUT', retryable: true },
+      steps: 2,
+      toolLedger: [
+        { toolName: 'quick', status: 'ok' },
+        { toolName: 'hang', status: 'not_run' },
+      ],
+    });
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
+    expect(environment.pendingTimers).toBe(0);
+  });
+
+  test('stands still while it waits for the user: an hour later it goes on', async () => {
+    let answer: (given: { text: string }) => void = () => {};
+    const { run, environment } = subagentRuns(
+      steps(calls(['ask_user', { question: 'Well?' }]), calls(['hang'])),
+    );
+    const { result } = run(
+      { interactive: true, timeout: 1000, inputTimeout: 7_200_000, tools: { hang: simpleTool(never) } },
+      { onQuestion: () => new Promise((resolve) => (answer = resolve)) },
+    );
+    let ended: Outcome | null = null;
+    void result.then((it) => (ended = it));
+    await environment.advance(3_600_000);
+    expect(ended).toBeNull();
+    answer({ text: 'yes' });
+    await environment.advance(999);
+    expect(ended).toBeNull();
+    await environment.advance(1);
+    expect(ended).toMatchObject({ status: 'timed_out', toolLedger: [{ status: 'ok' }, { status: 'not_run' }] });
+  });
+
+  test('stands still while it waits for a slot', async () => {
+    let release: () => void = () => {};
+    const { run, environment } = subagentRuns(
+      async ({ turn }) => {
+        if (turn === 1) await new Promise<void>((resolve) => (release = resolve));
+        return say('done');
+      },
+      { maxTotalActive: 1 },
+    );
+    const first = run({ timeout: 3_600_000 });
+    const second = run({ timeout: 1000 });
+    await environment.advance(1_800_000);
+    release();
+    expect((await first.result).status).toBe('completed');
+    expect((await second.result).status).toBe('completed');
+  });
+});
+
+describe('cancellation', () => {
+  const untilCancelled = async (script: Script, tools: Record<string, unknown> = {}) => {
+    const made = subagentRuns(script);
+    const { result, cancel } = made.run({ tools });
+    await made.environment.settle();
+    cancel('enough');
+    // No time passes.
+    return { ...made, outcome: await result };
+  };
+
+  test('is at once, also when a tool never settles', async () => {
+    const { outcome, environment } = await untilCancelled(steps(calls(['hang'])), {
+      hang: simpleTool(never),
+    });
+    expect(outcome).toMatchObject({
+      status: 'cancelled',
+      error: { code: 'CANCELLED', message: 'Cancelled: enough', retryable: false },
+    });
+    expect(environment.clock.now()).toBe(1_700_000_000_000);
+    expect(environment.pendingTimers).toBe(0);
+  });
+
+  test('is at once, also when the model ignores its signal', async () => {
+    let signal: AbortSignal | undefined;
+    const { outcome } = await untilCancelled((prompt) => {
+      signal = prompt.signal;
+      return never();
+    });
+    expect(outcome.status).toBe('cancelled');
+    expect(signal?.aborted).toBe(true);
+  });
+
+  test('wins over what comes late, and no further model call is made', async () => {
+    let finish: (value: string) => void = () => {};
+    const { outcome, environment, prompts, errors } = await untilCancelled(steps(calls(['slow'])), {
+      slow: simpleTool(() => new Promise<string>((resolve) => (finish = resolve))),
+    });
+    finish('too late');
+    await environment.advance(60_000);
+    expect(outcome.status).toBe('cancelled');
+    expect(prompts).toHaveLength(1);
+    expect(errors).toEqual([]);
+  });
+
+  test('also while it waits to be tried again', async () => {
+    const { environment, prompts } = await untilCancelled(() => ({ error: overloaded(true) }));
+    expect(environment.pendingTimers).toBe(0);
+    await environment.advance(60_000);
+    expect(prompts).toHaveLength(1);
+  });
+
+  test('also before it began', async () => {
+    const { run, prompts } = subagentRuns(() => say('never'));
+    const { result, cancel } = run();
+    cancel();
+    expect(await result).toMatchObject({ status: 'cancelled', steps: 0 });
+    expect(prompts).toEqual([]);
+  });
+});
+
+describe('a model call that fails', () => {
+  test('is tried again, with growing waits, if that may help', async () => {
+    const at: number[] = [];
+    const script = steps({ error: overloaded(true) }, { error: overloaded(true) }, say('at last'));
+    const { run, environment, errors } = subagentRuns((prompt) => {
+      at.push(environment.clock.now());
+      return script(prompt);
+    });
+    const { result } = run();
+    await environment.advance(10_000);
+    expect(await result).toMatchObject({ status: 'completed', text: 'at last', steps: 1 });
+    const [first = 0, second = 0, third = 0] = at;
+    // Half to all of 1 s, and then half to all of 2 s.
+    expect(second - first).toBeGreaterThanOrEqual(500);
+    expect(second - first).toBeLessThanOrEqual(1000);
+    expect(third - second).toBeGreaterThanOrEqual(1000);
+    expect(third - second).toBeLessThanOrEqual(2000);
+    expect(errors).toHaveLength(2);
+    expect(environment.pendingTimers).toBe(0);
+  });
+
+  test('is given up after maxAttempts, with the provider’s error', async () => {
+    const { run, environment, prompts } = subagentRuns(() => ({ error: overloaded(true) }));
+    const { result } = run({ retry: { maxAttempts: 2, baseDelayMs: 10 } });
+    await environment.advance(1000);
+    expect(await result).toMatchObject({
+      status: 'failed',
+      error: { code: 'PROVIDER_UNAVAILABLE', message: expect.stringContaining('503'), retryable: true },
+    });
+    expect(prompts).toHaveLength(2);
+  });
+
+  test.each([
+    ['the provider refused', overloaded(false), 'PROVIDER_REFUSED'],
+    ['nobody is let in', overloaded(false, 401), 'PROVIDER_UNAUTHORIZED'],
+    ['of another kind', new Error('a bug'), 'MODEL_ERROR'],
+  ])('is not tried again when %s', async (_, error, code) => {
+    const { outcome, prompts, environment } = subagentRuns(() => ({ error }));
+    expect(await outcome()).toMatchObject({ status: 'failed', error: { code, retryable: false } });
+    expect(prompts).toHaveLength(1);
+    expect(environment.pendingTimers).toBe(0);
+  });
+
+  test('does not count as a step, and each step has its own tries', async () => {
+    const { run, environment } = subagentRuns(
+      steps({ error: overloaded(true) }, calls(['count']), { error: overloaded(true) }, say('done')),
+    );
+    const { result } = run({ retry: { maxAttempts: 2, baseDelayMs: 10 }, tools: { count: simpleTool(() => 1) } });
+    await environment.advance(1000);
+    expect(await result).toMatchObject({ status: 'completed', steps: 2 });
+  });
+
+  test('many that failed together are not tried again together', async () => {
+    const { run, environment } = subagentRuns(() => ({ error: overloaded(true) }));
+    const at: number[] = [];
+    const begin = environment.clock.now();
+    const runs = Array.from({ length: 8 }, () =>
+      run({ retry: { maxAttempts: 2 } }).result.then(() => at.push(environment.clock.now() - begin)),
+    );
+    await environment.advance(2000);
+    await Promise.all(runs);
+    expect(new Set(at).size).toBeGreaterThan(4);
+    expect(at.every((ms) => ms >= 500 && ms <= 1000)).toBe(true);
+  });
+});
+
+describe('an answer that is none', () => {
+  test('no word at all', async () => {
+    const { outcome } = subagentRuns(() => say('  '));
+    expect(await outcome()).toMatchObject({ status: 'failed', error: { code: 'EMPTY_OUTPUT' } });
+  });
+
+  test('P1: cut off at the model’s length limit: what it had said is kept', async () => {
+    const { run, model } = subagentRuns(() => say('The first half of'));
+    const cutOff = {
+      ...model,
+      doGenerate: async (options: never) => ({
+        ...(await model.doGenerate(options)),
+        finishReason: { unified: 'length' as const, raw: 'length' },
+      }),
+    };
+    const steps_: number[] = [];
+    const { result } = run({ model: cutOff }, { onStep: ({ step }) => steps_.push(step) });
+    expect(await result).toMatchObject({
+      status: 'failed',
+      error: { code: 'OUTPUT_TRUNCATED' },
+      partial: 'The first half of',
+      usage: { totalTokens: 15 },
+    });
+    expect(steps_).toEqual([1]);
+  });
+
+  test('calls that were cut off are not run', async () => {
+    let ran = 0;
+    const { run, model } = subagentRuns(() => calls(['count']));
+    const cutOff = {
+      ...model,
+      doGenerate: async (options: never) => ({
+        ...(await model.doGenerate(options)),
+        finishReason: { unified: 'length' as const, raw: 'length' },
+      }),
+    };
+    const { result } = run({ model: cutOff, tools: { count: simpleTool(() => (ran += 1)) } });
+    expect(await result).toMatchObject({
+      status: 'failed',
+      error: { code: 'OUTPUT_TRUNCATED' },
+      usage: { totalTokens: 15 },
+    });
+    expect(ran).toBe(0);
+  });
+});
+
+describe('the output schema', () => {
+  const outputSchema = z.object({ price: z.number() });
+
+  test('is told to the model; the output is the value, and the text what it wrote', async () => {
+    const { outcome, prompts } = subagentRuns(() => say('```json\n{"price": 12}\n```'));
+    expect(await outcome({ outputSchema })).toMatchObject({
+      status: 'completed',
+      output: { price: 12 },
+    });
+    expect(prompts[0]?.system).toContain('"price"');
+  });
+
+  test('is asked for again with the reason, as long as there are steps', async () => {
+    const { outcome, prompts } = subagentRuns(
+      steps(say('about twelve'), say('{"price": "12"}'), say('{"price": 12}')),
+    );
+    expect(await outcome({ outputSchema })).toMatchObject({ output: { price: 12 }, steps: 3 });
+    expect(prompts[1]?.user).toContain('not JSON');
+    expect(prompts[2]?.user).toContain('price');
+  });
+
+  test('that is never met ends at the step limit, with what was said', async () => {
+    const { outcome, prompts } = subagentRuns(() => say('about twelve'));
+    expect(await outcome({ outputSchema, maxSteps: 2 })).toMatchObject({
+      status: 'failed',
+      error: { code: 'STEP_LIMIT' },
+      output: null,
+      partial: 'about twelve',
+    });
+    expect(prompts).toHaveLength(2);
+  });
+});
+
+test('P1: nothing that comes late changes an outcome', async () => {
+  const { run, environment } = subagentRuns(() => say('done'));
+  const { result, cancel } = run();
+  const outcome = await result;
+  const before = structuredClone(outcome);
+  cancel('too late');
+  await environment.advance(3_600_000);
+  expect(await result).toEqual(before);
+});
+
+test('usage is what the provider counted, over all steps', async () => {
+  const { outcome } = subagentRuns(steps(calls(['count']), calls(['count']), say('done')));
+  expect((await outcome({ tools: { count: simpleTool(() => 1) } })).usage).toEqual({
+    inputTokens: 30,
+    outputTokens: 15,
+    totalTokens: 45,
+  });
+});

@@ -1,0 +1,288 @@
+// The instance of a run: its own or shared, and disposed exactly once on every way out (B2).
+
+import { describe, expect, test } from 'vitest';
+import type { MemoryStore, SubagentConfig } from '../../../src/index.ts';
+import { calls, never, say, simpleTool, steps, subagentRuns } from '../../support/subagent-runs.ts';
+import { failingJournal } from '../../support/journals.ts';
+import { instructionsOf, textTalk } from '../../support/text-talk.ts';
+
+const INSTRUCTIONS = 'You do one thing.';
+
+/** A configuration whose runs have instances of their own, which are counted. */
+function counted(config: Partial<SubagentConfig> = {}) {
+  const created: number[] = [];
+  const disposed: number[] = [];
+  return {
+    created,
+    disposed,
+    config: {
+      ...config,
+      createInstance: (): SubagentConfig => {
+        const number = created.length + 1;
+        created.push(number);
+        return {
+          name: `worker ${number}`,
+          instructions: INSTRUCTIONS,
+          ...config,
+          dispose: () => void disposed.push(number),
+        };
+      },
+    },
+  };
+}
+
+describe('every way out disposes once', () => {
+  test('completed', async () => {
+    const { config, created, disposed } = counted();
+    await subagentRuns(() => say('done')).outcome(config);
+    expect([created, disposed]).toEqual([[1], [1]]);
+  });
+
+  test('failed', async () => {
+    const { config, disposed } = counted({ maxSteps: 1 });
+    expect((await subagentRuns(() => calls(['none'])).outcome(config)).status).toBe('failed');
+    expect(disposed).toEqual([1]);
+  });
+
+  test('cancelled, and cancelled again', async () => {
+    const { config, disposed } = counted({ tools: { hang: simpleTool(never) } });
+    const { run, environment } = subagentRuns(() => calls(['hang']));
+    const { result, cancel } = run(config);
+    await environment.settle();
+    cancel();
+    cancel();
+    await result;
+    await environment.advance(60_000);
+    expect(disposed).toEqual([1]);
+  });
+
+  test('timed out', async () => {
+    const { config, disposed } = counted({ timeout: 100, tools: { hang: simpleTool(never) } });
+    const { run, environment } = subagentRuns(() => calls(['hang']));
+    const { result } = run(config);
+    await environment.advance(100);
+    expect((await result).status).toBe('timed_out');
+    expect(disposed).toEqual([1]);
+  });
+
+  test('before its preparation was over', async () => {
+    const { config, created, disposed } = counted();
+    const { run, environment } = subagentRuns(() => say('never'));
+    const { result, cancel } = run(config);
+    cancel();
+    await result;
+    await environment.advance(60_000);
+    expect(disposed).toEqual(created);
+  });
+
+  test('its preparation failed', async () => {
+    const { config, disposed } = counted({ tools: { bad: { execute: () => 1 } } });
+    const outcome = await subagentRuns(() => say('never')).outcome(config);
+    expect(outcome).toMatchObject({ status: 'failed', error: { code: 'PREPARATION_FAILED' } });
+    expect(disposed).toEqual([1]);
+  });
+
+  test('killed, because the journal never took its cancellation', async () => {
+    const { config, disposed } = counted({
+      instructions: instructionsOf('work'),
+      tools: { hang: simpleTool(never) },
+    });
+    const journal = failingJournal('throws');
+    const ended: string[] = [];
+    const { start, type, session, environment } = textTalk({
+      journal: {
+        ...journal,
+        append(entry) {
+          if (entry.event.type === 'subagent.cancel') throw new Error('the disk is full');
+          journal.append(entry);
+        },
+      },
+      subagents: { work: { script: () => calls(['hang']), config } },
+      closeGraceMs: 1000,
+      hooks: { onSubagentEnd: ({ outcome }) => ended.push(outcome.status), onError() {} },
+    });
+    await start();
+    await type('use work');
+    const closed = session.close();
+    await environment.advance(999);
+    expect(disposed).toEqual([]);
+    await environment.advance(1);
+    await closed;
+    expect(disposed).toEqual([1]);
+    expect(ended).toEqual(['lost']);
+    expect(environment.pendingTimers).toBe(0);
+  });
+});
+
+describe('a shared configuration', () => {
+  test('is disposed by the last of the runs that share it', async () => {
+    let disposed = 0;
+    const release: (() => void)[] = [];
+    const { run, environment } = subagentRuns(async () => {
+      await new Promise<void>((resolve) => release.push(resolve));
+      return say('done');
+    });
+    const config: SubagentConfig = {
+      name: 'worker',
+      instructions: INSTRUCTIONS,
+      dispose: () => void (disposed += 1),
+    };
+    const runs = [run(config), run(config), run(config)];
+    await environment.settle();
+    // `run` copies the configuration, so that these three are not shared yet.
+    for (const free of release) free();
+    await Promise.all(runs.map(({ result }) => result));
+    expect(disposed).toBe(3);
+  });
+
+  test('(the very same object) too', async () => {
+    let disposed = 0;
+    const { start, type, environment, close, session } = textTalk({
+      subagents: {
+        work: {
+          script: steps(calls(['hang'])),
+          config: { tools: { hang: simpleTool(never) }, dispose: () => void (disposed += 1) },
+        },
+      },
+    });
+    await start();
+    await type('use work and work and work');
+    const [first, second, third] = session.subagents.list().map(({ id }) => id);
+    for (const id of [first, second]) session.subagents.cancel(id ?? '');
+    await environment.settle();
+    expect(disposed).toBe(0);
+    session.subagents.cancel(third ?? '');
+    await environment.settle();
+    expect(disposed).toBe(1);
+    // And again, when it was used again.
+    await type('use work');
+    await close();
+    expect(disposed).toBe(2);
+  });
+});
+
+describe('createInstance', () => {
+  test('is called for each run, and each run has what it made', async () => {
+    const memories: string[][] = [];
+    const { run } = subagentRuns(({ results }) =>
+      results.length === 0 ? calls(['remember']) : say(JSON.stringify(results[0])),
+    );
+    const config: Partial<SubagentConfig> = {
+      createInstance() {
+        const memory: string[] = [];
+        memories.push(memory);
+        const remember = simpleTool(() => memory.push('something'));
+        return { name: 'worker', instructions: INSTRUCTIONS, tools: { remember } };
+      },
+    };
+    const outcomes = await Promise.all([run(config).result, run(config).result]);
+    expect(memories).toHaveLength(2);
+    expect(outcomes.map(({ text }) => text)).toEqual(['1', '1']);
+  });
+
+  test('that throws fails the run, and nothing is disposed', async () => {
+    let disposed = 0;
+    const { outcome } = subagentRuns(() => say('never'));
+    expect(
+      await outcome({
+        createInstance() {
+          throw new Error('no more instances');
+        },
+        dispose: () => void (disposed += 1),
+      }),
+    ).toMatchObject({
+      status: 'failed',
+      error: { code: 'PREPARATION_FAILED', message: 'no more instances' },
+    });
+    expect(disposed).toBe(0);
+  });
+
+  test.each([
+    ['null', null],
+    ['a number', 7],
+    ['a promise', Promise.resolve({})],
+    ['an incomplete configuration', { name: 'worker' }],
+    ['one with an unknown option', { name: 'worker', instructions: '', maxStep: 3 }],
+  ])('that returns %s fails the run', async (_, made) => {
+    const { outcome } = subagentRuns(() => say('never'));
+    const result = await outcome({ createInstance: () => made as never });
+    expect(result).toMatchObject({
+      status: 'failed',
+      error: { code: 'PREPARATION_FAILED', message: expect.stringContaining('createInstance') },
+    });
+  });
+});
+
+describe('dispose', () => {
+  test.each(['throws', 'rejects'])('that %s is reported; the outcome stands', async (how) => {
+    const { outcome, errors } = subagentRuns(() => say('done'));
+    const result = await outcome({
+      dispose() {
+        if (how === 'throws') throw new Error('cannot close');
+        return Promise.reject(new Error('cannot close'));
+      },
+    });
+    expect(result).toMatchObject({ status: 'completed', text: 'done' });
+    expect(errors).toEqual([
+      { error: expect.objectContaining({ message: 'cannot close' }), where: 'dispose of worker' },
+    ]);
+  });
+
+  test('runs after the last effect was told to stop', async () => {
+    const log: string[] = [];
+    const { run, environment } = subagentRuns(() => calls(['hang']));
+    const { result, cancel } = run({
+      tools: {
+        hang: simpleTool(({ abortSignal }) => {
+          abortSignal?.addEventListener('abort', () => log.push('stopped'));
+          return never();
+        }),
+      },
+      dispose: () => void log.push('disposed'),
+    });
+    await environment.settle();
+    cancel();
+    await result;
+    expect(log).toEqual(['stopped', 'disposed']);
+  });
+});
+
+describe('preparation that hangs', () => {
+  const hanging: MemoryStore = {
+    facts: never,
+    remember: () => Promise.resolve(),
+    forget: () => Promise.resolve(false),
+  };
+
+  test('fails after 30 s, and what was made is disposed then', async () => {
+    const { config, created, disposed } = counted();
+    const { start, type, environment, session } = textTalk({
+      memory: hanging,
+      subagents: { work: { script: () => say('never'), config } },
+    });
+    await start();
+    await type('use work');
+    await environment.advance(29_999);
+    expect(created).toEqual([1]);
+    expect(session.subagents.list()[0]?.state).toBe('spawning');
+    await environment.advance(1);
+    expect(session.subagents.list()[0]?.outcome).toMatchObject({
+      status: 'timed_out',
+      error: { code: 'PREPARATION_TIMEOUT' },
+    });
+    expect(disposed).toEqual([1]);
+  });
+
+  test('does not outlive the session', async () => {
+    const { config, disposed } = counted();
+    const { start, type, environment, session } = textTalk({
+      memory: hanging,
+      subagents: { work: { script: () => say('never'), config } },
+    });
+    await start();
+    await type('use work');
+    await session.close();
+    expect(disposed).toEqual([1]);
+    expect(environment.pendingTimers).toBe(0);
+  });
+});

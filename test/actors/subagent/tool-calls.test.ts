@@ -1,0 +1,255 @@
+// The tool calls of a step, as the model and the ledger see them.
+
+import { jsonSchema, tool } from 'ai';
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { calls, never, resultsIn, say, simpleTool, steps, subagentRuns } from '../../support/subagent-runs.ts';
+
+describe('the calls of one step', () => {
+  test('run side by side; their results are read in the order of the calls', async () => {
+    const release = new Map<string, () => void>();
+    const begun: string[] = [];
+    const slow = tool({
+      inputSchema: z.object({ name: z.string() }),
+      execute: async ({ name }) => {
+        begun.push(name);
+        await new Promise<void>((resolve) => release.set(name, resolve));
+        return `${name} is done`;
+      },
+    });
+    const { environment, run, prompts } = subagentRuns(
+      steps(calls(['slow', { name: 'a' }], ['slow', { name: 'b' }], ['slow', { name: 'c' }]), say('all done')),
+    );
+    const { result } = run({ tools: { slow } });
+    await environment.settle();
+    expect(begun).toEqual(['a', 'b', 'c']);
+    for (const name of ['c', 'a', 'b']) {
+      expect(prompts).toHaveLength(1);
+      release.get(name)?.();
+      // oxlint-disable-next-line no-await-in-loop -- one after the other is what is tested
+      await environment.settle();
+    }
+    expect(prompts[1]?.results).toEqual(['a is done', 'b is done', 'c is done']);
+    expect(await result).toMatchObject({
+      status: 'completed',
+      toolLedger: [{ output: 'c is done' }, { output: 'a is done' }, { output: 'b is done' }],
+    });
+  });
+
+  test('that repeat an id are different calls, each run once', async () => {
+    const ran: string[] = [];
+    const echo = tool({
+      inputSchema: z.object({ text: z.string() }),
+      execute: ({ text }) => {
+        ran.push(text);
+        return text;
+      },
+    });
+    const { outcome, prompts } = subagentRuns(
+      steps(
+        calls(['echo', { text: 'one' }, 'call_0'], ['echo', { text: 'two' }, 'call_0']),
+        calls(['echo', { text: 'three' }, 'call_0']),
+        say('done'),
+      ),
+    );
+    const { toolLedger } = await outcome({ tools: { echo } });
+    expect(ran).toEqual(['one', 'two', 'three']);
+    expect(prompts[1]?.results).toEqual(['one', 'two']);
+    expect(prompts[2]?.results).toEqual(['three']);
+    expect(new Set(toolLedger.map(({ callId }) => callId)).size).toBe(3);
+  });
+});
+
+describe('a tool that', () => {
+  test('throws or rejects is an error that the model reads; the run goes on', async () => {
+    const { outcome, prompts, errors } = subagentRuns(
+      steps(calls(['throws'], ['rejects'], ['works']), say('I see')),
+    );
+    const result = await outcome({
+      tools: {
+        throws: simpleTool(() => {
+          throw new Error('no such flight');
+        }),
+        rejects: simpleTool(() => Promise.reject(new Error('no such hotel'))),
+        works: simpleTool(() => 'a car'),
+      },
+    });
+    expect(resultsIn(prompts[1] as never)).toEqual([
+      ['throws', 'error-text', 'Error: no such flight'],
+      ['rejects', 'error-text', 'Error: no such hotel'],
+      ['works', 'text', 'a car'],
+    ]);
+    expect(result).toMatchObject({ status: 'completed', text: 'I see' });
+    expect(result.toolLedger.map(({ status, output }) => [status, output])).toEqual(
+      expect.arrayContaining([
+        ['error', 'Error: no such flight'],
+        ['error', 'Error: no such hotel'],
+        ['ok', 'a car'],
+      ]),
+    );
+    expect(errors).toEqual([]);
+  });
+
+  test('is given what does not fit is not run: the model reads why, and may try again', async () => {
+    const ran: unknown[] = [];
+    const add = tool({
+      inputSchema: z.object({ a: z.number(), b: z.number().default(1) }),
+      execute: (input) => {
+        ran.push(input);
+        return input.a + input.b;
+      },
+    });
+    const { outcome, prompts } = subagentRuns(
+      steps(calls(['add', { a: 'two' }]), calls(['add', { a: 2 }]), say('three')),
+    );
+    const { toolLedger } = await outcome({ tools: { add } });
+    expect(ran).toEqual([{ a: 2, b: 1 }]);
+    expect(resultsIn(prompts[1] as never)).toEqual([['add', 'error-text', expect.stringContaining('a')]]);
+    expect(toolLedger.map(({ status }) => status)).toEqual(['error', 'ok']);
+  });
+
+  test('is called with no JSON at all is not run either', async () => {
+    let ran = 0;
+    const { outcome, prompts } = subagentRuns(steps(calls(['count', '{"a":']), say('never mind')));
+    await outcome({ tools: { count: simpleTool(() => (ran += 1)) } });
+    expect(ran).toBe(0);
+    expect(resultsIn(prompts[1] as never)[0]?.[1]).toBe('error-text');
+  });
+
+  test('does not exist is named, with those that do', async () => {
+    const { outcome, prompts } = subagentRuns(steps(calls(['fly'], ['walk']), say('walked')));
+    await outcome({ tools: { walk: simpleTool(() => 'slowly') } });
+    const [fly, walk] = resultsIn(prompts[1] as never);
+    expect(fly).toEqual(['fly', 'error-text', expect.stringMatching(/fly[\s\S]*walk/)]);
+    expect(walk).toEqual(['walk', 'text', 'slowly']);
+  });
+
+  test('has toModelOutput says by itself what the model reads; the ledger keeps the output', async () => {
+    const { outcome, prompts } = subagentRuns(steps(calls(['chart']), say('nice chart')));
+    const { toolLedger } = await outcome({
+      tools: {
+        chart: simpleTool(() => ({ points: [1, 2, 3] }), {
+          toModelOutput: ({ output }: { output: { points: number[] } }) => ({
+            type: 'text',
+            value: `a chart of ${output.points.length} points`,
+          }),
+        }),
+      },
+    });
+    expect(prompts[1]?.results).toEqual(['a chart of 3 points']);
+    expect(toolLedger[0]?.output).toEqual({ points: [1, 2, 3] });
+  });
+
+  test('yields is heard to its end, and its last value is the result', async () => {
+    const { outcome, prompts } = subagentRuns(steps(calls(['search']), say('found')));
+    const { toolLedger } = await outcome({
+      tools: {
+        search: simpleTool(async function* search() {
+          yield { found: 0 };
+          yield { found: 2 };
+        }),
+      },
+    });
+    expect(prompts[1]?.results).toEqual([{ found: 2 }]);
+    expect(toolLedger[0]).toMatchObject({ status: 'ok', output: { found: 2 } });
+  });
+
+  test('returns what is no JSON is an error result', async () => {
+    const { outcome, prompts } = subagentRuns(steps(calls(['big'], ['round'], ['nothing']), say('well')));
+    const round: Record<string, unknown> = {};
+    round['self'] = round;
+    await outcome({
+      tools: { big: simpleTool(() => 10n), round: simpleTool(() => round), nothing: simpleTool(() => {}) },
+    });
+    expect(resultsIn(prompts[1] as never).map(([name, kind]) => [name, kind])).toEqual([
+      ['big', 'error-text'],
+      ['round', 'error-text'],
+      ['nothing', 'json'],
+    ]);
+  });
+
+  test('takes too long is told to stop, and the others are not held up by it', async () => {
+    let signal: AbortSignal | undefined;
+    const { environment, run, prompts } = subagentRuns(steps(calls(['hang'], ['quick']), say('gave up')));
+    const { result } = run({
+      toolTimeout: 5000,
+      tools: {
+        hang: simpleTool(({ abortSignal }) => {
+          signal = abortSignal;
+          return never();
+        }),
+        quick: simpleTool(() => 'ok'),
+      },
+    });
+    await environment.advance(4999);
+    expect(prompts).toHaveLength(1);
+    await environment.advance(1);
+    expect((await result).status).toBe('completed');
+    expect(signal?.aborted).toBe(true);
+    expect(resultsIn(prompts[1] as never)).toEqual([
+      ['hang', 'error-text', expect.stringContaining('timed out after 5000 ms')],
+      ['quick', 'text', 'ok'],
+    ]);
+    expect(environment.pendingTimers).toBe(0);
+  });
+
+  test('is written with the older `parameters` works the same', async () => {
+    const { outcome, prompts } = subagentRuns(steps(calls(['old', { name: 'Ada' }]), say('hello')));
+    await outcome({
+      tools: {
+        old: {
+          description: 'An older tool',
+          parameters: z.object({ name: z.string() }),
+          execute: ({ name }: { name: string }) => `Hello ${name}`,
+        },
+      },
+    });
+    expect(prompts[1]?.results).toEqual(['Hello Ada']);
+  });
+
+  test('has no schema is refused where it is configured', () => {
+    const { run } = subagentRuns(steps(say('never')));
+    const { result } = run({ tools: { bare: { description: 'No schema', execute: () => 1 } } });
+    return expect(result).resolves.toMatchObject({
+      status: 'failed',
+      error: { code: 'PREPARATION_FAILED', message: expect.stringContaining('worker.tools.bare') },
+    });
+  });
+});
+
+test('P6: the idempotency key names this very call, and no other', async () => {
+  const keys: (string | undefined)[] = [];
+  const note = simpleTool(({ idempotencyKey }) => {
+    keys.push(idempotencyKey);
+    return 'noted';
+  });
+  const { run, runtime } = subagentRuns(
+    steps(calls(['note'], ['note']), calls(['note']), say('done'), calls(['note']), say('done')),
+  );
+  const first = run({ tools: { note } });
+  await first.result;
+  const second = run({ tools: { note } });
+  await second.result;
+  expect(new Set(keys).size).toBe(4);
+  expect(keys.slice(0, 3).every((key) => key?.startsWith(first.id))).toBe(true);
+  expect(keys[3]?.startsWith(second.id)).toBe(true);
+  expect(runtime.environment.clock.now()).toBe(1_700_000_000_000);
+});
+
+test('P8: the model is offered its configured tools and nothing else; ask_user only if interactive', async () => {
+  const schema = jsonSchema({ type: 'object', properties: {} });
+  const tools = { one: { inputSchema: schema, execute: () => 1 } };
+  const { outcome, prompts } = subagentRuns(steps(say('done')));
+  await outcome({ tools });
+  await outcome({ tools, interactive: true });
+  await outcome({});
+  expect(prompts.map(({ toolNames }) => toolNames)).toEqual([['one'], ['one', 'ask_user'], []]);
+});
+
+test('P8: ask_user cannot be written by an author', async () => {
+  const { outcome } = subagentRuns(steps(say('never')));
+  expect(await outcome({ tools: { ask_user: simpleTool(() => 'me') } })).toMatchObject({
+    status: 'failed',
+    error: { message: expect.stringContaining('belongs to the runtime') },
+  });
+});

@@ -1,0 +1,79 @@
+// The user breaks in while a result is being said: it falls silent at once, waits, and is
+// said again in the next pause.
+
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { buildTheatre, troubles, type Stage, type Theatre } from './support/stage.ts';
+
+let theatre: Theatre;
+let stage: Stage;
+
+beforeAll(async () => {
+  theatre = await buildTheatre();
+});
+afterEach(() => stage.close());
+afterAll(() => theatre.close());
+
+describe('barge-in', () => {
+  test('P4, P5: a result that is interrupted is silent at once, and heard later, once', async () => {
+    stage = await theatre.open();
+    const { watch } = stage;
+    const tab = await stage.visit();
+    await tab.startTalking();
+    await tab.type('book me a ride to the airport');
+    await tab.question('Which ride to the airport').getByRole('button', { name: 'Premium' }).click();
+
+    const result = await watch.until('the result is being said', ({ deliveries }) =>
+      deliveries.find(({ kind, state }) => kind === 'result' && state === 'playing'),
+    );
+    const { deliveryId } = result;
+    const stateOfResult = () =>
+      watch.state.deliveries.find((delivery) => delivery.deliveryId === deliveryId);
+    await tab.untilSpeaker('sounds');
+    const cutsBefore = watch.of('speech.interrupted').length;
+    const joke = tab.say('Tell me a joke, please.');
+    const cut = await watch.until('it was cut off', () =>
+      watch.of('speech.interrupted').at(cutsBefore),
+    );
+    await tab.untilSpeaker('is silent');
+    expect(stateOfResult()).toMatchObject({ state: 'pending', attempts: 1 });
+    // What the session takes as heard is what the page played, and then it played no more.
+    expect(cut.playedMs).toBeGreaterThan(0);
+    expect(Math.max(...tab.playedMs(cut.itemId))).toBeCloseTo(cut.playedMs, 3);
+    expect(watch.state.transcript.find(({ id }) => id === cut.itemId)).toMatchObject({
+      final: true,
+      interrupted: true,
+    });
+    // The ride itself is not touched by an interruption of the voice.
+    expect(watch.state.subagents).toMatchObject([{ state: 'completed' }]);
+    await joke;
+
+    await tab.caption('Tell me a joke, please.').waitFor();
+    await watch.until(
+      'the result was heard',
+      () => stateOfResult()?.state === 'delivered' && stateOfResult(),
+    );
+    expect(stateOfResult()).toMatchObject({ grade: 'played', attempts: 2 });
+    // The joke came first: the user had asked for it.
+    const said = watch.state.transcript.map(({ text }) => text);
+    const joked = said.findIndex((text) => /actor get lost|two agents the same question/.test(text));
+    const told = said.findLastIndex((text) => text.includes('Premium ride to the airport is booked'));
+    expect(joked).toBeGreaterThan(0);
+    expect(told).toBeGreaterThan(joked);
+
+    // Another pause, and it is not said a third time.
+    await tab.type('thank you');
+    await tab.caption(/welcome|pleasure|Any time/).waitFor();
+    await watch.untilQuiet();
+    const delivered = watch
+      .of('delivery.changed')
+      .filter(
+        ({ delivery }) => delivery.deliveryId === deliveryId && delivery.state === 'delivered',
+      );
+    expect(delivered).toHaveLength(1);
+    expect(watch.state.transcript.filter(({ text }) => text.includes('is booked'))).toHaveLength(
+      // Cut off before these words, the first attempt has none of them.
+      said.filter((text) => text.includes('is booked')).length,
+    );
+    expect(troubles(stage, tab)).toEqual([]);
+  });
+});

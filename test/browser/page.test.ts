@@ -1,0 +1,173 @@
+// The page itself: by keyboard, on a small screen, without a microphone, in two tabs, and
+// for somebody who was not invited.
+
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { buildTheatre, troubles, type Stage, type Theatre } from './support/stage.ts';
+import type { Tab } from './support/tab.ts';
+
+let theatre: Theatre;
+let stage: Stage;
+
+beforeAll(async () => {
+  theatre = await buildTheatre();
+});
+afterEach(() => stage.close());
+afterAll(() => theatre.close());
+
+describe('by keyboard alone', () => {
+  test('it is started, asked, and its question cards are answered', async () => {
+    stage = await theatre.open();
+    const { watch } = stage;
+    const tab = await stage.visit();
+    const { keyboard } = tab.page;
+    await tab.button('Type instead').waitFor();
+    await tabTo(tab, 'Type instead');
+    await keyboard.press('Enter');
+    await tab.page.getByText('Connected', { exact: true }).waitFor();
+    await keyboard.press('/');
+    await keyboard.type('book me a ride to the airport');
+    await keyboard.press('Enter');
+
+    const card = tab.question('Which ride to the airport');
+    await card.getByText('is being asked').waitFor();
+    await tabTo(tab, /^Premium/);
+    await keyboard.press('Space');
+    await watch.until('it is answered', ({ questions }) => questions[0]?.answer === 'Premium');
+    await tab.page.getByText('You answered: Premium').waitFor();
+
+    // The digits answer too, wherever the focus is.
+    await keyboard.press('/');
+    await keyboard.type('book me a table for two');
+    await keyboard.press('Enter');
+    await keyboard.press('Escape');
+    const table = tab.question('Which table for 2');
+    await table.getByText(/is being asked|say it or press it/).waitFor();
+    await keyboard.press('2');
+    await watch.until('the other is answered', ({ questions }) =>
+      questions.some(({ answer }) => answer === 'French'),
+    );
+    expect(troubles(stage, tab)).toEqual([]);
+  });
+});
+
+describe('on a screen of 375 px', () => {
+  test('nothing has to be scrolled sideways', async () => {
+    stage = await theatre.open();
+    const { watch } = stage;
+    const tab = await stage.visit({ width: 375, height: 740 });
+    await tab.button('Start talking').waitFor();
+    expect(await overflowing(tab)).toEqual([]);
+    // One of the things to try, pressed before anything was begun.
+    await tab.button(/^“Book me a ride to the airport and a table for two.”/).click();
+    await tab.question('Which table for 2').getByText('2nd in line').waitFor();
+    expect(await overflowing(tab)).toEqual([]);
+    await tab.question('Which ride').getByRole('button', { name: 'Economy' }).click();
+    await tab.question('Which table').getByRole('button', { name: 'Italian', disabled: false }).click();
+    await watch.until('a result is told', ({ deliveries }) =>
+      deliveries.some(({ kind, state }) => kind === 'result' && state === 'playing'),
+    );
+    await tab.page.getByText('is being told').waitFor();
+    expect(await overflowing(tab)).toEqual([]);
+    expect(troubles(stage, tab)).toEqual([]);
+  });
+});
+
+describe('without the right link', () => {
+  test.each(['#not-the-token', ''])('%j is turned away, and told why', async (fragment) => {
+    stage = await theatre.open();
+    const url = stage.demo.url.replace(/#.*$/, fragment);
+    const tab = await stage.visit({ url });
+    await tab.page.getByRole('heading', { name: 'This link is not valid any more' }).waitFor();
+    expect(await tab.status.textContent()).toContain('Not admitted');
+    expect(tab.received('welcome')).toEqual([]);
+    expect(stage.watch.state.connection).toBe('created');
+  });
+});
+
+describe('without a microphone', () => {
+  test('a user who does not allow it types, and is answered by voice', async () => {
+    stage = await theatre.open();
+    const { watch } = stage;
+    const tab = await stage.visit({ microphone: 'refused' });
+    await tab.startTalking();
+    await tab.page.getByText('The microphone was refused').waitFor();
+    await tab.type('what can you do?');
+    await tab.untilSpeaker('sounds');
+    await tab.caption(/You can also ask|Try two at once/).waitFor();
+    await watch.untilQuiet();
+    expect(watch.state.transcript.map(({ role }) => role)).toContain('user');
+    expect(troubles(stage, tab)).toEqual([]);
+  });
+});
+
+describe('in two tabs', () => {
+  test('both show everything, one has the voice, and it goes where it is wanted', async () => {
+    stage = await theatre.open();
+    const { watch } = stage;
+    const first = await stage.visit();
+    await first.startTalking();
+    await first.untilSpeaker('sounds');
+    const second = await stage.visit({ beside: first });
+    await second.startTalking();
+    await first.page.getByText('The voice is in another tab').waitFor();
+    // What was cut off in the first is silent there.
+    await first.untilSpeaker('is silent');
+
+    await first.type('tell me a joke');
+    await second.untilSpeaker('sounds');
+    await first.caption('tell me a joke').waitFor();
+    await second.caption('tell me a joke').waitFor();
+    const packetsOfFirst = first.audioPackets;
+    await watch.untilQuiet();
+    expect(first.audioPackets).toBe(packetsOfFirst);
+
+    await first.button('Talk here').click();
+    await second.page.getByText('The voice is in another tab').waitFor();
+    await second.type('thank you');
+    await first.untilSpeaker('sounds');
+    // The tab that speaks is closed: the other one takes over.
+    await first.page.close();
+    await second.page.getByText('Connected', { exact: true }).waitFor();
+    await second.type('hello');
+    await second.untilSpeaker('sounds');
+    expect(troubles(stage, first, second)).toEqual([]);
+  });
+});
+
+/** Presses Tab until the control of this name has the focus. */
+async function tabTo(tab: Tab, name: string | RegExp): Promise<void> {
+  const seen: string[] = [];
+  for (let presses = 0; presses < 40; presses += 1) {
+    await tab.page.keyboard.press('Tab');
+    const focused = tab.page.locator(':focus');
+    const label = await focused.evaluate(
+      (element) => element.getAttribute('aria-label') ?? element.textContent ?? '',
+    );
+    const text = label.trim();
+    if (typeof name === 'string' ? text === name : name.test(text)) {
+      // A focus that cannot be seen is none.
+      expect(await focused.evaluate((element) => getComputedStyle(element).outlineStyle)).not.toBe(
+        'none',
+      );
+      return;
+    }
+    seen.push(text);
+  }
+  throw new Error(`Expected Tab to reach ${String(name)}, it went through: ${seen.join(' | ')}`);
+}
+
+/** What reaches beyond the right edge of the page. */
+function overflowing(tab: Tab): Promise<string[]> {
+  return tab.page.evaluate(() => {
+    const { scrollWidth, clientWidth } = document.documentElement;
+    const wide = scrollWidth > clientWidth ? [`the page: ${scrollWidth} of ${clientWidth} px`] : [];
+    const isClipped = (element: Element | null): boolean =>
+      element !== null &&
+      (getComputedStyle(element).overflowX !== 'visible' || isClipped(element.parentElement));
+    const beyond = [...document.querySelectorAll('body *')].filter(
+      (element) =>
+        element.getBoundingClientRect().right > innerWidth + 1 && !isClipped(element.parentElement),
+    );
+    return [...wide, ...beyond.map((element) => `${element.tagName}.${element.className}`)];
+  });
+}

@@ -1,0 +1,90 @@
+// The page is reloaded in the middle of a question: the question is not lost, and is asked
+// again under the same `requestId`.
+
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { buildTheatre, troubles, type Stage, type Theatre } from './support/stage.ts';
+
+let theatre: Theatre;
+let stage: Stage;
+
+beforeAll(async () => {
+  theatre = await buildTheatre();
+});
+afterEach(() => stage.close());
+afterAll(() => theatre.close());
+
+describe('a reload in mid-question', () => {
+  test('asks it again, under the same id, and takes the answer by voice', async () => {
+    stage = await theatre.open();
+    const { watch } = stage;
+    const tab = await stage.visit();
+    await tab.startTalking();
+    await tab.type('book me a ride to the airport');
+    const { deliveryId: requestId } = await watch.until(
+      'the question is being said',
+      ({ deliveries }) =>
+        deliveries.find(({ kind, state }) => kind === 'question' && state === 'playing'),
+    );
+    const stateOf = (state: string) => () =>
+      watch
+        .of('question.changed')
+        .filter(({ question }) => question.requestId === requestId)
+        .some(({ question }) => question.state === state);
+    const card = tab.question('Which ride to the airport');
+    await card.waitFor();
+
+    await tab.page.reload();
+    await watch.until('the question is put aside', stateOf('parked'));
+    // The new page goes on by itself: it talks, it listens, it shows the question.
+    await card.getByText('is being asked').waitFor();
+    await tab.page.getByText('Connected', { exact: true }).waitFor();
+    await watch.until('it is being said again', ({ deliveries }) =>
+      deliveries.find(
+        ({ deliveryId, state }) => deliveryId === requestId && state === 'playing',
+      ),
+    );
+    await tab.untilSpeaker('sounds');
+
+    await tab.say('Economy, please.');
+    const answered = await watch.until('it is answered', ({ questions }) =>
+      questions.find(({ state }) => state === 'answered'),
+    );
+    expect(answered).toMatchObject({ requestId, answer: 'Economy' });
+    expect(watch.state.questions).toHaveLength(1);
+    await watch.until('the ride is booked', ({ subagents }) =>
+      subagents.find(({ state }) => state === 'completed'),
+    );
+    await tab.caption('Your Economy ride to the airport is booked.').waitFor();
+    expect(tab.sent('question.answer')).toEqual([]);
+    expect(troubles(stage, tab)).toEqual([]);
+  });
+
+  test('asks again what was heard but not answered; a button answers it', async () => {
+    stage = await theatre.open();
+    const { watch } = stage;
+    const tab = await stage.visit();
+    await tab.startTalking();
+    await tab.type('book me a table for four');
+    const { requestId } = await watch.until('the question is open', ({ questions }) =>
+      questions.find(({ state }) => state === 'open'),
+    );
+
+    await tab.page.reload();
+    await watch.until('it is being said again', ({ deliveries }) =>
+      deliveries.find(
+        ({ deliveryId, state, attempts }) =>
+          deliveryId === requestId && state === 'playing' && attempts > 0,
+      ),
+    );
+    await tab.question('Which table for 4').getByRole('button', { name: 'French' }).click();
+    const answered = await watch.until('it is answered', ({ questions }) =>
+      questions.find(({ state }) => state === 'answered'),
+    );
+    expect(answered).toMatchObject({ requestId, answer: 'French' });
+    const ended = await watch.until('the table is reserved', ({ subagents }) =>
+      subagents.find(({ state }) => state === 'completed'),
+    );
+    expect(ended.outcome?.text).toContain('French');
+    expect(troubles(stage, tab)).toEqual([]);
+  });
+});

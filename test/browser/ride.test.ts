@@ -1,0 +1,67 @@
+// A ride by voice alone, in a real browser with real speech: what is said into the
+// microphone is all that the test does after the page was started.
+
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { buildTheatre, troubles, type Stage, type Theatre } from './support/stage.ts';
+
+let theatre: Theatre;
+let stage: Stage;
+
+beforeAll(async () => {
+  theatre = await buildTheatre();
+});
+afterEach(() => stage.close());
+afterAll(() => theatre.close());
+
+describe('a ride by voice alone', () => {
+  test('is asked for, answered, booked and told', async () => {
+    stage = await theatre.open();
+    const { watch } = stage;
+    const tab = await stage.visit();
+    await tab.startTalking();
+    await tab.caption('What can I do for you?').waitFor();
+    await watch.untilQuiet();
+
+    await tab.say('Book me a ride to the airport.');
+    await tab.caption("I'm on it.").waitFor();
+    const asked = await watch.until('the question is open', ({ questions }) =>
+      questions.find(({ state }) => state === 'open'),
+    );
+    const card = tab.question('Which ride to the airport would you like?');
+    expect(await card.getByRole('button').allTextContents()).toEqual([
+      expect.stringContaining('Economy'),
+      expect.stringContaining('Premium'),
+    ]);
+    expect(await card.getByRole('button', { disabled: false }).count()).toBe(2);
+    // It was said aloud, too.
+    await tab.caption(/Which ride to the airport.*Economy.*Premium/).waitFor();
+    expect(watch.state.deliveries.find(({ kind }) => kind === 'question')).toMatchObject({
+      deliveryId: asked.requestId,
+      state: 'delivered',
+      grade: 'played',
+    });
+
+    await tab.say('Economy, please.');
+    await watch.until('it is answered', ({ questions }) => questions[0]?.state === 'answered');
+    await tab.caption('Your Economy ride to the airport is booked.').waitFor();
+    const result = await watch.until('the result was heard', ({ deliveries }) =>
+      deliveries.find(({ kind, state }) => kind === 'result' && state === 'delivered'),
+    );
+    expect(result).toMatchObject({ grade: 'played', attempts: 1 });
+    expect(watch.state.subagents).toMatchObject([{ name: 'ride_booker', state: 'completed' }]);
+    const results = tab.page.getByRole('region', { name: 'Results' });
+    await results.getByText('Your Economy ride to the airport is booked.').waitFor();
+    await results.getByText('told').waitFor();
+
+    // The speaker went on and on, item by item, as a speaker does.
+    const spoken = watch.state.transcript.filter(({ role }) => role === 'assistant');
+    for (const { id } of spoken) {
+      const reports = tab.playedMs(id);
+      expect(reports.length).toBeGreaterThan(5);
+      expect(reports).toEqual(reports.toSorted((a, b) => a - b));
+    }
+    // Nothing was typed or pressed.
+    expect([...tab.sent('question.answer'), ...tab.sent('text.send')]).toEqual([]);
+    expect(troubles(stage, tab)).toEqual([]);
+  });
+});

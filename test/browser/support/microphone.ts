@@ -1,0 +1,74 @@
+// A microphone that says what it is told, and an ear at the loudspeaker. Both are put
+// into the page before its own scripts run; nothing of the page is replaced.
+
+import type { Page } from 'playwright-core';
+import { speak, toWav } from '../../support/speech/speak.ts';
+
+declare global {
+  interface Window {
+    /** Says a WAV file into the microphone; resolves when its last sample was said. */
+    __speak(wavBase64: string): Promise<void>;
+    /** The loudest sample that left the speaker in about the last 80 ms. */
+    __loudness(): number;
+  }
+}
+
+/** The page's `getUserMedia` gives a microphone of ours. */
+export async function plugInMicrophone(page: Page): Promise<void> {
+  await page.addInitScript(() => {
+    let device: { context: AudioContext; output: MediaStreamAudioDestinationNode } | undefined;
+    const opened = () => {
+      if (device) return device;
+      const context = new AudioContext({ sampleRate: 48_000 });
+      return (device = { context, output: context.createMediaStreamDestination() });
+    };
+    navigator.mediaDevices.getUserMedia = async () => {
+      const { context, output } = opened();
+      await context.resume();
+      return output.stream;
+    };
+    window.__speak = async (wavBase64) => {
+      const { context, output } = opened();
+      const bytes = Uint8Array.from(atob(wavBase64), (char) => char.charCodeAt(0));
+      const source = new AudioBufferSourceNode(context, {
+        buffer: await context.decodeAudioData(bytes.buffer),
+      });
+      source.connect(output);
+      await new Promise((resolve) => {
+        source.addEventListener('ended', resolve);
+        source.start();
+      });
+    };
+  });
+}
+
+/** Listens to what the page plays, beside the loudspeaker. */
+export async function listenToSpeaker(page: Page): Promise<void> {
+  await page.addInitScript(() => {
+    const ears: AnalyserNode[] = [];
+    const connect = AudioNode.prototype.connect as (to: AudioNode) => AudioNode;
+    AudioNode.prototype.connect = function (this: AudioNode, to: AudioNode) {
+      if (to instanceof AudioDestinationNode) {
+        const ear = new AnalyserNode(to.context, { fftSize: 2048 });
+        connect.call(this, ear);
+        ears.push(ear);
+      }
+      return connect.call(this, to);
+    } as typeof AudioNode.prototype.connect;
+    window.__loudness = () => {
+      let loudest = 0;
+      for (const ear of ears) {
+        const samples = new Float32Array(ear.fftSize);
+        ear.getFloatTimeDomainData(samples);
+        for (const sample of samples) loudest = Math.max(loudest, Math.abs(sample));
+      }
+      return loudest;
+    };
+  });
+}
+
+/** Says it, in real time; resolves when it was said. */
+export async function sayInto(page: Page, text: string): Promise<void> {
+  const wav = toWav(await speak(text)).toString('base64');
+  await page.evaluate((base64) => window.__speak(base64), wav);
+}

@@ -1,0 +1,117 @@
+// The demo's page in one tab: what a person does there, and what goes over its WebSocket.
+
+import type { Locator, Page } from 'playwright-core';
+import type { ClientMessage, ServerMessage } from '../../../examples/voice-demo/shared/protocol.ts';
+import { listenToSpeaker, plugInMicrophone, sayInto } from './microphone.ts';
+
+export interface TabOptions {
+  /** @defaultValue the link that the demo prints */
+  readonly url?: string;
+  /** `ours` says what the test wants; `refused` is what a user gets who does not allow it. @defaultValue 'ours' */
+  readonly microphone?: 'ours' | 'refused';
+  readonly width?: number;
+  readonly height?: number;
+  readonly colorScheme?: 'light' | 'dark';
+}
+
+type Sent<T extends ClientMessage['type']> = Extract<ClientMessage, { type: T }>;
+type Received<T extends ServerMessage['type']> = Extract<ServerMessage, { type: T }>;
+
+export class Tab {
+  readonly page: Page;
+  /** Errors that the page did not expect; the browser's own complaints too. */
+  readonly problems: string[] = [];
+  readonly #sent: ClientMessage[] = [];
+  readonly #received: ServerMessage[] = [];
+  #audioPackets = 0;
+
+  private constructor(page: Page) {
+    this.page = page;
+    page.on('pageerror', (error) => this.problems.push(`page: ${error.message}`));
+    page.on('console', (message) => {
+      if (message.type() === 'error' || message.type() === 'warning')
+        this.problems.push(`console: ${message.text()}`);
+    });
+    page.on('websocket', (socket) => {
+      socket.on('framesent', ({ payload }) => {
+        if (typeof payload === 'string') this.#sent.push(JSON.parse(payload) as ClientMessage);
+      });
+      socket.on('framereceived', ({ payload }) => {
+        if (typeof payload !== 'string') this.#audioPackets += 1;
+        else this.#received.push(JSON.parse(payload) as ServerMessage);
+      });
+    });
+  }
+
+  static async open(page: Page, url: string, { microphone = 'ours' }: TabOptions): Promise<Tab> {
+    const tab = new Tab(page);
+    if (microphone === 'ours') await plugInMicrophone(page);
+    await listenToSpeaker(page);
+    await page.goto(url);
+    return tab;
+  }
+
+  /** Messages that the page has sent. */
+  sent<T extends ClientMessage['type']>(type: T): Sent<T>[] {
+    return this.#sent.filter((message): message is Sent<T> => message.type === type);
+  }
+
+  received<T extends ServerMessage['type']>(type: T): Received<T>[] {
+    return this.#received.filter((message): message is Received<T> => message.type === type);
+  }
+
+  /** Packets of the lead agent's voice that have come. */
+  get audioPackets(): number {
+    return this.#audioPackets;
+  }
+
+  /** How much of an item the page says to have played, report by report. */
+  playedMs(itemId: string): number[] {
+    return this.sent('playout.report')
+      .filter((report) => report.itemId === itemId)
+      .map(({ playedMs }) => playedMs);
+  }
+
+  button(name: string | RegExp): Locator {
+    return this.page.getByRole('button', { name });
+  }
+
+  /** The line below the name: how page and lead agent are connected. */
+  get status(): Locator {
+    return this.page.getByRole('status').first();
+  }
+
+  async startTalking(): Promise<void> {
+    await this.button('Start talking').click();
+    await this.page.getByText('Connected', { exact: true }).waitFor();
+  }
+
+  say(text: string): Promise<void> {
+    return sayInto(this.page, text);
+  }
+
+  async type(text: string): Promise<void> {
+    await this.page.getByLabel('Type to the lead agent').fill(text);
+    await this.page.keyboard.press('Enter');
+  }
+
+  /** The card of the question that contains this text. */
+  question(text: string): Locator {
+    return this.page.getByRole('article').filter({ hasText: text });
+  }
+
+  /** A line of the conversation, once it is whole. */
+  caption(text: string | RegExp): Locator {
+    return this.page.locator('.speech:not(.speech-partial)').filter({ hasText: text });
+  }
+
+  /** Waits until the speaker sounds, or is silent. */
+  async untilSpeaker(state: 'sounds' | 'is silent'): Promise<void> {
+    await this.page.waitForFunction(
+      (sounds) => (sounds ? window.__loudness() > 0.01 : window.__loudness() === 0),
+      state === 'sounds',
+      // A tab in the background paints no frames to wait for.
+      { polling: 50 },
+    );
+  }
+}

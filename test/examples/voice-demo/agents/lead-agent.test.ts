@@ -1,0 +1,103 @@
+import { describe, expect, test } from 'vitest';
+import { leadAgent } from '../../../../examples/voice-demo/agents/lead-agent.ts';
+import { createWorld } from '../../../../examples/voice-demo/agents/world.ts';
+import type { SubagentView } from '../../../../src/actors/session-views.ts';
+import { emptyState, FakeSession } from '../fake-session.ts';
+
+const view = (id: string, toolName: string, change: Partial<SubagentView> = {}): SubagentView => ({
+  id,
+  name: toolName,
+  callId: null,
+  toolName,
+  task: '',
+  state: 'running',
+  step: 2,
+  maxSteps: 5,
+  startedAt: 0,
+  endedAt: null,
+  progress: null,
+  outcome: null,
+  ...change,
+});
+
+function setUp(...subagents: SubagentView[]) {
+  const session = new FakeSession();
+  session.state = { ...emptyState, subagents };
+  const world = createWorld();
+  const { tools = [] } = leadAgent(world, () => session);
+  const run = (name: string, args: unknown): unknown => {
+    const execute = tools.find((tool) => tool.name === name)?.execute as unknown as (
+      args: unknown,
+    ) => unknown;
+    return execute(args);
+  };
+  return { session, world, run };
+}
+
+describe('check_progress', () => {
+  test('tells what runs and how far it is, and nothing of what has ended', () => {
+    const { run } = setUp(
+      view('s1', 'book_ride', { state: 'waiting_for_input' }),
+      view('s2', 'generate_report', { progress: 'Reading sales' }),
+      view('s3', 'book_table', { state: 'ready' }),
+      view('s4', 'book_table'),
+      view('s5', 'book_ride', { state: 'completed', endedAt: 1 }),
+    );
+    expect(run('check_progress', {})).toEqual({
+      running: [
+        { work: 'the ride', doing: 'waiting for your answer' },
+        { work: 'the report', doing: 'reading sales' },
+        { work: 'the table', doing: 'about to start' },
+        { work: 'the table', doing: 'at step 2' },
+      ],
+    });
+  });
+});
+
+describe('cancel_work', () => {
+  const both = [view('s1', 'book_ride'), view('s2', 'generate_report')];
+
+  test('stops what is meant', () => {
+    const { run, session } = setUp(...both);
+    expect(run('cancel_work', { work: 'ride' })).toEqual({
+      stopped: ['the ride'],
+      stillRunning: ['the report'],
+    });
+    expect(session.calls).toEqual([['cancel', 's1', 'the user asked for it']]);
+  });
+
+  test('stops everything', () => {
+    const { run, session } = setUp(...both);
+    run('cancel_work', { work: 'everything' });
+    expect(session.calls.map(([, id]) => id)).toEqual(['s1', 's2']);
+  });
+
+  test('does not guess between two', () => {
+    const { run, session } = setUp(...both);
+    expect(run('cancel_work', { work: 'unclear' })).toEqual({
+      stopped: [],
+      stillRunning: ['the ride', 'the report'],
+    });
+    expect(session.calls).toEqual([]);
+  });
+
+  test('knows what is meant when there is only one', () => {
+    const { run } = setUp(view('s1', 'book_ride'));
+    expect(run('cancel_work', { work: 'unclear' })).toEqual({
+      stopped: ['the ride'],
+      stillRunning: [],
+    });
+  });
+});
+
+describe('check_order', () => {
+  test('follows what the webhook changed', () => {
+    const { run, world } = setUp();
+    world.updateOrder('1041', 'on its way back');
+    expect(run('check_order', {})).toMatchObject({ order: { orderId: '1041' } });
+    expect(run('check_order', { orderId: 'no. 1042' })).toMatchObject({
+      order: { orderId: '1042', status: 'being packed' },
+    });
+    expect(run('check_order', { orderId: '9' })).toEqual({ unknownOrderId: '9' });
+  });
+});

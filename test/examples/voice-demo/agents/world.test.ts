@@ -1,0 +1,47 @@
+import { describe, expect, test } from 'vitest';
+import { createWorld } from '../../../../examples/voice-demo/agents/world.ts';
+
+describe('rides', () => {
+  test('cost by distance, and the same every time', () => {
+    const world = createWorld();
+    expect(world.quoteRide('the airport')).toEqual(createWorld().quoteRide('the airport'));
+    expect(world.quoteRide('the airport').options[0]?.priceUsd).toBe(12);
+    expect(world.quoteRide('my aunt')).toEqual(createWorld().quoteRide('my aunt'));
+  });
+
+  test('have references of their own', () => {
+    const world = createWorld();
+    const [first, second] = [world.bookRide('home', 'economy'), world.bookRide('home', 'Premium')];
+    expect(first.reference).not.toBe(second.reference);
+    expect(second.option.id).toBe('premium');
+  });
+
+  test('that are not offered cannot be booked', () => {
+    expect(() => createWorld().bookRide('home', 'helicopter')).toThrow(
+      'There is no option "helicopter"; there are economy, premium.',
+    );
+  });
+});
+
+describe('tables', () => {
+  test.each([0, -1, 1.5, 9])('for %d there are none', (partySize) => {
+    expect(() => createWorld().findTables(partySize)).toThrow(/table/);
+  });
+});
+
+describe('sales', () => {
+  test('of days add up', () => {
+    const world = createWorld();
+    const week = world.sales('2026-11-09', '2026-11-15');
+    const first = world.sales('2026-11-09', '2026-11-11');
+    const rest = world.sales('2026-11-12', '2026-11-15');
+    expect(first.revenueUsd + rest.revenueUsd).toBe(week.revenueUsd);
+    expect(first.orders + rest.orders).toBe(week.orders);
+    expect(week.days).toBe(7);
+    expect([first.bestDay, rest.bestDay]).toContainEqual(week.bestDay);
+  });
+
+  test('are not of no days', () => {
+    expect(() => createWorld().sales('2026-11-15', '2026-11-09')).toThrow('There are no days');
+  });
+});

@@ -1,0 +1,108 @@
+// Stand-ins for what surrounds the machines of a session: a lead agent with its voice model and
+// the client's speaker, and the mailbox through which its reports reach the session.
+
+import { assign, setup } from 'xstate';
+
+interface LeadContext {
+  /** What it says, and in which attempt. */
+  readonly deliveryId: string;
+  readonly generation: number;
+}
+
+type LeadEvent =
+  | ({ readonly type: 'offer' } & LeadContext)
+  | { readonly type: 'stop' }
+  | { readonly type: 'begin' | 'finish' | 'fail' | 'lose' | 'return' };
+
+/** What it reports: one event for the outbox about the attempt, and some for the session. */
+export interface LeadReport {
+  readonly outbox?: string;
+  readonly session: readonly string[];
+}
+
+const report = (session: readonly string[], outbox?: string) =>
+  ({ type: 'report', params: { session, outbox } }) as const;
+
+/** Says one thing at a time, to the end or not, and reports. */
+export const leadMachine = setup({
+  types: { context: {} as LeadContext, events: {} as LeadEvent },
+  actions: {
+    keep: assign(({ event }) =>
+      event.type === 'offer'
+        ? { deliveryId: event.deliveryId, generation: event.generation }
+        : {},
+    ),
+    report: (_args, _params: LeadReport) => {},
+  },
+}).createMachine({
+  id: 'lead',
+  context: { deliveryId: '', generation: 0 },
+  initial: 'silent',
+  states: {
+    silent: {
+      on: {
+        offer: { target: 'asked', actions: ['keep', report(['response.requested'])] },
+        lose: { target: 'lost', actions: report(['transport.lost']) },
+      },
+    },
+    asked: {
+      on: {
+        begin: { target: 'speaking', actions: report(['playout.started'], 'delivery.playing') },
+        fail: { target: 'silent', actions: report(['response.ended'], 'delivery.failed') },
+        stop: { target: 'silent', actions: report(['response.ended'], 'delivery.interrupted') },
+        lose: { target: 'lost', actions: report(['transport.lost'], 'delivery.interrupted') },
+        // What is asked meanwhile is said instead.
+        offer: { actions: 'keep' },
+      },
+    },
+    speaking: {
+      on: {
+        finish: {
+          target: 'silent',
+          actions: report(['response.ended', 'playout.drained'], 'delivery.heard'),
+        },
+        stop: {
+          target: 'silent',
+          actions: report(['response.ended', 'playout.drained'], 'delivery.interrupted'),
+        },
+        lose: {
+          target: 'lost',
+          actions: report(['transport.lost', 'playout.drained'], 'delivery.interrupted'),
+        },
+        offer: { target: 'asked', actions: 'keep' },
+      },
+    },
+    // Nobody answers what is offered now: the outbox must notice by itself.
+    lost: { on: { return: 'silent' } },
+  },
+});
+
+/** What is received together is taken in together. */
+export type Letter = readonly {
+  readonly to: string;
+  readonly event: { readonly type: string; readonly [detail: string]: unknown };
+}[];
+
+/** First come, first served, some time later. */
+export const mailboxMachine = setup({
+  types: {
+    context: {} as { readonly letters: readonly Letter[] },
+    events: {} as { readonly type: 'post'; readonly letter: Letter } | { readonly type: 'deliver' },
+  },
+  actions: { deliver: (_args, _params: { readonly letter: Letter }) => {} },
+}).createMachine({
+  id: 'mailbox',
+  context: { letters: [] },
+  on: {
+    post: {
+      actions: assign(({ context, event }) => ({ letters: [...context.letters, event.letter] })),
+    },
+    deliver: {
+      guard: ({ context }) => context.letters.length > 0,
+      actions: [
+        { type: 'deliver', params: ({ context }) => ({ letter: context.letters[0] ?? [] }) },
+        assign(({ context }) => ({ letters: context.letters.slice(1) })),
+      ],
+    },
+  },
+});

@@ -1,0 +1,410 @@
+// Every state of the outbox with three items at a time: what may come, and what shall
+// hold in it (O1 to O7).
+//
+// The generation counts up for ever and only its equality matters: the key leaves it out, and
+// reports come about this attempt and about the one before. Time: a pause, an offer and a
+// playback begin at 0; the key leaves `dueAt` out. A notice expires at once or never.
+
+import {
+  outboxMachine,
+  type DeadlineInput,
+  type OutboxEvent,
+  type OutboxInput,
+  type OutboxItem,
+  type OutboxSnapshot,
+} from '../../../src/machines/index.ts';
+import { checkMachine } from '../../../src/testing/check/index.ts';
+import { paramsOf, running, same, spawned } from './effects.ts';
+
+export const outboxInput: OutboxInput = {
+  capacity: 2,
+  quietMs: 1,
+  offerTimeoutMs: 2,
+  playTimeoutMs: 4,
+  maxAttempts: 2,
+};
+
+type Machine = typeof outboxMachine;
+type S = OutboxSnapshot;
+
+const item = (deliveryId: string, kind: OutboxItem['kind'], more: Partial<OutboxItem> = {}) => ({
+  deliveryId,
+  kind,
+  priority: 'normal' as const,
+  replaces: null,
+  reserved: kind === 'result',
+  expiresAt: null,
+  ...more,
+});
+
+/** What wants to be said in each of the explorations. */
+export const outboxScopes: Readonly<Record<string, readonly OutboxItem[]>> = {
+  'two results and a question': [
+    item('r1', 'result'),
+    item('r2', 'result'),
+    item('q', 'question', { priority: 'high' }),
+  ],
+  'a result, a question and something urgent': [
+    item('r1', 'result'),
+    item('q', 'question', { priority: 'high' }),
+    item('u', 'notice', { priority: 'urgent' }),
+  ],
+  'a result and the progress of one subagent': [
+    item('r1', 'result'),
+    item('p1', 'progress', { replaces: 'progress of a' }),
+    item('p2', 'progress', { replaces: 'progress of a' }),
+  ],
+  'notices that expire': [
+    item('n1', 'notice', { expiresAt: 0 }),
+    item('n2', 'notice'),
+    item('u', 'notice', { priority: 'urgent', expiresAt: 0 }),
+  ],
+};
+
+/** The history that no machine holds. */
+interface Ghost {
+  /** What the last `offer` named. */
+  readonly offered: string | null;
+  /** What is said was told to stop, for something urgent. */
+  readonly interrupted: boolean;
+}
+
+const ranks = ['urgent', 'high', 'normal'];
+const rankOf = ({ priority }: OutboxItem): number => ranks.indexOf(priority);
+const idsOf = (items: readonly OutboxItem[]): readonly string[] =>
+  items.map(({ deliveryId }) => deliveryId);
+const itemsOf = ({ context: { pending, current } }: S) => [...(current ? [current] : []), ...pending];
+const isSpeaking = (snapshot: S): boolean => snapshot.matches({ slot: 'speaking' });
+const gateIsOpen = (snapshot: S): boolean => snapshot.matches({ gate: 'open' });
+const isKept = ({ kind }: OutboxItem): boolean => kind === 'result' || kind === 'question';
+const nextOf = ({ context }: S) => context.pending.find(({ resting }) => !resting);
+const urgentWaits = (snapshot: S): boolean =>
+  snapshot.matches({ gate: 'closed' }) &&
+  snapshot.context.interruptible &&
+  nextOf(snapshot)?.priority === 'urgent' &&
+  snapshot.context.current?.priority !== 'urgent';
+
+/** Is the attempt over that was under way? */
+const isOver = (before: S, after: S): boolean =>
+  isSpeaking(before) &&
+  (!isSpeaking(after) || after.context.generation !== before.context.generation);
+const wakes = ({ type }: { readonly type: string }): boolean =>
+  type === 'client.attached' || type === 'utterance.ended';
+
+/** The ids that left in a step, each with what was said about it. */
+function departures(event: { readonly type: string }, effects: Parameters<typeof paramsOf>[0]) {
+  const all = effects as readonly { type: string; params: never }[];
+  const named = (type: string) =>
+    paramsOf(all, type).map(({ deliveryId }: { deliveryId: string }) => deliveryId);
+  const { type, deliveryId } = event as { type: string; deliveryId?: string };
+  return [
+    ...named('delivered'),
+    ...named('dismissed'),
+    ...paramsOf(all, 'dropped').flatMap(
+      ({ deliveryIds }: { deliveryIds: readonly string[] }) => deliveryIds,
+    ),
+    ...(type === 'outbox.retract' ? [deliveryId ?? ''] : []),
+  ];
+}
+
+export function outboxEvents(items: readonly OutboxItem[]) {
+  return ({ context }: S): readonly OutboxEvent[] => {
+    const { generation, dueAt, reserved } = context;
+    const at = 0;
+    const events: OutboxEvent[] = [
+      { type: 'outbox.reserve', at },
+      { type: 'outbox.unreserve', at },
+      { type: 'gate.opened', at },
+      { type: 'gate.closed', at, interruptible: true },
+      { type: 'gate.closed', at, interruptible: false },
+      { type: 'client.attached', at },
+      { type: 'client.detached', at },
+      { type: 'utterance.ended', at },
+      { type: 'deadline.quiet', at: dueAt, dueAt },
+      { type: 'deadline.offer', at: dueAt, dueAt },
+      { type: 'deadline.play', at: dueAt, dueAt },
+      { type: 'deadline.quiet', at: dueAt + 1, dueAt: dueAt + 1 },
+      { type: 'deadline.offer', at: dueAt + 1, dueAt: dueAt + 1 },
+      { type: 'deadline.play', at: dueAt + 1, dueAt: dueAt + 1 },
+    ];
+    for (const about of [generation, generation - 1]) {
+      events.push({ type: 'delivery.playing', at, generation: about });
+      events.push({ type: 'delivery.heard', at, generation: about, grade: 'played' });
+      events.push({ type: 'delivery.interrupted', at, generation: about });
+      events.push({ type: 'delivery.failed', at, generation: about });
+    }
+    for (const each of items) {
+      const { deliveryId } = each;
+      // Admission has reserved the place of every result.
+      if (!each.reserved || reserved > 0) events.push({ type: 'outbox.add', at, item: each });
+      events.push({ type: 'delivery.shown', at, deliveryId });
+      events.push({ type: 'delivery.dismissed', at, deliveryId });
+      if (each.kind === 'question') events.push({ type: 'outbox.retract', at, deliveryId });
+    }
+    return events;
+  };
+}
+
+/** Explores the outbox, or a faulty one in its place; violations are collected. */
+export function checkOutbox(machine: Machine = outboxMachine, scope = 'two results and a question') {
+  const items = outboxScopes[scope] ?? [];
+  const { capacity, maxAttempts, quietMs, offerTimeoutMs, playTimeoutMs } = outboxInput;
+  const has = (kind: OutboxItem['kind']): boolean => items.some((one) => one.kind === kind);
+  return checkMachine<Machine, Ghost>(machine, {
+    name: `outbox with ${scope}`,
+    input: outboxInput,
+    onViolation: 'collect',
+    key: ({ value, context, children }) => {
+      const { pending, current, reserved, interruptible } = context;
+      const brief = (one: (typeof pending)[number]) => [
+        one.deliveryId,
+        one.attempts,
+        one.resting,
+      ];
+      return [
+        value,
+        pending.map(brief),
+        current && brief(current),
+        reserved,
+        interruptible,
+        Object.keys(children),
+      ];
+    },
+    events: outboxEvents(items),
+    end: (snapshot) => itemsOf(snapshot).length === 0 && snapshot.context.reserved === 0,
+    ghost: {
+      initial: { offered: null, interrupted: false },
+      next({ offered, interrupted }, { effects }, _before, after) {
+        const [offer] = paramsOf(effects, 'offer');
+        return {
+          offered: isSpeaking(after) ? (offer?.deliveryId ?? offered) : null,
+          interrupted:
+            !gateIsOpen(after) && (interrupted || paramsOf(effects, 'interrupt').length > 0),
+        };
+      },
+    },
+    invariants: {
+      'O1: a pause counts only while the gate is open and something waits': (snapshot) =>
+        !snapshot.matches({ slot: 'dwelling' }) ||
+        (gateIsOpen(snapshot) && nextOf(snapshot) !== undefined),
+      'O1: an open gate and something to say begin a pause': (snapshot) =>
+        !snapshot.matches({ slot: 'empty' }) ||
+        !gateIsOpen(snapshot) ||
+        nextOf(snapshot) === undefined,
+      'O2: what is being said was offered in this attempt': ({ context }, { offered }) =>
+        (context.current?.deliveryId ?? null) === offered,
+      'O3: each item is there once': (snapshot) => {
+        const ids = idsOf(itemsOf(snapshot));
+        return new Set(ids).size === ids.length;
+      },
+      'O3: something is being said exactly while the slot is in use': (snapshot) =>
+        isSpeaking(snapshot) === (snapshot.context.current !== null),
+      'O4: urgent before high before normal': ({ context: { pending } }) =>
+        pending.every((one, index) => index === 0 || rankOf(pending[index - 1]!) <= rankOf(one)),
+      'O5: an item rests exactly when it has been tried often enough': ({ context }) =>
+        context.pending.every(
+          ({ resting, attempts }) => attempts <= maxAttempts && resting === attempts >= maxAttempts,
+        ),
+      'O6: no more than fits': ({ context: { pending, current, reserved } }) => {
+        const held = [...pending, current].filter((one) => one !== null && one.kind !== 'question');
+        return held.length + reserved <= capacity;
+      },
+      'O7: of each subagent only the latest progress waits': ({ context: { pending } }) =>
+        pending.filter(({ replaces }) => replaces !== null).length <= 1,
+      'its deadline is armed while it pauses, offers or plays': (snapshot) =>
+        same(
+          running(snapshot),
+          snapshot.matches({ slot: 'dwelling' }) || isSpeaking(snapshot) ? ['deadline'] : [],
+        ),
+      'nothing is told to stop that is urgent itself': (snapshot, { interrupted }) =>
+        !interrupted || !gateIsOpen(snapshot),
+    },
+    steps: {
+      'O1: one at a time, from an open gate after a pause': (before, event, after, effects) => {
+        const offers = paramsOf(effects, 'offer');
+        const [offer] = offers;
+        if (offer === undefined) return true;
+        const { current, generation } = after.context;
+        if (offers.length > 1 || !gateIsOpen(after) || (isSpeaking(before) && !isOver(before, after)))
+          return false;
+        if (offer.deliveryId !== current?.deliveryId) return false;
+        if (generation !== before.context.generation + 1) return false;
+        return (
+          current.priority === 'urgent' ||
+          (event.type === 'deadline.quiet' && before.matches({ slot: 'dwelling' }))
+        );
+      },
+      'O2: what ends as heard is this attempt': (before, event, _after, effects) =>
+        paramsOf(effects, 'delivered').every(
+          ({ deliveryId, grade }) =>
+            grade === 'shown' ||
+            (isSpeaking(before) &&
+              deliveryId === before.context.current?.deliveryId &&
+              (event as { generation?: number }).generation === before.context.generation),
+        ),
+      'O2: a report about another attempt is ignored': (before, event) =>
+        !('generation' in event) || event.generation === before.context.generation,
+      'O3: nothing is lost': (before, event, after, effects) => {
+        const left = departures(event, effects);
+        const added = event.type === 'outbox.add' ? [(event as { item: OutboxItem }).item] : [];
+        const expected = [...idsOf(itemsOf(before)), ...idsOf(added)];
+        const kept = new Set(expected.filter((id) => !left.includes(id)));
+        const got = idsOf(itemsOf(after)).toSorted();
+        return same([...kept].toSorted(), got) || `Expected ${[...kept].join()}, got ${got.join()}`;
+      },
+      'O3: what left is told once, and was there': (before, event, _after, effects) => {
+        const left = departures(event, effects);
+        const known = [...itemsOf(before).map(({ deliveryId }) => deliveryId)];
+        if (event.type === 'outbox.add') known.push((event as { item: OutboxItem }).item.deliveryId);
+        return new Set(left).size === left.length && left.every((id) => known.includes(id));
+      },
+      'O3: results and questions are never dropped': (_before, _event, _after, effects) =>
+        paramsOf(effects, 'dropped')
+          .flatMap(({ deliveryIds }) => deliveryIds)
+          .every((id) => !isKept(items.find(({ deliveryId }) => deliveryId === id)!)),
+      'O3: what is not worth saying any more is not said': (_before, event, _after, effects) =>
+        paramsOf(effects, 'offer').every(({ deliveryId }) => {
+          const { expiresAt } = items.find((one) => one.deliveryId === deliveryId)!;
+          return expiresAt === null || expiresAt > (event.at as number);
+        }),
+      'O3: what was not heard waits again': (before, event, after) => {
+        const notHeard = [
+          'delivery.interrupted',
+          'delivery.failed',
+          'deadline.offer',
+          'deadline.play',
+          'client.detached',
+        ];
+        const { current } = before.context;
+        if (current === null || !notHeard.includes(event.type)) return true;
+        const isOutdone = before.context.pending.some(
+          ({ replaces }) => replaces !== null && replaces === current.replaces,
+        );
+        return isOutdone || idsOf(itemsOf(after)).includes(current.deliveryId);
+      },
+      'O4: first come, first served in each class, and what was interrupted first': (
+        before,
+        event,
+        after,
+        effects,
+      ) => {
+        const left = departures(event, effects);
+        const { current, pending } = before.context;
+        const returned = current !== null && isOver(before, after) ? [current] : [];
+        const added = event.type === 'outbox.add' ? [(event as { item: OutboxItem }).item] : [];
+        const known = idsOf(itemsOf(before));
+        const queue = [
+          ...returned,
+          ...pending,
+          ...added.filter(({ deliveryId }) => !known.includes(deliveryId)),
+        ].filter(({ deliveryId }) => !left.includes(deliveryId));
+        const expected = idsOf(
+          ranks.flatMap((rank) => queue.filter(({ priority }) => priority === rank)),
+        );
+        const [offer] = paramsOf(effects, 'offer');
+        const got = idsOf(after.context.pending);
+        if (offer === undefined) return same(got, expected);
+        // The first that does not rest was taken out to be said.
+        const resting = wakes(event) ? [] : idsOf(pending.filter((one) => one.resting));
+        const exhausted = paramsOf(effects, 'card').map(({ deliveryId }) => deliveryId);
+        const first = expected.find((id) => !resting.includes(id) && !exhausted.includes(id));
+        return offer.deliveryId === first && same(got, expected.filter((id) => id !== first));
+      },
+      'O5: a card for what was tried often enough, word for what was not': (
+        before,
+        event,
+        after,
+        effects,
+      ) => {
+        const { current, generation } = before.context;
+        const [cards, returns] = [paramsOf(effects, 'card'), paramsOf(effects, 'returned')];
+        const left = departures(event, effects);
+        if (current === null || !isOver(before, after) || left.includes(current.deliveryId))
+          return cards.length + returns.length === 0;
+        const attempts = current.attempts - (event.type === 'client.detached' ? 1 : 0);
+        const told = [{ deliveryId: current.deliveryId, generation, attempts }];
+        return attempts >= maxAttempts
+          ? same(cards, told) && returns.length === 0
+          : same(returns, told) && cards.length === 0;
+      },
+      'O5: whoever speaks or comes wakes what rests': (_before, event, after) =>
+        !wakes(event) ||
+        after.context.pending.every(({ resting }) => !resting),
+      'O5: an attempt that nobody could hear does not count': (before, { type }, after) => {
+        const { current } = before.context;
+        if (type !== 'client.detached' || current === null) return true;
+        const again = after.context.pending.find((one) => one.deliveryId === current.deliveryId);
+        return again === undefined || again.attempts === current.attempts - 1;
+      },
+      'O6: a reserved result always fits': (_before, event, after) =>
+        event.type !== 'outbox.add' ||
+        !(event as { item: OutboxItem }).item.reserved ||
+        idsOf(itemsOf(after)).includes((event as { item: OutboxItem }).item.deliveryId),
+      'O7: the latest progress stays': (before, event, after) => {
+        if (event.type !== 'outbox.add') return true;
+        const { item: added } = event as { item: OutboxItem };
+        const fits = before.context.pending.some(({ replaces }) => replaces === added.replaces);
+        return added.replaces === null || !fits || idsOf(itemsOf(after)).includes(added.deliveryId);
+      },
+      'an attempt that is off is abandoned': (before, { type }, after, effects) => {
+        const { current, generation } = before.context;
+        const off = ['deadline.offer', 'deadline.play', 'client.detached', 'outbox.retract'];
+        const isOff =
+          isOver(before, after) && (off.includes(type) || type === 'delivery.dismissed');
+        return same(
+          paramsOf(effects, 'abandon').map((told) => [told.deliveryId, told.generation]),
+          isOff ? [[current?.deliveryId, generation]] : [],
+        );
+      },
+      'urgent interrupts what can be interrupted, at once': (before, event, after, effects) => {
+        const caused = event.type === 'outbox.add' || event.type === 'gate.closed';
+        const begins = urgentWaits(after) && !urgentWaits(before);
+        const interrupts = paramsOf(effects, 'interrupt').length;
+        if (begins && caused) return interrupts === 1;
+        return interrupts === 0 || urgentWaits(after);
+      },
+      'the user begins to hear it once': (before, _event, after, effects) => {
+        const plays = { slot: { speaking: 'playing' } } as const;
+        const begins = after.matches(plays) && !before.matches(plays);
+        const begun = paramsOf(effects, 'begun');
+        return same(begun, begins ? [{ deliveryId: before.context.current?.deliveryId }] : []);
+      },
+      'each deadline is that of its state': (before, { at }, after, effects) => {
+        const delays: readonly (readonly [string, number, boolean])[] = [
+          ['deadline.quiet', quietMs, after.matches({ slot: 'dwelling' })],
+          ['deadline.offer', offerTimeoutMs, after.matches({ slot: { speaking: 'offered' } })],
+          ['deadline.play', playTimeoutMs, after.matches({ slot: { speaking: 'playing' } })],
+        ];
+        const last = spawned<DeadlineInput>(effects, 'deadline').at(-1);
+        const owner = delays.find(([, , owns]) => owns);
+        if (owner === undefined || (last === undefined && same(before.value, after.value))) return true;
+        if (last === undefined) return same(before.value.slot, after.value.slot);
+        return same(last, { dueAt: (at as number) + owner[1], event: owner[0] });
+      },
+      'a deadline that is not the armed one is ignored': (before, event) =>
+        !event.type.startsWith('deadline.') ||
+        (event as { dueAt: number }).dueAt === before.context.dueAt,
+    },
+    waits: {
+      'a pause ends by itself': {
+        when: (snapshot) => snapshot.matches({ slot: 'dwelling' }),
+        exits: ['deadline.quiet'],
+      },
+      'an offer ends by itself': {
+        when: (snapshot) => snapshot.matches({ slot: { speaking: 'offered' } }),
+        exits: ['deadline.offer'],
+      },
+      'a playback ends by itself': {
+        when: (snapshot) => snapshot.matches({ slot: { speaking: 'playing' } }),
+        exits: ['deadline.play'],
+      },
+    },
+    reachable: {
+      'something is tried a second time': ({ context }) => context.current?.attempts === 2,
+      'something rests while another is said': ({ context }) =>
+        !has('result') || (context.current !== null && context.pending.some((one) => one.resting)),
+      'everything waits': ({ context }) =>
+        context.pending.length === (has('progress') ? items.length - 1 : Math.min(items.length, has('question') ? 3 : 2)),
+    },
+  });
+}

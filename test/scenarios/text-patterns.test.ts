@@ -1,0 +1,508 @@
+// The patterns of use in a text session: work in the background, with and without a word at
+// once, with questions, with failures; and what the screens see of it.
+
+import { describe, expect, test } from 'vitest';
+import { memoryStore, type SessionEvent, type TextPart } from '../../src/index.ts';
+import { TextSession } from '../../src/index.ts';
+import { scriptedModel, simulatedEnvironment } from '../../src/testing/index.ts';
+import { bookRide, RIDE_INSTRUCTIONS, rideConfig, rideScript } from '../support/ride.ts';
+import { calls, never, say, simpleTool, steps } from '../support/subagent-runs.ts';
+import { leadScript, textTalk } from '../support/text-talk.ts';
+
+/** A subagent that works until it is let go. */
+function slowReport(text = 'Sales are up by 7 percent.') {
+  let finish: () => void = () => {};
+  const working = new Promise<void>((resolve) => {
+    finish = resolve;
+  });
+  return { script: () => working.then(() => say(text)), finish: () => finish() };
+}
+
+const texts = (parts: readonly TextPart[]): string[] =>
+  parts.flatMap((part) => (part.type === 'text.done' ? [part.text] : []));
+
+async function read(session: TextSession, text: string): Promise<TextPart[]> {
+  const parts: TextPart[] = [];
+  for await (const part of session.send(text)) parts.push(part);
+  return parts;
+}
+
+describe('pattern 1: a task', () => {
+  test('with a pending message: the lead agent answers at once, and tells the result in a pause', async () => {
+    const { script, finish } = slowReport();
+    const { start, session, environment, said, state } = textTalk({ subagents: { report: { script } } });
+    await start();
+    const reply = await read(session, 'use report {"days":7}');
+    expect(texts(reply)).toEqual([expect.stringContaining('still_in_progress')]);
+    // The words come as they are made, and the whole follows.
+    const deltas = reply.flatMap((part) => (part.type === 'text.delta' ? [part.text] : []));
+    expect(deltas.join('')).toBe(texts(reply)[0]);
+    expect(deltas.length).toBeGreaterThan(1);
+    expect(texts(await read(session, 'nice weather'))).toEqual(['You said: nice weather']);
+    finish();
+    await environment.settle();
+    expect(said().at(-1)).toContain('Background task "report" completed successfully. Result: Sales are up by 7 percent.');
+    expect(state().subagents[0]).toMatchObject({
+      name: 'report',
+      toolName: 'report',
+      callId: 'call_1',
+      state: 'completed',
+      step: 1,
+      outcome: { text: 'Sales are up by 7 percent.' },
+    });
+    expect(state().deliveries[0]).toMatchObject({ kind: 'result', label: 'report', state: 'delivered' });
+  });
+
+  test('without one: nothing is said before the result', async () => {
+    const { script, finish } = slowReport();
+    const { start, session, environment, said } = textTalk({
+      subagents: { report: { script, pending: null } },
+    });
+    await start();
+    expect(texts(await read(session, 'use report'))).toEqual([]);
+    expect(said()).toEqual([]);
+    finish();
+    await environment.settle();
+    expect(said()).toEqual([expect.stringContaining('Sales are up by 7 percent.')]);
+  });
+
+  test('its result waits until the lead agent has spoken, and the part names its delivery', async () => {
+    const { script, finish } = slowReport();
+    let release: () => void = () => {};
+    const { start, session, type, environment, parts, state } = textTalk({
+      subagents: { report: { script } },
+      lead: (prompt) =>
+        prompt.user === 'tell me a story'
+          ? new Promise((resolve) => {
+              release = () => resolve(say('Once upon a time.'));
+            })
+          : leadScript(prompt),
+    });
+    await start();
+    await type('use report');
+    await type('tell me a story');
+    finish();
+    await environment.settle();
+    expect(state().deliveries[0]?.state).toBe('pending');
+    release();
+    await environment.settle();
+    const done = parts.flatMap((part) => (part.type === 'text.done' ? [part] : []));
+    expect(done.map(({ text }) => text.slice(0, 9))).toEqual(['Tools sai', 'Once upon', 'Told: [SY']);
+    expect(done.map(({ deliveryId }) => deliveryId)).toEqual([null, null, state().deliveries[0]?.deliveryId]);
+    expect(session.subagents.list()).toHaveLength(1);
+  });
+
+  test('goes on in the background of as many as there are, and each result is told once', async () => {
+    const { start, type, said } = textTalk({
+      subagents: Object.fromEntries(
+        ['red', 'green', 'blue'].map((name) => [name, { script: () => say(`${name} is done`) }]),
+      ),
+    });
+    await start();
+    await type('use red and green and blue');
+    for (const name of ['red', 'green', 'blue'])
+      expect(said().filter((text) => text.includes(`Result: ${name} is done`))).toHaveLength(1);
+  });
+
+  test('knows the conversation and what is remembered of the user', async () => {
+    const prompts: { system: string; user: string }[] = [];
+    const memory = memoryStore();
+    await memory.remember({ id: '1', scope: 'ada', text: 'Prefers short reports', at: 1 });
+    await memory.remember({ id: '2', scope: 'bob', text: 'Likes long reports', at: 1 });
+    const { start, type } = textTalk({
+      memory,
+      memoryScope: 'ada',
+      subagents: {
+        report: {
+          script: ({ system, user }) => {
+            prompts.push({ system, user });
+            return say('done');
+          },
+        },
+      },
+    });
+    await start();
+    await type('we sell tea');
+    await type('use report {"days":7}');
+    expect(prompts[0]?.system.trim()).toBe(
+      [
+        '# Instructions\nYou are the subagent "report".',
+        '# Task\nExecute tool: report',
+        '# Task Arguments\n{ "days": 7 }',
+        '# Recent Conversation\n[user]: we sell tea\n[assistant]: You said: we sell tea\n[user]: use report {"days":7}',
+        '# Relevant Memory\n- Prefers short reports',
+      ].join('\n\n'),
+    );
+    expect(prompts[0]?.user).toBe('Execute the task: Does report\nArguments: {"days":7}');
+  });
+
+  test('goes on without memory when the memory fails', async () => {
+    const { start, type, said, errors } = textTalk({
+      memory: {
+        facts: () => Promise.reject(new Error('the database is down')),
+        remember: () => Promise.resolve(),
+        forget: () => Promise.resolve(false),
+      },
+      subagents: { report: { script: ({ system }) => say(`Memory: ${system.includes('# Relevant Memory')}`) } },
+    });
+    await start();
+    await type('use report');
+    expect(said().at(-1)).toContain('Memory: false');
+    expect(errors).toEqual([{ error: expect.objectContaining({ message: 'the database is down' }), where: 'memory' }]);
+  });
+
+  test('runs do not see each other', async () => {
+    const seen: string[] = [];
+    const { start, type } = textTalk({
+      subagents: {
+        report: {
+          script: ({ user, results, prompt }) => {
+            if (results.length > 0) {
+              seen.push(JSON.stringify(prompt));
+              return say('done');
+            }
+            return calls(['note', { of: user }]);
+          },
+          config: {
+            tools: {
+              note: {
+                ...(simpleTool(() => null) as object),
+                execute: ({ of }: { of: string }) => `noted ${of}`,
+              },
+            },
+          },
+        },
+      },
+    });
+    await start();
+    await type('use report {"city":"Rome"} and report {"city":"Oslo"}');
+    expect(seen).toHaveLength(2);
+    for (const [index, city] of ['Rome', 'Oslo'].entries()) {
+      expect(seen[index]).toContain(`\\"city\\":\\"${city}\\"`);
+      expect(seen[index]?.split('"role":"tool"')[1]).not.toContain(city === 'Rome' ? 'Oslo' : 'Rome');
+    }
+  });
+});
+
+describe('pattern 2: a task that asks', () => {
+  const ride = () => {
+    const environment = simulatedEnvironment();
+    const session = new TextSession({
+      environment,
+      model: scriptedModel({
+        scripts: [
+          { when: RIDE_INSTRUCTIONS, script: rideScript },
+          {
+            when: 'You talk',
+            script: (prompt) =>
+              prompt.user.startsWith('book') && prompt.prompt.at(-1)?.role === 'user'
+                ? calls(['book_ride', { destination: 'airport' }])
+                : leadScript(prompt),
+          },
+        ],
+      }),
+      agents: [{ name: 'lead', instructions: 'You talk to the user.', tools: [bookRide] }],
+      subagentConfigs: { book_ride: rideConfig },
+    });
+    const parts: TextPart[] = [];
+    session.parts.subscribe((part) => parts.push(part));
+    return { environment, session, parts };
+  };
+
+  test('the ride: asked, answered in words, booked, told', async () => {
+    const { environment, session, parts } = ride();
+    await session.start();
+    await read(session, 'book me a ride to the airport');
+    await environment.settle();
+    const asked = parts.find((part) => part.type === 'question.asked');
+    expect(asked).toMatchObject({
+      question: 'Economy or Premium?',
+      subagentName: 'ride_booker',
+      options: [
+        { id: 'economy', label: 'Economy', description: '$12' },
+        { id: 'premium', label: 'Premium', description: '$24' },
+      ],
+    });
+    await read(session, 'economy, please');
+    await environment.settle();
+    expect(texts(parts).at(-1)).toContain('Your economy ride is booked.');
+    const closed = session.close();
+    await environment.advance(10_000);
+    await closed;
+    expect(environment.pendingTimers).toBe(0);
+  });
+
+  test('a question is open as soon as a reader pulled past it, and its clock runs from then', async () => {
+    const { environment, session } = ride();
+    await session.start();
+    const reader = session.read();
+    const question = () => session.store.getSnapshot().context.questions[0];
+    await session.sendText('book me a ride');
+    let part = await reader.next();
+    while (part.value?.type !== 'question.asked') part = await reader.next();
+    await environment.advance(1000);
+    expect(question()).toMatchObject({ state: 'presenting', dueAt: null });
+    void reader.next();
+    await environment.settle();
+    expect(question()).toMatchObject({ state: 'open', dueAt: environment.clock.now() + 120_000 });
+  });
+});
+
+describe('work that comes to nothing', () => {
+  test('that failed is told, with the exact error', async () => {
+    const { start, type, said, state } = textTalk({
+      subagents: { report: { script: () => ({ error: new Error('no such quarter: Q5') }) } },
+    });
+    await start();
+    await type('use report');
+    expect(said().at(-1)).toMatch(/Background task "report" failed. Exact error details: .*no such quarter: Q5/);
+    expect(state().subagents[0]).toMatchObject({ state: 'failed', outcome: { status: 'failed' } });
+    expect(state().deliveries[0]).toMatchObject({ kind: 'result', state: 'delivered' });
+  });
+
+  test('that took too long is told', async () => {
+    const { start, type, said, environment, state } = textTalk({
+      subagents: {
+        report: { script: () => calls(['hang']), config: { timeout: 1000, tools: { hang: simpleTool(never) } } },
+      },
+    });
+    await start();
+    await type('use report');
+    await environment.advance(1000);
+    expect(said().at(-1)).toContain('The run used up its time');
+    expect(state().subagents[0]).toMatchObject({ state: 'failed', outcome: { status: 'timed_out' } });
+  });
+
+  test('that was cancelled is no failure: nobody is told, but the lead agent knows', async () => {
+    const histories: string[] = [];
+    const { start, type, said, session, environment, state } = textTalk({
+      subagents: { report: { script: () => never() } },
+      onModelCall: (who, { prompt }) => {
+        if (who === 'lead') histories.push(JSON.stringify(prompt));
+      },
+    });
+    await start();
+    await type('use report');
+    const before = said().length;
+    const id = session.subagents.list()[0]?.id ?? '';
+    expect(session.subagents.cancel(id, 'not needed')).toBe(true);
+    await environment.settle();
+    expect(said()).toHaveLength(before);
+    expect(state().subagents[0]).toMatchObject({ state: 'cancelled' });
+    expect(state().deliveries).toEqual([]);
+    expect(session.subagents.cancel(id)).toBe(false);
+    await type('hello');
+    expect(histories.at(-1)).toContain('Background task \\"report\\" was cancelled: Cancelled: not needed');
+    expect(histories.at(-1)).not.toContain('failed');
+  });
+
+  test('that was cancelled answers a call that was still open', async () => {
+    const answered: unknown[] = [];
+    const { start, type, session, environment, said } = textTalk({
+      subagents: { report: { script: () => never(), pending: null } },
+      hooks: { onToolResult: ({ output }) => answered.push(output) },
+    });
+    await start();
+    await type('use report');
+    session.subagents.cancel(session.subagents.list()[0]?.id ?? '');
+    await environment.settle();
+    expect(answered).toEqual([{ error: 'Tool "report" was cancelled' }]);
+    expect(said()).toEqual([]);
+    await type('hello');
+    expect(said()).toEqual(['You said: hello']);
+  });
+});
+
+describe('a lead model that fails', () => {
+  test('says so, and the next words are answered', async () => {
+    let fails = true;
+    const { start, session, type, said, errors } = textTalk({
+      lead: ({ user }) => (fails ? { error: new Error('overloaded') } : say(`You said: ${user}`)),
+    });
+    await start();
+    const parts = await read(session, 'hello');
+    expect(parts).toEqual([
+      expect.objectContaining({ type: 'response.failed', message: expect.stringContaining('overloaded') }),
+    ]);
+    expect(errors).toEqual([expect.objectContaining({ where: 'lead model' })]);
+    fails = false;
+    await type('hello again');
+    expect(said()).toEqual(['You said: hello again']);
+  });
+
+  test('with a subagent at work: the result is told once the model works again', async () => {
+    const { script, finish } = slowReport();
+    let fails = false;
+    const { start, type, said, environment, state } = textTalk({
+      subagents: { report: { script } },
+      lead: (prompt) => (fails ? { error: new Error('overloaded') } : leadScript(prompt)),
+    });
+    await start();
+    await type('use report');
+    fails = true;
+    finish();
+    await environment.settle();
+    // It rests as a card until the user says something.
+    expect(state().deliveries[0]).toMatchObject({ state: 'pending', card: true });
+    fails = false;
+    await type('are you there?');
+    expect(said().at(-1)).toContain('Sales are up');
+    expect(state().deliveries[0]).toMatchObject({ state: 'delivered' });
+  });
+});
+
+describe('what is urgent', () => {
+  test('interrupts what the lead agent is saying; what was said stays, as interrupted', async () => {
+    const { script, finish } = slowReport();
+    const { start, type, session, environment, said, state } = textTalk({ subagents: { report: { script } } });
+    await start();
+    await type('use report');
+    session.parts.subscribe((part) => {
+      // In the middle of telling the result.
+      if (part.type === 'text.delta' && part.text.startsWith('Sales'))
+        session.notifyBackground('The building is on fire', { priority: 'urgent', label: 'ALARM' });
+    });
+    finish();
+    await environment.settle();
+    const told = said().slice(1);
+    expect(told[0]).toContain('on fire');
+    // P4: what it interrupted is told again.
+    expect(told[1]).toContain('Sales are up by 7 percent.');
+    expect(state().transcript.filter(({ interrupted }) => interrupted)).toHaveLength(1);
+    expect(state().deliveries.map(({ state: now, attempts }) => [now, attempts])).toEqual(
+      expect.arrayContaining([
+        ['delivered', 2],
+        ['delivered', 1],
+      ]),
+    );
+  });
+
+  test('does not cost the user the answer that it interrupted', async () => {
+    let turn = 0;
+    const { start, type, session, environment, said } = textTalk({
+      lead: (prompt) => {
+        turn += 1;
+        // The first answer would take for ever.
+        return turn === 1 ? never() : leadScript(prompt);
+      },
+    });
+    await start();
+    await type('what is my balance?');
+    session.notifyBackground('The building is on fire', { priority: 'urgent' });
+    await environment.settle();
+    expect(said()).toEqual([
+      expect.stringContaining('on fire'),
+      'You said: what is my balance?',
+    ]);
+  });
+});
+
+describe('the screens', () => {
+  test('events tell the story in order; the store says the same in bulk', async () => {
+    const { start, type, events, state, environment, close } = textTalk({
+      subagents: {
+        ride: {
+          script: steps(calls(['ask_user', { question: 'Red or blue?' }]), say('Booked.')),
+          config: { interactive: true },
+        },
+      },
+    });
+    await start();
+    await type('use ride');
+    await type('blue');
+    await environment.settle();
+    const story = events.flatMap((event: SessionEvent) => {
+      switch (event.type) {
+        case 'connection.changed':
+          return [`connection ${event.state}`];
+        case 'tool.called':
+        case 'tool.answered':
+          return [`${event.type} ${event.name}`];
+        case 'subagent.changed':
+          return [`subagent ${event.subagent.state}`];
+        case 'question.changed':
+          return [`question ${event.question.state}`];
+        case 'delivery.changed':
+          return [`${event.delivery.kind} ${event.delivery.state}`];
+        case 'session.ended':
+          return ['ended'];
+        default:
+          return [];
+      }
+    });
+    const once = story.filter((line, index) => line !== story[index - 1]);
+    expect(once).toEqual([
+      'connection connecting',
+      'connection active',
+      'tool.called ride',
+      'subagent spawning',
+      'tool.answered ride',
+      'subagent ready',
+      'subagent running',
+      'subagent waiting_for_input',
+      'question presenting',
+      'question offered',
+      'question playing',
+      'question delivered',
+      'question open',
+      'question answered',
+      'subagent ready',
+      'subagent running',
+      'subagent completed',
+      'result pending',
+      'result offered',
+      'result playing',
+      'result delivered',
+    ]);
+    expect(state()).toMatchObject({
+      connection: 'active',
+      floor: 'nobody',
+      subagents: [{ state: 'completed', endedAt: expect.any(Number) }],
+      questions: [{ state: 'answered', answer: 'blue' }],
+      deliveries: [{ kind: 'question' }, { kind: 'result', state: 'delivered' }],
+    });
+    expect(state().transcript.map(({ role, final }) => `${role} ${final}`)).toEqual([
+      'user true',
+      'assistant true',
+      'user true',
+      'assistant true',
+    ]);
+    await close();
+    expect(events.at(-1)?.type).toBe('session.ended');
+  });
+
+  test('have streams of their own for notifications, questions and the transcript', async () => {
+    const { start, type, session, events } = textTalk({
+      subagents: {
+        ride: {
+          script: steps(calls(['ask_user', { question: 'Red or blue?' }]), say('Booked.')),
+          config: { interactive: true },
+        },
+      },
+    });
+    const seen = { notifications: 0, questions: 0, transcript: 0 };
+    session.notifications.subscribe(() => (seen.notifications += 1));
+    session.questions.subscribe(() => (seen.questions += 1));
+    session.transcript.subscribe(() => (seen.transcript += 1));
+    await start();
+    await type('use ride');
+    await type('blue');
+    const count = (type: SessionEvent['type']) => events.filter((event) => event.type === type).length;
+    expect(seen).toEqual({
+      notifications: count('delivery.changed'),
+      questions: count('question.changed'),
+      transcript: count('transcript.changed'),
+    });
+    expect(Object.values(seen).every((number) => number > 2)).toBe(true);
+  });
+
+  test('the floor follows who is speaking', async () => {
+    const { start, type, events } = textTalk();
+    await start();
+    await type('hello');
+    expect(events.flatMap((event) => (event.type === 'floor.changed' ? [event.floor] : []))).toEqual([
+      'model',
+      'nobody',
+    ]);
+  });
+});

@@ -1,0 +1,467 @@
+// Subagents that ask the user of a text session: in turn, one at a time, and every way that
+// a question may end.
+
+import { describe, expect, test } from 'vitest';
+import type { QuestionView } from '../../src/index.ts';
+import type { Script } from '../../src/testing/index.ts';
+import { calls, resultsIn, say, simpleTool, steps } from '../support/subagent-runs.ts';
+import { textTalk, type TalkOptions } from '../support/text-talk.ts';
+
+const options = [
+  { id: 'economy', label: 'Economy', description: '$12' },
+  { id: 'premium', label: 'Premium', description: '$24' },
+];
+
+/** Asks once, and ends with the answer. */
+const asking = (question: string, choices?: typeof options): Script =>
+  steps(
+    calls(['ask_user', { question, ...(choices ? { options: choices } : {}) }]),
+    ({ results }) => say(`Got ${JSON.stringify(results[0])}`),
+  );
+
+const subagent = (script: Script, config: Record<string, unknown> = {}) => ({
+  script,
+  config: { interactive: true, ...config },
+});
+
+function talk(talkOptions: TalkOptions = {}) {
+  const made = textTalk(talkOptions);
+  const { state, session, environment } = made;
+  return {
+    ...made,
+    /** The questions in the order of asking: name and state. */
+    asked: () =>
+      state()
+        .questions.toSorted((a, b) => a.askedAt - b.askedAt)
+        .map(({ subagentName, state: now }) => `${subagentName} ${now}`),
+    questionOf: (name: string): QuestionView | undefined =>
+      state().questions.findLast(({ subagentName }) => subagentName === name),
+    /** The result of a subagent, once it has ended. */
+    resultOf: (name: string) => state().subagents.findLast((view) => view.name === name)?.outcome,
+    async answer(name: string, given: Parameters<typeof session.answer>[1]) {
+      const question = state().questions.findLast(({ subagentName }) => subagentName === name);
+      const receipt = session.answer(question?.requestId ?? '', given);
+      await environment.settle();
+      return receipt;
+    },
+  };
+}
+
+describe('an answer', () => {
+  const ride = { ride: subagent(asking('Economy or Premium?', options)) };
+
+  test.each([
+    ['the label', 'premium', 'premium'],
+    ['the label in a sentence', 'Premium, please!', 'premium'],
+    ['an ordinal', 'the second one', 'premium'],
+    ['a close spelling', 'premum', 'premium'],
+    ['the other one', 'the first', 'economy'],
+  ])('that is typed: %s', async (_, text, optionId) => {
+    const { start, type, resultOf } = talk({ subagents: ride });
+    await start();
+    await type('use ride');
+    await type(text);
+    expect(resultOf('ride')?.text).toBe(
+      `Got ${JSON.stringify({ userResponse: optionId === 'premium' ? 'Premium' : 'Economy', optionId })}`,
+    );
+  });
+
+  test('by button, and in words through the same door', async () => {
+    const { start, type, answer, resultOf } = talk({
+      subagents: { ...ride, name: subagent(asking('Your name?')) },
+    });
+    await start();
+    await type('use ride');
+    expect(await answer('ride', { optionId: 'economy' })).toEqual({ accepted: true });
+    expect(resultOf('ride')?.text).toContain('"optionId":"economy"');
+    await type('use name');
+    expect(await answer('name', { text: '  Ada ' })).toEqual({ accepted: true });
+    expect(resultOf('name')?.text).toBe('Got {"userResponse":"Ada"}');
+  });
+
+  test('P3: names its question: the first valid one counts, the rest are told so', async () => {
+    const { start, type, session, questionOf, environment, resultOf } = talk({ subagents: ride });
+    await start();
+    await type('use ride');
+    const requestId = questionOf('ride')?.requestId ?? '';
+    const receipts = [
+      session.answer(requestId, { optionId: 'helicopter' }),
+      session.answer(requestId, { approved: true }),
+      session.answer(requestId, { optionId: 'premium' }),
+      session.answer(requestId, { optionId: 'economy' }),
+      session.answer('q', { optionId: 'economy' }),
+    ];
+    await environment.settle();
+    expect(await Promise.all(receipts)).toEqual([
+      { accepted: false, reason: 'invalid_option' },
+      { accepted: false, reason: 'invalid_option' },
+      { accepted: true },
+      { accepted: false, reason: 'over' },
+      { accepted: false, reason: 'unknown' },
+    ]);
+    expect(resultOf('ride')?.text).toContain('premium');
+    expect(await session.answer(requestId, { optionId: 'economy' })).toEqual({
+      accepted: false,
+      reason: 'over',
+    });
+  });
+
+  test('is not also answered by the lead agent, which knows of it', async () => {
+    const prompts: string[] = [];
+    const { start, type, said, environment } = talk({
+      subagents: ride,
+      onModelCall: (who, { prompt }) => {
+        if (who === 'lead') prompts.push(JSON.stringify(prompt));
+      },
+    });
+    await start();
+    await type('use ride');
+    const before = prompts.length;
+    await type('economy');
+    await environment.settle();
+    // One more call: to tell the result.
+    expect(prompts.length).toBe(before + 1);
+    expect(prompts.at(-1)).toContain('answered a question of');
+    expect(said().filter((text) => text.startsWith('You said'))).toEqual([]);
+  });
+});
+
+describe('words that are none', () => {
+  test('a digression goes to the lead agent, and the question stays open', async () => {
+    const { start, type, said, questionOf, resultOf } = talk({
+      subagents: { ride: subagent(asking('Economy or Premium?', options)) },
+    });
+    await start();
+    await type('use ride');
+    await type('what is the weather like?');
+    expect(said().at(-1)).toBe('You said: what is the weather like?');
+    expect(questionOf('ride')?.state).toBe('open');
+    await type('economy');
+    expect(resultOf('ride')?.text).toContain('Economy');
+  });
+
+  test('"wait" is nobody’s: nothing is answered, and nobody speaks', async () => {
+    const { start, type, said, questionOf } = talk({
+      subagents: { ride: subagent(asking('Economy or Premium?', options)) },
+    });
+    await start();
+    await type('use ride');
+    const before = said().length;
+    await type('hold on');
+    expect(said()).toHaveLength(before);
+    expect(questionOf('ride')?.state).toBe('open');
+  });
+
+  test('what is unclear makes the question be put again', async () => {
+    const { start, type, parts, questionOf } = talk({
+      subagents: { ride: subagent(asking('Economy or Premium?', options)) },
+    });
+    await start();
+    await type('use ride');
+    await type('banana');
+    expect(parts.filter((part) => part.type === 'question.asked')).toHaveLength(2);
+    expect(questionOf('ride')?.state).toBe('open');
+  });
+});
+
+describe('P2: one at a time', () => {
+  test('two that ask in the same instant are asked one after the other', async () => {
+    const { start, type, asked, answer, questionOf, parts, resultOf } = talk({
+      subagents: { red: subagent(asking('Red?')), blue: subagent(asking('Blue?')) },
+    });
+    await start();
+    await type('use red and blue');
+    expect(asked()).toEqual(['red open', 'blue queued']);
+    expect(questionOf('blue')?.dueAt).toBeNull();
+    // The buttons of a queued question are disabled.
+    expect(await answer('blue', { text: 'yes' })).toEqual({ accepted: false, reason: 'queued' });
+    await type('a deep red');
+    expect(resultOf('red')?.text).toContain('a deep red');
+    expect(asked()).toEqual(['red answered', 'blue open']);
+    await type('sky blue');
+    expect(resultOf('blue')?.text).toContain('sky blue');
+    expect(parts.flatMap((part) => (part.type === 'question.asked' ? [part.question] : []))).toEqual([
+      'Red?',
+      'Blue?',
+    ]);
+  });
+
+  test('one that asks twice in a step is asked twice, in order, and others come in between', async () => {
+    const { start, type, asked, state } = talk({
+      subagents: {
+        twice: subagent(
+          steps(
+            calls(['ask_user', { question: 'First?' }], ['ask_user', { question: 'Second?' }]),
+            (prompt) => say(JSON.stringify(resultsIn(prompt).map(([, , value]) => value))),
+          ),
+        ),
+        other: subagent(asking('Other?')),
+      },
+    });
+    await start();
+    await type('use twice and other');
+    expect(asked()).toEqual(['twice open', 'other queued']);
+    await type('one');
+    // It asks again, behind those who waited.
+    expect(asked()).toEqual(['twice answered', 'other open', 'twice queued']);
+    await type('between');
+    await type('two');
+    expect(state().subagents.map(({ outcome }) => outcome?.text)).toEqual([
+      '[{"userResponse":"one"},{"userResponse":"two"}]',
+      'Got {"userResponse":"between"}',
+    ]);
+  });
+
+  test('many are asked in the order of asking, and nobody starves', async () => {
+    const names = Array.from({ length: 8 }, (_, index) => `s${index}`);
+    const { start, type, asked } = talk({
+      subagents: Object.fromEntries(names.map((name) => [name, subagent(asking(`${name}?`))])),
+    });
+    await start();
+    await type(`use ${names.join(' and ')}`);
+    for (const [index, name] of names.entries()) {
+      expect(asked()[index]).toBe(`${name} open`);
+      // oxlint-disable-next-line no-await-in-loop -- one after the other is what is tested
+      await type('fine by me');
+    }
+    expect(asked().every((line) => line.endsWith('answered'))).toBe(true);
+  });
+});
+
+describe('nobody answers', () => {
+  const patient: Script = ({ results }) =>
+    (results[0] as { userResponse?: string } | undefined)?.userResponse === undefined
+      ? calls(['ask_user', { question: 'Still there?' }])
+      : say('There you are.');
+
+  test('the tool says so, with the exact words; the third in a row ends it', async () => {
+    const { start, type, environment, resultOf, questionOf } = talk({
+      subagents: { work: subagent(patient, { maxSteps: 10 }) },
+    });
+    await start();
+    await type('use work');
+    await environment.advance(119_999);
+    expect(questionOf('work')?.state).toBe('open');
+    await environment.advance(1);
+    await environment.advance(120_000);
+    expect(resultOf('work')).toBeNull();
+    await environment.advance(120_000);
+    expect(resultOf('work')).toMatchObject({
+      status: 'failed',
+      error: { code: 'INPUT_TIMEOUT', message: expect.stringContaining('3 questions in a row') },
+      toolLedger: [
+        { output: 'The user did not respond in time. You may re-ask, or go on without an answer. (attempt 1/3)' },
+        { output: 'The user did not respond in time. You may re-ask, or go on without an answer. (attempt 2/3)' },
+        {},
+      ],
+    });
+    expect(environment.pendingTimers).toBe(0);
+  });
+
+  test('an answer starts the count again', async () => {
+    const prompts: unknown[] = [];
+    const { start, type, environment, resultOf } = talk({
+      subagents: {
+        work: subagent(
+          (prompt) => {
+            prompts.push(...resultsIn(prompt).map(([, , value]) => value));
+            return calls(['ask_user', { question: 'Still there?' }]);
+          },
+          { maxSteps: 10, inputTimeout: 1000 },
+        ),
+      },
+    });
+    await start();
+    await type('use work');
+    await environment.advance(2000);
+    await type('yes I am');
+    await environment.advance(3000);
+    expect(prompts.map((result) => /\d\/3|am/.exec(JSON.stringify(result))?.[0])).toEqual([
+      '1/3',
+      '2/3',
+      'am',
+      '1/3',
+      '2/3',
+    ]);
+    expect(resultOf('work')?.error?.code).toBe('INPUT_TIMEOUT');
+  });
+
+  test('the next in the queue is asked, and its clock begins only then', async () => {
+    const { start, type, environment, asked, questionOf } = talk({
+      subagents: {
+        red: subagent(steps(calls(['ask_user', { question: 'Red?' }]), say('Never mind.')), { inputTimeout: 1000 }),
+        blue: subagent(asking('Blue?'), { inputTimeout: 5000 }),
+      },
+    });
+    await start();
+    await type('use red and blue');
+    await environment.advance(1000);
+    expect(asked()).toEqual(['red expired', 'blue open']);
+    expect(questionOf('blue')?.dueAt).toBe(environment.clock.now() + 5000);
+    await environment.advance(4999);
+    expect(asked()[1]).toBe('blue open');
+  });
+
+  test('what is said afterwards goes to the lead agent again', async () => {
+    const { start, type, environment, said } = talk({
+      subagents: {
+        red: subagent(steps(calls(['ask_user', { question: 'Red?' }]), say('Never mind.')), { inputTimeout: 1000 }),
+      },
+    });
+    await start();
+    await type('use red');
+    await environment.advance(1000);
+    await type('hello');
+    expect(said().at(-1)).toBe('You said: hello');
+  });
+});
+
+describe('every way out releases the floor', () => {
+  test('cancelling who asks, and who only waits to ask', async () => {
+    const { start, type, asked, session, state, said, environment } = talk({
+      subagents: {
+        red: subagent(asking('Red?')),
+        blue: subagent(asking('Blue?')),
+        green: subagent(asking('Green?')),
+      },
+    });
+    await start();
+    await type('use red and blue and green');
+    const idOf = (name: string) => state().subagents.find((view) => view.name === name)?.id ?? '';
+    session.subagents.cancel(idOf('blue'));
+    await environment.settle();
+    expect(asked()).toEqual(['red open', 'blue withdrawn', 'green queued']);
+    session.subagents.cancel(idOf('red'));
+    await environment.settle();
+    expect(asked()).toEqual(['red withdrawn', 'blue withdrawn', 'green open']);
+    session.subagents.cancel(idOf('green'));
+    await environment.settle();
+    await type('hello');
+    expect(said().at(-1)).toBe('You said: hello');
+    expect(environment.pendingTimers).toBe(0);
+  });
+
+  test('closing the session', async () => {
+    const { start, type, asked, close, environment } = talk({
+      subagents: { red: subagent(asking('Red?')), blue: subagent(asking('Blue?')) },
+    });
+    await start();
+    await type('use red and blue');
+    await close();
+    expect(asked()).toEqual(['red withdrawn', 'blue withdrawn']);
+    expect(environment.pendingTimers).toBe(0);
+  });
+});
+
+describe('nobody is there', () => {
+  test('the question is parked at the head and its clock stands still; attaching presents it again', async () => {
+    const { session, environment, type, asked, questionOf, resultOf, parts } = talk({
+      subagents: {
+        red: subagent(asking('Red?'), { inputTimeout: 1000 }),
+        blue: subagent(asking('Blue?')),
+      },
+    });
+    const leave = session.attach();
+    await session.start();
+    session.parts.subscribe((part) => parts.push(part));
+    await type('use red and blue');
+    await environment.advance(600);
+    const { requestId } = questionOf('red') as QuestionView;
+    leave();
+    await environment.advance(3_600_000);
+    expect(asked()).toEqual(['red parked', 'blue queued']);
+    session.attach();
+    await environment.settle();
+    expect(questionOf('red')).toMatchObject({ state: 'open', requestId });
+    // It has what was left of its time.
+    await environment.advance(399);
+    expect(questionOf('red')?.state).toBe('open');
+    await type('crimson');
+    expect(resultOf('red')?.text).toContain('crimson');
+    expect(asked()[1]).toBe('blue open');
+  });
+
+  test('for detachGraceMs: the questions are withdrawn, and who asked goes on', async () => {
+    const { start, session, environment, type, asked, resultOf } = talk({
+      detachGraceMs: 60_000,
+      subagents: { red: subagent(asking('Red?')), blue: subagent(asking('Blue?')) },
+    });
+    const leave = session.attach();
+    await start();
+    await type('use red and blue');
+    leave();
+    await environment.advance(59_999);
+    expect(asked()).toEqual(['red parked', 'blue queued']);
+    await environment.advance(1);
+    expect(asked()).toEqual(['red withdrawn', 'blue withdrawn']);
+    expect(resultOf('red')?.text).toContain('The question was withdrawn');
+    expect(resultOf('blue')?.text).toContain('The question was withdrawn');
+  });
+
+  test('for less than that: nothing is withdrawn', async () => {
+    const { start, session, environment, type, asked } = talk({
+      detachGraceMs: 60_000,
+      subagents: { red: subagent(asking('Red?')) },
+    });
+    const leave = session.attach();
+    await start();
+    await type('use red');
+    leave();
+    await environment.advance(59_999);
+    session.attach();
+    await environment.advance(60_000);
+    expect(asked()).toEqual(['red open']);
+  });
+});
+
+describe('consent in text', () => {
+  const paying = (said: string[]) => ({
+    pay: {
+      script: steps(calls(['pay', { sum: 7 }]), ({ prompt }) => {
+        const last = prompt.at(-1);
+        return say(`It says ${last?.role === 'tool' ? JSON.stringify(last.content) : ''}`);
+      }),
+      config: { tools: { pay: simpleTool(() => said.push('paid'), { needsApproval: true }) } },
+    },
+  });
+
+  test.each([
+    ['yes', true],
+    ['Yes, please.', true],
+    ['no', false],
+    ['no, do not do that', false],
+    ['yes and no', false],
+  ])('%s', async (text, approved) => {
+    const ran: string[] = [];
+    const { start, type, resultOf } = talk({ subagents: paying(ran) });
+    await start();
+    await type('use pay');
+    await type(text);
+    expect(ran).toHaveLength(approved ? 1 : 0);
+    expect(resultOf('pay')?.toolLedger[0]?.status).toBe(approved ? 'ok' : 'denied');
+    if (!approved) expect(resultOf('pay')?.text).toContain('execution-denied');
+  });
+
+  test.each(['yess', 'maybe', 'I think so', 'what would it cost?', 'wait', 'ok then'])(
+    'is not: %s',
+    async (text) => {
+      const ran: string[] = [];
+      const { start, type, questionOf } = talk({ subagents: paying(ran) });
+      await start();
+      await type('use pay');
+      await type(text);
+      expect(ran).toEqual([]);
+      expect(questionOf('pay')?.state).toBe('open');
+    },
+  );
+
+  test('by button', async () => {
+    const ran: string[] = [];
+    const { start, type, answer } = talk({ subagents: paying(ran) });
+    await start();
+    await type('use pay');
+    expect(await answer('pay', { text: 'yes' })).toEqual({ accepted: false, reason: 'invalid_option' });
+    expect(await answer('pay', { optionId: 'approve' })).toEqual({ accepted: true });
+    expect(ran).toHaveLength(1);
+  });
+});

@@ -1,0 +1,64 @@
+// Faults that were found by talking to the demo in a real browser, each as the smallest
+// conversation that shows it.
+
+import { describe, expect, test } from 'vitest';
+import { VoiceSession, type SessionEvent } from '../../src/index.ts';
+import { scriptedModel, simulatedEnvironment } from '../../src/testing/index.ts';
+import { FakeTransport } from '../support/fake-transport.ts';
+import { bookRide, RIDE_INSTRUCTIONS, rideConfig, rideScript } from '../support/ride.ts';
+
+async function conversation() {
+  const environment = simulatedEnvironment();
+  const transport = new FakeTransport();
+  const asked: string[] = [];
+  const session = new VoiceSession({
+    environment,
+    transport,
+    model: scriptedModel({ scripts: [{ when: RIDE_INSTRUCTIONS, script: rideScript }] }),
+    agents: [{ name: 'lead', instructions: 'You talk to the user.', tools: [bookRide] }],
+    subagentConfigs: { book_ride: rideConfig },
+    hooks: { onQuestion: ({ requestId }) => asked.push(requestId) },
+  });
+  const events: SessionEvent[] = [];
+  session.events.subscribe((event) => events.push(event));
+  const detach = session.attach();
+  await session.start();
+  await environment.settle();
+  const model = () => transport.current;
+  const play = async (itemId: string, playedMs = 1000): Promise<void> => {
+    session.playout.next({ itemId, playedMs });
+    await environment.settle();
+  };
+  const book = async (...callIds: readonly string[]): Promise<void> => {
+    model().utterance('book me a ride to the airport');
+    await environment.settle();
+    model().call(
+      ...callIds.map((callId) => ({
+        callId,
+        name: 'book_ride',
+        arguments: '{"destination":"airport"}',
+      })),
+    );
+    await environment.settle();
+    await play(model().speak('I am on it.'));
+    await environment.advance(400);
+  };
+  const state = () => session.store.getSnapshot().context;
+  return { environment, session, events, asked, detach, model, play, book, state };
+}
+
+describe('faults found in the browser', () => {
+  // Two subagents asked at once. The screen showed the one that was asked; that another one
+  // stood in line nobody saw until its turn had come: a question that waits does nothing, and
+  // only what does something was shown.
+  test('P2: a question that has to wait is on the screen as queued', async () => {
+    const { book, state, asked, model, play, environment } = await conversation();
+    await book('call_1', 'call_2');
+    expect(state().questions.map(({ state: at }) => at)).toEqual(['presenting', 'queued']);
+    expect(asked).toEqual(state().questions.map(({ requestId }) => requestId));
+    await play(model().speak('Economy or Premium?'));
+    model().utterance('economy');
+    await environment.settle();
+    expect(state().questions.map(({ state: at }) => at)).toEqual(['answered', 'presenting']);
+  });
+});

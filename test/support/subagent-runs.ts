@@ -1,0 +1,109 @@
+// Subagents without a conversation, on a model that follows a script: for tests of the
+// step loop. A test that needs a user or a session has `text-talk.ts`.
+
+import { tool } from 'ai';
+import { z } from 'zod';
+import { createRuntime, type RuntimeOptions, type SubagentConfig } from '../../src/index.ts';
+import {
+  runSubagent,
+  type RunSubagentOptions,
+  type SubagentRun,
+} from '../../src/actors/subagent/run-subagent.ts';
+import {
+  scriptedModel,
+  simulatedEnvironment,
+  type Script,
+  type ScriptedCall,
+  type ScriptedPrompt,
+  type ScriptedStep,
+} from '../../src/testing/index.ts';
+
+const INSTRUCTIONS = 'You do one thing.';
+
+/** A step that calls tools: `[name, input, id?]` each. */
+export function calls(...wanted: [name: string, input?: unknown, id?: string][]): ScriptedStep {
+  return {
+    calls: wanted.map(([name, input = {}, id]): ScriptedCall =>
+      id === undefined ? { name, input } : { name, input, id },
+    ),
+  };
+}
+
+export const say = (text: string): ScriptedStep => ({ text });
+
+/** Takes one step after the other; the last one is repeated. A step may look at the prompt. */
+export function steps(...all: (ScriptedStep | Script)[]): Script {
+  return (prompt) => {
+    const step = all[Math.min(prompt.turn, all.length) - 1] as ScriptedStep | Script;
+    return typeof step === 'function' ? step(prompt) : step;
+  };
+}
+
+/** A tool that needs no arguments. */
+export function simpleTool(
+  execute: (options: {
+    toolCallId: string;
+    abortSignal?: AbortSignal;
+    idempotencyKey?: string;
+  }) => unknown,
+  more: Record<string, unknown> = {},
+): unknown {
+  return {
+    ...tool({ description: 'Does something', inputSchema: z.looseObject({}) }),
+    execute: (_: unknown, options: never) => execute(options),
+    ...more,
+  };
+}
+
+/** Never settles, whatever happens. */
+export const never = (): Promise<never> => new Promise(() => {});
+
+/** What the model reads as the results of its last calls: tool name, kind of output, value. */
+export function resultsIn({ prompt }: ScriptedPrompt): [string, string, unknown][] {
+  const last = prompt.at(-1);
+  if (last?.role !== 'tool') return [];
+  return last.content.flatMap((part) => {
+    if (part.type !== 'tool-result') return [];
+    const output = part.output as { type: string; value?: unknown; reason?: unknown };
+    return [[part.toolName, output.type, output.value ?? output.reason] as [string, string, unknown]];
+  });
+}
+
+export function subagentRuns(script: Script, runtimeOptions: Partial<RuntimeOptions> = {}) {
+  const environment = simulatedEnvironment();
+  const prompts: ScriptedPrompt[] = [];
+  const model = scriptedModel({
+    scripts: [
+      {
+        when: INSTRUCTIONS,
+        script(prompt) {
+          prompts.push(prompt);
+          return script(prompt);
+        },
+      },
+    ],
+  });
+  const runtime = createRuntime({ environment, ...runtimeOptions });
+  const errors: { error: unknown; where: string }[] = [];
+  const run = (
+    config: Partial<SubagentConfig> = {},
+    options: Partial<RunSubagentOptions> = {},
+  ): SubagentRun =>
+    runSubagent({ name: 'worker', instructions: INSTRUCTIONS, ...config }, 'Do it', {
+      runtime,
+      model,
+      onError: (error, where) => errors.push({ error, where }),
+      ...options,
+    });
+  return {
+    environment,
+    runtime,
+    model,
+    prompts,
+    errors,
+    run,
+    /** Runs to the end, without time passing. */
+    outcome: (config: Partial<SubagentConfig> = {}, options: Partial<RunSubagentOptions> = {}) =>
+      run(config, options).result,
+  };
+}

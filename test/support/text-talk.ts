@@ -1,0 +1,156 @@
+// A conversation in text on scripted models: a lead agent that does what the user's words
+// name, and subagents that follow their scripts. For tests of sessions as a whole.
+//
+// The lead agent: "use report and ride" calls these tools; "use report {"days":7}" with
+// arguments. What the runtime tells it, it passes on as `Told: …`; anything else it echoes.
+
+import { z } from 'zod';
+import {
+  defineTool,
+  TextSession,
+  type SessionEvent,
+  type SubagentConfig,
+  type TextPart,
+  type TextSessionOptions,
+  type ToolDefinition,
+} from '../../src/index.ts';
+import {
+  scriptedModel,
+  simulatedEnvironment,
+  type Script,
+  type ScriptedPrompt,
+} from '../../src/testing/index.ts';
+
+export const LEAD = 'You are the lead agent.';
+
+export interface ScriptedSubagent {
+  readonly script: Script;
+  readonly config?: Partial<SubagentConfig>;
+  /** What the lead agent says at once; null: the call stays open until the result is told. */
+  readonly pending?: string | null;
+}
+
+export interface TalkOptions extends Partial<Omit<TextSessionOptions, 'agents' | 'model'>> {
+  readonly subagents?: Readonly<Record<string, ScriptedSubagent>>;
+  readonly tools?: readonly ToolDefinition[];
+  readonly lead?: Script;
+  readonly greeting?: string;
+  /** Sees every call of a model before it is answered. */
+  readonly onModelCall?: (who: string, prompt: ScriptedPrompt) => void;
+}
+
+export const instructionsOf = (name: string): string => `You are the subagent "${name}".`;
+
+export function backgroundTool(name: string, pending: string | null = 'On it.'): ToolDefinition {
+  return defineTool({
+    name,
+    description: `Does ${name}`,
+    parameters: z.looseObject({}),
+    execution: 'background',
+    ...(pending === null ? {} : { pendingMessage: pending }),
+  });
+}
+
+export function configOf(name: string, config: Partial<SubagentConfig> = {}): SubagentConfig {
+  return { name, instructions: instructionsOf(name), ...config };
+}
+
+/** What the lead agent does unless a test says otherwise. */
+export const leadScript: Script = ({ user, results, prompt }) => {
+  if (prompt.at(-1)?.role === 'tool') return { text: `Tools said: ${JSON.stringify(results)}` };
+  if (user.startsWith('[')) return { text: `Told: ${user}` };
+  const wanted = /^use (.*)$/s.exec(user)?.[1];
+  if (wanted === undefined) return { text: `You said: ${user}` };
+  const calls = wanted.split(' and ').map((use) => {
+    const [, name = '', json = '{}'] = /^(\S+) ?(\{.*\})?$/s.exec(use) ?? [];
+    return { name, input: json };
+  });
+  return { calls };
+};
+
+/** The scripted models of a session, by who is speaking. */
+export function castOf({ subagents = {}, lead = leadScript, onModelCall }: TalkOptions) {
+  const watched = (who: string, script: Script): Script => {
+    return (prompt) => {
+      onModelCall?.(who, prompt);
+      return script(prompt);
+    };
+  };
+  return scriptedModel({
+    scripts: [
+      { when: LEAD, script: watched('lead', lead) },
+      ...Object.entries(subagents).map(([name, { script }]) => ({
+        when: instructionsOf(name),
+        script: watched(name, script),
+      })),
+    ],
+  });
+}
+
+export function agentOf({ subagents = {}, tools = [], greeting }: TalkOptions) {
+  return {
+    name: 'lead',
+    instructions: LEAD,
+    tools: [
+      ...tools,
+      ...Object.entries(subagents).map(([name, { pending }]) => backgroundTool(name, pending)),
+    ],
+    ...(greeting === undefined ? {} : { greeting }),
+  };
+}
+
+export function configsOf({ subagents = {} }: TalkOptions): Record<string, SubagentConfig> {
+  return Object.fromEntries(
+    Object.entries(subagents).map(([name, { config }]) => [name, configOf(name, config)]),
+  );
+}
+
+export function textTalk(options: TalkOptions = {}) {
+  const { subagents: _, tools: __, lead: ___, greeting: ____, onModelCall: _____, ...rest } = options;
+  const environment =
+    (options.environment as ReturnType<typeof simulatedEnvironment> | undefined) ??
+    simulatedEnvironment();
+  const errors: { error: unknown; where: string }[] = [];
+  const session = new TextSession({
+    ...(options.runtime ? {} : { environment }),
+    ...rest,
+    model: castOf(options),
+    agents: [agentOf(options)],
+    subagentConfigs: configsOf(options),
+    hooks: {
+      ...options.hooks,
+      onError: options.hooks?.onError ?? ((error, where) => errors.push({ error, where })),
+    },
+  });
+  const events: SessionEvent[] = [];
+  session.events.subscribe((event) => events.push(event));
+  const parts: TextPart[] = [];
+  return {
+    environment,
+    session,
+    events,
+    errors,
+    /** What was said, as an observer of `session.parts` gets it. */
+    parts,
+    state: () => session.store.getSnapshot().context,
+    /** Starts the session, and listens to it. */
+    async start() {
+      session.parts.subscribe((part) => parts.push(part));
+      await session.start();
+      await environment.settle();
+    },
+    /** The user types; everything that needs no time happens. */
+    async type(text: string) {
+      await session.sendText(text);
+      await environment.settle();
+    },
+    /** The messages of the lead agent so far. */
+    said: () => parts.flatMap((part) => (part.type === 'text.done' ? [part.text] : [])),
+    question: () => session.store.getSnapshot().context.questions.at(-1),
+    async close() {
+      const closed = session.close();
+      await environment.advance(60_000);
+      await closed;
+    },
+  };
+}
