@@ -15,7 +15,7 @@
 import { Subject, type Observable } from 'rxjs';
 import type { Lead, Offer, Utterance } from '../actors/session/lead.ts';
 import { overheardNote } from '../actors/session/prompts.ts';
-import type { SessionCore } from '../actors/session/session-core.ts';
+import type { LeadSession } from '../actors/session/session-parts.ts';
 import { Watchdog } from '../actors/session/watchdog.ts';
 import { ProviderError } from '../errors.ts';
 import { Attempt } from './attempt.ts';
@@ -60,7 +60,7 @@ interface Response {
 }
 
 export class VoiceLead implements Lead {
-  readonly #core: SessionCore;
+  readonly #core: LeadSession;
   readonly #options: VoiceLeadOptions;
   readonly #audioOut = new Subject<AudioFrame>();
   readonly #speech: Speech;
@@ -77,7 +77,7 @@ export class VoiceLead implements Lead {
   #hasConnected = false;
   #replies = 0;
 
-  constructor(core: SessionCore, options: VoiceLeadOptions) {
+  constructor(core: LeadSession, options: VoiceLeadOptions) {
     this.#core = core;
     this.#options = options;
     this.#transcript = new VoiceTranscript(core);

@@ -5,14 +5,14 @@
 //           an interruption.
 // Does not: decide who is meant by what was said.
 
-import type { SessionCore } from '../actors/session/session-core.ts';
+import type { LeadSession } from '../actors/session/session-parts.ts';
 import type { Played } from './playout.ts';
 import type { TransportEvent } from './transport.ts';
 
 export class VoiceTranscript {
-  readonly #core: SessionCore;
+  readonly #core: LeadSession;
 
-  constructor(core: SessionCore) {
+  constructor(core: LeadSession) {
     this.#core = core;
   }
 

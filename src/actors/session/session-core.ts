@@ -38,6 +38,7 @@ import { Projection } from './projection.ts';
 import { noticePrompt } from './prompts.ts';
 import type { SessionInputEvent } from './records.ts';
 import { SessionEffects } from './session-effects.ts';
+import type { EffectsSession, LeadSession } from './session-parts.ts';
 import { SessionUnit } from './session-unit.ts';
 import { answerGiven, userSaid } from './user-input.ts';
 
@@ -72,12 +73,12 @@ export interface CoreOptions extends SessionOptions {
   readonly canInterrupt: boolean;
   /** Is a question heard (voice), or only shown (text)? */
   readonly hasVoice: boolean;
-  readonly makeLead: (core: SessionCore) => Lead;
+  readonly makeLead: (session: LeadSession) => Lead;
 }
 
 const INLINE_TOOL_TIMEOUT_MS = 30_000;
 
-export class SessionCore {
+export class SessionCore implements EffectsSession {
   readonly id: string;
   readonly agent: MainAgent;
   readonly host: Host;

@@ -25,7 +25,7 @@ import { idOf } from './books.ts';
 import type { Utterance } from './lead.ts';
 import type { DeliveryRecord } from './records.ts';
 import { cancelledNote } from './prompts.ts';
-import type { SessionCore } from './session-core.ts';
+import type { EffectsSession } from './session-parts.ts';
 
 /** What the effects of a session's machines carry, together. */
 interface Params {
@@ -47,10 +47,10 @@ interface Params {
 }
 
 export class SessionEffects {
-  readonly #core: SessionCore;
+  readonly #core: EffectsSession;
   readonly #executing = new Map<string, AbortController>();
 
-  constructor(core: SessionCore) {
+  constructor(core: EffectsSession) {
     this.#core = core;
   }
 

@@ -15,7 +15,7 @@ import { CancelledError, ProviderError } from '../../errors.ts';
 import { toStepError } from '../ai/model-step.ts';
 import type { Lead, Offer, Utterance } from './lead.ts';
 import { overheardNote } from './prompts.ts';
-import type { SessionCore } from './session-core.ts';
+import type { LeadSession } from './session-parts.ts';
 import type { TextOutput } from './text-output.ts';
 import { Watchdog } from './watchdog.ts';
 
@@ -25,7 +25,7 @@ const MAX_ROUNDS = 8;
 const RESPONSE_TIMEOUT_MS = 60_000;
 
 export class TextLead implements Lead {
-  readonly #core: SessionCore;
+  readonly #core: LeadSession;
   readonly #model: LanguageModel;
   readonly #output: TextOutput;
   readonly #watchdog: Watchdog;
@@ -34,14 +34,18 @@ export class TextLead implements Lead {
   /** When the messages began that are not whole yet. */
   readonly #said = new Map<string, number>();
   #wantsReply = false;
+  /** A reply was cut off for something urgent: it is given afterwards. */
+  #owesReply = false;
   #offer: Offer | null = null;
   #response: AbortController | null = null;
+  /** The offer that the response under way says; null: it is a reply. */
+  #saying: Offer | null = null;
   #requested = false;
   #rounds = 0;
   #notes = 0;
   #idle: (() => void)[] = [];
 
-  constructor(core: SessionCore, model: LanguageModel, output: TextOutput) {
+  constructor(core: LeadSession, model: LanguageModel, output: TextOutput) {
     this.#core = core;
     this.#model = model;
     this.#output = output;
@@ -75,13 +79,14 @@ export class TextLead implements Lead {
   }
 
   interrupt(): void {
+    this.#owesReply ||= this.#response !== null && this.#saying === null;
     this.#response?.abort(new CancelledError('something urgent waits'));
   }
 
   abandon(generation: number): void {
-    if (this.#offer?.generation !== generation) return;
-    this.#offer = null;
-    this.#response?.abort(new CancelledError('it need not be said any more'));
+    if (this.#offer?.generation === generation) this.#offer = null;
+    if (this.#saying?.generation === generation)
+      this.#response?.abort(new CancelledError('it need not be said any more'));
   }
 
   answerTool(callId: string, _output: unknown, respond: boolean): void {
@@ -109,6 +114,7 @@ export class TextLead implements Lead {
 
   heardUser(): void {
     this.#rounds = 0;
+    this.#owesReply = false;
     this.#want();
   }
 
@@ -154,6 +160,7 @@ export class TextLead implements Lead {
     this.#wantsReply = false;
     const controller = new AbortController();
     this.#response = controller;
+    this.#saying = offer;
     this.#watchdog.watch(RESPONSE_TIMEOUT_MS);
     if (!this.#requested) this.#core.receive('session', { type: 'response.requested' });
     this.#requested = true;
@@ -203,6 +210,7 @@ export class TextLead implements Lead {
     this.#watchdog.stop();
     this.#settle(itemId, text, offer, failed || signal.aborted);
     this.#response = null;
+    this.#saying = null;
     this.#next();
   }
 
@@ -236,6 +244,8 @@ export class TextLead implements Lead {
       });
       return;
     }
+    this.#wantsReply ||= this.#owesReply;
+    this.#owesReply = false;
     this.#output.push(done, () =>
       core.receive('outbox', { type: 'delivery.heard', generation, grade: 'assumed' }),
     );

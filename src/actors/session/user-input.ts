@@ -24,6 +24,14 @@ type Given = Extract<SessionInputEvent, { type: 'answer.given' }> & Stamped;
 
 /** The user said something. Posts who shall react to it; returns what follows within the unit. */
 export function userSaid(books: Books, unit: SessionUnit, said: Said): readonly Message[] {
+  const follow = wordsOf(books, unit, said);
+  // The end of speech is told by the wire; who types has spoken too, and wakes what rests.
+  return said.channel === 'typing'
+    ? [{ actor: 'outbox', event: { type: 'utterance.ended' } }, ...follow]
+    : follow;
+}
+
+function wordsOf(books: Books, unit: SessionUnit, said: Said): readonly Message[] {
   const { utteranceId: id, text, channel, startedAt } = said;
   books.conversation = books.conversation.add({ id, at: startedAt, role: 'user', text });
   const utterance: Utterance = { id, text, startedAt, typed: channel === 'typing' };

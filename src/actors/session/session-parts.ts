@@ -1,0 +1,48 @@
+// What the parts of a session see of it: narrow faces, so that no part knows the whole.
+
+import type { Failure } from '../../machines/index.ts';
+import type { UnitEvent } from '../runtime/commit-unit.ts';
+import type { Host } from '../runtime/host.ts';
+import type { AnswerReceipt } from '../session-views.ts';
+import type { SubagentConfig } from '../subagent/config.ts';
+import type { Books } from './books.ts';
+import type { Delegation } from './delegation.ts';
+import type { SessionHooks } from './hooks.ts';
+import type { Lead } from './lead.ts';
+import type { LeadTool, MainAgent } from './lead-tools.ts';
+import type { Projection } from './projection.ts';
+import type { SessionInputEvent } from './records.ts';
+import type { SessionUnit } from './session-unit.ts';
+
+/** What a lead agent sees of its session. */
+export interface LeadSession {
+  readonly id: string;
+  readonly agent: MainAgent;
+  readonly tools: ReadonlyMap<string, LeadTool>;
+  readonly host: Host;
+  readonly books: Books;
+  readonly unit: SessionUnit;
+  readonly delegation: Delegation;
+  readonly projection: Projection;
+  /** Puts an event into the session's mailbox. */
+  receive(actor: string, event: UnitEvent & Record<string, unknown>): void;
+  /** Words and new lives, checked by their type. */
+  tell(actor: string, event: SessionInputEvent): void;
+  /** Something went wrong that the session survives. */
+  reportError(error: unknown, where: string): void;
+}
+
+/** What the effects of a session see of it. */
+export interface EffectsSession extends LeadSession {
+  readonly lead: Lead;
+  readonly hooks: SessionHooks;
+  readonly configs: Readonly<Record<string, SubagentConfig>>;
+  readonly startedAt: number;
+  /** The machine's connection may be another one now. */
+  connectionChanged(): void;
+  /** Words of the user have reached whom they were for. */
+  said(utteranceId: string): void;
+  settleReceipt(ticket: string, receipt: AnswerReceipt): void;
+  /** The last thing that happens in a session. */
+  ended(error: Failure | null): void;
+}
