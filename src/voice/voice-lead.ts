@@ -75,6 +75,7 @@ export class VoiceLead implements Lead {
   #wantsReply = false;
   #userSpeaks = false;
   #hasConnected = false;
+  #hasGreeted = false;
   #replies = 0;
 
   constructor(core: LeadSession, options: VoiceLeadOptions) {
@@ -206,6 +207,16 @@ export class VoiceLead implements Lead {
     this.#next();
   }
 
+  /** Somebody is there. The first one is greeted; before that nobody would hear it. */
+  clientCame(): void {
+    const { greeting } = this.#core.agent;
+    if (greeting === undefined || this.#hasGreeted || !this.#hasConnected) return;
+    this.#hasGreeted = true;
+    this.note(`[SYSTEM: ${greeting}]`);
+    this.#wantsReply = true;
+    this.#next();
+  }
+
   /** The client is gone: what it has not played nobody will hear. */
   clientLeft(): void {
     this.#speech.stopWaiting();
@@ -274,12 +285,8 @@ export class VoiceLead implements Lead {
     for (const command of replay(this.#hasConnected ? core.books.conversation.toReplay() : []))
       this.#send(command);
     core.receive('session', { type: 'transport.ready' });
-    const { greeting } = core.agent;
-    if (!this.#hasConnected && greeting !== undefined) {
-      this.note(`[SYSTEM: ${greeting}]`);
-      this.#wantsReply = true;
-    }
     this.#hasConnected = true;
+    if (core.unit.session.getSnapshot().matches({ client: 'attached' })) this.clientCame();
     this.#next();
   }
 

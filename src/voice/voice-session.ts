@@ -138,6 +138,7 @@ export class VoiceSession extends SessionFace {
 
   override attach(): () => void {
     const leave = super.attach();
+    this.#lead.clientCame();
     return () => {
       leave();
       if (!this.isAttached) this.#lead.clientLeft();

@@ -217,3 +217,26 @@ describe('a model that falls silent', () => {
     expect(state().questions[0]).toMatchObject({ state: 'open' });
   });
 });
+
+describe('a greeting', () => {
+  test('waits for somebody to be there, and is said once', async () => {
+    const environment = simulatedEnvironment();
+    const transport = new FakeTransport();
+    const session = new VoiceSession({
+      environment,
+      transport,
+      agents: [{ name: 'lead', instructions: 'You talk.', greeting: 'Greet the user.' }],
+    });
+    await session.start();
+    await environment.advance(10_000);
+    expect(transport.current.openRequests).toEqual([]);
+    const leave = session.attach();
+    await environment.settle();
+    expect(transport.current.openRequests).toHaveLength(1);
+    session.playout.next({ itemId: transport.current.speak('Hello!'), playedMs: 1000 });
+    leave();
+    session.attach();
+    await environment.advance(10_000);
+    expect(transport.current.openRequests).toEqual([]);
+  });
+});
