@@ -23,6 +23,9 @@ if (chromium === undefined) {
 export default defineConfig({
   test: {
     maxWorkers: 2,
+    // A machine may be slow or shared: these end what hangs, and judge nobody's speed.
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
     reporters: ['default', './scripts/summary-line-reporter.ts'],
     projects: [
       {
@@ -40,8 +43,6 @@ export default defineConfig({
           name: 'speech',
           include: [speech],
           fileParallelism: false,
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
           sequence: { groupOrder: 1 },
         },
       },
@@ -53,7 +54,6 @@ export default defineConfig({
           env: { CHROMIUM_PATH: chromium },
           fileParallelism: false,
           testTimeout: 120_000,
-          hookTimeout: 60_000,
           sequence: { groupOrder: 2 },
         },
       },

@@ -124,8 +124,9 @@ export async function openDesk(runtime: Runtime, subagents: Model, most: number)
     if (question.state === 'open') open = question;
     else if (open?.requestId === question.requestId) open = undefined;
   });
-  // Somebody reads what is said.
+  // Somebody reads what is said, and watches the screen.
   session.parts.subscribe();
+  session.store.subscribe(() => {});
   await session.start();
   return {
     session,

@@ -422,6 +422,11 @@ export const outboxMachine = setup({
                   guard: { type: 'isAttempt', params: ({ event }) => event },
                   target: 'playing',
                 },
+                'deadline.offer': {
+                  guard: { type: 'isThisDeadline', params: ({ event }) => event },
+                  target: '#outbox.slot.returning',
+                  actions: abandonCurrent,
+                },
               },
             },
             playing: {
@@ -436,6 +441,13 @@ export const outboxMachine = setup({
                 id: 'deadline',
                 src: 'deadline',
                 input: ({ context }) => ({ dueAt: context.dueAt, event: 'deadline.play' }),
+              },
+              on: {
+                'deadline.play': {
+                  guard: { type: 'isThisDeadline', params: ({ event }) => event },
+                  target: '#outbox.slot.returning',
+                  actions: abandonCurrent,
+                },
               },
             },
           },
@@ -461,16 +473,6 @@ export const outboxMachine = setup({
             'delivery.failed': {
               guard: { type: 'isAttempt', params: ({ event }) => event },
               target: 'returning',
-            },
-            'deadline.offer': {
-              guard: { type: 'isThisDeadline', params: ({ event }) => event },
-              target: 'returning',
-              actions: abandonCurrent,
-            },
-            'deadline.play': {
-              guard: { type: 'isThisDeadline', params: ({ event }) => event },
-              target: 'returning',
-              actions: abandonCurrent,
             },
             'client.detached': {
               target: 'returning',

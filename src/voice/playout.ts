@@ -33,6 +33,13 @@ export class Playout {
     return this.#items.size === 0;
   }
 
+  /** What was sent and is not reported as played, of all items together. */
+  get unplayedMs(): number {
+    let total = 0;
+    for (const { sentMs, playedMs } of this.#items.values()) total += sentMs - playedMs;
+    return total;
+  }
+
   get current(): readonly Played[] {
     return [...this.#items.values()];
   }

@@ -9,11 +9,16 @@
 //   H1. An attempt ends in exactly one of heard, interrupted, failed, or is given up by us.
 //   H2. When speech is stopped the client is told at once; how much was heard is the
 //       client's word, or its last report if it says nothing within `clearReportMs`.
+//   H3. A client that reports nothing any more, long after all must have been played, holds
+//       up nobody: the speaker is taken as silent, and what it played as not heard.
 
 import type { Environment } from '../actors/ports/environment.ts';
 import type { Attempt } from './attempt.ts';
 import { frameDurationMs, type AudioFrame } from './audio-frame.ts';
 import { Playout, type Played } from './playout.ts';
+
+/** The client reports about every 100 ms: after so long without a word there will be none. */
+const STALL_GRACE_MS = 5000;
 
 export interface SpeechPorts {
   /** Audio is on its way again. */
@@ -41,6 +46,8 @@ export class Speech {
   #isPlaying = false;
   #cut: readonly Played[] = [];
   #endCut: (() => void) | null = null;
+  #lastWordAt = 0;
+  #cancelStall: (() => void) | null = null;
 
   constructor(ports: SpeechPorts, environment: Environment, clearReportMs: number) {
     this.#ports = ports;
@@ -69,8 +76,10 @@ export class Speech {
   sent(frame: AudioFrame): void {
     const { itemId = '', responseId = '' } = frame;
     this.#playout.sent(itemId, responseId, frameDurationMs(frame));
+    this.#lastWordAt = this.#environment.clock.now();
     if (this.#isPlaying) return;
     this.#isPlaying = true;
+    this.#watchStall(this.#playout.unplayedMs + STALL_GRACE_MS);
     this.#ports.started();
   }
 
@@ -93,6 +102,7 @@ export class Speech {
       this.#endCut?.();
       return;
     }
+    this.#lastWordAt = this.#environment.clock.now();
     const attempt = this.#attempt;
     const item = this.#playout.current.find((current) => current.itemId === itemId);
     const over = this.#playout.played(itemId, playedMs);
@@ -127,6 +137,7 @@ export class Speech {
   /** Nobody will report any more: the last word counts. */
   stopWaiting(): void {
     this.#endCut?.();
+    this.#cancelStall?.();
   }
 
   /** Has the attempt been heard? If so it is over. */
@@ -145,7 +156,23 @@ export class Speech {
     if (this.#playout.isDrained) this.#drained();
   }
 
+  #watchStall(delayMs: number): void {
+    const { clock, scheduler } = this.#environment;
+    this.#cancelStall = scheduler.schedule(() => {
+      const silentSince = this.#lastWordAt + this.#playout.unplayedMs + STALL_GRACE_MS;
+      const leftMs = silentSince - clock.now();
+      if (leftMs > 0) {
+        this.#watchStall(leftMs);
+        return;
+      }
+      this.#playout.clear();
+      this.#drained();
+    }, delayMs);
+  }
+
   #drained(): void {
+    this.#cancelStall?.();
+    this.#cancelStall = null;
     if (!this.#isPlaying) return;
     this.#isPlaying = false;
     this.#ports.drained();

@@ -1,7 +1,8 @@
-// When the user's utterances began, on our clock. A wire counts from the first audio it
-// got; we know how much we sent and when.
+// When the user's utterances began, on our clock, and whether the user has the floor. A
+// wire counts from the first audio it got; we know how much we sent and when.
 //
-// Owns:     the mapping from the wire's time to ours, and the beginnings of utterances.
+// Owns:     the mapping from the wire's time to ours, the beginnings of utterances, and
+//           which of them are not known in words yet.
 // Does not: detect speech.
 
 /** Utterances that never get a transcript are forgotten after so many others. */
@@ -10,6 +11,8 @@ const KEPT = 50;
 export class Utterances {
   #sentMs = 0;
   readonly #beginnings = new Map<string, number>();
+  readonly #untranscribed = new Set<string>();
+  #isSpeaking = false;
 
   /** Audio of the user went to the wire. */
   sent(durationMs: number): void {
@@ -20,12 +23,35 @@ export class Utterances {
   reset(): void {
     this.#sentMs = 0;
     this.#beginnings.clear();
+    this.#untranscribed.clear();
+    this.#isSpeaking = false;
+  }
+
+  /** The user speaks, or it is not known yet what they said and to whom. */
+  get hasFloor(): boolean {
+    return this.#isSpeaking || this.#untranscribed.size > 0;
+  }
+
+  ended(utteranceId: string): void {
+    this.#isSpeaking = false;
+    this.#untranscribed.add(utteranceId);
+  }
+
+  /** It is known what was said, or that it was nothing. */
+  understood(utteranceId: string): void {
+    this.#untranscribed.delete(utteranceId);
+  }
+
+  /** Words that have not come by now are not waited for. */
+  giveUpWaiting(): void {
+    this.#untranscribed.clear();
   }
 
   /** Speech was detected, `audioStartMs` after the first audio. Returns when it began, on our clock. */
   began(utteranceId: string, audioStartMs: number, now: number): number {
     // Audio is sent as it is recorded: what was sent after the beginning is how long ago it was.
     const at = now - Math.max(0, this.#sentMs - audioStartMs);
+    this.#isSpeaking = true;
     this.#beginnings.set(utteranceId, at);
     for (const id of this.#beginnings.keys()) {
       if (this.#beginnings.size <= KEPT) break;

@@ -7,17 +7,19 @@
 //
 // Invariants
 //   F1. One response at a time. What asks for another one meanwhile is answered by the next.
-//   F2. Nothing is asked of the model while the user speaks.
+//   F2. Nothing is asked of the model while the user speaks, or before it is known what
+//       they said and to whom (for `settleTimeoutMs` at most).
 //   F3. The user's voice stops ours at once; what the model remembers is what was heard.
 //   F4. An offer ends in exactly one of: heard, interrupted, failed.
 //   F5. Interrupting the voice cancels no subagent, unless it wants that (`onBargeIn`).
 
 import { Subject, type Observable } from 'rxjs';
 import type { Lead, Offer, Utterance } from '../actors/session/lead.ts';
-import { overheardNote } from '../actors/session/prompts.ts';
+import { overheardNote, OWED_REPLY_NOTE } from '../actors/session/prompts.ts';
 import type { LeadSession } from '../actors/session/session-parts.ts';
 import { Watchdog } from '../actors/session/watchdog.ts';
-import { ProviderError } from '../errors.ts';
+import { callSafely } from '../actors/runtime/host.ts';
+import { messageOf, ProviderError } from '../errors.ts';
 import { Attempt } from './attempt.ts';
 import { frameDurationMs, type AudioFrame } from './audio-frame.ts';
 import type { Played } from './playout.ts';
@@ -44,6 +46,8 @@ export interface VoiceLeadOptions {
   readonly clearReportMs: number;
   /** A response that shows no sign of life for so long has failed. */
   readonly responseTimeoutMs: number;
+  /** A transcript may come so long after the utterance. */
+  readonly settleTimeoutMs: number;
 }
 
 /** A response that was cancelled says so within this time, or is taken as ended. */
@@ -66,6 +70,7 @@ export class VoiceLead implements Lead {
   readonly #speech: Speech;
   readonly #transcript: VoiceTranscript;
   readonly #watchdog: Watchdog;
+  readonly #settling: Watchdog;
   readonly #utterances = new Utterances();
   /** Calls of the model that it gets an answer to at once. */
   readonly #awaited = new Set<string>();
@@ -73,7 +78,8 @@ export class VoiceLead implements Lead {
   #connection: TransportConnection | null = null;
   #response: Response | null = null;
   #wantsReply = false;
-  #userSpeaks = false;
+  /** A reply was cut off for something urgent: it is given afterwards. */
+  #owesReply = false;
   #hasConnected = false;
   #hasGreeted = false;
   #replies = 0;
@@ -83,6 +89,10 @@ export class VoiceLead implements Lead {
     this.#options = options;
     this.#transcript = new VoiceTranscript(core);
     this.#watchdog = new Watchdog(core.host.environment, () => this.#overdue());
+    this.#settling = new Watchdog(core.host.environment, () => {
+      this.#utterances.giveUpWaiting();
+      this.#next();
+    });
     const tell = (type: string): void => core.receive('session', { type });
     this.#speech = new Speech(
       {
@@ -121,11 +131,23 @@ export class VoiceLead implements Lead {
     this.#connection = connection;
     this.#utterances.reset();
     const isCurrent = (): boolean => this.#connection === connection;
-    connection.audio.subscribe((frame) => {
-      if (isCurrent()) this.#modelSpoke(frame);
-    });
-    connection.events.subscribe((event) => {
-      if (isCurrent()) this.#happened(event);
+    // Whatever an adapter sends, it must not bring the process down: an observer that throws would.
+    const guarded = <T>(take: (value: T) => void): ((value: T) => void) => {
+      return (value) => {
+        if (isCurrent()) callSafely(this.#core.host, 'transport', () => take(value));
+      };
+    };
+    connection.audio.subscribe(guarded((frame) => this.#modelSpoke(frame)));
+    connection.events.subscribe({
+      next: guarded((event) => this.#happened(event)),
+      error: guarded((error) =>
+        this.#closed({
+          type: 'transport.closed',
+          code: null,
+          reason: messageOf(error),
+          retryable: true,
+        }),
+      ),
     });
   }
 
@@ -133,6 +155,8 @@ export class VoiceLead implements Lead {
     const connection = this.#connection;
     this.#connection = null;
     this.#watchdog.stop();
+    this.#settling.stop();
+    this.#speech.stopWaiting();
     void connection?.close();
     this.#audioOut.complete();
   }
@@ -150,14 +174,28 @@ export class VoiceLead implements Lead {
 
   offer(offer: Offer): void {
     const attempt = new Attempt(offer, this.#options.heardFraction);
-    this.#speech.begin(attempt);
     if (offer.answersCallId !== null)
       this.#send({ type: 'tool.answer', callId: offer.answersCallId, output: offer.prompt });
-    else if (offer.attempt === 1) this.note(offer.prompt);
+    else this.#tellOnce(offer);
+    // Where the journal takes its time, somebody may have begun to speak meanwhile.
+    if (this.#response !== null || this.#utterances.hasFloor) {
+      this.#toOutbox('delivery.interrupted', attempt);
+      return;
+    }
+    this.#speech.begin(attempt);
     this.#request(attempt.responseKey, attempt, offerInstructions(offer));
   }
 
+  /** What was offered before is in the model's conversation already. */
+  #tellOnce({ deliveryId, prompt: text }: Offer): void {
+    const itemId = `${deliveryId}.note`;
+    if (this.#core.books.conversation.get(itemId)) return;
+    this.#transcript.note(text, itemId);
+    this.#send({ type: 'message.add', itemId, role: 'system', text });
+  }
+
   interrupt(): void {
+    this.#owesReply ||= this.#response !== null && this.#response.attempt === null;
     this.#stopSpeaking();
   }
 
@@ -193,7 +231,9 @@ export class VoiceLead implements Lead {
       this.#send({ type: 'message.add', itemId: id, role: 'user', text });
       this.#stopSpeaking();
     }
+    this.#utterances.understood(id);
     this.#wantsReply = true;
+    this.#owesReply = false;
     this.#core.receive('session', { type: 'response.requested' });
     this.#core.receive('session', { type: 'utterance.settled' });
     this.#next();
@@ -202,6 +242,7 @@ export class VoiceLead implements Lead {
   overheard({ id, text, typed }: Utterance, subagentName: string): void {
     if (!typed && this.#options.transport.capabilities.deletesItems)
       this.#send({ type: 'item.delete', itemId: id });
+    this.#utterances.understood(id);
     this.note(overheardNote(text, subagentName));
     this.#core.receive('session', { type: 'utterance.settled' });
     this.#next();
@@ -237,13 +278,13 @@ export class VoiceLead implements Lead {
       case 'utterance.started': {
         const now = core.host.environment.clock.now();
         this.#utterances.began(event.utteranceId, event.audioStartMs, now);
-        this.#userSpeaks = true;
         core.receive('session', { type: 'utterance.started' });
         this.#bargeIn();
         break;
       }
       case 'utterance.ended':
-        this.#userSpeaks = false;
+        this.#utterances.ended(event.utteranceId);
+        this.#settling.watch(this.#options.settleTimeoutMs);
         core.receive('session', { type: 'utterance.ended' });
         break;
       case 'utterance.transcribed':
@@ -251,6 +292,7 @@ export class VoiceLead implements Lead {
         break;
       case 'utterance.untranscribed':
         core.reportError(new Error(event.reason), 'transcription');
+        this.#utterances.understood(event.utteranceId);
         core.receive('session', { type: 'utterance.settled' });
         this.#next();
         break;
@@ -264,6 +306,8 @@ export class VoiceLead implements Lead {
         this.#transcript.modelSaid(event);
         break;
       case 'tool.called':
+        // One that is known is the same message again: it has its answer, or will have it.
+        if (core.books.calls.has(event.callId) || core.books.conversation.get(event.callId)) break;
         this.#awaited.add(event.callId);
         core.tell('calls', {
           type: 'tool.called',
@@ -308,7 +352,8 @@ export class VoiceLead implements Lead {
     this.#wantsReply = this.#wantsReply || (this.#response !== null && attempt === null);
     this.#response = null;
     this.#watchdog.stop();
-    this.#userSpeaks = false;
+    this.#settling.stop();
+    this.#utterances.reset();
     this.#awaited.clear();
     this.#cancelledResponses.clear();
     const { reconnectDelayMs, maxReconnectDelayMs } = this.#options;
@@ -334,6 +379,7 @@ export class VoiceLead implements Lead {
     }
     if (text.trim() === '') {
       // A noise, not words: nobody is answered.
+      this.#utterances.understood(utteranceId);
       if (this.#options.transport.capabilities.deletesItems)
         this.#send({ type: 'item.delete', itemId: utteranceId });
       core.receive('session', { type: 'utterance.settled' });
@@ -368,6 +414,11 @@ export class VoiceLead implements Lead {
       this.#response = null;
       this.#watchdog.stop();
       this.#judge(response.attempt, wasCancelled ? { ...event, status: 'cancelled' } : event);
+      if (this.#owesReply && response.attempt && event.status === 'completed') {
+        this.#owesReply = false;
+        this.note(OWED_REPLY_NOTE);
+        this.#wantsReply = true;
+      }
     }
     this.#speech.completed(event.responseId);
     this.#next();
@@ -422,7 +473,7 @@ export class VoiceLead implements Lead {
 
   /** Asks for the reply that is wanted, if nothing is in its way. */
   #next(): void {
-    if (this.#response || this.#userSpeaks || this.#connection === null) return;
+    if (this.#response || this.#utterances.hasFloor || this.#connection === null) return;
     if (this.#wantsReply && this.#awaited.size === 0) {
       this.#wantsReply = false;
       this.#replies += 1;

@@ -60,9 +60,8 @@ export class VoiceTranscript {
   }
 
   /** A word of the runtime to the model. Returns the id of its item. */
-  note(text: string): string {
-    const { books, host } = this.#core;
-    const id = host.environment.ids.next('note');
+  note(text: string, id = this.#core.host.environment.ids.next('note')): string {
+    const { books } = this.#core;
     books.conversation = books.conversation.add({ id, role: 'system', text, at: this.#now() });
     return id;
   }

@@ -22,7 +22,7 @@ describe('a ride by voice alone', () => {
     await tab.caption('What can I do for you?').waitFor();
     await watch.untilQuiet();
 
-    await tab.say('Book me a ride to the airport.');
+    await tab.say('Please book me a ride to the airport.');
     await tab.caption("I'm on it.").waitFor();
     const asked = await watch.until('the question is open', ({ questions }) =>
       questions.find(({ state }) => state === 'open'),

@@ -21,7 +21,7 @@ describe('two at once', () => {
     await tab.startTalking();
     await tab.untilSpeaker('sounds');
     // Over the greeting, as people do.
-    await tab.say('Book me a ride to the airport and a table for two.');
+    await tab.say('Please book me a ride to the airport and a table for two.');
 
     await watch.until('both ask', ({ questions }) => questions.length === 2);
     const [first, second] = watch.state.questions;
@@ -45,7 +45,7 @@ describe('two at once', () => {
     await isPlaying(second?.requestId);
     await table.getByText('is being asked').waitFor();
     expect(await table.getByRole('button', { disabled: false }).count()).toBe(2);
-    await tab.say('The Italian one, please.');
+    await tab.say('French, please.');
     await watch.until('the second is answered', ({ questions }) => questions[1]?.state === 'answered');
 
     await watch.until('both are done', ({ subagents }) =>
@@ -53,11 +53,11 @@ describe('two at once', () => {
     );
     expect(watch.state.questions).toMatchObject([
       { requestId: first?.requestId, subagentName: 'ride_booker', answer: 'Premium' },
-      { requestId: second?.requestId, subagentName: 'table_booker', answer: 'Italian' },
+      { requestId: second?.requestId, subagentName: 'table_booker', answer: 'French' },
     ]);
     const outcomes = new Map(watch.state.subagents.map(({ name, outcome }) => [name, outcome?.text]));
     expect(outcomes.get('ride_booker')).toContain('Your Premium ride to the airport is booked');
-    expect(outcomes.get('table_booker')).toContain('Your table for 2 at the Italian is reserved');
+    expect(outcomes.get('table_booker')).toContain('Your table for 2 at the French is reserved');
     // At no time did two questions have the floor.
     const owners = new Set<string>();
     for (const { question } of watch.of('question.changed')) {

@@ -102,7 +102,8 @@ export class FakeConnection implements TransportConnection {
         itemId,
         responseId,
       });
-    this.events.next({ type: 'assistant.transcribed', itemId, responseId, text, final: true });
+    if (text !== '')
+      this.events.next({ type: 'assistant.transcribed', itemId, responseId, text, final: true });
     return {
       responseId,
       itemId,

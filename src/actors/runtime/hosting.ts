@@ -8,6 +8,7 @@ import {
   fromCallback,
   type Actor,
   type AnyActorRef,
+  type AnyMachineSnapshot,
   type AnyStateMachine,
   type EventObject,
   type InputFrom,
@@ -67,13 +68,24 @@ export function startHosted<M extends AnyStateMachine>(
     id,
     ...(input === undefined ? {} : { input }),
     ...(inspect ? { inspect } : {}),
-    ...(snapshot ? { snapshot: { ...snapshot, children: inspect ? actors(underWay) : {} } } : {}),
+    ...(snapshot
+      ? { snapshot: { ...atRest, ...snapshot, children: inspect ? actors(underWay) : {} } }
+      : {}),
   } as never) as unknown as Actor<M>;
   postboxes.set((actor as AnyActorRef).system, postbox);
   (actor as AnyActorRef).subscribe(observer as never);
   actor.start();
   if (!inspect) for (const activity of underWay) postbox.post({ kind: 'start', ...activity });
   return actor;
+}
+
+/** What every actor of ours has in common when it is started again. */
+const atRest = { output: undefined, error: undefined, historyValue: {} };
+
+/** What an actor goes on from when it is started again: plain JSON. */
+export function restOf(actor: AnyActorRef): Snapshot<unknown> {
+  const { status, value, context } = actor.getSnapshot() as AnyMachineSnapshot;
+  return { status, value, context } as unknown as Snapshot<unknown>;
 }
 
 function inspectedForm(machine: AnyStateMachine): AnyStateMachine {

@@ -8,7 +8,7 @@
 import type { Actor, AnyMachineSnapshot, AnyStateMachine, EventObject, Snapshot } from 'xstate';
 import type { CommitUnit } from './commit-unit.ts';
 import type { Host } from './host.ts';
-import { startHosted } from './hosting.ts';
+import { restOf, startHosted } from './hosting.ts';
 
 type Live = { readonly actor: Actor<AnyStateMachine> };
 type Dormant = { readonly record: Snapshot<unknown> };
@@ -108,7 +108,7 @@ export class Population {
   #rest(id: string, actor: Actor<AnyStateMachine>): void {
     const snapshot = actor.getSnapshot() as AnyMachineSnapshot;
     if (snapshot.status !== 'active' || !snapshot.hasTag('dormant')) return;
-    this.#members.set(id, { record: actor.getPersistedSnapshot() });
+    this.#members.set(id, { record: restOf(actor) });
     actor.stop();
   }
 }

@@ -45,6 +45,8 @@ export class Delegation {
   readonly #supervisor: Supervisor;
   readonly #model: LanguageModel | undefined;
   readonly #ports: DelegationPorts;
+  /** One for all: ten thousand subagents need not have their own. */
+  readonly #subagentPorts: SubagentPorts;
   readonly #live = new Map<string, Entry>();
   readonly #disposing = new Set<Promise<void>>();
   #whenEnded: (() => void)[] = [];
@@ -62,6 +64,7 @@ export class Delegation {
     this.#supervisor = supervisor;
     this.#model = model;
     this.#ports = ports;
+    this.#subagentPorts = this.#makePorts();
   }
 
   get live(): readonly Subagent[] {
@@ -82,7 +85,7 @@ export class Delegation {
     const id = this.#host.environment.ids.next('sub');
     const admission = this.#supervisor.admit(this.#sessionId, id, 1);
     if (admission.status === 'rejected') return admission;
-    const subagent = new Subagent(this.#host, id, definition, task, this.#portsFor());
+    const subagent = new Subagent(this.#host, id, definition, task, this.#subagentPorts);
     this.#live.set(id, { subagent, callId });
     subagent.start();
     this.#ports.changed(viewOf(subagent, callId));
@@ -111,7 +114,7 @@ export class Delegation {
     this.#checkEnded();
   }
 
-  #portsFor(): SubagentPorts {
+  #makePorts(): SubagentPorts {
     const session = this.#sessionId;
     return {
       path: session,

@@ -49,6 +49,10 @@ export function overheardNote(text: string, subagentName: string): string {
   return `[SYSTEM: The user's words ${JSON.stringify(text)} answered a question of "${subagentName}". They are dealt with; do not respond to them.]`;
 }
 
+/** An answer that had to stop for something urgent is still owed. */
+export const OWED_REPLY_NOTE =
+  '[SYSTEM: Your answer to what the user said was cut off for this. Give it now.]';
+
 export function inputTimeoutMessage(attempt: number, max: number): string {
   return `The user did not respond in time. You may re-ask, or go on without an answer. (attempt ${attempt}/${max})`;
 }

@@ -14,7 +14,7 @@ import { jsonSchema, streamText, tool, type LanguageModel, type ToolSet } from '
 import { CancelledError, ProviderError } from '../../errors.ts';
 import { toStepError } from '../ai/model-step.ts';
 import type { Lead, Offer, Utterance } from './lead.ts';
-import { overheardNote } from './prompts.ts';
+import { overheardNote, OWED_REPLY_NOTE } from './prompts.ts';
 import type { LeadSession } from './session-parts.ts';
 import type { TextOutput } from './text-output.ts';
 import { Watchdog } from './watchdog.ts';
@@ -244,8 +244,11 @@ export class TextLead implements Lead {
       });
       return;
     }
-    this.#wantsReply ||= this.#owesReply;
-    this.#owesReply = false;
+    if (this.#owesReply) {
+      this.#owesReply = false;
+      this.note(OWED_REPLY_NOTE);
+      this.#wantsReply = true;
+    }
     this.#output.push(done, () =>
       core.receive('outbox', { type: 'delivery.heard', generation, grade: 'assumed' }),
     );

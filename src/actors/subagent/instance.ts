@@ -19,13 +19,15 @@ export interface Briefing {
   readonly messages: readonly ModelMessage[];
 }
 
-export interface Instance extends Briefing {
+export interface Instance extends Pick<Briefing, 'instructions'> {
   readonly definition: SubagentDefinition;
   readonly model: LanguageModel;
   readonly tools: PreparedTools;
   /** The value of the output schema, once the model gave it. */
   result?: unknown;
 }
+
+export type PreparedInstance = Instance & Briefing;
 
 /** Runs that share one configuration object share its `dispose`: the last one calls it. */
 const users = new WeakMap<SubagentConfig, number>();
@@ -69,7 +71,7 @@ export async function prepareInstance(
   model: LanguageModel | undefined,
   signal: AbortSignal,
   brief: (own: SubagentDefinition) => Briefing | Promise<Briefing>,
-): Promise<Instance> {
+): Promise<PreparedInstance> {
   const definition = takeInstance(configured);
   try {
     const tools = toolsOf(definition);

@@ -21,7 +21,7 @@ import { defaultSessionLimits } from '../supervisor/limits.ts';
 import type { Supervisor } from '../supervisor/supervisor.ts';
 import { givenAnswer, type GivenAnswer } from './ask-user.ts';
 import { checkSubagentConfig, type SubagentConfig } from './config.ts';
-import { briefing, prepareInstance, type Instance } from './instance.ts';
+import { briefing, prepareInstance, type PreparedInstance } from './instance.ts';
 import type { Outcome } from './outcome.ts';
 import {
   Subagent,
@@ -145,7 +145,7 @@ class Run implements SubagentPorts {
     subagent.start();
   }
 
-  prepare({ definition, task }: Subagent, signal: AbortSignal): Promise<Instance> {
+  prepare({ definition, task }: Subagent, signal: AbortSignal): Promise<PreparedInstance> {
     return prepareInstance(this.host, definition, this.#options.model, signal, (own) =>
       briefing(
         own,

@@ -21,12 +21,48 @@ interface OpenCall extends ModelCall {
   result: StepResult | null;
 }
 
+/** A log as plain JSON. */
+export interface LogRecord {
+  readonly messages: readonly ModelMessage[];
+  readonly calls: readonly OpenCall[];
+  readonly ledger: readonly LedgerEntry[];
+  readonly text: string;
+  readonly usage: Usage;
+}
+
+const empty: LogRecord = {
+  messages: [],
+  calls: [],
+  ledger: [],
+  text: '',
+  usage: { inputTokens: 0, outputTokens: 0, totalTokens: 0 },
+};
+
 export class SubagentLog {
-  readonly #messages: ModelMessage[] = [];
-  #calls: OpenCall[] = [];
-  readonly #ledger: LedgerEntry[] = [];
-  #text = '';
-  #usage: Usage = { inputTokens: 0, outputTokens: 0, totalTokens: 0 };
+  readonly #messages: ModelMessage[];
+  #calls: readonly OpenCall[];
+  readonly #ledger: LedgerEntry[];
+  #text: string;
+  #usage: Usage;
+
+  /** Goes on from `record`. */
+  constructor({ messages, calls, ledger, text, usage }: LogRecord = empty) {
+    this.#messages = [...messages];
+    this.#calls = calls;
+    this.#ledger = [...ledger];
+    this.#text = text;
+    this.#usage = usage;
+  }
+
+  get record(): LogRecord {
+    return {
+      messages: this.#messages,
+      calls: this.#calls,
+      ledger: this.#ledger,
+      text: this.#text,
+      usage: this.#usage,
+    };
+  }
 
   /** What the model reads next. */
   get messages(): readonly ModelMessage[] {

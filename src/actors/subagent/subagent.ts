@@ -7,10 +7,11 @@
 // Invariants
 //   B1. `ended` is called exactly once, with everything that was done.
 //   B2. `dispose` of the instance runs exactly once, after the last effect was aborted.
-//   B3. While it waits it holds no controller, no timer and no promise: only its log.
+//   B3. While it waits for the user it is parked: no actor, no controller, no timer and no
+//       promise, only one string. The next event wakes it. (An inspected one stays as it is.)
 //   B4. An effect that was stopped reports nothing any more.
 
-import type { Actor, AnyMachineSnapshot } from 'xstate';
+import type { Actor, AnyMachineSnapshot, Snapshot } from 'xstate';
 import { CancelledError, messageOf } from '../../errors.ts';
 import {
   subagentMachine,
@@ -18,21 +19,22 @@ import {
   type Failure,
   type Stamped,
   type SubagentEvent,
+  type SubagentSnapshot,
 } from '../../machines/index.ts';
 import type { ModelResponse } from '../ai/model-step.ts';
 import { CommitUnit, type Posted, type UnitBody, type UnitEvent } from '../runtime/commit-unit.ts';
 import { callSafely, type Host } from '../runtime/host.ts';
-import { startHosted, type Effect } from '../runtime/hosting.ts';
+import { restOf, startHosted, type Effect } from '../runtime/hosting.ts';
 import type { SubagentState } from '../session-views.ts';
 import type { AskedQuestion, Answer } from '../session/records.ts';
 import { inputTimeoutMessage } from '../session/prompts.ts';
 import { approvalQuestion, askedQuestion } from './ask-user.ts';
 import type { SubagentDefinition } from './config.ts';
-import { releaseInstance, type Instance } from './instance.ts';
+import { releaseInstance, type Instance, type PreparedInstance } from './instance.ts';
 import type { Outcome } from './outcome.ts';
 import { stepReport, think, type StepReport } from './think.ts';
 import { runCalls } from './run-calls.ts';
-import { SubagentLog } from './subagent-log.ts';
+import { SubagentLog, type LogRecord } from './subagent-log.ts';
 
 /** Raised when the machine, or what its events carry, changes. */
 const DEFINITION_VERSION = 1;
@@ -50,7 +52,7 @@ export interface SubagentPorts {
    * Makes the instance and its first messages; may reject, then the run fails. Settles soon
    * after the signal aborts, and what it made is disposed then.
    */
-  prepare(subagent: Subagent, signal: AbortSignal): Promise<Instance>;
+  prepare(subagent: Subagent, signal: AbortSignal): Promise<PreparedInstance>;
   requestSlot(id: string, resumed: boolean, grant: () => void): void;
   releaseSlot(id: string): void;
   ask(question: AskedQuestion): void;
@@ -74,18 +76,30 @@ interface Activity {
   expected: number;
 }
 
+/** What goes on while it is not parked. */
+interface Life {
+  readonly actor: Actor<typeof subagentMachine>;
+  readonly log: SubagentLog;
+}
+
+interface LifeRecord {
+  readonly snapshot: Snapshot<unknown>;
+  readonly log: LogRecord;
+}
+
 export class Subagent implements UnitBody {
   readonly id: string;
   readonly definition: SubagentDefinition;
   readonly task: SubagentTask;
   readonly startedAt: number;
-  readonly log = new SubagentLog();
   /** Its latest progress, in words. */
   progress: string | null = null;
   readonly #unit: CommitUnit;
   readonly #host: Host;
   readonly #ports: SubagentPorts;
-  #actor!: Actor<typeof subagentMachine>;
+  #life: Life | null = null;
+  /** A `LifeRecord` as JSON. */
+  #parked: string | null = null;
   #instance: Instance | null = null;
   #preparing: Promise<void> | null = null;
   #activity: Activity | null = null;
@@ -109,18 +123,16 @@ export class Subagent implements UnitBody {
 
   start(): void {
     const { maxSteps, timeout, maxInputRetries } = this.definition;
+    const { id, startedAt: at } = this;
     this.#unit.start(() => {
-      this.#actor = startHosted(
+      const actor = startHosted(
         subagentMachine,
-        { id: this.id, at: this.startedAt, maxSteps, timeoutMs: timeout, maxInputRetries },
+        { id, at, maxSteps, timeoutMs: timeout, maxInputRetries },
         this,
-        { id: `${this.#ports.path}/${this.id}`, inspect: this.#host.inspect },
+        this.#hosting,
       );
+      this.#life = { actor, log: new SubagentLog() };
     });
-  }
-
-  get actor(): Actor<typeof subagentMachine> {
-    return this.#actor;
   }
 
   get outcome(): Outcome | null {
@@ -128,11 +140,11 @@ export class Subagent implements UnitBody {
   }
 
   get step(): number {
-    return this.#actor.getSnapshot().context.step;
+    return this.#awake.actor.getSnapshot().context.step;
   }
 
   get state(): SubagentState {
-    const { value } = this.#actor.getSnapshot();
+    const { value } = this.#awake.actor.getSnapshot();
     return (typeof value === 'string' ? value : Object.keys(value)[0]) as SubagentState;
   }
 
@@ -159,14 +171,18 @@ export class Subagent implements UnitBody {
   }
 
   accepts(_actor: string, event: UnitEvent & Stamped): boolean {
-    const snapshot = this.#actor.getSnapshot() as AnyMachineSnapshot;
-    return snapshot.status === 'active' && snapshot.can(event);
+    const wasParked = this.#parked !== null;
+    const snapshot = this.#awake.actor.getSnapshot() as AnyMachineSnapshot;
+    const isAccepted = snapshot.status === 'active' && snapshot.can(event);
+    if (wasParked && !isAccepted) this.#park();
+    return isAccepted;
   }
 
   apply(_actor: string, event: UnitEvent & Stamped): void {
-    this.#fold(event);
-    this.#actor.send(event as SubagentEvent);
-    const snapshot = this.#actor.getSnapshot() as AnyMachineSnapshot;
+    const { actor, log } = this.#awake;
+    this.#fold(event, log, actor.getSnapshot().context);
+    actor.send(event as SubagentEvent);
+    const snapshot = actor.getSnapshot() as AnyMachineSnapshot;
     if (snapshot.status === 'error') throw snapshot.error;
     this.post({ kind: 'do', name: 'changed', params: undefined });
     if (snapshot.status === 'done')
@@ -185,9 +201,30 @@ export class Subagent implements UnitBody {
     this.#end({ status: 'failed', steps: this.step, error: internal(error) });
   }
 
-  #fold(event: UnitEvent): void {
+  get #hosting() {
+    return { id: `${this.#ports.path}/${this.id}`, inspect: this.#host.inspect };
+  }
+
+  get #awake(): Life {
+    if (this.#life) return this.#life;
+    const { snapshot, log } = JSON.parse(this.#parked ?? '{}') as LifeRecord;
+    this.#parked = null;
+    const actor = startHosted(subagentMachine, undefined, this, { ...this.#hosting, snapshot });
+    this.#life = { actor, log: new SubagentLog(log) };
+    return this.#life;
+  }
+
+  #park(): void {
+    if (!this.#life || this.#host.inspect) return;
+    const { actor, log } = this.#life;
+    const record: LifeRecord = { snapshot: restOf(actor), log: log.record };
+    this.#parked = JSON.stringify(record);
+    this.#life = null;
+    actor.stop();
+  }
+
+  #fold(event: UnitEvent, log: SubagentLog, context: SubagentSnapshot['context']): void {
     const carried = event as SubagentUnitEvent;
-    const { log } = this;
     switch (event.type) {
       case 'subagent.prepared':
         log.begin((carried['messages'] ?? []) as never);
@@ -209,16 +246,17 @@ export class Subagent implements UnitBody {
         log.settled(carried['callId'] as string, carried['outcome'] as never);
         break;
       case 'question.answered':
-        log.answered(this.#askingCall(), carried['answer'] as Answer);
+        log.answered(askingCall(context), carried['answer'] as Answer);
         break;
-      case 'question.expired': {
-        const { missed, maxInputRetries } = this.#actor.getSnapshot().context;
-        log.unanswered(this.#askingCall(), inputTimeoutMessage(missed + 1, maxInputRetries));
+      case 'question.expired':
+        log.unanswered(
+          askingCall(context),
+          inputTimeoutMessage(context.missed + 1, context.maxInputRetries),
+        );
         break;
-      }
       case 'question.withdrawn':
         log.unanswered(
-          this.#askingCall(),
+          askingCall(context),
           `The question was ${typeof carried['reason'] === 'string' ? carried['reason'] : 'withdrawn'}`,
         );
         break;
@@ -231,12 +269,6 @@ export class Subagent implements UnitBody {
   #reportStep({ step, response }: SubagentUnitEvent): void {
     const params = stepReport(step as number, response as ModelResponse);
     this.post({ kind: 'do', name: 'stepped', params });
-  }
-
-  /** The call whose question is the one under way: the first unsettled one that asks. */
-  #askingCall(): string {
-    const { calls } = this.#actor.getSnapshot().context;
-    return calls.find((call) => call.kind !== 'tool' && !call.settled)?.callId ?? '';
   }
 
   #begin(name: string, input: unknown): void {
@@ -253,11 +285,12 @@ export class Subagent implements UnitBody {
     if (name === 'prepare') this.#preparing = this.#prepare(tell, signal);
     else if (!this.#instance) tell({ type: 'model.failed', step, error: internal('not prepared') });
     else if (name === 'modelStep') {
-      this.log.closeStep();
+      const { log } = this.#awake;
+      log.closeStep();
       think({
         host: this.#host,
         instance: this.#instance,
-        messages: this.log.messages,
+        messages: log.messages,
         step,
         signal,
         tell,
@@ -266,7 +299,7 @@ export class Subagent implements UnitBody {
       runCalls({
         host: this.#host,
         instance: this.#instance,
-        log: this.log,
+        log: this.#awake.log,
         subagentId: this.id,
         step,
         callIds: callIds ?? [],
@@ -277,13 +310,13 @@ export class Subagent implements UnitBody {
 
   async #prepare(tell: (event: SubagentUnitEvent) => void, signal: AbortSignal): Promise<void> {
     try {
-      const instance = await this.#ports.prepare(this, signal);
+      const { messages, ...instance } = await this.#ports.prepare(this, signal);
       if (signal.aborted) {
         await releaseInstance(this.#host, instance);
         return;
       }
       this.#instance = instance;
-      tell({ type: 'subagent.prepared', messages: instance.messages });
+      tell({ type: 'subagent.prepared', messages });
     } catch (error) {
       const failure: Failure = {
         code: 'PREPARATION_FAILED',
@@ -317,6 +350,7 @@ export class Subagent implements UnitBody {
         break;
       case 'changed':
         this.#ports.changed(this);
+        if (this.state === 'waiting_for_input') this.#park();
         break;
       case 'ended':
         this.#end(params as Ending);
@@ -327,7 +361,7 @@ export class Subagent implements UnitBody {
   }
 
   #ask(asked: { requestId: string; callId: string; kind: 'question' | 'approval' }): void {
-    const call = this.log.call(asked.callId);
+    const call = this.#awake.log.call(asked.callId);
     const question =
       asked.kind === 'approval' ? approvalQuestion(call) : askedQuestion(call?.input);
     this.#ports.ask({
@@ -349,7 +383,7 @@ export class Subagent implements UnitBody {
 
   #end(ending: Ending): void {
     if (this.#outcome) return;
-    const { log } = this;
+    const { actor, log } = this.#awake;
     log.abandonCalls();
     const isCompleted = ending.status === 'completed';
     this.#outcome = {
@@ -364,7 +398,7 @@ export class Subagent implements UnitBody {
     };
     this.#stop(ending.error?.message ?? ending.status);
     this.#unit.dispose();
-    this.#actor.stop();
+    actor.stop();
     const instance = this.#instance;
     const disposed = instance
       ? releaseInstance(this.#host, instance)
@@ -377,4 +411,9 @@ export class Subagent implements UnitBody {
 
 function internal(error: unknown): Failure {
   return { code: 'INTERNAL', message: messageOf(error), retryable: false };
+}
+
+/** The call whose question is the one under way: the first unsettled one that asks. */
+function askingCall({ calls }: SubagentSnapshot['context']): string {
+  return calls.find((call) => call.kind !== 'tool' && !call.settled)?.callId ?? '';
 }

@@ -19,7 +19,7 @@ export async function plugInMicrophone(page: Page): Promise<void> {
     let device: { context: AudioContext; output: MediaStreamAudioDestinationNode } | undefined;
     const opened = () => {
       if (device) return device;
-      const context = new AudioContext({ sampleRate: 48_000 });
+      const context = new AudioContext({ sampleRate: 48_000, latencyHint: 'playback' });
       return (device = { context, output: context.createMediaStreamDestination() });
     };
     navigator.mediaDevices.getUserMedia = async () => {
@@ -67,8 +67,11 @@ export async function listenToSpeaker(page: Page): Promise<void> {
   });
 }
 
+/** Another voice than the lead agent's, and the one that is understood best even where sound stutters. */
+const USER_VOICE = 'rms';
+
 /** Says it, in real time; resolves when it was said. */
 export async function sayInto(page: Page, text: string): Promise<void> {
-  const wav = toWav(await speak(text)).toString('base64');
+  const wav = toWav(await speak(text, { voice: USER_VOICE })).toString('base64');
   await page.evaluate((base64) => window.__speak(base64), wav);
 }

@@ -1,6 +1,6 @@
 // The demo as it is started by `npm start`, in this process, and Chromium to look at it.
 
-import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core';
+import { chromium, type Browser } from 'playwright-core';
 import { startDemo, type Demo } from '../../../examples/voice-demo/demo.ts';
 import { createBuiltInEngine } from '../../../src/adapters/local-voice/speech/built-in-engine.ts';
 import type { SpeechEngine } from '../../../src/adapters/local-voice/speech/speech-engine.ts';
@@ -84,8 +84,12 @@ export class Stage {
   }
 
   #newContext({ width = 1280, height = 800, colorScheme = 'light' }: TabOptions) {
-    const settings: BrowserContextOptions = { viewport: { width, height }, colorScheme };
-    return this.#browser.newContext(settings);
+    return this.#browser.newContext({
+      viewport: { width, height },
+      colorScheme,
+      // Sixty pictures a second that nobody sees would cost the time that speech needs.
+      reducedMotion: 'reduce',
+    });
   }
 }
 
@@ -96,5 +100,3 @@ export function troubles({ watch }: Stage, ...tabs: readonly Tab[]): readonly st
     ...watch.of('error.reported').map(({ message }) => message),
   ];
 }
-
-export type { Page };

@@ -167,7 +167,7 @@ export function checkOutbox(machine: Machine = outboxMachine, scope = 'two resul
         current && brief(current),
         reserved,
         interruptible,
-        Object.keys(children),
+        running({ children }),
       ];
     },
     events: outboxEvents(items),

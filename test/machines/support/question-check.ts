@@ -81,7 +81,7 @@ export function checkQuestion(machine: Machine = questionMachine) {
     onViolation: 'collect',
     key: ({ value, context, children }) => {
       const { dueAt: _, shownAt, playingSince, ...kept } = context;
-      return [value, kept, shownAt !== null, playingSince !== null, Object.keys(children)];
+      return [value, kept, shownAt !== null, playingSince !== null, running({ children })];
     },
     events: questionEvents,
     ghost: {

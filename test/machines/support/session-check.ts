@@ -110,7 +110,7 @@ export function checkSession(machine: Machine = sessionMachine, input = sessionI
       value,
       failures,
       why?.code,
-      Object.keys(children),
+      running({ children }),
     ],
     events: sessionEvents,
     end: isClosed,

@@ -63,8 +63,9 @@ interface Ghost {
   /** What the outbox was last told of the gate. */
   readonly told: Gate;
   readonly happened: readonly Mishap[];
-  /** The results that were interrupted while they were said; how each ended. */
-  readonly interrupted: readonly string[];
+  /** The first result was interrupted while it was said. */
+  readonly interrupted: boolean;
+  /** What was heard, seen or waved away. */
   readonly over: readonly string[];
 }
 
@@ -80,7 +81,6 @@ interface Params {
 
 const at = 0;
 const q = 'q';
-/** Carried by every report of the lead agent; only a lost connection reads it. */
 const lost = { error: { code: 'LOST', message: 'Lost', retryable: true }, retryInMs: 1 };
 const urgent: OutboxItem = {
   deliveryId: 'u',
@@ -189,7 +189,10 @@ export function checkSpeech(options: SpeechOptions) {
         ...(name === undefined
           ? []
           : [{ to: 'outbox', event: { type: name, generation, grade: 'played', about } }]),
-        ...names.map((type) => ({ to: 'session', event: { type, ...lost } })),
+        ...names.map((type) => ({
+          to: 'session',
+          event: type === 'transport.lost' ? { type, ...lost } : { type },
+        })),
       ];
       if (!isUnit) return letters;
       return [{ to: 'mailbox', event: { type: 'post', letter: letters } }];
@@ -247,7 +250,7 @@ export function checkSpeech(options: SpeechOptions) {
       }
     },
     ghost: {
-      initial: { told: 'open', happened: [], interrupted: [], over: [] },
+      initial: { told: 'open', happened: [], interrupted: false, over: [] },
       next(ghost, step, before) {
         let { told, happened, interrupted, over } = ghost;
         const { actor, event, effects, sent } = step;
@@ -259,10 +262,9 @@ export function checkSpeech(options: SpeechOptions) {
         const mishap = step.kind === 'environment' ? mishapOf(step, isSaying(before)) : null;
         if (mishap !== null) happened = [...happened, mishap].toSorted();
         if (actor === 'outbox') {
-          const { current } = outboxOf(before).context;
-          const hit = current && results.includes(current.deliveryId) ? current : null;
-          if (event.type === 'delivery.interrupted' && step.outcome === 'taken' && hit)
-            interrupted = [...new Set([...interrupted, hit.deliveryId])].toSorted();
+          const isFirst = outboxOf(before).context.current?.deliveryId === 'r1';
+          if (event.type === 'delivery.interrupted' && step.outcome === 'taken' && isFirst)
+            interrupted = true;
           const ended = [...paramsOf(effects, 'delivered'), ...paramsOf(effects, 'dismissed')];
           const ids = ended.map(({ deliveryId }: Params) => deliveryId).filter((one) => one !== q);
           if (ids.length > 0) over = [...over, ...ids].toSorted();
@@ -341,7 +343,7 @@ export function checkSpeech(options: SpeechOptions) {
       (!asks || questionOf(world).status === 'done'),
     reachable: {
       'a result that was interrupted is heard later': ({ ghost: { interrupted, over } }) =>
-        interrupted.some((id) => over.includes(id)) ||
+        (interrupted && over.includes('r1')) ||
         !possible.some((mishap) => mishap === 'bargeIn' || mishap === 'urgent'),
       'everything goes wrong and everything is heard': ({ ghost: { happened, over } }) =>
         happened.length === possible.length && results.every((id) => over.includes(id)),

@@ -111,7 +111,7 @@ export function checkSubagent(machine: Machine = subagentMachine) {
     key: ({ value, context: { dueAt: _, ...context }, children }) => [
       value,
       context,
-      Object.keys(children),
+      running({ children }),
     ],
     events: subagentEvents,
     ghost: {

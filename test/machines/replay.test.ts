@@ -1,0 +1,61 @@
+// The checked paths of each machine again, on real actors with real deadlines: what was
+// checked stands on XState's pure transition, and this shows that what runs behaves like it.
+
+import { describe, expect, test } from 'vitest';
+import type { QuestionSnapshot } from '../../src/machines/index.ts';
+import { replay, type CheckReport } from '../../src/testing/check/index.ts';
+import { checkInteraction } from './support/interaction-check.ts';
+import { live, type LiveOptions } from './support/live.ts';
+import { checkOutbox, outboxScopes } from './support/outbox-check.ts';
+import { checkQuestion } from './support/question-check.ts';
+import { checkSession } from './support/session-check.ts';
+import { checkSubagent } from './support/subagent-check.ts';
+import { checkToolCall } from './support/tool-call-check.ts';
+
+interface Options extends LiveOptions {
+  /** Takes every so manieth path only. @defaultValue 1, all of them: every transition is made */
+  readonly every?: number;
+}
+
+/** Paths to the transitions of a check, each a shortest one, end where the check says. */
+async function agrees(report: unknown, { every = 1, ...options }: Options = {}): Promise<void> {
+  const checked = report as CheckReport;
+  const paths = [...checked.paths()].filter((_, index) => index % every === 0);
+  const done = await replay(checked, { harness: live(checked, options), paths });
+  console.info(
+    `replayed ${checked.name}: ${done.paths} paths, ${done.steps} steps, ${done.skipped} impossible in real time`,
+  );
+  expect(done.paths).toBe(paths.length);
+  expect(paths.length).toBeGreaterThan(10);
+  // Several clocks can run in a session; the check lets any of them be the first.
+  expect(done.skipped).toBeLessThan(done.paths / 3);
+}
+
+describe('real actors go the checked paths', { timeout: 60_000 }, () => {
+  test('subagent', async () => agrees(checkSubagent()));
+
+  test('question', async () =>
+    agrees(checkQuestion(), {
+      // An utterance began so long after the question began to play.
+      translate: (event, snapshot: QuestionSnapshot) =>
+        typeof event['utteranceStartedAt'] === 'number'
+          ? {
+              ...event,
+              utteranceStartedAt:
+                event['utteranceStartedAt'] + (snapshot.context.playingSince ?? 0),
+            }
+          : event,
+    }));
+
+  test('interaction', async () => agrees(checkInteraction()));
+
+  test('tool call', async () => agrees(checkToolCall()));
+
+  test("session", async () => agrees(checkSession(), { every: 5 }));
+
+  test.each(Object.keys(outboxScopes))('outbox with %s', async (scope) => {
+    const report = checkOutbox(undefined, scope);
+    // Ten thousand paths are more than a test should go; a prime step takes some of each kind.
+    await agrees(report, { every: report.states < 200 ? 1 : 31 });
+  });
+});

@@ -1,0 +1,79 @@
+// The harness that goes checked paths again on real actors, with real deadlines.
+//
+// Times in a check are relative (see the key of each), so what is replayed is the length of each
+// stretch: an event comes as long after the one before as in the check, a deadline when it is due.
+
+import type { AnyStateMachine, EventObject } from 'xstate';
+import type {
+  CheckReport,
+  ReplayHarness,
+  ReplayRun,
+  SnapshotLike,
+  Step,
+} from '../../../src/testing/check/index.ts';
+import { Stage } from './stage.ts';
+
+type TimedEvent = EventObject & { readonly at?: number; readonly [detail: string]: unknown };
+type Translate = (event: TimedEvent, live: never) => TimedEvent;
+
+export interface LiveOptions {
+  /** What in an event is relative to the moments of the check, in terms of the live snapshot. */
+  readonly translate?: Translate;
+}
+
+/** Real actors of the machine that was checked. */
+export function live(
+  report: Pick<CheckReport, 'checked'>,
+  { translate = (event) => event }: LiveOptions = {},
+): ReplayHarness {
+  const [definition] = Object.values(report.checked.system.actors);
+  if (definition === undefined) throw new Error('The report has no machine');
+  const { machine, input } = definition;
+  return { start: () => new LiveRun(new Stage(machine, input), translate) };
+}
+
+class LiveRun implements ReplayRun {
+  readonly #stage: Stage<AnyStateMachine>;
+  readonly #translate: Translate;
+  /** When the last event was, in the check. */
+  #checkedAt = 0;
+
+  constructor(stage: Stage<AnyStateMachine>, translate: Translate) {
+    this.#stage = stage;
+    this.#translate = translate;
+  }
+
+  async take({ event }: Step): Promise<void | 'impossible'> {
+    const { at = this.#checkedAt } = event as TimedEvent;
+    const elapsed = Math.max(0, at - this.#checkedAt);
+    this.#checkedAt = at;
+    return event.type.startsWith('deadline.')
+      ? this.#letFire(event.type)
+      : this.#send(event, elapsed);
+  }
+
+  snapshot(): SnapshotLike {
+    return this.#stage.actor.getSnapshot() as SnapshotLike;
+  }
+
+  stop(): void {
+    this.#stage.actor.stop();
+  }
+
+  /** Lets time pass until this deadline is due; another one must not be due sooner. */
+  async #letFire(type: string): Promise<void | 'impossible'> {
+    const { armed, now } = this.#stage;
+    const due = [...armed].find(({ event }) => event === type);
+    if (due === undefined) throw new Error(`the live actor has armed no ${type}`);
+    if ([...armed].some((other) => other !== due && other.dueAt <= due.dueAt)) return 'impossible';
+    await this.#stage.wait(due.dueAt - now);
+    if (armed.has(due)) throw new Error(`${type} was due and did not fire`);
+  }
+
+  async #send(event: TimedEvent, elapsed: number): Promise<void | 'impossible'> {
+    const { armed, now, actor } = this.#stage;
+    if ([...armed].some(({ dueAt }) => dueAt <= now + elapsed)) return 'impossible';
+    if (elapsed > 0) await this.#stage.wait(elapsed);
+    this.#stage.send(this.#translate(event, actor.getSnapshot() as never) as never);
+  }
+}

@@ -1,0 +1,555 @@
+// The patterns of use in a voice session: work in the background, with and without a word at
+// once, with questions; and the speech that it waits for, breaks off and takes up again.
+
+import { jsonSchema } from 'ai';
+import { describe, expect, test } from 'vitest';
+import { FakeTransport } from '../support/fake-transport.ts';
+import { calls, never, say, simpleTool, steps } from '../support/subagent-runs.ts';
+import { voiceTalk } from '../support/voice-talk.ts';
+
+const report = { script: () => say('Sales are up.') };
+const working = { script: () => calls(['hang']), config: { tools: { hang: simpleTool(never) } } };
+const asking = (question: string, config = {}) => ({
+  script: steps(calls(['ask_user', { question }]), say(`${question} It is done.`)),
+  config: { interactive: true, ...config },
+});
+
+describe('a task', () => {
+  test('is answered at once, told in a pause, and told once', async () => {
+    const { start, use, pause, speak, asked, model, state, result, environment, close } = voiceTalk({
+      subagents: { report },
+    });
+    await start();
+    await use('report');
+    expect(model().of('tool.answer')).toEqual([
+      { type: 'tool.answer', callId: 'call_1', output: expect.stringContaining('still_in_progress') },
+    ]);
+    // The result is there, but the pause is not.
+    expect(result()).toMatchObject({ state: 'pending' });
+    await environment.advance(299);
+    expect(asked()).toBeNull();
+    await environment.advance(1);
+    expect(asked()).toContain('Sales are up.');
+    await speak('By the way, sales are up.');
+    expect(result()).toMatchObject({ state: 'delivered', grade: 'played', attempts: 1 });
+    await pause();
+    await environment.advance(3_600_000);
+    expect(asked()).toBeNull();
+    expect(model().of('tool.answer')).toHaveLength(1);
+    expect(state().transcript.map(({ role, text }) => `${role}: ${text}`)).toEqual([
+      'user: use report',
+      'assistant: I am on it.',
+      'assistant: By the way, sales are up.',
+    ]);
+    await close();
+    expect(environment.pendingTimers).toBe(0);
+  });
+
+  test('without a pending message is the answer to its call, when there is a pause', async () => {
+    const { start, use, pause, speak, asked, model, result } = voiceTalk({
+      subagents: { report: { ...report, pending: null } },
+    });
+    await start();
+    await use('report');
+    expect(model().of('tool.answer')).toEqual([]);
+    expect(asked()).toBeNull();
+    await pause();
+    expect(model().of('tool.answer')).toEqual([
+      { type: 'tool.answer', callId: 'call_1', output: expect.stringContaining('Sales are up.') },
+    ]);
+    await speak('Sales are up.');
+    expect(result()).toMatchObject({ state: 'delivered' });
+  });
+
+  test('waits for whoever speaks: the user, and what is still playing', async () => {
+    const { start, use, pause, play, asked, model, environment } = voiceTalk({ subagents: { report } });
+    await start();
+    await use('report');
+    model().speechStarted('u1');
+    await environment.advance(5000);
+    expect(asked()).toBeNull();
+    model().speechEnded('u1', 'hello');
+    await environment.settle();
+    expect(asked()).toBe('reply');
+    const item = model().speak('Hello to you, too.', 4000);
+    await environment.advance(2000);
+    await play(item, 2000);
+    await environment.advance(2000);
+    expect(asked()).toBeNull();
+    await play(item, 4000);
+    await pause();
+    expect(asked()).toContain('Sales are up.');
+  });
+
+  test('that was cancelled is not told; the lead agent knows', async () => {
+    const { start, use, pause, asked, model, session } = voiceTalk({ subagents: { work: working } });
+    await start();
+    await use('work');
+    session.subagents.cancel(session.subagents.list()[0]?.id ?? '');
+    await pause();
+    expect(asked()).toBeNull();
+    expect(model().of('message.add').map(({ text }) => text)).toEqual([
+      expect.stringContaining('"work" was cancelled'),
+    ]);
+  });
+
+  test('that failed is told with its error', async () => {
+    const { start, use, pause, asked } = voiceTalk({
+      subagents: { report: { script: () => ({ error: new Error('no such quarter') }) } },
+    });
+    await start();
+    await use('report');
+    await pause();
+    expect(asked()).toContain('no such quarter');
+  });
+});
+
+describe('two at once that both ask', () => {
+  test('are asked one after the other, each with its own answer', async () => {
+    const { start, use, pause, speak, say: utter, asked, state, question } = voiceTalk({
+      subagents: { red: asking('Red?'), blue: asking('Blue?') },
+    });
+    await start();
+    await use('red', 'blue');
+    await pause();
+    expect(asked()).toContain('Red?');
+    expect(state().questions.map(({ state: now }) => now)).toEqual(['presenting', 'queued']);
+    await speak('Which red?');
+    await utter('a deep one');
+    await pause();
+    // A question goes before the result that is there, too.
+    expect(asked()).toContain('Blue?');
+    await speak('Which blue?');
+    await utter('sky blue');
+    expect(question()).toMatchObject({ state: 'answered', answer: 'sky blue' });
+    await pause();
+    expect(asked()).toContain('Red? It is done.');
+    await speak('Red is done.');
+    await pause();
+    expect(asked()).toContain('Blue? It is done.');
+  });
+});
+
+describe('P5: the user breaks in', () => {
+  test('speech stops at once, and the model remembers what was heard; the work goes on', async () => {
+    const { start, use, play, model, state, environment, events } = voiceTalk({ subagents: { work: working } });
+    await start();
+    await use('work');
+    await voiceReply(model, 'tell me a story', environment);
+    const story = model().begin('Once upon a time there was a king.', 8000);
+    await play(story.itemId, 3000);
+    model().speechStarted('barge');
+    await environment.settle();
+    expect(model().of('response.cancel')).toHaveLength(1);
+    expect(events.filter(({ type }) => type === 'playout.clear')).toHaveLength(1);
+    await play(story.itemId, 3100);
+    expect(model().of('playout.truncate')).toEqual([
+      { type: 'playout.truncate', itemId: story.itemId, playedMs: 3100 },
+    ]);
+    expect(state().subagents[0]?.state).toBe('running');
+    const said = state().transcript.find(({ id }) => id === story.itemId);
+    expect(said).toMatchObject({ text: 'Once upon a', interrupted: true, final: true });
+  });
+
+  test('a subagent that wants it is cancelled, the others are not', async () => {
+    const { start, use, play, model, state, environment } = voiceTalk({
+      subagents: {
+        brief: { ...working, config: { ...working.config, onBargeIn: 'cancel' } },
+        work: working,
+      },
+    });
+    await start();
+    await use('brief', 'work');
+    await voiceReply(model, 'tell me a story', environment);
+    const story = model().begin('Once upon a time', 8000);
+    await play(story.itemId, 3000);
+    model().speechStarted('barge');
+    await environment.settle();
+    expect(state().subagents.map((subagent) => subagent.state)).toEqual(['cancelled', 'running']);
+  });
+
+  test('speaking while nobody speaks breaks nothing off', async () => {
+    const { start, use, model, state, environment, events } = voiceTalk({
+      subagents: { brief: { ...working, config: { ...working.config, onBargeIn: 'cancel' } } },
+    });
+    await start();
+    await use('brief');
+    model().speechStarted('u1');
+    await environment.settle();
+    expect(state().subagents[0]?.state).toBe('running');
+    expect(model().of('response.cancel')).toEqual([]);
+    expect(events.filter(({ type }) => type === 'playout.clear')).toEqual([]);
+  });
+
+  test('a client that says nothing of what it played is taken by its last word', async () => {
+    const { start, play, model, environment } = voiceTalk();
+    await start();
+    await voiceReply(model, 'tell me a story', environment);
+    const story = model().begin('Once upon a time', 8000);
+    await play(story.itemId, 3000);
+    model().speechStarted('barge');
+    await environment.advance(299);
+    expect(model().of('playout.truncate')).toEqual([]);
+    await environment.advance(1);
+    expect(model().of('playout.truncate')).toEqual([
+      { type: 'playout.truncate', itemId: story.itemId, playedMs: 3000 },
+    ]);
+  });
+
+  test('on a wire that cannot cancel or truncate: the rest is not played', async () => {
+    const transport = new FakeTransport({ cancelsResponses: false, truncatesAudio: false });
+    const { start, play, model, environment, session } = voiceTalk({ transport });
+    const heard: string[] = [];
+    session.audioOut.subscribe(({ itemId }) => heard.push(itemId ?? ''));
+    await start();
+    await voiceReply(model, 'tell me a story', environment);
+    const story = model().begin('Once upon a time', 4000);
+    await play(story.itemId, 3000);
+    model().speechStarted('barge');
+    await environment.settle();
+    model().audio.next({
+      samples: new Int16Array(24_000),
+      sampleRateHz: 24_000,
+      itemId: story.itemId,
+      responseId: story.responseId,
+    });
+    await environment.advance(1000);
+    expect(heard).toEqual([story.itemId]);
+    expect(model().of('response.cancel')).toEqual([]);
+    expect(model().of('playout.truncate')).toEqual([]);
+    // The next answer is asked for when the model has come to its end.
+    model().speechEnded('barge', 'stop');
+    await environment.settle();
+    expect(model().openRequests).toEqual([]);
+    story.end();
+    await environment.settle();
+    expect(model().openRequests).toHaveLength(1);
+  });
+});
+
+describe('P4: heard', () => {
+  test.each([
+    [890, 'pending'],
+    [899, 'pending'],
+    [900, 'delivered'],
+    [1000, 'delivered'],
+  ])('a result of 1000 ms of which %i ms were played before the user broke in is %s', async (playedMs, expected) => {
+    const { start, use, pause, play, model, result, environment } = voiceTalk({ subagents: { report } });
+    await start();
+    await use('report');
+    await pause();
+    const item = model().speak('Sales are up.', 1000);
+    await play(item, playedMs - 50);
+    model().speechStarted('barge');
+    await environment.settle();
+    // What the client had played when it was told to stop.
+    await play(item, playedMs);
+    expect(result()).toMatchObject({ state: expected });
+  });
+
+  test('a response that did not end normally was not heard, however much was played', async () => {
+    const { start, use, pause, play, model, result, asked, environment } = voiceTalk({ subagents: { report } });
+    await start();
+    await use('report');
+    await pause();
+    const { itemId, end } = model().begin('Sales are', 1000);
+    await play(itemId, 1000);
+    end('failed');
+    await environment.settle();
+    expect(result()).toMatchObject({ state: 'pending', attempts: 1 });
+    await pause();
+    expect(asked()).toContain('Sales are up.');
+    expect(asked()).toContain('say it again');
+  });
+
+  test('a response without any sound was not heard', async () => {
+    const { start, use, pause, model, result, environment } = voiceTalk({ subagents: { report } });
+    await start();
+    await use('report');
+    await pause();
+    model().begin('Sales are up.', 0).end();
+    await environment.settle();
+    expect(result()).toMatchObject({ state: 'pending', attempts: 1 });
+  });
+
+  test('what no client reports as played is offered again, and then rests as a card', async () => {
+    const { start, use, pause, model, result, environment, asked, session } = voiceTalk({
+      subagents: { report },
+    });
+    await start();
+    await use('report');
+    for (const attempt of [1, 2, 3]) {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other is what is tested
+      await pause();
+      expect(asked()).toContain('Sales are up.');
+      model().speak('Sales are up.');
+      // oxlint-disable-next-line no-await-in-loop
+      await environment.advance(15_000);
+      expect(result()).toMatchObject({ attempts: attempt });
+    }
+    expect(result()).toMatchObject({ state: 'pending', card: true });
+    await environment.advance(3_600_000);
+    expect(asked()).toBeNull();
+    // The card is seen: that is enough.
+    session.shown(result()?.deliveryId ?? '');
+    await environment.settle();
+    expect(result()).toMatchObject({ state: 'delivered', grade: 'shown' });
+  });
+
+  test('not even the first words are reported: the session does not fall silent for ever', async () => {
+    const { start, say: utter, model, result, environment, asked } = voiceTalk({
+      subagents: { report },
+    });
+    await start();
+    await utter('use report');
+    model().call({ callId: 'call_1', name: 'report', arguments: '{}' });
+    await environment.settle();
+    model().speak('I am on it.', 1000);
+    await environment.advance(5999);
+    expect(asked()).toBeNull();
+    for (let second = 0; second < 120 && result()?.card !== true; second += 1) {
+      // oxlint-disable-next-line no-await-in-loop
+      await environment.advance(1000);
+      if (asked() !== null) model().speak('Sales are up.', 1000);
+    }
+    expect(result()).toMatchObject({ state: 'pending', card: true, attempts: 3 });
+  });
+
+  test.each(['speaks', 'types', 'comes back'])('a card is told after all when the user %s', async (how) => {
+    const talk = voiceTalk({ subagents: { report }, voice: { maxAttempts: 1 } });
+    const { start, use, pause, speak, say: utter, model, result, asked, session, environment } = talk;
+    await start();
+    await use('report');
+    await pause();
+    model().begin('Sales', 0).end('failed');
+    await environment.settle();
+    expect(result()).toMatchObject({ card: true });
+    if (how === 'comes back') {
+      talk.leave();
+      await environment.settle();
+      session.attach();
+    } else {
+      if (how === 'speaks') await utter('hello');
+      else await session.sendText('hello');
+      await environment.settle();
+      await speak('Hello.');
+    }
+    await pause();
+    expect(asked()).toContain('Sales are up.');
+    await speak('Sales are up.');
+    expect(result()).toMatchObject({ state: 'delivered' });
+  });
+});
+
+describe('what is urgent', () => {
+  test('does not wait for the pause, and does not talk over the user', async () => {
+    const { start, session, asked, model, environment } = voiceTalk();
+    await start();
+    model().speechStarted('u1');
+    session.notifyBackground('Fire!', { priority: 'urgent' });
+    await environment.advance(2000);
+    expect(asked()).toBeNull();
+    model().speechEnded('u1', '');
+    await environment.settle();
+    expect(asked()).toContain('Fire!');
+  });
+
+  test('waits for the end where the wire cannot break off', async () => {
+    const transport = new FakeTransport({ truncatesAudio: false });
+    const { start, session, asked, model, play, environment, speak } = voiceTalk({ transport });
+    await start();
+    await voiceReply(model, 'tell me a story', environment);
+    const story = model().begin('Once upon a time', 4000);
+    await play(story.itemId, 1000);
+    session.notifyBackground('Fire!', { priority: 'urgent' });
+    await environment.settle();
+    expect(model().of('response.cancel')).toEqual([]);
+    story.end();
+    await play(story.itemId, 4000);
+    expect(asked()).toContain('Fire!');
+    await speak('Fire!');
+  });
+
+  test('does not cost the user the answer that it interrupted', async () => {
+    const { start, session, asked, model, environment, speak, say: utter } = voiceTalk();
+    await start();
+    await utter('what is my balance?');
+    const answer = model().begin('Your', 0);
+    session.notifyBackground('Fire!', { priority: 'urgent' });
+    await environment.settle();
+    answer.end('cancelled');
+    await environment.settle();
+    expect(asked()).toContain('Fire!');
+    await speak('There is a fire!');
+    expect(asked()).toBe('reply');
+  });
+});
+
+describe('words in a voice session', () => {
+  test('that are typed go to the lead agent, and stop what it says', async () => {
+    const { start, session, asked, model, play, environment, state } = voiceTalk();
+    await start();
+    await voiceReply(model, 'tell me a story', environment);
+    const story = model().begin('Once upon a time', 4000);
+    await play(story.itemId, 1000);
+    await session.sendText('stop, please');
+    await environment.settle();
+    expect(model().of('message.add').at(-1)).toMatchObject({ role: 'user', text: 'stop, please' });
+    expect(model().of('response.cancel')).toHaveLength(1);
+    story.end('cancelled');
+    await environment.settle();
+    expect(asked()).toBe('reply');
+    expect(state().transcript.at(-1)).toMatchObject({ role: 'user', text: 'stop, please' });
+  });
+
+  test('that are typed answer an open question, without the lead agent', async () => {
+    const { start, use, pause, speak, session, model, question, environment } = voiceTalk({
+      subagents: { ride: asking('Red?') },
+    });
+    await start();
+    await use('ride');
+    await pause();
+    await speak('Red?');
+    const before = model().of('response.request').length;
+    await session.sendText('a deep red');
+    await environment.settle();
+    expect(question()).toMatchObject({ state: 'answered', answer: 'a deep red' });
+    expect(model().of('response.request')).toHaveLength(before);
+    expect(model().of('message.add').filter(({ role }) => role === 'user')).toEqual([]);
+  });
+
+  test('that are none are nobody’s: a cough is forgotten', async () => {
+    const { start, say: utter, model, asked, state } = voiceTalk();
+    await start();
+    const id = await utter('  ');
+    expect(asked()).toBeNull();
+    expect(model().of('item.delete').map(({ itemId }) => itemId)).toEqual([id]);
+    expect(state().transcript.filter(({ final }) => final)).toEqual([]);
+    expect(state().floor).toBe('nobody');
+  });
+
+  test('that could not be transcribed leave the session as it was', async () => {
+    const { start, use, pause, asked, model, errors, environment } = voiceTalk({ subagents: { report } });
+    await start();
+    await use('report');
+    model().speechStarted('u1');
+    model().events.next({ type: 'utterance.ended', utteranceId: 'u1' });
+    model().events.next({ type: 'utterance.untranscribed', utteranceId: 'u1', reason: 'too quiet' });
+    await environment.settle();
+    expect(errors).toEqual([expect.objectContaining({ where: 'transcription' })]);
+    await pause();
+    expect(asked()).toContain('Sales are up.');
+  });
+
+  test('that never arrive are waited for, and then no more', async () => {
+    const { start, use, pause, asked, model, environment, state } = voiceTalk({ subagents: { report } });
+    await start();
+    await use('report');
+    model().speechStarted('u1');
+    model().events.next({ type: 'utterance.ended', utteranceId: 'u1' });
+    await environment.advance(4999);
+    expect(state().floor).toBe('user');
+    await pause();
+    expect(asked()).toContain('Sales are up.');
+  });
+
+  test('that never arrive do not keep the lead agent from speaking to a tool’s result', async () => {
+    let finish: () => void = () => {};
+    const { start, say: utter, asked, model, environment } = voiceTalk({
+      tools: [slowTool(new Promise((resolve) => (finish = () => resolve('sunny'))))],
+    });
+    await start();
+    await utter('how is the weather?');
+    model().call({ callId: 'call_1', name: 'weather', arguments: '{}' });
+    await environment.settle();
+    model().speechStarted('u1');
+    finish();
+    await environment.settle();
+    model().events.next({ type: 'utterance.ended', utteranceId: 'u1' });
+    await environment.advance(4999);
+    expect(asked()).toBeNull();
+    await environment.advance(1);
+    expect(asked()).toBe('reply');
+  });
+
+  test('F2: nothing is asked of the model before it is known what they are and whom they are for', async () => {
+    let finish: () => void = () => {};
+    const { start, say: utter, use, pause, speak, asked, model, question, environment } = voiceTalk({
+      tools: [slowTool(new Promise((resolve) => (finish = () => resolve('sunny'))))],
+      subagents: { ride: asking('Red?') },
+    });
+    await start();
+    await use('ride');
+    await pause();
+    await speak('Red?');
+    await utter('what is the weather like?');
+    model().call({ callId: 'call_w', name: 'weather', arguments: '{}' });
+    await environment.settle();
+    model().speechStarted('u1');
+    model().events.next({ type: 'utterance.ended', utteranceId: 'u1' });
+    // The answer to the weather would be an answer to these words, too.
+    finish();
+    await environment.settle();
+    expect(asked()).toBeNull();
+    model().events.next({ type: 'utterance.transcribed', utteranceId: 'u1', text: 'a deep red', final: true });
+    await environment.settle();
+    expect(question()).toMatchObject({ state: 'answered', answer: 'a deep red' });
+    expect(model().of('item.delete').map(({ itemId }) => itemId)).toEqual(['u1']);
+    expect(asked()).toBe('reply');
+  });
+
+  test('partial words show on the screen; the final ones replace them', async () => {
+    const { start, model, state, environment } = voiceTalk();
+    await start();
+    model().speechStarted('u1');
+    for (const text of ['book', 'book me a', 'book me a ride'])
+      model().events.next({ type: 'utterance.transcribed', utteranceId: 'u1', text, final: false });
+    await environment.settle();
+    expect(state().transcript).toEqual([
+      expect.objectContaining({ id: 'u1', role: 'user', text: 'book me a ride', final: false }),
+    ]);
+    model().speechEnded('u1', 'Book me a ride.');
+    await environment.settle();
+    expect(state().transcript).toEqual([
+      expect.objectContaining({ id: 'u1', text: 'Book me a ride.', final: true }),
+    ]);
+  });
+});
+
+test('closing in mid-sentence leaves nothing behind', async () => {
+  const { start, play, model, environment, session } = voiceTalk();
+  await start();
+  await voiceReply(model, 'tell me a story', environment);
+  const story = model().begin('Once upon a time', 8000);
+  await play(story.itemId, 3000);
+  model().speechStarted('barge');
+  await environment.settle();
+  const connection = model();
+  await session.close();
+  await environment.settle();
+  expect(connection.isClosed).toBe(true);
+  expect(environment.pendingTimers).toBe(0);
+  const before = connection.commands.length;
+  await environment.advance(60_000);
+  expect(connection.commands).toHaveLength(before);
+});
+
+/** The user says something to the lead agent, and it is asked to answer. */
+async function voiceReply(
+  model: ReturnType<typeof voiceTalk>['model'],
+  text: string,
+  environment: ReturnType<typeof voiceTalk>['environment'],
+): Promise<void> {
+  model().utterance(text);
+  await environment.settle();
+  expect(model().openRequests).toHaveLength(1);
+}
+
+function slowTool(result: Promise<string>) {
+  return {
+    name: 'weather',
+    description: 'Tells the weather',
+    parameters: jsonSchema<never>({ type: 'object', properties: {} }),
+    execute: () => result,
+  };
+}

@@ -1,0 +1,354 @@
+// What may go wrong between a voice session and its model: the connection, refused
+// responses, errors, a client that comes and goes; and a journal that takes its time.
+
+import { jsonSchema } from 'ai';
+import { describe, expect, test } from 'vitest';
+import { FakeTransport } from '../support/fake-transport.ts';
+import { gatedJournal } from '../support/journals.ts';
+import { calls, say, steps } from '../support/subagent-runs.ts';
+import { voiceTalk } from '../support/voice-talk.ts';
+
+const report = { script: () => say('Sales are up.') };
+const asking = (question: string) => ({
+  script: steps(calls(['ask_user', { question }]), say('It is done.')),
+  config: { interactive: true },
+});
+
+describe('a connection that is lost', () => {
+  test('is tried again, later each time, and gives up with the reason', async () => {
+    const transport = new FakeTransport();
+    const ended: unknown[] = [];
+    const { start, session, environment, events, state } = voiceTalk({
+      transport,
+      voice: { maxReconnects: 3 },
+      hooks: { onSessionEnd: ({ error }) => ended.push(error) },
+    });
+    await start();
+    transport.autoReady = false;
+    const begin = environment.clock.now();
+    const at: number[] = [];
+    for (let attempt = 1; attempt <= 4; attempt += 1) {
+      transport.current.drop(true, 'no route');
+      const before = transport.connections.length;
+      for (let waited = 0; waited < 100 && transport.connections.length === before; waited += 1) {
+        // oxlint-disable-next-line no-await-in-loop -- until it tries again
+        await environment.advance(100);
+      }
+      at.push(environment.clock.now() - begin);
+    }
+    const [first = 0, second = 0, third = 0] = at;
+    // Half to all of 1 s, 2 s and 4 s.
+    expect(first).toBeGreaterThanOrEqual(500);
+    expect(first).toBeLessThanOrEqual(1100);
+    expect(second - first).toBeGreaterThanOrEqual(1000);
+    expect(third - second).toBeGreaterThanOrEqual(2000);
+    expect(transport.connections).toHaveLength(4);
+    expect(state().connection).toBe('closed');
+    const error = { code: 'TRANSPORT_LOST', message: expect.stringMatching(/fake.*1006.*no route/) };
+    expect(ended).toEqual([expect.objectContaining(error)]);
+    expect(events.at(-1)).toEqual({ type: 'session.ended', error: expect.objectContaining(error) });
+    expect(environment.pendingTimers).toBe(0);
+    await session.close();
+  });
+
+  test('for a reason that no try can mend ends the session at once', async () => {
+    const { start, model, environment, events, transport } = voiceTalk();
+    await start();
+    model().drop(false, 'invalid key');
+    await environment.settle();
+    expect(events.at(-1)).toMatchObject({ type: 'session.ended', error: { message: expect.stringContaining('invalid key') } });
+    expect(transport.connections).toHaveLength(1);
+  });
+
+  test('before it was ever there rejects start with the reason', async () => {
+    const transport = new FakeTransport();
+    transport.autoReady = false;
+    const { session, environment } = voiceTalk({ transport, voice: { maxReconnects: 0 } });
+    const started = session.start();
+    const failed = expect(started).rejects.toMatchObject({ code: 'TRANSPORT_LOST' });
+    await environment.settle();
+    transport.current.drop(true, 'no route');
+    await failed;
+  });
+
+  test('forgets its failures once it is up again', async () => {
+    const { start, model, environment, state, transport } = voiceTalk({ voice: { maxReconnects: 1 } });
+    await start();
+    for (let round = 0; round < 4; round += 1) {
+      model().drop();
+      // oxlint-disable-next-line no-await-in-loop -- one after the other is what is tested
+      await environment.advance(1000);
+      expect(state().connection).toBe('active');
+    }
+    expect(transport.connections).toHaveLength(5);
+  });
+
+  test('takes the subagents with it when it gives up', async () => {
+    const { start, use, model, environment, state } = voiceTalk({ subagents: { ride: asking('Red?') } });
+    await start();
+    await use('ride');
+    model().drop(false);
+    await environment.settle();
+    expect(state().subagents[0]?.state).toBe('cancelled');
+    expect(state().questions[0]?.state).toBe('withdrawn');
+    expect(environment.pendingTimers).toBe(0);
+  });
+
+  test('does not cost the user the answer that was due', async () => {
+    const { start, say: utter, model, environment, asked } = voiceTalk();
+    await start();
+    await utter('what is my balance?');
+    model().drop();
+    await environment.advance(1000);
+    expect(asked()).toBe('reply');
+    expect(model().commands[0]).toMatchObject({ type: 'message.add', role: 'user', text: 'what is my balance?' });
+  });
+
+  test('BW9, BW37: what tools answered meanwhile is told to the next connection, errors too', async () => {
+    let finish: () => void = () => {};
+    const working = new Promise<void>((resolve) => (finish = resolve));
+    const { start, say: utter, model, environment, asked } = voiceTalk({
+      tools: [
+        {
+          name: 'pay',
+          description: 'Pays',
+          parameters: emptySchema,
+          execute: () => working.then(() => Promise.reject(new Error('card declined'))),
+        },
+      ],
+    });
+    await start();
+    await utter('pay the bill');
+    model().call({ callId: 'call_1', name: 'pay', arguments: '{}' });
+    await environment.settle();
+    model().drop();
+    finish();
+    await environment.advance(1000);
+    expect(model().of('tool.recall')).toEqual([
+      { type: 'tool.recall', callId: 'call_1', name: 'pay', arguments: '{}' },
+    ]);
+    expect(model().of('tool.answer')).toEqual([
+      { type: 'tool.answer', callId: 'call_1', output: '{"error":"card declined"}' },
+    ]);
+    // And spoken to.
+    expect(asked()).toBe('reply');
+  });
+
+  test('T1: a result that answers its call is known to the next connection as its answer', async () => {
+    const { start, use, pause, speak, model, environment } = voiceTalk({
+      subagents: { report: { ...report, pending: null } },
+    });
+    await start();
+    await use('report');
+    await pause();
+    await speak('Sales are up.');
+    model().drop();
+    await environment.advance(1000);
+    const [recall, answer] = model().commands.filter(({ type }) => type.startsWith('tool.'));
+    expect(recall).toMatchObject({ type: 'tool.recall', callId: 'call_1' });
+    expect(answer).toMatchObject({ type: 'tool.answer', callId: 'call_1', output: expect.stringContaining('Sales are up.') });
+  });
+
+  test('in the middle of telling a result: it is told again, on the new one', async () => {
+    const { start, use, pause, speak, play, model, environment, result, asked } = voiceTalk({
+      subagents: { report: { ...report, pending: null } },
+    });
+    await start();
+    await use('report');
+    await pause();
+    const telling = model().begin('Sales', 1000);
+    await play(telling.itemId, 300);
+    model().drop();
+    await environment.advance(1000);
+    // What had come of it goes on playing; nothing is said over it.
+    await play(telling.itemId, 1000);
+    await pause();
+    expect(asked()).toContain('Sales are up.');
+    await speak('Sales are up.');
+    expect(result()).toMatchObject({ state: 'delivered', attempts: 2 });
+    expect(model().of('tool.answer')).toHaveLength(1);
+  });
+});
+
+describe('a response that is refused', () => {
+  test('has failed: what it was to say is offered again', async () => {
+    const { start, use, pause, speak, model, result, environment, errors } = voiceTalk({ subagents: { report } });
+    await start();
+    await use('report');
+    await pause();
+    const [request] = model().openRequests;
+    model().events.next({
+      type: 'transport.error',
+      code: 'conversation_already_has_active_response',
+      message: 'busy',
+      responseKey: request?.responseKey ?? null,
+      raw: null,
+    });
+    await environment.settle();
+    expect(errors).toEqual([expect.objectContaining({ where: 'transport' })]);
+    expect(result()).toMatchObject({ state: 'pending', attempts: 1 });
+    await pause();
+    // The refused request stays refused; the new one is the second.
+    model().begin('', 0).end('failed');
+    await speak('Sales are up.');
+    expect(result()).toMatchObject({ state: 'delivered', attempts: 2 });
+  });
+
+  test('does not stop the conversation', async () => {
+    const { start, say: utter, model, environment, state } = voiceTalk();
+    await start();
+    await utter('hello');
+    const [request] = model().openRequests;
+    model().events.next({ type: 'transport.error', code: 'oops', message: 'no', responseKey: request?.responseKey ?? null, raw: null });
+    await environment.settle();
+    expect(state().floor).toBe('nobody');
+    await utter('hello?');
+    expect(model().of('response.request')).toHaveLength(2);
+  });
+});
+
+describe('an error of the wire', () => {
+  test('is reported, and the session goes on', async () => {
+    const { start, say: utter, model, errors, events, environment, asked } = voiceTalk();
+    await start();
+    model().events.next({ type: 'transport.error', code: 'invalid_value', message: 'bad item', responseKey: null, raw: { a: 1 } });
+    await environment.settle();
+    expect(errors).toEqual([{ error: expect.objectContaining({ message: 'invalid_value: bad item' }), where: 'transport' }]);
+    expect(events).toContainEqual(expect.objectContaining({ type: 'error.reported' }));
+    await utter('hello');
+    expect(asked()).toBe('reply');
+  });
+
+  test('of an adapter that sends what makes no sense does not bring the process down', async () => {
+    const { start, say: utter, model, errors, environment, asked } = voiceTalk();
+    await start();
+    model().events.next({ type: 'utterance.transcribed', utteranceId: 'u', final: true } as never);
+    model().audio.next({ samples: null, sampleRateHz: 24_000 } as never);
+    await environment.settle();
+    expect(errors.map(({ where }) => where)).toEqual(['transport', 'transport']);
+    await utter('hello');
+    expect(asked()).toBe('reply');
+  });
+
+  test('of the stream itself is a lost connection', async () => {
+    const { start, model, environment, state, transport } = voiceTalk();
+    await start();
+    model().events.error(new Error('the stream broke'));
+    await environment.settle();
+    expect(state().connection).toBe('reconnecting');
+    await environment.advance(1000);
+    expect(state().connection).toBe('active');
+    expect(transport.connections).toHaveLength(2);
+  });
+
+  test('P6: a call that is announced twice is one call', async () => {
+    let ran = 0;
+    const { start, say: utter, model, environment, asked } = voiceTalk({
+      tools: [{ name: 'pay', description: 'Pays', parameters: emptySchema, execute: () => (ran += 1) }],
+      subagents: { ride: asking('Red?') },
+    });
+    await start();
+    await utter('pay');
+    const pay = { callId: 'call_1', name: 'pay', arguments: '{}' };
+    const ride = { callId: 'call_2', name: 'ride', arguments: '{}' };
+    model().call(pay, pay, ride, ride);
+    await environment.settle();
+    model().events.next({ type: 'tool.called', responseId: 'r', ...pay });
+    model().events.next({ type: 'tool.called', responseId: 'r', ...ride });
+    await environment.settle();
+    expect(ran).toBe(1);
+    expect(model().of('tool.answer').map(({ callId }) => callId).toSorted()).toEqual(['call_1', 'call_2']);
+    // And nobody waits for an answer that will not come.
+    expect(asked()).toBe('reply');
+  });
+});
+
+describe('a client that leaves', () => {
+  test('in the middle of a result: it is told again to whoever comes, once, and the model is told once', async () => {
+    const talk = voiceTalk({ subagents: { report: { ...report, pending: null } } });
+    const { start, use, pause, speak, play, model, result, session, environment, asked } = talk;
+    await start();
+    await use('report');
+    await pause();
+    const telling = model().begin('Sales', 1000);
+    await play(telling.itemId, 300);
+    talk.leave();
+    telling.end('cancelled');
+    await environment.advance(3_600_000);
+    expect(result()).toMatchObject({ state: 'pending' });
+    expect(asked()).toBeNull();
+    session.attach();
+    await pause();
+    expect(asked()).toContain('Sales are up.');
+    await speak('Sales are up.');
+    expect(result()).toMatchObject({ state: 'delivered' });
+    expect(model().of('tool.answer')).toHaveLength(1);
+    await pause();
+    await environment.advance(3_600_000);
+    expect(asked()).toBeNull();
+  });
+
+  test('hears a notice when it comes back, and the model is told of it once', async () => {
+    const talk = voiceTalk();
+    const { start, pause, play, model, session, environment, asked, speak, state } = talk;
+    await start();
+    session.notifyBackground('The order was sent');
+    await pause();
+    const telling = model().begin('The order', 1000);
+    await play(telling.itemId, 300);
+    talk.leave();
+    telling.end('cancelled');
+    await environment.settle();
+    session.attach();
+    await pause();
+    expect(asked()).toContain('The order was sent');
+    await speak('The order was sent.');
+    expect(state().deliveries[0]).toMatchObject({ state: 'delivered' });
+    const notes = model().of('message.add').filter(({ text }) => text.includes('The order was sent'));
+    expect(notes).toHaveLength(1);
+  });
+});
+
+describe('a slow journal', () => {
+  test('F1: never are two responses asked for at the same time', async () => {
+    const journal = gatedJournal();
+    const { start, use, model, environment, session, result, speak, pause, asked } = voiceTalk({
+      journal,
+      subagents: { report },
+    });
+    await start();
+    await use('report');
+    await environment.advance(299);
+    // The user speaks in the very moment in which the pause is over.
+    journal.shut();
+    void session.sendText('hello');
+    await settleAll(journal, environment, 0);
+    await environment.advance(1);
+    await settleAll(journal, environment, 1);
+    journal.open();
+    await environment.settle();
+    const requests = model().of('response.request');
+    expect(requests.length - 2).toBe(1);
+    await speak('Hello.');
+    await pause();
+    expect(asked()).toContain('Sales are up.');
+    await speak('Sales are up.');
+    expect(result()).toMatchObject({ state: 'delivered' });
+  });
+});
+
+async function settleAll(
+  journal: ReturnType<typeof gatedJournal>,
+  environment: { settle(): Promise<void> },
+  keep: number,
+): Promise<void> {
+  await environment.settle();
+  for (let kept = 0; kept < keep && journal.waiting.length > 0; kept += 1) {
+    journal.keepOne();
+    // oxlint-disable-next-line no-await-in-loop -- one after the other is what is tested
+    await environment.settle();
+  }
+}
+
+
+const emptySchema = jsonSchema<never>({ type: 'object', properties: {} });

@@ -1,0 +1,99 @@
+// A conversation by voice on a voice model that the test controls, with scripted subagents.
+// The counterpart of `text-talk.ts`: here the test itself speaks for the user, for the lead
+// agent and for the client's loudspeaker.
+
+import { VoiceSession, type SessionEvent, type VoiceSessionOptions } from '../../src/index.ts';
+import { simulatedEnvironment } from '../../src/testing/index.ts';
+import { FakeTransport, type FakeConnection } from './fake-transport.ts';
+import { agentOf, castOf, configsOf, type TalkOptions } from './text-talk.ts';
+
+export type VoiceTalkOptions = Omit<TalkOptions, 'lead' | 'runtime'> &
+  Partial<Pick<VoiceSessionOptions, 'voice' | 'runtime'>> & {
+    readonly transport?: FakeTransport;
+  };
+
+/** A pause that is long enough for something to be told: `quietMs`, and a little. */
+const PAUSE_MS = 400;
+
+export function voiceTalk(options: VoiceTalkOptions = {}) {
+  const { subagents: _, tools: __, greeting: ___, onModelCall: ____, ...rest } = options;
+  const environment =
+    (options.environment as ReturnType<typeof simulatedEnvironment> | undefined) ??
+    simulatedEnvironment();
+  const transport = options.transport ?? new FakeTransport();
+  const errors: { error: unknown; where: string }[] = [];
+  const session = new VoiceSession({
+    ...(options.runtime ? {} : { environment }),
+    ...rest,
+    transport,
+    model: castOf(options),
+    agents: [agentOf(options)],
+    subagentConfigs: configsOf(options),
+    hooks: {
+      ...options.hooks,
+      onError: options.hooks?.onError ?? ((error, where) => errors.push({ error, where })),
+    },
+  });
+  const events: SessionEvent[] = [];
+  session.events.subscribe((event) => events.push(event));
+  const model = (): FakeConnection => transport.current;
+  const state = () => session.store.getSnapshot().context;
+  const talk = {
+    environment,
+    transport,
+    session,
+    events,
+    errors,
+    model,
+    state,
+    leave: (): void => {},
+    async start() {
+      talk.leave = session.attach();
+      await session.start();
+      await environment.settle();
+    },
+    /** The user says something. */
+    async say(text: string) {
+      const id = model().utterance(text);
+      await environment.settle();
+      return id;
+    },
+    /** The client plays so much of an item: all of it, unless told otherwise. */
+    async play(itemId: string, playedMs = 1000) {
+      session.playout.next({ itemId, playedMs });
+      await environment.settle();
+    },
+    /** The lead agent speaks, as it was asked to, and is heard to the end. */
+    async speak(text: string) {
+      await talk.play(model().speak(text));
+    },
+    /** The lead agent calls tools, without arguments; then says `word`, if it is asked to. */
+    async use(...names: string[]) {
+      await talk.say(`use ${names.join(' and ')}`);
+      model().call(
+        ...names.map((name) => {
+          calls += 1;
+          return { callId: `call_${calls}`, name, arguments: '{}' };
+        }),
+      );
+      await environment.settle();
+      if (model().openRequests.length > 0) await talk.speak('I am on it.');
+    },
+    /** Nobody says anything for a moment. */
+    pause: () => environment.advance(PAUSE_MS),
+    /** What the lead agent is asked to say at the moment; null: nothing. */
+    asked: () => {
+      const [request] = model().openRequests;
+      return request ? (request.instructions ?? 'reply') : null;
+    },
+    result: () => state().deliveries.findLast(({ kind }) => kind === 'result'),
+    question: () => state().questions.at(-1),
+    async close() {
+      const closed = session.close();
+      await environment.advance(60_000);
+      await closed;
+    },
+  };
+  let calls = 0;
+  return talk;
+}
