@@ -21,8 +21,8 @@ const tools = ['book_ride', 'order_lunch'].map((name) =>
 /** Asks one question, and tells what was answered. */
 const asks =
   (question: string, labels: readonly string[]): Script =>
-  ({ results: [answer] }) =>
-    answer === undefined
+  ({ results: [given] }) =>
+    given === undefined
       ? {
           calls: [
             {
@@ -31,7 +31,7 @@ const asks =
             },
           ],
         }
-      : { text: `${question} You chose ${(answer as { userResponse: string }).userResponse}.` };
+      : { text: `${question} You chose ${(given as { userResponse: string }).userResponse}.` };
 
 const model = scriptedModel({
   scripts: [

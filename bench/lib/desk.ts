@@ -83,8 +83,8 @@ export interface Desk {
   readonly session: TextSession;
   /** The question that can be answered now. */
   readonly open: () => QuestionView | undefined;
-  /** Questions that were asked so far. */
-  readonly asked: () => number;
+  /** Results that the lead agent has told. */
+  readonly told: () => number;
   /** Starts so many subagents, and resolves when each has asked its question. */
   start(errands: number): Promise<void>;
 }
@@ -116,6 +116,7 @@ export async function openDesk(runtime: Runtime, subagents: Model, most: number)
           },
   });
   let asked = 0;
+  let told = 0;
   let open: QuestionView | undefined;
   const known = new Set<string>();
   session.questions.subscribe((question) => {
@@ -124,6 +125,9 @@ export async function openDesk(runtime: Runtime, subagents: Model, most: number)
     if (question.state === 'open') open = question;
     else if (open?.requestId === question.requestId) open = undefined;
   });
+  session.notifications.subscribe(({ kind, state }) => {
+    if (kind === 'result' && state === 'delivered') told += 1;
+  });
   // Somebody reads what is said, and watches the screen.
   session.parts.subscribe();
   session.store.subscribe(() => {});
@@ -131,7 +135,7 @@ export async function openDesk(runtime: Runtime, subagents: Model, most: number)
   return {
     session,
     open: () => open,
-    asked: () => asked,
+    told: () => told,
     async start(errands) {
       const before = asked;
       await session.sendText(`errands ${errands}`);

@@ -197,6 +197,8 @@ export class VoiceLead implements Lead {
   interrupt(): void {
     this.#owesReply ||= this.#response !== null && this.#response.attempt === null;
     this.#stopSpeaking();
+    // While only a tool works there is a pause.
+    if (this.#response === null) this.#core.receive('session', { type: 'response.ended' });
   }
 
   abandon(generation: number): void {

@@ -87,15 +87,13 @@ describe('without the right link', () => {
 describe('without a microphone', () => {
   test('a user who does not allow it types, and is answered by voice', async () => {
     stage = await theatre.open();
-    const { watch } = stage;
     const tab = await stage.visit({ microphone: 'refused' });
     await tab.startTalking();
     await tab.page.getByText('The microphone was refused').waitFor();
     await tab.type('what can you do?');
+    await tab.caption('what can you do?').waitFor();
     await tab.untilSpeaker('sounds');
     await tab.caption(/You can also ask|Try two at once/).waitFor();
-    await watch.untilQuiet();
-    expect(watch.state.transcript.map(({ role }) => role)).toContain('user');
     expect(troubles(stage, tab)).toEqual([]);
   });
 });
@@ -113,17 +111,17 @@ describe('in two tabs', () => {
     // What was cut off in the first is silent there.
     await first.untilSpeaker('is silent');
 
-    await first.type('tell me a joke');
-    await second.untilSpeaker('sounds');
-    await first.caption('tell me a joke').waitFor();
-    await second.caption('tell me a joke').waitFor();
     const packetsOfFirst = first.audioPackets;
+    await first.type('thank you');
+    await second.untilSpeaker('sounds');
+    await first.caption('thank you').waitFor();
+    await second.caption('thank you').waitFor();
     await watch.untilQuiet();
     expect(first.audioPackets).toBe(packetsOfFirst);
 
     await first.button('Talk here').click();
     await second.page.getByText('The voice is in another tab').waitFor();
-    await second.type('thank you');
+    await second.type('tell me a joke');
     await first.untilSpeaker('sounds');
     // The tab that speaks is closed: the other one takes over.
     await first.page.close();

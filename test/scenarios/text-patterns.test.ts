@@ -2,8 +2,8 @@
 // once, with questions, with failures; and what the screens see of it.
 
 import { describe, expect, test } from 'vitest';
-import { memoryStore, type SessionEvent, type TextPart } from '../../src/index.ts';
-import { TextSession } from '../../src/index.ts';
+import { z } from 'zod';
+import { defineTool, memoryStore, TextSession, type SessionEvent, type TextPart } from '../../src/index.ts';
 import { scriptedModel, simulatedEnvironment } from '../../src/testing/index.ts';
 import { bookRide, RIDE_INSTRUCTIONS, rideConfig, rideScript } from '../support/ride.ts';
 import { calls, never, say, simpleTool, steps } from '../support/subagent-runs.ts';
@@ -414,6 +414,36 @@ describe('what is urgent', () => {
         ['delivered', 1],
       ]),
     );
+  });
+
+  test('does not wait for a slow tool; what is not urgent waits until the model has spoken to it', async () => {
+    let finish: () => void = () => {};
+    const { start, type, session, environment, said } = textTalk({
+      tools: [
+        defineTool({
+          name: 'weather',
+          description: 'Tells the weather',
+          parameters: z.object({}),
+          execute: () => new Promise((resolve) => (finish = () => resolve('sunny'))),
+        }),
+      ],
+    });
+    await start();
+    await type('use weather');
+    session.notifyBackground('Your order was sent');
+    await environment.settle();
+    expect(said()).toEqual([]);
+    session.notifyBackground('The building is on fire', { priority: 'urgent' });
+    await environment.settle();
+    expect(said()).toEqual([expect.stringContaining('on fire')]);
+    finish();
+    await environment.settle();
+    expect(said()).toEqual([
+      expect.stringContaining('on fire'),
+      // The scripted model reads the last note; a real one reads the result of the tool, too.
+      expect.stringContaining('on fire'),
+      expect.stringContaining('Your order was sent'),
+    ]);
   });
 
   test('does not cost the user the answer that it interrupted', async () => {

@@ -370,6 +370,32 @@ describe('what is urgent', () => {
     await speak('Fire!');
   });
 
+  test('does not wait for a slow tool', async () => {
+    let finish: () => void = () => {};
+    const { start, say: utter, session, asked, model, environment, speak, pause } = voiceTalk({
+      tools: [slowTool(new Promise((resolve) => (finish = () => resolve('sunny'))))],
+    });
+    await start();
+    await utter('how is the weather?');
+    model().call({ callId: 'call_1', name: 'weather', arguments: '{}' });
+    await environment.settle();
+    session.notifyBackground('The order was sent');
+    await pause();
+    expect(asked()).toBeNull();
+    session.notifyBackground('Fire!', { priority: 'urgent' });
+    await environment.settle();
+    expect(asked()).toContain('Fire!');
+    await speak('There is a fire!');
+    await pause();
+    expect(asked()).toBeNull();
+    finish();
+    await environment.settle();
+    expect(asked()).toBe('reply');
+    await speak('It is sunny.');
+    await pause();
+    expect(asked()).toContain('The order was sent');
+  });
+
   test('does not cost the user the answer that it interrupted', async () => {
     const { start, session, asked, model, environment, speak, say: utter } = voiceTalk();
     await start();

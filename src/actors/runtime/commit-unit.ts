@@ -120,6 +120,8 @@ export class CommitUnit implements Task {
     if (this.#disposed || this.#committing) return;
     const message = this.#mailbox.shift();
     if (!message) return;
+    // An array that was filled once keeps its room; thousands of idle units need none.
+    if (this.#mailbox.length === 0) this.#mailbox = [];
     const at = this.#host.environment.clock.now();
     const event = { ...message.event, at };
     if (this.#isAcceptable(message.actor, event)) this.#commit(message.actor, event);

@@ -10,8 +10,9 @@ import type { CommitUnit } from './commit-unit.ts';
 import type { Host } from './host.ts';
 import { restOf, startHosted } from './hosting.ts';
 
-type Live = { readonly actor: Actor<AnyStateMachine> };
-type Dormant = { readonly record: Snapshot<unknown> };
+type Live = Actor<AnyStateMachine>;
+/** What is left of one that only waits. */
+type Dormant = Snapshot<unknown>;
 
 export class Population {
   readonly #machine: AnyStateMachine;
@@ -41,7 +42,7 @@ export class Population {
       id: `${this.#unit.id}/${this.#prefix}:${id}`,
       inspect: this.#host.inspect,
     });
-    this.#members.set(id, { actor });
+    this.#members.set(id, actor);
     this.#rest(id, actor);
   }
 
@@ -67,9 +68,7 @@ export class Population {
   stateOf(id: string): { value: unknown; context: unknown; done: boolean } | null {
     const member = this.#members.get(id);
     if (!member) return null;
-    const snapshot = (
-      'actor' in member ? member.actor.getSnapshot() : member.record
-    ) as AnyMachineSnapshot;
+    const snapshot = (isLive(member) ? member.getSnapshot() : member) as AnyMachineSnapshot;
     return {
       value: snapshot.value,
       context: snapshot.context,
@@ -79,7 +78,7 @@ export class Population {
 
   forget(id: string): void {
     const member = this.#members.get(id);
-    if (member && 'actor' in member) member.actor.stop();
+    if (member && isLive(member)) member.stop();
     this.#members.delete(id);
   }
 
@@ -95,20 +94,24 @@ export class Population {
   #wake(id: string): Actor<AnyStateMachine> | null {
     const member = this.#members.get(id);
     if (!member) return null;
-    if ('actor' in member) return member.actor;
+    if (isLive(member)) return member;
     const actor = startHosted(this.#machine, undefined, this.#postbox(id), {
       id: `${this.#unit.id}/${this.#prefix}:${id}`,
       inspect: this.#host.inspect,
-      snapshot: member.record,
+      snapshot: member,
     });
-    this.#members.set(id, { actor });
+    this.#members.set(id, actor);
     return actor;
   }
 
   #rest(id: string, actor: Actor<AnyStateMachine>): void {
     const snapshot = actor.getSnapshot() as AnyMachineSnapshot;
     if (snapshot.status !== 'active' || !snapshot.hasTag('dormant')) return;
-    this.#members.set(id, { record: restOf(actor) });
+    this.#members.set(id, restOf(actor));
     actor.stop();
   }
+}
+
+function isLive(member: Live | Dormant): member is Live {
+  return 'send' in member;
 }

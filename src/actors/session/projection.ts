@@ -1,6 +1,6 @@
 // What screens see of a session: the stream of its events, and a store of its state.
-// Events go out at once; the store follows in bulk, once for each turn of the event
-// loop, so that ten thousand changes are one new state.
+// Events go out at once; the store follows in bulk, a turn or two of the event loop later,
+// so that ten thousand changes are one new state, and only once somebody has looked at it.
 //
 // Owns:     views, the order of events, how many ended things are kept.
 // Does not: decide anything.
@@ -20,18 +20,12 @@ import type {
 /** Of what is over, so much is kept for a look back. */
 const KEPT = { transcript: 500, subagents: 100, questions: 50, deliveries: 100 } as const;
 
-const empty: SessionState = {
-  connection: 'created',
-  floor: 'nobody',
-  transcript: [],
-  subagents: [],
-  questions: [],
-  deliveries: [],
-};
+/** Where nobody looks at the store, what is long over is forgotten after so many changes. */
+const TRIM_EVERY = 500;
 
-export function createSessionStore() {
+export function createSessionStore(state: SessionState) {
   return createStore({
-    context: empty,
+    context: state,
     on: { replaced: (_: SessionState, event: { state: SessionState }) => event.state },
   });
 }
@@ -39,7 +33,6 @@ export function createSessionStore() {
 export type SessionStore = ReturnType<typeof createSessionStore>;
 
 export class Projection {
-  readonly store: SessionStore = createSessionStore();
   readonly #environment: Environment;
   readonly #events = new Subject<SessionEvent>();
   readonly #transcript = new Map<string, TranscriptItem>();
@@ -48,10 +41,20 @@ export class Projection {
   readonly #deliveries = new Map<string, DeliveryView>();
   #connection: SessionState['connection'] = 'created';
   #floor: SessionState['floor'] = 'nobody';
-  #scheduled = false;
+  #store: SessionStore | null = null;
+  /** There is something that the store does not have. */
+  #isDirty = false;
+  #changes = 0;
 
   constructor(environment: Environment) {
     this.#environment = environment;
+  }
+
+  /** Up to date at the moment it is asked for. */
+  get store(): SessionStore {
+    if (!this.#store || this.#isDirty) this.flush();
+    this.#store ??= createSessionStore(this.#state);
+    return this.#store;
   }
 
   get events(): Observable<SessionEvent> {
@@ -122,31 +125,42 @@ export class Projection {
     this.#events.complete();
   }
 
-  /** Brings the store up to date. */
+  /** Brings the store up to date, and forgets what is long over. */
   flush(): void {
-    this.#scheduled = false;
+    this.#isDirty = false;
     trim(this.#transcript, KEPT.transcript, ({ final }) => final);
     trim(this.#subagents, KEPT.subagents, ({ endedAt }) => endedAt !== null);
     trim(this.#questions, KEPT.questions, isOver);
     trim(this.#deliveries, KEPT.deliveries, isGone);
-    this.store.trigger.replaced({
-      state: {
-        connection: this.#connection,
-        floor: this.#floor,
-        transcript: [...this.#transcript.values()].toSorted((a, b) => a.at - b.at),
-        subagents: [...this.#subagents.values()],
-        questions: [...this.#questions.values()],
-        deliveries: [...this.#deliveries.values()],
-      },
-    });
+    this.#store?.trigger.replaced({ state: this.#state });
+  }
+
+  get #state(): SessionState {
+    return {
+      connection: this.#connection,
+      floor: this.#floor,
+      transcript: [...this.#transcript.values()].toSorted((a, b) => a.at - b.at),
+      subagents: [...this.#subagents.values()],
+      questions: [...this.#questions.values()],
+      deliveries: [...this.#deliveries.values()],
+    };
   }
 
   #schedule(): void {
-    if (this.#scheduled) return;
-    this.#scheduled = true;
-    this.#environment.scheduler.yieldThen(() => {
-      if (this.#scheduled) this.flush();
-    });
+    this.#changes += 1;
+    if (!this.#store) {
+      if (this.#changes % TRIM_EVERY === 0) this.flush();
+      return;
+    }
+    if (this.#isDirty) return;
+    this.#isDirty = true;
+    const { scheduler } = this.#environment;
+    // Behind the work that waits already: an answer is urgent, a screen is not.
+    scheduler.yieldThen(() =>
+      scheduler.yieldThen(() => {
+        if (this.#isDirty) this.flush();
+      }),
+    );
   }
 }
 

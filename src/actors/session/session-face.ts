@@ -45,7 +45,7 @@ export abstract class SessionFace {
     return this.#core.unit.session;
   }
 
-  /** Transcript, subagents, questions and deliveries, for screens. Follows within a turn of the event loop. */
+  /** Transcript, subagents, questions and deliveries, for screens. Follows within a turn or two of the event loop. */
   get store(): SessionStore {
     return this.#core.projection.store;
   }

@@ -81,6 +81,8 @@ export class TextLead implements Lead {
   interrupt(): void {
     this.#owesReply ||= this.#response !== null && this.#saying === null;
     this.#response?.abort(new CancelledError('something urgent waits'));
+    // While only a tool works there is a pause.
+    if (!this.#response) this.#rest();
   }
 
   abandon(generation: number): void {
@@ -92,12 +94,12 @@ export class TextLead implements Lead {
   answerTool(callId: string, _output: unknown, respond: boolean): void {
     this.#awaited.delete(callId);
     if (respond) this.#wantsReply = true;
-    if (this.#wantsReply) this.#want();
+    this.#next();
   }
 
   deferTool(callId: string): void {
     this.#awaited.delete(callId);
-    if (this.#wantsReply) this.#want();
+    this.#next();
   }
 
   note(text: string): void {
@@ -143,21 +145,20 @@ export class TextLead implements Lead {
 
   #want(): void {
     this.#wantsReply = true;
-    if (this.#awaited.size > 0) return;
     this.#next();
   }
 
   /** Begins the next response, if one is wanted and none is under way. */
   #next(): void {
     if (this.#response || this.#core.unit.unit.disposed) return;
-    const offer = this.#wantsReply ? null : this.#offer;
-    if (!this.#wantsReply && !offer) {
-      this.#rest();
+    // E2: the answers that are still due belong to what the model reads next.
+    const isReply = this.#wantsReply && this.#awaited.size === 0;
+    const offer = isReply ? null : this.#offer;
+    if (!isReply && !offer) {
+      if (this.#awaited.size === 0) this.#rest();
       return;
     }
-    // E2: the answers that are still due belong to what the model reads next.
-    if (!offer && this.#awaited.size > 0) return;
-    this.#wantsReply = false;
+    if (isReply) this.#wantsReply = false;
     const controller = new AbortController();
     this.#response = controller;
     this.#saying = offer;

@@ -84,8 +84,8 @@ export function givenAnswer(
   if (question.kind === 'approval')
     return approved === undefined ? null : { userResponse: approved ? 'Yes' : 'No', approved };
   if (optionId !== undefined) {
-    const option = question.options.find(({ id }) => id === optionId);
-    return option ? { userResponse: option.label, optionId: option.id } : null;
+    const chosen = question.options.find(({ id }) => id === optionId);
+    return chosen ? { userResponse: chosen.label, optionId: chosen.id } : null;
   }
   const words = text.trim();
   return words === '' ? null : { userResponse: words };

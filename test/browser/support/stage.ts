@@ -8,7 +8,7 @@ import { VoiceSession } from '../../../src/index.ts';
 import { SessionWatch } from './session-watch.ts';
 import { Tab, type TabOptions } from './tab.ts';
 
-/** Chromium, silent towards the network and willing to play without a click. */
+/** Chromium as people have it, but silent towards the network. */
 const flags = [
   '--no-sandbox',
   '--disable-gpu',
@@ -17,7 +17,6 @@ const flags = [
   '--disable-component-update',
   '--disable-sync',
   '--no-first-run',
-  '--autoplay-policy=no-user-gesture-required',
   // There is a microphone; whether the page may use it is another matter.
   '--use-fake-device-for-media-stream',
   // Tabs in the background go on as if they were looked at.

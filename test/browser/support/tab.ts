@@ -29,8 +29,10 @@ export class Tab {
     this.page = page;
     page.on('pageerror', (error) => this.problems.push(`page: ${error.message}`));
     page.on('console', (message) => {
-      if (message.type() === 'error' || message.type() === 'warning')
-        this.problems.push(`console: ${message.text()}`);
+      const text = message.text();
+      // The browser's answer to a page that asks whether it may sound before it was clicked.
+      if (text.startsWith('The AudioContext was not allowed to start')) return;
+      if (['error', 'warning'].includes(message.type())) this.problems.push(`console: ${text}`);
     });
     page.on('websocket', (socket) => {
       socket.on('framesent', ({ payload }) => {

@@ -18,27 +18,21 @@ type Unstamped<E> = E extends unknown ? Omit<E, 'at'> : never;
 /** What the machine asked for: an effect with its params, or an activity with its input. */
 export type Told = readonly [name: string, params: unknown];
 
+/** The system of an actor is what its actions and its activities have in common. */
+const stages = new WeakMap<object, Stage<AnyStateMachine>>();
+const provided = new WeakMap<AnyStateMachine, AnyStateMachine>();
+
 export class Stage<M extends AnyStateMachine> {
   readonly actor: Actor<M>;
   readonly environment = simulatedEnvironment({ startAt: 0 });
   /** The deadlines that have not fired. */
   readonly armed = new Set<DeadlineInput>();
-  #told: Told[] = [];
+  readonly #told: Told[] = [];
 
   /** Starts the machine at time 0. */
   constructor(machine: M, input?: InputFrom<M>) {
-    const { actions, actors } = machine.implementations;
-    const effects = Object.keys(actions).filter((name) => isEffect(actions[name]));
-    const provided = machine.provide({
-      actions: Object.fromEntries(
-        effects.map((name) => [
-          name,
-          (_args: unknown, params: unknown) => this.#told.push([name, params]),
-        ]),
-      ),
-      actors: Object.fromEntries(Object.keys(actors).map((name) => [name, this.#activity(name)])),
-    } as never) as M;
-    this.actor = createActor(provided, { input } as never);
+    this.actor = createActor(staged(machine), { input } as never) as unknown as Actor<M>;
+    stages.set(this.actor.system, this as never);
     this.actor.start();
   }
 
@@ -58,27 +52,53 @@ export class Stage<M extends AnyStateMachine> {
 
   /** What it asked for since the last time, in order. */
   told(): readonly Told[] {
-    const told = this.#told;
-    this.#told = [];
-    return told;
+    return this.#told.splice(0);
   }
 
-  #activity(name: string) {
-    const { clock, scheduler } = this.environment;
-    return fromCallback<EventObject, DeadlineInput>(({ input, sendBack }) => {
-      if (name !== 'deadline') {
-        this.#told.push([name, input]);
-        return undefined;
-      }
-      this.armed.add(input);
-      const cancel = scheduler.schedule(() => {
-        this.armed.delete(input);
-        sendBack({ type: input.event, dueAt: input.dueAt, at: clock.now() } as EventObject);
-      }, input.dueAt - clock.now());
-      return () => {
-        cancel();
-        this.armed.delete(input);
-      };
-    });
+  tell(name: string, params: unknown): void {
+    this.#told.push([name, params]);
   }
+
+  /** Fires `input.event` when it is due. Returns how to disarm it. */
+  arm(input: DeadlineInput, fire: (event: EventObject) => void): () => void {
+    const { clock, scheduler } = this.environment;
+    this.armed.add(input);
+    const cancel = scheduler.schedule(() => {
+      this.armed.delete(input);
+      fire({ type: input.event, dueAt: input.dueAt, at: clock.now() } as EventObject);
+    }, input.dueAt - clock.now());
+    return () => {
+      cancel();
+      this.armed.delete(input);
+    };
+  }
+}
+
+/** The machine with its effects and activities going to the stage of its actor; made once. */
+function staged(machine: AnyStateMachine): AnyStateMachine {
+  const known = provided.get(machine);
+  if (known !== undefined) return known;
+  const { actions, actors } = machine.implementations;
+  const effects = Object.keys(actions).filter((name) => isEffect(actions[name]));
+  const made = machine.provide({
+    actions: Object.fromEntries(
+      effects.map((name) => [
+        name,
+        ({ system }: { system: object }, params: unknown) => stages.get(system)?.tell(name, params),
+      ]),
+    ),
+    actors: Object.fromEntries(
+      Object.keys(actors).map((name) => [
+        name,
+        fromCallback<EventObject, DeadlineInput>(({ input, sendBack, system }) => {
+          const stage = stages.get(system);
+          if (name === 'deadline') return stage?.arm(input, sendBack);
+          stage?.tell(name, input);
+          return undefined;
+        }),
+      ]),
+    ),
+  } as never);
+  provided.set(machine, made);
+  return made;
 }

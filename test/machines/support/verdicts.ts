@@ -35,3 +35,8 @@ export function holds(report: AnyReport, name: string): void {
 export function holdsThroughout(report: AnyReport): void {
   expect(report.violations.map(String)).toEqual([]);
 }
+
+/** One line: how much was explored. */
+export function announce(report: { toString(): string }): void {
+  console.info(report.toString().split('\n', 1)[0]);
+}

@@ -1,0 +1,227 @@
+// A whole session on a slow, and on a failing, journal: nothing escapes before its commit (no
+// event, no hook, no snapshot, no model call, no promise), and nothing is lost or reordered.
+
+import { describe, expect, test } from 'vitest';
+import type { AnyActorRef } from 'xstate';
+import type { Journal, JournalEntry } from '../../../src/index.ts';
+import { failingJournal, gatedJournal } from '../../support/journals.ts';
+import { calls, say, simpleTool, steps } from '../../support/subagent-runs.ts';
+import { textTalk } from '../../support/text-talk.ts';
+
+const asking = {
+  script: steps(
+    calls(['look'], ['ask_user', { question: 'Red or blue?' }]),
+    ({ results }) => say(`You want ${JSON.stringify(results[1])}`),
+  ),
+  config: { interactive: true, tools: { look: simpleTool(() => 'looked') } },
+};
+
+/** A talk, and everything of it that somebody outside can notice, in order. */
+function noticed(journal: Journal) {
+  const log: string[] = [];
+  const hook = (name: string) => (event: object) => {
+    const { error, ...rest } = event as { error?: unknown };
+    void error;
+    log.push(`hook ${name} ${Object.keys(rest).join()}`);
+  };
+  const talk = textTalk({
+    journal,
+    subagents: { ride: asking },
+    onModelCall: (who) => log.push(`model ${who}`),
+    hooks: {
+      onSessionStart: hook('onSessionStart'),
+      onSessionEnd: hook('onSessionEnd'),
+      onToolCall: hook('onToolCall'),
+      onToolResult: hook('onToolResult'),
+      onSubagentStart: hook('onSubagentStart'),
+      onSubagentStep: hook('onSubagentStep'),
+      onSubagentEnd: hook('onSubagentEnd'),
+      onQuestion: hook('onQuestion'),
+      onDelivered: hook('onDelivered'),
+      onError: () => {},
+    },
+    inspect: (event) => {
+      if (event.type !== '@xstate.snapshot') return;
+      const actor = event.actorRef as AnyActorRef;
+      // Woken members of a population are no news, and activities have no state.
+      if (event.event.type === 'xstate.init' || !/^ses|^sub/.test(actor.id)) return;
+      log.push(`snapshot ${actor.id} ${JSON.stringify((event.snapshot as { value?: unknown }).value)}`);
+    },
+  });
+  talk.session.events.subscribe((event) => {
+    if (event.type !== 'error.reported') log.push(`event ${event.type}`);
+  });
+  return { ...talk, log };
+}
+
+/** Start, delegate, answer, result, close. */
+async function wholeStory(talk: ReturnType<typeof noticed>, let_: () => Promise<void>) {
+  const started = talk.start();
+  await let_();
+  await started;
+  void talk.session.sendText('use ride');
+  await let_();
+  void talk.session.sendText('blue');
+  await let_();
+  const closed = talk.session.close();
+  await let_();
+  await closed;
+}
+
+const kinds = (entries: readonly JournalEntry[]): string[] =>
+  entries.map(({ unit, seq, actor, event }) => `${unit} ${seq} ${actor} ${event.type}`);
+
+function perUnit(entries: readonly JournalEntry[]): Record<string, string[]> {
+  const units: Record<string, string[]> = {};
+  for (const [index, line] of kinds(entries).entries())
+    (units[entries[index]?.unit ?? ''] ??= []).push(line);
+  return units;
+}
+
+async function cleanRun() {
+  const journal = failingJournal('throws');
+  const talk = noticed(journal);
+  await wholeStory(talk, () => talk.environment.settle());
+  return { log: talk.log, kept: journal.kept };
+}
+
+describe('a slow journal', () => {
+  test('C2: nothing is noticed before the entry that it follows from is kept', async () => {
+    const journal = gatedJournal();
+    journal.shut();
+    const talk = noticed(journal);
+    const { log, environment } = talk;
+    let kept = 0;
+    const checked = async (): Promise<void> => {
+      for (;;) {
+        // oxlint-disable-next-line no-await-in-loop -- entry by entry
+        await environment.settle();
+        const before = log.length;
+        // Time alone changes nothing, and neither does anybody who looks.
+        // oxlint-disable-next-line no-await-in-loop
+        await environment.advance(10);
+        talk.state();
+        expect(log.length).toBe(before);
+        if (journal.waiting.length === 0) return;
+        // Of one unit there is one append at a time.
+        const units = journal.waiting.map(({ unit }) => unit);
+        expect(new Set(units).size).toBe(units.length);
+        journal.keepOne();
+        kept += 1;
+      }
+    };
+    await wholeStory(talk, checked);
+    expect(kept).toBe(journal.kept.length);
+    const clean = await cleanRun();
+    // The same story, from the same entries.
+    expect(perUnit(journal.kept)).toEqual(perUnit(clean.kept));
+    expect(log.toSorted()).toEqual(clean.log.toSorted());
+  });
+
+  test('C2: a word of the user, a model’s answer, a question, an answer: each waits for its entry', async () => {
+    const journal = gatedJournal();
+    const talk = noticed(journal);
+    const { session, environment, log, question } = talk;
+    await talk.start();
+    journal.shut();
+
+    const since = (mark: number) => log.slice(mark);
+    const waiting = () => journal.waiting.map(({ event }) => event.type);
+    const keepUntil = async (type: string): Promise<number> => {
+      for (let tries = 0; tries < 100 && !waiting().includes(type); tries += 1) {
+        journal.keepOne();
+        // oxlint-disable-next-line no-await-in-loop
+        await environment.settle();
+      }
+      expect(waiting()).toContain(type);
+      // What may follow from others has followed; what is left is this.
+      while (waiting().length > 1) {
+        const [first] = waiting();
+        if (first === type) break;
+        journal.keepOne();
+        // oxlint-disable-next-line no-await-in-loop
+        await environment.settle();
+      }
+      return log.length;
+    };
+
+    let said = false;
+    void session.sendText('use ride').then(() => (said = true));
+    let mark = await keepUntil('user.said');
+    expect([said, since(0).filter((line) => line === 'model lead')]).toEqual([false, []]);
+    journal.keepOne();
+    await environment.settle();
+    expect(said).toBe(true);
+    expect(since(mark)).toContain('model lead');
+
+    mark = await keepUntil('model.responded');
+    expect(log.filter((line) => line.includes('onSubagentStep'))).toEqual([]);
+    journal.keepOne();
+    await environment.settle();
+    expect(since(mark).filter((line) => line.includes('onSubagentStep'))).toHaveLength(1);
+
+    mark = await keepUntil('question.asked');
+    expect(log.filter((line) => line.includes('onQuestion'))).toEqual([]);
+    journal.keepOne();
+    await environment.settle();
+    expect(since(mark).filter((line) => line.includes('onQuestion'))).toHaveLength(1);
+
+    journal.open();
+    await environment.settle();
+    journal.shut();
+    let receipt: unknown;
+    void session
+      .answer(question()?.requestId ?? '', { text: 'blue' })
+      .then((given) => (receipt = given));
+    mark = await keepUntil('answer.given');
+    const models = log.filter((line) => line === 'model ride').length;
+    await environment.advance(1000);
+    expect(receipt).toBeUndefined();
+    journal.keepOne();
+    await environment.settle();
+    expect(receipt).toEqual({ accepted: true });
+    // The subagent has its own entry for it, and does not go on before.
+    await keepUntil('question.answered');
+    expect(log.filter((line) => line === 'model ride')).toHaveLength(models);
+    journal.open();
+    await environment.settle();
+    expect(log.filter((line) => line === 'model ride')).toHaveLength(models + 1);
+  });
+});
+
+describe.each(['throws', 'rejects'] as const)('a journal that fails now and then (%s)', (how) => {
+  test('C3: the story is the same, and nothing of it is noticed early', async () => {
+    const inner = failingJournal(how);
+    let appends = 0;
+    const talk = noticed({
+      ...inner,
+      append(entry) {
+        appends += 1;
+        if (appends % 3 === 0) inner.failNext(2);
+        return inner.append(entry);
+      },
+    });
+    // Long enough for every try, short enough for no deadline.
+    await wholeStory(talk, () => talk.environment.advance(20_000));
+    const clean = await cleanRun();
+    expect(inner.failed.length).toBeGreaterThan(10);
+    expect(perUnit(inner.kept)).toEqual(perUnit(clean.kept));
+    expect(talk.log.toSorted()).toEqual(clean.log.toSorted());
+    expect(talk.environment.pendingTimers).toBe(0);
+  });
+
+  test('C3: one that fails for long holds everything back, and nothing is lost', async () => {
+    const journal = failingJournal(how);
+    const talk = noticed(journal);
+    await talk.start();
+    journal.failNext(20);
+    void talk.session.sendText('use ride');
+    await talk.environment.settle();
+    const before = talk.log.length;
+    await talk.environment.advance(60_000);
+    expect(talk.log.length).toBe(before);
+    await talk.environment.advance(600_000);
+    expect(talk.log.filter((line) => line.startsWith('model'))).not.toEqual([]);
+    expect(talk.said()[0]).toContain('still_in_progress');
+  });
+});

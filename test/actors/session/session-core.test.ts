@@ -1,0 +1,247 @@
+// The core of a session with a lead agent that only takes notes: what is kept and what is
+// forgotten, progress, and what happens when the unit itself breaks.
+
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import type { Lead, Offer } from '../../../src/actors/session/lead.ts';
+import { SessionCore, type SessionOptions } from '../../../src/actors/session/session-core.ts';
+import { createRuntime, defineTool, type SessionEvent } from '../../../src/index.ts';
+import { simulatedEnvironment } from '../../../src/testing/index.ts';
+import { calls, never, say, simpleTool, steps } from '../../support/subagent-runs.ts';
+import { agentOf, castOf, configsOf, type TalkOptions } from '../../support/text-talk.ts';
+
+/** Connects, and writes down what it is told. */
+class NotingLead implements Lead {
+  readonly said: string[] = [];
+  readonly offers: Offer[] = [];
+  core!: SessionCore;
+  connect = (): void => this.core.receive('session', { type: 'transport.ready' });
+  disconnect = (): void => void this.said.push('disconnect');
+  offer = (offer: Offer): void => void this.offers.push(offer);
+  interrupt = (): void => void this.said.push('interrupt');
+  abandon = (generation: number): void => void this.said.push(`abandon ${generation}`);
+  answerTool = (callId: string, _: unknown, respond: boolean): void =>
+    void this.said.push(`answer ${callId}${respond ? '' : ' silently'}`);
+  deferTool = (callId: string): void => void this.said.push(`defer ${callId}`);
+  note = (text: string): void => void this.said.push(text);
+  heardUser = (): void => void this.said.push('heard user');
+  overheard = (): void => void this.said.push('overheard');
+}
+
+async function coreTalk(options: TalkOptions = {}, more: Partial<SessionOptions> = {}) {
+  const environment = simulatedEnvironment();
+  const lead = new NotingLead();
+  const errors: string[] = [];
+  const ended: unknown[] = [];
+  const core = new SessionCore({
+    runtime: createRuntime({ environment }),
+    agents: [agentOf(options)],
+    subagentConfigs: configsOf(options),
+    model: castOf(options),
+    hooks: {
+      onError: (_, where) => errors.push(where),
+      onSessionEnd: ({ error }) => ended.push(error?.code ?? null),
+    },
+    outbox: { quietMs: 0, offerTimeoutMs: 1000, playTimeoutMs: 1000, maxAttempts: 2 },
+    settleTimeoutMs: 0,
+    maxReconnects: 0,
+    canInterrupt: true,
+    hasVoice: false,
+    makeLead(made) {
+      lead.core = made;
+      return lead;
+    },
+    ...more,
+  });
+  const events: SessionEvent[] = [];
+  core.projection.events.subscribe((event) => events.push(event));
+  await core.start();
+  core.attach();
+  await environment.settle();
+  let number = 0;
+  return {
+    core,
+    lead,
+    errors,
+    ended,
+    events,
+    environment,
+    state: () => core.projection.store.getSnapshot().context,
+    async call(name: string, callId = `call_${(number += 1)}`) {
+      core.tell('calls', { type: 'tool.called', callId, name, arguments: '{}' });
+      await environment.settle();
+      return callId;
+    },
+    /** The offer under way is heard. */
+    async hear() {
+      const { generation } = lead.offers.at(-1) as Offer;
+      core.receive('outbox', { type: 'delivery.playing', generation });
+      core.receive('outbox', { type: 'delivery.heard', generation, grade: 'assumed' });
+      await environment.settle();
+    },
+  };
+}
+
+const quick = { script: () => say('done') };
+const hanging = { script: () => calls(['hang']), config: { tools: { hang: simpleTool(never) } } };
+const asking = {
+  script: steps(calls(['ask_user', { question: 'Well?' }]), say('done')),
+  config: { interactive: true },
+};
+
+describe('W1: what is over is forgotten (P7)', () => {
+  test('calls, results, questions and notices leave nothing behind', async () => {
+    const { core, call, hear, environment, lead } = await coreTalk({
+      subagents: { quick, hanging, asking, late: { ...quick, pending: null } },
+      tools: [
+        defineTool({ name: 'count', description: 'Counts', parameters: z.looseObject({}), execute: () => 1 }),
+      ],
+    });
+    for (const name of ['quick', 'late']) {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other is what is tested
+      await call(name);
+      // oxlint-disable-next-line no-await-in-loop
+      await hear();
+    }
+    for (const name of ['count', 'unknown', 'hanging', 'hanging']) {
+      // oxlint-disable-next-line no-await-in-loop
+      await call(name);
+    }
+    for (const subagent of core.delegation.live) subagent.cancel('enough');
+    await call('asking');
+    core.shown(lead.offers.at(-1)?.deliveryId ?? '');
+    await environment.settle();
+    core.tell('user', { type: 'user.said', utteranceId: 'u', text: 'fine', channel: 'typing', startedAt: 0 });
+    await environment.settle();
+    await hear();
+    core.notifyBackground('A notice');
+    await environment.settle();
+    core.dismiss(lead.offers.at(-1)?.deliveryId ?? '');
+    await environment.settle();
+    const { books, unit } = core;
+    expect({
+      calls: books.calls.size,
+      deliveries: books.deliveries.size,
+      questions: books.questions.size,
+      callLives: unit.calls.ids,
+      questionLives: unit.questions.ids,
+      live: core.delegation.live,
+    }).toEqual({ calls: 0, deliveries: 0, questions: 0, callLives: [], questionLives: [], live: [] });
+    expect(environment.pendingTimers).toBe(0);
+  });
+
+  test('screens keep the last of what is over, and all that goes on', async () => {
+    const { call, core, state, environment } = await coreTalk(
+      { subagents: { quick, hanging } },
+      { limits: { maxLivePerSession: 1000, maxDeliveries: 1000, maxConcurrentPerSession: 1000 } },
+    );
+    await call('hanging');
+    for (let index = 0; index < 105; index += 1)
+      core.tell('calls', { type: 'tool.called', callId: `q${index}`, name: 'quick', arguments: '{}' });
+    await environment.settle();
+    expect(state().subagents).toHaveLength(101);
+    expect(state().subagents[0]).toMatchObject({ name: 'hanging', state: 'running' });
+    expect(state().subagents[1]?.callId).toBe('q5');
+  });
+});
+
+describe('O7: progress', () => {
+  const progress = (text: string, subagentId: string) => ({
+    type: 'notice.posted' as const,
+    deliveryId: `p_${text}`,
+    kind: 'progress' as const,
+    priority: 'normal' as const,
+    label: 'PROGRESS',
+    text,
+    prompt: text,
+    subagentId,
+    ttlMs: null,
+    reserved: false,
+  });
+
+  test('of each subagent only the latest is told, and posting it twice is once', async () => {
+    const { core, lead, environment, hear, state } = await coreTalk();
+    core.receive('session', { type: 'response.requested' });
+    for (const [text, id] of [['10%', 'a'], ['20%', 'a'], ['5%', 'b'], ['30%', 'a'], ['30%', 'a']] as const)
+      core.tell('notices', progress(text, id));
+    core.receive('session', { type: 'response.ended' });
+    await environment.settle();
+    await hear();
+    await hear();
+    expect(lead.offers.map(({ text }) => text)).toEqual(['5%', '30%']);
+    expect(state().deliveries.map(({ text, state: now, dropped }) => [text, now, dropped])).toEqual([
+      ['10%', 'dropped', 'replaced'],
+      ['20%', 'dropped', 'replaced'],
+      ['5%', 'delivered', null],
+      ['30%', 'delivered', null],
+    ]);
+  });
+});
+
+describe('an offer', () => {
+  test('that is waved away is abandoned, and its late end means nothing', async () => {
+    const { core, lead, environment, state } = await coreTalk();
+    const deliveryId = core.notifyBackground('A notice');
+    await environment.settle();
+    const { generation } = lead.offers[0] as Offer;
+    core.dismiss(deliveryId);
+    await environment.settle();
+    expect(lead.said).toContain(`abandon ${generation}`);
+    core.receive('outbox', { type: 'delivery.heard', generation, grade: 'assumed' });
+    await environment.settle();
+    expect(state().deliveries[0]).toMatchObject({ state: 'dismissed' });
+  });
+
+  test('of which nothing is heard is made again under a new number, and then rests', async () => {
+    const { core, lead, environment, state } = await coreTalk();
+    core.notifyBackground('A notice');
+    await environment.advance(1000);
+    expect(lead.offers.map(({ generation, attempt }) => [generation, attempt])).toEqual([
+      [1, 1],
+      [2, 2],
+    ]);
+    // The end of the first attempt is no end of the second.
+    core.receive('outbox', { type: 'delivery.heard', generation: 1, grade: 'assumed' });
+    await environment.settle();
+    expect(state().deliveries[0]).toMatchObject({ state: 'offered' });
+    await environment.advance(1000);
+    expect(state().deliveries[0]).toMatchObject({ state: 'pending', card: true });
+    expect(environment.pendingTimers).toBe(0);
+  });
+});
+
+test('a unit that breaks ends the session with the reason, and everything in it', async () => {
+  const { core, call, environment, ended, errors, events, lead, state } = await coreTalk({
+    subagents: { hanging, asking },
+    tools: [
+      defineTool({
+        name: 'slow',
+        description: 'Hangs',
+        parameters: z.looseObject({}),
+        execute: (_, { abortSignal }) => {
+          signal = abortSignal;
+          return never();
+        },
+      }),
+    ],
+  });
+  let signal: AbortSignal | undefined;
+  await call('hanging');
+  await call('asking');
+  await call('slow');
+  const closed = core.close.bind(core);
+  // No event of ours looks like this: it throws while it is taken in.
+  core.receive(`call:${await call('hanging')}`, { type: 'subagent.ended' });
+  core.tell('notices', { type: 'notice.posted', deliveryId: 'x', kind: 'nonsense' } as never);
+  core.receive('call:call_3', { type: 'call.executed', get output(): never { throw new Error('poison'); } });
+  await environment.settle();
+  expect(errors).toContain(`session ${core.id}`);
+  expect(ended).toEqual(['INTERNAL']);
+  expect(events.at(-1)).toMatchObject({ type: 'session.ended', error: { code: 'INTERNAL' } });
+  expect(lead.said.at(-1)).toBe('disconnect');
+  expect(signal?.aborted).toBe(true);
+  expect(state().subagents.every(({ outcome }) => outcome?.status === 'lost')).toBe(true);
+  expect(state().questions[0]?.state).toBe('withdrawn');
+  await closed();
+  expect(environment.pendingTimers).toBe(0);
+});

@@ -1,0 +1,101 @@
+// The machines together, under every interleaving of what may happen to them.
+
+import { describe, expect, test } from 'vitest';
+import { checkQuestions, type QuestionsOptions } from './support/questions-system.ts';
+import { checkSpeech, type SpeechOptions } from './support/speech-system.ts';
+import { announce, holds, holdsThroughout } from './support/verdicts.ts';
+
+const patience = { timeout: 120_000 };
+
+describe('subagents × questions × interaction, no two in one transaction', patience, () => {
+  const scopes: readonly (QuestionsOptions & { readonly name: string })[] = [
+    { name: 'two subagents, in full', subagents: ['a', 'b'], questions: 1 },
+    {
+      name: 'two subagents that ask twice, 2 messages in flight',
+      subagents: ['a', 'b'],
+      questions: 2,
+      maxInFlight: 2,
+    },
+    {
+      name: 'two subagents, 3 messages in flight, any of them twice',
+      subagents: ['a', 'b'],
+      questions: 1,
+      maxInFlight: 3,
+      duplicates: true,
+    },
+    {
+      name: 'three subagents, 2 messages in flight',
+      subagents: ['a', 'b', 'c'],
+      questions: 1,
+      maxInFlight: 2,
+    },
+  ];
+
+  test.each(scopes)('$name', ({ name: _, ...options }) => {
+    const report = checkQuestions(options);
+    announce(report);
+    // One owner, in the order of asking; the right answer to the right question; one ending.
+    holds(report, 'P1');
+    holds(report, 'P2');
+    holds(report, 'P3');
+    // Nobody starves, and nothing hangs.
+    holds(report, 'an end can always be reached');
+    holds(report, 'no deadlock');
+    holdsThroughout(report);
+    // What was sent to one that is over was not taken, and that happened.
+    expect(report.untaken.some(({ outcome }) => outcome === 'ended')).toBe(true);
+  });
+});
+
+describe('outbox × session, with a question, tool calls and a lead agent', patience, () => {
+  const scopes: readonly (SpeechOptions & { readonly name: string })[] = [
+    {
+      name: '2 results, 1 question, 1 barge-in, 1 detach',
+      together: 'unit',
+      mishaps: ['bargeIn', 'detach'],
+    },
+    {
+      name: '2 results, 1 barge-in, something urgent, a failed response',
+      together: 'unit',
+      asks: false,
+      mishaps: ['bargeIn', 'urgent', 'failure'],
+    },
+    {
+      name: '1 result, a lost connection, a detach, something urgent, a failure, a timeout',
+      together: 'unit',
+      results: 1,
+      asks: false,
+      mishaps: ['loss', 'detach', 'urgent', 'failure', 'timeout'],
+    },
+    {
+      name: 'no two in one transaction: 1 result, 1 barge-in, 1 detach',
+      together: 'spread',
+      maxInFlight: 2,
+      results: 1,
+      asks: false,
+      mishaps: ['bargeIn', 'detach'],
+    },
+    {
+      name: 'no two in one transaction: 1 result, 1 barge-in, something urgent, a failed response',
+      together: 'spread',
+      maxInFlight: 2,
+      results: 1,
+      asks: false,
+      mishaps: ['bargeIn', 'urgent', 'failure'],
+    },
+  ];
+
+  test.each(scopes)('$name', ({ name: _, ...options }) => {
+    const report = checkSpeech(options);
+    announce(report);
+    // Nothing is lost; one at a time, from an open gate; heard is what was said in this attempt.
+    holds(report, 'P4');
+    holds(report, 'O1');
+    holds(report, 'O2');
+    holds(report, 'O3');
+    holds(report, 'U2');
+    // Everything can always still be said.
+    holds(report, 'an end can always be reached');
+    holdsThroughout(report);
+  });
+});

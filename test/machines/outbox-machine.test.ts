@@ -1,0 +1,157 @@
+import { describe, expect, test } from 'vitest';
+import {
+  outboxMachine,
+  questionItem,
+  resultItem,
+  type OutboxItem,
+} from '../../src/machines/index.ts';
+import { checkOutbox, outboxInput, outboxScopes } from './support/outbox-check.ts';
+import { Stage } from './support/stage.ts';
+import { announce, holds, holdsThroughout } from './support/verdicts.ts';
+
+describe.each(Object.keys(outboxScopes))('every state of the outbox with %s', (scope) => {
+  const report = checkOutbox(undefined, scope);
+  announce(report);
+
+  test('O1: one item at a time, from a gate that stayed open', () => holds(report, 'O1'));
+
+  test('O2: what ends as heard was offered in this attempt', () => holds(report, 'O2'));
+
+  test('O3: nothing is lost', () => holds(report, 'O3'));
+
+  test('O4: by class, and first come, first served', () => holds(report, 'O4'));
+
+  test('O5: what was tried often enough rests until the user speaks or comes', () =>
+    holds(report, 'O5'));
+
+  test('O6: a reserved result always fits', () => holds(report, 'O6'));
+
+  test('O7: of each subagent only the latest progress waits', () => holds(report, 'O7'));
+
+  test('each deadline is armed in its own state, and a stale one is ignored', () => {
+    holds(report, 'its deadline is armed while it pauses, offers or plays');
+    holds(report, 'each deadline is that of its state');
+    holds(report, 'a deadline that is not the armed one is ignored');
+  });
+
+  test('every wait has a way out, and everything can always be said', () => {
+    holds(report, 'a pause ends by itself');
+    holds(report, 'an offer ends by itself');
+    holds(report, 'a playback ends by itself');
+    holds(report, 'an end can always be reached');
+  });
+
+  test('nothing else is wrong, and it is not because nothing happens', () =>
+    holdsThroughout(report));
+});
+
+describe('the outbox by example', () => {
+  const { quietMs, offerTimeoutMs } = outboxInput;
+  const urgent: OutboxItem = {
+    ...questionItem('order'),
+    kind: 'notice',
+    priority: 'urgent',
+  };
+
+  /** The gate is open and one result waits. */
+  const waiting = (more = {}): Stage<typeof outboxMachine> => {
+    const stage = new Stage(outboxMachine, { ...outboxInput, ...more });
+    stage.send({ type: 'outbox.reserve' });
+    stage.send({ type: 'outbox.add', item: resultItem('ride') });
+    stage.send({ type: 'gate.opened' });
+    return stage;
+  };
+  const pendingOf = (stage: Stage<typeof outboxMachine>): readonly string[] =>
+    stage.actor.getSnapshot().context.pending.map(({ deliveryId }) => deliveryId);
+
+  test('a result waits for a pause, is said, and heard', async () => {
+    const stage = waiting();
+    expect(stage.told()).toEqual([]);
+    await stage.wait(quietMs);
+    stage.send({ type: 'gate.closed', interruptible: true });
+    stage.send({ type: 'delivery.playing', generation: 1 });
+    stage.send({ type: 'delivery.heard', generation: 1, grade: 'played' });
+    expect(stage.told()).toEqual([
+      ['offer', { deliveryId: 'ride', generation: 1, attempt: 1 }],
+      ['begun', { deliveryId: 'ride' }],
+      ['delivered', { deliveryId: 'ride', grade: 'played' }],
+    ]);
+  });
+
+  test('what the user talks over is said again later; a late report about it counts no more', async () => {
+    const stage = waiting();
+    await stage.wait(quietMs);
+    stage.send({ type: 'gate.closed', interruptible: false });
+    stage.send({ type: 'delivery.interrupted', generation: 1 });
+    stage.send({ type: 'delivery.heard', generation: 1, grade: 'played' });
+    expect(pendingOf(stage)).toEqual(['ride']);
+    stage.send({ type: 'gate.opened' });
+    await stage.wait(quietMs);
+    expect(stage.told().at(-1)).toEqual([
+      'offer',
+      { deliveryId: 'ride', generation: 2, attempt: 2 },
+    ]);
+  });
+
+  test('a wire that never answers is tried twice; then the user must speak first', async () => {
+    const stage = waiting();
+    await stage.wait(10 * (quietMs + offerTimeoutMs));
+    expect(stage.told().map(([name]) => name)).toEqual([
+      'offer',
+      'abandon',
+      'returned',
+      'offer',
+      'abandon',
+      'card',
+    ]);
+    stage.send({ type: 'utterance.ended' });
+    await stage.wait(quietMs);
+    expect(stage.told()).toEqual([['offer', { deliveryId: 'ride', generation: 3, attempt: 1 }]]);
+  });
+
+  test('urgent interrupts, also what has only just been asked for', async () => {
+    // It comes between the offer and the closing of the gate, and used to wait for the end.
+    const stage = waiting();
+    await stage.wait(quietMs);
+    stage.send({ type: 'outbox.add', item: urgent });
+    stage.send({ type: 'gate.closed', interruptible: true });
+    expect(stage.told().slice(1)).toEqual([['interrupt', { deliveryId: 'order' }]]);
+  });
+
+  test('urgent that was being said is not offered to nobody', () => {
+    // The client leaves before the gate is known to be closed.
+    const stage = new Stage(outboxMachine, outboxInput);
+    stage.send({ type: 'gate.opened' });
+    stage.send({ type: 'outbox.add', item: urgent });
+    stage.send({ type: 'client.detached' });
+    expect(stage.told().map(([name]) => name)).toEqual(['offer', 'abandon', 'returned']);
+  });
+
+  test('urgent that came too late is not said', async () => {
+    const stage = new Stage(outboxMachine, outboxInput);
+    stage.send({ type: 'outbox.add', item: { ...urgent, expiresAt: 1_000 } });
+    await stage.wait(1_000);
+    stage.send({ type: 'gate.opened' });
+    expect(stage.told()).toEqual([['dropped', { deliveryIds: ['order'], reason: 'expired' }]]);
+  });
+
+  test('old progress that was interrupted gives way to the new', async () => {
+    const progress = (deliveryId: string): OutboxItem => ({
+      ...questionItem(deliveryId),
+      kind: 'progress',
+      priority: 'normal',
+      replaces: 'progress of ride',
+    });
+    const stage = new Stage(outboxMachine, outboxInput);
+    stage.send({ type: 'gate.opened' });
+    stage.send({ type: 'outbox.add', item: progress('half') });
+    await stage.wait(quietMs);
+    stage.send({ type: 'outbox.add', item: progress('most') });
+    stage.send({ type: 'delivery.interrupted', generation: 1 });
+    expect(pendingOf(stage)).toEqual(['most']);
+    expect(stage.told().at(-1)).toEqual([
+      'dropped',
+      { deliveryIds: ['half'], reason: 'replaced' },
+    ]);
+  });
+});

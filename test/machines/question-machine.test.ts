@@ -1,0 +1,105 @@
+import { describe, expect, test } from 'vitest';
+import { questionMachine } from '../../src/machines/index.ts';
+import { checkQuestion } from './support/question-check.ts';
+import { Stage } from './support/stage.ts';
+import { announce, holds, holdsThroughout } from './support/verdicts.ts';
+
+describe('every state of a question', () => {
+  const report = checkQuestion();
+  announce(report);
+
+  test('Q1: nothing answers it before it was put to the user, everything that counts does then', () =>
+    holds(report, 'Q1'));
+
+  test('Q2: what was said before it played never answers it', () => holds(report, 'Q2'));
+
+  test('Q3: speech that interrupts it must be decisive', () => holds(report, 'Q3'));
+
+  test('Q4: its clock runs in open only', () => holds(report, 'Q4'));
+
+  test('Q5: it ends once, and every end releases, retracts and replies', () => {
+    holds(report, 'Q5');
+    holds(report, 'nothing leaves a final state');
+  });
+
+  test('every wait has a way out, and every life an end', () => {
+    holds(report, 'open ends by a deadline');
+    holds(report, 'parked ends when somebody comes');
+    holds(report, 'whatever lives can be withdrawn');
+    holds(report, 'no deadlock');
+    holds(report, 'an end can always be reached');
+  });
+
+  test('nothing else is wrong, and it is not because nothing happens', () =>
+    holdsThroughout(report));
+});
+
+describe('a question by example', () => {
+  /** It has the floor and is being put to the user. */
+  const presenting = (): Stage<typeof questionMachine> => {
+    const stage = new Stage(questionMachine, { requestId: 'ride.q1', timeoutMs: 120_000 });
+    stage.send({ type: 'question.granted', epoch: 7 });
+    stage.told();
+    return stage;
+  };
+  const say = (startedAt: number, decisive = false) =>
+    ({
+      type: 'question.answer',
+      channel: 'speech',
+      utteranceStartedAt: startedAt,
+      decisive,
+    }) as const;
+
+  test('it is said, heard and answered', async () => {
+    const stage = presenting();
+    stage.send({ type: 'question.playing' });
+    await stage.wait(2_000);
+    stage.send({ type: 'question.heard' });
+    await stage.wait(5_000);
+    stage.send(say(stage.now));
+    expect(stage.told()).toEqual([
+      ['retract', { requestId: 'ride.q1' }],
+      ['release', { requestId: 'ride.q1', epoch: 7 }],
+      ['reply', { requestId: 'ride.q1', end: 'answered' }],
+    ]);
+  });
+
+  test('a yes from before it was heard is no answer; a name that interrupts it is', async () => {
+    const stage = presenting();
+    await stage.wait(1_000);
+    stage.send({ type: 'question.playing' });
+    await stage.wait(500);
+    stage.send(say(900, true)).send(say(1_200));
+    expect(stage.actor.getSnapshot().value).toBe('presenting');
+    stage.send(say(1_200, true));
+    expect(stage.actor.getSnapshot().value).toBe('answered');
+  });
+
+  test('a card that is read aloud after all can be answered aloud', () => {
+    // It could not be said, so it became a card and its clock ran; then the user spoke, and it
+    // was said again. The answer used to be lost: only a question in `presenting` saw it play.
+    const stage = presenting();
+    stage.send({ type: 'question.shown', startsClock: true });
+    stage.send({ type: 'question.playing' });
+    stage.send(say(stage.now));
+    expect(stage.actor.getSnapshot().value).toBe('open');
+    stage.send({ type: 'question.heard' });
+    stage.send(say(stage.now));
+    expect(stage.actor.getSnapshot().value).toBe('answered');
+  });
+
+  test('its clock stands still while nobody is there', async () => {
+    const stage = presenting();
+    stage.send({ type: 'question.heard' });
+    await stage.wait(100_000);
+    stage.send({ type: 'client.detached' });
+    await stage.wait(3_600_000);
+    stage.send({ type: 'client.attached' });
+    expect(stage.told()).toEqual([['present', { requestId: 'ride.q1' }]]);
+    stage.send({ type: 'question.heard' });
+    await stage.wait(19_999);
+    expect(stage.actor.getSnapshot().value).toBe('open');
+    await stage.wait(1);
+    expect(stage.actor.getSnapshot().value).toBe('expired');
+  });
+});

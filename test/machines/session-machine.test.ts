@@ -1,0 +1,105 @@
+import { describe, expect, test } from 'vitest';
+import { floorOf, gateIsOpen, sessionMachine } from '../../src/machines/index.ts';
+import { checkSession, sessionInput } from './support/session-check.ts';
+import { Stage } from './support/stage.ts';
+import { announce, holds, holdsThroughout } from './support/verdicts.ts';
+
+describe('every state of a session', () => {
+  const report = checkSession();
+  announce(report);
+
+  test('V1: nothing leaves closed, and closing ends by itself', () => {
+    holds(report, 'V1');
+    holds(report, 'closing ends by itself');
+  });
+
+  test('V2: the gate is open only in a pause of a conversation', () => holds(report, 'V2'));
+
+  test('V3: a reconnect forgets what the connection did, not what the device does', () =>
+    holds(report, 'V3'));
+
+  test('V4: a dead line closes it after some tries, and it says why', () => holds(report, 'V4'));
+
+  test('each clock runs in its own state only', () => {
+    holds(report, 'each deadline is armed in the state that owns it');
+    holds(report, 'each deadline is that of its state');
+    holds(report, 'a deadline that is not the armed one is ignored');
+  });
+
+  test('every wait has a way out, and it can always be closed', () => {
+    holds(report, 'whatever is not closed can be closed');
+    holds(report, 'reconnecting ends by itself');
+    holds(report, 'an end can always be reached');
+  });
+
+  test('nothing else is wrong, and it is not because nothing happens', () =>
+    holdsThroughout(report));
+});
+
+describe('a session by example', () => {
+  const error = { code: 'LOST', message: 'Lost', retryable: true };
+
+  /** Connected, and somebody listens. */
+  const active = (more = {}): Stage<typeof sessionMachine> => {
+    const stage = new Stage(sessionMachine, { ...sessionInput, ...more });
+    stage.send({ type: 'session.start' }).send({ type: 'transport.ready' });
+    stage.send({ type: 'client.attached' });
+    stage.told();
+    return stage;
+  };
+
+  test('the floor passes, and the gate is open in between', async () => {
+    const stage = active();
+    const now = () => {
+      const snapshot = stage.actor.getSnapshot();
+      return [floorOf(snapshot), gateIsOpen(snapshot)];
+    };
+    expect(now()).toEqual(['nobody', true]);
+    stage.send({ type: 'utterance.started' }).send({ type: 'utterance.ended' });
+    expect(now()).toEqual(['user', false]);
+    // The words do not come; the session does not wait for ever.
+    await stage.wait(sessionInput.settleTimeoutMs);
+    expect(now()).toEqual(['nobody', true]);
+    stage.send({ type: 'response.requested' }).send({ type: 'playout.started' });
+    stage.send({ type: 'response.ended' });
+    expect(now()).toEqual(['model', false]);
+    stage.send({ type: 'playout.drained' });
+    expect(now()).toEqual(['nobody', true]);
+  });
+
+  test('it comes back after a lost connection, and gives up after two failed tries', async () => {
+    const stage = active();
+    for (const attempt of [2, 3]) {
+      stage.send({ type: 'transport.lost', error, retryInMs: 250 });
+      await stage.wait(250);
+      expect(stage.told()).toEqual([['connect', { attempt }]]);
+    }
+    stage.send({ type: 'transport.lost', error, retryInMs: 250 });
+    expect(stage.told()).toEqual([['stopSubagents', {}]]);
+    stage.send({ type: 'subagents.ended' });
+    expect(stage.told()).toEqual([
+      ['disconnect', {}],
+      ['ended', { error }],
+    ]);
+  });
+
+  test('subagents that do not stop in time are killed', async () => {
+    const stage = active();
+    stage.send({ type: 'session.close' });
+    await stage.wait(sessionInput.closeGraceMs);
+    expect(stage.told().map(([name]) => name)).toEqual([
+      'stopSubagents',
+      'killSubagents',
+      'disconnect',
+      'ended',
+    ]);
+  });
+
+  test('without `detachGraceMs` it waits for the user for ever', async () => {
+    const stage = active({ detachGraceMs: null });
+    stage.send({ type: 'client.detached' });
+    await stage.wait(24 * 3_600_000);
+    expect(stage.told()).toEqual([]);
+    expect(stage.armed.size).toBe(0);
+  });
+});

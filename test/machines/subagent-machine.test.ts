@@ -1,0 +1,135 @@
+import { describe, expect, test } from 'vitest';
+import { requestIdOf, subagentMachine, type StepCall } from '../../src/machines/index.ts';
+import { Stage } from './support/stage.ts';
+import { checkSubagent } from './support/subagent-check.ts';
+import { announce, holds, holdsThroughout } from './support/verdicts.ts';
+
+describe('every state of a subagent', () => {
+  const report = checkSubagent();
+  announce(report);
+
+  test('S1: it ends once: nothing leaves completed, failed or cancelled', () => {
+    holds(report, 'S1');
+    holds(report, 'nothing leaves a final state');
+  });
+
+  test('S2: its clock runs in running only', () => holds(report, 'S2'));
+
+  test('S3: while it waits for the user nothing else of the step runs', () => holds(report, 'S3'));
+
+  test('S4: a step begins only when every call of the step before is settled', () =>
+    holds(report, 'S4'));
+
+  test('S5: a call that needs consent runs once it has it, never otherwise', () =>
+    holds(report, 'S5'));
+
+  test('S6: so many unanswered questions in a row end it', () => holds(report, 'S6'));
+
+  test('S7: calls of the last step are not run', () => holds(report, 'S7'));
+
+  test('S8: it holds a slot exactly while it is running', () => holds(report, 'S8'));
+
+  test('S9: a question that it gives up is withdrawn', () => holds(report, 'S9'));
+
+  test('every wait has a way out, and every life an end', () => {
+    holds(report, 'waiting for a slot ends by the slot');
+    holds(report, 'whatever lives can be cancelled');
+    holds(report, 'no deadlock');
+    holds(report, 'an end can always be reached');
+  });
+
+  test('nothing else is wrong, and it is not because nothing happens', () =>
+    holdsThroughout(report));
+});
+
+describe('a subagent by example', () => {
+  const input = { id: 'ride', at: 0, maxSteps: 5, timeoutMs: 60_000, maxInputRetries: 3 };
+  const ask: StepCall = { callId: 'call_1', kind: 'question' };
+  const book: StepCall = { callId: 'call_2', kind: 'tool' };
+
+  /** At its first model call. */
+  const thinking = (): Stage<typeof subagentMachine> => {
+    const stage = new Stage(subagentMachine, input);
+    stage.send({ type: 'subagent.prepared' }).send({ type: 'slot.granted' });
+    stage.told();
+    return stage;
+  };
+
+  test('it runs a call, asks the user, and completes', () => {
+    const stage = thinking();
+    stage.send({ type: 'model.responded', step: 1, calls: [ask, book] });
+    expect(stage.told()).toEqual([['toolCalls', { id: 'ride', step: 1, callIds: ['call_2'] }]]);
+    stage.send({ type: 'tool.settled', step: 1, callId: 'call_2' });
+    const requestId = requestIdOf('ride', 1);
+    expect(stage.told()).toEqual([
+      ['releaseSlot', { id: 'ride' }],
+      ['ask', { id: 'ride', requestId, callId: 'call_1', kind: 'question' }],
+    ]);
+    stage.send({ type: 'question.answered', requestId });
+    expect(stage.told()).toEqual([['requestSlot', { id: 'ride', resumed: true }]]);
+    stage.send({ type: 'slot.granted' });
+    expect(stage.told()).toEqual([['modelStep', { id: 'ride', step: 2 }]]);
+    stage.send({ type: 'model.responded', step: 2, calls: [] });
+    expect(stage.actor.getSnapshot().output).toEqual({ status: 'completed', steps: 2 });
+  });
+
+  test('the time that the user takes is not its own', async () => {
+    const stage = thinking();
+    await stage.wait(40_000);
+    stage.send({ type: 'model.responded', step: 1, calls: [ask] });
+    await stage.wait(3_600_000);
+    stage.send({ type: 'question.answered', requestId: requestIdOf('ride', 1) });
+    stage.send({ type: 'slot.granted' });
+    await stage.wait(19_999);
+    expect(stage.actor.getSnapshot().value).toEqual({ running: 'thinking' });
+    await stage.wait(1);
+    expect(stage.actor.getSnapshot().output).toMatchObject({
+      status: 'timed_out',
+      error: { code: 'TIMEOUT', retryable: true },
+    });
+  });
+
+  test('without consent the call is not run', () => {
+    const stage = thinking();
+    const pay: StepCall = { callId: 'call_3', kind: 'approval' };
+    stage.send({ type: 'model.responded', step: 1, calls: [pay] });
+    stage.send({
+      type: 'question.answered',
+      requestId: requestIdOf('ride', 1),
+      approved: false,
+    });
+    stage.send({ type: 'slot.granted' });
+    expect(stage.told().map(([name]) => name)).toEqual([
+      'releaseSlot',
+      'ask',
+      'requestSlot',
+      'modelStep',
+    ]);
+  });
+
+  test('cancelled in mid-question, it withdraws the question', () => {
+    const stage = thinking();
+    stage.send({ type: 'model.responded', step: 1, calls: [ask] });
+    stage.told();
+    stage.send({ type: 'subagent.cancel', reason: 'changed my mind' });
+    expect(stage.told()).toEqual([
+      ['withdraw', { id: 'ride', requestId: requestIdOf('ride', 1) }],
+    ]);
+    expect(stage.actor.getSnapshot().output).toEqual({
+      status: 'cancelled',
+      error: { code: 'CANCELLED', message: 'Cancelled: changed my mind', retryable: false },
+      steps: 1,
+    });
+  });
+
+  test('what is not ready within 30 s has failed', async () => {
+    const stage = new Stage(subagentMachine, input);
+    expect(stage.told()).toEqual([['prepare', { id: 'ride' }]]);
+    await stage.wait(30_000);
+    expect(stage.actor.getSnapshot().output).toMatchObject({
+      status: 'timed_out',
+      error: { code: 'PREPARATION_TIMEOUT' },
+      steps: 0,
+    });
+  });
+});

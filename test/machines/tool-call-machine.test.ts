@@ -1,0 +1,72 @@
+import { describe, expect, test } from 'vitest';
+import { toolCallMachine } from '../../src/machines/index.ts';
+import { Stage } from './support/stage.ts';
+import { checkToolCall } from './support/tool-call-check.ts';
+import { announce, holds, holdsThroughout } from './support/verdicts.ts';
+
+describe('every state of a tool call', () => {
+  const report = checkToolCall();
+  announce(report);
+
+  test('T1: the model gets exactly one answer', () => holds(report, 'T1'));
+
+  test('T2: delegated once, settled once', () => holds(report, 'T2'));
+
+  test('T3: a settled result stays until its delivery is over', () => holds(report, 'T3'));
+
+  test('T4: nothing leaves answered, delivered or cancelled', () => {
+    holds(report, 'T4');
+    holds(report, 'nothing leaves a final state');
+  });
+
+  test('every wait has a way out, and every life an end', () => {
+    holds(report, 'executing ends by a deadline');
+    holds(report, 'whatever has no result can be cancelled');
+    holds(report, 'no deadlock');
+    holds(report, 'an end can always be reached');
+  });
+
+  test('nothing else is wrong, and it is not because nothing happens', () =>
+    holdsThroughout(report));
+});
+
+describe('a tool call by example', () => {
+  const call = (): Stage<typeof toolCallMachine> =>
+    new Stage(toolCallMachine, { callId: 'call_1', timeoutMs: 30_000 });
+
+  test('inline: it runs, and the model has its result', () => {
+    const stage = call();
+    stage.send({ type: 'call.validated', execution: 'inline', acknowledge: false });
+    stage.send({ type: 'call.executed' });
+    expect(stage.told()).toEqual([
+      ['validate', { callId: 'call_1' }],
+      ['execute', { callId: 'call_1' }],
+      ['answer', { callId: 'call_1', answer: 'result' }],
+    ]);
+  });
+
+  test('inline: a tool that never settles is given up after its time', async () => {
+    const stage = call();
+    stage.send({ type: 'call.validated', execution: 'inline', acknowledge: false });
+    await stage.wait(30_000);
+    expect(stage.told().at(-1)).toEqual(['answer', { callId: 'call_1', answer: 'timed_out' }]);
+    expect(stage.actor.getSnapshot().value).toBe('answered');
+  });
+
+  test('background: the model is told that it goes on, and the result waits for its moment', () => {
+    const stage = call();
+    stage.send({ type: 'call.validated', execution: 'background', acknowledge: true });
+    stage.send({ type: 'subagent.accepted' });
+    stage.send({ type: 'subagent.ended' });
+    stage.send({ type: 'call.cancel' });
+    expect(stage.told()).toEqual([
+      ['validate', { callId: 'call_1' }],
+      ['delegate', { callId: 'call_1' }],
+      ['answer', { callId: 'call_1', answer: 'pending' }],
+      ['deliver', { callId: 'call_1', acknowledged: true }],
+    ]);
+    expect(stage.actor.getSnapshot().value).toBe('settled');
+    stage.send({ type: 'delivery.settled' });
+    expect(stage.actor.getSnapshot().value).toBe('delivered');
+  });
+});

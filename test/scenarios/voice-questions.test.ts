@@ -1,0 +1,276 @@
+// A question by voice: from when an answer counts, what interrupts it, and how long there is
+// to answer (P3).
+
+import { describe, expect, test } from 'vitest';
+import { calls, say, simpleTool, steps } from '../support/subagent-runs.ts';
+import { voiceTalk, type VoiceTalkOptions } from '../support/voice-talk.ts';
+
+const options = [
+  { id: 'economy', label: 'Economy' },
+  { id: 'premium', label: 'Premium' },
+];
+
+const asking = (question: string, choices: typeof options | null = null, config = {}) => ({
+  script: steps(
+    calls(['ask_user', { question, ...(choices ? { options: choices } : {}) }]),
+    ({ results }) => say(`Got ${JSON.stringify(results[0])}`),
+  ),
+  config: { interactive: true, ...config },
+});
+
+const ride = { ride: asking('Economy or Premium?', options) };
+
+/** Until the lead agent is asked to put the question. */
+async function untilAsked(talkOptions: VoiceTalkOptions = { subagents: ride }, name = 'ride') {
+  const talk = voiceTalk(talkOptions);
+  await talk.start();
+  await talk.use(name);
+  await talk.pause();
+  expect(talk.asked()).toContain('Ask the user the question');
+  return {
+    ...talk,
+    resultText: () => talk.state().subagents[0]?.outcome?.text,
+    requestId: talk.question()?.requestId ?? '',
+  };
+}
+
+describe('speech counts', () => {
+  test('from the moment at which the question began to play', async () => {
+    const { model, environment, play, question, asked } = await untilAsked();
+    // These words began before anything of the question could be heard.
+    const putting = model().begin('Economy', 2000);
+    model().speechStarted('early');
+    await environment.advance(100);
+    model().speechEnded('early', 'economy');
+    await environment.settle();
+    expect(question()?.state).toBe('presenting');
+    putting.end('cancelled');
+    await environment.settle();
+    // They were for the lead agent.
+    expect(asked()).toBe('reply');
+    await play(model().speak('Economy class? I see.'));
+  });
+
+  test('when it interrupts its own question and names an option', async () => {
+    const { model, environment, play, question, resultText } = await untilAsked();
+    const putting = model().begin('Economy or Premium?', 2000);
+    await play(putting.itemId, 700);
+    await environment.advance(10);
+    model().speechStarted('barge');
+    await environment.settle();
+    await play(putting.itemId, 750);
+    putting.end('cancelled');
+    model().speechEnded('barge', 'Premium!');
+    await environment.settle();
+    expect(question()).toMatchObject({ state: 'answered', answer: 'Premium' });
+    expect(resultText()).toContain('premium');
+  });
+
+  test('not for a free answer that interrupts: the question is put again', async () => {
+    const { model, environment, play, question, pause, asked, speak, say: utter } = await untilAsked({
+      subagents: { ride: asking('What is your name?') },
+    });
+    const putting = model().begin('What is your', 2000);
+    await play(putting.itemId, 700);
+    await environment.advance(10);
+    model().speechStarted('barge');
+    await environment.settle();
+    putting.end('cancelled');
+    model().speechEnded('barge', 'Ada');
+    await play(putting.itemId, 750);
+    expect(question()?.state).toBe('presenting');
+    await pause();
+    expect(asked()).toContain('What is your name?');
+    await speak('What is your name?');
+    await utter('Ada');
+    expect(question()).toMatchObject({ state: 'answered', answer: 'Ada' });
+  });
+
+  test('no more once it is over: a button was quicker', async () => {
+    const { model, environment, speak, question, session, requestId, asked } = await untilAsked();
+    await speak('Economy or Premium?');
+    model().speechStarted('late');
+    session.questionShown(requestId);
+    const receipt = session.answer(requestId, { optionId: 'economy' });
+    await environment.settle();
+    expect(await receipt).toEqual({ accepted: true });
+    model().speechEnded('late', 'premium');
+    await environment.settle();
+    expect(question()).toMatchObject({ state: 'answered', answer: 'Economy' });
+    // Whatever these words are, they go to the lead agent now.
+    expect(asked()).toBe('reply');
+  });
+});
+
+describe('the clock', () => {
+  test('runs from when the question was heard in full', async () => {
+    const { model, environment, play, question } = await untilAsked();
+    await environment.advance(3000);
+    expect(question()).toMatchObject({ state: 'presenting', dueAt: null });
+    const putting = model().speak('Economy or Premium?', 2000);
+    await play(putting, 1000);
+    await environment.advance(1000);
+    expect(question()?.dueAt).toBeNull();
+    await play(putting, 2000);
+    expect(question()).toMatchObject({ state: 'open', dueAt: environment.clock.now() + 120_000 });
+  });
+
+  test('of a question that could not be said runs from when its card is shown', async () => {
+    const { model, environment, question, session, requestId, pause } = await untilAsked({
+      subagents: ride,
+      voice: { maxAttempts: 1 },
+    });
+    model().begin('', 0).end('failed');
+    await environment.settle();
+    session.questionShown(requestId);
+    await environment.settle();
+    expect(question()).toMatchObject({ state: 'open', dueAt: environment.clock.now() + 120_000 });
+    const receipt = session.answer(requestId, { optionId: 'premium' });
+    await pause();
+    expect(await receipt).toEqual({ accepted: true });
+  });
+
+  test('over: the tool says so, the question is put again, the third time ends it', async () => {
+    const { speak, environment, state, pause, asked } = await untilAsked({
+      subagents: {
+        ride: {
+          script: () => calls(['ask_user', { question: 'Still there?' }]),
+          config: { interactive: true, inputTimeout: 1000, maxSteps: 10 },
+        },
+      },
+    });
+    for (const attempt of [1, 2, 3]) {
+      expect(asked()).toContain('Still there?');
+      // oxlint-disable-next-line no-await-in-loop -- one after the other is what is tested
+      await speak('Are you still there?');
+      // oxlint-disable-next-line no-await-in-loop
+      await environment.advance(1000);
+      if (attempt < 3) {
+        expect(state().subagents[0]?.outcome).toBeNull();
+        // oxlint-disable-next-line no-await-in-loop
+        await pause();
+      }
+    }
+    expect(state().subagents[0]?.outcome?.error?.code).toBe('INPUT_TIMEOUT');
+    await pause();
+    // The user is told why nothing came of it.
+    expect(asked()).toContain('did not answer 3 questions in a row');
+  });
+});
+
+describe('words that are no answer', () => {
+  test('a digression is answered by the lead agent; the question stays open', async () => {
+    const { speak, say: utter, question, asked } = await untilAsked();
+    await speak('Economy or Premium?');
+    await utter('what time is it?');
+    expect(asked()).toBe('reply');
+    await speak('It is noon.');
+    expect(question()?.state).toBe('open');
+    await utter('economy then');
+    expect(question()).toMatchObject({ state: 'answered', answer: 'Economy' });
+  });
+
+  test('"wait" is nobody’s', async () => {
+    const { speak, say: utter, question, asked, environment } = await untilAsked();
+    await speak('Economy or Premium?');
+    await utter('wait a second');
+    expect(asked()).toBeNull();
+    await environment.advance(1000);
+    expect(asked()).toBeNull();
+    expect(question()?.state).toBe('open');
+  });
+
+  test('what is unclear makes the question be put again; its clock does not begin anew', async () => {
+    const { speak, say: utter, question, asked, pause, environment } = await untilAsked();
+    await speak('Economy or Premium?');
+    const dueAt = question()?.dueAt;
+    await environment.advance(1000);
+    await utter('the purple elephant');
+    await pause();
+    expect(asked()).toContain('Economy or Premium?');
+    await speak('Economy or Premium, please?');
+    expect(question()).toMatchObject({ state: 'open', dueAt });
+  });
+});
+
+describe('consent by voice', () => {
+  const paying = (ran: string[]) => ({
+    pay: {
+      script: steps(calls(['pay', { sum: 7 }]), say('Well.')),
+      config: { tools: { pay: simpleTool(() => ran.push('paid'), { needsApproval: true }) } },
+    },
+  });
+
+  test.each([
+    ['yes', 1],
+    ['yes please', 1],
+    ['no', 0],
+    ['yes no', 0],
+  ])('once it was heard in full: %s', async (words, paid) => {
+    const ran: string[] = [];
+    const { speak, say: utter, question } = await untilAsked({ subagents: paying(ran) }, 'pay');
+    await speak('May I pay 7?');
+    await utter(words);
+    expect(question()?.state).toBe('answered');
+    expect(ran).toHaveLength(paid);
+  });
+
+  test('is never given by words that interrupt the question', async () => {
+    const ran: string[] = [];
+    const { model, play, environment, question } = await untilAsked({ subagents: paying(ran) }, 'pay');
+    const putting = model().begin('May I', 2000);
+    await play(putting.itemId, 700);
+    await environment.advance(10);
+    model().speechStarted('barge');
+    await environment.settle();
+    putting.end('cancelled');
+    model().speechEnded('barge', 'yes');
+    await play(putting.itemId, 750);
+    expect(ran).toEqual([]);
+    expect(question()?.state).toBe('presenting');
+  });
+});
+
+describe('the floor is released', () => {
+  test('when who asked is cancelled while the question is being said', async () => {
+    const { model, play, environment, session, question, asked, say: utter } = await untilAsked();
+    const putting = model().begin('Economy or', 2000);
+    await play(putting.itemId, 500);
+    session.subagents.cancel(session.subagents.list()[0]?.id ?? '');
+    await environment.settle();
+    expect(question()?.state).toBe('withdrawn');
+    // Nobody says it to its end.
+    expect(model().of('response.cancel')).toHaveLength(1);
+    putting.end('cancelled');
+    await environment.settle();
+    await utter('premium');
+    expect(asked()).toBe('reply');
+  });
+
+  test('two that ask in the same instant never have it at the same time', async () => {
+    const talk = voiceTalk({ subagents: { red: asking('Red?'), blue: asking('Blue?') } });
+    const owners: string[][] = [];
+    talk.session.questions.subscribe(() => {
+      owners.push(
+        talk.events
+          .flatMap((event) => (event.type === 'question.changed' ? [event.question] : []))
+          .reduce<string[]>((open, { subagentName, state }) => {
+            const others = open.filter((name) => name !== subagentName);
+            return state === 'presenting' || state === 'open' ? [...others, subagentName] : others;
+          }, []),
+      );
+    });
+    await talk.start();
+    await talk.use('red', 'blue');
+    for (const answer of ['crimson', 'navy']) {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other is what is tested
+      await talk.pause();
+      // oxlint-disable-next-line no-await-in-loop
+      await talk.speak('Which one?');
+      // oxlint-disable-next-line no-await-in-loop
+      await talk.say(answer);
+    }
+    expect(Math.max(...owners.map(({ length }) => length))).toBe(1);
+    expect(talk.state().questions.map(({ answer }) => answer)).toEqual(['crimson', 'navy']);
+  });
+});
