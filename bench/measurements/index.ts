@@ -2,7 +2,9 @@
 
 import type { Measurement } from '../lib/measurement.ts';
 import { answerLatency } from './answer-latency.ts';
+import { bargeIn } from './barge-in.ts';
 import { fanOut } from './fan-out.ts';
+import { frameLateness, frameLatenessPaced } from './frame-lateness.ts';
 import { parkedHeap } from './parked-heap.ts';
 import { runCpu } from './run-cpu.ts';
 
@@ -11,4 +13,7 @@ export const measurements: Readonly<Record<string, Measurement>> = {
   parked_heap: parkedHeap,
   answer_latency: answerLatency,
   fan_out: fanOut,
+  frame_lateness: frameLateness,
+  frame_lateness_paced: frameLatenessPaced,
+  barge_in: bargeIn,
 };

@@ -20,7 +20,10 @@ describe('barge-in', () => {
     const tab = await stage.visit();
     await tab.startTalking();
     await tab.type('book me a ride to the airport');
-    await tab.question('Which ride to the airport').getByRole('button', { name: 'Premium' }).click();
+    await tab
+      .question('Which ride to the airport')
+      .getByRole('button', { name: 'Premium' })
+      .click();
 
     const result = await watch.until('the result is being said', ({ deliveries }) =>
       deliveries.find(({ kind, state }) => kind === 'result' && state === 'playing'),
@@ -55,8 +58,12 @@ describe('barge-in', () => {
     expect(stateOfResult()).toMatchObject({ grade: 'played', attempts: 2 });
     // The joke came first: the user had asked for it.
     const said = watch.state.transcript.map(({ text }) => text);
-    const joked = said.findIndex((text) => /actor get lost|two agents the same question/.test(text));
-    const told = said.findLastIndex((text) => text.includes('Premium ride to the airport is booked'));
+    const joked = said.findIndex((text) =>
+      /actor get lost|two agents the same question/.test(text),
+    );
+    const told = said.findLastIndex((text) =>
+      text.includes('Premium ride to the airport is booked'),
+    );
     expect(joked).toBeGreaterThan(0);
     expect(told).toBeGreaterThan(joked);
 

@@ -62,7 +62,10 @@ describe('on a screen of 375 px', () => {
     await tab.question('Which table for 2').getByText('2nd in line').waitFor();
     expect(await overflowing(tab)).toEqual([]);
     await tab.question('Which ride').getByRole('button', { name: 'Economy' }).click();
-    await tab.question('Which table').getByRole('button', { name: 'Italian', disabled: false }).click();
+    await tab
+      .question('Which table')
+      .getByRole('button', { name: 'Italian', disabled: false })
+      .click();
     await watch.until('a result is told', ({ deliveries }) =>
       deliveries.some(({ kind, state }) => kind === 'result' && state === 'playing'),
     );

@@ -39,9 +39,7 @@ describe('a reload in mid-question', () => {
     await tab.button('Go on talking').click();
     await card.getByText('is being asked').waitFor();
     await watch.until('it is being said again', ({ deliveries }) =>
-      deliveries.find(
-        ({ deliveryId, state }) => deliveryId === requestId && state === 'playing',
-      ),
+      deliveries.find(({ deliveryId, state }) => deliveryId === requestId && state === 'playing'),
     );
     await tab.untilSpeaker('sounds');
 
@@ -72,9 +70,7 @@ describe('a reload in mid-question', () => {
     await tab.page.reload();
     await tab.button('Go on talking').click();
     await watch.until('it is being said again', ({ deliveries }) =>
-      deliveries.find(
-        ({ deliveryId, state }) => deliveryId === requestId && state === 'playing',
-      ),
+      deliveries.find(({ deliveryId, state }) => deliveryId === requestId && state === 'playing'),
     );
     await tab.question('Which table for 4').getByRole('button', { name: 'French' }).click();
     const answered = await watch.until('it is answered', ({ questions }) =>

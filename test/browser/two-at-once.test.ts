@@ -35,18 +35,22 @@ describe('two at once', () => {
 
     const isPlaying = (requestId: string | undefined) =>
       watch.until('the question is being said', ({ deliveries }) =>
-        deliveries.some(
-          ({ deliveryId, state }) => deliveryId === requestId && state === 'playing',
-        ),
+        deliveries.some(({ deliveryId, state }) => deliveryId === requestId && state === 'playing'),
       );
     await isPlaying(first?.requestId);
     await tab.say('Premium, please.');
-    await watch.until('the first is answered', ({ questions }) => questions[0]?.state === 'answered');
+    await watch.until(
+      'the first is answered',
+      ({ questions }) => questions[0]?.state === 'answered',
+    );
     await isPlaying(second?.requestId);
     await table.getByText('is being asked').waitFor();
     expect(await table.getByRole('button', { disabled: false }).count()).toBe(2);
     await tab.say('French, please.');
-    await watch.until('the second is answered', ({ questions }) => questions[1]?.state === 'answered');
+    await watch.until(
+      'the second is answered',
+      ({ questions }) => questions[1]?.state === 'answered',
+    );
 
     await watch.until('both are done', ({ subagents }) =>
       subagents.every(({ state }) => state === 'completed'),
@@ -55,7 +59,9 @@ describe('two at once', () => {
       { requestId: first?.requestId, subagentName: 'ride_booker', answer: 'Premium' },
       { requestId: second?.requestId, subagentName: 'table_booker', answer: 'French' },
     ]);
-    const outcomes = new Map(watch.state.subagents.map(({ name, outcome }) => [name, outcome?.text]));
+    const outcomes = new Map(
+      watch.state.subagents.map(({ name, outcome }) => [name, outcome?.text]),
+    );
     expect(outcomes.get('ride_booker')).toContain('Your Premium ride to the airport is booked');
     expect(outcomes.get('table_booker')).toContain('Your table for 2 at the French is reserved');
     // At no time did two questions have the floor.

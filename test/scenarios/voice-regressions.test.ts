@@ -1,13 +1,15 @@
 // Faults that were found by talking to the demo in a real browser, each as the smallest
 // conversation that shows it.
 
+import { tool } from 'ai';
 import { describe, expect, test } from 'vitest';
-import { VoiceSession, type SessionEvent } from '../../src/index.ts';
+import { z } from 'zod';
+import { VoiceSession, type SessionEvent, type SubagentConfig } from '../../src/index.ts';
 import { scriptedModel, simulatedEnvironment } from '../../src/testing/index.ts';
 import { FakeTransport } from '../support/fake-transport.ts';
 import { bookRide, RIDE_INSTRUCTIONS, rideConfig, rideScript } from '../support/ride.ts';
 
-async function conversation() {
+async function conversation(ride: SubagentConfig = rideConfig) {
   const environment = simulatedEnvironment();
   const transport = new FakeTransport();
   const asked: string[] = [];
@@ -16,7 +18,7 @@ async function conversation() {
     transport,
     model: scriptedModel({ scripts: [{ when: RIDE_INSTRUCTIONS, script: rideScript }] }),
     agents: [{ name: 'lead', instructions: 'You talk to the user.', tools: [bookRide] }],
-    subagentConfigs: { book_ride: rideConfig },
+    subagentConfigs: { book_ride: ride },
     hooks: { onQuestion: ({ requestId }) => asked.push(requestId) },
   });
   const events: SessionEvent[] = [];
@@ -60,5 +62,37 @@ describe('faults found in the browser', () => {
     model().utterance('economy');
     await environment.settle();
     expect(state().questions.map(({ state: at }) => at)).toEqual(['answered', 'presenting']);
+  });
+
+  // The card of a subagent at work has a line for what it is doing. It stayed empty: what a
+  // tool yielded before its result was dropped.
+  test('what a tool tells of its progress is on the screen while it works, and not after', async () => {
+    let find: () => void = () => undefined;
+    const found = new Promise<void>((resolve) => {
+      find = resolve;
+    });
+    const { book, state, environment } = await conversation({
+      ...rideConfig,
+      tools: {
+        ...rideConfig.tools,
+        get_ride_options: tool({
+          description: 'Get available ride options',
+          inputSchema: z.object({ destination: z.string() }),
+          async *execute() {
+            yield { progress: 'Asking drivers near you' };
+            await found;
+            yield [{ id: 'economy', name: 'Economy' }];
+          },
+        }),
+      },
+    });
+    await book('call_1');
+    expect(state().subagents[0]).toMatchObject({
+      state: 'running',
+      progress: 'Asking drivers near you',
+    });
+    find();
+    await environment.settle();
+    expect(state().subagents[0]).toMatchObject({ state: 'waiting_for_input', progress: null });
   });
 });

@@ -18,7 +18,7 @@ import { CapacityError, ProtocolError } from '../../errors.ts';
 import type { DeadlineInput, Stamped } from '../../machines/index.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import type { Effect } from './hosting.ts';
-import type { Host } from './host.ts';
+import { callSafely, type Host } from './host.ts';
 import type { Task } from './router.ts';
 
 export type UnitEvent = { readonly type: string };
@@ -226,7 +226,8 @@ export class CommitUnit implements Task {
       return;
     }
     this.#posted = null;
-    for (const posted of released) this.#release(posted);
+    if (released.length > 0)
+      this.#host.router.enqueueAll(released.map((posted) => this.#release(posted)));
   }
 
   #deliver(messages: readonly Message[], at: number): void {
@@ -236,15 +237,15 @@ export class CommitUnit implements Task {
     }
   }
 
-  #release(posted: Posted): void {
-    this.#host.router.enqueue({
+  #release(posted: Posted): Task {
+    return {
       run: () => {
         const { actor, effect } = posted;
         if (effect.kind === 'do' || effect.name !== 'deadline') this.#body.release(posted);
         else if (effect.kind === 'start') this.#arm(actor, effect.id, effect.input);
         else this.#disarm(`${actor}/${effect.id}`);
       },
-    });
+    };
   }
 
   #arm(actor: string, id: string, input: unknown): void {
@@ -258,7 +259,9 @@ export class CommitUnit implements Task {
       key,
       scheduler.schedule(() => {
         this.#deadlines?.delete(key);
-        this.receive(actor, { type: event, dueAt } as UnitEvent);
+        callSafely(this.#host, `deadline of ${this.id}`, () =>
+          this.receive(actor, { type: event, dueAt } as UnitEvent),
+        );
       }, dueAt - clock.now()),
     );
   }

@@ -30,6 +30,12 @@ export class Router {
     if (!this.#running) this.#drain();
   }
 
+  /** Runs these one after the other; what the first ones lead to waits behind the last. */
+  enqueueAll(tasks: readonly Task[]): void {
+    for (const task of tasks) this.#queue.push(task);
+    if (!this.#running) this.#drain();
+  }
+
   #drain(): void {
     this.#running = true;
     while (this.#next < this.#queue.length) {

@@ -45,6 +45,7 @@ export class Projection {
   /** There is something that the store does not have. */
   #isDirty = false;
   #changes = 0;
+  #isComplete = false;
 
   constructor(environment: Environment) {
     this.#environment = environment;
@@ -83,6 +84,7 @@ export class Projection {
 
   /** Emits the event and keeps what it says of the state. */
   emit(event: SessionEvent): void {
+    if (this.#isComplete) return;
     switch (event.type) {
       case 'connection.changed':
         if (this.#connection === event.state) return;
@@ -120,8 +122,10 @@ export class Projection {
     this.#schedule();
   }
 
+  /** Nothing changes after this. */
   complete(): void {
     this.flush();
+    this.#isComplete = true;
     this.#events.complete();
   }
 

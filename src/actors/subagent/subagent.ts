@@ -92,7 +92,7 @@ export class Subagent implements UnitBody {
   readonly definition: SubagentDefinition;
   readonly task: SubagentTask;
   readonly startedAt: number;
-  /** Its latest progress, in words. */
+  /** What its tools say of themselves while they work; null when none does. */
   progress: string | null = null;
   readonly #unit: CommitUnit;
   readonly #host: Host;
@@ -104,6 +104,7 @@ export class Subagent implements UnitBody {
   #preparing: Promise<void> | null = null;
   #activity: Activity | null = null;
   #outcome: Outcome | null = null;
+  #tellsProgress = false;
 
   constructor(
     host: Host,
@@ -305,7 +306,19 @@ export class Subagent implements UnitBody {
         callIds: callIds ?? [],
         signal,
         tell,
+        progressed: (words) => this.#progressed(words),
       });
+  }
+
+  /** Told once in a turn of the event loop, however fast a tool talks. */
+  #progressed(words: string): void {
+    this.progress = words;
+    if (this.#tellsProgress) return;
+    this.#tellsProgress = true;
+    this.#host.environment.scheduler.yieldThen(() => {
+      this.#tellsProgress = false;
+      if (this.#life && !this.#outcome) this.#ports.changed(this);
+    });
   }
 
   async #prepare(tell: (event: SubagentUnitEvent) => void, signal: AbortSignal): Promise<void> {
@@ -378,6 +391,7 @@ export class Subagent implements UnitBody {
   #stop(reason: string): void {
     const activity = this.#activity;
     this.#activity = null;
+    this.progress = null;
     if (activity && activity.expected > 0) activity.controller.abort(new CancelledError(reason));
   }
 

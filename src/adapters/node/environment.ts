@@ -6,6 +6,8 @@ import type { Environment } from '../../actors/ports/environment.ts';
 /** Node sets a longer delay to 1 ms. Source: nodejs.org, `setTimeout` (2026). */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 const ID_BYTES = 9;
+/** Done tasks that the lane may still hold. */
+const LONGEST_TAIL = 256;
 /** Drawn at once: a call for each id costs more than everything else about it. */
 const IDS_IN_POOL = 256;
 
@@ -18,8 +20,9 @@ export function nodeEnvironment(): Environment {
   const runOne = (): void => {
     const task = lane[next++];
     if (next < lane.length) setImmediate(runOne);
-    else {
-      lane = [];
+    // Done tasks go in bulk: a lane that is never empty must not keep them.
+    if (next === lane.length || next === LONGEST_TAIL) {
+      lane = lane.slice(next);
       next = 0;
     }
     task?.();

@@ -260,6 +260,21 @@ describe.each(['throws', 'rejects'] as const)('a journal that fails (%s)', (how)
     expect(errors).toHaveLength(3);
   });
 
+  test('C2: what goes out late goes out in the same order, before the next event is taken in', async () => {
+    const journal = failingJournal(how);
+    const { unit, body, environment } = unitWith(journal);
+    const order: string[] = [];
+    body.onRelease = ({ effect }) => {
+      order.push(`${effect.name}, applied ${body.applied.length}`);
+      if (effect.name === 'first') unit.receive('a', { type: 'go', n: 2 } as UnitEvent);
+    };
+    journal.failNext(1);
+    unit.receive('a', { type: 'go', n: 1, then: ['first', 'second', 'third'] } as UnitEvent);
+    await environment.advance(100);
+    expect(order).toEqual(['first, applied 1', 'second, applied 1', 'third, applied 1']);
+    expect(body.applied).toEqual(['a.go1', 'a.go2']);
+  });
+
   test('C3: the wait between two tries has an upper bound', async () => {
     const journal = failingJournal(how);
     const { unit, environment } = unitWith(journal);
@@ -344,6 +359,17 @@ describe('a deadline', () => {
     expect(body.applied).not.toContain('a.deadline.due');
     await environment.advance(1);
     expect(body.applied.filter((name) => name === 'a.deadline.due')).toHaveLength(1);
+  });
+
+  test('that finds the mailbox full is reported, and brings nothing down', async () => {
+    const journal = gatedJournal();
+    const { unit, environment, errors } = unitWith(journal);
+    unit.receive('a', due);
+    await environment.settle();
+    journal.shut();
+    for (let index = 0; index <= 10_000; index += 1) unit.receive('a', { type: 'go' });
+    await environment.advance(1000);
+    expect(errors).toEqual([expect.stringContaining('deadline of unit')]);
   });
 
   test('C5: none outlives the unit', async () => {

@@ -55,6 +55,20 @@ describe('the router', () => {
     expect(seen).toEqual(Array.from({ length: total }, (_, index) => index));
   });
 
+  test('R1: of tasks that come together, what the first leads to waits behind the last', () => {
+    const { router, log } = routed();
+    router.enqueueAll([
+      {
+        run() {
+          log.push('first');
+          router.enqueue({ run: () => log.push('follows') });
+        },
+      },
+      { run: () => log.push('second') },
+    ]);
+    expect(log).toEqual(['first', 'second', 'follows']);
+  });
+
   test('R2: a task that throws is reported, and the others run', () => {
     const { router, log, errors } = routed();
     router.enqueue({

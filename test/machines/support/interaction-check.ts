@@ -20,10 +20,12 @@ const members = ['a', 'b', 'c'] as const;
 /** Who was granted the floor and has not released it. */
 type Holders = readonly string[];
 
-export function interactionEvents({ context: { epoch } }: S): readonly InteractionEvent[] {
+export function interactionEvents({ context: { epoch, queue } }: S): readonly InteractionEvent[] {
   const epochs = [...new Set([epoch, epoch - 1, 0])].filter((one) => one >= 0);
+  // One more than can wait: a queue that is too long is noticed, and does not grow for ever.
+  const asks = queue.length < members.length;
   return members.flatMap((id): InteractionEvent[] => [
-    { type: 'interaction.request', id },
+    ...(asks ? [{ type: 'interaction.request', id } as const] : []),
     { type: 'interaction.withdraw', id },
     ...epochs.map((one) => ({ type: 'interaction.release', id, epoch: one }) as const),
   ]);

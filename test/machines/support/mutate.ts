@@ -1,6 +1,15 @@
-// Plants a fault: the same machine with a change made to a copy of its chart.
+// Plants faults: the same machine with one thing changed.
 
 import { createMachine, type AnyStateMachine } from 'xstate';
+
+/** A machine with a fault, and the property of its check that must catch it. */
+export interface Fault<M extends AnyStateMachine> {
+  readonly fault: string;
+  readonly machine: M;
+  readonly property: string;
+  /** What the check explores, where it has several scopes. */
+  readonly scope?: string;
+}
 
 /** A loose view of a machine's configuration, to be changed in place. */
 export interface Chart {
@@ -11,15 +20,25 @@ export interface Chart {
   exit: unknown;
   invoke: unknown;
   initial: unknown;
-  type: unknown;
   [other: string]: unknown;
 }
 
-/** The machine with the change; what its names stand for stays the same. */
+/** The machine with a change to a copy of its chart; what its names stand for stays the same. */
 export function mutate<M extends AnyStateMachine>(machine: M, change: (chart: Chart) => void): M {
   const chart = copy(machine.config) as unknown as Chart;
   change(chart);
   return createMachine(chart as never, machine.implementations as never) as unknown as M;
+}
+
+/** The machine with other guards or actions behind the names that it has. */
+export function provide<M extends AnyStateMachine>(
+  machine: M,
+  kind: 'guards' | 'actions',
+  named: Readonly<Record<string, unknown>>,
+): M {
+  for (const name of Object.keys(named))
+    if (!(name in machine.implementations[kind])) throw new Error(`No ${kind} named ${name}`);
+  return machine.provide({ [kind]: named } as never) as M;
 }
 
 /** The state at the end of a path of names. */
@@ -32,6 +51,26 @@ export function stateOf(chart: Chart, ...path: readonly string[]): Chart {
     node = state;
   }
   return node;
+}
+
+/** The transitions of an event or an `always` that has several. */
+export function candidates(transitions: unknown): object[] {
+  if (!Array.isArray(transitions)) throw new Error('Expected several transitions');
+  return transitions as object[];
+}
+
+/** Takes an event out of a state; it must be there. */
+export function forget({ on }: Chart, type: string): void {
+  if (!(type in on)) throw new Error(`Nothing takes ${type} there`);
+  delete on[type];
+}
+
+/** The actions without that of this name; it must be there. */
+export function without(actions: unknown, name: string): unknown[] {
+  const all = actions as readonly (string | { readonly type: string })[];
+  const rest = all.filter((action) => (typeof action === 'string' ? action : action.type) !== name);
+  if (rest.length === all.length) throw new Error(`No action "${name}" there`);
+  return rest;
 }
 
 /** Copies objects and lists; functions are shared. */

@@ -130,7 +130,9 @@ export function checkQuestions(options: QuestionsOptions) {
   };
 
   return checkSystem<Machines, Asking>({
-    name: `${subagents.length} subagents × ${requestIds.length} questions × interaction`,
+    name:
+      `${subagents.length} subagents × ${requestIds.length} questions × interaction` +
+      `${duplicates ? ', duplicates' : ''}${maxInFlight === Infinity ? '' : `, ${maxInFlight} in flight`}`,
     actors,
     mode: 'async',
     maxInFlight,

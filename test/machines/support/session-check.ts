@@ -124,7 +124,9 @@ export function checkSession(machine: Machine = sessionMachine, input = sessionI
           hopeless ||= event['retryInMs'] === null;
         }
         if (connectionOf(after) === 'active') losses = 0;
-        return { losses, hopeless, ended: ghost.ended + paramsOf(effects, 'ended').length };
+        // Twice is once too often, and so is more.
+        const ended = Math.min(2, ghost.ended + paramsOf(effects, 'ended').length);
+        return { losses: Math.min(losses, input.maxReconnects + 2), hopeless, ended };
       },
     },
     invariants: {

@@ -443,6 +443,10 @@ function keyOf(world: Situation, results: readonly string[]): string {
   const { session, outbox, lead, mailbox } = world.actors;
   const { generation } = (outbox as OutboxSnapshot).context;
   const said = (lead?.context as { generation: number }).generation === generation;
+  const letterText = ({ to, event }: Letter[number]): string => {
+    const about = 'generation' in event ? event['generation'] === generation : '';
+    return `${to}:${about}${textOf(event, () => ({ ...event, generation: 0 }))}`;
+  };
   const parts = [
     textOf(session!, () => session!.value),
     textOf(outbox!, () => {
@@ -463,12 +467,8 @@ function keyOf(world: Situation, results: readonly string[]): string {
     ...results.map((id) => world.actors[`call:${id}`]!.value as string),
     `${lead!.value as string}${said ? '' : '!'}`,
     textOf(world.ghost, () => world.ghost),
-    ...[...(mailbox?.context as { letters: readonly Letter[] }).letters.flat(), ...world.inFlight].map(
-      ({ to, event }) => {
-        const about = 'generation' in event ? event['generation'] === generation : '';
-        return `${to}:${about}${textOf(event, () => ({ ...event, generation: 0 }))}`;
-      },
-    ),
+    ...(mailbox?.context as { letters: readonly Letter[] }).letters.flat().map(letterText),
+    ...world.inFlight.map((message) => `${message.from}>${letterText(message)}`),
   ];
   return parts.join('|');
 }

@@ -1,0 +1,12 @@
+// A thread that stands for the user's device: it speaks up at odd times, and says when.
+
+import { parentPort, workerData } from 'node:worker_threads';
+
+const { times } = workerData as { times: number };
+
+for (let time = 0; time < times; time += 1) {
+  await new Promise((resolve) => {
+    setTimeout(resolve, 15 + 20 * Math.random());
+  });
+  parentPort?.postMessage(performance.timeOrigin + performance.now());
+}

@@ -1,0 +1,75 @@
+// A voice session on a transport in this process: it speaks when it is told to, and hears
+// what it is told of.
+
+import { Subject } from 'rxjs';
+import { VoiceSession, type AudioFrame, type Transport } from '../../src/index.ts';
+import type { TransportEvent } from '../../src/voice/transport.ts';
+
+const SAMPLE_RATE_HZ = 24_000;
+
+export interface VoiceDesk {
+  readonly session: VoiceSession;
+  /** The model speaks a second of sound, which the client begins to play. */
+  speak(): void;
+  /** The wire reports that the user began to speak. */
+  userSpeaks(): void;
+  /** It was only a cough; the client says what it had played. */
+  userCoughed(): void;
+}
+
+export async function openVoiceDesk(): Promise<VoiceDesk> {
+  const events = new Subject<TransportEvent>();
+  const audio = new Subject<AudioFrame>();
+  const transport: Transport = {
+    name: 'bench',
+    capabilities: {
+      inputSampleRateHz: SAMPLE_RATE_HZ,
+      outputSampleRateHz: SAMPLE_RATE_HZ,
+      utteranceEvents: true,
+      correlatesResponses: true,
+      cancelsResponses: true,
+      truncatesAudio: true,
+      deletesItems: true,
+      silentContext: true,
+      defersToolResults: true,
+    },
+    connect() {
+      queueMicrotask(() => events.next({ type: 'transport.ready' }));
+      return { events, audio, sendAudio() {}, send() {}, close: () => Promise.resolve() };
+    },
+  };
+  const session = new VoiceSession({
+    transport,
+    agents: [{ name: 'lead', instructions: 'You talk to the user.' }],
+  });
+  session.attach();
+  session.store.subscribe(() => {});
+  await session.start();
+  let number = 0;
+  return {
+    session,
+    speak() {
+      number += 1;
+      audio.next({
+        samples: new Int16Array(SAMPLE_RATE_HZ),
+        sampleRateHz: SAMPLE_RATE_HZ,
+        itemId: `item_${number}`,
+        responseId: `response_${number}`,
+      });
+      session.playout.next({ itemId: `item_${number}`, playedMs: 20 });
+    },
+    userSpeaks() {
+      events.next({
+        type: 'utterance.started',
+        utteranceId: `utterance_${number}`,
+        audioStartMs: number,
+      });
+    },
+    userCoughed() {
+      const utteranceId = `utterance_${number}`;
+      session.playout.next({ itemId: `item_${number}`, playedMs: 40 });
+      events.next({ type: 'utterance.ended', utteranceId });
+      events.next({ type: 'utterance.transcribed', utteranceId, text: '', final: true });
+    },
+  };
+}

@@ -1,0 +1,113 @@
+// What could be wrong with the outbox, each with the property that must catch it.
+
+import { assign } from 'xstate';
+import { outboxMachine, type OutboxItem } from '../../../src/machines/index.ts';
+import { candidates, forget, mutate, provide, stateOf, type Fault } from './mutate.ts';
+
+type Machine = typeof outboxMachine;
+type Args = { context: { pending: readonly object[]; reserved: number } };
+
+export const reofferForgotten = provide(outboxMachine, 'actions', {
+  returnToQueue: assign({ current: null }),
+});
+
+export const gateIgnored = provide(outboxMachine, 'guards', { gateIsOpen: () => true });
+
+export const staleReportCounts = provide(outboxMachine, 'guards', { isAttempt: () => true });
+
+/** The client leaves while something urgent is offered, and it is offered again at once. */
+export const offersToNobody = mutate(outboxMachine, (chart) =>
+  forget(stateOf(chart, 'gate', 'open'), 'client.detached'),
+);
+
+export const outboxFaults: readonly Fault<Machine>[] = [
+  {
+    fault: 'the gate is ignored',
+    machine: gateIgnored,
+    property: 'O1: one at a time, from an open gate after a pause',
+  },
+  {
+    fault: 'it does not wait for a pause',
+    machine: mutate(outboxMachine, (chart) => {
+      const dwelling = stateOf(chart, 'slot', 'dwelling');
+      dwelling.always = [...candidates(dwelling.always), { target: 'speaking' }];
+    }),
+    property: 'O1: one at a time, from an open gate after a pause',
+  },
+  {
+    fault: 'a report about an earlier attempt counts',
+    machine: staleReportCounts,
+    property: 'O2: a report about another attempt is ignored',
+  },
+  {
+    fault: 're-offering is forgotten',
+    machine: reofferForgotten,
+    property: 'O3: nothing is lost',
+  },
+  {
+    fault: 'what was heard stays',
+    machine: mutate(outboxMachine, (chart) => {
+      const heard = stateOf(chart, 'slot', 'speaking').on['delivery.heard'] as {
+        actions: unknown[];
+      };
+      heard.actions = heard.actions.slice(0, 1);
+    }),
+    property: 'O3: nothing is lost',
+  },
+  {
+    fault: 'last in, first out',
+    machine: provide(outboxMachine, 'actions', {
+      add: assign(({ context }: Args, { item }: { item: OutboxItem }) => ({
+        pending: [{ ...item, attempts: 0, resting: false }, ...context.pending],
+        reserved: item.reserved ? context.reserved - 1 : context.reserved,
+      })),
+    }),
+    property: 'O4: first come, first served in each class, and what was interrupted first',
+  },
+  {
+    fault: 'no card for what cannot be said',
+    machine: provide(outboxMachine, 'guards', { isExhausted: () => false }),
+    property: 'O5: a card for what was tried often enough, word for what was not',
+  },
+  {
+    fault: 'nothing wakes what rests',
+    machine: provide(outboxMachine, 'actions', { wake: () => {} }),
+    property: 'O5: whoever speaks or comes wakes what rests',
+  },
+  {
+    fault: 'more is promised than fits',
+    machine: mutate(outboxMachine, (chart) => {
+      const reserve = chart.on['outbox.reserve'] as { guard: unknown };
+      reserve.guard = ({ context }: Args) => context.reserved < 2;
+    }),
+    property: 'O6: no more than fits',
+  },
+  {
+    fault: 'old progress stays beside the new',
+    machine: provide(outboxMachine, 'guards', { isOutdone: () => false }),
+    property: 'O7: of each subagent only the latest progress waits',
+    scope: 'a result and the progress of one subagent',
+  },
+  {
+    fault: 'something urgent is said too late',
+    machine: provide(outboxMachine, 'guards', { nextIsExpired: () => false }),
+    property: 'O3: what is not worth saying any more is not said',
+    scope: 'notices that expire',
+  },
+  {
+    fault: 'something urgent that comes just after an offer does not interrupt',
+    machine: mutate(outboxMachine, (chart) => {
+      const { on } = stateOf(chart, 'gate', 'open');
+      on['gate.closed'] = candidates(on['gate.closed']).slice(1);
+    }),
+    property: 'urgent interrupts what can be interrupted, at once',
+    scope: 'notices that expire',
+  },
+  {
+    fault: 'an offer is waited for without end',
+    machine: mutate(outboxMachine, (chart) =>
+      forget(stateOf(chart, 'slot', 'speaking', 'offered'), 'deadline.offer'),
+    ),
+    property: 'an offer ends by itself',
+  },
+];

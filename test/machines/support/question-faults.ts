@@ -1,0 +1,100 @@
+// What could be wrong with a question, each with the property that must catch it.
+
+import { questionMachine } from '../../../src/machines/index.ts';
+import { candidates, forget, mutate, provide, stateOf, without, type Fault } from './mutate.ts';
+
+type Machine = typeof questionMachine;
+
+const ends = ['answered', 'expired', 'withdrawn', 'superseded'] as const;
+
+/** At no end does it do this. */
+function never(action: 'release' | 'retract' | 'reply'): Machine {
+  return mutate(questionMachine, (chart) => {
+    for (const end of ends) {
+      const state = stateOf(chart, end);
+      state.entry = without(state.entry, action);
+    }
+  });
+}
+
+export const neverReleased = never('release');
+export const neverRetracted = never('retract');
+export const neverReplied = never('reply');
+
+export const questionFaults: readonly Fault<Machine>[] = [
+  {
+    fault: 'the release is forgotten',
+    machine: neverReleased,
+    property:
+      'Q5: its end gives the floor back, takes it from the outbox and tells the asker, once',
+  },
+  {
+    fault: 'it never expires',
+    machine: mutate(questionMachine, (chart) => forget(stateOf(chart, 'open'), 'deadline.answer')),
+    property: 'open ends by a deadline',
+  },
+  {
+    fault: 'the clock starts before it was heard',
+    machine: mutate(questionMachine, (chart) => {
+      const { entry, invoke, on } = stateOf(chart, 'open');
+      const presenting = stateOf(chart, 'presenting');
+      presenting.entry = [presenting.entry, entry].flat();
+      presenting.invoke = invoke;
+      presenting.on['deadline.answer'] = on['deadline.answer'];
+    }),
+    property: 'Q4: its deadline is armed in open only',
+  },
+  {
+    fault: 'the clock starts when it is shown, though it will be said',
+    machine: mutate(questionMachine, (chart) => {
+      const { on } = stateOf(chart, 'presenting');
+      const [starts] = candidates(on['question.shown']);
+      on['question.shown'] = { ...starts, guard: undefined };
+    }),
+    property: 'Q4: it starts when heard, or when shown and that is all it gets',
+  },
+  {
+    fault: 'the clock goes on while nobody is there',
+    machine: mutate(questionMachine, (chart) => forget(stateOf(chart, 'open'), 'client.detached')),
+    property: 'the user comes back with no time left',
+  },
+  {
+    fault: 'a deadline of an earlier presentation counts',
+    machine: provide(questionMachine, 'guards', { isThisDeadline: () => true }),
+    property: 'Q4: a deadline that is not the armed one is ignored',
+  },
+  {
+    fault: 'an answer to a closed question counts',
+    machine: mutate(questionMachine, (chart) => {
+      chart.on = { 'question.answer': '.answered' };
+    }),
+    property: 'nothing leaves a final state',
+  },
+  {
+    fault: 'an answer before it was put to the user counts',
+    machine: mutate(questionMachine, (chart) => {
+      stateOf(chart, 'queued').on['question.answer'] = 'answered';
+    }),
+    property: 'Q1: nothing answers it before it was put to the user',
+  },
+  {
+    fault: 'speech that began before it counts',
+    machine: provide(questionMachine, 'guards', { mayAnswerOpen: () => true }),
+    property: 'Q2: what was said before it played does not answer it',
+  },
+  {
+    fault: 'any words that interrupt it count',
+    machine: mutate(questionMachine, (chart) => {
+      const { on } = stateOf(chart, 'presenting');
+      const answer = on['question.answer'] as { guard: unknown };
+      answer.guard = ({ context }: { context: { playingSince: number | null } }) =>
+        context.playingSince !== null;
+    }),
+    property: 'Q3: speech that interrupts it is decisive',
+  },
+  {
+    fault: 'a card that is read aloud cannot be answered aloud',
+    machine: mutate(questionMachine, (chart) => forget(stateOf(chart, 'open'), 'question.playing')),
+    property: 'Q1: that it plays or was heard is never missed',
+  },
+];
