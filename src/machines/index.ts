@@ -8,12 +8,8 @@ export {
   type InteractionEvent,
   type InteractionSnapshot,
 } from './interaction-machine.ts';
-export {
-  outboxMachine,
-  type OutboxEvent,
-  type OutboxInput,
-  type OutboxSnapshot,
-} from './outbox-machine.ts';
+export type { OutboxEvent, OutboxInput } from './outbox-events.ts';
+export { outboxMachine, type OutboxSnapshot } from './outbox-machine.ts';
 export {
   hasRoom,
   type DeliveryKind,
@@ -52,12 +48,11 @@ export {
 } from './session-wiring.ts';
 export {
   requestIdOf,
-  subagentMachine,
   type StepCall,
   type SubagentEvent,
   type SubagentInput,
-  type SubagentSnapshot,
-} from './subagent-machine.ts';
+} from './subagent-events.ts';
+export { subagentMachine, type SubagentSnapshot } from './subagent-machine.ts';
 export {
   toolCallMachine,
   type CallAnswer,

@@ -25,6 +25,7 @@
 
 import { and, assign, not, setup, stateIn, type SnapshotFrom } from 'xstate';
 import { activity, effect, machineOptions, type DeadlineInput, type Stamped } from './effect.ts';
+import type { OutboxEvent, OutboxInput } from './outbox-events.ts';
 import {
   hasRoom,
   insert,
@@ -39,18 +40,6 @@ import {
   type Waiting,
 } from './outbox-queue.ts';
 
-export interface OutboxInput {
-  /** Results waiting or reserved, and notices; questions come on top, one at a time. */
-  readonly capacity: number;
-  /** The gate must have been open for so long before something is said, in milliseconds. */
-  readonly quietMs: number;
-  /** No audio by then: the attempt failed. */
-  readonly offerTimeoutMs: number;
-  /** No end of the audio by then: the attempt failed. */
-  readonly playTimeoutMs: number;
-  readonly maxAttempts: number;
-}
-
 interface OutboxContext extends OutboxInput {
   readonly pending: readonly Waiting[];
   readonly current: Waiting | null;
@@ -61,32 +50,6 @@ interface OutboxContext extends OutboxInput {
   /** The transport can stop what it says: urgent items may interrupt. */
   readonly interruptible: boolean;
 }
-
-type Unstamped =
-  | { readonly type: 'outbox.reserve' }
-  | { readonly type: 'outbox.unreserve' }
-  | { readonly type: 'outbox.add'; readonly item: OutboxItem }
-  | { readonly type: 'outbox.retract'; readonly deliveryId: string }
-  | { readonly type: 'gate.opened' }
-  | { readonly type: 'gate.closed'; readonly interruptible: boolean }
-  | { readonly type: 'delivery.playing'; readonly generation: number }
-  | {
-      readonly type: 'delivery.heard';
-      readonly generation: number;
-      readonly grade: 'played' | 'assumed';
-    }
-  | { readonly type: 'delivery.interrupted'; readonly generation: number }
-  | { readonly type: 'delivery.failed'; readonly generation: number }
-  | { readonly type: 'delivery.shown'; readonly deliveryId: string }
-  | { readonly type: 'delivery.dismissed'; readonly deliveryId: string }
-  | { readonly type: 'client.attached' }
-  | { readonly type: 'client.detached' }
-  | { readonly type: 'utterance.ended' }
-  | { readonly type: 'deadline.quiet'; readonly dueAt: number }
-  | { readonly type: 'deadline.offer'; readonly dueAt: number }
-  | { readonly type: 'deadline.play'; readonly dueAt: number };
-
-export type OutboxEvent = Unstamped & Stamped;
 
 const attemptOf = ({ context }: { context: OutboxContext }) => ({
   deliveryId: context.current?.deliveryId ?? '',

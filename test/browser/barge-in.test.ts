@@ -39,9 +39,10 @@ describe('barge-in', () => {
     );
     await tab.untilSpeaker('is silent');
     expect(stateOfResult()).toMatchObject({ state: 'pending', attempts: 1 });
-    // What the session takes as heard is what the page played, and then it played no more.
+    // What the session takes as heard is no more than what the page played.
+    const playedMs = Math.max(...tab.playedMs(cut.itemId));
     expect(cut.playedMs).toBeGreaterThan(0);
-    expect(Math.max(...tab.playedMs(cut.itemId))).toBeCloseTo(cut.playedMs, 3);
+    expect(cut.playedMs).toBeLessThanOrEqual(playedMs);
     expect(watch.state.transcript.find(({ id }) => id === cut.itemId)).toMatchObject({
       final: true,
       interrupted: true,
@@ -77,6 +78,7 @@ describe('barge-in', () => {
         ({ delivery }) => delivery.deliveryId === deliveryId && delivery.state === 'delivered',
       );
     expect(delivered).toHaveLength(1);
+    expect(Math.max(...tab.playedMs(cut.itemId))).toBe(playedMs);
     expect(watch.state.transcript.filter(({ text }) => text.includes('is booked'))).toHaveLength(
       // Cut off before these words, the first attempt has none of them.
       said.filter((text) => text.includes('is booked')).length,

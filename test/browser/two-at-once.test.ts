@@ -20,7 +20,6 @@ describe('two at once', () => {
     const tab = await stage.visit();
     await tab.startTalking();
     await tab.untilSpeaker('sounds');
-    // Over the greeting, as people do.
     await tab.say('Please book me a ride to the airport and a table for two.');
 
     await watch.until('both ask', ({ questions }) => questions.length === 2);

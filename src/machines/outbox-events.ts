@@ -1,0 +1,42 @@
+// What the outbox is told.
+
+import type { Stamped } from './effect.ts';
+import type { OutboxItem } from './outbox-queue.ts';
+
+export interface OutboxInput {
+  /** Results waiting or reserved, and notices; questions come on top, one at a time. */
+  readonly capacity: number;
+  /** The gate must have been open for so long before something is said, in milliseconds. */
+  readonly quietMs: number;
+  /** No audio by then: the attempt failed. */
+  readonly offerTimeoutMs: number;
+  /** No end of the audio by then: the attempt failed. */
+  readonly playTimeoutMs: number;
+  readonly maxAttempts: number;
+}
+
+type Unstamped =
+  | { readonly type: 'outbox.reserve' }
+  | { readonly type: 'outbox.unreserve' }
+  | { readonly type: 'outbox.add'; readonly item: OutboxItem }
+  | { readonly type: 'outbox.retract'; readonly deliveryId: string }
+  | { readonly type: 'gate.opened' }
+  | { readonly type: 'gate.closed'; readonly interruptible: boolean }
+  | { readonly type: 'delivery.playing'; readonly generation: number }
+  | {
+      readonly type: 'delivery.heard';
+      readonly generation: number;
+      readonly grade: 'played' | 'assumed';
+    }
+  | { readonly type: 'delivery.interrupted'; readonly generation: number }
+  | { readonly type: 'delivery.failed'; readonly generation: number }
+  | { readonly type: 'delivery.shown'; readonly deliveryId: string }
+  | { readonly type: 'delivery.dismissed'; readonly deliveryId: string }
+  | { readonly type: 'client.attached' }
+  | { readonly type: 'client.detached' }
+  | { readonly type: 'utterance.ended' }
+  | { readonly type: 'deadline.quiet'; readonly dueAt: number }
+  | { readonly type: 'deadline.offer'; readonly dueAt: number }
+  | { readonly type: 'deadline.play'; readonly dueAt: number };
+
+export type OutboxEvent = Unstamped & Stamped;

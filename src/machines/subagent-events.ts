@@ -1,0 +1,74 @@
+// What a subagent's machine is told, and the reasons for which it fails.
+
+import type { Stamped } from './effect.ts';
+import type { Failure } from './outcome.ts';
+
+export interface SubagentInput {
+  readonly id: string;
+  /** When it was accepted; the preparation's deadline counts from here. */
+  readonly at: number;
+  readonly maxSteps: number;
+  /** Time that it may spend in `running`, in milliseconds. */
+  readonly timeoutMs: number;
+  readonly maxInputRetries: number;
+}
+
+/** A call that the model made in the step under way. */
+export interface StepCall {
+  readonly callId: string;
+  /** `approval`: an ordinary call that needs the user's consent first. */
+  readonly kind: 'tool' | 'question' | 'approval';
+}
+
+type Unstamped =
+  | { readonly type: 'subagent.prepared' }
+  | { readonly type: 'subagent.unprepared'; readonly error: Failure }
+  | { readonly type: 'slot.granted' }
+  /** The model answered. No calls: this is the result, unless `again` (it must be asked once more). */
+  | {
+      readonly type: 'model.responded';
+      readonly step: number;
+      readonly calls: readonly StepCall[];
+      readonly again?: boolean;
+    }
+  | { readonly type: 'model.failed'; readonly step: number; readonly error: Failure }
+  | { readonly type: 'tool.settled'; readonly step: number; readonly callId: string }
+  | {
+      readonly type: 'question.answered';
+      readonly requestId: string;
+      /** For an approval: does the user consent? */
+      readonly approved?: boolean;
+    }
+  | { readonly type: 'question.expired'; readonly requestId: string }
+  | { readonly type: 'question.withdrawn'; readonly requestId: string }
+  | { readonly type: 'deadline.preparation'; readonly dueAt: number }
+  | { readonly type: 'deadline.run'; readonly dueAt: number }
+  | { readonly type: 'subagent.cancel'; readonly reason: string };
+
+export type SubagentEvent = Unstamped & Stamped;
+
+/** A subagent that is not ready to run by then has failed. */
+export const PREPARATION_TIMEOUT_MS = 30_000;
+
+/** The question that a waiting subagent waits for: unique, and the same after a restart. */
+export const requestIdOf = (id: string, asked: number): string => `${id}.q${asked}`;
+
+export function cancelled(reason: string): Failure {
+  return { code: 'CANCELLED', message: `Cancelled: ${reason}`, retryable: false };
+}
+
+export function stepLimit(maxSteps: number): Failure {
+  return {
+    code: 'STEP_LIMIT',
+    message: `The model still called tools after ${maxSteps} steps (maxSteps)`,
+    retryable: false,
+  };
+}
+
+export function inputTimeout(maxInputRetries: number): Failure {
+  return {
+    code: 'INPUT_TIMEOUT',
+    message: `The user did not answer ${maxInputRetries} questions in a row (maxInputRetries)`,
+    retryable: false,
+  };
+}
