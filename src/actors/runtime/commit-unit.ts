@@ -66,7 +66,7 @@ export class CommitUnit implements Task {
   #committing = false;
   #scheduled = false;
   #disposed = false;
-  #posted: Posted[] | null = null;
+  #posted: Release[] | null = null;
   #cancelRetry: (() => void) | null = null;
   #deadlines: Map<string, () => void> | null = null;
 
@@ -106,7 +106,7 @@ export class CommitUnit implements Task {
   /** Takes an effect of the event that is being applied. */
   post(actor: string, effect: Effect): void {
     // Outside of a transaction only a disposed unit's machines still talk.
-    this.#posted?.push({ actor, effect });
+    this.#posted?.push(new Release(this, actor, effect));
   }
 
   /** Runs `begin` as the first transaction of the unit, without an entry: what it does is the input. */
@@ -127,6 +127,14 @@ export class CommitUnit implements Task {
     if (this.#isAcceptable(message.actor, event)) this.#commit(message.actor, event);
     else this.#host.ignored(this.id, message.actor, event);
     if (!this.#committing && this.#mailbox.length > 0) this.#wake();
+  }
+
+  /** Carries an effect out. Called by the router. */
+  release(posted: Posted): void {
+    const { actor, effect } = posted;
+    if (effect.kind === 'do' || effect.name !== 'deadline') this.#body.release(posted);
+    else if (effect.kind === 'start') this.#arm(actor, effect.id, effect.input);
+    else this.#disarm(`${actor}/${effect.id}`);
   }
 
   /** Stops everything that the unit still waits for. */
@@ -205,20 +213,16 @@ export class CommitUnit implements Task {
   }
 
   #transact(begin: () => void, at: number): void {
-    const released: Posted[] = [];
-    this.#posted = [];
+    const posted: Release[] = [];
+    this.#posted = posted;
     try {
       begin();
-      for (;;) {
-        const posted = this.#posted.shift();
-        if (posted) {
-          released.push(posted);
-          this.#deliver(this.#body.route?.(posted) ?? [], at);
-          continue;
-        }
-        const settled = this.#body.settle?.(at) ?? [];
-        if (settled.length === 0) break;
-        this.#deliver(settled, at);
+      for (let next = 0; ; ) {
+        const one = posted[next];
+        const messages = one ? this.#body.route?.(one) : this.#body.settle?.(at);
+        if (one) next += 1;
+        else if (!messages || messages.length === 0) break;
+        if (messages) this.#deliver(messages, at);
       }
     } catch (error) {
       this.#posted = null;
@@ -226,8 +230,7 @@ export class CommitUnit implements Task {
       return;
     }
     this.#posted = null;
-    if (released.length > 0)
-      this.#host.router.enqueueAll(released.map((posted) => this.#release(posted)));
+    if (posted.length > 0) this.#host.router.enqueueAll(posted);
   }
 
   #deliver(messages: readonly Message[], at: number): void {
@@ -235,17 +238,6 @@ export class CommitUnit implements Task {
       const stamped = { ...event, at };
       if (this.#body.accepts(actor, stamped)) this.#body.apply(actor, stamped);
     }
-  }
-
-  #release(posted: Posted): Task {
-    return {
-      run: () => {
-        const { actor, effect } = posted;
-        if (effect.kind === 'do' || effect.name !== 'deadline') this.#body.release(posted);
-        else if (effect.kind === 'start') this.#arm(actor, effect.id, effect.input);
-        else this.#disarm(`${actor}/${effect.id}`);
-      },
-    };
   }
 
   #arm(actor: string, id: string, input: unknown): void {
@@ -270,5 +262,22 @@ export class CommitUnit implements Task {
     this.#deadlines?.get(key)?.();
     this.#deadlines?.delete(key);
     if (this.#deadlines?.size === 0) this.#deadlines = null;
+  }
+}
+
+/** An effect that waits to be carried out. */
+class Release implements Posted, Task {
+  readonly actor: string;
+  readonly effect: Effect;
+  readonly #unit: CommitUnit;
+
+  constructor(unit: CommitUnit, actor: string, effect: Effect) {
+    this.actor = actor;
+    this.effect = effect;
+    this.#unit = unit;
+  }
+
+  run(): void {
+    this.#unit.release(this);
   }
 }

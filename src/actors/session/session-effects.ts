@@ -1,10 +1,10 @@
 // Carries out what the machines of a session say, after the commit: to the lead agent,
 // to the subagents, to the app's hooks and to the screens.
 //
-// Owns:     the running inline tools.
-// Does not: decide anything; each effect has one place here.
+// Owns:     nothing; each effect has one place here, those of tool calls in call-effects.
+// Does not: decide anything.
 
-import { CancelledError, messageOf } from '../../errors.ts';
+import { messageOf } from '../../errors.ts';
 import type {
   CallAnswer,
   DropReason,
@@ -13,15 +13,13 @@ import type {
   QuestionEnd,
 } from '../../machines/index.ts';
 import { floorOf } from '../../machines/index.ts';
-import { DEFAULT_MAX_OUTPUT_BYTES, keepOutput } from '../ai/tool-output.ts';
-import { raceAbort } from '../race-abort.ts';
 import type { Posted } from '../runtime/commit-unit.ts';
 import { callSafely } from '../runtime/host.ts';
 import type { AnswerReceipt, DeliveryView, QuestionView, SubagentView } from '../session-views.ts';
-import { checkSubagentConfig } from '../subagent/config.ts';
 import type { Outcome } from '../subagent/outcome.ts';
 import type { StepReport } from '../subagent/think.ts';
 import { idOf } from './books.ts';
+import { CallEffects } from './call-effects.ts';
 import type { Utterance } from './lead.ts';
 import type { DeliveryRecord } from './records.ts';
 import { cancelledNote } from './prompts.ts';
@@ -48,18 +46,19 @@ interface Params {
 
 export class SessionEffects {
   readonly #core: EffectsSession;
-  readonly #executing = new Map<string, AbortController>();
+  readonly #calls: CallEffects;
 
   constructor(core: EffectsSession) {
     this.#core = core;
+    this.#calls = new CallEffects(core);
   }
 
   release({ actor, effect }: Posted): void {
     const kind = actor.split(':', 1)[0];
     if (effect.kind === 'start') {
-      if (kind === 'call') this.#execute((effect.input as { callId: string }).callId);
+      if (kind === 'call') this.#calls.execute((effect.input as { callId: string }).callId);
     } else if (effect.kind === 'stop') {
-      if (kind === 'call') this.#stopExecuting(idOf(actor));
+      if (kind === 'call') this.#calls.stop(idOf(actor));
     } else this.#do(`${kind}.${effect.name}`, (effect.params ?? {}) as Params);
     this.#project(actor);
   }
@@ -160,13 +159,13 @@ export class SessionEffects {
           this.#gone(id, { state: 'dropped', dropped: params.reason });
         break;
       case 'call.validate':
-        void this.#validate(params.callId);
+        void this.#calls.validate(params.callId);
         break;
       case 'call.answer':
-        this.#answer(params.callId, params.answer);
+        this.#calls.answer(params.callId, params.answer);
         break;
       case 'call.delegate':
-        this.#delegate(params.callId);
+        this.#calls.delegate(params.callId);
         break;
       case 'call.deliver':
         this.#delivery(params.callId, { state: 'pending' });
@@ -229,7 +228,7 @@ export class SessionEffects {
     const { deliveryId, callId, answersCall, label: name, text } = delivery;
     if (!answersCall || callId === null) return null;
     this.#core.books.deliveries.set(deliveryId, { ...delivery, answersCall: false });
-    this.#answered(callId, name, text);
+    this.#calls.answered(callId, name, text);
     return callId;
   }
 
@@ -284,129 +283,9 @@ export class SessionEffects {
     unit.questions.forget(requestId);
   }
 
-  async #validate(callId: string): Promise<void> {
-    const core = this.#core;
-    const call = core.books.calls.get(callId);
-    if (!call) return;
-    const tool = core.tools.get(call.name);
-    const invalid = (message: string): void =>
-      core.receive(`call:${callId}`, {
-        type: 'call.invalid',
-        error: { code: 'INVALID_CALL', message, retryable: false },
-      });
-    if (!tool) {
-      const known = [...core.tools.keys()].join(', ') || 'none';
-      invalid(`Unknown tool: ${call.name}. Available tools: ${known}`);
-      return;
-    }
-    const checked = await tool.validate(call.arguments);
-    if (!checked.ok) {
-      invalid(checked.message);
-      return;
-    }
-    const { execution = 'inline', pendingMessage } = tool.definition;
-    core.projection.emit({ type: 'tool.called', callId, name: call.name, input: checked.value });
-    callSafely(core.host, 'hook onToolCall', () =>
-      core.hooks.onToolCall?.({ callId, name: call.name, input: checked.value }),
-    );
-    core.receive(`call:${callId}`, {
-      type: 'call.validated',
-      execution,
-      acknowledge: pendingMessage !== undefined,
-      message: pendingMessage,
-      input: checked.value,
-    });
-  }
-
-  #execute(callId: string): void {
-    const core = this.#core;
-    const call = core.books.calls.get(callId);
-    const execute = call && core.tools.get(call.name)?.definition.execute;
-    if (!call || !execute) return;
-    const controller = new AbortController();
-    this.#executing.set(callId, controller);
-    const { signal } = controller;
-    const settle = (output: unknown): void => {
-      if (!signal.aborted) core.receive(`call:${callId}`, { type: 'call.executed', output });
-    };
-    core.host.environment.scheduler.yieldThen(() => {
-      if (signal.aborted) return;
-      const run = async (): Promise<unknown> =>
-        execute(call.input as never, {
-          callId,
-          agentName: core.agent.name,
-          sessionId: core.id,
-          abortSignal: signal,
-        });
-      raceAbort(run(), signal).then(
-        (output) => settle(answerOf(call.name, output)),
-        (error: unknown) => settle({ error: messageOf(error) }),
-      );
-    });
-  }
-
-  #stopExecuting(callId: string): void {
-    this.#executing.get(callId)?.abort(new CancelledError('the call is over'));
-    this.#executing.delete(callId);
-  }
-
-  #answer(callId: string, answer: CallAnswer): void {
-    const core = this.#core;
-    const call = core.books.calls.get(callId);
-    if (!call) return;
-    const { name, output } = call;
-    // What was called off is no news to speak about.
-    core.lead.answerTool(callId, output, answer !== 'cancelled');
-    this.#answered(callId, name, output);
-    if (core.unit.calls.stateOf(callId)?.done) {
-      core.books.calls.delete(callId);
-      core.unit.calls.forget(callId);
-    }
-  }
-
-  /** The model has its answer to this call. */
-  #answered(callId: string, name: string, output: unknown): void {
-    const { books, projection, host, hooks } = this.#core;
-    const at = host.environment.clock.now();
-    books.conversation = books.conversation.toolResult({ callId, at, value: output });
-    projection.emit({ type: 'tool.answered', callId, name, output });
-    callSafely(host, 'hook onToolResult', () => hooks.onToolResult?.({ callId, name, output }));
-  }
-
-  #delegate(callId: string): void {
-    const core = this.#core;
-    const call = core.books.calls.get(callId);
-    const config = call && core.configs[call.name];
-    // The outbox had no room to promise a result: the call was rejected in the same step.
-    if (!config || core.unit.calls.stateOf(callId)?.value !== 'acknowledged') return;
-    const definition = checkSubagentConfig(config);
-    const delegated = core.delegation.delegate(
-      definition,
-      {
-        toolName: call.name,
-        args: call.input as Readonly<Record<string, unknown>>,
-        description: core.tools.get(call.name)?.definition.description ?? call.name,
-      },
-      callId,
-    );
-    if (delegated.status === 'accepted') {
-      core.receive(`call:${callId}`, {
-        type: 'subagent.accepted',
-        subagentId: delegated.subagentId,
-      });
-      if (call.output === null) core.lead.deferTool(callId);
-      const view = core.projection.subagent(delegated.subagentId);
-      if (view)
-        callSafely(core.host, 'hook onSubagentStart', () => core.hooks.onSubagentStart?.(view));
-      return;
-    }
-    core.receive('outbox', { type: 'outbox.unreserve' });
-    core.receive(`call:${callId}`, { type: 'subagent.rejected', error: delegated.error });
-  }
-
   #ended(error: Failure | null): void {
     const core = this.#core;
-    for (const callId of this.#executing.keys()) this.#stopExecuting(callId);
+    this.#calls.stopAll();
     core.ended(error);
     callSafely(core.host, 'hook onSessionEnd', () =>
       core.hooks.onSessionEnd?.({
@@ -476,11 +355,4 @@ export class SessionEffects {
     projection.emit({ type: 'delivery.changed', delivery: view });
     return view;
   }
-}
-
-/** What an inline tool returned, as the model, the journal and the wire can have it: JSON, and not too large. */
-function answerOf(toolName: string, returned: unknown): unknown {
-  if (returned instanceof Error) return { error: messageOf(returned) };
-  const kept = keepOutput(returned ?? null, DEFAULT_MAX_OUTPUT_BYTES);
-  return kept.ok ? kept.value : { error: `Tool "${toolName}" ${kept.message}` };
 }

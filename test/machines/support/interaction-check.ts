@@ -11,6 +11,7 @@ import {
 } from '../../../src/machines/index.ts';
 import { checkMachine } from '../../../src/testing/check/index.ts';
 import { paramsOf, same } from './effects.ts';
+import type { OnViolation } from './verdicts.ts';
 
 type Machine = typeof interactionMachine;
 type S = InteractionSnapshot;
@@ -41,11 +42,14 @@ function frees({ context }: S, event: { readonly type: string }): boolean {
   );
 }
 
-/** Explores the arbiter, or a faulty one in its place; violations are collected. */
-export function checkInteraction(machine: Machine = interactionMachine) {
+/** Explores the arbiter, or a faulty one in its place. */
+export function checkInteraction(
+  machine: Machine = interactionMachine,
+  onViolation: OnViolation = 'collect',
+) {
   return checkMachine<Machine, Holders>(machine, {
     name: 'interaction',
-    onViolation: 'collect',
+    onViolation,
     key: ({ value, context: { owner, queue, epoch } }) => [value, owner, queue, epoch === 0],
     events: interactionEvents,
     end: (snapshot) => snapshot.matches('main_agent'),

@@ -15,6 +15,7 @@ import {
 } from '../../../src/machines/index.ts';
 import { checkMachine } from '../../../src/testing/check/index.ts';
 import { paramsOf, running, same, spawned } from './effects.ts';
+import type { OnViolation } from './verdicts.ts';
 
 export const outboxInput: OutboxInput = {
   capacity: 2,
@@ -145,15 +146,19 @@ export function outboxEvents(items: readonly OutboxItem[]) {
   };
 }
 
-/** Explores the outbox, or a faulty one in its place; violations are collected. */
-export function checkOutbox(machine: Machine = outboxMachine, scope = 'two results and a question') {
+/** Explores the outbox, or a faulty one in its place. */
+export function checkOutbox(
+  machine: Machine = outboxMachine,
+  scope = 'two results and a question',
+  onViolation: OnViolation = 'collect',
+) {
   const items = outboxScopes[scope] ?? [];
   const { capacity, maxAttempts, quietMs, offerTimeoutMs, playTimeoutMs } = outboxInput;
   const has = (kind: OutboxItem['kind']): boolean => items.some((one) => one.kind === kind);
   return checkMachine<Machine, Ghost>(machine, {
     name: `outbox with ${scope}`,
     input: outboxInput,
-    onViolation: 'collect',
+    onViolation,
     key: ({ value, context, children }) => {
       const { pending, current, reserved, interruptible } = context;
       const brief = (one: (typeof pending)[number]) => [

@@ -12,6 +12,7 @@ import {
 } from '../../../src/machines/index.ts';
 import { checkMachine } from '../../../src/testing/check/index.ts';
 import { paramsOf, running, same, spawned } from './effects.ts';
+import type { OnViolation } from './verdicts.ts';
 
 export const questionInput = { requestId: 'q', timeoutMs: 3 } as const;
 
@@ -73,12 +74,15 @@ export function questionEvents(snapshot: S): readonly QuestionEvent[] {
   return events;
 }
 
-/** Explores a question, or a faulty one in its place; violations are collected. */
-export function checkQuestion(machine: Machine = questionMachine) {
+/** Explores a question, or a faulty one in its place. */
+export function checkQuestion(
+  machine: Machine = questionMachine,
+  onViolation: OnViolation = 'collect',
+) {
   return checkMachine<Machine, Ghost>(machine, {
     name: 'question',
     input: questionInput,
-    onViolation: 'collect',
+    onViolation,
     key: ({ value, context, children }) => {
       const { dueAt: _, shownAt, playingSince, ...kept } = context;
       return [value, kept, shownAt !== null, playingSince !== null, running({ children })];

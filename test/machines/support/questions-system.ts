@@ -29,6 +29,7 @@ import {
 } from '../../../src/testing/check/index.ts';
 import { paramsOf } from './effects.ts';
 import { mutate } from './mutate.ts';
+import type { OnViolation } from './verdicts.ts';
 
 export interface QuestionsOptions {
   readonly subagents: readonly string[];
@@ -38,6 +39,7 @@ export interface QuestionsOptions {
   /** Messages between a subagent and its question may arrive twice. */
   readonly duplicates?: boolean;
   readonly limit?: number;
+  readonly onViolation?: OnViolation;
   /** Machines to check in place of the real ones. */
   readonly subagent?: typeof subagentMachine;
   readonly question?: typeof questionMachine;
@@ -138,7 +140,7 @@ export function checkQuestions(options: QuestionsOptions) {
     maxInFlight,
     duplicates: ({ from, to }) => duplicates && (subagents.includes(from) || subagents.includes(to)),
     limit: options.limit ?? 200_000,
-    onViolation: 'collect',
+    onViolation: options.onViolation ?? 'collect',
     route: (from, { type, params }) =>
       messagesOf(from, type, (params ?? {}) as Params)
         .filter(({ to }) => to in actors)

@@ -15,6 +15,7 @@ import {
 } from '../../../src/machines/index.ts';
 import { checkMachine } from '../../../src/testing/check/index.ts';
 import { paramsOf, running, same, spawned } from './effects.ts';
+import type { OnViolation } from './verdicts.ts';
 
 export const sessionInput: SessionInput = {
   maxReconnects: 2,
@@ -100,12 +101,16 @@ const connectionOf = (snapshot: S): Connection => snapshot.value.connection;
 const isClosed = (snapshot: S): boolean => snapshot.matches({ connection: 'closed' });
 const linked: readonly Connection[] = ['connecting', 'active', 'transferring'];
 
-/** Explores a session, or a faulty one in its place; violations are collected. */
-export function checkSession(machine: Machine = sessionMachine, input = sessionInput) {
+/** Explores a session, or a faulty one in its place. */
+export function checkSession(
+  machine: Machine = sessionMachine,
+  onViolation: OnViolation = 'collect',
+) {
+  const input = sessionInput;
   return checkMachine<Machine, Ghost>(machine, {
     name: 'session',
     input,
-    onViolation: 'collect',
+    onViolation,
     key: ({ value, context: { failures, error: why }, children }) => [
       value,
       failures,

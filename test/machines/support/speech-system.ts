@@ -34,6 +34,7 @@ import {
 import { paramsOf } from './effects.ts';
 import { leadMachine, mailboxMachine, type LeadReport, type Letter } from './lead-machine.ts';
 import { mutate } from './mutate.ts';
+import type { OnViolation } from './verdicts.ts';
 
 export interface SpeechOptions {
   /**
@@ -49,6 +50,7 @@ export interface SpeechOptions {
   readonly limit?: number;
   /** What may go wrong. @defaultValue all of it */
   readonly mishaps?: readonly Mishap[];
+  readonly onViolation?: OnViolation;
   /** Machines to check in place of the real ones. */
   readonly outbox?: typeof outboxMachine;
   readonly session?: typeof sessionMachine;
@@ -222,7 +224,7 @@ export function checkSpeech(options: SpeechOptions) {
     mode: isUnit ? 'sync' : 'async',
     ...(maxInFlight === undefined ? {} : { maxInFlight }),
     limit,
-    onViolation: 'collect',
+    onViolation: options.onViolation ?? 'collect',
     key: (world) => keyOf(world, results),
     route: (from, { type, params }, world) =>
       messagesOf(from, type, (params ?? {}) as Params, world)

@@ -13,6 +13,7 @@ import {
 } from '../../../src/machines/index.ts';
 import { checkMachine } from '../../../src/testing/check/index.ts';
 import { paramsOf, running, same, spawned } from './effects.ts';
+import type { OnViolation } from './verdicts.ts';
 
 export const subagentInput = {
   id: 'a',
@@ -102,12 +103,15 @@ export function subagentEvents(snapshot: S): readonly SubagentEvent[] {
   return events;
 }
 
-/** Explores a subagent, or a faulty one in its place; violations are collected. */
-export function checkSubagent(machine: Machine = subagentMachine) {
+/** Explores a subagent, or a faulty one in its place. */
+export function checkSubagent(
+  machine: Machine = subagentMachine,
+  onViolation: OnViolation = 'collect',
+) {
   return checkMachine<Machine, Ghost>(machine, {
     name: 'subagent',
     input: subagentInput,
-    onViolation: 'collect',
+    onViolation,
     key: ({ value, context: { dueAt: _, ...context }, children }) => [
       value,
       context,

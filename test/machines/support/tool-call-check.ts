@@ -10,6 +10,7 @@ import {
 } from '../../../src/machines/index.ts';
 import { checkMachine } from '../../../src/testing/check/index.ts';
 import { paramsOf, running, same, spawned } from './effects.ts';
+import type { OnViolation } from './verdicts.ts';
 
 export const toolCallInput = { callId: 'c', timeoutMs: 3 } as const;
 
@@ -51,12 +52,15 @@ const answerTo: Readonly<Record<string, string>> = {
   'call.cancel': 'cancelled',
 };
 
-/** Explores a tool call, or a faulty one in its place; violations are collected. */
-export function checkToolCall(machine: Machine = toolCallMachine) {
+/** Explores a tool call, or a faulty one in its place. */
+export function checkToolCall(
+  machine: Machine = toolCallMachine,
+  onViolation: OnViolation = 'collect',
+) {
   return checkMachine<Machine, Ghost>(machine, {
     name: 'tool call',
     input: toolCallInput,
-    onViolation: 'collect',
+    onViolation,
     events: toolCallEvents,
     ghost: {
       initial: { answers: 0, delegated: 0, delivered: 0 },

@@ -1,7 +1,7 @@
 // A report is made once; each test asks it about one invariant.
 
 import { expect } from 'vitest';
-import type { CheckReport } from '../../../src/testing/check/index.ts';
+import { ViolationError, type CheckReport } from '../../../src/testing/check/index.ts';
 
 /** What every check looks for without being asked. */
 const always = [
@@ -10,6 +10,9 @@ const always = [
   'nothing leaves a final state',
   'an end can always be reached',
 ] as const;
+
+/** What a check does with a violation: a test of a fault wants the first, the others all. */
+export type OnViolation = 'throw' | 'collect';
 
 type AnyReport = Pick<CheckReport, 'checked' | 'violations'>;
 
@@ -39,4 +42,16 @@ export function holdsThroughout(report: AnyReport): void {
 /** One line: how much was explored. */
 export function announce(report: { toString(): string }): void {
   console.info(report.toString().split('\n', 1)[0]);
+}
+
+/** Expects that the check finds this, first of all. */
+export function catches(check: (onViolation: OnViolation) => unknown, property: string): void {
+  let found: string | undefined;
+  try {
+    check('throw');
+  } catch (error) {
+    if (!(error instanceof ViolationError)) throw error;
+    found = error.violation.property;
+  }
+  expect(found).toBe(property);
 }

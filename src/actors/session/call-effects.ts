@@ -1,0 +1,156 @@
+// What becomes of the lead agent's tool calls: checked, run, delegated, answered. Each
+// call is its own life; here is what is done for it.
+//
+// Owns:     the inline tools that are running.
+// Does not: decide what a call does next (its machine does).
+
+import { CancelledError, messageOf } from '../../errors.ts';
+import type { CallAnswer } from '../../machines/index.ts';
+import { DEFAULT_MAX_OUTPUT_BYTES, keepOutput } from '../ai/tool-output.ts';
+import { raceAbort } from '../race-abort.ts';
+import { callSafely } from '../runtime/host.ts';
+import { checkSubagentConfig } from '../subagent/config.ts';
+import type { EffectsSession } from './session-parts.ts';
+
+export class CallEffects {
+  readonly #session: EffectsSession;
+  readonly #executing = new Map<string, AbortController>();
+
+  constructor(session: EffectsSession) {
+    this.#session = session;
+  }
+
+  /** The session has ended: whatever still runs is aborted. */
+  stopAll(): void {
+    for (const callId of this.#executing.keys()) this.stop(callId);
+  }
+
+  async validate(callId: string): Promise<void> {
+    const session = this.#session;
+    const call = session.books.calls.get(callId);
+    if (!call) return;
+    const tool = session.tools.get(call.name);
+    const invalid = (message: string): void =>
+      session.receive(`call:${callId}`, {
+        type: 'call.invalid',
+        error: { code: 'INVALID_CALL', message, retryable: false },
+      });
+    if (!tool) {
+      const known = [...session.tools.keys()].join(', ') || 'none';
+      invalid(`Unknown tool: ${call.name}. Available tools: ${known}`);
+      return;
+    }
+    const checked = await tool.validate(call.arguments);
+    if (!checked.ok) {
+      invalid(checked.message);
+      return;
+    }
+    const { execution = 'inline', pendingMessage } = tool.definition;
+    session.projection.emit({ type: 'tool.called', callId, name: call.name, input: checked.value });
+    callSafely(session.host, 'hook onToolCall', () =>
+      session.hooks.onToolCall?.({ callId, name: call.name, input: checked.value }),
+    );
+    session.receive(`call:${callId}`, {
+      type: 'call.validated',
+      execution,
+      acknowledge: pendingMessage !== undefined,
+      message: pendingMessage,
+      input: checked.value,
+    });
+  }
+
+  execute(callId: string): void {
+    const session = this.#session;
+    const call = session.books.calls.get(callId);
+    const execute = call && session.tools.get(call.name)?.definition.execute;
+    if (!call || !execute) return;
+    const controller = new AbortController();
+    this.#executing.set(callId, controller);
+    const { signal } = controller;
+    const settle = (output: unknown): void => {
+      if (!signal.aborted) session.receive(`call:${callId}`, { type: 'call.executed', output });
+    };
+    session.host.environment.scheduler.yieldThen(() => {
+      if (signal.aborted) return;
+      const run = async (): Promise<unknown> =>
+        execute(call.input as never, {
+          callId,
+          agentName: session.agent.name,
+          sessionId: session.id,
+          abortSignal: signal,
+        });
+      raceAbort(run(), signal).then(
+        (output) => settle(answerOf(call.name, output)),
+        (error: unknown) => settle({ error: messageOf(error) }),
+      );
+    });
+  }
+
+  stop(callId: string): void {
+    this.#executing.get(callId)?.abort(new CancelledError('the call is over'));
+    this.#executing.delete(callId);
+  }
+
+  answer(callId: string, answer: CallAnswer): void {
+    const session = this.#session;
+    const call = session.books.calls.get(callId);
+    if (!call) return;
+    const { name, output } = call;
+    // What was called off is no news to speak about.
+    session.lead.answerTool(callId, output, answer !== 'cancelled');
+    this.answered(callId, name, output);
+    if (session.unit.calls.stateOf(callId)?.done) {
+      session.books.calls.delete(callId);
+      session.unit.calls.forget(callId);
+    }
+  }
+
+  /** The model has its answer to this call. */
+  answered(callId: string, name: string, output: unknown): void {
+    const { books, projection, host, hooks } = this.#session;
+    const at = host.environment.clock.now();
+    books.conversation = books.conversation.toolResult({ callId, at, value: output });
+    projection.emit({ type: 'tool.answered', callId, name, output });
+    callSafely(host, 'hook onToolResult', () => hooks.onToolResult?.({ callId, name, output }));
+  }
+
+  delegate(callId: string): void {
+    const session = this.#session;
+    const call = session.books.calls.get(callId);
+    const config = call && session.configs[call.name];
+    // The outbox had no room to promise a result: the call was rejected in the same step.
+    if (!config || session.unit.calls.stateOf(callId)?.value !== 'acknowledged') return;
+    const definition = checkSubagentConfig(config);
+    const delegated = session.delegation.delegate(
+      definition,
+      {
+        toolName: call.name,
+        args: call.input as Readonly<Record<string, unknown>>,
+        description: session.tools.get(call.name)?.definition.description ?? call.name,
+      },
+      callId,
+    );
+    if (delegated.status === 'accepted') {
+      session.receive(`call:${callId}`, {
+        type: 'subagent.accepted',
+        subagentId: delegated.subagentId,
+      });
+      if (call.output === null) session.lead.deferTool(callId);
+      const view = session.projection.subagent(delegated.subagentId);
+      if (view)
+        callSafely(session.host, 'hook onSubagentStart', () =>
+          session.hooks.onSubagentStart?.(view),
+        );
+      return;
+    }
+    session.receive('outbox', { type: 'outbox.unreserve' });
+    session.receive(`call:${callId}`, { type: 'subagent.rejected', error: delegated.error });
+  }
+}
+
+/** What an inline tool returned, as the model, the journal and the wire can have it: JSON, and not too large. */
+function answerOf(toolName: string, returned: unknown): unknown {
+  if (returned instanceof Error) return { error: messageOf(returned) };
+  const kept = keepOutput(returned ?? null, DEFAULT_MAX_OUTPUT_BYTES);
+  return kept.ok ? kept.value : { error: `Tool "${toolName}" ${kept.message}` };
+}
