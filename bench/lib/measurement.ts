@@ -25,6 +25,4 @@ export interface Line {
   readonly floor: Exclude<Contender, 'offstage'> | null;
   /** How far `ratio` may go, or `value`; null where nothing was promised. */
   readonly goal: { readonly ratio: number } | { readonly value: number } | null;
-  /** Only for these sizes. @defaultValue all */
-  readonly sizes?: readonly number[];
 }

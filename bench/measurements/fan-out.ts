@@ -6,8 +6,8 @@ import type { Measurement, Numbers } from '../lib/measurement.ts';
 import { collectGarbage } from '../lib/process.ts';
 import { bareRun, INSTRUCTIONS, rawTools, TASK, tripModel } from '../lib/workload.ts';
 
-const WARM_UP_RUNS = 1000;
-const LEAST_RUNS = 1000;
+const WARM_UP_RUNS = 2500;
+const LEAST_RUNS = 2000;
 
 async function wallPerChild(n: number, run: () => Promise<string>): Promise<Numbers> {
   const gather = (count: number) => Promise.all(Array.from({ length: count }, run));

@@ -7,7 +7,8 @@ import type { Measurement, Numbers } from '../lib/measurement.ts';
 import { collectGarbage, cpuMicroseconds } from '../lib/process.ts';
 import { bareRun, INSTRUCTIONS, rawTools, TASK, tripModel, wrappedTools } from '../lib/workload.ts';
 
-const WARM_UP_RUNS = 400;
+/** Until the compilers of V8 are done with it, for everybody. */
+const WARM_UP_RUNS = 2500;
 const MEASURED_RUNS = 2000;
 
 async function cpuPerRun(n: number, run: () => Promise<string>): Promise<Numbers> {

@@ -69,8 +69,16 @@ describe('on a screen of 375 px', () => {
     await watch.until('a result is told', ({ deliveries }) =>
       deliveries.some(({ kind, state }) => kind === 'result' && state === 'playing'),
     );
-    await tab.page.getByText('is being told').waitFor();
+    const label = tab.page.getByText('is being told');
+    await label.waitFor();
     expect(await overflowing(tab)).toEqual([]);
+    // The words of a card leave room for its button.
+    const words = await label.boundingBox();
+    const dismiss = await tab
+      .button(/^Dismiss/)
+      .first()
+      .boundingBox();
+    expect((words?.x ?? 0) + (words?.width ?? 0)).toBeLessThanOrEqual(dismiss?.x ?? 0);
     expect(troubles(stage, tab)).toEqual([]);
   });
 });

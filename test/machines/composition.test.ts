@@ -8,30 +8,23 @@ import { announce, holds, holdsThroughout } from './support/verdicts.ts';
 const patience = { timeout: 120_000 };
 
 describe('subagents × questions × interaction, no two in one transaction', patience, () => {
-  const scopes: readonly (QuestionsOptions & { readonly name: string })[] = [
-    { name: 'two subagents, in full', subagents: ['a', 'b'], questions: 1 },
-    {
-      name: 'two subagents that ask twice, 2 messages in flight',
-      subagents: ['a', 'b'],
-      questions: 2,
-      maxInFlight: 2,
-    },
-    {
-      name: 'two subagents, 3 messages in flight, any of them twice',
-      subagents: ['a', 'b'],
-      questions: 1,
-      maxInFlight: 3,
-      duplicates: true,
-    },
-    {
-      name: 'three subagents, 2 messages in flight',
-      subagents: ['a', 'b', 'c'],
-      questions: 1,
-      maxInFlight: 2,
-    },
+  const scopes: readonly (readonly [name: string, options: QuestionsOptions])[] = [
+    ['two subagents, in full', { subagents: ['a', 'b'], questions: 1 }],
+    [
+      'two subagents that ask twice, 2 messages in flight',
+      { subagents: ['a', 'b'], questions: 2, maxInFlight: 2 },
+    ],
+    [
+      'two subagents whose messages may arrive twice, 3 in flight',
+      { subagents: ['a', 'b'], questions: 1, maxInFlight: 3, duplicates: true },
+    ],
+    [
+      'three subagents, 2 messages in flight',
+      { subagents: ['a', 'b', 'c'], questions: 1, maxInFlight: 2 },
+    ],
   ];
 
-  test.each(scopes)('$name', ({ name: _, ...options }) => {
+  test.each(scopes)('%s', (_name, options) => {
     const report = checkQuestions(options);
     announce(report);
     // One owner, in the order of asking; the right answer to the right question; one ending.
@@ -48,44 +41,47 @@ describe('subagents × questions × interaction, no two in one transaction', pat
 });
 
 describe('outbox × session, with a question, tool calls and a lead agent', patience, () => {
-  const scopes: readonly (SpeechOptions & { readonly name: string })[] = [
-    {
-      name: '2 results, 1 question, 1 barge-in, 1 detach',
-      together: 'unit',
-      mishaps: ['bargeIn', 'detach'],
-    },
-    {
-      name: '2 results, 1 barge-in, something urgent, a failed response',
-      together: 'unit',
-      asks: false,
-      mishaps: ['bargeIn', 'urgent', 'failure'],
-    },
-    {
-      name: '1 result, a lost connection, a detach, something urgent, a failure, a timeout',
-      together: 'unit',
-      results: 1,
-      asks: false,
-      mishaps: ['loss', 'detach', 'urgent', 'failure', 'timeout'],
-    },
-    {
-      name: 'no two in one transaction: 1 result, 1 barge-in, 1 detach',
-      together: 'spread',
-      maxInFlight: 2,
-      results: 1,
-      asks: false,
-      mishaps: ['bargeIn', 'detach'],
-    },
-    {
-      name: 'no two in one transaction: 1 result, 1 barge-in, something urgent, a failed response',
-      together: 'spread',
-      maxInFlight: 2,
-      results: 1,
-      asks: false,
-      mishaps: ['bargeIn', 'urgent', 'failure'],
-    },
+  const scopes: readonly (readonly [name: string, options: SpeechOptions])[] = [
+    [
+      '2 results, 1 question, 1 barge-in, 1 detach',
+      { together: 'unit', mishaps: ['bargeIn', 'detach'] },
+    ],
+    [
+      '2 results, 1 barge-in, something urgent, a failed response',
+      { together: 'unit', asks: false, mishaps: ['bargeIn', 'urgent', 'failure'] },
+    ],
+    [
+      '1 result, a lost connection, a detach, something urgent, a failure, a timeout',
+      {
+        together: 'unit',
+        results: 1,
+        asks: false,
+        mishaps: ['loss', 'detach', 'urgent', 'failure', 'timeout'],
+      },
+    ],
+    [
+      'no two in one transaction: 1 result, 1 barge-in, 1 detach',
+      {
+        together: 'spread',
+        maxInFlight: 2,
+        results: 1,
+        asks: false,
+        mishaps: ['bargeIn', 'detach'],
+      },
+    ],
+    [
+      'no two in one transaction: 1 result, 1 barge-in, something urgent, a failed response',
+      {
+        together: 'spread',
+        maxInFlight: 2,
+        results: 1,
+        asks: false,
+        mishaps: ['bargeIn', 'urgent', 'failure'],
+      },
+    ],
   ];
 
-  test.each(scopes)('$name', ({ name: _, ...options }) => {
+  test.each(scopes)('%s', (_name, options) => {
     const report = checkSpeech(options);
     announce(report);
     // Nothing is lost; one at a time, from an open gate; heard is what was said in this attempt.

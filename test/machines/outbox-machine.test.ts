@@ -5,7 +5,8 @@ import {
   resultItem,
   type OutboxItem,
 } from '../../src/machines/index.ts';
-import { checkOutbox, outboxInput, outboxScopes } from './support/outbox-check.ts';
+import { checkOutbox } from './support/outbox-check.ts';
+import { outboxInput, outboxScopes } from './support/outbox-world.ts';
 import { Stage } from './support/stage.ts';
 import { announce, holds, holdsThroughout } from './support/verdicts.ts';
 
@@ -149,9 +150,6 @@ describe('the outbox by example', () => {
     stage.send({ type: 'outbox.add', item: progress('most') });
     stage.send({ type: 'delivery.interrupted', generation: 1 });
     expect(pendingOf(stage)).toEqual(['most']);
-    expect(stage.told().at(-1)).toEqual([
-      'dropped',
-      { deliveryIds: ['half'], reason: 'replaced' },
-    ]);
+    expect(stage.told().at(-1)).toEqual(['dropped', { deliveryIds: ['half'], reason: 'replaced' }]);
   });
 });

@@ -6,7 +6,8 @@ import type { QuestionSnapshot } from '../../src/machines/index.ts';
 import { replay, type CheckReport } from '../../src/testing/check/index.ts';
 import { checkInteraction } from './support/interaction-check.ts';
 import { live, type LiveOptions } from './support/live.ts';
-import { checkOutbox, outboxScopes } from './support/outbox-check.ts';
+import { checkOutbox } from './support/outbox-check.ts';
+import { outboxScopes } from './support/outbox-world.ts';
 import { checkQuestion } from './support/question-check.ts';
 import { checkSession } from './support/session-check.ts';
 import { checkSubagent } from './support/subagent-check.ts';
@@ -51,7 +52,7 @@ describe('real actors go the checked paths', { timeout: 60_000 }, () => {
 
   test('tool call', async () => agrees(checkToolCall()));
 
-  test("session", async () => agrees(checkSession(), { every: 5 }));
+  test('session', async () => agrees(checkSession(), { every: 5 }));
 
   test.each(Object.keys(outboxScopes))('outbox with %s', async (scope) => {
     const report = checkOutbox(undefined, scope);

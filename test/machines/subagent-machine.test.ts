@@ -112,9 +112,7 @@ describe('a subagent by example', () => {
     stage.send({ type: 'model.responded', step: 1, calls: [ask] });
     stage.told();
     stage.send({ type: 'subagent.cancel', reason: 'changed my mind' });
-    expect(stage.told()).toEqual([
-      ['withdraw', { id: 'ride', requestId: requestIdOf('ride', 1) }],
-    ]);
+    expect(stage.told()).toEqual([['withdraw', { id: 'ride', requestId: requestIdOf('ride', 1) }]]);
     expect(stage.actor.getSnapshot().output).toEqual({
       status: 'cancelled',
       error: { code: 'CANCELLED', message: 'Cancelled: changed my mind', retryable: false },

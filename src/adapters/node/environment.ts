@@ -5,10 +5,11 @@ import type { Environment } from '../../actors/ports/environment.ts';
 
 /** Node sets a longer delay to 1 ms. Source: nodejs.org, `setTimeout` (2026). */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
-const ID_BYTES = 9;
+/** 9 bytes. */
+const ID_CHARACTERS = 12;
 /** Done tasks that the lane may still hold. */
 const LONGEST_TAIL = 256;
-/** Drawn at once: a call for each id costs more than everything else about it. */
+/** Chance is drawn for so many at once: a call for each id costs more than all the rest of it. */
 const IDS_IN_POOL = 256;
 
 /** The environment of a process that runs for real. */
@@ -27,8 +28,8 @@ export function nodeEnvironment(): Environment {
     }
     task?.();
   };
-  const pool = Buffer.alloc(ID_BYTES * IDS_IN_POOL);
-  let drawn = pool.length;
+  const bytes = Buffer.alloc((ID_CHARACTERS * IDS_IN_POOL * 3) / 4);
+  let pool = '';
   return {
     clock: {
       now() {
@@ -56,14 +57,11 @@ export function nodeEnvironment(): Environment {
     },
     ids: {
       next(prefix) {
-        if (drawn === pool.length) {
-          randomFillSync(pool);
-          drawn = 0;
-        }
-        const from = drawn;
-        drawn += ID_BYTES;
-        // Joined, not added: what V8 adds up it keeps as a tree of its parts, twice as large.
-        return [prefix, pool.toString('base64url', from, drawn)].join('_');
+        if (pool === '') pool = randomFillSync(bytes).toString('base64url');
+        const id = pool.slice(0, ID_CHARACTERS);
+        pool = pool.slice(ID_CHARACTERS);
+        // Joined, not added: V8 keeps what it adds up as a tree, and so the whole pool with it.
+        return [prefix, id].join('_');
       },
     },
     random: { next: () => Math.random() },

@@ -109,13 +109,21 @@ describe('S2: the run’s clock', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('stands still while it waits for the user: an hour later it goes on', async () => {
+  test('stands still while it waits for the user: an hour later it has what was left', async () => {
     let answer: (given: { text: string }) => void = () => {};
     const { run, environment } = subagentRuns(
-      steps(calls(['ask_user', { question: 'Well?' }]), calls(['hang'])),
+      steps(calls(['slow']), calls(['ask_user', { question: 'Well?' }]), calls(['hang'])),
+    );
+    const slow = simpleTool(
+      () => new Promise((resolve) => environment.scheduler.schedule(() => resolve('ok'), 600)),
     );
     const { result } = run(
-      { interactive: true, timeout: 1000, inputTimeout: 7_200_000, tools: { hang: simpleTool(never) } },
+      {
+        interactive: true,
+        timeout: 1000,
+        inputTimeout: 7_200_000,
+        tools: { slow, hang: simpleTool(never) },
+      },
       { onQuestion: () => new Promise((resolve) => (answer = resolve)) },
     );
     let ended: Outcome | null = null;
@@ -123,10 +131,13 @@ describe('S2: the run’s clock', () => {
     await environment.advance(3_600_000);
     expect(ended).toBeNull();
     answer({ text: 'yes' });
-    await environment.advance(999);
+    await environment.advance(399);
     expect(ended).toBeNull();
     await environment.advance(1);
-    expect(ended).toMatchObject({ status: 'timed_out', toolLedger: [{ status: 'ok' }, { status: 'not_run' }] });
+    expect(ended).toMatchObject({
+      status: 'timed_out',
+      toolLedger: [{ status: 'ok' }, { status: 'ok' }, { status: 'not_run' }],
+    });
   });
 
   test('stands still while it waits for a slot', async () => {

@@ -273,6 +273,28 @@ describe('preparation that hangs', () => {
     expect(disposed).toEqual([1]);
   });
 
+  test('is waited for by the close of the session, until it is disposed', async () => {
+    let disposed: () => void = () => {};
+    const { start, type, environment, session } = textTalk({
+      memory: hanging,
+      subagents: {
+        work: {
+          script: () => say('never'),
+          config: { dispose: () => new Promise<void>((resolve) => (disposed = resolve)) },
+        },
+      },
+    });
+    await start();
+    await type('use work');
+    let closed = false;
+    void session.close().then(() => (closed = true));
+    await environment.advance(1000);
+    expect(closed).toBe(false);
+    disposed();
+    await environment.settle();
+    expect(closed).toBe(true);
+  });
+
   test('does not outlive the session', async () => {
     const { config, disposed } = counted();
     const { start, type, environment, session } = textTalk({

@@ -13,13 +13,21 @@ export function paramsOf<E extends Effect, T extends E['type']>(
   return effects.filter((effect) => effect.type === type).map(({ params }) => params as never);
 }
 
+/** What the activities of the machines are given, together. */
+interface ActivityInput {
+  readonly dueAt: number;
+  readonly event: string;
+  readonly step: number;
+  readonly callIds: readonly string[];
+}
+
 /** The inputs of the actors of this name that were invoked, in order. */
-export function spawned<I>(effects: readonly Effect[], src: string): readonly I[] {
+export function spawned(effects: readonly Effect[], src: string): readonly ActivityInput[] {
   return effects
     .filter(({ type }) => type === 'xstate.spawnChild')
     .map(({ params }) => params as Spawn)
     .filter((spawn) => spawn.src === src)
-    .map(({ input }) => input as I);
+    .map(({ input }) => input as ActivityInput);
 }
 
 /** The invoked actors that run in a snapshot, by id. */

@@ -1,7 +1,7 @@
 // Every state of the arbiter with three that want the floor (I1 to I4).
 //
-// The epoch counts up for ever and only its equality matters: the key leaves it out, and
-// releases come with the epoch now, with the one before, and with none.
+// The epoch counts up for ever and only its equality matters: the key tells none, one and more
+// apart, and releases come with the epoch now, with the one before, and with none.
 
 import {
   interactionMachine,
@@ -50,13 +50,15 @@ export function checkInteraction(
   return checkMachine<Machine, Holders>(machine, {
     name: 'interaction',
     onViolation,
-    key: ({ value, context: { owner, queue, epoch } }) => [value, owner, queue, epoch === 0],
+    key: ({ value, context: { owner, queue, epoch } }) => [value, owner, queue, Math.min(epoch, 2)],
     events: interactionEvents,
     end: (snapshot) => snapshot.matches('main_agent'),
     ghost: {
       initial: [],
       next(holders, { event, effects }, before) {
-        const left = frees(before, event) ? holders.filter((id) => id !== before.context.owner) : holders;
+        const left = frees(before, event)
+          ? holders.filter((id) => id !== before.context.owner)
+          : holders;
         return [...left, ...paramsOf(effects, 'grant').map(({ id }) => id)];
       },
     },
@@ -76,6 +78,22 @@ export function checkInteraction(
       },
     },
     steps: {
+      'I4: who shall not have the floor is told, and keeps it until it releases it': (
+        before,
+        { type, id },
+        after,
+        effects,
+      ) => {
+        const { owner, epoch } = before.context;
+        const told =
+          type === 'interaction.withdraw' && id === owner && before.matches('subagent_interaction');
+        if (!told) return paramsOf(effects, 'revoke').length === 0;
+        return (
+          same(paramsOf(effects, 'revoke'), [{ id, epoch }]) &&
+          after.matches('revoking') &&
+          after.context.owner === owner
+        );
+      },
       'I1: only the owner with its epoch frees the floor': (before, event, after) => {
         const { owner } = before.context;
         return owner === null || after.context.epoch === before.context.epoch
@@ -102,22 +120,6 @@ export function checkInteraction(
         const granted = after.context.epoch !== before.context.epoch;
         const got = granted ? [after.context.owner, ...after.context.queue] : after.context.queue;
         return same(got, expected) || `Expected ${expected.join()} to wait, got ${got.join()}`;
-      },
-      'I4: who shall not have the floor is told, and keeps it until it releases it': (
-        before,
-        { type, id },
-        after,
-        effects,
-      ) => {
-        const { owner, epoch } = before.context;
-        const told =
-          type === 'interaction.withdraw' && id === owner && before.matches('subagent_interaction');
-        if (!told) return paramsOf(effects, 'revoke').length === 0;
-        return (
-          same(paramsOf(effects, 'revoke'), [{ id, epoch }]) &&
-          after.matches('revoking') &&
-          after.context.owner === owner
-        );
       },
       'I4: the next grant waits for the release': (before, event, _after, effects) =>
         before.context.owner === null ||

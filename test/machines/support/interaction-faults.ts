@@ -66,6 +66,6 @@ export const interactionFaults: readonly Fault<Machine>[] = [
     machine: mutate(interactionMachine, (chart) => {
       chart.on['interaction.request'] = candidates(chart.on['interaction.request']).slice(1);
     }),
-    property: 'I2: nobody waits twice, the owner does not wait',
+    property: 'I2: the new owner was the head of the queue, the others keep their order',
   },
 ];

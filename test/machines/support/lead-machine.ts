@@ -3,7 +3,7 @@
 
 import { assign, setup } from 'xstate';
 
-interface LeadContext {
+export interface LeadContext {
   /** What it says, and in which attempt. */
   readonly deliveryId: string;
   readonly generation: number;
@@ -28,9 +28,7 @@ export const leadMachine = setup({
   types: { context: {} as LeadContext, events: {} as LeadEvent },
   actions: {
     keep: assign(({ event }) =>
-      event.type === 'offer'
-        ? { deliveryId: event.deliveryId, generation: event.generation }
-        : {},
+      event.type === 'offer' ? { deliveryId: event.deliveryId, generation: event.generation } : {},
     ),
     report: (_args, _params: LeadReport) => {},
   },

@@ -25,7 +25,7 @@ export interface Chart {
 
 /** The machine with a change to a copy of its chart; what its names stand for stays the same. */
 export function mutate<M extends AnyStateMachine>(machine: M, change: (chart: Chart) => void): M {
-  const chart = copy(machine.config) as unknown as Chart;
+  const chart = copy(machine.config) as Chart;
   change(chart);
   return createMachine(chart as never, machine.implementations as never) as unknown as M;
 }

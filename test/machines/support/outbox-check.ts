@@ -7,60 +7,16 @@
 
 import {
   outboxMachine,
-  type DeadlineInput,
-  type OutboxEvent,
-  type OutboxInput,
   type OutboxItem,
   type OutboxSnapshot,
 } from '../../../src/machines/index.ts';
 import { checkMachine } from '../../../src/testing/check/index.ts';
 import { paramsOf, running, same, spawned } from './effects.ts';
+import { outboxEvents, outboxInput, outboxScopes } from './outbox-world.ts';
 import type { OnViolation } from './verdicts.ts';
-
-export const outboxInput: OutboxInput = {
-  capacity: 2,
-  quietMs: 1,
-  offerTimeoutMs: 2,
-  playTimeoutMs: 4,
-  maxAttempts: 2,
-};
 
 type Machine = typeof outboxMachine;
 type S = OutboxSnapshot;
-
-const item = (deliveryId: string, kind: OutboxItem['kind'], more: Partial<OutboxItem> = {}) => ({
-  deliveryId,
-  kind,
-  priority: 'normal' as const,
-  replaces: null,
-  reserved: kind === 'result',
-  expiresAt: null,
-  ...more,
-});
-
-/** What wants to be said in each of the explorations. */
-export const outboxScopes: Readonly<Record<string, readonly OutboxItem[]>> = {
-  'two results and a question': [
-    item('r1', 'result'),
-    item('r2', 'result'),
-    item('q', 'question', { priority: 'high' }),
-  ],
-  'a result, a question and something urgent': [
-    item('r1', 'result'),
-    item('q', 'question', { priority: 'high' }),
-    item('u', 'notice', { priority: 'urgent' }),
-  ],
-  'a result and the progress of one subagent': [
-    item('r1', 'result'),
-    item('p1', 'progress', { replaces: 'progress of a' }),
-    item('p2', 'progress', { replaces: 'progress of a' }),
-  ],
-  'notices that expire': [
-    item('n1', 'notice', { expiresAt: 0 }),
-    item('n2', 'notice'),
-    item('u', 'notice', { priority: 'urgent', expiresAt: 0 }),
-  ],
-};
 
 /** The history that no machine holds. */
 interface Ghost {
@@ -74,7 +30,10 @@ const ranks = ['urgent', 'high', 'normal'];
 const rankOf = ({ priority }: OutboxItem): number => ranks.indexOf(priority);
 const idsOf = (items: readonly OutboxItem[]): readonly string[] =>
   items.map(({ deliveryId }) => deliveryId);
-const itemsOf = ({ context: { pending, current } }: S) => [...(current ? [current] : []), ...pending];
+const itemsOf = ({ context: { pending, current } }: S) => [
+  ...(current ? [current] : []),
+  ...pending,
+];
 const isSpeaking = (snapshot: S): boolean => snapshot.matches({ slot: 'speaking' });
 const gateIsOpen = (snapshot: S): boolean => snapshot.matches({ gate: 'open' });
 const isKept = ({ kind }: OutboxItem): boolean => kind === 'result' || kind === 'question';
@@ -84,6 +43,25 @@ const urgentWaits = (snapshot: S): boolean =>
   snapshot.context.interruptible &&
   nextOf(snapshot)?.priority === 'urgent' &&
   snapshot.context.current?.priority !== 'urgent';
+
+/** The clocks: the event of each, how long it takes, and the state that owns it. */
+const clocks = [
+  {
+    event: 'deadline.quiet',
+    delayMs: outboxInput.quietMs,
+    owns: (s: S) => s.matches({ slot: 'dwelling' }),
+  },
+  {
+    event: 'deadline.offer',
+    delayMs: outboxInput.offerTimeoutMs,
+    owns: (s: S) => s.matches({ slot: { speaking: 'offered' } }),
+  },
+  {
+    event: 'deadline.play',
+    delayMs: outboxInput.playTimeoutMs,
+    owns: (s: S) => s.matches({ slot: { speaking: 'playing' } }),
+  },
+] as const;
 
 /** Is the attempt over that was under way? */
 const isOver = (before: S, after: S): boolean =>
@@ -108,44 +86,6 @@ function departures(event: { readonly type: string }, effects: Parameters<typeof
   ];
 }
 
-export function outboxEvents(items: readonly OutboxItem[]) {
-  return ({ context }: S): readonly OutboxEvent[] => {
-    const { generation, dueAt, reserved } = context;
-    const at = 0;
-    const events: OutboxEvent[] = [
-      { type: 'outbox.reserve', at },
-      { type: 'outbox.unreserve', at },
-      { type: 'gate.opened', at },
-      { type: 'gate.closed', at, interruptible: true },
-      { type: 'gate.closed', at, interruptible: false },
-      { type: 'client.attached', at },
-      { type: 'client.detached', at },
-      { type: 'utterance.ended', at },
-      { type: 'deadline.quiet', at: dueAt, dueAt },
-      { type: 'deadline.offer', at: dueAt, dueAt },
-      { type: 'deadline.play', at: dueAt, dueAt },
-      { type: 'deadline.quiet', at: dueAt + 1, dueAt: dueAt + 1 },
-      { type: 'deadline.offer', at: dueAt + 1, dueAt: dueAt + 1 },
-      { type: 'deadline.play', at: dueAt + 1, dueAt: dueAt + 1 },
-    ];
-    for (const about of [generation, generation - 1]) {
-      events.push({ type: 'delivery.playing', at, generation: about });
-      events.push({ type: 'delivery.heard', at, generation: about, grade: 'played' });
-      events.push({ type: 'delivery.interrupted', at, generation: about });
-      events.push({ type: 'delivery.failed', at, generation: about });
-    }
-    for (const each of items) {
-      const { deliveryId } = each;
-      // Admission has reserved the place of every result.
-      if (!each.reserved || reserved > 0) events.push({ type: 'outbox.add', at, item: each });
-      events.push({ type: 'delivery.shown', at, deliveryId });
-      events.push({ type: 'delivery.dismissed', at, deliveryId });
-      if (each.kind === 'question') events.push({ type: 'outbox.retract', at, deliveryId });
-    }
-    return events;
-  };
-}
-
 /** Explores the outbox, or a faulty one in its place. */
 export function checkOutbox(
   machine: Machine = outboxMachine,
@@ -153,7 +93,7 @@ export function checkOutbox(
   onViolation: OnViolation = 'collect',
 ) {
   const items = outboxScopes[scope] ?? [];
-  const { capacity, maxAttempts, quietMs, offerTimeoutMs, playTimeoutMs } = outboxInput;
+  const { capacity, maxAttempts } = outboxInput;
   const has = (kind: OutboxItem['kind']): boolean => items.some((one) => one.kind === kind);
   return checkMachine<Machine, Ghost>(machine, {
     name: `outbox with ${scope}`,
@@ -161,11 +101,7 @@ export function checkOutbox(
     onViolation,
     key: ({ value, context, children }) => {
       const { pending, current, reserved, interruptible } = context;
-      const brief = (one: (typeof pending)[number]) => [
-        one.deliveryId,
-        one.attempts,
-        one.resting,
-      ];
+      const brief = (one: (typeof pending)[number]) => [one.deliveryId, one.attempts, one.resting];
       return [
         value,
         pending.map(brief),
@@ -230,7 +166,11 @@ export function checkOutbox(
         const [offer] = offers;
         if (offer === undefined) return true;
         const { current, generation } = after.context;
-        if (offers.length > 1 || !gateIsOpen(after) || (isSpeaking(before) && !isOver(before, after)))
+        if (
+          offers.length > 1 ||
+          !gateIsOpen(after) ||
+          (isSpeaking(before) && !isOver(before, after))
+        )
           return false;
         if (offer.deliveryId !== current?.deliveryId) return false;
         if (generation !== before.context.generation + 1) return false;
@@ -259,8 +199,9 @@ export function checkOutbox(
       },
       'O3: what left is told once, and was there': (before, event, _after, effects) => {
         const left = departures(event, effects);
-        const known = [...itemsOf(before).map(({ deliveryId }) => deliveryId)];
-        if (event.type === 'outbox.add') known.push((event as { item: OutboxItem }).item.deliveryId);
+        const known = itemsOf(before).map(({ deliveryId }) => deliveryId);
+        if (event.type === 'outbox.add')
+          known.push((event as { item: OutboxItem }).item.deliveryId);
         return new Set(left).size === left.length && left.every((id) => known.includes(id));
       },
       'O3: results and questions are never dropped': (_before, _event, _after, effects) =>
@@ -311,9 +252,15 @@ export function checkOutbox(
         if (offer === undefined) return same(got, expected);
         // The first that does not rest was taken out to be said.
         const resting = wakes(event) ? [] : idsOf(pending.filter((one) => one.resting));
-        const exhausted = paramsOf(effects, 'card').map(({ deliveryId }) => deliveryId);
-        const first = expected.find((id) => !resting.includes(id) && !exhausted.includes(id));
-        return offer.deliveryId === first && same(got, expected.filter((id) => id !== first));
+        const exhausted = new Set(paramsOf(effects, 'card').map(({ deliveryId }) => deliveryId));
+        const first = expected.find((id) => !resting.includes(id) && !exhausted.has(id));
+        return (
+          offer.deliveryId === first &&
+          same(
+            got,
+            expected.filter((id) => id !== first),
+          )
+        );
       },
       'O5: a card for what was tried often enough, word for what was not': (
         before,
@@ -333,8 +280,7 @@ export function checkOutbox(
           : same(returns, told) && cards.length === 0;
       },
       'O5: whoever speaks or comes wakes what rests': (_before, event, after) =>
-        !wakes(event) ||
-        after.context.pending.every(({ resting }) => !resting),
+        !wakes(event) || after.context.pending.every(({ resting }) => !resting),
       'O5: an attempt that nobody could hear does not count': (before, { type }, after) => {
         const { current } = before.context;
         if (type !== 'client.detached' || current === null) return true;
@@ -375,20 +321,17 @@ export function checkOutbox(
         return same(begun, begins ? [{ deliveryId: before.context.current?.deliveryId }] : []);
       },
       'each deadline is that of its state': (before, { at }, after, effects) => {
-        const delays: readonly (readonly [string, number, boolean])[] = [
-          ['deadline.quiet', quietMs, after.matches({ slot: 'dwelling' })],
-          ['deadline.offer', offerTimeoutMs, after.matches({ slot: { speaking: 'offered' } })],
-          ['deadline.play', playTimeoutMs, after.matches({ slot: { speaking: 'playing' } })],
-        ];
-        const last = spawned<DeadlineInput>(effects, 'deadline').at(-1);
-        const owner = delays.find(([, , owns]) => owns);
-        if (owner === undefined || (last === undefined && same(before.value, after.value))) return true;
+        const last = spawned(effects, 'deadline').at(-1);
+        const owner = clocks.find(({ owns }) => owns(after));
+        if (owner === undefined || (last === undefined && same(before.value, after.value)))
+          return true;
         if (last === undefined) return same(before.value.slot, after.value.slot);
-        return same(last, { dueAt: (at as number) + owner[1], event: owner[0] });
+        return same(last, { dueAt: (at as number) + owner.delayMs, event: owner.event });
       },
       'a deadline that is not the armed one is ignored': (before, event) =>
-        !event.type.startsWith('deadline.') ||
-        (event as { dueAt: number }).dueAt === before.context.dueAt,
+        !('dueAt' in event) ||
+        (event.dueAt === before.context.dueAt &&
+          clocks.some((clock) => clock.event === event.type && clock.owns(before))),
     },
     waits: {
       'a pause ends by itself': {
@@ -409,7 +352,8 @@ export function checkOutbox(
       'something rests while another is said': ({ context }) =>
         !has('result') || (context.current !== null && context.pending.some((one) => one.resting)),
       'everything waits': ({ context }) =>
-        context.pending.length === (has('progress') ? items.length - 1 : Math.min(items.length, has('question') ? 3 : 2)),
+        context.pending.length ===
+        (has('progress') ? items.length - 1 : Math.min(items.length, has('question') ? 3 : 2)),
     },
   });
 }

@@ -24,7 +24,7 @@ export const outboxFaults: readonly Fault<Machine>[] = [
   {
     fault: 'the gate is ignored',
     machine: gateIgnored,
-    property: 'O1: one at a time, from an open gate after a pause',
+    property: 'O1: a pause counts only while the gate is open and something waits',
   },
   {
     fault: 'it does not wait for a pause',
@@ -63,6 +63,7 @@ export const outboxFaults: readonly Fault<Machine>[] = [
       })),
     }),
     property: 'O4: first come, first served in each class, and what was interrupted first',
+    scope: 'two results and a question',
   },
   {
     fault: 'no card for what cannot be said',
@@ -102,6 +103,14 @@ export const outboxFaults: readonly Fault<Machine>[] = [
     }),
     property: 'urgent interrupts what can be interrupted, at once',
     scope: 'notices that expire',
+  },
+  {
+    fault: 'the deadline of the offer ends the playback',
+    machine: mutate(outboxMachine, (chart) => {
+      const { on } = stateOf(chart, 'slot', 'speaking', 'offered');
+      stateOf(chart, 'slot', 'speaking').on['deadline.offer'] = on['deadline.offer'];
+    }),
+    property: 'a deadline that is not the armed one is ignored',
   },
   {
     fault: 'an offer is waited for without end',

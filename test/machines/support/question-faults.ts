@@ -1,9 +1,15 @@
 // What could be wrong with a question, each with the property that must catch it.
 
-import { questionMachine } from '../../../src/machines/index.ts';
+import {
+  questionMachine,
+  type QuestionEvent,
+  type QuestionSnapshot,
+} from '../../../src/machines/index.ts';
 import { candidates, forget, mutate, provide, stateOf, without, type Fault } from './mutate.ts';
 
 type Machine = typeof questionMachine;
+type Args = Pick<QuestionSnapshot, 'context'>;
+type Answer = Extract<QuestionEvent, { type: 'question.answer' }>;
 
 const ends = ['answered', 'expired', 'withdrawn', 'superseded'] as const;
 
@@ -42,7 +48,7 @@ export const questionFaults: readonly Fault<Machine>[] = [
       presenting.invoke = invoke;
       presenting.on['deadline.answer'] = on['deadline.answer'];
     }),
-    property: 'Q4: its deadline is armed in open only',
+    property: 'Q4: the clock starts in open and stands still outside',
   },
   {
     fault: 'the clock starts when it is shown, though it will be said',
@@ -66,7 +72,7 @@ export const questionFaults: readonly Fault<Machine>[] = [
   {
     fault: 'an answer to a closed question counts',
     machine: mutate(questionMachine, (chart) => {
-      chart.on = { 'question.answer': '.answered' };
+      stateOf(chart, 'expired').on['question.answer'] = 'answered';
     }),
     property: 'nothing leaves a final state',
   },
@@ -79,16 +85,28 @@ export const questionFaults: readonly Fault<Machine>[] = [
   },
   {
     fault: 'speech that began before it counts',
-    machine: provide(questionMachine, 'guards', { mayAnswerOpen: () => true }),
+    machine: provide(questionMachine, 'guards', {
+      mayAnswerOpen: ({ context }: Args, { channel, decisive }: Answer) =>
+        channel !== 'speech' || (context.playingSince !== null && (decisive || context.heard)),
+    }),
     property: 'Q2: what was said before it played does not answer it',
   },
   {
     fault: 'any words that interrupt it count',
-    machine: mutate(questionMachine, (chart) => {
-      const { on } = stateOf(chart, 'presenting');
-      const answer = on['question.answer'] as { guard: unknown };
-      answer.guard = ({ context }: { context: { playingSince: number | null } }) =>
-        context.playingSince !== null;
+    machine: provide(questionMachine, 'guards', {
+      mayAnswerNow: ({ context }: Args, { channel, utteranceStartedAt }: Answer) =>
+        channel === 'speech'
+          ? context.playingSince !== null && (utteranceStartedAt ?? -1) >= context.playingSince
+          : context.playingSince !== null || context.shownAt !== null,
+    }),
+    property: 'Q3: speech that interrupts it is decisive',
+  },
+  {
+    fault: 'any words that interrupt a card that is read aloud count',
+    machine: provide(questionMachine, 'guards', {
+      mayAnswerOpen: ({ context }: Args, { channel, utteranceStartedAt }: Answer) =>
+        channel !== 'speech' ||
+        (context.playingSince !== null && (utteranceStartedAt ?? -1) >= context.playingSince),
     }),
     property: 'Q3: speech that interrupts it is decisive',
   },

@@ -29,7 +29,6 @@ import {
 } from '../../../src/testing/check/index.ts';
 import { paramsOf } from './effects.ts';
 import { mutate } from './mutate.ts';
-import type { OnViolation } from './verdicts.ts';
 
 export interface QuestionsOptions {
   readonly subagents: readonly string[];
@@ -39,7 +38,6 @@ export interface QuestionsOptions {
   /** Messages between a subagent and its question may arrive twice. */
   readonly duplicates?: boolean;
   readonly limit?: number;
-  readonly onViolation?: OnViolation;
   /** Machines to check in place of the real ones. */
   readonly subagent?: typeof subagentMachine;
   readonly question?: typeof questionMachine;
@@ -103,7 +101,8 @@ export function checkQuestions(options: QuestionsOptions) {
     (questionOf(world, requestId).value as string) === 'unasked';
   const onItsWay = (world: Situation, from: string, to: string, type: string): boolean =>
     world.inFlight.some(
-      (message) => message.from === from && message.to === to && message.event.type.startsWith(type),
+      (message) =>
+        message.from === from && message.to === to && message.event.type.startsWith(type),
     );
   const owners = (world: Situation, tag: 'owner' | 'answerable'): readonly string[] =>
     requestIds.filter((requestId) => questionOf(world, requestId).hasTag(tag));
@@ -138,9 +137,10 @@ export function checkQuestions(options: QuestionsOptions) {
     actors,
     mode: 'async',
     maxInFlight,
-    duplicates: ({ from, to }) => duplicates && (subagents.includes(from) || subagents.includes(to)),
+    duplicates: ({ from, to }) =>
+      duplicates && (subagents.includes(from) || subagents.includes(to)),
     limit: options.limit ?? 200_000,
-    onViolation: options.onViolation ?? 'collect',
+    onViolation: 'collect',
     route: (from, { type, params }) =>
       messagesOf(from, type, (params ?? {}) as Params)
         .filter(({ to }) => to in actors)
@@ -158,13 +158,13 @@ export function checkQuestions(options: QuestionsOptions) {
       next(asking, { actor, event, effects }, before) {
         if (actor !== 'interaction') return asking;
         const { id } = event as unknown as Params;
-        const granted = paramsOf(effects, 'grant').map((grant) => (grant as Params).id);
+        const granted = new Set(paramsOf(effects, 'grant').map((grant) => (grant as Params).id));
         const known = interactionOf(before).context;
         let order = asking;
         if (event.type === 'interaction.request' && known.owner !== id && !order.includes(id))
           order = [...order, id];
         if (event.type !== 'interaction.request') order = order.filter((one) => one !== id);
-        return order.filter((one) => !granted.includes(one));
+        return order.filter((one) => !granted.has(one));
       },
     },
     invariants: {
@@ -208,8 +208,8 @@ export function checkQuestions(options: QuestionsOptions) {
         if (actor !== 'interaction') return true;
         const { id } = event as unknown as Params;
         const asks = event.type === 'interaction.request';
-        const order = before.ghost.filter((one) => asks || one !== id);
-        const [first = asks ? id : undefined] = order;
+        const waiting = before.ghost.find((one) => asks || one !== id);
+        const first = waiting ?? (asks ? id : undefined);
         return paramsOf(effects, 'grant').every((grant) => (grant as Params).id === first);
       },
       'P2: only the owner frees the floor, under its epoch, or because it is over': (
@@ -303,4 +303,3 @@ function questionEvents({ context: { dueAt } }: QuestionSnapshot) {
     },
   ];
 }
-

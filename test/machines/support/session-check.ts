@@ -99,7 +99,7 @@ export function sessionEvents({ context }: S): readonly SessionMachineEvent[] {
 
 const connectionOf = (snapshot: S): Connection => snapshot.value.connection;
 const isClosed = (snapshot: S): boolean => snapshot.matches({ connection: 'closed' });
-const linked: readonly Connection[] = ['connecting', 'active', 'transferring'];
+const linked: ReadonlySet<Connection> = new Set(['connecting', 'active', 'transferring']);
 
 /** Explores a session, or a faulty one in its place. */
 export function checkSession(
@@ -123,7 +123,7 @@ export function checkSession(
       initial: { losses: 0, hopeless: false, ended: 0 },
       next(ghost, { event, effects }, before, after) {
         let { losses, hopeless } = ghost;
-        const lost = event.type === 'transport.lost' && linked.includes(connectionOf(before));
+        const lost = event.type === 'transport.lost' && linked.has(connectionOf(before));
         if (lost) {
           losses += 1;
           hopeless ||= event['retryInMs'] === null;
@@ -220,9 +220,7 @@ export function checkSession(
         connectionOf(before) === 'active' ||
         (after.context.failures === 0 && after.context.error === null),
       'each deadline is that of its state': (before, { at }, after, effects) => {
-        const begun = clocks.filter(
-          ({ owns }) => owns(after) && !owns(before),
-        );
+        const begun = clocks.filter(({ owns }) => owns(after) && !owns(before));
         const delay = {
           reconnect: retryInMs,
           close: input.closeGraceMs,
@@ -230,7 +228,7 @@ export function checkSession(
           detach: input.detachGraceMs ?? 0,
         };
         return same(
-          spawned<DeadlineInput>(effects, 'deadline').toSorted(byEvent),
+          spawned(effects, 'deadline').toSorted(byEvent),
           begun
             .map(({ id, event }) => ({ dueAt: (at as number) + delay[id], event }))
             .toSorted(byEvent),
@@ -240,7 +238,7 @@ export function checkSession(
         clocks.every(
           (clock) =>
             clock.event !== event.type ||
-            (event as { dueAt: number }).dueAt === clock.dueAt(before),
+            ((event as { dueAt: number }).dueAt === clock.dueAt(before) && clock.owns(before)),
         ),
       'whoever waits long enough for the user gives up': (before, { type }, _after, effects) =>
         paramsOf(effects, 'giveUpOnUser').length === (type === 'deadline.detach' ? 1 : 0) &&

@@ -2,11 +2,10 @@
 // session, two calls with results, one question, and a lead agent that says what it is offered.
 // The messages within the session are those of `wire`, `shared` and `gateMessage`.
 //
-// Goes wrong once each: the user breaks in, the client leaves, the connection is lost, something
-// urgent comes. Time stands still (`at: 0`): a deadline may go off whenever it is armed. Left out
-// of the key: moments, and the generation beyond whether a report is about the attempt under way.
+// Each of these happens at most once: the user breaks in, the client leaves, the connection is
+// lost, something urgent comes, a response fails, a deadline passes while the lead agent speaks.
 
-import { initialTransition, transition, type AnyStateMachine } from 'xstate';
+import { initialTransition, transition, type AnyEventObject, type AnyStateMachine } from 'xstate';
 import {
   gateIsOpen,
   gateMessage,
@@ -17,24 +16,35 @@ import {
   shared,
   toolCallMachine,
   wire,
-  type Gate,
-  type OutboxItem,
-  type OutboxSnapshot,
-  type QuestionSnapshot,
-  type SessionSnapshot,
-  type ToolCallSnapshot,
 } from '../../../src/machines/index.ts';
-import {
-  checkSystem,
-  type Delivery,
-  type Machines,
-  type Step,
-  type World,
-} from '../../../src/testing/check/index.ts';
+import { checkSystem, type Delivery, type Machines } from '../../../src/testing/check/index.ts';
 import { paramsOf } from './effects.ts';
 import { leadMachine, mailboxMachine, type LeadReport, type Letter } from './lead-machine.ts';
 import { mutate } from './mutate.ts';
-import type { OnViolation } from './verdicts.ts';
+import {
+  at,
+  callOf,
+  isIn,
+  isOnItsWay,
+  isSaying,
+  itemsIn,
+  keyOf,
+  leadEvents,
+  leadOf,
+  lettersOf,
+  mishapOf,
+  mishaps,
+  outboxEvents,
+  outboxOf,
+  q,
+  questionEvents,
+  questionOf,
+  sessionEvents,
+  sessionOf,
+  type Ghost,
+  type Mishap,
+  type Situation,
+} from './speech-world.ts';
 
 export interface SpeechOptions {
   /**
@@ -50,28 +60,11 @@ export interface SpeechOptions {
   readonly limit?: number;
   /** What may go wrong. @defaultValue all of it */
   readonly mishaps?: readonly Mishap[];
-  readonly onViolation?: OnViolation;
   /** Machines to check in place of the real ones. */
   readonly outbox?: typeof outboxMachine;
   readonly session?: typeof sessionMachine;
   readonly question?: typeof questionMachine;
 }
-
-export const mishaps = ['bargeIn', 'detach', 'loss', 'urgent', 'failure', 'timeout'] as const;
-type Mishap = (typeof mishaps)[number];
-
-/** The history that no machine holds. */
-interface Ghost {
-  /** What the outbox was last told of the gate. */
-  readonly told: Gate;
-  readonly happened: readonly Mishap[];
-  /** The first result was interrupted while it was said. */
-  readonly interrupted: boolean;
-  /** What was heard, seen or waved away. */
-  readonly over: readonly string[];
-}
-
-type Situation = World<Machines, Ghost>;
 
 interface Params {
   readonly deliveryId: string;
@@ -81,18 +74,7 @@ interface Params {
   readonly letter: Letter;
 }
 
-const at = 0;
-const q = 'q';
 const lost = { error: { code: 'LOST', message: 'Lost', retryable: true }, retryInMs: 1 };
-const urgent: OutboxItem = {
-  deliveryId: 'u',
-  kind: 'notice',
-  priority: 'urgent',
-  replaces: null,
-  reserved: false,
-  expiresAt: null,
-};
-
 /** The session, with a region that tells of each event that it takes. */
 function watched(machine: AnyStateMachine): AnyStateMachine {
   return mutate(machine, (chart) => {
@@ -103,9 +85,13 @@ function watched(machine: AnyStateMachine): AnyStateMachine {
 }
 
 /** The state after these events, as if it had been restored there. */
-function restored(machine: AnyStateMachine, input: object, events: readonly object[]): never {
+function restored(
+  machine: AnyStateMachine,
+  input: object,
+  events: readonly AnyEventObject[],
+): never {
   let [snapshot] = initialTransition(machine, input as never);
-  for (const event of events) [snapshot] = transition(machine, snapshot, { ...event, at } as never);
+  for (const event of events) [snapshot] = transition(machine, snapshot, { ...event, at });
   return snapshot as never;
 }
 
@@ -131,7 +117,7 @@ export function checkSpeech(options: SpeechOptions) {
       start: restored(
         outbox,
         { capacity: 4, quietMs: 1, offerTimeoutMs: 2, playTimeoutMs: 4, maxAttempts: 2 },
-        [{ type: 'outbox.reserve' }, { type: 'outbox.reserve' }, { type: 'gate.opened' }],
+        [...results.map(() => ({ type: 'outbox.reserve' })), { type: 'gate.opened' }],
       ),
     },
     'question:q': { machine: question, input: { requestId: q, timeoutMs: 1 } },
@@ -148,24 +134,6 @@ export function checkSpeech(options: SpeechOptions) {
         ]),
       },
     });
-
-  const sessionOf = ({ actors: { session: it } }: Situation) => it as SessionSnapshot;
-  const outboxOf = ({ actors: { outbox: it } }: Situation) => it as OutboxSnapshot;
-  const questionOf = (world: Situation) => world.actors['question:q'] as QuestionSnapshot;
-  const callOf = (world: Situation, id: string) => world.actors[`call:${id}`] as ToolCallSnapshot;
-  const itemsIn = (world: Situation) => {
-    const { current, pending } = outboxOf(world).context;
-    return current === null ? pending : [current, ...pending];
-  };
-  const isIn = (world: Situation, id: string): boolean =>
-    itemsIn(world).some(({ deliveryId }) => deliveryId === id);
-  const isOnItsWay = (world: Situation, to: string, type: string, id?: string): boolean =>
-    world.inFlight.some(
-      ({ to: receiver, event }) =>
-        receiver === to &&
-        event.type === type &&
-        (id === undefined || (event['item'] as OutboxItem | undefined)?.deliveryId === id),
-    );
 
   const messagesOf = (
     from: string,
@@ -185,15 +153,15 @@ export function checkSpeech(options: SpeechOptions) {
       ];
     }
     if (type === 'report') {
-      const { deliveryId: about, generation } = leadOf(world);
+      const { deliveryId: about, generation } = leadOf(world).context;
       const { outbox: name, session: names } = params as unknown as LeadReport;
       const letters: readonly Delivery[] = [
         ...(name === undefined
           ? []
           : [{ to: 'outbox', event: { type: name, generation, grade: 'played', about } }]),
-        ...names.map((type) => ({
+        ...names.map((told) => ({
           to: 'session',
-          event: type === 'transport.lost' ? { type, ...lost } : { type },
+          event: told === 'transport.lost' ? { type: told, ...lost } : { type: told },
         })),
       ];
       if (!isUnit) return letters;
@@ -209,22 +177,13 @@ export function checkSpeech(options: SpeechOptions) {
     const [kind = ''] = from.split(':', 1);
     return wire(kind, type, params).map(({ actor: to, event }) => ({ to, event }));
   };
-  /** Is the lead agent at work on the attempt under way? */
-  const isSaying = (world: Situation): boolean =>
-    ['asked', 'speaking'].includes(world.actors['lead']?.value as string) &&
-    leadOf(world).generation === outboxOf(world).context.generation;
-  const mailboxOf = ({ actors: { mailbox } }: Situation) =>
-    (mailbox?.context as { letters: readonly Letter[] }).letters;
-  const leadOf = ({ actors: { lead } }: Situation) =>
-    lead?.context as { deliveryId: string; generation: number };
-
   return checkSystem<Machines, Ghost>({
     name: `outbox × session (${together})`,
     actors,
     mode: isUnit ? 'sync' : 'async',
     ...(maxInFlight === undefined ? {} : { maxInFlight }),
     limit,
-    onViolation: options.onViolation ?? 'collect',
+    onViolation: 'collect',
     key: (world) => keyOf(world, results),
     route: (from, { type, params }, world) =>
       messagesOf(from, type, (params ?? {}) as Params, world)
@@ -234,7 +193,7 @@ export function checkSpeech(options: SpeechOptions) {
       const may = (mishap: Mishap): boolean =>
         possible.includes(mishap) && !world.ghost.happened.includes(mishap);
       // A report may be overtaken, but not by what takes longer than it.
-      const letters = mailboxOf(world).length;
+      const letters = lettersOf(world).length;
       if (id !== 'mailbox' && letters > (id === 'lead' ? 0 : 1)) return [];
       switch (id) {
         case 'session':
@@ -290,7 +249,9 @@ export function checkSpeech(options: SpeechOptions) {
         }),
       'P4: a result ends once': ({ ghost: { over } }) => new Set(over).size === over.length,
       'P4: something urgent waits, is being said, or has ended': (world) =>
-        !world.ghost.happened.includes('urgent') || isIn(world, 'u') || world.ghost.over.includes('u'),
+        !world.ghost.happened.includes('urgent') ||
+        isIn(world, 'u') ||
+        world.ghost.over.includes('u'),
       'P4: a question that is put to the user is in the outbox': (world) => {
         const snapshot = questionOf(world);
         return (
@@ -311,13 +272,12 @@ export function checkSpeech(options: SpeechOptions) {
       'O1: only from an open gate': (_before, { actor, effects }, after) =>
         actor !== 'outbox' ||
         paramsOf(effects, 'offer').length === 0 ||
-        (outboxOf(after).matches({ gate: 'open' }) &&
-          (!isUnit || gateIsOpen(sessionOf(after)))),
+        (outboxOf(after).matches({ gate: 'open' }) && (!isUnit || gateIsOpen(sessionOf(after)))),
       'O1: one at a time': (before, { actor, event }) =>
         !isUnit ||
         actor !== 'lead' ||
         event.type !== 'offer' ||
-        ['silent', 'lost'].includes(before.actors['lead']?.value as string),
+        ['silent', 'lost'].includes(leadOf(before).value),
       'O2: what ends as heard was said to the end, in this attempt': (
         before,
         { actor, event, effects },
@@ -330,8 +290,8 @@ export function checkSpeech(options: SpeechOptions) {
               event['generation'] === outboxOf(before).context.generation),
         ),
       'O3: an interruption loses nothing': (before, { actor, event }, world) => {
-        const lost = ['delivery.interrupted', 'delivery.failed', 'client.detached'];
-        if (actor !== 'outbox' || !lost.includes(event.type)) return true;
+        const breaks = ['delivery.interrupted', 'delivery.failed', 'client.detached'];
+        if (actor !== 'outbox' || !breaks.includes(event.type)) return true;
         const { current } = outboxOf(before).context;
         return current === null || isIn(world, current.deliveryId);
       },
@@ -339,9 +299,9 @@ export function checkSpeech(options: SpeechOptions) {
     end: (world) =>
       world.inFlight.length === 0 &&
       itemsIn(world).length === 0 &&
-      world.actors['lead']?.value === 'silent' &&
+      leadOf(world).value === 'silent' &&
       results.every((id) => callOf(world, id).matches('delivered')) &&
-      mailboxOf(world).length === 0 &&
+      lettersOf(world).length === 0 &&
       (!asks || questionOf(world).status === 'done'),
     reachable: {
       'a result that was interrupted is heard later': ({ ghost: { interrupted, over } }) =>
@@ -352,125 +312,4 @@ export function checkSpeech(options: SpeechOptions) {
       'the question is answered': (world) => !asks || questionOf(world).matches('answered'),
     },
   });
-}
-
-function mishapOf({ actor, event: { type } }: Step, isSaying: boolean): Mishap | null {
-  if (actor === 'outbox' && isSaying && ['deadline.offer', 'deadline.play'].includes(type))
-    return 'timeout';
-  const names: Readonly<Record<string, Mishap>> = {
-    'session utterance.started': 'bargeIn',
-    'session client.detached': 'detach',
-    'lead lose': 'loss',
-    'lead fail': 'failure',
-    'outbox outbox.add': 'urgent',
-  };
-  return names[`${actor} ${type}`] ?? null;
-}
-
-function leadEvents(may: (mishap: Mishap) => boolean) {
-  return [
-    { type: 'begin' },
-    { type: 'finish' },
-    { type: 'return' },
-    ...(may('failure') ? [{ type: 'fail' }] : []),
-    ...(may('loss') ? [{ type: 'lose' }] : []),
-  ];
-}
-
-function sessionEvents(snapshot: SessionSnapshot, may: (mishap: Mishap) => boolean) {
-  const { settleBy, reconnectAt } = snapshot.context;
-  const attached = snapshot.matches({ client: 'attached' });
-  const speaking = snapshot.matches({ user: 'speaking' });
-  const connecting = snapshot.matches({ connection: 'connecting' });
-  return [
-    ...(attached && may('bargeIn') ? [{ type: 'utterance.started', at }] : []),
-    ...(speaking ? [{ type: 'utterance.ended', at }] : []),
-    ...(snapshot.matches({ user: 'settling' })
-      ? [
-          { type: 'utterance.settled', at },
-          { type: 'deadline.settle', at: settleBy, dueAt: settleBy },
-        ]
-      : []),
-    ...(attached && may('detach') ? [{ type: 'client.detached', at }] : []),
-    ...(attached ? [] : [{ type: 'client.attached', at }]),
-    ...(connecting ? [{ type: 'transport.ready', at }] : []),
-    ...(snapshot.matches({ connection: 'reconnecting' })
-      ? [{ type: 'deadline.reconnect', at: reconnectAt, dueAt: reconnectAt }]
-      : []),
-  ];
-}
-
-function outboxEvents(
-  { context }: OutboxSnapshot,
-  may: (mishap: Mishap) => boolean,
-  isSaying: boolean,
-) {
-  const { dueAt, pending } = context;
-  const late = !isSaying || may('timeout') ? ['deadline.offer', 'deadline.play'] : [];
-  return [
-    ...['deadline.quiet', ...late].map((type) => ({ type, at: dueAt, dueAt })),
-    ...(may('urgent') ? [{ type: 'outbox.add', at, item: urgent }] : []),
-    // What could not be said is a card: the user sees it, or waves it away.
-    ...pending
-      .filter(({ resting, deliveryId }) => resting && deliveryId !== q)
-      .map(({ deliveryId }) => ({
-        type: deliveryId === 'r1' ? 'delivery.dismissed' : 'delivery.shown',
-        at,
-        deliveryId,
-      })),
-  ];
-}
-
-function questionEvents({ context: { dueAt } }: QuestionSnapshot, { context }: OutboxSnapshot) {
-  const isCard = context.pending.some(({ deliveryId, resting }) => deliveryId === q && resting);
-  return [
-    { type: 'question.granted', at, epoch: 1 },
-    { type: 'deadline.answer', at: dueAt, dueAt },
-    ...(isCard ? [{ type: 'question.shown', at, startsClock: true }] : []),
-    { type: 'question.answer', at, channel: 'speech', utteranceStartedAt: at, decisive: true },
-    { type: 'question.withdraw', at, reason: 'cancelled' },
-  ];
-}
-
-const texts = new WeakMap<object, string>();
-
-/** The text of something that does not change, made once. */
-function textOf(it: object, make: () => unknown): string {
-  let text = texts.get(it);
-  if (text === undefined) texts.set(it, (text = JSON.stringify(make())));
-  return text;
-}
-
-function keyOf(world: Situation, results: readonly string[]): string {
-  const { session, outbox, lead, mailbox } = world.actors;
-  const { generation } = (outbox as OutboxSnapshot).context;
-  const said = (lead?.context as { generation: number }).generation === generation;
-  const letterText = ({ to, event }: Letter[number]): string => {
-    const about = 'generation' in event ? event['generation'] === generation : '';
-    return `${to}:${about}${textOf(event, () => ({ ...event, generation: 0 }))}`;
-  };
-  const parts = [
-    textOf(session!, () => session!.value),
-    textOf(outbox!, () => {
-      const { value, context } = outbox as OutboxSnapshot;
-      const { current, pending, interruptible } = context;
-      const items = [...pending, ...(current ? [current] : [])];
-      return [
-        value,
-        interruptible,
-        current?.deliveryId,
-        items.map(({ deliveryId, attempts, resting }) => [deliveryId, attempts, resting]),
-      ];
-    }),
-    textOf(world.actors['question:q']!, () => {
-      const { value, context } = world.actors['question:q'] as QuestionSnapshot;
-      return [value, context.playingSince !== null, context.heard, context.shownAt !== null];
-    }),
-    ...results.map((id) => world.actors[`call:${id}`]!.value as string),
-    `${lead!.value as string}${said ? '' : '!'}`,
-    textOf(world.ghost, () => world.ghost),
-    ...(mailbox?.context as { letters: readonly Letter[] }).letters.flat().map(letterText),
-    ...world.inFlight.map((message) => `${message.from}>${letterText(message)}`),
-  ];
-  return parts.join('|');
 }

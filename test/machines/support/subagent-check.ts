@@ -6,7 +6,6 @@
 import {
   requestIdOf,
   subagentMachine,
-  type DeadlineInput,
   type StepCall,
   type SubagentEvent,
   type SubagentSnapshot,
@@ -112,11 +111,7 @@ export function checkSubagent(
     name: 'subagent',
     input: subagentInput,
     onViolation,
-    key: ({ value, context: { dueAt: _, ...context }, children }) => [
-      value,
-      context,
-      running({ children }),
-    ],
+    key: ({ value, context, children }) => [value, { ...context, dueAt: 0 }, running({ children })],
     events: subagentEvents,
     ghost: {
       initial: { consented: [], ran: [] },
@@ -128,7 +123,7 @@ export function checkSubagent(
         const { type, approved } = event as { type: string; approved?: boolean };
         if (type === 'question.answered' && approved === true && head?.kind === 'approval')
           consented = [...consented, head.callId];
-        for (const { callIds } of spawned<{ callIds: readonly string[] }>(effects, 'toolCalls'))
+        for (const { callIds } of spawned(effects, 'toolCalls'))
           ran = [...ran, ...callIds.filter((id) => id.startsWith('p') && !ran.includes(id))];
         return consented === ghost.consented && ran === ghost.ran ? ghost : { consented, ran };
       },
@@ -151,7 +146,8 @@ export function checkSubagent(
         snapshot,
       ) =>
         !isWaiting(snapshot) ||
-        (unsettled(snapshot).every(({ kind }) => kind !== 'tool') && running(snapshot).length === 0),
+        (unsettled(snapshot).every(({ kind }) => kind !== 'tool') &&
+          running(snapshot).length === 0),
       'S5: a call that needs consent becomes runnable by consent only': (snapshot, ghost) =>
         snapshot.context.calls.every(
           ({ callId, kind }) =>
@@ -179,7 +175,9 @@ export function checkSubagent(
       'S2: the clock starts with running and stops with it': (before, { at }, after) => {
         const [was, is] = [before.context, after.context];
         if (isRunning(after) && !isRunning(before)) {
-          return is.dueAt === (at as number) + was.remainingMs && is.remainingMs === was.remainingMs;
+          return (
+            is.dueAt === (at as number) + was.remainingMs && is.remainingMs === was.remainingMs
+          );
         }
         if (isRunning(before) && !isRunning(after)) {
           return is.remainingMs === was.dueAt - (at as number);
@@ -188,16 +186,21 @@ export function checkSubagent(
       },
       'S2: the deadline is that of the run': (before, _event, after, effects) => {
         const entered = isRunning(after) && !isRunning(before);
-        const armed = spawned<DeadlineInput>(effects, 'deadline');
+        const armed = spawned(effects, 'deadline');
         return same(armed, entered ? [{ dueAt: after.context.dueAt, event: 'deadline.run' }] : []);
       },
       'S2: a deadline that is not the armed one is ignored': (before, event) =>
-        !event.type.startsWith('deadline.') ||
-        (event as { dueAt: number }).dueAt === before.context.dueAt,
-      'S3: its questions are asked in call order, one at a time': (before, _event, after, effects) => {
+        !('dueAt' in event) ||
+        (event.dueAt === before.context.dueAt &&
+          (event.type === 'deadline.run' ? isRunning(before) : before.matches('spawning'))),
+      'S3: its questions are asked in call order, one at a time': (
+        before,
+        _event,
+        after,
+        effects,
+      ) => {
         const asked = paramsOf(effects, 'ask');
-        const entered =
-          isWaiting(after) && after.context.asked === before.context.asked + 1;
+        const entered = isWaiting(after) && after.context.asked === before.context.asked + 1;
         if (asked.length !== (entered ? 1 : 0)) return `It asked ${asked.length} questions`;
         const [ask] = asked;
         if (ask === undefined) return after.context.asked === before.context.asked;
@@ -214,7 +217,7 @@ export function checkSubagent(
         after,
         effects,
       ) => {
-        const begun = spawned<{ step: number }>(effects, 'modelStep');
+        const begun = spawned(effects, 'modelStep');
         if (begun.length === 0) return after.context.step === before.context.step;
         const settles = 'callId' in event ? [event.callId] : [];
         const open = ids(unsettled(before)).filter((id) => !settles.includes(id));
@@ -227,7 +230,7 @@ export function checkSubagent(
         return !('requestId' in event) || event.requestId === requestIdOf('a', asked);
       },
       'S4: exactly the unsettled ordinary calls are run': (_before, _event, after, effects) =>
-        spawned<{ callIds: readonly string[]; step: number }>(effects, 'toolCalls').every(
+        spawned(effects, 'toolCalls').every(
           ({ callIds, step }) =>
             step === after.context.step &&
             same(callIds, ids(unsettled(after).filter(({ kind }) => kind === 'tool'))),
@@ -247,7 +250,7 @@ export function checkSubagent(
       },
       'S7: calls of the last step are not run': (before, event, after, effects) => {
         if (event.type !== 'model.responded' || before.context.step < maxSteps) return true;
-        const { calls, again } = event as Extract<SubagentEvent, { type: 'model.responded' }>;
+        const { calls, again } = event;
         if (calls.length === 0 && !again) return after.matches('completed');
         return (
           after.context.ending?.error?.code === 'STEP_LIMIT' &&
@@ -263,7 +266,8 @@ export function checkSubagent(
       ) => {
         const wants = after.matches('ready') && !before.matches('ready');
         const gives =
-          (isRunning(before) && !isRunning(after)) || (before.matches('ready') && after.status === 'done');
+          (isRunning(before) && !isRunning(after)) ||
+          (before.matches('ready') && after.status === 'done');
         return (
           same(
             paramsOf(effects, 'requestSlot'),

@@ -4,7 +4,6 @@
 
 import {
   toolCallMachine,
-  type DeadlineInput,
   type ToolCallEvent,
   type ToolCallSnapshot,
 } from '../../../src/machines/index.ts';
@@ -95,14 +94,16 @@ export function checkToolCall(
         paramsOf(effects, 'answer').every(
           ({ callId, answer }) => callId === 'c' && answer === answerTo[type],
         ) &&
-        (before.context.acknowledged || type !== 'subagent.accepted' || effects.length === 0),
+        (before.context.acknowledged ||
+          type !== 'subagent.accepted' ||
+          paramsOf(effects, 'answer').length === 0),
       'T3: a settled result stays until its delivery is over': (before, { type }, after) =>
         !before.matches('settled') || after.matches('settled') || type === 'delivery.settled',
       'the deadline is that of the tool': (before, { at }, after, effects) => {
         const entered = after.matches('executing') && !before.matches('executing');
         const dueAt = (at as number) + toolCallInput.timeoutMs;
         const due = { dueAt, event: 'deadline.execution' };
-        return same(spawned<DeadlineInput>(effects, 'deadline'), entered ? [due] : []);
+        return same(spawned(effects, 'deadline'), entered ? [due] : []);
       },
       'a deadline that is not the armed one is ignored': (before, event) =>
         event.type !== 'deadline.execution' ||

@@ -18,7 +18,7 @@ type AnyReport = Pick<CheckReport, 'checked' | 'violations'>;
 
 function propertiesOf({ checked: { system } }: AnyReport): readonly string[] {
   const { invariants, steps, waits, reachable } = system;
-  return [...[invariants, steps, waits, reachable].flatMap((named) => Object.keys(named ?? {}))];
+  return [invariants, steps, waits, reachable].flatMap((named) => Object.keys(named ?? {}));
 }
 
 /**
@@ -44,7 +44,7 @@ export function announce(report: { toString(): string }): void {
   console.info(report.toString().split('\n', 1)[0]);
 }
 
-/** Expects that the check finds this, first of all. */
+/** Expects that the check finds this first of all. */
 export function catches(check: (onViolation: OnViolation) => unknown, property: string): void {
   let found: string | undefined;
   try {
@@ -54,4 +54,9 @@ export function catches(check: (onViolation: OnViolation) => unknown, property: 
     found = error.violation.property;
   }
   expect(found).toBe(property);
+}
+
+/** Expects that this is among what was found. */
+export function finds({ violations }: AnyReport, property: string): void {
+  expect(violations.map((violation) => violation.property)).toContain(property);
 }

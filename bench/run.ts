@@ -1,0 +1,81 @@
+// `npm run bench`: measures, and prints one JSON line for each figure.
+//
+// Each repetition is a process of its own, and the contenders take turns, so that neither
+// a warm cache nor a busy minute of the machine is to the advantage of one. A figure is
+// the median over the repetitions.
+//
+//   npm run bench                        all of it, some twenty minutes
+//   npm run bench -- --only run_cpu      one measurement (may be given more than once)
+//   npm run bench -- --repetitions 1     a quick look
+
+import { execFile } from 'node:child_process';
+import { parseArgs, promisify } from 'node:util';
+import type { Contender, Line, Measurement, Numbers } from './lib/measurement.ts';
+import { median } from './lib/statistics.ts';
+import { measurements } from './measurements/index.ts';
+
+const { values } = parseArgs({
+  options: {
+    only: { type: 'string', multiple: true },
+    repetitions: { type: 'string' },
+  },
+});
+
+const execute = promisify(execFile);
+const child = new URL('child.ts', import.meta.url).pathname;
+const LONGEST_MS = 300_000;
+
+async function measureOnce(name: string, contender: Contender, n: number): Promise<Numbers> {
+  const { stdout } = await execute(
+    process.execPath,
+    ['--expose-gc', child, name, contender, String(n)],
+    { timeout: LONGEST_MS },
+  );
+  return JSON.parse(stdout) as Numbers;
+}
+
+type Results = Partial<Record<Contender, Numbers[]>>;
+
+async function measure(name: string, measurement: Measurement, n: number): Promise<Results> {
+  const contenders = Object.keys(measurement.contenders) as Contender[];
+  const repetitions = Number(values.repetitions ?? measurement.repetitions);
+  const results: Results = {};
+  for (let repetition = 0; repetition < repetitions; repetition += 1)
+    for (const contender of contenders) {
+      console.error(`${name} n=${n}: ${contender}, ${repetition + 1} of ${repetitions}`);
+      (results[contender] ??= []).push(await measureOnce(name, contender, n));
+    }
+  return results;
+}
+
+function print({ figure, unit, number, floor, goal }: Line, n: number, results: Results): void {
+  const medianOf = (contender: Contender | null): number | null => {
+    const numbers = contender && results[contender]?.map((one) => one[number] ?? NaN);
+    return numbers ? rounded(median(numbers)) : null;
+  };
+  const value = medianOf('offstage') ?? NaN;
+  const base = medianOf(floor);
+  const ratio = base === null ? null : rounded(value / base);
+  console.log(JSON.stringify({ figure, n, value, unit, floor: base, ratio }));
+  if (goal === null) return;
+  const [what, reached, wanted] =
+    'ratio' in goal ? ['ratio', ratio ?? NaN, goal.ratio] : [unit, value, goal.value];
+  if (!(reached <= wanted))
+    console.error(`${figure} n=${n} misses its goal: ${what} ${reached}, at most ${wanted}`);
+}
+
+/** Three digits say enough. */
+function rounded(value: number): number {
+  return Number(value.toPrecision(3));
+}
+
+const only = values.only ?? Object.keys(measurements);
+for (const name of only) {
+  const measurement = measurements[name];
+  if (!measurement)
+    throw new Error(`Expected one of ${Object.keys(measurements).join(', ')}, got ${name}`);
+  for (const n of measurement.sizes) {
+    const results = await measure(name, measurement, n);
+    for (const line of measurement.lines) print(line, n, results);
+  }
+}

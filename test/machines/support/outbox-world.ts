@@ -1,0 +1,88 @@
+// What wants to be said in a check of the outbox, and what may come meanwhile.
+
+import type {
+  OutboxEvent,
+  OutboxInput,
+  OutboxItem,
+  OutboxSnapshot,
+} from '../../../src/machines/index.ts';
+
+export const outboxInput: OutboxInput = {
+  capacity: 2,
+  quietMs: 1,
+  offerTimeoutMs: 2,
+  playTimeoutMs: 4,
+  maxAttempts: 2,
+};
+
+const item = (deliveryId: string, kind: OutboxItem['kind'], more: Partial<OutboxItem> = {}) => ({
+  deliveryId,
+  kind,
+  priority: 'normal' as const,
+  replaces: null,
+  reserved: kind === 'result',
+  expiresAt: null,
+  ...more,
+});
+
+/** What wants to be said in each of the explorations. */
+export const outboxScopes: Readonly<Record<string, readonly OutboxItem[]>> = {
+  'two results and a question': [
+    item('r1', 'result'),
+    item('r2', 'result'),
+    item('q', 'question', { priority: 'high' }),
+  ],
+  'a result, a question and something urgent': [
+    item('r1', 'result'),
+    item('q', 'question', { priority: 'high' }),
+    item('u', 'notice', { priority: 'urgent' }),
+  ],
+  'a result and the progress of one subagent': [
+    item('r1', 'result'),
+    item('p1', 'progress', { replaces: 'progress of a' }),
+    item('p2', 'progress', { replaces: 'progress of a' }),
+  ],
+  'notices that expire': [
+    item('n1', 'notice', { expiresAt: 0 }),
+    item('n2', 'notice'),
+    item('u', 'notice', { priority: 'urgent', expiresAt: 0 }),
+  ],
+};
+
+export function outboxEvents(items: readonly OutboxItem[]) {
+  return ({ context }: OutboxSnapshot): readonly OutboxEvent[] => {
+    const { generation, dueAt, reserved } = context;
+    const at = 0;
+    const events: OutboxEvent[] = [
+      { type: 'outbox.reserve', at },
+      { type: 'outbox.unreserve', at },
+      { type: 'gate.opened', at },
+      { type: 'gate.closed', at, interruptible: true },
+      { type: 'gate.closed', at, interruptible: false },
+      { type: 'client.attached', at },
+      { type: 'client.detached', at },
+      { type: 'utterance.ended', at },
+      { type: 'deadline.quiet', at: dueAt, dueAt },
+      { type: 'deadline.offer', at: dueAt, dueAt },
+      { type: 'deadline.play', at: dueAt, dueAt },
+      { type: 'deadline.quiet', at: dueAt + 1, dueAt: dueAt + 1 },
+      { type: 'deadline.offer', at: dueAt + 1, dueAt: dueAt + 1 },
+      { type: 'deadline.play', at: dueAt + 1, dueAt: dueAt + 1 },
+    ];
+    for (const about of [generation, generation - 1]) {
+      events.push({ type: 'delivery.playing', at, generation: about });
+      events.push({ type: 'delivery.heard', at, generation: about, grade: 'played' });
+      events.push({ type: 'delivery.interrupted', at, generation: about });
+      events.push({ type: 'delivery.failed', at, generation: about });
+    }
+    for (const each of items) {
+      const { deliveryId } = each;
+      // Admission has reserved the place of every result.
+      if (!each.reserved || reserved > 0) events.push({ type: 'outbox.add', at, item: each });
+      events.push({ type: 'delivery.shown', at, deliveryId });
+      events.push({ type: 'delivery.dismissed', at, deliveryId });
+      if (each.kind === 'question') events.push({ type: 'outbox.retract', at, deliveryId });
+    }
+    return events;
+  };
+}

@@ -1,0 +1,201 @@
+// A situation of `speech-system.ts`: what is in it, what may happen in it, and what tells it from
+// others.
+//
+// Time stands still (`at: 0`): a deadline may go off whenever it is armed. Left out of the key:
+// moments, and the generation beyond whether a report is about the attempt under way.
+
+import type {
+  Gate,
+  OutboxItem,
+  OutboxSnapshot,
+  QuestionSnapshot,
+  SessionSnapshot,
+  ToolCallSnapshot,
+} from '../../../src/machines/index.ts';
+import type { Machines, Step, World } from '../../../src/testing/check/index.ts';
+import type { LeadContext, Letter } from './lead-machine.ts';
+
+export const at = 0;
+/** The question. */
+export const q = 'q';
+
+export const mishaps = ['bargeIn', 'detach', 'loss', 'urgent', 'failure', 'timeout'] as const;
+export type Mishap = (typeof mishaps)[number];
+
+/** The history that no machine holds. */
+export interface Ghost {
+  /** What the outbox was last told of the gate. */
+  readonly told: Gate;
+  readonly happened: readonly Mishap[];
+  /** The first result was interrupted while it was said. */
+  readonly interrupted: boolean;
+  /** What was heard, seen or waved away. */
+  readonly over: readonly string[];
+}
+
+export type Situation = World<Machines, Ghost>;
+
+const urgent: OutboxItem = {
+  deliveryId: 'u',
+  kind: 'notice',
+  priority: 'urgent',
+  replaces: null,
+  reserved: false,
+  expiresAt: null,
+};
+
+export const sessionOf = ({ actors }: Situation) => actors['session'] as SessionSnapshot;
+export const outboxOf = ({ actors }: Situation) => actors['outbox'] as OutboxSnapshot;
+export const questionOf = (world: Situation) => world.actors['question:q'] as QuestionSnapshot;
+export const callOf = (world: Situation, id: string) =>
+  world.actors[`call:${id}`] as ToolCallSnapshot;
+export const itemsIn = (world: Situation) => {
+  const { current, pending } = outboxOf(world).context;
+  return current === null ? pending : [current, ...pending];
+};
+export const isIn = (world: Situation, id: string): boolean =>
+  itemsIn(world).some(({ deliveryId }) => deliveryId === id);
+export const isOnItsWay = (world: Situation, to: string, type: string, id?: string): boolean =>
+  world.inFlight.some(
+    ({ to: receiver, event }) =>
+      receiver === to &&
+      event.type === type &&
+      (id === undefined || (event['item'] as OutboxItem | undefined)?.deliveryId === id),
+  );
+
+export const leadOf = ({ actors }: Situation) =>
+  actors['lead'] as unknown as { readonly value: string; readonly context: LeadContext };
+export const lettersOf = ({ actors }: Situation) =>
+  (actors['mailbox'] as unknown as { context: { letters: readonly Letter[] } }).context.letters;
+
+/** Is the lead agent at work on the attempt under way? */
+export const isSaying = (world: Situation): boolean =>
+  ['asked', 'speaking'].includes(leadOf(world).value) &&
+  leadOf(world).context.generation === outboxOf(world).context.generation;
+
+export function mishapOf({ actor, event: { type } }: Step, says: boolean): Mishap | null {
+  if (actor === 'outbox' && says && ['deadline.offer', 'deadline.play'].includes(type))
+    return 'timeout';
+  const names: Readonly<Record<string, Mishap>> = {
+    'session utterance.started': 'bargeIn',
+    'session client.detached': 'detach',
+    'lead lose': 'loss',
+    'lead fail': 'failure',
+    'outbox outbox.add': 'urgent',
+  };
+  return names[`${actor} ${type}`] ?? null;
+}
+
+export function leadEvents(may: (mishap: Mishap) => boolean) {
+  return [
+    { type: 'begin' },
+    { type: 'finish' },
+    { type: 'return' },
+    ...(may('failure') ? [{ type: 'fail' }] : []),
+    ...(may('loss') ? [{ type: 'lose' }] : []),
+  ];
+}
+
+export function sessionEvents(snapshot: SessionSnapshot, may: (mishap: Mishap) => boolean) {
+  const { settleBy, reconnectAt } = snapshot.context;
+  const attached = snapshot.matches({ client: 'attached' });
+  const speaking = snapshot.matches({ user: 'speaking' });
+  const connecting = snapshot.matches({ connection: 'connecting' });
+  return [
+    ...(attached && may('bargeIn') ? [{ type: 'utterance.started', at }] : []),
+    ...(speaking ? [{ type: 'utterance.ended', at }] : []),
+    ...(snapshot.matches({ user: 'settling' })
+      ? [
+          { type: 'utterance.settled', at },
+          { type: 'deadline.settle', at: settleBy, dueAt: settleBy },
+        ]
+      : []),
+    ...(attached && may('detach') ? [{ type: 'client.detached', at }] : []),
+    ...(attached ? [] : [{ type: 'client.attached', at }]),
+    ...(connecting ? [{ type: 'transport.ready', at }] : []),
+    ...(snapshot.matches({ connection: 'reconnecting' })
+      ? [{ type: 'deadline.reconnect', at: reconnectAt, dueAt: reconnectAt }]
+      : []),
+  ];
+}
+
+export function outboxEvents(
+  { context }: OutboxSnapshot,
+  may: (mishap: Mishap) => boolean,
+  says: boolean,
+) {
+  const { dueAt, pending } = context;
+  const late = !says || may('timeout') ? ['deadline.offer', 'deadline.play'] : [];
+  return [
+    ...['deadline.quiet', ...late].map((type) => ({ type, at: dueAt, dueAt })),
+    ...(may('urgent') ? [{ type: 'outbox.add', at, item: urgent }] : []),
+    // What could not be said is a card: the user sees it, or waves it away.
+    ...pending
+      .filter(({ resting, deliveryId }) => resting && deliveryId !== q)
+      .map(({ deliveryId }) => ({
+        type: deliveryId === 'r1' ? 'delivery.dismissed' : 'delivery.shown',
+        at,
+        deliveryId,
+      })),
+  ];
+}
+
+export function questionEvents(
+  { context: { dueAt } }: QuestionSnapshot,
+  { context }: OutboxSnapshot,
+) {
+  const isCard = context.pending.some(({ deliveryId, resting }) => deliveryId === q && resting);
+  return [
+    { type: 'question.granted', at, epoch: 1 },
+    { type: 'deadline.answer', at: dueAt, dueAt },
+    ...(isCard ? [{ type: 'question.shown', at, startsClock: true }] : []),
+    { type: 'question.answer', at, channel: 'speech', utteranceStartedAt: at, decisive: true },
+    { type: 'question.withdraw', at, reason: 'cancelled' },
+  ];
+}
+
+const texts = new WeakMap<object, string>();
+
+/** The text of something that does not change, made once. */
+function textOf(it: object, make: () => unknown): string {
+  let text = texts.get(it);
+  if (text === undefined) texts.set(it, (text = JSON.stringify(make())));
+  return text;
+}
+
+/** The whole situation as text, so that it is cheap to tell from others. */
+export function keyOf(world: Situation, results: readonly string[]): string {
+  const session = sessionOf(world);
+  const outbox = outboxOf(world);
+  const question = questionOf(world);
+  const lead = leadOf(world);
+  const { generation } = outbox.context;
+  const said = lead.context.generation === generation;
+  const textOfMessage = ({ to, event }: Letter[number]): string => {
+    const about = 'generation' in event ? event['generation'] === generation : '';
+    return `${to}:${about}${textOf(event, () => ({ ...event, generation: 0 }))}`;
+  };
+  const parts = [
+    textOf(session, () => session.value),
+    textOf(outbox, () => {
+      const { current, pending, interruptible } = outbox.context;
+      const items = [...pending, ...(current ? [current] : [])];
+      return [
+        outbox.value,
+        interruptible,
+        current?.deliveryId,
+        items.map(({ deliveryId, attempts, resting }) => [deliveryId, attempts, resting]),
+      ];
+    }),
+    textOf(question, () => {
+      const { playingSince, heard, shownAt } = question.context;
+      return [question.value, playingSince !== null, heard, shownAt !== null];
+    }),
+    ...results.map((id) => callOf(world, id).value),
+    `${lead.value}${said ? '' : '!'}`,
+    textOf(world.ghost, () => world.ghost),
+    ...lettersOf(world).map((letter) => letter.map(textOfMessage).join('&')),
+    ...world.inFlight.map((message) => `${message.from}>${textOfMessage(message)}`),
+  ];
+  return parts.join('|');
+}
