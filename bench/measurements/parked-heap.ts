@@ -11,7 +11,10 @@ const WARM_UP = 1000;
 const kept: unknown[] = [];
 
 /** What `park` leaves on the heap for each of `n`, after what is made once was made. */
-async function heapPerSubagent(n: number, park: (count: number) => Promise<unknown>): Promise<Numbers> {
+async function heapPerSubagent(
+  n: number,
+  park: (count: number) => Promise<unknown>,
+): Promise<Numbers> {
   // Compiled code, and a journal that is full: a thousand more make neither larger.
   kept.push(await park(WARM_UP));
   const before = await heapBytes();
@@ -34,7 +37,12 @@ function offstage(n: number): Promise<Numbers> {
 }
 
 const floor = (n: number): Promise<Numbers> =>
-  heapPerSubagent(n, (count) => parkBare(askingModel(() => {}), count));
+  heapPerSubagent(n, (count) =>
+    parkBare(
+      askingModel(() => {}),
+      count,
+    ),
+  );
 
 export const parkedHeap: Measurement = {
   contenders: { offstage, floor },

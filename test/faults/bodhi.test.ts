@@ -3,7 +3,7 @@
 
 import { jsonSchema } from 'ai';
 import { describe, expect, test } from 'vitest';
-import { CommitUnit, type UnitEvent } from '../../src/actors/runtime/commit-unit.ts';
+import { CommitUnit } from '../../src/actors/runtime/commit-unit.ts';
 import { createHost } from '../../src/actors/runtime/host.ts';
 import { ConversationLog } from '../../src/actors/conversation/conversation.ts';
 import {
@@ -19,7 +19,9 @@ import { agentOf, backgroundTool, leadScript, textTalk } from '../support/text-t
 import { voiceTalk } from '../support/voice-talk.ts';
 
 const asking = (question: string, config: Partial<SubagentConfig> = {}) => ({
-  script: steps(calls(['ask_user', { question }]), ({ results }) => say(`Got ${JSON.stringify(results[0])}`)),
+  script: steps(calls(['ask_user', { question }]), ({ results }) =>
+    say(`Got ${JSON.stringify(results[0])}`),
+  ),
   config: { interactive: true, ...config },
 });
 const hanging = { script: () => calls(['hang']), config: { tools: { hang: simpleTool(never) } } };
@@ -39,7 +41,11 @@ describe('questions', () => {
     await start();
     await type('use ask');
     await environment.advance(60_000);
-    expect(state().questions.map(({ state: now }) => now)).toEqual(['expired', 'expired', 'expired']);
+    expect(state().questions.map(({ state: now }) => now)).toEqual([
+      'expired',
+      'expired',
+      'expired',
+    ]);
     expect(state().subagents[0]?.outcome).toMatchObject({
       error: { code: 'INPUT_TIMEOUT' },
       toolLedger: [
@@ -82,7 +88,6 @@ describe('questions', () => {
       const open = state().questions.filter(({ state: now }) => now === 'open');
       expect(open).toHaveLength(1);
       heard.push(open[0]?.question ?? '');
-      // oxlint-disable-next-line no-await-in-loop -- one after the other is what is tested
       await type(answer);
     }
     expect(heard).toEqual(['One?', 'Other?', 'Two?']);
@@ -110,7 +115,9 @@ describe('questions', () => {
     session.questions.subscribe(({ requestId, state: now }) => {
       // Synchronously, from within the event.
       if (now === 'open')
-        void session.answer(requestId, { text: 'at once' }).then((receipt) => receipts.push(receipt));
+        void session
+          .answer(requestId, { text: 'at once' })
+          .then((receipt) => receipts.push(receipt));
     });
     await start();
     await type('use ask');
@@ -162,7 +169,17 @@ describe('questions', () => {
   });
 
   test('BW15: the second question is put when the first is over, and its time begins then', async () => {
-    const { start, use, pause, speak, say: utter, asked, state, environment, model } = voiceTalk({
+    const {
+      start,
+      use,
+      pause,
+      speak,
+      say: utter,
+      asked,
+      state,
+      environment,
+      model,
+    } = voiceTalk({
       subagents: { red: asking('Red?'), blue: asking('Blue?', { inputTimeout: 5000 }) },
     });
     await start();
@@ -170,7 +187,9 @@ describe('questions', () => {
     await pause();
     await speak('Red?');
     await environment.advance(60_000);
-    expect(model().commands.some((command) => JSON.stringify(command).includes('Blue?'))).toBe(false);
+    expect(model().commands.some((command) => JSON.stringify(command).includes('Blue?'))).toBe(
+      false,
+    );
     expect(state().questions[1]).toMatchObject({ state: 'queued', dueAt: null });
     await utter('crimson');
     await pause();
@@ -181,7 +200,12 @@ describe('questions', () => {
 
   test('BW16: a button releases the floor as words do', async () => {
     const { start, type, session, said, question, environment } = textTalk({
-      subagents: { ask: { ...asking('Well?'), script: steps(calls(['ask_user', { question: 'Well?' }]), () => never()) } },
+      subagents: {
+        ask: {
+          ...asking('Well?'),
+          script: steps(calls(['ask_user', { question: 'Well?' }]), () => never()),
+        },
+      },
     });
     await start();
     await type('use ask');
@@ -196,14 +220,20 @@ describe('questions', () => {
     const options = [{ id: 'a', label: 'Economy', description: '$12' }];
     const { start, type, parts, events } = textTalk({
       subagents: {
-        ask: { script: () => calls(['ask_user', { question: 'Which?', options }]), config: { interactive: true } },
+        ask: {
+          script: () => calls(['ask_user', { question: 'Which?', options }]),
+          config: { interactive: true },
+        },
       },
     });
     await start();
     await type('use ask');
     expect(parts).toContainEqual(expect.objectContaining({ type: 'question.asked', options }));
     expect(events).toContainEqual(
-      expect.objectContaining({ type: 'question.changed', question: expect.objectContaining({ options }) }),
+      expect.objectContaining({
+        type: 'question.changed',
+        question: expect.objectContaining({ options }),
+      }),
     );
   });
 
@@ -235,8 +265,21 @@ describe('questions', () => {
   });
 
   test('BW19: an answer to a subagent is not also answered by the lead model', async () => {
-    const { start, use, pause, speak, say: utter, model, question } = voiceTalk({
-      subagents: { ask: { ...asking('Red?'), script: steps(calls(['ask_user', { question: 'Red?' }]), () => never()) } },
+    const {
+      start,
+      use,
+      pause,
+      speak,
+      say: utter,
+      model,
+      question,
+    } = voiceTalk({
+      subagents: {
+        ask: {
+          ...asking('Red?'),
+          script: steps(calls(['ask_user', { question: 'Red?' }]), () => never()),
+        },
+      },
     });
     await start();
     await use('ask');
@@ -248,7 +291,11 @@ describe('questions', () => {
     expect(question()?.state).toBe('answered');
     expect(model().of('response.request')).toHaveLength(before);
     // And the model does not even remember it as something said to it.
-    expect(model().of('item.delete').map(({ itemId }) => itemId)).toEqual([utteranceId]);
+    expect(
+      model()
+        .of('item.delete')
+        .map(({ itemId }) => itemId),
+    ).toEqual([utteranceId]);
   });
 });
 
@@ -270,7 +317,7 @@ describe('the runtime', () => {
       release: ({ effect }) => release(effect.name),
       crashed() {},
     });
-    const send = (type: string) => unit.receive('a', { type } as UnitEvent);
+    const send = (type: string) => unit.receive('a', { type });
     return { unit, send, taken, errors };
   };
 
@@ -360,7 +407,6 @@ describe('the runtime', () => {
     });
     await start();
     for (let round = 0; round < 130; round += 1)
-      // oxlint-disable-next-line no-await-in-loop -- one after the other is what is tested
       await type(`use work {"text":"${'x'.repeat(3000)}"}`);
     expect(state().subagents).toHaveLength(100);
     expect(state().deliveries).toHaveLength(100);
@@ -414,15 +460,19 @@ describe('what is told', () => {
   test('BW8: five notices while nobody speaks are told one by one, the important ones first, in order', async () => {
     const { start, session, asked, speak, pause, model } = voiceTalk();
     await start();
-    for (const [text, priority] of [['1', 'normal'], ['2', 'normal'], ['H1', 'high'], ['H2', 'high'], ['3', 'normal']] as const)
+    for (const [text, priority] of [
+      ['1', 'normal'],
+      ['2', 'normal'],
+      ['H1', 'high'],
+      ['H2', 'high'],
+      ['3', 'normal'],
+    ] as const)
       session.notifyBackground(`Number ${text}.`, { priority });
     const told: (string | undefined)[] = [];
     for (let round = 0; round < 5; round += 1) {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other is what is tested
       await pause();
       expect(model().openRequests).toHaveLength(1);
       told.push(/Number (\w+)\./.exec(asked() ?? '')?.[1]);
-      // oxlint-disable-next-line no-await-in-loop
       await speak('Number.');
     }
     expect(told).toEqual(['H1', 'H2', '1', '2', '3']);
@@ -442,7 +492,9 @@ describe('what is told', () => {
           execute: () => new Promise((resolve) => (finish = resolve)),
         }),
       ],
-      hooks: { onToolResult: ({ name, output }) => results.push(`${name} ${JSON.stringify(output)}`) },
+      hooks: {
+        onToolResult: ({ name, output }) => results.push(`${name} ${JSON.stringify(output)}`),
+      },
     });
     await start();
     await type('use work');
@@ -453,7 +505,9 @@ describe('what is told', () => {
     await environment.advance(1000);
     finish('too late');
     await environment.settle();
-    expect(results.filter((line) => line.startsWith('slow'))).toEqual(['slow {"error":"Tool \\"slow\\" timed out"}']);
+    expect(results.filter((line) => line.startsWith('slow'))).toEqual([
+      'slow {"error":"Tool \\"slow\\" timed out"}',
+    ]);
     await close();
   });
 
@@ -474,12 +528,14 @@ describe('what is told', () => {
     release();
     await environment.settle();
     await environment.advance(1);
-    expect(state().deliveries.map(({ text, state: now, dropped }) => [text, now, dropped])).toEqual([
-      ['brief', 'dropped', 'expired'],
-      ['one', 'delivered', null],
-      ['two', 'delivered', null],
-      ['three', 'dropped', 'full'],
-    ]);
+    expect(state().deliveries.map(({ text, state: now, dropped }) => [text, now, dropped])).toEqual(
+      [
+        ['brief', 'dropped', 'expired'],
+        ['one', 'delivered', null],
+        ['two', 'delivered', null],
+        ['three', 'dropped', 'full'],
+      ],
+    );
     expect(said()).toHaveLength(3);
   });
 
@@ -509,16 +565,18 @@ describe('what is told', () => {
     await use('pending', 'deferred');
     const told: (string | null)[] = [];
     for (let round = 0; round < 5; round += 1) {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other is what is tested
       await pause();
       if (asked() === null) continue;
       told.push(asked());
-      // oxlint-disable-next-line no-await-in-loop
       await speak('It is done.');
     }
     await environment.advance(3_600_000);
     expect(told.filter((line) => line !== 'reply')).toHaveLength(2);
-    expect(model().of('tool.answer').map(({ callId }) => callId)).toEqual(['call_1', 'call_2']);
+    expect(
+      model()
+        .of('tool.answer')
+        .map(({ callId }) => callId),
+    ).toEqual(['call_1', 'call_2']);
   });
 
   test('BW30: a slow tool holds up no other call', async () => {
@@ -550,7 +608,14 @@ describe('what is told', () => {
   });
 
   test('BW36: the rule "when idle" is ours: the wire hears of a result only then', async () => {
-    const { start, use, say: utter, model, play, pause } = voiceTalk({ subagents: { work: { ...done, pending: null } } });
+    const {
+      start,
+      use,
+      say: utter,
+      model,
+      play,
+      pause,
+    } = voiceTalk({ subagents: { work: { ...done, pending: null } } });
     await start();
     await use('work');
     await utter('tell me a story');
@@ -567,13 +632,19 @@ describe('what is told', () => {
 
   test('BW9, BW37: a result that comes while the connection is gone is not lost, nor an error’s text', async () => {
     let finish: () => void = () => {};
-    const { start, say: utter, model, environment } = voiceTalk({
+    const {
+      start,
+      say: utter,
+      model,
+      environment,
+    } = voiceTalk({
       tools: [
         {
           name: 'pay',
           description: 'Pays',
           parameters: emptySchema,
-          execute: () => new Promise((_, reject) => (finish = () => reject(new Error('card declined')))),
+          execute: () =>
+            new Promise((_, reject) => (finish = () => reject(new Error('card declined')))),
         },
       ],
     });
@@ -595,7 +666,14 @@ describe('tool calls', () => {
     const answered: string[] = [];
     const { start, type } = textTalk({
       subagents: { work: done, ask: asking('Well?') },
-      tools: [defineTool({ name: 'count', description: 'Counts', parameters: emptySchema, execute: () => 1 })],
+      tools: [
+        defineTool({
+          name: 'count',
+          description: 'Counts',
+          parameters: emptySchema,
+          execute: () => 1,
+        }),
+      ],
       hooks: { onToolResult: ({ callId }) => answered.push(callId) },
     });
     await start();
@@ -611,7 +689,12 @@ describe('tool calls', () => {
           model: scriptedModel({ scripts: [] }),
           agents: [{ ...agentOf({}), tools: [backgroundTool('report')] }],
         }),
-    ).toThrow(expect.objectContaining({ name: 'ConfigurationError', message: expect.stringContaining('"report"') }));
+    ).toThrow(
+      expect.objectContaining({
+        name: 'ConfigurationError',
+        message: expect.stringContaining('"report"'),
+      }),
+    );
   });
 
   test('BW25: dispose runs once, after the end, and may fail; others that share it are not disturbed', async () => {
@@ -641,7 +724,10 @@ describe('tool calls', () => {
     await environment.settle();
     expect(log).toEqual(['disposed']);
     expect(errors).toEqual([expect.objectContaining({ where: 'dispose of work' })]);
-    expect(state().subagents.map(({ outcome }) => outcome?.status)).toEqual(['cancelled', 'cancelled']);
+    expect(state().subagents.map(({ outcome }) => outcome?.status)).toEqual([
+      'cancelled',
+      'cancelled',
+    ]);
   });
 
   test('BW26: a call id that comes again is another call, not the end of the first', async () => {
@@ -694,13 +780,18 @@ describe('the conversation', () => {
           },
         },
       },
-      tools: [defineTool({ name: 'dump', description: 'Dumps', parameters: emptySchema, execute: () => ({ raw: 'x'.repeat(5000) }) })],
+      tools: [
+        defineTool({
+          name: 'dump',
+          description: 'Dumps',
+          parameters: emptySchema,
+          execute: () => ({ raw: 'x'.repeat(5000) }),
+        }),
+      ],
       lead: (prompt) => (prompt.prompt.at(-1)?.role === 'tool' ? say('ok') : leadScript(prompt)),
     });
     await start();
-    for (let index = 0; index < 8; index += 1)
-      // oxlint-disable-next-line no-await-in-loop -- one after the other is what is tested
-      await type(`line ${index}`);
+    for (let index = 0; index < 8; index += 1) await type(`line ${index}`);
     await type('use dump');
     await type('use work');
     expect(system).toContain('- The user sells tea');

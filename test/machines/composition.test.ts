@@ -9,19 +9,16 @@ const patience = { timeout: 120_000 };
 
 describe('subagents × questions × interaction, no two in one transaction', patience, () => {
   const scopes: readonly (readonly [name: string, options: QuestionsOptions])[] = [
-    ['two subagents, in full', { subagents: ['a', 'b'], questions: 1 }],
+    ['two subagents, in full', { subagents: { a: 1, b: 1 } }],
     [
-      'two subagents that ask twice, 2 messages in flight',
-      { subagents: ['a', 'b'], questions: 2, maxInFlight: 2 },
+      'two subagents, one asks again, 2 messages in flight',
+      { subagents: { a: 2, b: 1 }, maxInFlight: 2 },
     ],
     [
       'two subagents whose messages may arrive twice, 3 in flight',
-      { subagents: ['a', 'b'], questions: 1, maxInFlight: 3, duplicates: true },
+      { subagents: { a: 1, b: 1 }, maxInFlight: 3, duplicates: true },
     ],
-    [
-      'three subagents, 2 messages in flight',
-      { subagents: ['a', 'b', 'c'], questions: 1, maxInFlight: 2 },
-    ],
+    ['three subagents, 2 messages in flight', { subagents: { a: 1, b: 1, c: 1 }, maxInFlight: 2 }],
   ];
 
   test.each(scopes)('%s', (_name, options) => {

@@ -111,7 +111,7 @@ describe('in a session', patience, () => {
 
 describe('between subagents, questions and the arbiter', patience, () => {
   const check = (machines: Partial<QuestionsOptions>) =>
-    checkQuestions({ subagents: ['a', 'b'], questions: 1, maxInFlight: 2, ...machines });
+    checkQuestions({ subagents: { a: 1, b: 1 }, maxInFlight: 2, ...machines });
   const faults: readonly PlantedFault<QuestionsOptions>[] = [
     {
       fault: 'the floor is taken away in one phase',

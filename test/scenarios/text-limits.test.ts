@@ -32,9 +32,14 @@ const numbered = (name: string, count: number): string =>
 
 const answersOf = (options: TalkOptions) => {
   const answers: unknown[] = [];
-  const talk = textTalk({ ...options, hooks: { onToolResult: ({ output }) => answers.push(output) } });
+  const talk = textTalk({
+    ...options,
+    hooks: { onToolResult: ({ output }) => answers.push(output) },
+  });
   const codes = () =>
-    answers.map((answer) => (answer as { error?: string }).error ?? (answer as { status?: string }).status);
+    answers.map(
+      (answer) => (answer as { error?: string }).error ?? (answer as { status?: string }).status,
+    );
   return { ...talk, codes };
 };
 
@@ -68,7 +73,6 @@ describe('maxConcurrentPerSession', () => {
     for (const soFar of [1, 2, 3, 4]) {
       expect(begun).toEqual(['work1', 'work2', 'work3', 'work4'].slice(0, soFar));
       release('work');
-      // oxlint-disable-next-line no-await-in-loop -- one after the other is what is tested
       await environment.settle();
     }
   });
@@ -178,9 +182,7 @@ describe('maxLivePerSession and maxTotalPerSession', () => {
       subagents: { work: { script: () => say('done') } },
     });
     await start();
-    for (let index = 0; index < 3; index += 1)
-      // oxlint-disable-next-line no-await-in-loop -- one after the other is what is tested
-      await type('use work');
+    for (let index = 0; index < 3; index += 1) await type('use work');
     expect(codes()).toEqual([
       'still_in_progress',
       'still_in_progress',
@@ -222,7 +224,6 @@ describe('maxTotalActive: two sessions of one runtime', () => {
     expect(begun).toEqual(['a1', 'a2']);
     for (const name of ['a', 'a', 'a', 'b']) {
       release(name);
-      // oxlint-disable-next-line no-await-in-loop -- one after the other is what is tested
       await environment.settle();
     }
     expect(begun).toEqual(['a1', 'a2', 'a3', 'b1', 'b2', 'a4']);
@@ -267,7 +268,10 @@ describe('maxTotalActive: two sessions of one runtime', () => {
     release('a');
     release('b');
     await environment.settle();
-    for (const [talk, name] of [[a, 'a'], [b, 'b']] as const) {
+    for (const [talk, name] of [
+      [a, 'a'],
+      [b, 'b'],
+    ] as const) {
       expect(talk.state().subagents.map((subagent) => subagent.name)).toEqual([name]);
       expect(talk.said().at(-1)).toContain(`${name} is done`);
     }

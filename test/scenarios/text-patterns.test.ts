@@ -3,7 +3,13 @@
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { defineTool, memoryStore, TextSession, type SessionEvent, type TextPart } from '../../src/index.ts';
+import {
+  defineTool,
+  memoryStore,
+  TextSession,
+  type SessionEvent,
+  type TextPart,
+} from '../../src/index.ts';
 import { scriptedModel, simulatedEnvironment } from '../../src/testing/index.ts';
 import { bookRide, RIDE_INSTRUCTIONS, rideConfig, rideScript } from '../support/ride.ts';
 import { calls, never, say, simpleTool, steps } from '../support/subagent-runs.ts';
@@ -169,6 +175,40 @@ describe('pattern 1: a task', () => {
     expect(errors).toEqual([
       { error: expect.objectContaining({ message: 'the database is down' }), where: 'memory' },
     ]);
+  });
+
+  test('says how far it is: the latest word of its tools is on the screen while they work', async () => {
+    const go: (() => void)[] = [];
+    const { start, type, state, environment, events } = textTalk({
+      subagents: {
+        report: {
+          script: steps(calls(['count']), say('done')),
+          config: {
+            tools: {
+              count: simpleTool(async function* count() {
+                for (const progress of ['10 of 30', '20 of 30']) {
+                  yield { progress };
+                  await new Promise<void>((resolve) => go.push(resolve));
+                }
+                yield 'counted';
+              }),
+            },
+          },
+        },
+      },
+    });
+    await start();
+    await type('use report');
+    expect(state().subagents[0]).toMatchObject({ state: 'running', progress: '10 of 30' });
+    go.shift()?.();
+    await environment.settle();
+    expect(state().subagents[0]).toMatchObject({ progress: '20 of 30' });
+    go.shift()?.();
+    await environment.settle();
+    expect(state().subagents[0]).toMatchObject({ state: 'completed', progress: null });
+    expect(state().subagents[0]?.outcome?.toolLedger[0]).toMatchObject({ output: 'counted' });
+    const seen = events.flatMap((event) => (event.type === 'subagent.changed' ? [event.subagent.progress] : []));
+    expect(new Set(seen)).toEqual(new Set([null, '10 of 30', '20 of 30']));
   });
 
   test('runs do not see each other', async () => {
@@ -345,6 +385,27 @@ describe('work that comes to nothing', () => {
   });
 });
 
+describe('two who talk at the same time', () => {
+  test('each read everything that is said from then on, and both come to an end', async () => {
+    const { start, session } = textTalk();
+    await start();
+    const [first, second] = await Promise.all([read(session, 'one'), read(session, 'two')]);
+    expect(texts(first).join()).toContain('You said:');
+    expect(texts(second).at(-1)).toBe('You said: two');
+  });
+
+  test('a reader that stops in the middle holds up nobody', async () => {
+    const { start, session, type, said } = textTalk();
+    await start();
+    for await (const part of session.send('one')) {
+      expect(part.type).toBe('text.delta');
+      break;
+    }
+    await type('two');
+    expect(said()).toEqual(['You said: one', 'You said: two']);
+  });
+});
+
 describe('a lead model that fails', () => {
   test('says so, and the next words are answered', async () => {
     let fails = true;
@@ -495,7 +556,11 @@ describe('the screens', () => {
           return [`${event.delivery.kind} ${event.delivery.state}`];
         case 'session.ended':
           return ['ended'];
-        default:
+        case 'floor.changed':
+        case 'transcript.changed':
+        case 'playout.clear':
+        case 'speech.interrupted':
+        case 'error.reported':
           return [];
       }
     });

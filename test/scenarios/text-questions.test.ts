@@ -180,10 +180,9 @@ describe('P2: one at a time', () => {
     expect(asked()).toEqual(['red answered', 'blue open']);
     await type('sky blue');
     expect(resultOf('blue')?.text).toContain('sky blue');
-    expect(parts.flatMap((part) => (part.type === 'question.asked' ? [part.question] : []))).toEqual([
-      'Red?',
-      'Blue?',
-    ]);
+    expect(
+      parts.flatMap((part) => (part.type === 'question.asked' ? [part.question] : [])),
+    ).toEqual(['Red?', 'Blue?']);
   });
 
   test('one that asks twice in a step is asked twice, in order, and others come in between', async () => {
@@ -221,7 +220,6 @@ describe('P2: one at a time', () => {
     await type(`use ${names.join(' and ')}`);
     for (const [index, name] of names.entries()) {
       expect(asked()[index]).toBe(`${name} open`);
-      // oxlint-disable-next-line no-await-in-loop -- one after the other is what is tested
       await type('fine by me');
     }
     expect(asked().every((line) => line.endsWith('answered'))).toBe(true);
@@ -250,8 +248,14 @@ describe('nobody answers', () => {
       status: 'failed',
       error: { code: 'INPUT_TIMEOUT', message: expect.stringContaining('3 questions in a row') },
       toolLedger: [
-        { output: 'The user did not respond in time. You may re-ask, or go on without an answer. (attempt 1/3)' },
-        { output: 'The user did not respond in time. You may re-ask, or go on without an answer. (attempt 2/3)' },
+        {
+          output:
+            'The user did not respond in time. You may re-ask, or go on without an answer. (attempt 1/3)',
+        },
+        {
+          output:
+            'The user did not respond in time. You may re-ask, or go on without an answer. (attempt 2/3)',
+        },
         {},
       ],
     });
@@ -289,7 +293,9 @@ describe('nobody answers', () => {
   test('the next in the queue is asked, and its clock begins only then', async () => {
     const { start, type, environment, asked, questionOf } = talk({
       subagents: {
-        red: subagent(steps(calls(['ask_user', { question: 'Red?' }]), say('Never mind.')), { inputTimeout: 1000 }),
+        red: subagent(steps(calls(['ask_user', { question: 'Red?' }]), say('Never mind.')), {
+          inputTimeout: 1000,
+        }),
         blue: subagent(asking('Blue?'), { inputTimeout: 5000 }),
       },
     });
@@ -305,7 +311,9 @@ describe('nobody answers', () => {
   test('what is said afterwards goes to the lead agent again', async () => {
     const { start, type, environment, said } = talk({
       subagents: {
-        red: subagent(steps(calls(['ask_user', { question: 'Red?' }]), say('Never mind.')), { inputTimeout: 1000 }),
+        red: subagent(steps(calls(['ask_user', { question: 'Red?' }]), say('Never mind.')), {
+          inputTimeout: 1000,
+        }),
       },
     });
     await start();
@@ -460,7 +468,10 @@ describe('consent in text', () => {
     const { start, type, answer } = talk({ subagents: paying(ran) });
     await start();
     await type('use pay');
-    expect(await answer('pay', { text: 'yes' })).toEqual({ accepted: false, reason: 'invalid_option' });
+    expect(await answer('pay', { text: 'yes' })).toEqual({
+      accepted: false,
+      reason: 'invalid_option',
+    });
     expect(await answer('pay', { optionId: 'approve' })).toEqual({ accepted: true });
     expect(ran).toHaveLength(1);
   });

@@ -16,13 +16,19 @@ const asking = (question: string, config = {}) => ({
 
 describe('a task', () => {
   test('is answered at once, told in a pause, and told once', async () => {
-    const { start, use, pause, speak, asked, model, state, result, environment, close } = voiceTalk({
-      subagents: { report },
-    });
+    const { start, use, pause, speak, asked, model, state, result, environment, close } = voiceTalk(
+      {
+        subagents: { report },
+      },
+    );
     await start();
     await use('report');
     expect(model().of('tool.answer')).toEqual([
-      { type: 'tool.answer', callId: 'call_1', output: expect.stringContaining('still_in_progress') },
+      {
+        type: 'tool.answer',
+        callId: 'call_1',
+        output: expect.stringContaining('still_in_progress'),
+      },
     ]);
     // The result is there, but the pause is not.
     expect(result()).toMatchObject({ state: 'pending' });
@@ -62,7 +68,9 @@ describe('a task', () => {
   });
 
   test('waits for whoever speaks: the user, and what is still playing', async () => {
-    const { start, use, pause, play, asked, model, environment } = voiceTalk({ subagents: { report } });
+    const { start, use, pause, play, asked, model, environment } = voiceTalk({
+      subagents: { report },
+    });
     await start();
     await use('report');
     model().speechStarted('u1');
@@ -82,15 +90,19 @@ describe('a task', () => {
   });
 
   test('that was cancelled is not told; the lead agent knows', async () => {
-    const { start, use, pause, asked, model, session } = voiceTalk({ subagents: { work: working } });
+    const { start, use, pause, asked, model, session } = voiceTalk({
+      subagents: { work: working },
+    });
     await start();
     await use('work');
     session.subagents.cancel(session.subagents.list()[0]?.id ?? '');
     await pause();
     expect(asked()).toBeNull();
-    expect(model().of('message.add').map(({ text }) => text)).toEqual([
-      expect.stringContaining('"work" was cancelled'),
-    ]);
+    expect(
+      model()
+        .of('message.add')
+        .map(({ text }) => text),
+    ).toEqual([expect.stringContaining('"work" was cancelled')]);
   });
 
   test('that failed is told with its error', async () => {
@@ -106,7 +118,16 @@ describe('a task', () => {
 
 describe('two at once that both ask', () => {
   test('are asked one after the other, each with its own answer', async () => {
-    const { start, use, pause, speak, say: utter, asked, state, question } = voiceTalk({
+    const {
+      start,
+      use,
+      pause,
+      speak,
+      say: utter,
+      asked,
+      state,
+      question,
+    } = voiceTalk({
       subagents: { red: asking('Red?'), blue: asking('Blue?') },
     });
     await start();
@@ -132,7 +153,9 @@ describe('two at once that both ask', () => {
 
 describe('P5: the user breaks in', () => {
   test('speech stops at once, and the model remembers what was heard; the work goes on', async () => {
-    const { start, use, play, model, state, environment, events } = voiceTalk({ subagents: { work: working } });
+    const { start, use, play, model, state, environment, events } = voiceTalk({
+      subagents: { work: working },
+    });
     await start();
     await use('work');
     await voiceReply(model, 'tell me a story', environment);
@@ -233,22 +256,29 @@ describe('P4: heard', () => {
     [899, 'pending'],
     [900, 'delivered'],
     [1000, 'delivered'],
-  ])('a result of 1000 ms of which %i ms were played before the user broke in is %s', async (playedMs, expected) => {
-    const { start, use, pause, play, model, result, environment } = voiceTalk({ subagents: { report } });
-    await start();
-    await use('report');
-    await pause();
-    const item = model().speak('Sales are up.', 1000);
-    await play(item, playedMs - 50);
-    model().speechStarted('barge');
-    await environment.settle();
-    // What the client had played when it was told to stop.
-    await play(item, playedMs);
-    expect(result()).toMatchObject({ state: expected });
-  });
+  ])(
+    'a result of 1000 ms of which %i ms were played before the user broke in is %s',
+    async (playedMs, expected) => {
+      const { start, use, pause, play, model, result, environment } = voiceTalk({
+        subagents: { report },
+      });
+      await start();
+      await use('report');
+      await pause();
+      const item = model().speak('Sales are up.', 1000);
+      await play(item, playedMs - 50);
+      model().speechStarted('barge');
+      await environment.settle();
+      // What the client had played when it was told to stop.
+      await play(item, playedMs);
+      expect(result()).toMatchObject({ state: expected });
+    },
+  );
 
   test('a response that did not end normally was not heard, however much was played', async () => {
-    const { start, use, pause, play, model, result, asked, environment } = voiceTalk({ subagents: { report } });
+    const { start, use, pause, play, model, result, asked, environment } = voiceTalk({
+      subagents: { report },
+    });
     await start();
     await use('report');
     await pause();
@@ -279,11 +309,9 @@ describe('P4: heard', () => {
     await start();
     await use('report');
     for (const attempt of [1, 2, 3]) {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other is what is tested
       await pause();
       expect(asked()).toContain('Sales are up.');
       model().speak('Sales are up.');
-      // oxlint-disable-next-line no-await-in-loop
       await environment.advance(15_000);
       expect(result()).toMatchObject({ attempts: attempt });
     }
@@ -297,7 +325,14 @@ describe('P4: heard', () => {
   });
 
   test('not even the first words are reported: the session does not fall silent for ever', async () => {
-    const { start, say: utter, model, result, environment, asked } = voiceTalk({
+    const {
+      start,
+      say: utter,
+      model,
+      result,
+      environment,
+      asked,
+    } = voiceTalk({
       subagents: { report },
     });
     await start();
@@ -308,37 +343,50 @@ describe('P4: heard', () => {
     await environment.advance(5999);
     expect(asked()).toBeNull();
     for (let second = 0; second < 120 && result()?.card !== true; second += 1) {
-      // oxlint-disable-next-line no-await-in-loop
       await environment.advance(1000);
       if (asked() !== null) model().speak('Sales are up.', 1000);
     }
     expect(result()).toMatchObject({ state: 'pending', card: true, attempts: 3 });
   });
 
-  test.each(['speaks', 'types', 'comes back'])('a card is told after all when the user %s', async (how) => {
-    const talk = voiceTalk({ subagents: { report }, voice: { maxAttempts: 1 } });
-    const { start, use, pause, speak, say: utter, model, result, asked, session, environment } = talk;
-    await start();
-    await use('report');
-    await pause();
-    model().begin('Sales', 0).end('failed');
-    await environment.settle();
-    expect(result()).toMatchObject({ card: true });
-    if (how === 'comes back') {
-      talk.leave();
+  test.each(['speaks', 'types', 'comes back'])(
+    'a card is told after all when the user %s',
+    async (how) => {
+      const talk = voiceTalk({ subagents: { report }, voice: { maxAttempts: 1 } });
+      const {
+        start,
+        use,
+        pause,
+        speak,
+        say: utter,
+        model,
+        result,
+        asked,
+        session,
+        environment,
+      } = talk;
+      await start();
+      await use('report');
+      await pause();
+      model().begin('Sales', 0).end('failed');
       await environment.settle();
-      session.attach();
-    } else {
-      if (how === 'speaks') await utter('hello');
-      else await session.sendText('hello');
-      await environment.settle();
-      await speak('Hello.');
-    }
-    await pause();
-    expect(asked()).toContain('Sales are up.');
-    await speak('Sales are up.');
-    expect(result()).toMatchObject({ state: 'delivered' });
-  });
+      expect(result()).toMatchObject({ card: true });
+      if (how === 'comes back') {
+        talk.leave();
+        await environment.settle();
+        session.attach();
+      } else {
+        if (how === 'speaks') await utter('hello');
+        else await session.sendText('hello');
+        await environment.settle();
+        await speak('Hello.');
+      }
+      await pause();
+      expect(asked()).toContain('Sales are up.');
+      await speak('Sales are up.');
+      expect(result()).toMatchObject({ state: 'delivered' });
+    },
+  );
 });
 
 describe('what is urgent', () => {
@@ -372,7 +420,16 @@ describe('what is urgent', () => {
 
   test('does not wait for a slow tool', async () => {
     let finish: () => void = () => {};
-    const { start, say: utter, session, asked, model, environment, speak, pause } = voiceTalk({
+    const {
+      start,
+      say: utter,
+      session,
+      asked,
+      model,
+      environment,
+      speak,
+      pause,
+    } = voiceTalk({
       tools: [slowTool(new Promise((resolve) => (finish = () => resolve('sunny'))))],
     });
     await start();
@@ -441,7 +498,11 @@ describe('words in a voice session', () => {
     await environment.settle();
     expect(question()).toMatchObject({ state: 'answered', answer: 'a deep red' });
     expect(model().of('response.request')).toHaveLength(before);
-    expect(model().of('message.add').filter(({ role }) => role === 'user')).toEqual([]);
+    expect(
+      model()
+        .of('message.add')
+        .filter(({ role }) => role === 'user'),
+    ).toEqual([]);
   });
 
   test('that are none are nobody’s: a cough is forgotten', async () => {
@@ -449,18 +510,28 @@ describe('words in a voice session', () => {
     await start();
     const id = await utter('  ');
     expect(asked()).toBeNull();
-    expect(model().of('item.delete').map(({ itemId }) => itemId)).toEqual([id]);
+    expect(
+      model()
+        .of('item.delete')
+        .map(({ itemId }) => itemId),
+    ).toEqual([id]);
     expect(state().transcript.filter(({ final }) => final)).toEqual([]);
     expect(state().floor).toBe('nobody');
   });
 
   test('that could not be transcribed leave the session as it was', async () => {
-    const { start, use, pause, asked, model, errors, environment } = voiceTalk({ subagents: { report } });
+    const { start, use, pause, asked, model, errors, environment } = voiceTalk({
+      subagents: { report },
+    });
     await start();
     await use('report');
     model().speechStarted('u1');
     model().events.next({ type: 'utterance.ended', utteranceId: 'u1' });
-    model().events.next({ type: 'utterance.untranscribed', utteranceId: 'u1', reason: 'too quiet' });
+    model().events.next({
+      type: 'utterance.untranscribed',
+      utteranceId: 'u1',
+      reason: 'too quiet',
+    });
     await environment.settle();
     expect(errors).toEqual([expect.objectContaining({ where: 'transcription' })]);
     await pause();
@@ -468,7 +539,9 @@ describe('words in a voice session', () => {
   });
 
   test('that never arrive are waited for, and then no more', async () => {
-    const { start, use, pause, asked, model, environment, state } = voiceTalk({ subagents: { report } });
+    const { start, use, pause, asked, model, environment, state } = voiceTalk({
+      subagents: { report },
+    });
     await start();
     await use('report');
     model().speechStarted('u1');
@@ -481,7 +554,13 @@ describe('words in a voice session', () => {
 
   test('that never arrive do not keep the lead agent from speaking to a tool’s result', async () => {
     let finish: () => void = () => {};
-    const { start, say: utter, asked, model, environment } = voiceTalk({
+    const {
+      start,
+      say: utter,
+      asked,
+      model,
+      environment,
+    } = voiceTalk({
       tools: [slowTool(new Promise((resolve) => (finish = () => resolve('sunny'))))],
     });
     await start();
@@ -500,7 +579,17 @@ describe('words in a voice session', () => {
 
   test('F2: nothing is asked of the model before it is known what they are and whom they are for', async () => {
     let finish: () => void = () => {};
-    const { start, say: utter, use, pause, speak, asked, model, question, environment } = voiceTalk({
+    const {
+      start,
+      say: utter,
+      use,
+      pause,
+      speak,
+      asked,
+      model,
+      question,
+      environment,
+    } = voiceTalk({
       tools: [slowTool(new Promise((resolve) => (finish = () => resolve('sunny'))))],
       subagents: { ride: asking('Red?') },
     });
@@ -517,10 +606,19 @@ describe('words in a voice session', () => {
     finish();
     await environment.settle();
     expect(asked()).toBeNull();
-    model().events.next({ type: 'utterance.transcribed', utteranceId: 'u1', text: 'a deep red', final: true });
+    model().events.next({
+      type: 'utterance.transcribed',
+      utteranceId: 'u1',
+      text: 'a deep red',
+      final: true,
+    });
     await environment.settle();
     expect(question()).toMatchObject({ state: 'answered', answer: 'a deep red' });
-    expect(model().of('item.delete').map(({ itemId }) => itemId)).toEqual(['u1']);
+    expect(
+      model()
+        .of('item.delete')
+        .map(({ itemId }) => itemId),
+    ).toEqual(['u1']);
     expect(asked()).toBe('reply');
   });
 

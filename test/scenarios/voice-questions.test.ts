@@ -67,7 +67,16 @@ describe('speech counts', () => {
   });
 
   test('not for a free answer that interrupts: the question is put again', async () => {
-    const { model, environment, play, question, pause, asked, speak, say: utter } = await untilAsked({
+    const {
+      model,
+      environment,
+      play,
+      question,
+      pause,
+      asked,
+      speak,
+      say: utter,
+    } = await untilAsked({
       subagents: { ride: asking('What is your name?') },
     });
     const putting = model().begin('What is your', 2000);
@@ -141,13 +150,10 @@ describe('the clock', () => {
     });
     for (const attempt of [1, 2, 3]) {
       expect(asked()).toContain('Still there?');
-      // oxlint-disable-next-line no-await-in-loop -- one after the other is what is tested
       await speak('Are you still there?');
-      // oxlint-disable-next-line no-await-in-loop
       await environment.advance(1000);
       if (attempt < 3) {
         expect(state().subagents[0]?.outcome).toBeNull();
-        // oxlint-disable-next-line no-await-in-loop
         await pause();
       }
     }
@@ -217,7 +223,10 @@ describe('consent by voice', () => {
 
   test('is never given by words that interrupt the question', async () => {
     const ran: string[] = [];
-    const { model, play, environment, question } = await untilAsked({ subagents: paying(ran) }, 'pay');
+    const { model, play, environment, question } = await untilAsked(
+      { subagents: paying(ran) },
+      'pay',
+    );
     const putting = model().begin('May I', 2000);
     await play(putting.itemId, 700);
     await environment.advance(10);
@@ -263,11 +272,8 @@ describe('the floor is released', () => {
     await talk.start();
     await talk.use('red', 'blue');
     for (const answer of ['crimson', 'navy']) {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other is what is tested
       await talk.pause();
-      // oxlint-disable-next-line no-await-in-loop
       await talk.speak('Which one?');
-      // oxlint-disable-next-line no-await-in-loop
       await talk.say(answer);
     }
     expect(Math.max(...owners.map(({ length }) => length))).toBe(1);

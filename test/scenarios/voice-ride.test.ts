@@ -42,7 +42,18 @@ async function ride() {
     await play(model().speak('I am on it.'));
     await environment.advance(400);
   };
-  return { environment, transport, session, events, errors, detach, model, play, state, untilAsked };
+  return {
+    environment,
+    transport,
+    session,
+    events,
+    errors,
+    detach,
+    model,
+    play,
+    state,
+    untilAsked,
+  };
 }
 
 describe('a ride by voice alone', () => {
@@ -56,7 +67,11 @@ describe('a ride by voice alone', () => {
     const answer = model().utterance('economy, please');
     await environment.settle();
     // The answer is the subagent's: the lead model forgets it and is not asked to speak.
-    expect(model().of('item.delete').map(({ itemId }) => itemId)).toEqual([answer]);
+    expect(
+      model()
+        .of('item.delete')
+        .map(({ itemId }) => itemId),
+    ).toEqual([answer]);
     expect(state().questions[0]).toMatchObject({ state: 'answered', answer: 'Economy' });
 
     await environment.advance(400);
@@ -177,7 +192,11 @@ describe('a ride by voice alone', () => {
     await environment.advance(1000);
     expect(transport.connections).toHaveLength(2);
     expect(state().connection).toBe('active');
-    expect(model().of('tool.recall').map(({ callId }) => callId)).toEqual(['call_1']);
+    expect(
+      model()
+        .of('tool.recall')
+        .map(({ callId }) => callId),
+    ).toEqual(['call_1']);
     await environment.advance(400);
     await play(model().speak('Economy or Premium?'));
     model().utterance('economy');

@@ -31,7 +31,6 @@ describe('a connection that is lost', () => {
       transport.current.drop(true, 'no route');
       const before = transport.connections.length;
       for (let waited = 0; waited < 100 && transport.connections.length === before; waited += 1) {
-        // oxlint-disable-next-line no-await-in-loop -- until it tries again
         await environment.advance(100);
       }
       at.push(environment.clock.now() - begin);
@@ -44,7 +43,10 @@ describe('a connection that is lost', () => {
     expect(third - second).toBeGreaterThanOrEqual(2000);
     expect(transport.connections).toHaveLength(4);
     expect(state().connection).toBe('closed');
-    const error = { code: 'TRANSPORT_LOST', message: expect.stringMatching(/fake.*1006.*no route/) };
+    const error = {
+      code: 'TRANSPORT_LOST',
+      message: expect.stringMatching(/fake.*1006.*no route/),
+    };
     expect(ended).toEqual([expect.objectContaining(error)]);
     expect(events.at(-1)).toEqual({ type: 'session.ended', error: expect.objectContaining(error) });
     expect(environment.pendingTimers).toBe(0);
@@ -56,7 +58,10 @@ describe('a connection that is lost', () => {
     await start();
     model().drop(false, 'invalid key');
     await environment.settle();
-    expect(events.at(-1)).toMatchObject({ type: 'session.ended', error: { message: expect.stringContaining('invalid key') } });
+    expect(events.at(-1)).toMatchObject({
+      type: 'session.ended',
+      error: { message: expect.stringContaining('invalid key') },
+    });
     expect(transport.connections).toHaveLength(1);
   });
 
@@ -65,18 +70,19 @@ describe('a connection that is lost', () => {
     transport.autoReady = false;
     const { session, environment } = voiceTalk({ transport, voice: { maxReconnects: 0 } });
     const started = session.start();
-    const failed = expect(started).rejects.toMatchObject({ code: 'TRANSPORT_LOST' });
+    const failed = started.catch((error: unknown) => error);
     await environment.settle();
     transport.current.drop(true, 'no route');
-    await failed;
+    expect(await failed).toMatchObject({ code: 'TRANSPORT_LOST' });
   });
 
   test('forgets its failures once it is up again', async () => {
-    const { start, model, environment, state, transport } = voiceTalk({ voice: { maxReconnects: 1 } });
+    const { start, model, environment, state, transport } = voiceTalk({
+      voice: { maxReconnects: 1 },
+    });
     await start();
     for (let round = 0; round < 4; round += 1) {
       model().drop();
-      // oxlint-disable-next-line no-await-in-loop -- one after the other is what is tested
       await environment.advance(1000);
       expect(state().connection).toBe('active');
     }
@@ -84,7 +90,9 @@ describe('a connection that is lost', () => {
   });
 
   test('takes the subagents with it when it gives up', async () => {
-    const { start, use, model, environment, state } = voiceTalk({ subagents: { ride: asking('Red?') } });
+    const { start, use, model, environment, state } = voiceTalk({
+      subagents: { ride: asking('Red?') },
+    });
     await start();
     await use('ride');
     model().drop(false);
@@ -101,13 +109,23 @@ describe('a connection that is lost', () => {
     model().drop();
     await environment.advance(1000);
     expect(asked()).toBe('reply');
-    expect(model().commands[0]).toMatchObject({ type: 'message.add', role: 'user', text: 'what is my balance?' });
+    expect(model().commands[0]).toMatchObject({
+      type: 'message.add',
+      role: 'user',
+      text: 'what is my balance?',
+    });
   });
 
   test('BW9, BW37: what tools answered meanwhile is told to the next connection, errors too', async () => {
     let finish: () => void = () => {};
     const working = new Promise<void>((resolve) => (finish = resolve));
-    const { start, say: utter, model, environment, asked } = voiceTalk({
+    const {
+      start,
+      say: utter,
+      model,
+      environment,
+      asked,
+    } = voiceTalk({
       tools: [
         {
           name: 'pay',
@@ -146,7 +164,11 @@ describe('a connection that is lost', () => {
     await environment.advance(1000);
     const [recall, answer] = model().commands.filter(({ type }) => type.startsWith('tool.'));
     expect(recall).toMatchObject({ type: 'tool.recall', callId: 'call_1' });
-    expect(answer).toMatchObject({ type: 'tool.answer', callId: 'call_1', output: expect.stringContaining('Sales are up.') });
+    expect(answer).toMatchObject({
+      type: 'tool.answer',
+      callId: 'call_1',
+      output: expect.stringContaining('Sales are up.'),
+    });
   });
 
   test('in the middle of telling a result: it is told again, on the new one', async () => {
@@ -172,7 +194,9 @@ describe('a connection that is lost', () => {
 
 describe('a response that is refused', () => {
   test('has failed: what it was to say is offered again', async () => {
-    const { start, use, pause, speak, model, result, environment, errors } = voiceTalk({ subagents: { report } });
+    const { start, use, pause, speak, model, result, environment, errors } = voiceTalk({
+      subagents: { report },
+    });
     await start();
     await use('report');
     await pause();
@@ -199,7 +223,13 @@ describe('a response that is refused', () => {
     await start();
     await utter('hello');
     const [request] = model().openRequests;
-    model().events.next({ type: 'transport.error', code: 'oops', message: 'no', responseKey: request?.responseKey ?? null, raw: null });
+    model().events.next({
+      type: 'transport.error',
+      code: 'oops',
+      message: 'no',
+      responseKey: request?.responseKey ?? null,
+      raw: null,
+    });
     await environment.settle();
     expect(state().floor).toBe('nobody');
     await utter('hello?');
@@ -211,9 +241,20 @@ describe('an error of the wire', () => {
   test('is reported, and the session goes on', async () => {
     const { start, say: utter, model, errors, events, environment, asked } = voiceTalk();
     await start();
-    model().events.next({ type: 'transport.error', code: 'invalid_value', message: 'bad item', responseKey: null, raw: { a: 1 } });
+    model().events.next({
+      type: 'transport.error',
+      code: 'invalid_value',
+      message: 'bad item',
+      responseKey: null,
+      raw: { a: 1 },
+    });
     await environment.settle();
-    expect(errors).toEqual([{ error: expect.objectContaining({ message: 'invalid_value: bad item' }), where: 'transport' }]);
+    expect(errors).toEqual([
+      {
+        error: expect.objectContaining({ message: 'invalid_value: bad item' }),
+        where: 'transport',
+      },
+    ]);
     expect(events).toContainEqual(expect.objectContaining({ type: 'error.reported' }));
     await utter('hello');
     expect(asked()).toBe('reply');
@@ -243,8 +284,16 @@ describe('an error of the wire', () => {
 
   test('P6: a call that is announced twice is one call', async () => {
     let ran = 0;
-    const { start, say: utter, model, environment, asked } = voiceTalk({
-      tools: [{ name: 'pay', description: 'Pays', parameters: emptySchema, execute: () => (ran += 1) }],
+    const {
+      start,
+      say: utter,
+      model,
+      environment,
+      asked,
+    } = voiceTalk({
+      tools: [
+        { name: 'pay', description: 'Pays', parameters: emptySchema, execute: () => (ran += 1) },
+      ],
       subagents: { ride: asking('Red?') },
     });
     await start();
@@ -257,10 +306,48 @@ describe('an error of the wire', () => {
     model().events.next({ type: 'tool.called', responseId: 'r', ...ride });
     await environment.settle();
     expect(ran).toBe(1);
-    expect(model().of('tool.answer').map(({ callId }) => callId).toSorted()).toEqual(['call_1', 'call_2']);
+    expect(
+      model()
+        .of('tool.answer')
+        .map(({ callId }) => callId)
+        .toSorted(),
+    ).toEqual(['call_1', 'call_2']);
     // And nobody waits for an answer that will not come.
     expect(asked()).toBe('reply');
   });
+});
+
+describe('T1: a result that is waved away, or was seen on the screen', () => {
+  test.each(['dismiss', 'shown'] as const)(
+    '%s: answers the call that waited for it, without a word',
+    async (how) => {
+      const {
+        start,
+        use,
+        say: utter,
+        model,
+        session,
+        result,
+        asked,
+        environment,
+        pause,
+      } = voiceTalk({
+        subagents: { report: { ...report, pending: null } },
+      });
+      await start();
+      await use('report');
+      expect(model().of('tool.answer')).toEqual([]);
+      session[how](result()?.deliveryId ?? '');
+      await environment.settle();
+      expect(model().of('tool.answer')).toEqual([
+        { type: 'tool.answer', callId: 'call_1', output: expect.stringContaining('Sales are up.') },
+      ]);
+      await pause();
+      expect(asked()).toBeNull();
+      await utter('hello');
+      expect(asked()).toBe('reply');
+    },
+  );
 });
 
 describe('a client that leaves', () => {
@@ -304,7 +391,9 @@ describe('a client that leaves', () => {
     expect(asked()).toContain('The order was sent');
     await speak('The order was sent.');
     expect(state().deliveries[0]).toMatchObject({ state: 'delivered' });
-    const notes = model().of('message.add').filter(({ text }) => text.includes('The order was sent'));
+    const notes = model()
+      .of('message.add')
+      .filter(({ text }) => text.includes('The order was sent'));
     expect(notes).toHaveLength(1);
   });
 });
@@ -345,10 +434,8 @@ async function settleAll(
   await environment.settle();
   for (let kept = 0; kept < keep && journal.waiting.length > 0; kept += 1) {
     journal.keepOne();
-    // oxlint-disable-next-line no-await-in-loop -- one after the other is what is tested
     await environment.settle();
   }
 }
-
 
 const emptySchema = jsonSchema<never>({ type: 'object', properties: {} });

@@ -86,7 +86,14 @@ export class FakeConnection implements TransportConnection {
   readonly #begun = new Set<string>();
 
   /** Answers the oldest open request by speaking `text`, of which `ms` of audio are made. */
-  begin(text: string, ms: number): { responseId: string; itemId: string; end: (status?: 'completed' | 'cancelled' | 'failed') => void } {
+  begin(
+    text: string,
+    ms: number,
+  ): {
+    responseId: string;
+    itemId: string;
+    end: (status?: 'completed' | 'cancelled' | 'failed') => void;
+  } {
     const request = this.openRequests[0];
     if (!request) throw new Error('The model was not asked to speak');
     const { responseKey } = request;

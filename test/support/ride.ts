@@ -58,7 +58,12 @@ export const rideScript: Script = ({ results }) => {
         },
       ],
     };
-  const answer = last as { optionId?: string; userResponse?: string; error?: string; rideType?: string };
+  const answer = last as {
+    optionId?: string;
+    userResponse?: string;
+    error?: string;
+    rideType?: string;
+  };
   if (answer.error !== undefined)
     return { calls: [{ name: 'ask_user', input: { question: 'Economy or Premium, please?' } }] };
   if (answer.userResponse !== undefined)

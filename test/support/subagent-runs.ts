@@ -65,7 +65,9 @@ export function resultsIn({ prompt }: ScriptedPrompt): [string, string, unknown]
   return last.content.flatMap((part) => {
     if (part.type !== 'tool-result') return [];
     const output = part.output as { type: string; value?: unknown; reason?: unknown };
-    return [[part.toolName, output.type, output.value ?? output.reason] as [string, string, unknown]];
+    return [
+      [part.toolName, output.type, output.value ?? output.reason] as [string, string, unknown],
+    ];
   });
 }
 

@@ -106,7 +106,14 @@ export function configsOf({ subagents = {} }: TalkOptions): Record<string, Subag
 }
 
 export function textTalk(options: TalkOptions = {}) {
-  const { subagents: _, tools: __, lead: ___, greeting: ____, onModelCall: _____, ...rest } = options;
+  const {
+    subagents: _,
+    tools: __,
+    lead: ___,
+    greeting: ____,
+    onModelCall: _____,
+    ...rest
+  } = options;
   const environment =
     (options.environment as ReturnType<typeof simulatedEnvironment> | undefined) ??
     simulatedEnvironment();

@@ -217,7 +217,7 @@ export class CommitUnit implements Task {
     this.#posted = posted;
     try {
       begin();
-      for (let next = 0; ; ) {
+      for (let next = 0; ;) {
         const one = posted[next];
         const messages = one ? this.#body.route?.(one) : this.#body.settle?.(at);
         if (one) next += 1;

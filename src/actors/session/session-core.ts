@@ -284,11 +284,12 @@ export class SessionCore implements EffectsSession {
 
   /** The user typed. Resolves when it was given to a question or to the lead agent. */
   say(text: string): Promise<void> {
-    if (this.unit.unit.disposed || this.projection.connection === 'created')
+    const { connection } = this.projection;
+    if (this.unit.unit.disposed || connection === 'created' || connection === 'closing')
       return Promise.reject(
         new ConfigurationError(
           'SESSION_NOT_ACTIVE',
-          `Expected the session to be started and not closed, it is ${this.projection.connection}`,
+          `Expected the session to be started and not closed, it is ${connection}`,
         ),
       );
     const { clock, ids } = this.host.environment;

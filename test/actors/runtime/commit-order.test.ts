@@ -9,9 +9,8 @@ import { calls, say, simpleTool, steps } from '../../support/subagent-runs.ts';
 import { textTalk } from '../../support/text-talk.ts';
 
 const asking = {
-  script: steps(
-    calls(['look'], ['ask_user', { question: 'Red or blue?' }]),
-    ({ results }) => say(`You want ${JSON.stringify(results[1])}`),
+  script: steps(calls(['look'], ['ask_user', { question: 'Red or blue?' }]), ({ results }) =>
+    say(`You want ${JSON.stringify(results[1])}`),
   ),
   config: { interactive: true, tools: { look: simpleTool(() => 'looked') } },
 };
@@ -45,7 +44,9 @@ function noticed(journal: Journal) {
       const actor = event.actorRef as AnyActorRef;
       // Woken members of a population are no news, and activities have no state.
       if (event.event.type === 'xstate.init' || !/^ses|^sub/.test(actor.id)) return;
-      log.push(`snapshot ${actor.id} ${JSON.stringify((event.snapshot as { value?: unknown }).value)}`);
+      log.push(
+        `snapshot ${actor.id} ${JSON.stringify((event.snapshot as { value?: unknown }).value)}`,
+      );
     },
   });
   talk.session.events.subscribe((event) => {
@@ -94,11 +95,9 @@ describe('a slow journal', () => {
     let kept = 0;
     const checked = async (): Promise<void> => {
       for (;;) {
-        // oxlint-disable-next-line no-await-in-loop -- entry by entry
         await environment.settle();
         const before = log.length;
         // Time alone changes nothing, and neither does anybody who looks.
-        // oxlint-disable-next-line no-await-in-loop
         await environment.advance(10);
         talk.state();
         expect(log.length).toBe(before);
@@ -130,7 +129,6 @@ describe('a slow journal', () => {
     const keepUntil = async (type: string): Promise<number> => {
       for (let tries = 0; tries < 100 && !waiting().includes(type); tries += 1) {
         journal.keepOne();
-        // oxlint-disable-next-line no-await-in-loop
         await environment.settle();
       }
       expect(waiting()).toContain(type);
@@ -139,7 +137,6 @@ describe('a slow journal', () => {
         const [first] = waiting();
         if (first === type) break;
         journal.keepOne();
-        // oxlint-disable-next-line no-await-in-loop
         await environment.settle();
       }
       return log.length;

@@ -44,8 +44,7 @@ class Recorder implements UnitBody {
         id: 'd',
         input: { dueAt: event.at + (event.n ?? 0), event: 'deadline.due' },
       });
-    if (event.type === 'disarm')
-      this.unit.post(actor, { kind: 'stop', name: 'deadline', id: 'd' });
+    if (event.type === 'disarm') this.unit.post(actor, { kind: 'stop', name: 'deadline', id: 'd' });
   }
 
   route({ effect }: Posted): readonly Message[] {
@@ -94,7 +93,14 @@ describe('what is accepted', () => {
     unit.receive('b', { type: 'go' });
     const at = environment.clock.now();
     expect(await journal.read()).toEqual([
-      { seq: 1, at: at - 50, unit: 'unit', actor: 'a', definitionVersion: 3, event: { type: 'go', at: at - 50 } },
+      {
+        seq: 1,
+        at: at - 50,
+        unit: 'unit',
+        actor: 'a',
+        definitionVersion: 3,
+        event: { type: 'go', at: at - 50 },
+      },
       { seq: 2, at, unit: 'unit', actor: 'b', definitionVersion: 3, event: { type: 'go', at } },
     ]);
   });
@@ -195,7 +201,8 @@ describe('a slow journal', () => {
 
   test('C2: may give any promise, also one that is no instance of Promise', async () => {
     const { unit, body, environment } = unitWith({
-      append: () => ({ then: (kept: () => void) => environment.scheduler.schedule(kept, 500) }) as never,
+      append: () =>
+        ({ then: (kept: () => void) => environment.scheduler.schedule(kept, 500) }) as never,
       read: () => [],
     });
     unit.receive('a', { type: 'go' });

@@ -41,7 +41,10 @@ async function textStory(seed: number): Promise<readonly JournalEntry[]> {
     greeting: 'Say hello.',
     subagents: {
       busy: busy(),
-      hang: { script: () => calls(['hang']), config: { timeout: 30_000, tools: { hang: simpleTool(never) } } },
+      hang: {
+        script: () => calls(['hang']),
+        config: { timeout: 30_000, tools: { hang: simpleTool(never) } },
+      },
     },
   });
   await start();
@@ -65,7 +68,19 @@ async function voiceStory(seed: number): Promise<readonly JournalEntry[]> {
     journal,
     subagents: { busy: busy() },
   });
-  const { start, use, pause, environment, model, play, speak, say: utter, session, close, asked } = talk;
+  const {
+    start,
+    use,
+    pause,
+    environment,
+    model,
+    play,
+    speak,
+    say: utter,
+    session,
+    close,
+    asked,
+  } = talk;
   await start();
   await use('busy');
   await environment.advance(5000);

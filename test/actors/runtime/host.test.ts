@@ -44,7 +44,12 @@ describe('somebody else’s code', () => {
         throw new Error('the inspector is broken');
       },
     );
-    const actor = startHosted(counter, undefined, { post() {} }, { id: 'a', inspect: host.inspect });
+    const actor = startHosted(
+      counter,
+      undefined,
+      { post() {} },
+      { id: 'a', inspect: host.inspect },
+    );
     actor.send({ type: 'count' });
     expect(actor.getSnapshot().context.count).toBe(1);
     expect(reports.length).toBeGreaterThan(0);
@@ -77,7 +82,12 @@ const counter = setup({
 describe('a hosted machine', () => {
   test('posts what it wants, in order, and does none of it', () => {
     const posted: Effect[] = [];
-    const actor = startHosted(counter, undefined, { post: (wanted) => posted.push(wanted) }, { id: 'a' });
+    const actor = startHosted(
+      counter,
+      undefined,
+      { post: (wanted) => posted.push(wanted) },
+      { id: 'a' },
+    );
     actor.send({ type: 'count' });
     actor.send({ type: 'stop' });
     expect(posted).toEqual([
@@ -115,17 +125,20 @@ describe('a hosted machine', () => {
   });
 });
 
-test.each([0, -1, Number.NaN, 'many' as never])('a runtime refuses maxTotalActive = %s', (maxTotalActive) => {
-  expect(() => createRuntime({ environment: simulatedEnvironment(), maxTotalActive })).toThrow(
-    expect.objectContaining({
-      name: 'ConfigurationError',
-      message: expect.stringContaining('maxTotalActive'),
-    }),
-  );
-});
+test.each([0, -1, Number.NaN, 'many' as never])(
+  'a runtime refuses maxTotalActive = %s',
+  (maxTotalActive) => {
+    expect(() => createRuntime({ environment: simulatedEnvironment(), maxTotalActive })).toThrow(
+      expect.objectContaining({
+        name: 'ConfigurationError',
+        message: expect.stringContaining('maxTotalActive'),
+      }),
+    );
+  },
+);
 
 test('a runtime refuses a limit that is no whole number', () => {
-  expect(() =>
-    createRuntime({ environment: simulatedEnvironment(), maxTotalActive: 1.5 }),
-  ).toThrow(expect.objectContaining({ name: 'ConfigurationError' }));
+  expect(() => createRuntime({ environment: simulatedEnvironment(), maxTotalActive: 1.5 })).toThrow(
+    expect.objectContaining({ name: 'ConfigurationError' }),
+  );
 });

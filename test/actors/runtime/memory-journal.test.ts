@@ -18,17 +18,16 @@ const seqs = async (journal: ReturnType<typeof memoryJournal>, unit?: string) =>
 test('keeps the latest entries, oldest first', async () => {
   const journal = memoryJournal({ keep: 3 });
   for (let seq = 1; seq <= 20; seq += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- one after the other is what is tested
     await journal.append(entry(seq));
     const expected = [seq - 2, seq - 1, seq].filter((kept) => kept > 0);
-    // oxlint-disable-next-line no-await-in-loop
     expect(await seqs(journal)).toEqual(expected);
   }
 });
 
 test('reads one unit or all; what was read does not change afterwards', async () => {
   const journal = memoryJournal({ keep: Infinity });
-  for (let seq = 1; seq <= 5000; seq += 1) void journal.append(entry(seq, seq % 2 ? 'odd' : 'even'));
+  for (let seq = 1; seq <= 5000; seq += 1)
+    void journal.append(entry(seq, seq % 2 ? 'odd' : 'even'));
   const read = await journal.read();
   expect(read).toHaveLength(5000);
   expect((await seqs(journal, 'even')).slice(0, 3)).toEqual([2, 4, 6]);
@@ -44,6 +43,9 @@ test('may keep nothing at all', async () => {
 
 test.each([-1, Number.NaN, 'all' as never])('refuses to keep %s', (keep) => {
   expect(() => memoryJournal({ keep })).toThrow(
-    expect.objectContaining({ name: 'ConfigurationError', message: expect.stringContaining('keep') }),
+    expect.objectContaining({
+      name: 'ConfigurationError',
+      message: expect.stringContaining('keep'),
+    }),
   );
 });

@@ -35,7 +35,8 @@ function populated() {
     unit,
     released,
     /** Actors that are really there. */
-    actors: () => [...live].filter((actor) => actor.getSnapshot().status === 'active' && isRunning(actor)),
+    actors: () =>
+      [...live].filter((actor) => actor.getSnapshot().status === 'active' && isRunning(actor)),
     create: (id: string) =>
       unit.start(() => population.create(id, { requestId: id, timeoutMs: 1000 })),
   };
@@ -91,7 +92,7 @@ describe('members that wait', () => {
       { type: 'question.playing' },
       { type: 'question.heard' },
     ])
-      unit.receive('question:a', event as never);
+      unit.receive('question:a', event);
     expect(population.stateOf('a')?.value).toBe('open');
     expect(environment.pendingTimers).toBe(1);
     await environment.advance(1000);
@@ -131,7 +132,7 @@ test('sleeping and waking is no other life: the same events, the same state', ()
   calls.population = new Population(toolCallMachine, 'call', unit, host);
   unit.start(() => calls.population?.create('c', { callId: 'c', timeoutMs: 5 }));
   for (const event of events) {
-    unit.receive('call:c', event as never);
+    unit.receive('call:c', event);
     states.push(calls.population.stateOf('c')?.value);
   }
   expect(states).toEqual([

@@ -36,12 +36,22 @@ describe('what waits to be told', () => {
     await start();
     await type('use report');
     await type('think');
-    for (const [text, priority] of [['one', 'normal'], ['two', 'high'], ['three', 'normal'], ['four', 'high']] as const)
+    for (const [text, priority] of [
+      ['one', 'normal'],
+      ['two', 'high'],
+      ['three', 'normal'],
+      ['four', 'high'],
+    ] as const)
       session.notifyBackground(text, { priority });
     expect(said().filter((text) => text.startsWith('Told'))).toHaveLength(1);
     await release();
     const told = said().filter((text) => text.includes('SUBAGENT UPDATE'));
-    expect(told.map((text) => /(one|two|three|four)/.exec(text)?.[0])).toEqual(['two', 'four', 'one', 'three']);
+    expect(told.map((text) => /(one|two|three|four)/.exec(text)?.[0])).toEqual([
+      'two',
+      'four',
+      'one',
+      'three',
+    ]);
   });
 
   test('can be seen while it waits', async () => {
@@ -87,7 +97,11 @@ describe('what waits to be told', () => {
     await environment.advance(1);
     expect(state().deliveries).toEqual(
       expect.arrayContaining([
-        expect.objectContaining({ text: 'The shop closes in a minute', state: 'dropped', dropped: 'expired' }),
+        expect.objectContaining({
+          text: 'The shop closes in a minute',
+          state: 'dropped',
+          dropped: 'expired',
+        }),
         expect.objectContaining({ text: 'It is raining', state: 'delivered' }),
         expect.objectContaining({ kind: 'result', state: 'delivered' }),
       ]),
@@ -105,7 +119,9 @@ describe('dismissed or seen', () => {
     session[how](deliveryId);
     await environment.settle();
     expect(state().deliveries[0]).toMatchObject(
-      how === 'dismiss' ? { state: 'dismissed', grade: null } : { state: 'delivered', grade: 'shown' },
+      how === 'dismiss'
+        ? { state: 'dismissed', grade: null }
+        : { state: 'delivered', grade: 'shown' },
     );
     await release();
     expect(said()).toEqual(['I thought.']);
@@ -182,7 +198,6 @@ describe('O6: the outbox is bounded', () => {
     await start();
     await type('use work');
     for (let index = 0; index < 4; index += 1) {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other is what is tested
       await type('use work');
       expect(said().at(-1)).toContain('maxLivePerSession is 1');
     }
@@ -200,10 +215,12 @@ describe('O6: the outbox is bounded', () => {
     session.notifyBackground('one');
     session.notifyBackground('two');
     await environment.settle();
-    expect(state().deliveries.map(({ text, state: now, dropped }) => [text, now, dropped])).toEqual([
-      ['one', 'pending', null],
-      ['two', 'dropped', 'full'],
-    ]);
+    expect(state().deliveries.map(({ text, state: now, dropped }) => [text, now, dropped])).toEqual(
+      [
+        ['one', 'pending', null],
+        ['two', 'dropped', 'full'],
+      ],
+    );
   });
 
   test('a result takes the place that was reserved for it, and gives it back when it was told', async () => {
@@ -212,9 +229,7 @@ describe('O6: the outbox is bounded', () => {
       subagents: { report: done },
     });
     await start();
-    for (let index = 0; index < 3; index += 1)
-      // oxlint-disable-next-line no-await-in-loop
-      await type('use report');
+    for (let index = 0; index < 3; index += 1) await type('use report');
     expect(session.subagents.list()).toHaveLength(3);
     expect(said().filter((text) => text.includes('The report is ready.'))).toHaveLength(3);
   });
@@ -225,7 +240,11 @@ describe('seen in text (X2)', () => {
     const { start, type, state } = textTalk({ subagents: { report: done } });
     await start();
     await type('use report');
-    expect(state().deliveries[0]).toMatchObject({ state: 'delivered', grade: 'assumed', attempts: 1 });
+    expect(state().deliveries[0]).toMatchObject({
+      state: 'delivered',
+      grade: 'assumed',
+      attempts: 1,
+    });
   });
 
   test('is what a reader pulled past: what it only got is not seen yet', async () => {

@@ -2,7 +2,12 @@
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { defineTool, TextSession, type ToolContext, type ToolDefinition } from '../../../src/index.ts';
+import {
+  defineTool,
+  TextSession,
+  type ToolContext,
+  type ToolDefinition,
+} from '../../../src/index.ts';
 import { scriptedModel, simulatedEnvironment } from '../../../src/testing/index.ts';
 import { calls, never, say, simpleTool, steps } from '../../support/subagent-runs.ts';
 import { agentOf, backgroundTool, configOf, LEAD, textTalk } from '../../support/text-talk.ts';
@@ -79,7 +84,9 @@ describe('an inline tool', () => {
     });
     await start();
     await type('use flood');
-    expect(outputs).toEqual([expect.objectContaining({ truncated: true, originalBytes: 1_000_000 })]);
+    expect(outputs).toEqual([
+      expect.objectContaining({ truncated: true, originalBytes: 1_000_000 }),
+    ]);
     // The conversation keeps even less of it.
     expect(said()[0]?.length).toBeLessThan(100_000);
     expect(said()[0]).toMatch(/more characters/);
@@ -133,12 +140,13 @@ describe('an inline tool', () => {
 
   test('is not run when the session was closed before it could begin', async () => {
     let ran = 0;
-    const { session, environment, state } = textTalk({ tools: [inline('count', () => (ran += 1))] });
+    const { session, environment, state } = textTalk({
+      tools: [inline('count', () => (ran += 1))],
+    });
     await session.start();
     session.events.subscribe((event) => {
       // The tool is begun behind what waits for its turn of the event loop already.
-      if (event.type === 'tool.called')
-        environment.scheduler.yieldThen(() => void session.close());
+      if (event.type === 'tool.called') environment.scheduler.yieldThen(() => void session.close());
     });
     await session.sendText('use count');
     await environment.settle();
@@ -190,7 +198,9 @@ describe('a call that is none', () => {
   test('because its arguments are no JSON', async () => {
     const { start, type, said } = textTalk({
       tools: [inline('count', () => 1)],
-      lead: steps(calls(['count', '{"a":']), ({ results }) => say(`I got ${JSON.stringify(results)}`)),
+      lead: steps(calls(['count', '{"a":']), ({ results }) =>
+        say(`I got ${JSON.stringify(results)}`),
+      ),
     });
     await start();
     await type('count');
@@ -203,8 +213,9 @@ describe('P6: a call id that comes again', () => {
     const ran: unknown[] = [];
     const { start, type, said } = textTalk({
       tools: [inline('count', (args) => ran.push(args))],
-      lead: steps(calls(['count', { n: 1 }, 'call_0'], ['count', { n: 2 }, 'call_0']), ({ results }) =>
-        say(`I got ${JSON.stringify(results)}`),
+      lead: steps(
+        calls(['count', { n: 1 }, 'call_0'], ['count', { n: 2 }, 'call_0']),
+        ({ results }) => say(`I got ${JSON.stringify(results)}`),
       ),
     });
     await start();
@@ -234,7 +245,9 @@ describe('P6: a call id that comes again', () => {
 
   test('while the first is still being worked on does not stop the conversation', async () => {
     const { start, type, said, session } = textTalk({
-      subagents: { work: { script: () => calls(['hang']), config: { tools: { hang: simpleTool(never) } } } },
+      subagents: {
+        work: { script: () => calls(['hang']), config: { tools: { hang: simpleTool(never) } } },
+      },
       lead: ({ user, prompt }) => {
         if (prompt.at(-1)?.role === 'tool') return say('On it.');
         return user.startsWith('work') ? calls(['work', {}, 'call_0']) : say(`You said: ${user}`);
@@ -265,13 +278,15 @@ test('a model that only ever calls tools is made to answer', async () => {
 });
 
 describe('what cannot work is refused at construction', () => {
-  const make = (tools: readonly unknown[], subagentConfigs = {}) => () =>
-    new TextSession({
-      environment: simulatedEnvironment(),
-      model: scriptedModel({ scripts: [{ when: LEAD, script: () => say('hello') }] }),
-      agents: [{ ...agentOf({}), tools: tools as ToolDefinition[] }],
-      subagentConfigs,
-    });
+  const make =
+    (tools: readonly unknown[], subagentConfigs = {}) =>
+    () =>
+      new TextSession({
+        environment: simulatedEnvironment(),
+        model: scriptedModel({ scripts: [{ when: LEAD, script: () => say('hello') }] }),
+        agents: [{ ...agentOf({}), tools: tools as ToolDefinition[] }],
+        subagentConfigs,
+      });
   const fine = inline('fine', () => 1);
 
   test.each([
@@ -283,11 +298,24 @@ describe('what cannot work is refused at construction', () => {
     ['a timeout of none', [{ ...fine, timeout: 0 }], {}, /timeout/],
     ['a background tool without a subagent', [backgroundTool('work')], {}, /"work"/],
     ['a subagent without a background tool', [fine], { work: configOf('work') }, /"work"/],
-    ['a subagent whose tool has no schema', [backgroundTool('work')], { work: configOf('work', { tools: { bare: {} } }) }, /work\.tools\.bare/],
-    ['a subagent that cannot be', [backgroundTool('work')], { work: configOf('work', { maxSteps: 0 }) }, /subagentConfigs\.work[\s\S]*maxSteps/],
+    [
+      'a subagent whose tool has no schema',
+      [backgroundTool('work')],
+      { work: configOf('work', { tools: { bare: {} } }) },
+      /work\.tools\.bare/,
+    ],
+    [
+      'a subagent that cannot be',
+      [backgroundTool('work')],
+      { work: configOf('work', { maxSteps: 0 }) },
+      /subagentConfigs\.work[\s\S]*maxSteps/,
+    ],
   ])('%s', (_, tools, configs, message) => {
     expect(make(tools, configs)).toThrow(
-      expect.objectContaining({ name: 'ConfigurationError', message: expect.stringMatching(message) }),
+      expect.objectContaining({
+        name: 'ConfigurationError',
+        message: expect.stringMatching(message),
+      }),
     );
   });
 });

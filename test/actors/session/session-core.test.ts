@@ -95,24 +95,32 @@ describe('W1: what is over is forgotten (P7)', () => {
     const { core, call, hear, environment, lead } = await coreTalk({
       subagents: { quick, hanging, asking, late: { ...quick, pending: null } },
       tools: [
-        defineTool({ name: 'count', description: 'Counts', parameters: z.looseObject({}), execute: () => 1 }),
+        defineTool({
+          name: 'count',
+          description: 'Counts',
+          parameters: z.looseObject({}),
+          execute: () => 1,
+        }),
       ],
     });
     for (const name of ['quick', 'late']) {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other is what is tested
       await call(name);
-      // oxlint-disable-next-line no-await-in-loop
       await hear();
     }
     for (const name of ['count', 'unknown', 'hanging', 'hanging']) {
-      // oxlint-disable-next-line no-await-in-loop
       await call(name);
     }
     for (const subagent of core.delegation.live) subagent.cancel('enough');
     await call('asking');
     core.shown(lead.offers.at(-1)?.deliveryId ?? '');
     await environment.settle();
-    core.tell('user', { type: 'user.said', utteranceId: 'u', text: 'fine', channel: 'typing', startedAt: 0 });
+    core.tell('user', {
+      type: 'user.said',
+      utteranceId: 'u',
+      text: 'fine',
+      channel: 'typing',
+      startedAt: 0,
+    });
     await environment.settle();
     await hear();
     core.notifyBackground('A notice');
@@ -127,7 +135,14 @@ describe('W1: what is over is forgotten (P7)', () => {
       callLives: unit.calls.ids,
       questionLives: unit.questions.ids,
       live: core.delegation.live,
-    }).toEqual({ calls: 0, deliveries: 0, questions: 0, callLives: [], questionLives: [], live: [] });
+    }).toEqual({
+      calls: 0,
+      deliveries: 0,
+      questions: 0,
+      callLives: [],
+      questionLives: [],
+      live: [],
+    });
     expect(environment.pendingTimers).toBe(0);
   });
 
@@ -138,7 +153,12 @@ describe('W1: what is over is forgotten (P7)', () => {
     );
     await call('hanging');
     for (let index = 0; index < 105; index += 1)
-      core.tell('calls', { type: 'tool.called', callId: `q${index}`, name: 'quick', arguments: '{}' });
+      core.tell('calls', {
+        type: 'tool.called',
+        callId: `q${index}`,
+        name: 'quick',
+        arguments: '{}',
+      });
     await environment.settle();
     expect(state().subagents).toHaveLength(101);
     expect(state().subagents[0]).toMatchObject({ name: 'hanging', state: 'running' });
@@ -163,23 +183,53 @@ describe('O7: progress', () => {
   test('of each subagent only the latest is told, and posting it twice is once', async () => {
     const { core, lead, environment, hear, state } = await coreTalk();
     core.receive('session', { type: 'response.requested' });
-    for (const [text, id] of [['10%', 'a'], ['20%', 'a'], ['5%', 'b'], ['30%', 'a'], ['30%', 'a']] as const)
+    for (const [text, id] of [
+      ['10%', 'a'],
+      ['20%', 'a'],
+      ['5%', 'b'],
+      ['30%', 'a'],
+      ['30%', 'a'],
+    ] as const)
       core.tell('notices', progress(text, id));
     core.receive('session', { type: 'response.ended' });
     await environment.settle();
     await hear();
     await hear();
     expect(lead.offers.map(({ text }) => text)).toEqual(['5%', '30%']);
-    expect(state().deliveries.map(({ text, state: now, dropped }) => [text, now, dropped])).toEqual([
-      ['10%', 'dropped', 'replaced'],
-      ['20%', 'dropped', 'replaced'],
-      ['5%', 'delivered', null],
-      ['30%', 'delivered', null],
-    ]);
+    expect(state().deliveries.map(({ text, state: now, dropped }) => [text, now, dropped])).toEqual(
+      [
+        ['10%', 'dropped', 'replaced'],
+        ['20%', 'dropped', 'replaced'],
+        ['5%', 'delivered', null],
+        ['30%', 'delivered', null],
+      ],
+    );
   });
 });
 
 describe('an offer', () => {
+  test('is not disturbed by a message that comes twice', async () => {
+    const { core, lead, environment, state } = await coreTalk();
+    const notice = {
+      type: 'notice.posted' as const,
+      deliveryId: 'n',
+      kind: 'notice' as const,
+      priority: 'normal' as const,
+      label: 'UPDATE',
+      text: 'A notice',
+      prompt: 'A notice',
+      subagentId: null,
+      ttlMs: null,
+      reserved: false,
+    };
+    core.tell('notices', notice);
+    await environment.settle();
+    core.tell('notices', notice);
+    await environment.settle();
+    expect(lead.offers).toHaveLength(1);
+    expect(state().deliveries).toEqual([expect.objectContaining({ state: 'offered' })]);
+  });
+
   test('that is waved away is abandoned, and its late end means nothing', async () => {
     const { core, lead, environment, state } = await coreTalk();
     const deliveryId = core.notifyBackground('A notice');

@@ -26,7 +26,9 @@ describe('start', () => {
     const { start, said, state } = textTalk({ greeting: 'Greet the user.' });
     await start();
     expect(said()).toEqual(['Told: [SYSTEM: Greet the user.]']);
-    expect(state().transcript.map(({ role, final }) => [role, final])).toEqual([['assistant', true]]);
+    expect(state().transcript.map(({ role, final }) => [role, final])).toEqual([
+      ['assistant', true],
+    ]);
   });
 
   test('calls no model otherwise', async () => {
@@ -54,7 +56,9 @@ describe('before start', () => {
   test('nothing can be said', async () => {
     const { session } = textTalk();
     await expect(session.sendText('hello')).rejects.toMatchObject({ code: 'SESSION_NOT_ACTIVE' });
-    await expect(session.send('hello').next()).rejects.toMatchObject({ code: 'SESSION_NOT_ACTIVE' });
+    await expect(session.send('hello').next()).rejects.toMatchObject({
+      code: 'SESSION_NOT_ACTIVE',
+    });
   });
 
   test('a notice may be posted: it is told when somebody is there', async () => {
@@ -118,7 +122,10 @@ describe('close', () => {
 
   test('D2: waits for a dispose that takes its time, and no longer than its grace', async () => {
     let disposed: () => void = () => {};
-    const config = { ...hanging.config, dispose: () => new Promise<void>((resolve) => (disposed = resolve)) };
+    const config = {
+      ...hanging.config,
+      dispose: () => new Promise<void>((resolve) => (disposed = resolve)),
+    };
     const { session, start, type, environment } = textTalk({
       subagents: { work: { ...hanging, config } },
       closeGraceMs: 2000,
@@ -188,6 +195,23 @@ describe('close', () => {
     expect(asked).toBe(0);
   });
 
+  test('is no time to talk: nothing is said to a session that is closing', async () => {
+    let asked = 0;
+    const config = { ...hanging.config, dispose: never };
+    const { session, start, type, environment } = textTalk({
+      subagents: { work: { ...hanging, config } },
+      onModelCall: () => (asked += 1),
+    });
+    await start();
+    await type('use work');
+    const closed = session.close();
+    const before = asked;
+    await expect(session.sendText('hello')).rejects.toMatchObject({ code: 'SESSION_NOT_ACTIVE' });
+    await environment.advance(5000);
+    await closed;
+    expect(asked).toBe(before);
+  });
+
   test('settles whoever waits: answers, texts, readers', async () => {
     const { session, start, type, environment, question } = textTalk({
       subagents: {
@@ -204,8 +228,14 @@ describe('close', () => {
     const requestId = question()?.requestId ?? '';
     await session.close();
     expect(await read).toEqual({ done: true, value: undefined });
-    expect(await session.answer(requestId, { text: 'yes' })).toEqual({ accepted: false, reason: 'over' });
-    expect(await session.answer('other', { text: 'yes' })).toEqual({ accepted: false, reason: 'unknown' });
+    expect(await session.answer(requestId, { text: 'yes' })).toEqual({
+      accepted: false,
+      reason: 'over',
+    });
+    expect(await session.answer('other', { text: 'yes' })).toEqual({
+      accepted: false,
+      reason: 'unknown',
+    });
     await expect(session.sendText('hello')).rejects.toMatchObject({ code: 'SESSION_NOT_ACTIVE' });
     await environment.settle();
     expect(question()).toMatchObject({ state: 'withdrawn' });
@@ -218,7 +248,7 @@ describe('close', () => {
         ...journal,
         append(entry) {
           if (entry.event.type === 'subagent.cancel') throw new Error('the disk is full');
-          journal.append(entry);
+          return journal.append(entry);
         },
       },
       subagents: {
@@ -235,7 +265,10 @@ describe('close', () => {
     const closed = session.close();
     await environment.advance(1000);
     await closed;
-    expect(state().subagents[0]).toMatchObject({ state: 'failed', outcome: { status: 'lost', error: { code: 'KILLED' } } });
+    expect(state().subagents[0]).toMatchObject({
+      state: 'failed',
+      outcome: { status: 'lost', error: { code: 'KILLED' } },
+    });
     expect(question()?.state).toBe('withdrawn');
     expect(environment.pendingTimers).toBe(0);
   });
@@ -279,14 +312,39 @@ describe('hooks that throw', () => {
     await session.close();
     expect(new Set(reported)).toEqual(
       new Set(
-        ['SessionStart', 'ToolCall', 'ToolResult', 'SubagentStart', 'SubagentStep', 'SubagentEnd', 'Question', 'Delivered', 'SessionEnd'].map(
-          (name) => `hook on${name}`,
-        ),
+        [
+          'SessionStart',
+          'ToolCall',
+          'ToolResult',
+          'SubagentStart',
+          'SubagentStep',
+          'SubagentEnd',
+          'Question',
+          'Delivered',
+          'SessionEnd',
+        ].map((name) => `hook on${name}`),
       ),
     );
     const errors = events.filter((event: SessionEvent) => event.type === 'error.reported');
     expect(errors.length).toBe(reported.length - 1);
   });
+});
+
+test('hooks that reject are reported, too', async () => {
+  const { start, type, said, errors } = textTalk({
+    subagents: { work: { script: () => say('done') } },
+    hooks: {
+      onSubagentEnd: (async () => {
+        throw new Error('later');
+      }) as never,
+    },
+  });
+  await start();
+  await type('use work');
+  expect(said().at(-1)).toContain('done');
+  expect(errors).toEqual([
+    { error: expect.objectContaining({ message: 'later' }), where: 'hook onSubagentEnd' },
+  ]);
 });
 
 test('an inspector that throws breaks nothing', async () => {

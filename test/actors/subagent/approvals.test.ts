@@ -4,7 +4,15 @@
 import { describe, expect, test } from 'vitest';
 import type { AskedQuestion } from '../../../src/actors/session/records.ts';
 import type { GivenAnswer } from '../../../src/actors/subagent/ask-user.ts';
-import { calls, never, resultsIn, say, simpleTool, steps, subagentRuns } from '../../support/subagent-runs.ts';
+import {
+  calls,
+  never,
+  resultsIn,
+  say,
+  simpleTool,
+  steps,
+  subagentRuns,
+} from '../../support/subagent-runs.ts';
 
 /** A program in the place of the user: it is asked, and answers when the test says so. */
 function user() {
@@ -35,8 +43,13 @@ describe('consent', () => {
   test('names the tool and its exact arguments', async () => {
     const { ran, named } = recorded();
     const { asked, onQuestion, answer } = user();
-    const { run, environment } = subagentRuns(steps(calls(['pay', { to: 'Ada', sum: 7 }]), say('paid')));
-    const { result } = run({ tools: { pay: named('pay', { needsApproval: true }) } }, { onQuestion });
+    const { run, environment } = subagentRuns(
+      steps(calls(['pay', { to: 'Ada', sum: 7 }]), say('paid')),
+    );
+    const { result } = run(
+      { tools: { pay: named('pay', { needsApproval: true }) } },
+      { onQuestion },
+    );
     await environment.settle();
     expect(asked).toEqual([
       expect.objectContaining({
@@ -76,7 +89,9 @@ describe('consent', () => {
     );
     await environment.advance(1000);
     expect((await result).toolLedger).toEqual([expect.objectContaining({ status: 'unanswered' })]);
-    expect(prompts[1]?.results[0]).toMatchObject({ error: expect.stringContaining('(attempt 1/3)') });
+    expect(prompts[1]?.results[0]).toMatchObject({
+      error: expect.stringContaining('(attempt 1/3)'),
+    });
     expect(ran).toEqual([]);
   });
 
@@ -127,7 +142,12 @@ describe('whether it is needed', () => {
     const { result } = run({ tools: { pay } }, { onQuestion });
     await environment.settle();
     expect(asked).toHaveLength(1);
-    expect(errors).toEqual([{ error: expect.objectContaining({ message: 'no idea' }), where: expect.stringContaining('pay') }]);
+    expect(errors).toEqual([
+      {
+        error: expect.objectContaining({ message: 'no idea' }),
+        where: expect.stringContaining('pay'),
+      },
+    ]);
     answer({ approved: false });
     await result;
   });
@@ -173,7 +193,9 @@ describe('the order within a step', () => {
     expect(asked).toEqual([]);
     finish();
     await environment.settle();
-    expect(asked.map(({ question }) => question)).toEqual([expect.stringContaining('May I run first')]);
+    expect(asked.map(({ question }) => question)).toEqual([
+      expect.stringContaining('May I run first'),
+    ]);
     answer({ approved: true });
     await environment.settle();
     // An approval gates its own call, which runs before the next question is asked.

@@ -42,7 +42,9 @@ describe('S7: the step limit', () => {
     [1, 'failed'],
   ])('an answer in step %i of 2 … with %s', async (maxSteps, status) => {
     const { outcome } = subagentRuns(steps(calls(['count']), say('done')));
-    expect((await outcome({ maxSteps, tools: { count: simpleTool(() => 1) } })).status).toBe(status);
+    expect((await outcome({ maxSteps, tools: { count: simpleTool(() => 1) } })).status).toBe(
+      status,
+    );
   });
 
   test('questions of the last step are not asked', async () => {
@@ -245,7 +247,11 @@ describe('a model call that fails', () => {
     await environment.advance(1000);
     expect(await result).toMatchObject({
       status: 'failed',
-      error: { code: 'PROVIDER_UNAVAILABLE', message: expect.stringContaining('503'), retryable: true },
+      error: {
+        code: 'PROVIDER_UNAVAILABLE',
+        message: expect.stringContaining('503'),
+        retryable: true,
+      },
     });
     expect(prompts).toHaveLength(2);
   });
@@ -261,11 +267,36 @@ describe('a model call that fails', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
+  test('is not tried again before the provider wants it to be', async () => {
+    const error = new APICallError({
+      message: 'slow down',
+      url: 'http://127.0.0.1',
+      requestBodyValues: {},
+      statusCode: 429,
+      responseHeaders: { 'retry-after': '20' },
+      isRetryable: true,
+    });
+    const { run, environment, prompts } = subagentRuns(steps({ error }, say('at last')));
+    const { result } = run();
+    await environment.advance(19_999);
+    expect(prompts).toHaveLength(1);
+    await environment.advance(1);
+    expect((await result).text).toBe('at last');
+  });
+
   test('does not count as a step, and each step has its own tries', async () => {
     const { run, environment } = subagentRuns(
-      steps({ error: overloaded(true) }, calls(['count']), { error: overloaded(true) }, say('done')),
+      steps(
+        { error: overloaded(true) },
+        calls(['count']),
+        { error: overloaded(true) },
+        say('done'),
+      ),
     );
-    const { result } = run({ retry: { maxAttempts: 2, baseDelayMs: 10 }, tools: { count: simpleTool(() => 1) } });
+    const { result } = run({
+      retry: { maxAttempts: 2, baseDelayMs: 10 },
+      tools: { count: simpleTool(() => 1) },
+    });
     await environment.advance(1000);
     expect(await result).toMatchObject({ status: 'completed', steps: 2 });
   });
@@ -275,7 +306,9 @@ describe('a model call that fails', () => {
     const at: number[] = [];
     const begin = environment.clock.now();
     const runs = Array.from({ length: 8 }, () =>
-      run({ retry: { maxAttempts: 2 } }).result.then(() => at.push(environment.clock.now() - begin)),
+      run({ retry: { maxAttempts: 2 } }).result.then(() =>
+        at.push(environment.clock.now() - begin),
+      ),
     );
     await environment.advance(2000);
     await Promise.all(runs);

@@ -94,7 +94,7 @@ describe('every way out disposes once', () => {
         ...journal,
         append(entry) {
           if (entry.event.type === 'subagent.cancel') throw new Error('the disk is full');
-          journal.append(entry);
+          return journal.append(entry);
         },
       },
       subagents: { work: { script: () => calls(['hang']), config } },

@@ -4,11 +4,7 @@ import { z } from 'zod';
 import { createRuntime, type RuntimeOptions } from '../../../src/actors/runtime/runtime.ts';
 import { runSubagent, type RunSubagentOptions } from '../../../src/actors/subagent/run-subagent.ts';
 import type { SubagentConfig } from '../../../src/actors/subagent/config.ts';
-import {
-  scriptedModel,
-  simulatedEnvironment,
-  type Script,
-} from '../../../src/testing/index.ts';
+import { scriptedModel, simulatedEnvironment, type Script } from '../../../src/testing/index.ts';
 
 const INSTRUCTIONS = 'You look things up.';
 
@@ -46,7 +42,9 @@ describe('a run', () => {
     const steps: number[] = [];
     const { run } = setUp(({ turn, user, results }) => {
       prompts.push(user);
-      return turn === 1 ? call('look_up', { what: 'tea' }) : { text: `I read: ${String(results[0])}` };
+      return turn === 1
+        ? call('look_up', { what: 'tea' })
+        : { text: `I read: ${String(results[0])}` };
     });
     const outcome = await run(
       { tools: { look_up: lookUp } },

@@ -3,7 +3,15 @@
 import { jsonSchema, tool } from 'ai';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { calls, never, resultsIn, say, simpleTool, steps, subagentRuns } from '../../support/subagent-runs.ts';
+import {
+  calls,
+  never,
+  resultsIn,
+  say,
+  simpleTool,
+  steps,
+  subagentRuns,
+} from '../../support/subagent-runs.ts';
 
 describe('the calls of one step', () => {
   test('run side by side; their results are read in the order of the calls', async () => {
@@ -18,7 +26,10 @@ describe('the calls of one step', () => {
       },
     });
     const { environment, run, prompts } = subagentRuns(
-      steps(calls(['slow', { name: 'a' }], ['slow', { name: 'b' }], ['slow', { name: 'c' }]), say('all done')),
+      steps(
+        calls(['slow', { name: 'a' }], ['slow', { name: 'b' }], ['slow', { name: 'c' }]),
+        say('all done'),
+      ),
     );
     const { result } = run({ tools: { slow } });
     await environment.settle();
@@ -26,7 +37,6 @@ describe('the calls of one step', () => {
     for (const name of ['c', 'a', 'b']) {
       expect(prompts).toHaveLength(1);
       release.get(name)?.();
-      // oxlint-disable-next-line no-await-in-loop -- one after the other is what is tested
       await environment.settle();
     }
     expect(prompts[1]?.results).toEqual(['a is done', 'b is done', 'c is done']);
@@ -104,7 +114,9 @@ describe('a tool that', () => {
     );
     const { toolLedger } = await outcome({ tools: { add } });
     expect(ran).toEqual([{ a: 2, b: 1 }]);
-    expect(resultsIn(prompts[1] as never)).toEqual([['add', 'error-text', expect.stringContaining('a')]]);
+    expect(resultsIn(prompts[1] as never)).toEqual([
+      ['add', 'error-text', expect.stringContaining('a')],
+    ]);
     expect(toolLedger.map(({ status }) => status)).toEqual(['error', 'ok']);
   });
 
@@ -155,11 +167,17 @@ describe('a tool that', () => {
   });
 
   test('returns what is no JSON is an error result', async () => {
-    const { outcome, prompts } = subagentRuns(steps(calls(['big'], ['round'], ['nothing']), say('well')));
+    const { outcome, prompts } = subagentRuns(
+      steps(calls(['big'], ['round'], ['nothing']), say('well')),
+    );
     const round: Record<string, unknown> = {};
     round['self'] = round;
     await outcome({
-      tools: { big: simpleTool(() => 10n), round: simpleTool(() => round), nothing: simpleTool(() => {}) },
+      tools: {
+        big: simpleTool(() => 10n),
+        round: simpleTool(() => round),
+        nothing: simpleTool(() => {}),
+      },
     });
     expect(resultsIn(prompts[1] as never).map(([name, kind]) => [name, kind])).toEqual([
       ['big', 'error-text'],
@@ -170,7 +188,9 @@ describe('a tool that', () => {
 
   test('takes too long is told to stop, and the others are not held up by it', async () => {
     let signal: AbortSignal | undefined;
-    const { environment, run, prompts } = subagentRuns(steps(calls(['hang'], ['quick']), say('gave up')));
+    const { environment, run, prompts } = subagentRuns(
+      steps(calls(['hang'], ['quick']), say('gave up')),
+    );
     const { result } = run({
       toolTimeout: 5000,
       tools: {

@@ -33,7 +33,12 @@ describe('L1: limits', () => {
 
   test('of all sessions together', () => {
     const { slots, granted, ask } = slotsOf(2, { a: 5, b: 5 });
-    for (const [session, id] of [['a', 'a1'], ['b', 'b1'], ['b', 'b2']] as const) ask(session, id);
+    for (const [session, id] of [
+      ['a', 'a1'],
+      ['b', 'b1'],
+      ['b', 'b2'],
+    ] as const)
+      ask(session, id);
     expect(granted).toEqual(['a1', 'b1']);
     expect(slots.isFree('a')).toBe(false);
     slots.release('a', 'a1');
@@ -48,7 +53,12 @@ describe('L2: order', () => {
     for (const id of ['b1', 'b2']) ask('b', id);
     ask('a', 'a2');
     ask('b', 'b3');
-    for (const [session, id] of [['a', 'a1'], ['b', 'b1'], ['b', 'b2'], ['a', 'a2']] as const)
+    for (const [session, id] of [
+      ['a', 'a1'],
+      ['b', 'b1'],
+      ['b', 'b2'],
+      ['a', 'a2'],
+    ] as const)
       slots.release(session, id);
     expect(granted).toEqual(['a1', 'b1', 'b2', 'a2', 'b3']);
   });
@@ -113,45 +123,49 @@ test('L1 to L3 hold whatever happens in whatever order', () => {
     act: fc.constantFrom('fresh', 'resume', 'release'),
   });
   fc.assert(
-    fc.property(fc.array(step, { maxLength: 60 }), fc.integer({ min: 1, max: 4 }), (steps, total) => {
-      const limits = { a: 1, b: 2, c: 3 };
-      const slots = new Slots(total);
-      for (const [session, limit] of Object.entries(limits)) slots.open(session, limit);
-      const holding = new Map<string, string>();
-      const waiting = new Map<string, { session: string; resumed: boolean; number: number }>();
-      let numbers = 0;
-      for (const { session, number, act } of steps) {
-        const id = `${session}${number}`;
-        if (act === 'release') {
-          holding.delete(id);
-          waiting.delete(id);
-          slots.release(session, id);
-        } else if (!holding.has(id) && !waiting.has(id)) {
-          const resumed = act === 'resume';
-          waiting.set(id, { session, resumed, number: (numbers += 1) });
-          slots.request(session, id, resumed, () => {
-            const own = waiting.get(id);
-            // Nobody of the same session who came before it, and resumed ones first, waits still.
-            for (const other of waiting.values())
-              if (own && other.session === session && other !== own)
-                expect(
-                  own.resumed === other.resumed ? own.number < other.number : own.resumed,
-                ).toBe(true);
+    fc.property(
+      fc.array(step, { maxLength: 60 }),
+      fc.integer({ min: 1, max: 4 }),
+      (steps, total) => {
+        const limits = { a: 1, b: 2, c: 3 };
+        const slots = new Slots(total);
+        for (const [session, limit] of Object.entries(limits)) slots.open(session, limit);
+        const holding = new Map<string, string>();
+        const waiting = new Map<string, { session: string; resumed: boolean; number: number }>();
+        let numbers = 0;
+        for (const { session, number, act } of steps) {
+          const id = `${session}${number}`;
+          if (act === 'release') {
+            holding.delete(id);
             waiting.delete(id);
-            holding.set(id, session);
-          });
+            slots.release(session, id);
+          } else if (!holding.has(id) && !waiting.has(id)) {
+            const resumed = act === 'resume';
+            waiting.set(id, { session, resumed, number: (numbers += 1) });
+            slots.request(session, id, resumed, () => {
+              const own = waiting.get(id);
+              // Nobody of the same session who came before it, and resumed ones first, waits still.
+              for (const other of waiting.values())
+                if (own && other.session === session && other !== own)
+                  expect(
+                    own.resumed === other.resumed ? own.number < other.number : own.resumed,
+                  ).toBe(true);
+              waiting.delete(id);
+              holding.set(id, session);
+            });
+          }
+          expect(holding.size).toBeLessThanOrEqual(total);
+          expect(slots.held).toBe(holding.size);
+          for (const [name, limit] of Object.entries(limits)) {
+            const held = [...holding.values()].filter((holder) => holder === name).length;
+            expect(held).toBeLessThanOrEqual(limit);
+            // Nobody waits while there is room.
+            const someoneWaits = [...waiting.values()].some((waiter) => waiter.session === name);
+            if (someoneWaits) expect(held === limit || holding.size === total).toBe(true);
+          }
         }
-        expect(holding.size).toBeLessThanOrEqual(total);
-        expect(slots.held).toBe(holding.size);
-        for (const [name, limit] of Object.entries(limits)) {
-          const held = [...holding.values()].filter((holder) => holder === name).length;
-          expect(held).toBeLessThanOrEqual(limit);
-          // Nobody waits while there is room.
-          const someoneWaits = [...waiting.values()].some((waiter) => waiter.session === name);
-          if (someoneWaits) expect(held === limit || holding.size === total).toBe(true);
-        }
-      }
-    }),
+      },
+    ),
     { numRuns: 300, seed: 7 },
   );
 });

@@ -73,7 +73,10 @@ describe('whenFull', () => {
   });
 
   test('reject: maxConcurrentPerSession, below, at and above', () => {
-    const { supervisor, admit, run } = supervised({ maxConcurrentPerSession: 2, whenFull: 'reject' });
+    const { supervisor, admit, run } = supervised({
+      maxConcurrentPerSession: 2,
+      whenFull: 'reject',
+    });
     for (const id of ['1', '2']) {
       expect(admit(id)).toEqual(accepted);
       run(id);
@@ -84,7 +87,10 @@ describe('whenFull', () => {
   });
 
   test('A1: reject: two requests in the same instant cannot both take the last place', () => {
-    const { supervisor, admit, run } = supervised({ maxConcurrentPerSession: 1, whenFull: 'reject' });
+    const { supervisor, admit, run } = supervised({
+      maxConcurrentPerSession: 1,
+      whenFull: 'reject',
+    });
     expect(admit('1')).toEqual(accepted);
     // The first has not asked for its slot yet: it is still being prepared.
     expect(admit('2')).toEqual(rejected('SESSION_LIMIT', 'maxConcurrentPerSession is 1'));
@@ -124,9 +130,21 @@ test('L2: sessions share what is left, and nobody overtakes', () => {
     supervisor.admit(session, id, 1);
     supervisor.requestSlot(session, id, false, () => running.push(id));
   };
-  for (const [session, id] of [['s', 's1'], ['s', 's2'], ['s', 's3'], ['t', 't1'], ['s', 's4'], ['t', 't2']] as const)
+  for (const [session, id] of [
+    ['s', 's1'],
+    ['s', 's2'],
+    ['s', 's3'],
+    ['t', 't1'],
+    ['s', 's4'],
+    ['t', 't2'],
+  ] as const)
     run(session, id);
-  for (const [session, id] of [['s', 's1'], ['s', 's2'], ['s', 's3'], ['t', 't1']] as const)
+  for (const [session, id] of [
+    ['s', 's1'],
+    ['s', 's2'],
+    ['s', 's3'],
+    ['t', 't1'],
+  ] as const)
     supervisor.ended(session, id);
   expect(running).toEqual(['s1', 's2', 's3', 't1', 's4', 't2']);
 });

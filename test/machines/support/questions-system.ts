@@ -31,9 +31,8 @@ import { paramsOf } from './effects.ts';
 import { mutate } from './mutate.ts';
 
 export interface QuestionsOptions {
-  readonly subagents: readonly string[];
-  /** How often each of them may ask. */
-  readonly questions: number;
+  /** How often each of the subagents may ask, by its id. */
+  readonly subagents: Readonly<Record<string, number>>;
   readonly maxInFlight?: number;
   /** Messages between a subagent and its question may arrive twice. */
   readonly duplicates?: boolean;
@@ -62,9 +61,11 @@ function unasked(machine: AnyStateMachine): AnyStateMachine {
 }
 
 export function checkQuestions(options: QuestionsOptions) {
-  const { subagents, questions, maxInFlight = Infinity, duplicates = false } = options;
+  const { maxInFlight = Infinity, duplicates = false } = options;
+  const subagents = Object.keys(options.subagents);
+  const questionsOf = (id: string): number => options.subagents[id] ?? 0;
   const requestIds = subagents.flatMap((id) =>
-    Array.from({ length: questions }, (_, index) => requestIdOf(id, index + 1)),
+    Array.from({ length: questionsOf(id) }, (_, index) => requestIdOf(id, index + 1)),
   );
   const addressOf = (requestId: string): string => `question:${requestId}`;
   const askerOf = (requestId: string): string => requestId.slice(0, requestId.lastIndexOf('.'));
@@ -73,7 +74,7 @@ export function checkQuestions(options: QuestionsOptions) {
   for (const id of subagents)
     actors[id] = {
       machine: options.subagent ?? subagentMachine,
-      input: { id, at, maxSteps: questions + 1, timeoutMs: 1, maxInputRetries: 2 },
+      input: { id, at, maxSteps: questionsOf(id) + 1, timeoutMs: 1, maxInputRetries: 2 },
       key: (snapshot) => {
         const { value, context } = snapshot as SubagentSnapshot;
         const { step, calls, asked, missed } = context;
@@ -150,7 +151,8 @@ export function checkQuestions(options: QuestionsOptions) {
         const { owner } = interactionOf(world).context;
         return owner === null ? [] : [{ type: 'interaction.withdraw', id: owner }];
       }
-      if (!id.startsWith('question:')) return subagentEvents(subagentOf(world, id), questions);
+      if (!id.startsWith('question:'))
+        return subagentEvents(subagentOf(world, id), questionsOf(id));
       return questionEvents(world.actors[id] as QuestionSnapshot);
     },
     ghost: {

@@ -206,6 +206,9 @@ export function checkSpeech(options: SpeechOptions) {
           return [{ type: 'deliver' }];
         case 'lead':
           return leadEvents(may);
+        // The two results are alike: the one that comes first is the first.
+        case 'call:r2':
+          return callOf(world, 'r1').matches('delegated') ? [] : [{ type: 'subagent.ended', at }];
         default:
           return [{ type: 'subagent.ended', at }];
       }

@@ -1,0 +1,79 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { describe, expect, test } from 'vitest';
+import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+describe('yieldThen', () => {
+  test('runs tasks in order, one for each turn of the event loop', async () => {
+    const { scheduler } = nodeEnvironment();
+    const ran: number[] = [];
+    for (let task = 0; task < 3; task += 1) scheduler.yieldThen(() => ran.push(task));
+    expect(ran).toEqual([]);
+    // Each turn of ours comes after one of the lane.
+    const seen: number[] = [];
+    for (let round = 0; round < 3; round += 1) {
+      await turn();
+      seen.push(ran.length);
+    }
+    expect(ran).toEqual([0, 1, 2]);
+    expect(seen).toEqual([1, 2, 3]);
+  });
+
+  test('loses none and doubles none when tasks bring tasks, a thousand times', async () => {
+    const { scheduler } = nodeEnvironment();
+    const ran: number[] = [];
+    let next = 0;
+    const bring = (): void => {
+      const task = (next += 1);
+      scheduler.yieldThen(() => {
+        ran.push(task);
+        if (next < 1000) bring();
+        if (next < 1000 && task % 3 === 0) bring();
+      });
+    };
+    for (let begun = 0; begun < 5; begun += 1) bring();
+    while (ran.length < 1000) await turn();
+    await turn();
+    expect(ran).toEqual(Array.from({ length: 1000 }, (_, index) => index + 1));
+  });
+
+  test('keeps nothing of what is done, even when the lane is never empty', async () => {
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc') as () => void;
+    const { scheduler } = nodeEnvironment();
+    const done: WeakRef<object>[] = [];
+    const work = (left: number): void => {
+      const large = { left };
+      done.push(new WeakRef(large));
+      scheduler.yieldThen(() => {
+        if (large.left > 0) work(large.left - 1);
+      });
+    };
+    // Two chains: the lane always holds a task of the other one.
+    work(1000);
+    work(1000);
+    while (done.length < 2000) await turn();
+    await turn();
+    collect();
+    await turn();
+    collect();
+    const kept = done.filter((ref) => ref.deref() !== undefined).length;
+    expect(kept).toBeLessThan(600);
+  });
+});
+
+test('ids have the prefix and 72 bits of chance, and none comes twice', () => {
+  const { ids } = nodeEnvironment();
+  const made = Array.from({ length: 2000 }, () => ids.next('sub'));
+  for (const id of made) expect(id).toMatch(/^sub_[\w-]{12}$/);
+  expect(new Set(made).size).toBe(made.length);
+  expect(ids.next('ses')).toMatch(/^ses_/);
+});
+
+test('the clock never goes back', () => {
+  const { clock } = nodeEnvironment();
+  const first = clock.now();
+  expect(clock.now()).toBeGreaterThanOrEqual(first);
+});
