@@ -207,7 +207,9 @@ describe('pattern 1: a task', () => {
     await environment.settle();
     expect(state().subagents[0]).toMatchObject({ state: 'completed', progress: null });
     expect(state().subagents[0]?.outcome?.toolLedger[0]).toMatchObject({ output: 'counted' });
-    const seen = events.flatMap((event) => (event.type === 'subagent.changed' ? [event.subagent.progress] : []));
+    const seen = events.flatMap((event) =>
+      event.type === 'subagent.changed' ? [event.subagent.progress] : [],
+    );
     expect(new Set(seen)).toEqual(new Set([null, '10 of 30', '20 of 30']));
   });
 

@@ -1,7 +1,7 @@
 // `ask_user`: the tool by which an interactive subagent asks the user. It is added by
 // the runtime, never written by an author; the runtime runs it, so it has no `execute`.
 
-import { jsonSchema, tool, zodSchema } from 'ai';
+import { jsonSchema, tool, zodSchema, type Tool } from 'ai';
 import { z } from 'zod';
 import type { ModelCall } from '../ai/model-step.ts';
 import type { QuestionOption } from '../session-views.ts';
@@ -29,7 +29,7 @@ const output = jsonSchema<{ userResponse: string; optionId?: string } | { error:
 });
 
 /** AI SDK tool without `execute`. */
-export const askUserTool = tool({
+export const askUserTool: Tool = tool({
   description:
     'Ask the user a question and wait for the answer. Returns { userResponse } with the words or ' +
     'the label that the user chose (and optionId), or { error } if the user did not respond.',

@@ -3,8 +3,8 @@
 // that whatever holds here holds for every way to spread them over processes.
 //
 // Time stands still (`at: 0`): a deadline may go off whenever it is armed. Left out of the keys:
-// moments, and what became of those that have ended beyond their last state. A subagent may ask
-// `questions` times; its model either asks or is done. The user's client comes and goes.
+// moments, and how a subagent ended. Its model asks, as often as it may, or is done. The
+// user's client comes and goes, and policy may take the floor away.
 
 import type { AnyStateMachine } from 'xstate';
 import {

@@ -1,0 +1,266 @@
+// A voice conversation in which anything may happen at any time: people talk over each other,
+// connections drop, clients leave, subagents ask, fail and are cancelled. What is promised
+// holds at every moment; and once everybody behaves, everything that is due is told.
+
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import type { FakeConnection } from '../support/fake-transport.ts';
+import { calls, say } from '../support/subagent-runs.ts';
+import { voiceTalk } from '../support/voice-talk.ts';
+
+const options = [
+  { id: 'economy', label: 'Economy' },
+  { id: 'premium', label: 'Premium' },
+];
+
+const subagents = {
+  quick: { script: () => say('Quick is done.') },
+  late: { script: () => say('Late is done.'), pending: null },
+  fails: { script: () => ({ error: new Error('it broke') }) },
+  asks: {
+    script: ({ results }: { results: readonly unknown[] }) =>
+      (results[0] as { userResponse?: string } | undefined)?.userResponse === undefined
+        ? calls(['ask_user', { question: 'Economy or Premium?', options }])
+        : say('Asked and done.'),
+    config: { interactive: true, maxSteps: 20, maxInputRetries: 10 },
+  },
+} as const;
+
+const words = ['economy', 'the second one', 'what time is it?', 'wait', 'banana', 'yes', '', 'no thanks, tell me more'];
+
+type Talk = ReturnType<typeof voiceTalk>;
+
+/** The user's device: plays what it gets, in order, and drops it when told to. */
+function loudspeaker({ session }: Talk) {
+  let queue: { itemId: string; ms: number; played: number }[] = [];
+  session.audioOut.subscribe(({ itemId = '', samples }) => {
+    const ms = samples.length / 24;
+    const known = queue.find((item) => item.itemId === itemId);
+    if (known) known.ms += ms;
+    else queue.push({ itemId, ms, played: 0 });
+  });
+  session.events.subscribe(({ type }) => {
+    if (type !== 'playout.clear') return;
+    const [current] = queue;
+    queue = [];
+    if (current) session.playout.next({ itemId: current.itemId, playedMs: current.played });
+  });
+  return (ms: number): void => {
+    const [current] = queue;
+    if (!current) return;
+    current.played = Math.min(current.ms, current.played + ms);
+    session.playout.next({ itemId: current.itemId, playedMs: current.played });
+    if (current.played >= current.ms) queue.shift();
+  };
+}
+
+/** The voice model: one response at a time, ended when it is told to. */
+class Model {
+  #connection: FakeConnection | null = null;
+  #response: ReturnType<FakeConnection['begin']> | null = null;
+  #cancelled = 0;
+  calls = 0;
+
+  sync(connection: FakeConnection): void {
+    if (this.#connection === connection) return;
+    this.#connection = connection;
+    this.#response = null;
+    this.#cancelled = 0;
+  }
+
+  /** Requests that were neither answered nor refused. F1: never two. */
+  get outstanding(): number {
+    return (this.#connection?.openRequests.length ?? 0) + (this.#response ? 1 : 0);
+  }
+
+  begin(ms: number): void {
+    if (this.#response || !this.#connection?.openRequests.length) return;
+    this.#response = this.#connection.begin('Some words to say.', ms);
+  }
+
+  end(status: 'completed' | 'failed' | 'cancelled' = 'completed'): void {
+    const response = this.#response;
+    this.#response = null;
+    response?.end(status);
+  }
+
+  call(name: string): void {
+    if (this.#response || !this.#connection?.openRequests.length) return;
+    this.calls += 1;
+    this.#connection.call({ callId: `call_${this.calls}`, name, arguments: '{}' });
+  }
+
+  /** A wire answers a cancellation soon. */
+  obey(): void {
+    const cancels = this.#connection?.of('response.cancel').length ?? 0;
+    if (cancels <= this.#cancelled) return;
+    this.#cancelled = cancels;
+    if (!this.#response && this.#connection?.openRequests.length) this.begin(0);
+    this.end('cancelled');
+  }
+}
+
+const action = fc.record({
+  kind: fc.constantFrom(
+    'speech starts', 'speech ends', 'speech ends', 'transcript', 'transcript', 'begin', 'begin', 'end',
+    'end', 'fail', 'play', 'play', 'play', 'call', 'call', 'drop', 'leave', 'attach', 'notice', 'urgent',
+    'click', 'shown', 'cancel', 'type', 'dismiss', 'time', 'time', 'time',
+  ),
+  n: fc.nat(1000),
+});
+
+const pick = <T>(from: readonly T[], n: number): T | undefined => from[n % Math.max(1, from.length)];
+
+async function story(actions: readonly { kind: string; n: number }[]): Promise<void> {
+  const talk = voiceTalk({ subagents, voice: { maxReconnects: 50 } });
+  const { environment, session, state, transport } = talk;
+  await talk.start();
+  const play = loudspeaker(talk);
+  const model = new Model();
+  let leave: (() => void) | null = talk.leave;
+  let utterances = 0;
+  let speaking: string | null = null;
+  let untranscribed: string[] = [];
+  const heard = new Map<string, number>();
+  session.notifications.subscribe(({ deliveryId, state: now }) => {
+    if (now === 'delivered') heard.set(deliveryId, (heard.get(deliveryId) ?? 0) + 1);
+  });
+
+  const check = (): void => {
+    model.sync(transport.current);
+    // F1, P2, T1.
+    expect(model.outstanding).toBeLessThanOrEqual(1);
+    const owners = state().questions.filter(({ state: now }) => ['presenting', 'open', 'parked'].includes(now));
+    expect(owners.length).toBeLessThanOrEqual(1);
+    for (const connection of transport.connections) {
+      const answered = connection.of('tool.answer').map(({ callId }) => callId);
+      expect(new Set(answered).size).toBe(answered.length);
+    }
+  };
+
+  const act = async ({ kind, n }: { kind: string; n: number }): Promise<void> => {
+    const { current } = transport;
+    const isUp = state().connection === 'active' && !current.isClosed;
+    switch (kind) {
+      case 'speech starts':
+        if (!isUp || speaking !== null) break;
+        speaking = `u${(utterances += 1)}`;
+        current.speechStarted(speaking);
+        break;
+      case 'speech ends':
+        if (!isUp || speaking === null) break;
+        current.events.next({ type: 'utterance.ended', utteranceId: speaking });
+        untranscribed.push(speaking);
+        speaking = null;
+        break;
+      case 'transcript': {
+        const utteranceId = untranscribed.shift();
+        if (!isUp || utteranceId === undefined) break;
+        current.events.next({ type: 'utterance.transcribed', utteranceId, text: pick(words, n) ?? '', final: true });
+        break;
+      }
+      case 'begin':
+        model.begin((n % 5) * 400);
+        break;
+      case 'end':
+        model.end();
+        break;
+      case 'fail':
+        model.end('failed');
+        break;
+      case 'play':
+        play(n * 3);
+        break;
+      case 'call':
+        model.call(pick(Object.keys(subagents), n) ?? '');
+        break;
+      case 'drop':
+        if (!isUp || n % 3 > 0) break;
+        speaking = null;
+        untranscribed = [];
+        current.drop();
+        break;
+      case 'leave':
+        leave?.();
+        leave = null;
+        break;
+      case 'attach':
+        leave ??= session.attach();
+        break;
+      case 'notice':
+        session.notifyBackground(`Notice ${n}`, n % 2 ? { ttlMs: 5000 } : { priority: 'high' });
+        break;
+      case 'urgent':
+        session.notifyBackground(`Urgent ${n}`, { priority: 'urgent' });
+        break;
+      case 'click':
+        for (const { requestId } of state().questions)
+          void session.answer(requestId, { optionId: n % 4 === 0 ? 'none' : 'economy' });
+        break;
+      case 'shown':
+        for (const { requestId } of state().questions) session.questionShown(requestId);
+        break;
+      case 'cancel':
+        session.subagents.cancel(pick(session.subagents.list(), n)?.id ?? '');
+        break;
+      case 'dismiss':
+        session.dismiss(pick(state().deliveries, n)?.deliveryId ?? '');
+        break;
+      case 'type':
+        void session.sendText(pick(words, n)?.trim() || 'hello');
+        break;
+      default:
+        await environment.advance(n * 2);
+    }
+    await environment.settle();
+    model.sync(transport.current);
+    model.obey();
+    await environment.settle();
+    check();
+  };
+
+  for (const each of actions) await act(each);
+
+  // Now everybody behaves.
+  await act({ kind: 'attach', n: 0 });
+  await act({ kind: 'time', n: 4000 });
+  if (speaking !== null) await act({ kind: 'speech ends', n: 0 });
+  while (untranscribed.length > 0) await act({ kind: 'transcript', n: 6 });
+  await session.sendText('hello');
+  const isDue = (): boolean =>
+    model.outstanding > 0 ||
+    state().subagents.some(({ endedAt }) => endedAt === null) ||
+    state().deliveries.some(
+      ({ kind, state: now }) => kind !== 'question' && ['pending', 'offered', 'playing'].includes(now),
+    );
+  for (let round = 0; round < 60 && isDue(); round += 1) {
+    await act({ kind: 'begin', n: 2 });
+    await act({ kind: 'end', n: 0 });
+    await act({ kind: 'play', n: 1000 });
+    if (state().questions.some(({ state: now }) => now === 'open')) {
+      await act({ kind: 'speech starts', n: 0 });
+      await act({ kind: 'speech ends', n: 0 });
+      await act({ kind: 'transcript', n: 0 });
+    }
+    await act({ kind: 'time', n: 300 });
+  }
+  const { deliveries, questions, subagents: views } = state();
+  expect(views.filter(({ endedAt }) => endedAt === null)).toEqual([]);
+  expect(questions.filter(({ state: now }) => !['answered', 'expired', 'withdrawn'].includes(now))).toEqual([]);
+  expect(
+    deliveries.filter(({ kind, state: now }) => kind !== 'question' && ['pending', 'offered', 'playing'].includes(now)),
+  ).toEqual([]);
+  for (const [deliveryId, times] of heard)
+    if (deliveries.find((view) => view.deliveryId === deliveryId)?.kind !== 'question') expect(times).toBe(1);
+  const codes = talk.errors.map(({ error }) => (error as { code?: string }).code ?? String(error));
+  expect(codes.filter((code) => code !== 'RESPONSE_TIMEOUT' && !code.includes('it broke'))).toEqual([]);
+  await talk.close();
+  expect(environment.pendingTimers).toBe(0);
+}
+
+test('P1 to P4: whatever happens, in whatever order', { timeout: 120_000 }, async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(action, { minLength: 5, maxLength: 45 }), story),
+    { numRuns: Number(process.env['CHAOS_RUNS'] ?? 40), seed: Number(process.env['CHAOS_SEED'] ?? 7), endOnFailure: false },
+  );
+});
