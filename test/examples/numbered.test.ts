@@ -14,7 +14,7 @@ const shows: Readonly<Record<string, RegExp>> = {
   '01': /lead: News: The report is ready: .*"revenue":58210/,
   '02': /lunch_orderer asks[^]*lead: Done\. Soup or salad\? You chose Salad\./,
   '03': /every property holds/,
-  '04': /spawning → ready → running\.thinking → waiting_for_input/,
+  '04': /waiting_for_input\.asking → ready → running\.thinking → completed/,
 };
 
 test.each(programs)('%s', { timeout: 90_000 }, async (name) => {
