@@ -21,7 +21,7 @@ const members = ['a', 'b', 'c'] as const;
 /** Who was granted the floor and has not released it. */
 type Holders = readonly string[];
 
-export function interactionEvents({ context: { epoch, queue } }: S): readonly InteractionEvent[] {
+function interactionEvents({ context: { epoch, queue } }: S): readonly InteractionEvent[] {
   const epochs = [...new Set([epoch, epoch - 1, 0])].filter((one) => one >= 0);
   // One more than can wait: a queue that is too long is noticed, and does not grow for ever.
   const asks = queue.length < members.length;

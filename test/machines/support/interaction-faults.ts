@@ -8,7 +8,7 @@ type Machine = typeof interactionMachine;
 type Args = { context: { owner: string | null; epoch: number; queue: readonly string[] } };
 type Release = { id: string; epoch: number };
 
-export const lastInFirstOut = provide(interactionMachine, 'actions', {
+const lastInFirstOut = provide(interactionMachine, 'actions', {
   grantHead: assign(({ context }: Args) => ({
     owner: context.queue.at(-1) ?? null,
     queue: context.queue.slice(0, -1),

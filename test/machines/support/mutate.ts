@@ -12,7 +12,7 @@ export interface Fault<M extends AnyStateMachine> {
 }
 
 /** A loose view of a machine's configuration, to be changed in place. */
-export interface Chart {
+interface Chart {
   states: Record<string, Chart>;
   on: Record<string, unknown>;
   always: unknown;

@@ -13,7 +13,7 @@ import { checkMachine } from '../../../src/testing/check/index.ts';
 import { paramsOf, running, same, spawned } from './effects.ts';
 import type { OnViolation } from './verdicts.ts';
 
-export const questionInput = { requestId: 'q', timeoutMs: 3 } as const;
+const questionInput = { requestId: 'q', timeoutMs: 3 } as const;
 
 type Machine = typeof questionMachine;
 type S = QuestionSnapshot;
@@ -48,7 +48,7 @@ const answers: readonly Omit<Answer, 'at'>[] = [
   })),
 ];
 
-export function questionEvents(snapshot: S): readonly QuestionEvent[] {
+function questionEvents(snapshot: S): readonly QuestionEvent[] {
   const { dueAt, remainingMs } = snapshot.context;
   const at = isOpen(snapshot) ? nowOf(snapshot) : 0;
   const events: QuestionEvent[] = [

@@ -36,7 +36,6 @@ export interface QuestionsOptions {
   readonly maxInFlight?: number;
   /** Messages between a subagent and its question may arrive twice. */
   readonly duplicates?: boolean;
-  readonly limit?: number;
   /** Machines to check in place of the real ones. */
   readonly subagent?: typeof subagentMachine;
   readonly question?: typeof questionMachine;
@@ -140,7 +139,7 @@ export function checkQuestions(options: QuestionsOptions) {
     maxInFlight,
     duplicates: ({ from, to }) =>
       duplicates && (subagents.includes(from) || subagents.includes(to)),
-    limit: options.limit ?? 200_000,
+    limit: 200_000,
     onViolation: 'collect',
     route: (from, { type, params }) =>
       messagesOf(from, type, (params ?? {}) as Params)

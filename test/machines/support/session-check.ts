@@ -67,7 +67,7 @@ const clocks = [
   },
 ] as const;
 
-export function sessionEvents({ context }: S): readonly SessionMachineEvent[] {
+function sessionEvents({ context }: S): readonly SessionMachineEvent[] {
   const at = 0;
   const { reconnectAt, closeBy, settleBy, detachedUntil } = context;
   return [

@@ -57,7 +57,6 @@ export interface SpeechOptions {
   /** A question wants to be said, too. @defaultValue true */
   readonly asks?: boolean;
   readonly maxInFlight?: number;
-  readonly limit?: number;
   /** What may go wrong. @defaultValue all of it */
   readonly mishaps?: readonly Mishap[];
   /** Machines to check in place of the real ones. */
@@ -75,6 +74,7 @@ interface Params {
 }
 
 const lost = { error: { code: 'LOST', message: 'Lost', retryable: true }, retryInMs: 1 };
+
 /** The session, with a region that tells of each event that it takes. */
 function watched(machine: AnyStateMachine): AnyStateMachine {
   return mutate(machine, (chart) => {
@@ -96,7 +96,7 @@ function restored(
 }
 
 export function checkSpeech(options: SpeechOptions) {
-  const { together, maxInFlight, limit = 200_000, asks = true } = options;
+  const { together, maxInFlight, asks = true } = options;
   const isUnit = together === 'unit';
   const results = ['r1', 'r2'].slice(0, options.results ?? 2);
   const possible = options.mishaps ?? mishaps;
@@ -182,7 +182,7 @@ export function checkSpeech(options: SpeechOptions) {
     actors,
     mode: isUnit ? 'sync' : 'async',
     ...(maxInFlight === undefined ? {} : { maxInFlight }),
-    limit,
+    limit: 200_000,
     onViolation: 'collect',
     key: (world) => keyOf(world, results),
     route: (from, { type, params }, world) =>

@@ -16,7 +16,7 @@ import { simulatedEnvironment } from '../../../src/testing/index.ts';
 type Unstamped<E> = E extends unknown ? Omit<E, 'at'> : never;
 
 /** What the machine asked for: an effect with its params, or an activity with its input. */
-export type Told = readonly [name: string, params: unknown];
+type Told = readonly [name: string, params: unknown];
 
 /** The system of an actor is what its actions and its activities have in common. */
 const stages = new WeakMap<object, Stage<AnyStateMachine>>();

@@ -14,7 +14,7 @@ import { checkMachine } from '../../../src/testing/check/index.ts';
 import { paramsOf, running, same, spawned } from './effects.ts';
 import type { OnViolation } from './verdicts.ts';
 
-export const subagentInput = {
+const subagentInput = {
   id: 'a',
   at: 0,
   maxSteps: 3,
@@ -61,7 +61,7 @@ const unsettled = (snapshot: S): readonly StepCall[] =>
 const ids = (calls: readonly StepCall[]): readonly string[] => calls.map(({ callId }) => callId);
 const nowOf = ({ context }: S): number => context.dueAt - context.remainingMs;
 
-export function subagentEvents(snapshot: S): readonly SubagentEvent[] {
+function subagentEvents(snapshot: S): readonly SubagentEvent[] {
   const { step, dueAt, asked, remainingMs } = snapshot.context;
   const at = isRunning(snapshot) ? nowOf(snapshot) : 0;
   const requestId = requestIdOf('a', asked);

@@ -11,7 +11,7 @@ import { checkMachine } from '../../../src/testing/check/index.ts';
 import { paramsOf, running, same, spawned } from './effects.ts';
 import type { OnViolation } from './verdicts.ts';
 
-export const toolCallInput = { callId: 'c', timeoutMs: 3 } as const;
+const toolCallInput = { callId: 'c', timeoutMs: 3 } as const;
 
 type Machine = typeof toolCallMachine;
 type S = ToolCallSnapshot;
@@ -24,7 +24,7 @@ interface Ghost {
   readonly delivered: number;
 }
 
-export function toolCallEvents({ context: { dueAt } }: S): readonly ToolCallEvent[] {
+function toolCallEvents({ context: { dueAt } }: S): readonly ToolCallEvent[] {
   return [
     { type: 'call.validated', at: 0, execution: 'inline', acknowledge: false },
     { type: 'call.validated', at: 0, execution: 'background', acknowledge: false },
