@@ -33,6 +33,8 @@ export class Utterances {
   }
 
   ended(utteranceId: string): void {
+    // Nobody waits for the words of somebody who has gone.
+    if (!this.#isSpeaking) return;
     this.#isSpeaking = false;
     this.#untranscribed.add(utteranceId);
   }
@@ -43,8 +45,14 @@ export class Utterances {
   }
 
   /** Words that have not come by now are not waited for. */
+  wordsAreOverdue(): void {
+    this.#untranscribed.clear();
+  }
+
+  /** Whoever spoke has gone: neither the end of it nor its words are waited for. */
   giveUpWaiting(): void {
     this.#untranscribed.clear();
+    this.#isSpeaking = false;
   }
 
   /** Speech was detected, `audioStartMs` after the first audio. Returns when it began, on our clock. */

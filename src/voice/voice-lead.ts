@@ -90,7 +90,7 @@ export class VoiceLead implements Lead {
     this.#transcript = new VoiceTranscript(core);
     this.#watchdog = new Watchdog(core.host.environment, () => this.#overdue());
     this.#settling = new Watchdog(core.host.environment, () => {
-      this.#utterances.giveUpWaiting();
+      this.#utterances.wordsAreOverdue();
       this.#next();
     });
     const tell = (type: string): void => core.receive('session', { type });
@@ -237,7 +237,7 @@ export class VoiceLead implements Lead {
     this.#wantsReply = true;
     this.#owesReply = false;
     this.#core.receive('session', { type: 'response.requested' });
-    this.#core.receive('session', { type: 'utterance.settled' });
+    if (!typed) this.#core.receive('session', { type: 'utterance.settled' });
     this.#next();
   }
 
@@ -246,7 +246,7 @@ export class VoiceLead implements Lead {
       this.#send({ type: 'item.delete', itemId: id });
     this.#utterances.understood(id);
     this.note(overheardNote(text, subagentName));
-    this.#core.receive('session', { type: 'utterance.settled' });
+    if (!typed) this.#core.receive('session', { type: 'utterance.settled' });
     this.#next();
   }
 
@@ -262,6 +262,7 @@ export class VoiceLead implements Lead {
 
   /** The client is gone: what it has not played nobody will hear. */
   clientLeft(): void {
+    this.#utterances.giveUpWaiting();
     this.#speech.stopWaiting();
     this.#speech.giveUp();
     this.#stopSpeaking();

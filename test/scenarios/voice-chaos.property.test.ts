@@ -276,7 +276,9 @@ async function story(actions: readonly { kind: string; n: number }[]): Promise<v
       ({ kind, state: now }) =>
         kind !== 'question' && ['pending', 'offered', 'playing'].includes(now),
     );
-  for (let round = 0; round < 60 && isDue(); round += 1) {
+  let idleRounds = 0;
+  for (let round = 0; round < 80 && isDue(); round += 1) {
+    idleRounds = model.outstanding === 0 ? idleRounds + 1 : 0;
     await act({ kind: 'begin', n: 2 });
     await act({ kind: 'end', n: 0 });
     await act({ kind: 'play', n: 1000 });

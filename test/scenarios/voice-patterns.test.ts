@@ -485,6 +485,21 @@ describe('words in a voice session', () => {
     expect(state().transcript.at(-1)).toMatchObject({ role: 'user', text: 'stop, please' });
   });
 
+  test('that are typed while the user speaks end no speech: nobody talks over it', async () => {
+    const { start, session, asked, model, environment, state } = voiceTalk();
+    await start();
+    model().speechStarted('u1');
+    session.notifyBackground('The order was sent');
+    await session.sendText('hello');
+    await environment.advance(2000);
+    expect(state().floor).toBe('user');
+    expect(asked()).toBeNull();
+    model().speechEnded('u1', 'and good morning');
+    await environment.settle();
+    expect(asked()).toBe('reply');
+    expect(state().deliveries[0]).toMatchObject({ attempts: 0 });
+  });
+
   test('that are typed answer an open question, without the lead agent', async () => {
     const { start, use, pause, speak, session, model, question, environment } = voiceTalk({
       subagents: { ride: asking('Red?') },

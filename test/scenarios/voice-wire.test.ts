@@ -375,6 +375,24 @@ describe('a client that leaves', () => {
     expect(asked()).toBeNull();
   });
 
+  test('in the middle of a word: nobody waits for its end', async () => {
+    const talk = voiceTalk();
+    const { start, model, session, environment, asked, pause, speak, state } = talk;
+    await start();
+    model().speechStarted('u1');
+    talk.leave();
+    await environment.settle();
+    session.attach();
+    await session.sendText('hello');
+    await environment.settle();
+    expect(asked()).toBe('reply');
+    await speak('Hello.');
+    session.notifyBackground('The order was sent');
+    await pause();
+    expect(asked()).toContain('The order was sent');
+    expect(state().deliveries[0]).toMatchObject({ attempts: 1 });
+  });
+
   test('hears a notice when it comes back, and the model is told of it once', async () => {
     const talk = voiceTalk();
     const { start, pause, play, model, session, environment, asked, speak, state } = talk;

@@ -1,6 +1,6 @@
 // One subagent: its machine, hosted in a commit unit of its own, and its effects.
 //
-// Owns:     the actor, its log, its instance of the configuration, its AbortController.
+// Owns:     its life (actor and log), its instance of the configuration, its AbortController.
 // Does not: decide what happens next (the machine does), hand out slots (supervisor),
 //           or talk to the user (session).
 //
@@ -11,20 +11,19 @@
 //       promise, only one string. The next event wakes it. (An inspected one stays as it is.)
 //   B4. An effect that was stopped reports nothing any more.
 
-import type { Actor, AnyMachineSnapshot, Snapshot } from 'xstate';
+import type { AnyMachineSnapshot } from 'xstate';
 import { CancelledError, messageOf } from '../../errors.ts';
-import {
-  subagentMachine,
-  type Ending,
-  type Failure,
-  type Stamped,
-  type SubagentEvent,
-  type SubagentSnapshot,
+import type {
+  Ending,
+  Failure,
+  Stamped,
+  SubagentEvent,
+  SubagentSnapshot,
 } from '../../machines/index.ts';
 import type { ModelResponse } from '../ai/model-step.ts';
 import { CommitUnit, type Posted, type UnitBody, type UnitEvent } from '../runtime/commit-unit.ts';
 import { callSafely, type Host } from '../runtime/host.ts';
-import { restOf, startHosted, type Effect } from '../runtime/hosting.ts';
+import type { Effect } from '../runtime/hosting.ts';
 import type { SubagentState } from '../session-views.ts';
 import type { AskedQuestion, Answer } from '../session/records.ts';
 import { inputTimeoutMessage } from '../session/prompts.ts';
@@ -34,7 +33,8 @@ import { releaseInstance, type Instance, type PreparedInstance } from './instanc
 import type { Outcome } from './outcome.ts';
 import { stepReport, think, type StepReport } from './think.ts';
 import { runCalls } from './run-calls.ts';
-import { SubagentLog, type LogRecord } from './subagent-log.ts';
+import { SubagentLife } from './subagent-life.ts';
+import type { SubagentLog } from './subagent-log.ts';
 
 /** Raised when the machine, or what its events carry, changes. */
 const DEFINITION_VERSION = 1;
@@ -76,17 +76,6 @@ interface Activity {
   expected: number;
 }
 
-/** What goes on while it is not parked. */
-interface Life {
-  readonly actor: Actor<typeof subagentMachine>;
-  readonly log: SubagentLog;
-}
-
-interface LifeRecord {
-  readonly snapshot: Snapshot<unknown>;
-  readonly log: LogRecord;
-}
-
 export class Subagent implements UnitBody {
   readonly id: string;
   readonly definition: SubagentDefinition;
@@ -97,9 +86,7 @@ export class Subagent implements UnitBody {
   readonly #unit: CommitUnit;
   readonly #host: Host;
   readonly #ports: SubagentPorts;
-  #life: Life | null = null;
-  /** A `LifeRecord` as JSON. */
-  #parked: string | null = null;
+  #life!: SubagentLife;
   #instance: Instance | null = null;
   #preparing: Promise<void> | null = null;
   #activity: Activity | null = null;
@@ -126,13 +113,11 @@ export class Subagent implements UnitBody {
     const { maxSteps, timeout, maxInputRetries } = this.definition;
     const { id, startedAt: at } = this;
     this.#unit.start(() => {
-      const actor = startHosted(
-        subagentMachine,
+      this.#life = new SubagentLife(
         { id, at, maxSteps, timeoutMs: timeout, maxInputRetries },
         this,
-        this.#hosting,
+        { id: `${this.#ports.path}/${id}`, inspect: this.#host.inspect },
       );
-      this.#life = { actor, log: new SubagentLog() };
     });
   }
 
@@ -141,11 +126,11 @@ export class Subagent implements UnitBody {
   }
 
   get step(): number {
-    return this.#awake.actor.getSnapshot().context.step;
+    return this.#life.actor.getSnapshot().context.step;
   }
 
   get state(): SubagentState {
-    const { value } = this.#awake.actor.getSnapshot();
+    const { value } = this.#life.actor.getSnapshot();
     return (typeof value === 'string' ? value : Object.keys(value)[0]) as SubagentState;
   }
 
@@ -172,15 +157,15 @@ export class Subagent implements UnitBody {
   }
 
   accepts(_actor: string, event: UnitEvent & Stamped): boolean {
-    const wasParked = this.#parked !== null;
-    const snapshot = this.#awake.actor.getSnapshot() as AnyMachineSnapshot;
+    const wasParked = this.#life.isParked;
+    const snapshot = this.#life.actor.getSnapshot() as AnyMachineSnapshot;
     const isAccepted = snapshot.status === 'active' && snapshot.can(event);
-    if (wasParked && !isAccepted) this.#park();
+    if (wasParked && !isAccepted) this.#life.park();
     return isAccepted;
   }
 
   apply(_actor: string, event: UnitEvent & Stamped): void {
-    const { actor, log } = this.#awake;
+    const { actor, log } = this.#life;
     this.#fold(event, log, actor.getSnapshot().context);
     actor.send(event as SubagentEvent);
     const snapshot = actor.getSnapshot() as AnyMachineSnapshot;
@@ -200,28 +185,6 @@ export class Subagent implements UnitBody {
   crashed(error: unknown): void {
     this.#host.report(error, `subagent ${this.id}`);
     this.#end({ status: 'failed', steps: this.step, error: internal(error) });
-  }
-
-  get #hosting() {
-    return { id: `${this.#ports.path}/${this.id}`, inspect: this.#host.inspect };
-  }
-
-  get #awake(): Life {
-    if (this.#life) return this.#life;
-    const { snapshot, log } = JSON.parse(this.#parked ?? '{}') as LifeRecord;
-    this.#parked = null;
-    const actor = startHosted(subagentMachine, undefined, this, { ...this.#hosting, snapshot });
-    this.#life = { actor, log: new SubagentLog(log) };
-    return this.#life;
-  }
-
-  #park(): void {
-    if (!this.#life || this.#host.inspect) return;
-    const { actor, log } = this.#life;
-    const record: LifeRecord = { snapshot: restOf(actor), log: log.record };
-    this.#parked = JSON.stringify(record);
-    this.#life = null;
-    actor.stop();
   }
 
   #fold(event: UnitEvent, log: SubagentLog, context: SubagentSnapshot['context']): void {
@@ -286,7 +249,7 @@ export class Subagent implements UnitBody {
     if (name === 'prepare') this.#preparing = this.#prepare(tell, signal);
     else if (!this.#instance) tell({ type: 'model.failed', step, error: internal('not prepared') });
     else if (name === 'modelStep') {
-      const { log } = this.#awake;
+      const { log } = this.#life;
       log.closeStep();
       think({
         host: this.#host,
@@ -300,7 +263,7 @@ export class Subagent implements UnitBody {
       runCalls({
         host: this.#host,
         instance: this.#instance,
-        log: this.#awake.log,
+        log: this.#life.log,
         subagentId: this.id,
         step,
         callIds: callIds ?? [],
@@ -363,7 +326,7 @@ export class Subagent implements UnitBody {
         break;
       case 'changed':
         this.#ports.changed(this);
-        if (this.state === 'waiting_for_input') this.#park();
+        if (this.state === 'waiting_for_input') this.#life.park();
         break;
       case 'ended':
         this.#end(params as Ending);
@@ -374,7 +337,7 @@ export class Subagent implements UnitBody {
   }
 
   #ask(asked: { requestId: string; callId: string; kind: 'question' | 'approval' }): void {
-    const call = this.#awake.log.call(asked.callId);
+    const call = this.#life.log.call(asked.callId);
     const question =
       asked.kind === 'approval' ? approvalQuestion(call) : askedQuestion(call?.input);
     this.#ports.ask({
@@ -397,7 +360,7 @@ export class Subagent implements UnitBody {
 
   #end(ending: Ending): void {
     if (this.#outcome) return;
-    const { actor, log } = this.#awake;
+    const { actor, log } = this.#life;
     log.abandonCalls();
     const isCompleted = ending.status === 'completed';
     this.#outcome = {
