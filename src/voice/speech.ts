@@ -165,8 +165,12 @@ export class Speech {
         this.#watchStall(leftMs);
         return;
       }
-      this.#playout.clear();
+      const dropped = this.#playout.clear();
       this.#drained();
+      const attempt = this.#attempt;
+      if (!attempt || !dropped.some(({ responseId }) => responseId === attempt.responseId)) return;
+      this.#attempt = null;
+      this.#ports.interrupted(attempt);
     }, delayMs);
   }
 
