@@ -165,12 +165,8 @@ export class Speech {
         this.#watchStall(leftMs);
         return;
       }
-      const dropped = this.#playout.clear();
+      this.#playout.clear();
       this.#drained();
-      const attempt = this.#attempt;
-      if (!attempt || !dropped.some(({ responseId }) => responseId === attempt.responseId)) return;
-      this.#attempt = null;
-      this.#ports.interrupted(attempt);
     }, delayMs);
   }
 
