@@ -26,9 +26,10 @@ const child = new URL('child.ts', import.meta.url).pathname;
 const LONGEST_MS = 300_000;
 
 async function measureOnce(name: string, contender: Contender, n: number): Promise<Numbers> {
+  const options = measurements[name]?.nodeOptions ?? [];
   const { stdout } = await execute(
     process.execPath,
-    ['--expose-gc', child, name, contender, String(n)],
+    ['--expose-gc', ...options, child, name, contender, String(n)],
     { timeout: LONGEST_MS },
   );
   return JSON.parse(stdout) as Numbers;

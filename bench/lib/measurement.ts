@@ -10,6 +10,8 @@ export type Numbers = Readonly<Record<string, number>>;
 export interface Measurement {
   readonly contenders: Partial<Record<Contender, (n: number) => Promise<Numbers>>>;
   readonly sizes: readonly number[];
+  /** Options of Node for the processes. @defaultValue none */
+  readonly nodeOptions?: readonly string[];
   /** Processes for each contender and size, unless there is less time. */
   readonly repetitions: number;
   readonly lines: readonly Line[];

@@ -1,5 +1,6 @@
 // How late a 20 ms audio tick comes while 200 runs keep the event loop busy: with a model
-// that takes no time, and with one that takes 150 to 350 ms.
+// that takes no time, and with one that takes 150 to 350 ms. What is late then is mostly
+// the garbage collector, whose pause grows with the young generation: so once more with a small one.
 
 import { tickLateness } from '../lib/audio-tick.ts';
 import { bareCrowd, pacedModel, subagentCrowd, type Crowd } from '../lib/crowd.ts';
@@ -30,15 +31,35 @@ const lines = (figure: string, p99Ms: number): Line[] => [
   },
 ];
 
-const measurement = (figure: string, model: Model, p99Ms: number): Measurement => ({
+const smallYoungGeneration = ['--max-semi-space-size=4'];
+
+const measurement = (
+  figure: string,
+  model: Model,
+  p99Ms: number,
+  nodeOptions: readonly string[] = [],
+): Measurement => ({
   contenders: {
     offstage: (n) => lateness(subagentCrowd(n, model)),
     floor: (n) => lateness(bareCrowd(n, model)),
   },
   sizes: [200],
+  nodeOptions,
   repetitions: 3,
   lines: lines(figure, p99Ms),
 });
 
 export const frameLateness = measurement('frame_lateness', tripModel, 5);
 export const frameLatenessPaced = measurement('frame_lateness_paced', pacedModel, 3);
+export const frameLatenessSmall = measurement(
+  'frame_lateness_small_young',
+  tripModel,
+  5,
+  smallYoungGeneration,
+);
+export const frameLatenessPacedSmall = measurement(
+  'frame_lateness_paced_small_young',
+  pacedModel,
+  3,
+  smallYoungGeneration,
+);

@@ -4,7 +4,12 @@ import type { Measurement } from '../lib/measurement.ts';
 import { answerLatency } from './answer-latency.ts';
 import { bargeIn } from './barge-in.ts';
 import { fanOut } from './fan-out.ts';
-import { frameLateness, frameLatenessPaced } from './frame-lateness.ts';
+import {
+  frameLateness,
+  frameLatenessPaced,
+  frameLatenessPacedSmall,
+  frameLatenessSmall,
+} from './frame-lateness.ts';
 import { parkedHeap } from './parked-heap.ts';
 import { runCpu } from './run-cpu.ts';
 
@@ -15,5 +20,7 @@ export const measurements: Readonly<Record<string, Measurement>> = {
   fan_out: fanOut,
   frame_lateness: frameLateness,
   frame_lateness_paced: frameLatenessPaced,
+  frame_lateness_small_young: frameLatenessSmall,
+  frame_lateness_paced_small_young: frameLatenessPacedSmall,
   barge_in: bargeIn,
 };
