@@ -33,6 +33,9 @@ export type Request =
   | { readonly type: 'unsupported'; readonly wish: string }
   | { readonly type: 'unknown' };
 
+/** What is wanted by who demands something that we know no word for. */
+export const UNNAMED_WISH = 'do that';
+
 /** What one clause asks for; `unknown` if it means nothing by itself. */
 export function readClause(clause: string): Request {
   const plain = normalise(clause);
@@ -66,7 +69,7 @@ export function readClause(clause: string): Request {
   const wish = wishes.find(([, pattern]) => pattern.test(plain))?.[0];
   if (wish) return { type: 'unsupported', wish };
   if (isDistortedRide(plain)) return { type: 'ride', destination: destinationIn(plain) };
-  return isDemand(plain) ? { type: 'unsupported', wish: 'do that' } : { type: 'unknown' };
+  return isDemand(plain) ? { type: 'unsupported', wish: UNNAMED_WISH } : { type: 'unknown' };
 }
 
 function chat(topic: ChatTopic): Request {

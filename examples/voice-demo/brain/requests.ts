@@ -2,7 +2,14 @@
 // detail that was asked for.
 
 import { findDateRange } from '../agents/date-range.ts';
-import { cleanPlace, partySizeWord, readClause, workIn, type Request } from './clause.ts';
+import {
+  cleanPlace,
+  partySizeWord,
+  readClause,
+  UNNAMED_WISH,
+  workIn,
+  type Request,
+} from './clause.ts';
 import { normalise, numberIn } from './words.ts';
 
 /** What a lead agent has just asked for. */
@@ -34,6 +41,11 @@ export function understand(utterance: string, slot: Slot | null = null): readonl
     if (whole.type !== 'unknown' && requests.length <= 1) return [whole];
     if (requests.length === 0) return [{ type: 'unknown' }];
   }
+  // "Can you book me and ride to the airport": half a request is no wish of its own beside a whole one.
+  const isWhole = (request: Request): boolean =>
+    request.type !== 'chat' && !(request.type === 'unsupported' && request.wish === UNNAMED_WISH);
+  const whole = requests.filter(isWhole);
+  if (whole.length > 0) return whole;
   const wishes = requests.filter(({ type }) => type !== 'chat');
   return wishes.length > 0 ? wishes : requests.slice(-1);
 }

@@ -1,7 +1,7 @@
 // Questions of the subagents: one is asked at a time, the others stand in line.
 
 import { html } from 'htm/preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { QuestionOption, QuestionView } from '../../../../src/actors/session-views.ts';
 import { countdown, humanName, ordinal } from '../format.ts';
 import { answerProblems, endedAt, isOver, now, openQuestions, questions } from '../store.ts';
@@ -50,8 +50,15 @@ function Card({ question, place }: { question: QuestionView; place: number }) {
   }, [requestId, state]);
   const problem = answerProblems.value.get(requestId);
   const titleId = `question-${requestId}`;
+  const box = useRef<HTMLLIElement>(null);
+  useLayoutEffect(() => {
+    const element = box.current;
+    return () => {
+      if (element?.contains(document.activeElement)) readOn();
+    };
+  }, []);
   return html`
-    <li>
+    <li ref=${box}>
       <article
         class=${`card question ${isAsked ? 'question-asked' : 'question-queued'}`}
         aria-labelledby=${titleId}
@@ -81,6 +88,11 @@ function Card({ question, place }: { question: QuestionView; place: number }) {
       </article>
     </li>
   `;
+}
+
+/** The button that had the focus goes away with its question: the keyboard shall not start anew at the top. */
+function readOn(): void {
+  document.querySelector<HTMLElement>('.transcript')?.focus({ preventScroll: true });
 }
 
 function Turn({ state, place }: { state: QuestionView['state']; place: number }) {

@@ -60,7 +60,7 @@ function AtWork({ view }: { view: SubagentView }) {
       <i class="pulse" aria-hidden="true"></i>
       <div class="worker-text">
         <h3>${titleOf(view)}</h3>
-        <p>${progress ?? humanName(name)}</p>
+        <p class=${progress === null ? 'worker-name' : ''}>${progress ?? humanName(name)}</p>
         <p class="facts">
           <span>${isStopping ? 'stopping' : stateWords[state]}</span>
           ${step > 0 && html`<span>step ${step} of ${maxSteps}</span>`}

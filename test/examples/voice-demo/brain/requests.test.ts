@@ -57,6 +57,7 @@ describe('what people say', () => {
     ['book me a flight to paris', cannot('book flights')],
     ['order me a pizza', cannot('order food')],
     ['Can you paint the fence', cannot('do that')],
+    ['Can you book me and ride to the airport', ride('the airport')],
     ['uh', unknown],
     ['the capital of france', unknown],
   ])('%s', (utterance, ...requests) => {
