@@ -1,7 +1,21 @@
 // The statecharts, each usable by itself:
 // `createActor(subagentMachine.provide({ actions, actors }), { input, inspect })`.
 
+export {
+  batchMachine,
+  type AtCeiling,
+  type BatchEvent,
+  type BatchInput,
+  type BatchSnapshot,
+} from './batch-machine.ts';
+export { backoffMs, type BackoffInput } from './backoff.ts';
 export { activity, effect, isEffect, type DeadlineInput, type Stamped } from './effect.ts';
+export {
+  eventSourceMachine,
+  type EventSourceEvent,
+  type EventSourceInput,
+  type EventSourceSnapshot,
+} from './event-source-machine.ts';
 export {
   interactionMachine,
   ownerOf,
@@ -27,14 +41,22 @@ export {
   type QuestionInput,
   type QuestionSnapshot,
 } from './question-machine.ts';
+export { sourceMessages } from './service-wiring.ts';
 export {
-  floorOf,
-  gateIsOpen,
-  sessionMachine,
+  serviceMachine,
+  type EventDropReason,
+  type EventPriority,
+  type ServiceInput,
+  type ServiceMachineEvent,
+  type ServiceSnapshot,
+} from './service-machine.ts';
+export { floorOf, gateIsOpen, sessionMachine, type SessionSnapshot } from './session-machine.ts';
+export {
+  DEFAULT_CONNECT_TIMEOUT_MS,
+  DEFAULT_TRANSFER_TIMEOUT_MS,
   type SessionInput,
   type SessionMachineEvent,
-  type SessionSnapshot,
-} from './session-machine.ts';
+} from './session-events.ts';
 export {
   askingFor,
   gateMessage,
@@ -48,6 +70,7 @@ export {
 } from './session-wiring.ts';
 export {
   requestIdOf,
+  type MessageMode,
   type StepCall,
   type SubagentEvent,
   type SubagentInput,

@@ -20,6 +20,8 @@ type Unstamped =
   | { readonly type: 'outbox.unreserve' }
   | { readonly type: 'outbox.add'; readonly item: OutboxItem }
   | { readonly type: 'outbox.retract'; readonly deliveryId: string }
+  /** News that is old by now: dropped if it still waits. Results and questions are none. */
+  | { readonly type: 'outbox.outdate'; readonly deliveryId: string }
   | { readonly type: 'gate.opened' }
   | { readonly type: 'gate.closed'; readonly interruptible: boolean }
   | { readonly type: 'delivery.playing'; readonly generation: number }

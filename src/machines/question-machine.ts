@@ -17,6 +17,8 @@
 //       is attached; it stands still while nobody is attached.
 //   Q5. It ends once, and every end releases the floor, takes the question back from
 //       the outbox and tells the asker.
+//   Q6. Read back, it is put to the user anew, within its time: words count as in a first
+//       presentation, speech once the reading was heard; its buttons go on to count.
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
 import { activity, effect, machineOptions, type DeadlineInput, type Stamped } from './effect.ts';
@@ -59,6 +61,8 @@ type Unstamped =
       /** Names an option beyond doubt: may interrupt the question. */
       readonly decisive: boolean;
     }
+  /** The answer was clear, but not what it was about: say the question again, exactly. */
+  | { readonly type: 'question.readBack' }
   | { readonly type: 'question.withdraw'; readonly reason: string }
   | { readonly type: 'question.supersede' }
   | { readonly type: 'client.attached' }
@@ -91,6 +95,7 @@ export const questionMachine = setup({
     stopClock: assign(({ context }, { at }: Stamped) => ({
       remainingMs: Math.max(0, context.dueAt - at),
     })),
+    forgetHearing: assign({ playingSince: null, heard: false }),
     markShown: assign(({ context }, { at }: Stamped) => ({ shownAt: context.shownAt ?? at })),
     markPlaying: assign((_, { at }: Stamped) => ({ playingSince: at })),
     /** A wire that does not tell when it began to play tells at least that it was heard. */
@@ -101,13 +106,13 @@ export const questionMachine = setup({
   },
   guards: {
     mayAnswerNow: ({ context }, event: Extract<QuestionEvent, { type: 'question.answer' }>) => {
-      if (event.channel !== 'speech')
-        return context.shownAt !== null || context.playingSince !== null;
+      if (event.channel !== 'speech') return isPut(context);
       return beganWhilePlaying(context, event) && event.decisive;
     },
     mayAnswerOpen: ({ context }, event: Extract<QuestionEvent, { type: 'question.answer' }>) =>
-      event.channel !== 'speech' ||
-      (beganWhilePlaying(context, event) && (event.decisive || context.heard)),
+      event.channel === 'speech'
+        ? beganWhilePlaying(context, event) && (event.decisive || context.heard)
+        : event.channel === 'button' || isPut(context),
     hasNotPlayed: ({ context }) => context.playingSince === null,
     isThisDeadline: ({ context }, { dueAt }: { dueAt: number }) => dueAt === context.dueAt,
   },
@@ -161,6 +166,12 @@ export const questionMachine = setup({
           guard: { type: 'mayAnswerNow', params: ({ event }) => event },
           target: 'answered',
         },
+        'question.readBack': {
+          actions: [
+            'forgetHearing',
+            { type: 'present', params: ({ context }) => ({ requestId: context.requestId }) },
+          ],
+        },
         'client.detached': 'parked',
         'question.withdraw': 'withdrawn',
         'question.supersede': 'superseded',
@@ -190,6 +201,12 @@ export const questionMachine = setup({
         'deadline.answer': {
           guard: { type: 'isThisDeadline', params: ({ event }) => event },
           target: 'expired',
+        },
+        'question.readBack': {
+          actions: [
+            'forgetHearing',
+            { type: 'present', params: ({ context }) => ({ requestId: context.requestId }) },
+          ],
         },
         'client.detached': 'parked',
         'question.withdraw': 'withdrawn',
@@ -223,6 +240,10 @@ function ending(end: QuestionEnd) {
     },
     { type: 'reply', params: ({ context }: Args) => ({ requestId: context.requestId, end }) },
   ] as const;
+}
+
+function isPut({ shownAt, playingSince }: QuestionContext): boolean {
+  return shownAt !== null || playingSince !== null;
 }
 
 function beganWhilePlaying(

@@ -19,59 +19,22 @@
 //   V3. A reconnect forgets what the old connection was in the middle of (generation),
 //       never what the user's device is doing (playout, speech are told anew).
 //   V4. After `maxReconnects` failed reconnects in a row the session closes and says why.
+//   V5. A transfer that was begun ends once: done, or failed, after `transferTimeoutMs` at the
+//       latest. Its end closes nothing, and a late word about another one counts for nothing.
+//   V6. A connection that is not ready after `connectTimeoutMs` is given up, as one that failed.
+//   V7. A turn of the model ends when it has said what it had to say, not when its line is lost.
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
-import { activity, effect, machineOptions, type DeadlineInput, type Stamped } from './effect.ts';
+import { activity, effect, machineOptions, type DeadlineInput } from './effect.ts';
 import type { Failure } from './outcome.ts';
-
-export interface SessionInput {
-  readonly maxReconnects: number;
-  /** What the user said may still be transcribed for so long after it ended, in milliseconds. */
-  readonly settleTimeoutMs: number;
-  /** Subagents may take so long to stop before they are killed, in milliseconds. */
-  readonly closeGraceMs: number;
-  /** Open questions are withdrawn when nobody was attached for so long; null: never. */
-  readonly detachGraceMs: number | null;
-}
-
-interface SessionContext extends SessionInput {
-  /** Failed connections in a row. */
-  readonly failures: number;
-  readonly error: Failure | null;
-  readonly reconnectAt: number;
-  readonly settleBy: number;
-  readonly detachedUntil: number;
-  readonly closeBy: number;
-}
-
-type Unstamped =
-  | { readonly type: 'session.start' }
-  | { readonly type: 'session.close' }
-  | { readonly type: 'transport.ready' }
-  /** `retryInMs` null: trying again is pointless. */
-  | {
-      readonly type: 'transport.lost';
-      readonly error: Failure;
-      readonly retryInMs: number | null;
-    }
-  | { readonly type: 'transfer.started' }
-  | { readonly type: 'transfer.ended' }
-  | { readonly type: 'subagents.ended' }
-  | { readonly type: 'client.attached' }
-  | { readonly type: 'client.detached' }
-  | { readonly type: 'utterance.started' }
-  | { readonly type: 'utterance.ended' }
-  | { readonly type: 'utterance.settled' }
-  | { readonly type: 'response.requested' }
-  | { readonly type: 'response.ended' }
-  | { readonly type: 'playout.started' }
-  | { readonly type: 'playout.drained' }
-  | { readonly type: 'deadline.reconnect'; readonly dueAt: number }
-  | { readonly type: 'deadline.settle'; readonly dueAt: number }
-  | { readonly type: 'deadline.detach'; readonly dueAt: number }
-  | { readonly type: 'deadline.close'; readonly dueAt: number };
-
-export type SessionMachineEvent = Unstamped & Stamped;
+import {
+  DEFAULT_CONNECT_TIMEOUT_MS,
+  DEFAULT_TRANSFER_TIMEOUT_MS,
+  type Lost,
+  type SessionInput,
+  type SessionMachineEvent,
+} from './session-events.ts';
+import { countNotReady, lost, transferEnded, type SessionContext } from './session-line.ts';
 
 export const sessionMachine = setup({
   types: {
@@ -85,6 +48,14 @@ export const sessionMachine = setup({
     /** Opens a connection; `transport.ready` or `transport.lost` comes back. */
     connect: effect<{ readonly attempt: number }>(),
     disconnect: effect<object>(),
+    /** The connection that is being opened is not wanted any more. */
+    hangUp: effect<object>(),
+    /** Makes another agent the lead agent; `transfer.ended` comes back. */
+    transfer: effect<{ readonly transferId: string; readonly to: string }>(),
+    /** The transfer is over; on an error the agent before it leads on. */
+    transferEnded: effect<{ readonly transferId: string; readonly error: Failure | null }>(),
+    /** The model has said what it had to say. */
+    turnEnded: effect<object>(),
     /** Nobody has been there for `detachGraceMs`: open questions are withdrawn. */
     giveUpOnUser: effect<object>(),
     /** Cancels every subagent; `subagents.ended` comes back. */
@@ -107,11 +78,16 @@ export const sessionMachine = setup({
   id: 'session',
   context: ({ input }) => ({
     maxReconnects: input?.maxReconnects ?? 0,
+    connectTimeoutMs: input?.connectTimeoutMs ?? DEFAULT_CONNECT_TIMEOUT_MS,
+    transferTimeoutMs: input?.transferTimeoutMs ?? DEFAULT_TRANSFER_TIMEOUT_MS,
     settleTimeoutMs: input?.settleTimeoutMs ?? 0,
     closeGraceMs: input?.closeGraceMs ?? 0,
     detachGraceMs: input?.detachGraceMs ?? null,
     failures: 0,
     error: null,
+    transferId: null,
+    connectBy: 0,
+    transferBy: 0,
     reconnectAt: 0,
     settleBy: 0,
     detachedUntil: 0,
@@ -125,21 +101,29 @@ export const sessionMachine = setup({
       states: {
         created: { on: { 'session.start': 'connecting', 'session.close': 'closing' } },
         connecting: {
-          entry: {
-            type: 'connect',
-            params: ({ context }) => ({ attempt: context.failures + 1 }),
+          entry: [
+            { type: 'connect', params: ({ context }) => ({ attempt: context.failures + 1 }) },
+            assign(({ context, event }) => ({ connectBy: event.at + context.connectTimeoutMs })),
+          ],
+          invoke: {
+            id: 'connect',
+            src: 'deadline',
+            input: ({ context }) => ({ dueAt: context.connectBy, event: 'deadline.connect' }),
           },
           on: {
             'transport.ready': 'active',
-            'transport.lost': [
+            'transport.lost': lost,
+            'deadline.connect': [
               {
-                guard: { type: 'mayReconnect', params: ({ event }) => event },
+                guard: ({ context, event }) =>
+                  event.dueAt === context.connectBy && context.failures < context.maxReconnects,
                 target: 'reconnecting',
-                actions: { type: 'countFailure', params: ({ event }) => event },
+                actions: [{ type: 'hangUp', params: {} }, countNotReady],
               },
               {
+                guard: ({ context, event }) => event.dueAt === context.connectBy,
                 target: 'closing',
-                actions: { type: 'countFailure', params: ({ event }) => event },
+                actions: [{ type: 'hangUp', params: {} }, countNotReady],
               },
             ],
             'session.close': { target: 'closing', actions: 'forgetFailures' },
@@ -149,36 +133,57 @@ export const sessionMachine = setup({
           tags: ['connected'],
           entry: 'forgetFailures',
           on: {
-            'transport.lost': [
-              {
-                guard: { type: 'mayReconnect', params: ({ event }) => event },
-                target: 'reconnecting',
-                actions: { type: 'countFailure', params: ({ event }) => event },
-              },
-              {
-                target: 'closing',
-                actions: { type: 'countFailure', params: ({ event }) => event },
-              },
-            ],
-            'transfer.started': 'transferring',
+            'transport.lost': lost,
+            'transfer.started': {
+              target: 'transferring',
+              actions: [
+                assign(({ context, event }) => ({
+                  transferId: event.transferId,
+                  transferBy: event.at + context.transferTimeoutMs,
+                })),
+                {
+                  type: 'transfer',
+                  params: ({ event: { transferId, to } }) => ({ transferId, to }),
+                },
+              ],
+            },
             'session.close': 'closing',
           },
         },
+        // Who leads is being changed: nobody speaks meanwhile.
         transferring: {
+          invoke: {
+            id: 'transfer',
+            src: 'deadline',
+            input: ({ context }) => ({ dueAt: context.transferBy, event: 'deadline.transfer' }),
+          },
           on: {
-            'transfer.ended': 'active',
-            'transport.lost': [
-              {
-                guard: { type: 'mayReconnect', params: ({ event }) => event },
-                target: 'reconnecting',
-                actions: { type: 'countFailure', params: ({ event }) => event },
-              },
-              {
-                target: 'closing',
-                actions: { type: 'countFailure', params: ({ event }) => event },
-              },
-            ],
-            'session.close': 'closing',
+            'transfer.ended': {
+              guard: ({ context, event }) => event.transferId === context.transferId,
+              target: 'active',
+              actions: transferEnded(({ event }) => event.error),
+            },
+            'deadline.transfer': {
+              guard: ({ context, event }) => event.dueAt === context.transferBy,
+              target: 'active',
+              actions: transferEnded(({ context }) => ({
+                code: 'TRANSFER_TIMEOUT',
+                message: `The other agent was not ready after ${context.transferTimeoutMs} ms`,
+                retryable: true,
+              })),
+            },
+            'transport.lost': lost.map(({ actions, ...to }) => ({
+              ...to,
+              actions: [transferEnded(({ event }: { event: Lost }) => event.error), actions],
+            })),
+            'session.close': {
+              target: 'closing',
+              actions: transferEnded(() => ({
+                code: 'SESSION_CLOSED',
+                message: 'The session was closed',
+                retryable: false,
+              })),
+            },
           },
         },
         reconnecting: {
@@ -308,7 +313,12 @@ export const sessionMachine = setup({
       initial: 'idle',
       states: {
         idle: { on: { 'response.requested': 'generating' } },
-        generating: { on: { 'response.ended': 'idle', 'transport.lost': 'idle' } },
+        generating: {
+          on: {
+            'response.ended': { target: 'idle', actions: { type: 'turnEnded', params: {} } },
+            'transport.lost': 'idle',
+          },
+        },
       },
     },
     playout: {
@@ -320,8 +330,6 @@ export const sessionMachine = setup({
     },
   },
 });
-
-type Lost = Extract<SessionMachineEvent, { type: 'transport.lost' }>;
 
 export type SessionSnapshot = SnapshotFrom<typeof sessionMachine>;
 

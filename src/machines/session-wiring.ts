@@ -3,15 +3,16 @@
 // is what runs.
 //
 //   subagent ─ask─▶ question ⇄ interaction        question ⇄ outbox ⇄ session (gate)
-//                                                 tool call ─deliver─▶ outbox
+//                                tool call ─deliver─▶ (batch ─tell─▶) outbox
 //
 // Owns:     the messages within a session.
 // Does not: say what leaves it (to the lead agent, the subagents, screens).
 
-import type { OutboxItem } from './outbox-queue.ts';
+import type { HearingGrade, OutboxItem } from './outbox-queue.ts';
 import { gateIsOpen, type SessionSnapshot } from './session-machine.ts';
+import type { CallAnswer } from './tool-call-machine.ts';
 
-/** A message for one machine: `session`, `interaction`, `outbox`, `question:<id>`, `call:<id>`. */
+/** A message for one machine: `session`, `interaction`, `outbox`, `question:<id>`, `call:<id>`, `batch:<id>`. */
 export interface WiredMessage {
   readonly actor: string;
   readonly event: { readonly type: string } & Readonly<Record<string, unknown>>;
@@ -24,10 +25,23 @@ interface WiredParams {
   readonly callId: string;
   readonly id: string;
   readonly epoch: number;
+  readonly grade: HearingGrade;
+  readonly answer: CallAnswer;
+  readonly batchId: string;
+  readonly deliveryIds: readonly string[];
+  readonly places: number;
 }
 
-/** The messages that an effect means within the session. `kind` is the part of the address before its colon. */
-export function wire(kind: string, effect: string, effectParams: unknown): readonly WiredMessage[] {
+/**
+ * The messages that an effect means within the session. `kind` is the part of the address before
+ * its colon; `batchOf` says with which batch the result of a call is told, or null.
+ */
+export function wire(
+  kind: string,
+  effect: string,
+  effectParams: unknown,
+  batchOf: (callId: string) => string | null = () => null,
+): readonly WiredMessage[] {
   const params = (effectParams ?? {}) as WiredParams;
   switch (`${kind}.${effect}`) {
     case 'question.present':
@@ -48,11 +62,34 @@ export function wire(kind: string, effect: string, effectParams: unknown): reado
       return [
         to(`question:${params.deliveryId}`, { type: 'question.heard' }),
         to(`call:${params.deliveryId}`, { type: 'delivery.settled' }),
+        to(`batch:${params.deliveryId}`, { type: 'batch.told', grade: params.grade }),
       ];
     case 'outbox.dismissed':
       return [to(`call:${params.deliveryId}`, { type: 'delivery.settled' })];
-    case 'call.deliver':
+    case 'call.deliver': {
+      const batchId = batchOf(params.callId);
+      return batchId === null
+        ? [to('outbox', { type: 'outbox.add', item: resultItem(params.callId) })]
+        : [to(`batch:${batchId}`, { type: 'batch.settled', callId: params.callId })];
+    }
+    case 'call.answer':
+      return params.answer === 'pending' ? [] : leaving(params.callId, batchOf);
+    // Its result will not come: the place that was reserved for it is free.
+    case 'call.cancelSubagent':
+      return [to('outbox', { type: 'outbox.unreserve' }), ...leaving(params.callId, batchOf)];
+    case 'batch.tell':
+      return [to('outbox', { type: 'outbox.add', item: resultItem(params.batchId) })];
+    case 'batch.pass':
       return [to('outbox', { type: 'outbox.add', item: resultItem(params.callId) })];
+    case 'batch.retract':
+      return [to('outbox', { type: 'outbox.retract', deliveryId: params.batchId })];
+    case 'batch.free':
+      return Array.from({ length: params.places }, () =>
+        to('outbox', { type: 'outbox.unreserve' }),
+      );
+    case 'batch.delivered':
+    case 'batch.dismissed':
+      return params.deliveryIds.map((id) => to(`call:${id}`, { type: 'delivery.settled' }));
     default:
       return [];
   }
@@ -63,10 +100,14 @@ export function askingFor(requestId: string): WiredMessage {
   return to('interaction', { type: 'interaction.request', id: requestId });
 }
 
-/** Facts about the user that others share with the session; `owner` is the question that has the floor. */
+/**
+ * Facts that others share with the session; `owner` is the question that has the floor, `batch`
+ * the one that calls of the request that is being answered join.
+ */
 export function shared(
   event: { readonly type: string },
   owner: string | null,
+  batch: string | null = null,
 ): readonly WiredMessage[] {
   switch (event.type) {
     case 'client.attached':
@@ -77,6 +118,9 @@ export function shared(
       ];
     case 'utterance.ended':
       return [{ actor: 'outbox', event }];
+    case 'response.ended':
+    case 'transport.lost':
+      return batch === null ? [] : [to(`batch:${batch}`, { type: 'batch.replied' })];
     default:
       return [];
   }
@@ -116,16 +160,24 @@ export function questionItem(requestId: string): OutboxItem {
   };
 }
 
-/** The result of a background call; its place was reserved when the work was accepted. */
-export function resultItem(callId: string): OutboxItem {
+/** The result of a background call, or of a batch; its place was reserved when the work was accepted. */
+export function resultItem(deliveryId: string): OutboxItem {
   return {
-    deliveryId: callId,
+    deliveryId,
     kind: 'result',
     priority: 'normal',
     replaces: null,
     reserved: true,
     expiresAt: null,
   };
+}
+
+function leaving(
+  callId: string,
+  batchOf: (callId: string) => string | null,
+): readonly WiredMessage[] {
+  const batchId = batchOf(callId);
+  return batchId === null ? [] : [to(`batch:${batchId}`, { type: 'batch.left', callId })];
 }
 
 function to(actor: string, event: WiredMessage['event']): WiredMessage {

@@ -16,9 +16,21 @@ export interface SubagentInput {
 /** A call that the model made in the step under way. */
 export interface StepCall {
   readonly callId: string;
-  /** `approval`: an ordinary call that needs the user's consent first. */
-  readonly kind: 'tool' | 'question' | 'approval';
+  /**
+   * `tool`: runs in a run slot. `delegation`: only waits for other subagents. `question`: to the
+   * user. `input`: to the agent that gave the task. `approval`: a call that needs the user's
+   * consent first. `completion`: hands in the result.
+   */
+  readonly kind: 'tool' | 'delegation' | 'question' | 'approval' | 'input' | 'completion';
+  /** An `approval` whose call is a `delegation` once it is approved. */
+  readonly delegates?: boolean;
 }
+
+/**
+ * When a message to a subagent that runs is read. `steer`: at its next step. `queue`: when it
+ * would have ended. `interrupt`: at once, and what it was about is broken off.
+ */
+export type MessageMode = 'queue' | 'steer' | 'interrupt';
 
 type Unstamped =
   | { readonly type: 'subagent.prepared' }
@@ -41,6 +53,20 @@ type Unstamped =
     }
   | { readonly type: 'question.expired'; readonly requestId: string }
   | { readonly type: 'question.withdrawn'; readonly requestId: string }
+  /** Somebody tells it something; each message has an id of its own. */
+  | {
+      readonly type: 'subagent.message';
+      readonly messageId: string;
+      readonly mode: MessageMode;
+    }
+  /** What it may use is used up: one last step to hand in what there is, if `graceful`. */
+  | {
+      readonly type: 'budget.exhausted';
+      readonly graceful: boolean;
+      readonly message: string;
+      /** The model call of this step was refused before it was made: the step is the last one. */
+      readonly step?: number;
+    }
   | { readonly type: 'deadline.preparation'; readonly dueAt: number }
   | { readonly type: 'deadline.run'; readonly dueAt: number }
   | { readonly type: 'subagent.cancel'; readonly reason: string };
@@ -55,6 +81,10 @@ export const requestIdOf = (id: string, asked: number): string => `${id}.q${aske
 
 export function cancelled(reason: string): Failure {
   return { code: 'CANCELLED', message: `Cancelled: ${reason}`, retryable: false };
+}
+
+export function budgetExhausted(message: string): Failure {
+  return { code: 'BUDGET_EXHAUSTED', message, retryable: false };
 }
 
 export function stepLimit(maxSteps: number): Failure {

@@ -1,142 +1,47 @@
 // The life of one delegated piece of work.
 //
-//   spawning ──▶ ready ⇄ running ⇄ waiting_for_input
-//       │          │        │             │
-//       └──────────┴────────┴─────────────┴──▶ completed | failed | cancelled   (final)
+//   spawning ──▶ ready ⇄ running ⇄ waiting_for_children ─▶ waiting_for_input
+//       │          │        │ ▲─────────────────────────────────┘ (through ready)
+//       └──────────┴────────┴──▶ completed | failed | cancelled    (final)
 //
 //   running: deciding ─▶ thinking ─▶ deciding ─▶ acting ─▶ deciding …
 //
-// Owns:     which of these it is in, the step count, which calls of the step are
-//           still unsettled, and what is left of the run's time.
-// Does not: call a model or a tool, hold messages, read a clock, know other subagents.
+// Owns:     which of these it is in, the step count, which calls of the step are still
+//           unsettled, which messages are unread, and what is left of the run's time.
+// Does not: call a model or a tool, hold words, read a clock, know other subagents.
 //
 // Invariants
 //   S1. It ends once: nothing leaves completed, failed or cancelled.
-//   S2. The run's clock runs in `running` only; waiting for a slot or the user costs nothing.
-//   S3. While it waits for the user nothing else of the step runs: ordinary calls
-//       settle first, then its questions are asked in call order, one at a time.
-//   S4. A step begins only when every call of the step before is settled.
+//   S2. The run's clock runs in `running` only; waiting for a slot, the user or another
+//       agent costs nothing.
+//   S3. While it waits for an answer nothing else of the step runs: ordinary calls settle
+//       first, then its delegations, side by side, then its questions are asked in call
+//       order, one at a time; what it hands in comes last.
+//   S4. A step begins only when every call of the step before is settled, or was given up.
 //   S5. An approval gates its own call: that call runs once approved, never otherwise.
-//   S6. `maxInputRetries` unanswered questions in a row end it with INPUT_TIMEOUT;
-//       an answer starts the count again.
-//   S7. At most `maxSteps` steps: calls of the last step are not run (STEP_LIMIT).
+//   S6. `maxInputRetries` questions in a row that the user did not answer end it with
+//       INPUT_TIMEOUT; an answer starts the count again. Another agent's silence is no miss.
+//   S7. At most `maxSteps` steps: calls of the last step are not run (STEP_LIMIT), but what
+//       it hands in counts.
 //   S8. It holds a run slot exactly while it is `running`.
 //   S9. A question that it gives up is withdrawn.
+//   S10. A message is read by one model call at most, in the order of arrival: a `queue`
+//       message where the model would have ended (it goes on instead), any other at the next
+//       step. What came before it ran at all is read at once. It completes with something
+//       unread only in its last step.
+//   S11. A message with `interrupt` breaks off what is under way (model call, tools, waiting)
+//       and is read by the next step; without a step left it is like `steer`.
+//   S12. Once the budget is exhausted nothing more of the step begins and one more model call
+//       at most is made, the final one, after which it has failed with BUDGET_EXHAUSTED. A
+//       result that was under way counts. A step whose call was refused is the final one.
 
-import { assign, setup, type SnapshotFrom } from 'xstate';
-import { activity, effect, machineOptions, type DeadlineInput, type Stamped } from './effect.ts';
-import type { Ending } from './outcome.ts';
-import {
-  cancelled,
-  inputTimeout,
-  PREPARATION_TIMEOUT_MS,
-  requestIdOf,
-  stepLimit,
-  type StepCall,
-  type SubagentEvent,
-  type SubagentInput,
-} from './subagent-events.ts';
+import type { SnapshotFrom } from 'xstate';
+import { machineOptions } from './effect.ts';
+import { askOf, idsOf, isDelegation, isRunnable } from './subagent-calls.ts';
+import { inputTimeout, PREPARATION_TIMEOUT_MS, stepLimit } from './subagent-events.ts';
+import { openRequest, subagentSetup, whileLive } from './subagent-setup.ts';
 
-type CallState = StepCall & { readonly settled: boolean };
-
-interface SubagentContext {
-  readonly id: string;
-  readonly maxSteps: number;
-  readonly maxInputRetries: number;
-  readonly step: number;
-  readonly remainingMs: number;
-  readonly dueAt: number;
-  readonly calls: readonly CallState[];
-  /** Questions asked so far; numbers the requests. */
-  readonly asked: number;
-  /** Unanswered questions in a row. */
-  readonly missed: number;
-  readonly ending: Ending | null;
-}
-
-const isAsk = (call: CallState): boolean => call.kind !== 'tool' && !call.settled;
-const isRunnable = (call: CallState): boolean => call.kind === 'tool' && !call.settled;
-
-export const subagentMachine = setup({
-  types: {
-    input: {} as SubagentInput,
-    context: {} as SubagentContext,
-    events: {} as SubagentEvent,
-    output: {} as Ending,
-    tags: {} as 'live' | 'active' | 'waiting',
-  },
-  actors: {
-    /** Makes the run's own instance and context; sends `subagent.prepared` or `subagent.unprepared`. */
-    prepare: activity<{ readonly id: string }>('prepare'),
-    /** One model call; sends `model.responded` or `model.failed` with the step it was given. */
-    modelStep: activity<{ readonly id: string; readonly step: number }>('modelStep'),
-    /** Runs these calls side by side; sends `tool.settled` for each, with the step it was given. */
-    toolCalls: activity<{
-      readonly id: string;
-      readonly step: number;
-      readonly callIds: readonly string[];
-    }>('toolCalls'),
-    deadline: activity<DeadlineInput>('deadline'),
-  },
-  actions: {
-    /** Wants to run; the supervisor sends `slot.granted`. `resumed` ones go first. */
-    requestSlot: effect<{ readonly id: string; readonly resumed: boolean }>(),
-    /** Has a slot, or waits for one, and wants it no more. */
-    releaseSlot: effect<{ readonly id: string }>(),
-    /** Asks the user; one of `question.answered / expired / withdrawn` comes back. */
-    ask: effect<{
-      readonly id: string;
-      readonly requestId: string;
-      readonly callId: string;
-      readonly kind: 'question' | 'approval';
-    }>(),
-    /** The question is pointless now. */
-    withdraw: effect<{ readonly id: string; readonly requestId: string }>(),
-    startClock: assign(({ context }, { at }: Stamped) => ({ dueAt: at + context.remainingMs })),
-    stopClock: assign(({ context }, { at }: Stamped) => ({
-      remainingMs: Math.max(0, context.dueAt - at),
-    })),
-    keepCalls: assign((_, { calls }: { calls: readonly StepCall[] }) => ({
-      calls: calls.map((call) => ({ ...call, settled: false })),
-    })),
-    settleCall: assign(({ context }, { callId }: { callId: string }) => ({
-      calls: context.calls.map((call) =>
-        call.callId === callId ? { ...call, settled: true } : call,
-      ),
-    })),
-    /** The head of the asks is over. An approved call becomes an ordinary one. */
-    settleAsk: assign(({ context }, { approved }: { approved: boolean }) => {
-      const head = context.calls.find(isAsk);
-      return {
-        calls: context.calls.map((call) => {
-          if (call !== head) return call;
-          return approved && call.kind === 'approval'
-            ? { ...call, kind: 'tool' as const }
-            : { ...call, settled: true };
-        }),
-      };
-    }),
-    countMiss: assign(({ context }) => ({ missed: context.missed + 1 })),
-    forgetMisses: assign({ missed: 0 }),
-    end: assign(({ context }, { status, error }: Omit<Ending, 'steps'>) => ({
-      calls: [],
-      ending: { status, steps: context.step, ...(error ? { error } : {}) },
-    })),
-  },
-  guards: {
-    isThisStep: ({ context }, { step }: { step: number }) => step === context.step,
-    isUnsettled: ({ context }, { step, callId }: { step: number; callId: string }) =>
-      step === context.step &&
-      context.calls.some((call) => call.callId === callId && isRunnable(call)),
-    isThisQuestion: ({ context }, { requestId }: { requestId: string }) =>
-      requestId === requestIdOf(context.id, context.asked),
-    isThisDeadline: ({ context }, { dueAt }: { dueAt: number }) => dueAt === context.dueAt,
-    hasRunnable: ({ context }) => context.calls.some(isRunnable),
-    hasAsk: ({ context }) => context.calls.some(isAsk),
-    isLastStep: ({ context }) => context.step >= context.maxSteps,
-    wasLastMiss: ({ context }) => context.missed + 1 >= context.maxInputRetries,
-  },
-}).createMachine({
+export const subagentMachine = subagentSetup.createMachine({
   id: 'subagent',
   context: ({ input }) => ({
     id: input?.id ?? '',
@@ -148,6 +53,10 @@ export const subagentMachine = setup({
     calls: [],
     asked: 0,
     missed: 0,
+    unread: [],
+    reading: [],
+    exhausted: null,
+    isFinal: false,
     ending: null,
   }),
   initial: 'spawning',
@@ -165,35 +74,25 @@ export const subagentMachine = setup({
         },
       ],
       on: {
+        ...whileLive,
         'subagent.prepared': 'ready',
         'subagent.unprepared': {
           target: 'failed',
-          actions: {
-            type: 'end',
-            params: ({ event }) => ({ status: 'failed', error: event.error }),
-          },
+          actions: { type: 'fail', params: ({ event }) => event },
         },
         'deadline.preparation': {
           target: 'failed',
           guard: { type: 'isThisDeadline', params: ({ event }) => event },
           actions: {
-            type: 'end',
+            type: 'timeOut',
             params: {
-              status: 'timed_out',
-              error: {
-                code: 'PREPARATION_TIMEOUT',
-                message: `The subagent was not ready within ${PREPARATION_TIMEOUT_MS} ms`,
-                retryable: true,
-              },
+              code: 'PREPARATION_TIMEOUT',
+              message: `The subagent was not ready within ${PREPARATION_TIMEOUT_MS} ms`,
             },
           },
         },
-        'subagent.cancel': {
-          target: 'cancelled',
-          actions: {
-            type: 'end',
-            params: ({ event }) => ({ status: 'cancelled', error: cancelled(event.reason) }),
-          },
+        'subagent.message': {
+          actions: { type: 'keepMessage', params: ({ event }) => ({ ...event, mode: 'steer' }) },
         },
       },
     },
@@ -205,14 +104,25 @@ export const subagentMachine = setup({
       },
       on: {
         'slot.granted': 'running',
+        'subagent.message': {
+          actions: { type: 'keepMessage', params: ({ event }) => ({ ...event, mode: 'steer' }) },
+        },
+        'budget.exhausted': [
+          {
+            guard: { type: 'isAtOnce', params: ({ event }) => event },
+            target: 'failed',
+            actions: [
+              { type: 'releaseSlot', params: ({ context }) => ({ id: context.id }) },
+              { type: 'failExhausted', params: ({ event }) => event },
+            ],
+          },
+          { actions: [{ type: 'exhaust', params: ({ event }) => event }, 'dropCalls'] },
+        ],
         'subagent.cancel': {
           target: 'cancelled',
           actions: [
             { type: 'releaseSlot', params: ({ context }) => ({ id: context.id }) },
-            {
-              type: 'end',
-              params: ({ event }) => ({ status: 'cancelled', error: cancelled(event.reason) }),
-            },
+            { type: 'cancel', params: ({ event }) => event },
           ],
         },
       },
@@ -230,26 +140,13 @@ export const subagentMachine = setup({
         input: ({ context }) => ({ dueAt: context.dueAt, event: 'deadline.run' }),
       },
       on: {
+        ...whileLive,
         'deadline.run': {
           target: 'failed',
           guard: { type: 'isThisDeadline', params: ({ event }) => event },
           actions: {
-            type: 'end',
-            params: {
-              status: 'timed_out',
-              error: {
-                code: 'TIMEOUT',
-                message: 'The run used up its time',
-                retryable: true,
-              },
-            },
-          },
-        },
-        'subagent.cancel': {
-          target: 'cancelled',
-          actions: {
-            type: 'end',
-            params: ({ event }) => ({ status: 'cancelled', error: cancelled(event.reason) }),
+            type: 'timeOut',
+            params: { code: 'TIMEOUT', message: 'The run used up its time' },
           },
         },
       },
@@ -258,35 +155,42 @@ export const subagentMachine = setup({
         deciding: {
           always: [
             { guard: 'hasRunnable', target: 'acting' },
+            { guard: 'hasDelegation', target: '#subagent.waiting_for_children' },
             { guard: 'hasAsk', target: '#subagent.waiting_for_input' },
+            { guard: 'isHandedIn', target: '#subagent.completed', actions: 'complete' },
             { target: 'thinking' },
           ],
         },
         thinking: {
-          entry: assign(({ context }) => ({ step: context.step + 1, calls: [] })),
+          entry: 'beginStep',
           invoke: {
             id: 'modelStep',
             src: 'modelStep',
-            input: ({ context }) => ({ id: context.id, step: context.step }),
+            input: ({ context: { id, step, reading: messageIds, isFinal: final } }) => ({
+              id,
+              step,
+              messageIds,
+              final,
+            }),
           },
           on: {
             'model.responded': [
               {
-                guard: ({ context, event }) =>
-                  event.step === context.step && event.calls.length === 0 && !event.again,
-                target: '#subagent.completed',
-                actions: { type: 'end', params: { status: 'completed' } },
+                guard: { type: 'isFinalStep', params: ({ event }) => event },
+                target: '#subagent.failed',
+                actions: 'failExhausted',
               },
               {
-                guard: ({ context, event }) =>
-                  event.step === context.step && context.step >= context.maxSteps,
+                guard: { type: 'isResult', params: ({ event }) => event },
+                target: '#subagent.completed',
+                actions: 'complete',
+              },
+              {
+                guard: { type: 'isBeyondLastStep', params: ({ event }) => event },
                 target: '#subagent.failed',
                 actions: {
-                  type: 'end',
-                  params: ({ context }) => ({
-                    status: 'failed',
-                    error: stepLimit(context.maxSteps),
-                  }),
+                  type: 'fail',
+                  params: ({ context }) => ({ error: stepLimit(context.maxSteps) }),
                 },
               },
               {
@@ -295,13 +199,27 @@ export const subagentMachine = setup({
                 actions: { type: 'keepCalls', params: ({ event }) => event },
               },
             ],
-            'model.failed': {
-              guard: { type: 'isThisStep', params: ({ event }) => event },
-              target: '#subagent.failed',
-              actions: {
-                type: 'end',
-                params: ({ event }) => ({ status: 'failed', error: event.error }),
+            'model.failed': [
+              {
+                guard: { type: 'isFinalStep', params: ({ event }) => event },
+                target: '#subagent.failed',
+                actions: 'failExhausted',
               },
+              {
+                guard: { type: 'isThisStep', params: ({ event }) => event },
+                target: '#subagent.failed',
+                actions: { type: 'fail', params: ({ event }) => event },
+              },
+            ],
+            'subagent.message': {
+              guard: { type: 'breaksOff', params: ({ event }) => event },
+              target: 'thinking',
+              reenter: true,
+              actions: { type: 'keepMessage', params: ({ event }) => event },
+            },
+            'budget.exhausted': {
+              guard: { type: 'isRefusal', params: ({ event }) => event },
+              actions: [{ type: 'exhaust', params: ({ event }) => event }, 'makeFinal'],
             },
           },
         },
@@ -312,34 +230,77 @@ export const subagentMachine = setup({
             input: ({ context }) => ({
               id: context.id,
               step: context.step,
-              callIds: context.calls.filter(isRunnable).map((call) => call.callId),
+              callIds: idsOf(context.calls.filter(isRunnable)),
             }),
           },
           on: {
             'tool.settled': {
-              guard: { type: 'isUnsettled', params: ({ event }) => event },
+              guard: { type: 'isUnsettledTool', params: ({ event }) => event },
               actions: { type: 'settleCall', params: ({ event }) => event },
+            },
+            'subagent.message': {
+              guard: { type: 'breaksOff', params: ({ event }) => event },
+              target: 'thinking',
+              actions: ['dropStep', { type: 'keepMessage', params: ({ event }) => event }],
+            },
+            'budget.exhausted': {
+              guard: { type: 'isGraceful', params: ({ event }) => event },
+              actions: [{ type: 'exhaust', params: ({ event }) => event }, 'dropUnbegun'],
             },
           },
           always: { guard: ({ context }) => !context.calls.some(isRunnable), target: 'deciding' },
         },
       },
     },
+    // It holds no slot: whoever waits for a child must not be in its way.
+    waiting_for_children: {
+      tags: ['live', 'waiting'],
+      invoke: {
+        id: 'toolCalls',
+        src: 'toolCalls',
+        input: ({ context }) => ({
+          id: context.id,
+          step: context.step,
+          callIds: idsOf(context.calls.filter(isDelegation)),
+        }),
+      },
+      on: {
+        ...whileLive,
+        'tool.settled': {
+          guard: { type: 'isUnsettledDelegation', params: ({ event }) => event },
+          actions: { type: 'settleCall', params: ({ event }) => event },
+        },
+        'subagent.message': [
+          {
+            guard: { type: 'breaksOff', params: ({ event }) => event },
+            target: 'ready',
+            actions: ['dropStep', { type: 'keepMessage', params: ({ event }) => event }],
+          },
+          whileLive['subagent.message'],
+        ],
+        'budget.exhausted': [
+          whileLive['budget.exhausted'][0],
+          {
+            target: 'ready',
+            actions: [{ type: 'exhaust', params: ({ event }) => event }, 'dropCalls'],
+          },
+        ],
+      },
+      always: [
+        { guard: 'asksNext', target: 'waiting_for_input' },
+        { guard: ({ context }) => !context.calls.some(isDelegation), target: 'ready' },
+      ],
+    },
     waiting_for_input: {
       tags: ['live', 'waiting'],
       entry: [
-        assign(({ context }) => ({ asked: context.asked + 1 })),
+        'countAsk',
         {
           type: 'ask',
-          params: ({ context }) => {
-            const call = context.calls.find(isAsk);
-            return {
-              id: context.id,
-              requestId: requestIdOf(context.id, context.asked),
-              callId: call?.callId ?? '',
-              kind: call?.kind === 'approval' ? 'approval' : 'question',
-            };
-          },
+          params: ({ context }) => ({
+            ...openRequest({ context }),
+            callId: askOf(context.calls)?.callId ?? '',
+          }),
         },
       ],
       initial: 'asking',
@@ -359,16 +320,11 @@ export const subagentMachine = setup({
             },
             'question.expired': [
               {
-                guard: ({ context, event }) =>
-                  event.requestId === requestIdOf(context.id, context.asked) &&
-                  context.missed + 1 >= context.maxInputRetries,
+                guard: { type: 'isLastMiss', params: ({ event }) => event },
                 target: '#subagent.failed',
                 actions: {
-                  type: 'end',
-                  params: ({ context }) => ({
-                    status: 'failed',
-                    error: inputTimeout(context.maxInputRetries),
-                  }),
+                  type: 'fail',
+                  params: ({ context }) => ({ error: inputTimeout(context.maxInputRetries) }),
                 },
               },
               {
@@ -388,26 +344,48 @@ export const subagentMachine = setup({
         settled: {
           always: [
             { guard: 'hasRunnable', target: '#subagent.ready' },
+            { guard: 'hasDelegation', target: '#subagent.waiting_for_children' },
             { guard: 'hasAsk', target: '#subagent.waiting_for_input', reenter: true },
             { target: '#subagent.ready' },
           ],
         },
       },
       on: {
+        'subagent.message': [
+          {
+            guard: { type: 'breaksOff', params: ({ event }) => event },
+            target: 'ready',
+            actions: [
+              { type: 'withdraw', params: openRequest },
+              'dropStep',
+              { type: 'keepMessage', params: ({ event }) => event },
+            ],
+          },
+          whileLive['subagent.message'],
+        ],
+        'budget.exhausted': [
+          {
+            guard: { type: 'isAtOnce', params: ({ event }) => event },
+            target: 'failed',
+            actions: [
+              { type: 'withdraw', params: openRequest },
+              { type: 'failExhausted', params: ({ event }) => event },
+            ],
+          },
+          {
+            target: 'ready',
+            actions: [
+              { type: 'withdraw', params: openRequest },
+              { type: 'exhaust', params: ({ event }) => event },
+              'dropCalls',
+            ],
+          },
+        ],
         'subagent.cancel': {
           target: 'cancelled',
           actions: [
-            {
-              type: 'withdraw',
-              params: ({ context }) => ({
-                id: context.id,
-                requestId: requestIdOf(context.id, context.asked),
-              }),
-            },
-            {
-              type: 'end',
-              params: ({ event }) => ({ status: 'cancelled', error: cancelled(event.reason) }),
-            },
+            { type: 'withdraw', params: openRequest },
+            { type: 'cancel', params: ({ event }) => event },
           ],
         },
       },

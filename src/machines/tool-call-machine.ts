@@ -21,11 +21,14 @@ export interface ToolCallInput {
   readonly callId: string;
   /** Time that an inline tool may take, in milliseconds. */
   readonly timeoutMs: number;
+  /** The batch that its result is told with; null: it is told by itself. @defaultValue null */
+  readonly batchId?: string | null;
 }
 
 interface ToolCallContext {
   readonly callId: string;
   readonly timeoutMs: number;
+  readonly batchId: string | null;
   readonly dueAt: number;
   /** The model already has an answer ("still in progress"). */
   readonly acknowledged: boolean;
@@ -83,6 +86,7 @@ export const toolCallMachine = setup({
   context: ({ input }) => ({
     callId: input?.callId ?? '',
     timeoutMs: input?.timeoutMs ?? 0,
+    batchId: input?.batchId ?? null,
     dueAt: 0,
     acknowledged: false,
   }),

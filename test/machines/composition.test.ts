@@ -18,6 +18,10 @@ describe('subagents × questions × interaction, no two in one transaction', pat
       'two subagents whose messages may arrive twice, 3 in flight',
       { subagents: { a: 1, b: 1 }, maxInFlight: 3, duplicates: true },
     ],
+    [
+      'two subagents that messages interrupt, 2 messages in flight',
+      { subagents: { a: 1, b: 1 }, maxInFlight: 2, interrupted: true },
+    ],
     ['three subagents, 2 messages in flight', { subagents: { a: 1, b: 1, c: 1 }, maxInFlight: 2 }],
   ];
 
@@ -57,6 +61,19 @@ describe('outbox × session, with a question, tool calls and a lead agent', pati
       },
     ],
     [
+      '2 results of one batch, 1 barge-in, 1 detach',
+      { together: 'unit', asks: false, consolidates: true, mishaps: ['bargeIn', 'detach'] },
+    ],
+    [
+      '2 results of one batch, something urgent, a failure, a timeout',
+      {
+        together: 'unit',
+        asks: false,
+        consolidates: true,
+        mishaps: ['urgent', 'failure', 'timeout'],
+      },
+    ],
+    [
       'no two in one transaction: 1 result, 1 barge-in, 1 detach',
       {
         together: 'spread',
@@ -86,6 +103,7 @@ describe('outbox × session, with a question, tool calls and a lead agent', pati
     holds(report, 'O1');
     holds(report, 'O2');
     holds(report, 'O3');
+    holds(report, 'O6');
     holds(report, 'U2');
     // Everything can always still be said.
     holds(report, 'an end can always be reached');

@@ -8,11 +8,11 @@ describe('every state of the arbiter', () => {
   const report = checkInteraction();
   announce(report);
 
-  test('I1: at most one owner, and only its release counts', () => holds(report, 'I1'));
+  test('[B53] I1: at most one owner, and only its release counts', () => holds(report, 'I1'));
 
-  test('I2: first come, first served', () => holds(report, 'I2'));
+  test('[B52 B53] I2: first come, first served', () => holds(report, 'I2'));
 
-  test('I3: the floor is free while nobody waits', () => holds(report, 'I3'));
+  test('[B53] I3: the floor is free while nobody waits', () => holds(report, 'I3'));
 
   test('I4: taking the floor away has two phases', () => holds(report, 'I4'));
 
@@ -27,7 +27,7 @@ describe('every state of the arbiter', () => {
 });
 
 describe('the arbiter by example', () => {
-  test('two ask in the same instant; the second has the floor after the first', () => {
+  test('[B54] two ask in the same instant; the second has the floor after the first', () => {
     const stage = new Stage(interactionMachine);
     stage.send({ type: 'interaction.request', id: 'a' });
     stage.send({ type: 'interaction.request', id: 'b' });
@@ -53,7 +53,7 @@ describe('the arbiter by example', () => {
     expect(stage.told()).toEqual([['grant', { id: 'b', epoch: 2 }]]);
   });
 
-  test('one that is over before its grant arrives does not keep the floor', () => {
+  test('[B54 BW3 BW4] one that is over before its grant arrives does not keep the floor', () => {
     // Its release (it has no epoch yet) and the grant crossed; the floor used to be lost for ever.
     const stage = new Stage(interactionMachine);
     stage.send({ type: 'interaction.request', id: 'a' });

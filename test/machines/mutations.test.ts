@@ -4,6 +4,7 @@
 
 import { describe, test } from 'vitest';
 import {
+  batchMachine,
   interactionMachine,
   outboxMachine,
   questionMachine,
@@ -11,6 +12,8 @@ import {
   subagentMachine,
   toolCallMachine,
 } from '../../src/machines/index.ts';
+import { checkBatch } from './support/batch-check.ts';
+import { batchFaults, lateForgotten, placesKept } from './support/batch-faults.ts';
 import { checkInteraction } from './support/interaction-check.ts';
 import {
   anybodyReleases,
@@ -55,10 +58,10 @@ const nothing = (): void => {};
 
 describe('in a subagent', patience, () => {
   test('nothing is caught without a fault', () =>
-    holdsThroughout(checkSubagent(mutate(subagentMachine, nothing))));
+    holdsThroughout(checkSubagent('calls', mutate(subagentMachine, nothing))));
 
-  test.each(subagentFaults)('$fault', ({ machine, property }) =>
-    catches((first) => checkSubagent(machine, first), property),
+  test.each(subagentFaults)('$fault', ({ machine, property, scope = 'calls' }) =>
+    catches((first) => checkSubagent(scope, machine, first), property),
   );
 });
 
@@ -88,6 +91,18 @@ describe('in the outbox', patience, () => {
 
   test.each(outboxFaults)('$fault', ({ machine, property, scope: own = scope }) =>
     catches((first) => checkOutbox(machine, own, first), property),
+  );
+});
+
+describe('in a batch', patience, () => {
+  test('nothing is caught without a fault', () =>
+    holdsThroughout(checkBatch(mutate(batchMachine, nothing))));
+
+  test.each(batchFaults)('$fault', ({ machine, property, scope }) =>
+    catches(
+      (first) => checkBatch(machine, scope === 'cancel' ? 'cancel' : 'deliver', first),
+      property,
+    ),
   );
 });
 
@@ -178,6 +193,16 @@ describe('between the outbox, the session and the lead agent', patience, () => {
       fault: 'a response outlives its connection',
       options: { session: generationSurvives, mishaps: ['loss'] },
       property: 'an end can always be reached',
+    },
+    {
+      fault: 'a batch forgets who is late',
+      options: { batch: lateForgotten, consolidates: true, results: 2, mishaps: [] },
+      property: 'P4: a result waits, is being said, or has ended',
+    },
+    {
+      fault: 'what was told together keeps its places',
+      options: { batch: placesKept, consolidates: true, results: 2, mishaps: [] },
+      property: 'O6: what waits has its place, and no more',
     },
     {
       fault: 'a question that is over is said all the same',

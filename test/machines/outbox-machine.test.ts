@@ -14,7 +14,7 @@ describe.each(Object.keys(outboxScopes))('every state of the outbox with %s', (s
   const report = checkOutbox(undefined, scope);
   announce(report);
 
-  test('O1: one item at a time, from a gate that stayed open', () => holds(report, 'O1'));
+  test('[B56 B57] O1: one item at a time, from a gate that stayed open', () => holds(report, 'O1'));
 
   test('O2: what ends as heard was offered in this attempt', () => holds(report, 'O2'));
 
@@ -65,7 +65,7 @@ describe('the outbox by example', () => {
   const pendingOf = (stage: Stage<typeof outboxMachine>): readonly string[] =>
     stage.actor.getSnapshot().context.pending.map(({ deliveryId }) => deliveryId);
 
-  test('a result waits for a pause, is said, and heard', async () => {
+  test('[B56 B57] a result waits for a pause, is said, and heard', async () => {
     const stage = waiting();
     expect(stage.told()).toEqual([]);
     await stage.wait(quietMs);
@@ -79,7 +79,7 @@ describe('the outbox by example', () => {
     ]);
   });
 
-  test('what the user talks over is said again later; a late report about it counts no more', async () => {
+  test('[B60] what the user talks over is said again later; a late report about it counts no more', async () => {
     const stage = waiting();
     await stage.wait(quietMs);
     stage.send({ type: 'gate.closed', interruptible: false });
@@ -110,7 +110,7 @@ describe('the outbox by example', () => {
     expect(stage.told()).toEqual([['offer', { deliveryId: 'ride', generation: 3, attempt: 1 }]]);
   });
 
-  test('urgent interrupts, also what has only just been asked for', async () => {
+  test('[B59] urgent interrupts, also what has only just been asked for', async () => {
     // It comes between the offer and the closing of the gate, and used to wait for the end.
     const stage = waiting();
     await stage.wait(quietMs);

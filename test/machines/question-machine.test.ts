@@ -17,10 +17,12 @@ describe('every state of a question', () => {
 
   test('Q4: its clock runs in open only', () => holds(report, 'Q4'));
 
-  test('Q5: it ends once, and every end releases, retracts and replies', () => {
+  test('[B43 B54] Q5: it ends once, and every end releases, retracts and replies', () => {
     holds(report, 'Q5');
     holds(report, 'nothing leaves a final state');
   });
+
+  test('Q6: read back, only what was heard of it is forgotten', () => holds(report, 'Q6'));
 
   test('every wait has a way out, and every life an end', () => {
     holds(report, 'open ends by a deadline');
@@ -83,6 +85,25 @@ describe('a question by example', () => {
     stage.send({ type: 'question.playing' });
     stage.send(say(stage.now));
     expect(stage.actor.getSnapshot().value).toBe('open');
+    stage.send({ type: 'question.heard' });
+    stage.send(say(stage.now));
+    expect(stage.actor.getSnapshot().value).toBe('answered');
+  });
+
+  test('Q6: read back, a yes counts once the reading was heard, a button at once', async () => {
+    const stage = presenting();
+    stage.send({ type: 'question.shown', startsClock: false });
+    stage.send({ type: 'question.heard' });
+    await stage.wait(1_000);
+    stage.send({ type: 'question.readBack' });
+    expect(stage.told()).toEqual([['present', { requestId: 'ride.q1' }]]);
+    stage.send(say(stage.now));
+    stage.send({ type: 'question.playing' });
+    stage.send(say(stage.now));
+    const snapshot = stage.actor.getSnapshot();
+    expect(snapshot.value).toBe('open');
+    const button = { type: 'question.answer', channel: 'button', decisive: true } as const;
+    expect(snapshot.can({ ...button, utteranceStartedAt: null, at: stage.now })).toBe(true);
     stage.send({ type: 'question.heard' });
     stage.send(say(stage.now));
     expect(stage.actor.getSnapshot().value).toBe('answered');

@@ -32,7 +32,11 @@ async function agrees(report: unknown, { every = 1, ...options }: Options = {}):
 }
 
 describe('real actors go the checked paths', { timeout: 60_000 }, () => {
-  test('subagent', async () => agrees(checkSubagent()));
+  test.each([
+    ['calls', 3],
+    ['messages', 13],
+    ['budget', 13],
+  ] as const)('subagent: %s', async (scope, every) => agrees(checkSubagent(scope), { every }));
 
   test('question', async () =>
     agrees(checkQuestion(), {

@@ -8,7 +8,7 @@ describe('every state of a session', () => {
   const report = checkSession();
   announce(report);
 
-  test('V1: nothing leaves closed, and closing ends by itself', () => {
+  test('[B67] V1: nothing leaves closed, and closing ends by itself', () => {
     holds(report, 'V1');
     holds(report, 'closing ends by itself');
   });
@@ -18,7 +18,19 @@ describe('every state of a session', () => {
   test('V3: a reconnect forgets what the connection did, not what the device does', () =>
     holds(report, 'V3'));
 
-  test('V4: a dead line closes it after some tries, and it says why', () => holds(report, 'V4'));
+  test('[B71 B88] V4: a dead line closes it after some tries, and it says why', () =>
+    holds(report, 'V4'));
+
+  test('[B69 BW28] V5: a transfer ends once, by itself at last, and closes nothing', () => {
+    holds(report, 'V5');
+    holds(report, 'it transfers');
+  });
+
+  test('[B72] V6: a connection that never comes is given up after its time', () =>
+    holds(report, 'V6'));
+
+  test('[B62] V7: a turn ends when the model has said what it had to say', () =>
+    holds(report, 'V7'));
 
   test('each clock runs in its own state only', () => {
     holds(report, 'each deadline is armed in the state that owns it');

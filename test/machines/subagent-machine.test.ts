@@ -4,43 +4,55 @@ import { Stage } from './support/stage.ts';
 import { checkSubagent } from './support/subagent-check.ts';
 import { announce, holds, holdsThroughout } from './support/verdicts.ts';
 
-describe('every state of a subagent', () => {
-  const report = checkSubagent();
-  announce(report);
+describe.each(['calls', 'messages', 'budget'] as const)(
+  'every state of a subagent: %s',
+  (scope) => {
+    const report = checkSubagent(scope);
+    announce(report);
 
-  test('S1: it ends once: nothing leaves completed, failed or cancelled', () => {
-    holds(report, 'S1');
-    holds(report, 'nothing leaves a final state');
-  });
+    test('[B37 B43 B49 B87 M15] S1: it ends once: nothing leaves completed, failed or cancelled', () => {
+      holds(report, 'S1');
+      holds(report, 'nothing leaves a final state');
+    });
 
-  test('S2: its clock runs in running only', () => holds(report, 'S2'));
+    test('S2: its clock runs in running only', () => holds(report, 'S2'));
 
-  test('S3: while it waits for the user nothing else of the step runs', () => holds(report, 'S3'));
+    test('S3: while it waits for the user nothing else of the step runs', () =>
+      holds(report, 'S3'));
 
-  test('S4: a step begins only when every call of the step before is settled', () =>
-    holds(report, 'S4'));
+    test('S4: a step begins only when every call of the step before is settled', () =>
+      holds(report, 'S4'));
 
-  test('S5: a call that needs consent runs once it has it, never otherwise', () =>
-    holds(report, 'S5'));
+    test('S5: a call that needs consent runs once it has it, never otherwise', () =>
+      holds(report, 'S5'));
 
-  test('S6: so many unanswered questions in a row end it', () => holds(report, 'S6'));
+    test('S6: so many unanswered questions in a row end it', () => holds(report, 'S6'));
 
-  test('S7: calls of the last step are not run', () => holds(report, 'S7'));
+    test('S7: calls of the last step are not run', () => holds(report, 'S7'));
 
-  test('S8: it holds a slot exactly while it is running', () => holds(report, 'S8'));
+    test('S8: it holds a slot exactly while it is running', () => holds(report, 'S8'));
 
-  test('S9: a question that it gives up is withdrawn', () => holds(report, 'S9'));
+    test('S9: a question that it gives up is withdrawn', () => holds(report, 'S9'));
 
-  test('every wait has a way out, and every life an end', () => {
-    holds(report, 'waiting for a slot ends by the slot');
-    holds(report, 'whatever lives can be cancelled');
-    holds(report, 'no deadlock');
-    holds(report, 'an end can always be reached');
-  });
+    test('S10: a message is read by one model call at most, and no sooner than it may', () =>
+      holds(report, 'S10'));
 
-  test('nothing else is wrong, and it is not because nothing happens', () =>
-    holdsThroughout(report));
-});
+    test('S11: an interruption breaks off what is under way', () => holds(report, 'S11'));
+
+    test('S12: with an exhausted budget there is one model call more at most', () =>
+      holds(report, 'S12'));
+
+    test('every wait has a way out, and every life an end', () => {
+      holds(report, 'waiting for a slot ends by the slot');
+      holds(report, 'whatever lives can be cancelled');
+      holds(report, 'no deadlock');
+      holds(report, 'an end can always be reached');
+    });
+
+    test('nothing else is wrong, and it is not because nothing happens', () =>
+      holdsThroughout(report));
+  },
+);
 
 describe('a subagent by example', () => {
   const input = { id: 'ride', at: 0, maxSteps: 5, timeoutMs: 60_000, maxInputRetries: 3 };
@@ -55,7 +67,7 @@ describe('a subagent by example', () => {
     return stage;
   };
 
-  test('it runs a call, asks the user, and completes', () => {
+  test('[B37 M13] it runs a call, asks the user, and completes', () => {
     const stage = thinking();
     stage.send({ type: 'model.responded', step: 1, calls: [ask, book] });
     expect(stage.told()).toEqual([['toolCalls', { id: 'ride', step: 1, callIds: ['call_2'] }]]);
@@ -68,7 +80,9 @@ describe('a subagent by example', () => {
     stage.send({ type: 'question.answered', requestId });
     expect(stage.told()).toEqual([['requestSlot', { id: 'ride', resumed: true }]]);
     stage.send({ type: 'slot.granted' });
-    expect(stage.told()).toEqual([['modelStep', { id: 'ride', step: 2 }]]);
+    expect(stage.told()).toEqual([
+      ['modelStep', { id: 'ride', step: 2, messageIds: [], final: false }],
+    ]);
     stage.send({ type: 'model.responded', step: 2, calls: [] });
     expect(stage.actor.getSnapshot().output).toEqual({ status: 'completed', steps: 2 });
   });
@@ -107,12 +121,14 @@ describe('a subagent by example', () => {
     ]);
   });
 
-  test('cancelled in mid-question, it withdraws the question', () => {
+  test('[B43] cancelled in mid-question, it withdraws the question', () => {
     const stage = thinking();
     stage.send({ type: 'model.responded', step: 1, calls: [ask] });
     stage.told();
     stage.send({ type: 'subagent.cancel', reason: 'changed my mind' });
-    expect(stage.told()).toEqual([['withdraw', { id: 'ride', requestId: requestIdOf('ride', 1) }]]);
+    expect(stage.told()).toEqual([
+      ['withdraw', { id: 'ride', requestId: requestIdOf('ride', 1), kind: 'question' }],
+    ]);
     expect(stage.actor.getSnapshot().output).toEqual({
       status: 'cancelled',
       error: { code: 'CANCELLED', message: 'Cancelled: changed my mind', retryable: false },
@@ -120,7 +136,7 @@ describe('a subagent by example', () => {
     });
   });
 
-  test('what is not ready within 30 s has failed', async () => {
+  test('[MW2] what is not ready within 30 s has failed', async () => {
     const stage = new Stage(subagentMachine, input);
     expect(stage.told()).toEqual([['prepare', { id: 'ride' }]]);
     await stage.wait(30_000);

@@ -34,7 +34,7 @@ describe('a tool call by example', () => {
   const call = (): Stage<typeof toolCallMachine> =>
     new Stage(toolCallMachine, { callId: 'call_1', timeoutMs: 30_000 });
 
-  test('inline: it runs, and the model has its result', () => {
+  test('[B3] inline: it runs, and the model has its result', () => {
     const stage = call();
     stage.send({ type: 'call.validated', execution: 'inline', acknowledge: false });
     stage.send({ type: 'call.executed' });
@@ -53,7 +53,7 @@ describe('a tool call by example', () => {
     expect(stage.actor.getSnapshot().value).toBe('answered');
   });
 
-  test('background: the model is told that it goes on, and the result waits for its moment', () => {
+  test('[B3 B11] background: the model is told that it goes on, and the result waits for its moment', () => {
     const stage = call();
     stage.send({ type: 'call.validated', execution: 'background', acknowledge: true });
     stage.send({ type: 'subagent.accepted' });

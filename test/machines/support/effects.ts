@@ -19,6 +19,8 @@ interface ActivityInput {
   readonly event: string;
   readonly step: number;
   readonly callIds: readonly string[];
+  readonly messageIds: readonly string[];
+  readonly final: boolean;
 }
 
 /** The inputs of the actors of this name that were invoked, in order. */

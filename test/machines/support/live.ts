@@ -66,8 +66,11 @@ class LiveRun implements ReplayRun {
     const due = [...armed].find(({ event }) => event === type);
     if (due === undefined) throw new Error(`the live actor has armed no ${type}`);
     if ([...armed].some((other) => other !== due && other.dueAt <= due.dueAt)) return 'impossible';
+    const { fired } = this.#stage;
     await this.#stage.wait(due.dueAt - now);
     if (armed.has(due)) throw new Error(`${type} was due and did not fire`);
+    // One that it armed was due at once: nobody sees the state between the two.
+    return this.#stage.fired > fired + 1 ? 'impossible' : undefined;
   }
 
   async #send(event: TimedEvent, elapsed: number): Promise<void | 'impossible'> {

@@ -81,6 +81,8 @@ export function outboxEvents(items: readonly OutboxItem[]) {
       if (!each.reserved || reserved > 0) events.push({ type: 'outbox.add', at, item: each });
       events.push({ type: 'delivery.shown', at, deliveryId });
       events.push({ type: 'delivery.dismissed', at, deliveryId });
+      if (each.replaces !== null || each.kind === 'result')
+        events.push({ type: 'outbox.outdate', at, deliveryId });
       if (each.kind === 'question') events.push({ type: 'outbox.retract', at, deliveryId });
     }
     return events;

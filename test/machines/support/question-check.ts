@@ -1,4 +1,4 @@
-// Every state of a question: what may come, and what shall hold in it (Q1 to Q5).
+// Every state of a question: what may come, and what shall hold in it (Q1 to Q6).
 //
 // Time: each presentation begins at 0, and each stretch in `open`; the key leaves moments out
 // and keeps what is left of the user's time (3, 2, 1 or 0). An utterance began before the
@@ -24,10 +24,12 @@ interface Ghost {
   readonly shown: boolean;
   readonly played: boolean;
   readonly heard: boolean;
+  /** Shown or played, also before it was read back: that is enough for a button. */
+  readonly put: boolean;
   readonly accepted: Omit<Answer, 'at'> | null;
 }
 
-const unput = { shown: false, played: false, heard: false } as const;
+const unput = { shown: false, played: false, heard: false, put: false } as const;
 const isOpen = (snapshot: S): boolean => snapshot.matches('open');
 const nowOf = ({ context }: S): number => context.dueAt - context.remainingMs;
 
@@ -58,6 +60,7 @@ function questionEvents(snapshot: S): readonly QuestionEvent[] {
     { type: 'question.shown', at, startsClock: false },
     { type: 'question.playing', at },
     { type: 'question.heard', at },
+    { type: 'question.readBack', at },
     { type: 'question.withdraw', at, reason: 'the asker gave it up' },
     { type: 'question.supersede', at },
     { type: 'client.attached', at },
@@ -91,14 +94,15 @@ export function checkQuestion(
       initial: { ...unput, accepted: null },
       next(ghost, { event, effects, outcome }) {
         if (outcome !== 'taken') return ghost;
+        if (event.type === 'question.readBack') return { ...ghost, played: false, heard: false };
         if (paramsOf(effects, 'present').length > 0) return { ...unput, accepted: null };
         switch (event.type) {
           case 'question.shown':
-            return { ...ghost, shown: true };
+            return { ...ghost, shown: true, put: true };
           case 'question.playing':
-            return { ...ghost, played: true };
+            return { ...ghost, played: true, put: true };
           case 'question.heard':
-            return { ...ghost, played: true, heard: true };
+            return { ...ghost, played: true, heard: true, put: true };
           case 'question.answer': {
             const { at: _, ...accepted } = event as unknown as Answer;
             return { ...ghost, accepted };
@@ -111,6 +115,7 @@ export function checkQuestion(
     invariants: {
       'Q1: nothing answers it before it was put to the user': (_snapshot, ghost) => {
         if (ghost.accepted === null) return true;
+        if (ghost.accepted.channel === 'button') return ghost.put;
         return ghost.accepted.channel === 'speech' ? ghost.played : ghost.shown || ghost.played;
       },
       'Q1: a button or typing counts once it was shown or plays': (snapshot, ghost) =>
@@ -176,7 +181,9 @@ export function checkQuestion(
         effects,
       ) => {
         if (type === 'client.detached') return after.matches('parked');
-        const put = !before.hasTag('answerable') && after.hasTag('answerable');
+        const put =
+          (!before.hasTag('answerable') && after.hasTag('answerable')) ||
+          type === 'question.readBack';
         return paramsOf(effects, 'present').length === (put ? 1 : 0);
       },
       'Q5: its end gives the floor back, takes it from the outbox and tells the asker, once': (
@@ -191,6 +198,18 @@ export function checkQuestion(
           same(paramsOf(effects, 'release'), ends ? [{ requestId, epoch }] : []) &&
           same(paramsOf(effects, 'retract'), ends ? [{ requestId }] : []) &&
           same(paramsOf(effects, 'reply'), ends ? [{ requestId, end: after.value }] : [])
+        );
+      },
+      'Q6: read back, it stays as it is but for what was heard of it': (
+        before,
+        { type },
+        after,
+      ) => {
+        if (type !== 'question.readBack') return true;
+        const { playingSince, heard, ...kept } = after.context;
+        const { playingSince: _, heard: __, ...was } = before.context;
+        return (
+          same(after.value, before.value) && same(kept, was) && playingSince === null && !heard
         );
       },
       'Q5: it owns the floor from its grant on': (before, event, after) =>

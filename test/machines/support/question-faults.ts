@@ -111,6 +111,19 @@ export const questionFaults: readonly Fault<Machine>[] = [
     property: 'Q3: speech that interrupts it is decisive',
   },
   {
+    fault: 'read back, what was heard before counts on',
+    machine: provide(questionMachine, 'actions', { forgetHearing: () => {} }),
+    property: 'Q6: read back, it stays as it is but for what was heard of it',
+  },
+  {
+    fault: 'read back, its time begins anew',
+    machine: mutate(questionMachine, (chart) => {
+      const { on } = stateOf(chart, 'open');
+      on['question.readBack'] = 'presenting';
+    }),
+    property: 'Q6: read back, it stays as it is but for what was heard of it',
+  },
+  {
     fault: 'a card that is read aloud cannot be answered aloud',
     machine: mutate(questionMachine, (chart) => forget(stateOf(chart, 'open'), 'question.playing')),
     property: 'Q1: that it plays or was heard is never missed',

@@ -36,6 +36,8 @@ export interface QuestionsOptions {
   readonly maxInFlight?: number;
   /** Messages between a subagent and its question may arrive twice. */
   readonly duplicates?: boolean;
+  /** Messages may interrupt the subagents. */
+  readonly interrupted?: boolean;
   /** Machines to check in place of the real ones. */
   readonly subagent?: typeof subagentMachine;
   readonly question?: typeof questionMachine;
@@ -60,7 +62,7 @@ function unasked(machine: AnyStateMachine): AnyStateMachine {
 }
 
 export function checkQuestions(options: QuestionsOptions) {
-  const { maxInFlight = Infinity, duplicates = false } = options;
+  const { maxInFlight = Infinity, duplicates = false, interrupted = false } = options;
   const subagents = Object.keys(options.subagents);
   const questionsOf = (id: string): number => options.subagents[id] ?? 0;
   const requestIds = subagents.flatMap((id) =>
@@ -76,9 +78,9 @@ export function checkQuestions(options: QuestionsOptions) {
       input: { id, at, maxSteps: questionsOf(id) + 1, timeoutMs: 1, maxInputRetries: 2 },
       key: (snapshot) => {
         const { value, context } = snapshot as SubagentSnapshot;
-        const { step, calls, asked, missed } = context;
+        const { step, calls, asked, missed, unread } = context;
         // However it ended, it is deaf.
-        return snapshot.status === 'done' ? [] : [value, step, calls, asked, missed];
+        return snapshot.status === 'done' ? [] : [value, step, calls, asked, missed, unread.length];
       },
     };
   for (const requestId of requestIds)
@@ -133,7 +135,7 @@ export function checkQuestions(options: QuestionsOptions) {
   return checkSystem<Machines, Asking>({
     name:
       `${subagents.length} subagents × ${requestIds.length} questions × interaction` +
-      `${duplicates ? ', duplicates' : ''}${maxInFlight === Infinity ? '' : `, ${maxInFlight} in flight`}`,
+      `${interrupted ? ', interrupted' : ''}${duplicates ? ', duplicates' : ''}${maxInFlight === Infinity ? '' : `, ${maxInFlight} in flight`}`,
     actors,
     mode: 'async',
     maxInFlight,
@@ -151,7 +153,10 @@ export function checkQuestions(options: QuestionsOptions) {
         return owner === null ? [] : [{ type: 'interaction.withdraw', id: owner }];
       }
       if (!id.startsWith('question:'))
-        return subagentEvents(subagentOf(world, id), questionsOf(id));
+        return [
+          ...subagentEvents(subagentOf(world, id), questionsOf(id)),
+          ...(interrupted ? interruptions(subagentOf(world, id)) : []),
+        ];
       return questionEvents(world.actors[id] as QuestionSnapshot);
     },
     ghost: {
@@ -286,6 +291,12 @@ function subagentEvents({ context }: SubagentSnapshot, questions: number) {
     { type: 'model.responded', at, step, calls: [] },
     ...(asked < questions ? [{ type: 'model.responded', at, step, calls: ask }] : []),
   ];
+}
+
+function interruptions({ context }: SubagentSnapshot) {
+  return context.unread.length > 0
+    ? []
+    : [{ type: 'subagent.message', at, messageId: 'm', mode: 'interrupt' }];
 }
 
 function questionEvents({ context: { dueAt } }: QuestionSnapshot) {

@@ -1,6 +1,6 @@
-// Every state of a session: what may come, and what shall hold in it (V1 to V4).
+// Every state of a session: what may come, and what shall hold in it (V1 to V7).
 //
-// Time: each of the four clocks starts at 0 and is told from a stale one by its `dueAt` only, so
+// Time: each of the six clocks starts at 0 and is told from a stale one by its `dueAt` only, so
 // the key leaves moments out. Two failed reconnects in a row are allowed.
 
 import {
@@ -17,8 +17,10 @@ import { checkMachine } from '../../../src/testing/check/index.ts';
 import { paramsOf, running, same, spawned } from './effects.ts';
 import type { OnViolation } from './verdicts.ts';
 
-export const sessionInput: SessionInput = {
+export const sessionInput: Required<SessionInput> = {
   maxReconnects: 2,
+  connectTimeoutMs: 11,
+  transferTimeoutMs: 13,
   settleTimeoutMs: 3,
   closeGraceMs: 5,
   detachGraceMs: 7,
@@ -31,16 +33,30 @@ type Connection = S['value']['connection'];
 /** Unlike every other delay, so that one is not taken for the other. */
 const retryInMs = 2;
 const error = { code: 'TRANSPORT_LOST', message: 'The line is dead', retryable: true } as const;
+const refused = { code: 'REFUSED', message: 'It would not have it', retryable: false } as const;
 
-/** Losses since it was last connected; whether somebody gave up or closed it. */
+/** Losses since it was last connected; whether somebody gave up or closed it; transfers begun and not ended. */
 interface Ghost {
   readonly losses: number;
   readonly hopeless: boolean;
   readonly ended: number;
+  readonly transfers: number;
 }
 
 /** The clocks: the id of the deadline, the state that owns it, its event and when it is due. */
 const clocks = [
+  {
+    id: 'connect',
+    event: 'deadline.connect',
+    owns: (s: S) => s.matches({ connection: 'connecting' }),
+    dueAt: (s: S) => s.context.connectBy,
+  },
+  {
+    id: 'transfer',
+    event: 'deadline.transfer',
+    owns: (s: S) => s.matches({ connection: 'transferring' }),
+    dueAt: (s: S) => s.context.transferBy,
+  },
   {
     id: 'reconnect',
     event: 'deadline.reconnect',
@@ -69,15 +85,18 @@ const clocks = [
 
 function sessionEvents({ context }: S): readonly SessionMachineEvent[] {
   const at = 0;
-  const { reconnectAt, closeBy, settleBy, detachedUntil } = context;
+  const { connectBy, transferBy, reconnectAt, closeBy, settleBy, detachedUntil } = context;
   return [
     { type: 'session.start', at },
     { type: 'session.close', at },
     { type: 'transport.ready', at },
     { type: 'transport.lost', at, error, retryInMs },
     { type: 'transport.lost', at, error, retryInMs: null },
-    { type: 'transfer.started', at },
-    { type: 'transfer.ended', at },
+    ...['t1', 't2'].flatMap((transferId): SessionMachineEvent[] => [
+      { type: 'transfer.started', at, transferId, to: 'b' },
+      { type: 'transfer.ended', at, transferId, error: null },
+      { type: 'transfer.ended', at, transferId, error: refused },
+    ]),
     { type: 'subagents.ended', at },
     { type: 'client.attached', at },
     { type: 'client.detached', at },
@@ -89,6 +108,8 @@ function sessionEvents({ context }: S): readonly SessionMachineEvent[] {
     { type: 'playout.started', at },
     { type: 'playout.drained', at },
     ...[0, 1].flatMap((late): SessionMachineEvent[] => [
+      { type: 'deadline.connect', at: connectBy + late, dueAt: connectBy + late },
+      { type: 'deadline.transfer', at: transferBy + late, dueAt: transferBy + late },
       { type: 'deadline.reconnect', at: reconnectAt + late, dueAt: reconnectAt + late },
       { type: 'deadline.close', at: closeBy + late, dueAt: closeBy + late },
       { type: 'deadline.settle', at: settleBy + late, dueAt: settleBy + late },
@@ -111,27 +132,32 @@ export function checkSession(
     name: 'session',
     input,
     onViolation,
-    key: ({ value, context: { failures, error: why }, children }) => [
+    key: ({ value, context: { failures, error: why, transferId }, children }) => [
       value,
       failures,
       why?.code,
+      value.connection === 'transferring' ? transferId : null,
       running({ children }),
     ],
     events: sessionEvents,
     end: isClosed,
     ghost: {
-      initial: { losses: 0, hopeless: false, ended: 0 },
+      initial: { losses: 0, hopeless: false, ended: 0, transfers: 0 },
       next(ghost, { event, effects }, before, after) {
         let { losses, hopeless } = ghost;
         const lost = event.type === 'transport.lost' && linked.has(connectionOf(before));
-        if (lost) {
+        if (lost || event.type === 'deadline.connect') {
           losses += 1;
-          hopeless ||= event['retryInMs'] === null;
+          hopeless ||= lost && event['retryInMs'] === null;
         }
         if (connectionOf(after) === 'active') losses = 0;
         // Twice is once too often, and so is more.
         const ended = Math.min(2, ghost.ended + paramsOf(effects, 'ended').length);
-        return { losses: Math.min(losses, input.maxReconnects + 2), hopeless, ended };
+        const transfers =
+          ghost.transfers +
+          paramsOf(effects, 'transfer').length -
+          paramsOf(effects, 'transferEnded').length;
+        return { losses: Math.min(losses, input.maxReconnects + 2), hopeless, ended, transfers };
       },
     },
     invariants: {
@@ -158,7 +184,10 @@ export function checkSession(
         (losses <= input.maxReconnects && !hopeless) ||
         ['closing', 'closed'].includes(connectionOf(snapshot)),
       'V4: it says why': (snapshot, { losses, hopeless }) =>
-        (losses <= input.maxReconnects && !hopeless) || snapshot.context.error?.code === error.code,
+        (losses <= input.maxReconnects && !hopeless) ||
+        [error.code, 'CONNECT_TIMEOUT'].includes(snapshot.context.error?.code ?? ''),
+      'V5: one transfer is under way while it transfers, none else': (snapshot, { transfers }) =>
+        transfers === (snapshot.matches({ connection: 'transferring' }) ? 1 : 0),
       'each deadline is armed in the state that owns it': (snapshot) =>
         same(
           running(snapshot),
@@ -205,6 +234,41 @@ export function checkSession(
           same(is.client, was.client)
         );
       },
+      'V5: the end of a transfer closes nothing, and somebody leads on': (before, event, after) => {
+        const ends = event.type === 'transfer.ended' || event.type === 'deadline.transfer';
+        if (!ends || same(before.value, after.value)) return !ends;
+        return (
+          before.matches({ connection: 'transferring' }) && after.matches({ connection: 'active' })
+        );
+      },
+      'V5: a transfer ends as itself, and says how': (before, event, after, effects) => {
+        const ended = paramsOf(effects, 'transferEnded');
+        if (ended.length === 0) return true;
+        const [{ transferId, error: why } = { transferId: '', error: null }] = ended;
+        const isNamed = event.type === 'transfer.ended';
+        return (
+          transferId === before.context.transferId &&
+          (!isNamed || event['transferId'] === transferId) &&
+          (isNamed ? same(why, event['error']) : why !== null) &&
+          !after.matches({ connection: 'transferring' })
+        );
+      },
+      'V6: what is not ready in time is hung up, nothing else is': (
+        before,
+        { type },
+        _after,
+        effects,
+      ) =>
+        paramsOf(effects, 'hangUp').length === (type === 'deadline.connect' ? 1 : 0) &&
+        (type !== 'deadline.connect' || before.matches({ connection: 'connecting' })),
+      'V7: a turn ends when the model has come to an end by itself': (
+        before,
+        { type },
+        _after,
+        effects,
+      ) =>
+        paramsOf(effects, 'turnEnded').length ===
+        (type === 'response.ended' && before.matches({ model: 'generating' }) ? 1 : 0),
       'V4: it tries again a while after each loss': (before, event, after, effects) => {
         const tries = after.matches({ connection: 'connecting' });
         const begins = tries && !before.matches({ connection: 'connecting' });
@@ -219,10 +283,14 @@ export function checkSession(
         connectionOf(after) !== 'active' ||
         connectionOf(before) === 'active' ||
         (after.context.failures === 0 && after.context.error === null),
-      'each deadline is that of its state': (before, { at }, after, effects) => {
+      'each deadline is that of its state': (before, event, after, effects) => {
+        const { at } = event;
         const begun = clocks.filter(({ owns }) => owns(after) && !owns(before));
         const delay = {
-          reconnect: retryInMs,
+          connect: input.connectTimeoutMs,
+          transfer: input.transferTimeoutMs,
+          // Whoever has waited for a connection in vain has waited long enough.
+          reconnect: event.type === 'deadline.connect' ? 0 : retryInMs,
           close: input.closeGraceMs,
           settle: input.settleTimeoutMs,
           detach: input.detachGraceMs ?? 0,
@@ -249,6 +317,14 @@ export function checkSession(
         when: (snapshot) => snapshot.matches({ connection: 'closing' }),
         exits: ['deadline.close'],
       },
+      'V6: connecting ends by itself': {
+        when: (snapshot) => snapshot.matches({ connection: 'connecting' }),
+        exits: ['deadline.connect'],
+      },
+      'V5: transferring ends by itself': {
+        when: (snapshot) => snapshot.matches({ connection: 'transferring' }),
+        exits: ['deadline.transfer'],
+      },
       'reconnecting ends by itself': {
         when: (snapshot) => snapshot.matches({ connection: 'reconnecting' }),
         exits: ['deadline.reconnect'],
@@ -266,6 +342,7 @@ export function checkSession(
       'the gate opens': gateIsOpen,
       'it closes because the line is dead': (snapshot, { losses }) =>
         isClosed(snapshot) && losses > input.maxReconnects,
+      'it transfers': (snapshot) => snapshot.matches({ connection: 'transferring' }),
       'it closes in peace': (snapshot) => isClosed(snapshot) && snapshot.context.error === null,
     },
   });

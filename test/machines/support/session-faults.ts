@@ -52,4 +52,42 @@ export const sessionFaults: readonly Fault<typeof sessionMachine>[] = [
     }),
     property: 'V4: so many losses in a row close it',
   },
+  {
+    fault: 'a connection that never comes is waited for without end',
+    machine: mutate(sessionMachine, (chart) =>
+      forget(stateOf(chart, 'connection', 'connecting'), 'deadline.connect'),
+    ),
+    property: 'V6: connecting ends by itself',
+  },
+  {
+    fault: 'a transfer that never ends is waited for without end',
+    machine: mutate(sessionMachine, (chart) =>
+      forget(stateOf(chart, 'connection', 'transferring'), 'deadline.transfer'),
+    ),
+    property: 'V5: transferring ends by itself',
+  },
+  {
+    fault: 'a transfer that fails closes a working session',
+    machine: mutate(sessionMachine, (chart) => {
+      const ended = stateOf(chart, 'connection', 'transferring').on['deadline.transfer'] as object;
+      Object.assign(ended, { target: 'closing' });
+    }),
+    property: 'V5: the end of a transfer closes nothing, and somebody leads on',
+  },
+  {
+    fault: 'a late word about another transfer counts',
+    machine: mutate(sessionMachine, (chart) => {
+      const ended = stateOf(chart, 'connection', 'transferring').on['transfer.ended'] as object;
+      Object.assign(ended, { guard: () => true });
+    }),
+    property: 'V5: a transfer ends as itself, and says how',
+  },
+  {
+    fault: 'whoever leads is not told that the line was lost in between',
+    machine: mutate(sessionMachine, (chart) => {
+      const { on } = stateOf(chart, 'connection', 'transferring');
+      on['transport.lost'] = stateOf(chart, 'connection', 'active').on['transport.lost'];
+    }),
+    property: 'V5: one transfer is under way while it transfers, none else',
+  },
 ];

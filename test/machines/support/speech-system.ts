@@ -2,11 +2,14 @@
 // session, two calls with results, one question, and a lead agent that says what it is offered.
 // The messages within the session are those of `wire`, `shared` and `gateMessage`.
 //
+// With a batch between the calls and the outbox, or without.
+//
 // Each of these happens at most once: the user breaks in, the client leaves, the connection is
 // lost, something urgent comes, a response fails, a deadline passes while the lead agent speaks.
 
 import { initialTransition, transition, type AnyEventObject, type AnyStateMachine } from 'xstate';
 import {
+  batchMachine,
   gateIsOpen,
   gateMessage,
   gateOf,
@@ -23,8 +26,12 @@ import { leadMachine, mailboxMachine, type LeadReport, type Letter } from './lea
 import { mutate } from './mutate.ts';
 import {
   at,
+  batchEvents,
+  batchId,
+  batchIn,
   callOf,
   isIn,
+  isInOutbox,
   isOnItsWay,
   isSaying,
   itemsIn,
@@ -56,6 +63,8 @@ export interface SpeechOptions {
   readonly results?: 1 | 2;
   /** A question wants to be said, too. @defaultValue true */
   readonly asks?: boolean;
+  /** The results are of one batch. @defaultValue false */
+  readonly consolidates?: boolean;
   readonly maxInFlight?: number;
   /** What may go wrong. @defaultValue all of it */
   readonly mishaps?: readonly Mishap[];
@@ -63,10 +72,12 @@ export interface SpeechOptions {
   readonly outbox?: typeof outboxMachine;
   readonly session?: typeof sessionMachine;
   readonly question?: typeof questionMachine;
+  readonly batch?: typeof batchMachine;
 }
 
 interface Params {
   readonly deliveryId: string;
+  readonly deliveryIds: readonly string[];
   readonly generation: number;
   readonly grade: string;
   readonly event: { readonly type: string };
@@ -103,6 +114,8 @@ export function checkSpeech(options: SpeechOptions) {
   const session = watched(options.session ?? sessionMachine);
   const outbox = options.outbox ?? outboxMachine;
   const question = options.question ?? questionMachine;
+  const batch = options.batch ?? batchMachine;
+  const batchOf = (): string | null => (options.consolidates ? batchId : null);
   const actors: Parameters<typeof checkSystem<Machines, Ghost>>[0]['actors'] = {
     session: {
       machine: session,
@@ -128,9 +141,20 @@ export function checkSpeech(options: SpeechOptions) {
     Object.assign(actors, {
       [`call:${id}`]: {
         machine: toolCallMachine,
-        start: restored(toolCallMachine, { callId: id, timeoutMs: 1 }, [
+        start: restored(toolCallMachine, { callId: id, timeoutMs: 1, batchId: batchOf() }, [
           { type: 'call.validated', execution: 'background', acknowledge: true },
           { type: 'subagent.accepted' },
+        ]),
+      },
+    });
+
+  if (options.consolidates)
+    Object.assign(actors, {
+      [`batch:${batchId}`]: {
+        machine: batch,
+        start: restored(batch, { batchId, ceilingMs: 1, graceMs: 1, atCeiling: 'deliver' }, [
+          ...results.map((callId) => ({ type: 'batch.joined', callId })),
+          { type: 'batch.replied' },
         ]),
       },
     });
@@ -175,7 +199,7 @@ export function checkSpeech(options: SpeechOptions) {
     if (from === 'outbox' && (type === 'interrupt' || type === 'abandon'))
       return [{ to: 'lead', event: { type: 'stop' } }];
     const [kind = ''] = from.split(':', 1);
-    return wire(kind, type, params).map(({ actor: to, event }) => ({ to, event }));
+    return wire(kind, type, params, batchOf).map(({ actor: to, event }) => ({ to, event }));
   };
   return checkSystem<Machines, Ghost>({
     name: `outbox × session (${together})`,
@@ -206,6 +230,8 @@ export function checkSpeech(options: SpeechOptions) {
           return [{ type: 'deliver' }];
         case 'lead':
           return leadEvents(may);
+        case `batch:${batchId}`:
+          return batchEvents(batchIn(world), outboxOf(world));
         // The two results are alike: the one that comes first is the first.
         case 'call:r2':
           return callOf(world, 'r1').matches('delegated') ? [] : [{ type: 'subagent.ended', at }];
@@ -226,11 +252,20 @@ export function checkSpeech(options: SpeechOptions) {
         const mishap = step.kind === 'environment' ? mishapOf(step, isSaying(before)) : null;
         if (mishap !== null) happened = [...happened, mishap].toSorted();
         if (actor === 'outbox') {
-          const isFirst = outboxOf(before).context.current?.deliveryId === 'r1';
+          const isFirst = ['r1', batchId].includes(
+            outboxOf(before).context.current?.deliveryId ?? '',
+          );
           if (event.type === 'delivery.interrupted' && step.outcome === 'taken' && isFirst)
             interrupted = true;
           const ended = [...paramsOf(effects, 'delivered'), ...paramsOf(effects, 'dismissed')];
-          const ids = ended.map(({ deliveryId }: Params) => deliveryId).filter((one) => one !== q);
+          const ids = ended
+            .map(({ deliveryId }: Params) => deliveryId)
+            .filter((one) => one !== q && one !== batchId);
+          if (ids.length > 0) over = [...over, ...ids].toSorted();
+        }
+        if (actor === `batch:${batchId}`) {
+          const ended = [...paramsOf(effects, 'delivered'), ...paramsOf(effects, 'dismissed')];
+          const ids = ended.flatMap(({ deliveryIds }: Params) => deliveryIds);
           if (ids.length > 0) over = [...over, ...ids].toSorted();
         }
         const changed =
@@ -251,6 +286,16 @@ export function checkSpeech(options: SpeechOptions) {
           return isIn(world, id) || isOnItsWay(world, 'outbox', 'outbox.add', id) || ended;
         }),
       'P4: a result ends once': ({ ghost: { over } }) => new Set(over).size === over.length,
+      'P4: what is told together is in the outbox': (world) =>
+        !options.consolidates ||
+        (batchIn(world)?.matches('telling') === true) ===
+          itemsIn(world).some(({ deliveryId }) => deliveryId === batchId),
+      'O6: what waits has its place, and no more': (world) => {
+        const { reserved } = outboxOf(world).context;
+        const held = itemsIn(world).filter(({ kind }) => kind === 'result').length;
+        const waits = results.filter((id) => !callOf(world, id).matches('delivered')).length;
+        return !isUnit || held + reserved === waits || `${held} + ${reserved} places for ${waits}`;
+      },
       'P4: something urgent waits, is being said, or has ended': (world) =>
         !world.ghost.happened.includes('urgent') ||
         isIn(world, 'u') ||
@@ -296,7 +341,7 @@ export function checkSpeech(options: SpeechOptions) {
         const breaks = ['delivery.interrupted', 'delivery.failed', 'client.detached'];
         if (actor !== 'outbox' || !breaks.includes(event.type)) return true;
         const { current } = outboxOf(before).context;
-        return current === null || isIn(world, current.deliveryId);
+        return current === null || isInOutbox(world, current.deliveryId);
       },
     },
     end: (world) =>
@@ -305,6 +350,7 @@ export function checkSpeech(options: SpeechOptions) {
       leadOf(world).value === 'silent' &&
       results.every((id) => callOf(world, id).matches('delivered')) &&
       lettersOf(world).length === 0 &&
+      (!options.consolidates || batchIn(world)?.status === 'done') &&
       (!asks || questionOf(world).status === 'done'),
     reachable: {
       'a result that was interrupted is heard later': ({ ghost: { interrupted, over } }) =>
@@ -312,6 +358,10 @@ export function checkSpeech(options: SpeechOptions) {
         !possible.some((mishap) => mishap === 'bargeIn' || mishap === 'urgent'),
       'everything goes wrong and everything is heard': ({ ghost: { happened, over } }) =>
         happened.length === possible.length && results.every((id) => over.includes(id)),
+      'two results are told together': (world) =>
+        !options.consolidates ||
+        results.length < 2 ||
+        (batchIn(world)?.context.parts.length === 2 && batchIn(world)?.matches('telling') === true),
       'the question is answered': (world) => !asks || questionOf(world).matches('answered'),
     },
   });

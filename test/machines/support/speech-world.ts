@@ -5,6 +5,7 @@
 // moments, and the generation beyond whether a report is about the attempt under way.
 
 import type {
+  BatchSnapshot,
   Gate,
   OutboxItem,
   OutboxSnapshot,
@@ -18,6 +19,8 @@ import type { LeadContext, Letter } from './lead-machine.ts';
 export const at = 0;
 /** The question. */
 export const q = 'q';
+/** The batch, and what it tells. */
+export const batchId = 'b';
 
 export const mishaps = ['bargeIn', 'detach', 'loss', 'urgent', 'failure', 'timeout'] as const;
 export type Mishap = (typeof mishaps)[number];
@@ -53,8 +56,13 @@ export const itemsIn = (world: Situation) => {
   const { current, pending } = outboxOf(world).context;
   return current === null ? pending : [current, ...pending];
 };
-export const isIn = (world: Situation, id: string): boolean =>
+export const isInOutbox = (world: Situation, id: string): boolean =>
   itemsIn(world).some(({ deliveryId }) => deliveryId === id);
+export const batchIn = ({ actors }: Situation) =>
+  actors[`batch:${batchId}`] as BatchSnapshot | undefined;
+/** It waits to be said: in the outbox, or in its batch. */
+export const isIn = (world: Situation, id: string): boolean =>
+  isInOutbox(world, id) || batchIn(world)?.context.parts.includes(id) === true;
 export const isOnItsWay = (world: Situation, to: string, type: string, id?: string): boolean =>
   world.inFlight.some(
     ({ to: receiver, event }) =>
@@ -131,8 +139,27 @@ export function outboxEvents(
     ...(may('urgent') ? [{ type: 'outbox.add', at, item: urgent }] : []),
     // What could not be said is a card: the user sees it, or waves it away.
     ...pending
-      .filter(({ resting, deliveryId }) => resting && deliveryId !== q)
+      .filter(({ resting, deliveryId }) => resting && deliveryId !== q && deliveryId !== batchId)
       .map(({ deliveryId }) => ({
+        type: deliveryId === 'r1' ? 'delivery.dismissed' : 'delivery.shown',
+        at,
+        deliveryId,
+      })),
+  ];
+}
+
+/** Its clock, and cards of its parts: seen while they wait, or when they could not be said. */
+export function batchEvents(batch: BatchSnapshot | undefined, { context }: OutboxSnapshot) {
+  const { dueAt = 0, parts = [] } = batch?.context ?? {};
+  const isCard = context.pending.some(
+    ({ deliveryId, resting }) => deliveryId === batchId && resting,
+  );
+  const canSee = isCard || batch?.matches({ gathering: 'holding' }) === true;
+  return [
+    { type: 'deadline.ceiling', at: dueAt, dueAt },
+    ...parts
+      .filter(() => canSee)
+      .map((deliveryId) => ({
         type: deliveryId === 'r1' ? 'delivery.dismissed' : 'delivery.shown',
         at,
         deliveryId,
@@ -175,7 +202,9 @@ export function keyOf(world: Situation, results: readonly string[]): string {
     const about = 'generation' in event ? event['generation'] === generation : '';
     return `${to}:${about}${textOf(event, () => ({ ...event, generation: 0 }))}`;
   };
+  const batch = batchIn(world);
   const parts = [
+    batch ? textOf(batch, () => [batch.value, batch.context.parts, batch.context.working]) : '',
     textOf(session, () => session.value),
     textOf(outbox, () => {
       const { current, pending, interruptible } = outbox.context;

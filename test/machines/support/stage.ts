@@ -27,6 +27,8 @@ export class Stage<M extends AnyStateMachine> {
   readonly environment = simulatedEnvironment({ startAt: 0 });
   /** The deadlines that have not fired. */
   readonly armed = new Set<DeadlineInput>();
+  /** How many deadlines have fired. */
+  fired = 0;
   readonly #told: Told[] = [];
 
   /** Starts the machine at time 0. */
@@ -65,6 +67,7 @@ export class Stage<M extends AnyStateMachine> {
     this.armed.add(input);
     const cancel = scheduler.schedule(() => {
       this.armed.delete(input);
+      this.fired += 1;
       fire({ type: input.event, dueAt: input.dueAt, at: clock.now() } as EventObject);
     }, input.dueAt - clock.now());
     return () => {

@@ -1,47 +1,18 @@
-// Every state of a subagent: what may come, and what shall hold in it (S1 to S9).
-//
-// Time: only differences matter to the machine, so each stretch in `running` begins at 0 or at
-// `wait`, and the key leaves `dueAt` out. What is left of the run's time (3, 2 or 1) stays in it.
+// Every state of a subagent: what shall hold in it (S1 to S12).
 
 import {
   requestIdOf,
   subagentMachine,
   type StepCall,
-  type SubagentEvent,
   type SubagentSnapshot,
 } from '../../../src/machines/index.ts';
 import { checkMachine } from '../../../src/testing/check/index.ts';
 import { paramsOf, running, same, spawned } from './effects.ts';
+import { inboxInvariants, inboxSteps } from './subagent-inbox-check.ts';
+import { subagentEvents, subagentInput, type SubagentScope } from './subagent-world.ts';
 import type { OnViolation } from './verdicts.ts';
 
-const subagentInput = {
-  id: 'a',
-  at: 0,
-  maxSteps: 3,
-  timeoutMs: 3,
-  maxInputRetries: 2,
-} as const;
-
 const { maxSteps, maxInputRetries } = subagentInput;
-/** So long it waits for a slot, or the user thinks. */
-const wait = 5;
-const failure = { code: 'BROKEN', message: 'It broke', retryable: false } as const;
-
-const t1: StepCall = { callId: 't1', kind: 'tool' };
-const t2: StepCall = { callId: 't2', kind: 'tool' };
-const q1: StepCall = { callId: 'q1', kind: 'question' };
-const q2: StepCall = { callId: 'q2', kind: 'question' };
-const p1: StepCall = { callId: 'p1', kind: 'approval' };
-
-/** What the model may call in one step. */
-const callSets: readonly (readonly StepCall[])[] = [
-  [],
-  [t1, t2],
-  [q1, q2],
-  [q1, t1],
-  [p1, q1],
-  [p1],
-];
 
 /** The history that no machine holds. */
 interface Ghost {
@@ -56,70 +27,37 @@ type Machine = typeof subagentMachine;
 
 const isRunning = (snapshot: S): boolean => snapshot.matches('running');
 const isWaiting = (snapshot: S): boolean => snapshot.matches('waiting_for_input');
+const isDelegating = (snapshot: S): boolean => snapshot.matches('waiting_for_children');
 const unsettled = (snapshot: S): readonly StepCall[] =>
   snapshot.context.calls.filter(({ settled }) => !settled);
 const ids = (calls: readonly StepCall[]): readonly string[] => calls.map(({ callId }) => callId);
-const nowOf = ({ context }: S): number => context.dueAt - context.remainingMs;
+const asks = ({ kind }: StepCall): boolean =>
+  kind === 'question' || kind === 'approval' || kind === 'input';
+const completes = ({ kind }: StepCall): boolean => kind === 'completion';
 
-function subagentEvents(snapshot: S): readonly SubagentEvent[] {
-  const { step, dueAt, asked, remainingMs } = snapshot.context;
-  const at = isRunning(snapshot) ? nowOf(snapshot) : 0;
-  const requestId = requestIdOf('a', asked);
-  const events: SubagentEvent[] = [
-    { type: 'subagent.prepared', at },
-    { type: 'subagent.unprepared', at, error: failure },
-    { type: 'slot.granted', at },
-    { type: 'slot.granted', at: at + wait },
-    { type: 'subagent.cancel', at, reason: 'the user said so' },
-    { type: 'model.failed', at, step, error: failure },
-    { type: 'model.failed', at, step: step - 1, error: failure },
-    { type: 'model.responded', at, step: step - 1, calls: [] },
-    { type: 'model.responded', at, step, calls: [], again: true },
-    { type: 'deadline.preparation', at: dueAt, dueAt },
-    { type: 'deadline.preparation', at: dueAt + 1, dueAt: dueAt + 1 },
-    { type: 'deadline.run', at: dueAt, dueAt },
-    { type: 'deadline.run', at: dueAt + 1, dueAt: dueAt + 1 },
-    { type: 'question.answered', at: at + wait, requestId },
-    { type: 'question.answered', at, requestId, approved: true },
-    { type: 'question.answered', at, requestId, approved: false },
-    { type: 'question.answered', at, requestId: requestIdOf('a', asked - 1) },
-    { type: 'question.expired', at, requestId },
-    { type: 'question.expired', at, requestId: requestIdOf('a', asked - 1) },
-    { type: 'question.withdrawn', at, requestId },
-    { type: 'question.withdrawn', at, requestId: requestIdOf('a', asked - 1) },
-  ];
-  for (const calls of callSets) {
-    events.push({ type: 'model.responded', at, step, calls });
-    // The stretch ends with this answer, so its length can be told by it alone.
-    const leaves = calls.every(({ kind }) => kind !== 'tool');
-    if (leaves && remainingMs > 1)
-      events.push({ type: 'model.responded', at: at + 1, step, calls });
-  }
-  for (const callId of ['t1', 't2', 'q1', 'p1']) {
-    events.push({ type: 'tool.settled', at, step, callId });
-    events.push({ type: 'tool.settled', at, step: step - 1, callId });
-  }
-  return events;
-}
+/** It was given a slot, and had nothing left to do but to hand in. */
+const handsInAtOnce = (type: string, after: S): boolean =>
+  type === 'slot.granted' && after.matches('completed');
 
 /** Explores a subagent, or a faulty one in its place. */
 export function checkSubagent(
+  scope: SubagentScope,
   machine: Machine = subagentMachine,
   onViolation: OnViolation = 'collect',
 ) {
   return checkMachine<Machine, Ghost>(machine, {
-    name: 'subagent',
+    name: `subagent: ${scope}`,
     input: subagentInput,
     onViolation,
     key: ({ value, context, children }) => [value, { ...context, dueAt: 0 }, running({ children })],
-    events: subagentEvents,
+    events: subagentEvents(scope),
     ghost: {
       initial: { consented: [], ran: [] },
       next(ghost, { event, effects }, before, after) {
         if (after.status === 'done') return { consented: [], ran: [] };
         let { consented, ran } = ghost;
         if (spawned(effects, 'modelStep').length > 0) [consented, ran] = [[], []];
-        const head = unsettled(before).find(({ kind }) => kind !== 'tool');
+        const head = unsettled(before).find(asks);
         const { type, approved } = event as { type: string; approved?: boolean };
         if (type === 'question.answered' && approved === true && head?.kind === 'approval')
           consented = [...consented, head.callId];
@@ -142,16 +80,18 @@ export function checkSubagent(
       'S2: a deadline is armed while it prepares or runs, and only then': (snapshot) =>
         running(snapshot).includes('deadline') ===
         (snapshot.matches('spawning') || isRunning(snapshot)),
-      'S3: while it waits for the user no call is unsettled but questions, and nothing runs': (
+      'S3: while it waits for an answer no call is unsettled but what asks, and nothing runs': (
         snapshot,
       ) =>
         !isWaiting(snapshot) ||
-        (unsettled(snapshot).every(({ kind }) => kind !== 'tool') &&
+        (unsettled(snapshot).every((call) => asks(call) || completes(call)) &&
           running(snapshot).length === 0),
+      'S3: while it waits for others no ordinary call is unsettled': (snapshot) =>
+        !isDelegating(snapshot) || unsettled(snapshot).every(({ kind }) => kind !== 'tool'),
       'S5: a call that needs consent becomes runnable by consent only': (snapshot, ghost) =>
         snapshot.context.calls.every(
           ({ callId, kind }) =>
-            !callId.startsWith('p') || kind !== 'tool' || ghost.consented.includes(callId),
+            !callId.startsWith('p') || kind === 'approval' || ghost.consented.includes(callId),
         ),
       'S5: a call that has consent is settled only by being run': (snapshot, ghost) =>
         snapshot.context.calls.every(
@@ -166,14 +106,16 @@ export function checkSubagent(
         const owners = {
           prepare: snapshot.matches('spawning'),
           modelStep: snapshot.matches({ running: 'thinking' }),
-          toolCalls: snapshot.matches({ running: 'acting' }),
+          toolCalls: snapshot.matches({ running: 'acting' }) || isDelegating(snapshot),
         };
         return Object.entries(owners).every(([name, owns]) => runs.includes(name) === owns);
       },
+      ...(inboxInvariants as object),
     },
     steps: {
-      'S2: the clock starts with running and stops with it': (before, { at }, after) => {
+      'S2: the clock starts with running and stops with it': (before, { type, at }, after) => {
         const [was, is] = [before.context, after.context];
+        if (handsInAtOnce(type, after)) return is.remainingMs === was.remainingMs;
         if (isRunning(after) && !isRunning(before)) {
           return (
             is.dueAt === (at as number) + was.remainingMs && is.remainingMs === was.remainingMs
@@ -184,8 +126,8 @@ export function checkSubagent(
         }
         return is.remainingMs === was.remainingMs && is.dueAt === was.dueAt;
       },
-      'S2: the deadline is that of the run': (before, _event, after, effects) => {
-        const entered = isRunning(after) && !isRunning(before);
+      'S2: the deadline is that of the run': (before, { type }, after, effects) => {
+        const entered = (isRunning(after) && !isRunning(before)) || handsInAtOnce(type, after);
         const armed = spawned(effects, 'deadline');
         return same(armed, entered ? [{ dueAt: after.context.dueAt, event: 'deadline.run' }] : []);
       },
@@ -204,14 +146,14 @@ export function checkSubagent(
         if (asked.length !== (entered ? 1 : 0)) return `It asked ${asked.length} questions`;
         const [ask] = asked;
         if (ask === undefined) return after.context.asked === before.context.asked;
-        const [head] = unsettled(after);
+        const head = unsettled(after).find(asks);
         return (
           ask.callId === head?.callId &&
           ask.kind === head.kind &&
           ask.requestId === requestIdOf('a', after.context.asked)
         );
       },
-      'S4: a step begins when every call of the one before is settled': (
+      'S4: a step begins when every call of the one before is settled or given up': (
         before,
         event,
         after,
@@ -220,27 +162,43 @@ export function checkSubagent(
         const begun = spawned(effects, 'modelStep');
         if (begun.length === 0) return after.context.step === before.context.step;
         const settles = 'callId' in event ? [event.callId] : [];
-        const open = ids(unsettled(before)).filter((id) => !settles.includes(id));
+        const left = unsettled(before).filter((call) => !completes(call));
+        const open = ids(left).filter((id) => !settles.includes(id));
+        const isGivenUp = event.type === 'subagent.message' && event.mode === 'interrupt';
         const step = before.context.step + 1;
-        return open.length === 0 && same(begun, [{ id: 'a', step }]) && after.context.step === step;
+        return (
+          (open.length === 0 || isGivenUp) &&
+          begun.length === 1 &&
+          begun[0]?.step === step &&
+          after.context.step === step
+        );
       },
       'S4: what belongs to another step or question is ignored': (before, event) => {
         const { step, asked } = before.context;
         if ('step' in event) return event.step === step;
         return !('requestId' in event) || event.requestId === requestIdOf('a', asked);
       },
-      'S4: exactly the unsettled ordinary calls are run': (_before, _event, after, effects) =>
-        spawned(effects, 'toolCalls').every(
+      'S4: exactly the unsettled calls of one kind are run side by side': (
+        _before,
+        _event,
+        after,
+        effects,
+      ) => {
+        const wanted = isDelegating(after) ? 'delegation' : 'tool';
+        return spawned(effects, 'toolCalls').every(
           ({ callIds, step }) =>
             step === after.context.step &&
-            same(callIds, ids(unsettled(after).filter(({ kind }) => kind === 'tool'))),
-        ),
+            same(callIds, ids(unsettled(after).filter(({ kind }) => kind === wanted))),
+        );
+      },
       'S6: a miss counts, an answer starts the count again, the last miss ends it': (
         before,
         { type },
         after,
       ) => {
         const { missed } = before.context;
+        const isOfUser = unsettled(before).find(asks)?.kind !== 'input';
+        if (!isOfUser) return after.context.missed === missed;
         if (type === 'question.answered') return after.context.missed === 0;
         if (type !== 'question.expired') return after.context.missed === missed;
         const isLast = missed + 1 === maxInputRetries;
@@ -249,9 +207,10 @@ export function checkSubagent(
           : !after.matches('failed') && after.context.missed === missed + 1;
       },
       'S7: calls of the last step are not run': (before, event, after, effects) => {
-        if (event.type !== 'model.responded' || before.context.step < maxSteps) return true;
+        const { step, isFinal } = before.context;
+        if (event.type !== 'model.responded' || step < maxSteps || isFinal) return true;
         const { calls, again } = event;
-        if (calls.length === 0 && !again) return after.matches('completed');
+        if (calls.length === 0 ? !again : calls.some(completes)) return after.matches('completed');
         return (
           after.context.ending?.error?.code === 'STEP_LIMIT' &&
           spawned(effects, 'toolCalls').length === 0 &&
@@ -281,8 +240,20 @@ export function checkSubagent(
         const isOver = event.type.startsWith('question.');
         const givesUp = isWaiting(before) && !isWaiting(after) && !isOver;
         const requestId = requestIdOf('a', before.context.asked);
-        return same(paramsOf(effects, 'withdraw'), givesUp ? [{ id: 'a', requestId }] : []);
+        const kind = unsettled(before).find(asks)?.kind;
+        return same(paramsOf(effects, 'withdraw'), givesUp ? [{ id: 'a', requestId, kind }] : []);
       },
+      'what is handed in is the result, unless a message comes first': (
+        before,
+        event,
+        _after,
+        effects,
+      ) => {
+        const calls = event.type === 'model.responded' ? event.calls : before.context.calls;
+        if (spawned(effects, 'modelStep').length === 0 || !calls.some(completes)) return true;
+        return event.type === 'subagent.message' || before.context.unread.length > 0;
+      },
+      ...(inboxSteps as object),
     },
     waits: {
       'preparing ends by a deadline': {
@@ -294,6 +265,7 @@ export function checkSubagent(
         exits: ['slot.granted'],
       },
       'running ends by a deadline': { when: 'active', exits: ['deadline.run'] },
+      'waiting for others ends by their end': { when: isDelegating, exits: ['tool.settled'] },
       'waiting for the user ends by an answer': { when: isWaiting, exits: ['question.answered'] },
       'waiting for the user ends without one': { when: isWaiting, exits: ['question.expired'] },
       'waiting for the user ends when the question is withdrawn': {
@@ -302,16 +274,45 @@ export function checkSubagent(
       },
       'whatever lives can be cancelled': { when: 'live', exits: ['subagent.cancel'] },
     },
-    reachable: {
-      'it completes after two steps': ({ output }) =>
-        output?.status === 'completed' && output.steps === 2,
-      'it runs out of steps': ({ output }) => output?.error?.code === 'STEP_LIMIT',
-      'it runs out of time': ({ output }) => output?.error?.code === 'TIMEOUT',
-      'it runs out of patience': ({ output }) => output?.error?.code === 'INPUT_TIMEOUT',
-      'it is never ready': ({ output }) => output?.error?.code === 'PREPARATION_TIMEOUT',
-      'it is cancelled': ({ output }) => output?.status === 'cancelled',
-      'a call runs after consent': ({ context }, { ran }) => ran.length > 0 && context.step === 1,
-      'some of its time is used up': ({ context }) => context.remainingMs === 1,
-    },
+    reachable: reachable[scope],
   });
 }
+
+type Reachable = Readonly<Record<string, (snapshot: S, ghost: Ghost) => boolean>>;
+
+const anyScope: Reachable = {
+  'it completes after two steps': ({ output }) =>
+    output?.status === 'completed' && output.steps === 2,
+  'it runs out of steps': ({ output }) => output?.error?.code === 'STEP_LIMIT',
+  'it runs out of time': ({ output }) => output?.error?.code === 'TIMEOUT',
+  'it is never ready': ({ output }) => output?.error?.code === 'PREPARATION_TIMEOUT',
+  'it is cancelled': ({ output }) => output?.status === 'cancelled',
+  'a call runs after consent': ({ context }, { ran }) => ran.length > 0 && context.step === 1,
+};
+
+const reachable: Readonly<Record<SubagentScope, Reachable>> = {
+  calls: {
+    ...anyScope,
+    'it runs out of patience': ({ output }) => output?.error?.code === 'INPUT_TIMEOUT',
+    'some of its time is used up': ({ context }) => context.remainingMs === 1,
+    'a delegation runs after consent': (snapshot, { ran }) =>
+      isDelegating(snapshot) && ran.includes('p2'),
+    'it asks after it waited for others': (snapshot) =>
+      isWaiting(snapshot) && snapshot.context.calls.some(({ callId }) => callId === 'd1'),
+  },
+  messages: {
+    ...anyScope,
+    'it ends with something unread': ({ value, context }) =>
+      value === 'completed' && context.unread.length === 2,
+    'a step reads two messages': ({ context }) => context.reading.length === 2,
+  },
+  budget: {
+    ...anyScope,
+    'it hands in what there is': ({ context, output }) =>
+      context.isFinal && output?.error?.code === 'BUDGET_EXHAUSTED',
+    'its last tools settle first': ({ context, value }) =>
+      context.exhausted !== null && same(value, { running: 'acting' }),
+    'a result under way counts': ({ context, output }) =>
+      context.exhausted !== null && output?.status === 'completed',
+  },
+};

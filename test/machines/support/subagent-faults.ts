@@ -1,10 +1,17 @@
 // What could be wrong with a subagent, each with the property that must catch it.
 
 import { assign } from 'xstate';
-import { subagentMachine, type StepCall } from '../../../src/machines/index.ts';
+import {
+  subagentMachine,
+  type StepCall,
+  type SubagentSnapshot,
+} from '../../../src/machines/index.ts';
+import { whileLive } from '../../../src/machines/subagent-setup.ts';
+import type { SubagentScope } from './subagent-world.ts';
 import { candidates, forget, mutate, provide, stateOf, without, type Fault } from './mutate.ts';
 
 type Machine = typeof subagentMachine;
+type Unread = { readonly messageId: string };
 type Call = StepCall & { readonly settled: boolean };
 
 /** It is cancelled in mid-question and does not say so. */
@@ -13,7 +20,9 @@ export const neverWithdrawn = mutate(subagentMachine, (chart) => {
   cancel.actions = without(cancel.actions, 'withdraw');
 });
 
-export const subagentFaults: readonly Fault<Machine>[] = [
+type SubagentFault = Fault<Machine> & { readonly scope?: SubagentScope };
+
+export const subagentFaults: readonly SubagentFault[] = [
   {
     fault: 'a second ending is accepted',
     machine: mutate(subagentMachine, (chart) => {
@@ -40,11 +49,11 @@ export const subagentFaults: readonly Fault<Machine>[] = [
     fault: 'questions are asked before the calls are settled',
     machine: mutate(subagentMachine, (chart) => {
       const deciding = stateOf(chart, 'running', 'deciding');
-      const [act, ask, think] = candidates(deciding.always);
-      deciding.always = [ask, act, think];
+      const [act, delegate, ask, ...rest] = candidates(deciding.always);
+      deciding.always = [ask, act, delegate, ...rest];
     }),
     property:
-      'S3: while it waits for the user no call is unsettled but questions, and nothing runs',
+      'S3: while it waits for an answer no call is unsettled but what asks, and nothing runs',
   },
   {
     fault: 'the answer to an earlier step counts',
@@ -55,7 +64,8 @@ export const subagentFaults: readonly Fault<Machine>[] = [
     fault: 'a call runs without consent',
     machine: provide(subagentMachine, 'actions', {
       settleAsk: assign(({ context }: { context: { calls: readonly Call[] } }) => {
-        const head = context.calls.find(({ kind, settled }) => kind !== 'tool' && !settled);
+        const asks = new Set(['question', 'approval', 'input']);
+        const head = context.calls.find(({ kind, settled }) => asks.has(kind) && !settled);
         const settle = (call: Call): Call =>
           call.kind === 'approval' ? { ...call, kind: 'tool' } : { ...call, settled: true };
         return { calls: context.calls.map((call) => (call === head ? settle(call) : call)) };
@@ -72,7 +82,7 @@ export const subagentFaults: readonly Fault<Machine>[] = [
     fault: 'calls of the last step are run',
     machine: mutate(subagentMachine, (chart) => {
       const { on } = stateOf(chart, 'running', 'thinking');
-      on['model.responded'] = candidates(on['model.responded']).toSpliced(1, 1);
+      on['model.responded'] = candidates(on['model.responded']).toSpliced(2, 1);
     }),
     property: 'S7: calls of the last step are not run',
   },
@@ -88,5 +98,100 @@ export const subagentFaults: readonly Fault<Machine>[] = [
     fault: 'a question that it gives up is not withdrawn',
     machine: neverWithdrawn,
     property: 'S9: a question that it gives up is withdrawn, no other',
+  },
+  {
+    fault: 'it waits for others before its ordinary calls are settled',
+    machine: mutate(subagentMachine, (chart) => {
+      const deciding = stateOf(chart, 'running', 'deciding');
+      const [act, delegate, ...rest] = candidates(deciding.always);
+      deciding.always = [delegate, act, ...rest];
+    }),
+    property: 'S3: while it waits for others no ordinary call is unsettled',
+  },
+  {
+    fault: 'the silence of another agent counts as the silence of the user',
+    machine: provide(subagentMachine, 'actions', {
+      countMiss: assign(({ context }: { context: { missed: number } }) => ({
+        missed: context.missed + 1,
+      })),
+    }),
+    property: 'S6: a miss counts, an answer starts the count again, the last miss ends it',
+  },
+  {
+    fault: 'what is handed in does not end it',
+    machine: provide(subagentMachine, 'guards', { isHandedIn: () => false }),
+    property: 'what is handed in is the result, unless a message comes first',
+  },
+  {
+    fault: 'a message that was read stays unread',
+    machine: provide(subagentMachine, 'actions', {
+      beginStep: assign(({ context }: { context: SubagentSnapshot['context'] }) => ({
+        step: context.step + 1,
+        calls: [],
+        reading: context.unread.map(({ messageId }) => messageId),
+      })),
+    }),
+    property: 'S10: each message is unread or read, in the order of arrival, and never both',
+    scope: 'messages',
+  },
+  {
+    fault: 'it completes although something is unread',
+    machine: provide(subagentMachine, 'guards', {
+      isHandedIn: ({ context }: { context: SubagentSnapshot['context'] }) =>
+        context.calls.some(({ kind }) => kind === 'completion'),
+    }),
+    property: 'S10: it completes with something unread in its last step only',
+    scope: 'messages',
+  },
+  {
+    fault: 'a queued message is read at the next step',
+    machine: provide(subagentMachine, 'actions', {
+      keepMessage: assign(
+        ({ context }: { context: SubagentSnapshot['context'] }, { messageId }: Unread) => ({
+          unread: [...context.unread, { messageId, waits: false }],
+        }),
+      ),
+    }),
+    property: 'S10: what is queued waits, unless nothing ran yet',
+    scope: 'messages',
+  },
+  {
+    fault: 'an interruption waits for the tools',
+    machine: mutate(subagentMachine, (chart) =>
+      forget(stateOf(chart, 'running', 'acting'), 'subagent.message'),
+    ),
+    property: 'S11: an interruption breaks off what is under way, if there is a step left',
+    scope: 'messages',
+  },
+  {
+    fault: 'an interruption begins a step too many',
+    machine: provide(subagentMachine, 'guards', {
+      breaksOff: (_: unknown, { mode }: { mode: string }) => mode === 'interrupt',
+    }),
+    property: 'S11: an interruption breaks off what is under way, if there is a step left',
+    scope: 'messages',
+  },
+  {
+    fault: 'with an exhausted budget it goes on waiting',
+    machine: mutate(subagentMachine, (chart) => {
+      const { on } = stateOf(chart, 'waiting_for_input');
+      on['budget.exhausted'] = whileLive['budget.exhausted'];
+    }),
+    property: 'S12: with an exhausted budget it waits for nobody',
+    scope: 'budget',
+  },
+  {
+    fault: 'with an exhausted budget it goes on',
+    machine: provide(subagentMachine, 'guards', { isFinalStep: () => false }),
+    property: 'S12: after the final step it has failed with BUDGET_EXHAUSTED',
+    scope: 'budget',
+  },
+  {
+    fault: 'the last reason counts',
+    machine: provide(subagentMachine, 'actions', {
+      exhaust: assign((_, { message }: { message: string }) => ({ exhausted: message })),
+    }),
+    property: 'S12: the first reason counts, at once if it says so',
+    scope: 'budget',
   },
 ];

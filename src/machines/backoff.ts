@@ -1,0 +1,22 @@
+// How long to wait before something that failed is tried again.
+
+export interface BackoffInput {
+  /** The pause after the first failure, in milliseconds. */
+  readonly baseDelayMs: number;
+  /** The longest pause, in milliseconds. */
+  readonly maxDelayMs: number;
+}
+
+/**
+ * The pause after so many failures in a row, in milliseconds: it doubles with each, up to
+ * `maxDelayMs`. `jitter`, uniform in [0, 1), takes away up to half of it: those who failed
+ * together do not come back together.
+ */
+export function backoffMs(
+  { baseDelayMs, maxDelayMs }: BackoffInput,
+  failures: number,
+  jitter: number,
+): number {
+  const pauseMs = Math.min(maxDelayMs, baseDelayMs * 2 ** (failures - 1));
+  return pauseMs * (1 - jitter / 2);
+}

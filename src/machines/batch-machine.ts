@@ -1,0 +1,364 @@
+// The background calls that the lead agent made for one request: their results are told
+// together, in one reply.
+//
+//   gathering: idle ⇄ holding ─▶ (closing) ─┬─▶ telling ─▶ trailing ─▶ over
+//                                           └─ one only ────▲
+//
+//   idle: nobody has ended     closing: who is late was told to stop
+//   holding: results wait      trailing: who is late is told by itself
+//
+// Owns:     which results are told together, and how long one waits for its siblings.
+// Does not: hold what they say, speak (outbox), or run anything.
+//
+// Invariants
+//   BT1. Each result is told once: with the others, by itself, or not at all because the user
+//        saw it or waved it away. A call that left without a result is not told.
+//   BT2. A result waits only while a sibling works or the lead agent still makes calls, and
+//        never longer than `ceilingMs`, counted from the first result.
+//   BT3. A sibling that waits for the user holds nobody up: nobody knows how long that takes.
+//   BT4. A result alone is passed on as it is.
+//   BT5. They are told together once; what ends later is passed on by itself. Nothing is
+//        thrown away at the ceiling.
+//   BT6. Each result keeps its reserved place in the outbox until it was told or seen.
+//   BT7. Over when nobody works any more and everything was told.
+
+import { and, assign, not, setup, type SnapshotFrom } from 'xstate';
+import { activity, effect, machineOptions, type DeadlineInput, type Stamped } from './effect.ts';
+import type { HearingGrade } from './outbox-queue.ts';
+
+/** What becomes of those that still work at the ceiling: told later, or stopped. */
+export type AtCeiling = 'deliver' | 'cancel';
+
+export interface BatchInput {
+  /** Names the batch, and what is told together. */
+  readonly batchId: string;
+  /** A result waits so long for its siblings, in milliseconds. */
+  readonly ceilingMs: number;
+  readonly atCeiling: AtCeiling;
+  /** Those that were told to stop may take so long, in milliseconds. */
+  readonly graceMs: number;
+}
+
+interface BatchContext extends BatchInput {
+  /** The lead agent is answering the request: it may make more calls. */
+  readonly isReplying: boolean;
+  /** Calls without a result. */
+  readonly working: readonly string[];
+  /** Those of them that wait for the user. */
+  readonly asking: readonly string[];
+  /** Results that are told together, in the order in which they came. */
+  readonly parts: readonly string[];
+  readonly dueAt: number;
+}
+
+type Unstamped =
+  | { readonly type: 'batch.joined'; readonly callId: string }
+  /** It will have no result. */
+  | { readonly type: 'batch.left'; readonly callId: string }
+  | { readonly type: 'batch.settled'; readonly callId: string }
+  | { readonly type: 'batch.asking'; readonly callId: string }
+  | { readonly type: 'batch.resumed'; readonly callId: string }
+  /** The lead agent has answered the request: no more calls come. */
+  | { readonly type: 'batch.replied' }
+  /** What was told together has reached the user. */
+  | { readonly type: 'batch.told'; readonly grade: HearingGrade }
+  /** One of the results was seen, as a card. */
+  | { readonly type: 'delivery.shown'; readonly deliveryId: string }
+  | { readonly type: 'delivery.dismissed'; readonly deliveryId: string }
+  | { readonly type: 'deadline.ceiling'; readonly dueAt: number }
+  | { readonly type: 'deadline.grace'; readonly dueAt: number };
+
+export type BatchEvent = Unstamped & Stamped;
+
+interface OfCall {
+  readonly event: { readonly callId: string };
+}
+interface OfDelivery {
+  readonly event: { readonly deliveryId: string };
+}
+
+const works = { type: 'works', params: ({ event }: OfCall) => event } as const;
+const leave = { type: 'leave', params: ({ event }: OfCall) => event } as const;
+const keep = { type: 'keep', params: ({ event }: OfCall) => event } as const;
+
+const shown = {
+  type: 'delivered',
+  params: ({ event }: OfDelivery) => ({
+    deliveryIds: [event.deliveryId],
+    grade: 'shown' as const,
+  }),
+} as const;
+
+const dismissed = {
+  type: 'dismissed',
+  params: ({ event }: OfDelivery) => ({ deliveryIds: [event.deliveryId] }),
+} as const;
+
+const removed = {
+  type: 'remove',
+  params: ({ event }: OfDelivery) => event,
+} as const;
+
+const retract = {
+  type: 'retract',
+  params: ({ context }: { context: BatchContext }) => ({ batchId: context.batchId }),
+} as const;
+
+/** Those that the others wait for. */
+const lateOf = ({ working, asking }: BatchContext): readonly string[] =>
+  working.filter((id) => !asking.includes(id));
+
+export const batchMachine = setup({
+  types: {
+    input: {} as BatchInput,
+    context: {} as BatchContext,
+    events: {} as BatchEvent,
+    tags: {} as 'dormant',
+  },
+  actors: { deadline: activity<DeadlineInput>('deadline') },
+  actions: {
+    /** Tell the parts, together, as one item of the outbox. */
+    tell: effect<{ readonly batchId: string }>(),
+    /** Tell this one by itself. */
+    pass: effect<{ readonly callId: string }>(),
+    /** There is nothing left to tell. */
+    retract: effect<{ readonly batchId: string }>(),
+    /** Reserved places in the outbox that are not needed any more. */
+    free: effect<{ readonly places: number }>(),
+    /** These reached the user. */
+    delivered: effect<{ readonly deliveryIds: readonly string[]; readonly grade: HearingGrade }>(),
+    /** The user waved these away. */
+    dismissed: effect<{ readonly deliveryIds: readonly string[] }>(),
+    /** Their time is over. `batch.settled` or `batch.left` comes back for each. */
+    stop: effect<{ readonly callIds: readonly string[] }>(),
+    /** Nothing comes of it any more. */
+    ended: effect<{ readonly batchId: string }>(),
+    join: assign(({ context }, { callId }: { callId: string }) => ({
+      working: [...context.working, callId],
+    })),
+    leave: assign(({ context }, { callId }: { callId: string }) => ({
+      working: context.working.filter((id) => id !== callId),
+      asking: context.asking.filter((id) => id !== callId),
+    })),
+    keep: assign(({ context }, { callId }: { callId: string }) => ({
+      parts: [...context.parts, callId],
+    })),
+    markAsking: assign(({ context }, { callId }: { callId: string }) => ({
+      asking: [...context.asking, callId],
+    })),
+    markResumed: assign(({ context }, { callId }: { callId: string }) => ({
+      asking: context.asking.filter((id) => id !== callId),
+    })),
+    remove: assign(({ context }, { deliveryId }: { deliveryId: string }) => ({
+      parts: context.parts.filter((id) => id !== deliveryId),
+    })),
+    clear: assign({ parts: [] }),
+    startCeiling: assign(({ context }, { at }: Stamped) => ({ dueAt: at + context.ceilingMs })),
+    startGrace: assign(({ context }, { at }: Stamped) => ({ dueAt: at + context.graceMs })),
+  },
+  guards: {
+    works: ({ context }, { callId }: { callId: string }) => context.working.includes(callId),
+    isNew: ({ context }, { callId }: { callId: string }) =>
+      !context.working.includes(callId) && !context.parts.includes(callId),
+    asks: ({ context }, { callId }: { callId: string }) => context.asking.includes(callId),
+    beginsToAsk: ({ context }, { callId }: { callId: string }) =>
+      context.working.includes(callId) && !context.asking.includes(callId),
+    isPart: ({ context }, { deliveryId }: { deliveryId: string }) =>
+      context.parts.includes(deliveryId),
+    isLastPart: ({ context }, { deliveryId }: { deliveryId: string }) =>
+      context.parts.length === 1 && context.parts[0] === deliveryId,
+    hasParts: ({ context }) => context.parts.length > 0,
+    hasOnePart: ({ context }) => context.parts.length === 1,
+    nobodyWorks: ({ context }) => context.working.length === 0,
+    /** Whoever could still be waited for has ended, and no more calls come. */
+    isComplete: ({ context }) => !context.isReplying && lateOf(context).length === 0,
+    nobodyIsLate: ({ context }) => lateOf(context).length === 0,
+    isThisDeadline: ({ context }, { dueAt }: { dueAt: number }) => dueAt === context.dueAt,
+  },
+}).createMachine({
+  id: 'batch',
+  context: ({ input }) => ({
+    batchId: input?.batchId ?? '',
+    ceilingMs: input?.ceilingMs ?? 0,
+    atCeiling: input?.atCeiling ?? 'deliver',
+    graceMs: input?.graceMs ?? 0,
+    // The first call is made in a reply.
+    isReplying: true,
+    working: [],
+    asking: [],
+    parts: [],
+    dueAt: 0,
+  }),
+  initial: 'gathering',
+  options: machineOptions,
+  on: {
+    'batch.left': {
+      guard: works,
+      actions: leave,
+    },
+    // The others were told without it.
+    'batch.settled': {
+      guard: works,
+      actions: [leave, { type: 'pass', params: ({ event }) => ({ callId: event.callId }) }],
+    },
+    // Seen while it waits, or while all are being told: the rest is told without it.
+    'delivery.shown': {
+      guard: { type: 'isPart', params: ({ event }) => event },
+      actions: [shown, { type: 'free', params: { places: 1 } }, removed],
+    },
+    'delivery.dismissed': {
+      guard: { type: 'isPart', params: ({ event }) => event },
+      actions: [dismissed, { type: 'free', params: { places: 1 } }, removed],
+    },
+  },
+  states: {
+    gathering: {
+      initial: 'idle',
+      on: {
+        'batch.joined': {
+          guard: { type: 'isNew', params: ({ event }) => event },
+          actions: { type: 'join', params: ({ event }) => event },
+        },
+        'batch.asking': {
+          guard: { type: 'beginsToAsk', params: ({ event }) => event },
+          actions: { type: 'markAsking', params: ({ event }) => event },
+        },
+        'batch.resumed': {
+          guard: { type: 'asks', params: ({ event }) => event },
+          actions: { type: 'markResumed', params: ({ event }) => event },
+        },
+        'batch.replied': {
+          guard: ({ context }) => context.isReplying,
+          actions: assign({ isReplying: false }),
+        },
+        'batch.settled': {
+          guard: works,
+          target: '.arriving',
+          actions: [leave, keep],
+        },
+      },
+      states: {
+        idle: {
+          tags: ['dormant'],
+          // Every call was refused or called off.
+          always: { guard: and(['nobodyWorks', 'isComplete']), target: '#batch.over' },
+        },
+        // The first result. One that nobody has to be waited for starts no clock.
+        arriving: {
+          always: [{ guard: 'isComplete', target: '#batch.releasing' }, { target: 'holding' }],
+        },
+        holding: {
+          entry: { type: 'startCeiling', params: ({ event }) => event },
+          invoke: {
+            id: 'deadline',
+            src: 'deadline',
+            input: ({ context }) => ({ dueAt: context.dueAt, event: 'deadline.ceiling' }),
+          },
+          always: [
+            { guard: not('hasParts'), target: 'idle' },
+            { guard: 'isComplete', target: '#batch.releasing' },
+          ],
+          on: {
+            'batch.settled': {
+              guard: works,
+              actions: [leave, keep],
+            },
+            'deadline.ceiling': [
+              {
+                guard: ({ context, event }) =>
+                  event.dueAt === context.dueAt &&
+                  context.atCeiling === 'cancel' &&
+                  lateOf(context).length > 0,
+                target: '#batch.closing',
+                actions: {
+                  type: 'stop',
+                  params: ({ context }) => ({ callIds: lateOf(context) }),
+                },
+              },
+              {
+                guard: { type: 'isThisDeadline', params: ({ event }) => event },
+                target: '#batch.releasing',
+              },
+            ],
+          },
+        },
+      },
+    },
+    closing: {
+      entry: { type: 'startGrace', params: ({ event }) => event },
+      invoke: {
+        id: 'deadline',
+        src: 'deadline',
+        input: ({ context }) => ({ dueAt: context.dueAt, event: 'deadline.grace' }),
+      },
+      always: { guard: 'nobodyIsLate', target: 'releasing' },
+      on: {
+        'batch.settled': {
+          guard: works,
+          actions: [leave, keep],
+        },
+        'deadline.grace': {
+          guard: { type: 'isThisDeadline', params: ({ event }) => event },
+          target: 'releasing',
+        },
+      },
+    },
+    releasing: {
+      always: [
+        { guard: not('hasParts'), target: 'trailing' },
+        {
+          guard: 'hasOnePart',
+          target: 'trailing',
+          actions: [
+            { type: 'pass', params: ({ context }) => ({ callId: context.parts[0] ?? '' }) },
+            'clear',
+          ],
+        },
+        {
+          target: 'telling',
+          actions: { type: 'tell', params: ({ context }) => ({ batchId: context.batchId }) },
+        },
+      ],
+    },
+    telling: {
+      tags: ['dormant'],
+      on: {
+        'batch.told': {
+          target: 'trailing',
+          actions: [
+            {
+              type: 'delivered',
+              params: ({ context, event }) => ({
+                deliveryIds: context.parts,
+                grade: event.grade,
+              }),
+            },
+            // The item that told them has left one place already.
+            { type: 'free', params: ({ context }) => ({ places: context.parts.length - 1 }) },
+            'clear',
+          ],
+        },
+        'delivery.shown': {
+          guard: { type: 'isLastPart', params: ({ event }) => event },
+          target: 'trailing',
+          actions: [shown, retract, 'clear'],
+        },
+        'delivery.dismissed': {
+          guard: { type: 'isLastPart', params: ({ event }) => event },
+          target: 'trailing',
+          actions: [dismissed, retract, 'clear'],
+        },
+      },
+    },
+    trailing: {
+      tags: ['dormant'],
+      always: { guard: 'nobodyWorks', target: 'over' },
+    },
+    over: {
+      type: 'final',
+      entry: { type: 'ended', params: ({ context }) => ({ batchId: context.batchId }) },
+    },
+  },
+});
+
+export type BatchSnapshot = SnapshotFrom<typeof batchMachine>;

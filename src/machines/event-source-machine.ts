@@ -1,0 +1,210 @@
+// The life of one event source of a service, through all its attempts.
+//
+//   created ─▶ live: starting ─▶ running        an attempt is under way
+//               │ failed    ▲           │ stop
+//               ▼           │           ▼
+//   releasing: to_restart   │        releasing: for_good ─▶ stopped   (final)
+//               └─▶ backing_off           ▲ stop, while it is being released already
+//
+// Owns:     whether an attempt is under way, and when the next one begins.
+// Does not: call the source, draw lots (the jitter comes with the event), or see its events.
+//
+// Invariants
+//   ES1. An attempt runs in `live` only, one at a time, and each is released exactly once
+//        before the next one begins or the source is stopped.
+//   ES2. A failure is followed by another attempt after a pause, for ever: it doubles with each
+//        failure in a row, up to `maxDelayMs`, and is shortened by up to half by the jitter.
+//   ES3. An attempt that lived for `stableMs` forgets the failures before it.
+//   ES4. News of another attempt than the one under way changes nothing.
+//   ES5. Once it shall stop, no attempt begins any more; the end comes also if the release hangs.
+
+import { assign, setup, type SnapshotFrom } from 'xstate';
+import { backoffMs, type BackoffInput } from './backoff.ts';
+import { activity, effect, machineOptions, type DeadlineInput, type Stamped } from './effect.ts';
+
+export interface EventSourceInput extends BackoffInput {
+  /** An attempt that lived for so long was a success, in milliseconds. */
+  readonly stableMs: number;
+  /** The source may take so long to free what it holds, in milliseconds. */
+  readonly stopTimeoutMs: number;
+}
+
+interface EventSourceContext extends EventSourceInput {
+  /** Numbers the attempts, from 1. */
+  readonly attempt: number;
+  /** Failures in a row. */
+  readonly failures: number;
+  readonly startedAt: number;
+  readonly restartAt: number;
+  readonly releaseBy: number;
+}
+
+type Unstamped =
+  | { readonly type: 'source.start' }
+  /** It is up: it said so, or its first event came. */
+  | { readonly type: 'source.started'; readonly attempt: number }
+  /** `jitter`: uniform in [0, 1). */
+  | { readonly type: 'source.failed'; readonly attempt: number; readonly jitter: number }
+  | { readonly type: 'source.released'; readonly attempt: number }
+  | { readonly type: 'source.stop' }
+  | { readonly type: 'deadline.restart'; readonly dueAt: number }
+  | { readonly type: 'deadline.release'; readonly dueAt: number };
+
+export type EventSourceEvent = Unstamped & Stamped;
+
+export interface AttemptInput {
+  readonly attempt: number;
+}
+
+type Args = { context: EventSourceContext };
+const attemptOf = ({ context }: Args): AttemptInput => ({ attempt: context.attempt });
+
+export const eventSourceMachine = setup({
+  types: {
+    input: {} as EventSourceInput,
+    context: {} as EventSourceContext,
+    events: {} as EventSourceEvent,
+  },
+  actors: {
+    deadline: activity<DeadlineInput>('deadline'),
+    /** Starts the source; when this stops, the signal of the attempt aborts. */
+    attempt: activity<AttemptInput>('attempt'),
+    /** Calls the source's `stop`; `source.released` comes back. */
+    release: activity<AttemptInput>('release'),
+  },
+  actions: {
+    /** The source did not stop in time: it is given up. */
+    abandoned: effect<AttemptInput>(),
+    begin: assign(({ context }, { at }: Stamped) => ({
+      attempt: context.attempt + 1,
+      startedAt: at,
+    })),
+    countFailure: assign(({ context }, { at, jitter }: { at: number; jitter: number }) => {
+      const isStable = at - context.startedAt >= context.stableMs;
+      const failures = isStable ? 1 : context.failures + 1;
+      return { failures, restartAt: at + backoffMs(context, failures, jitter) };
+    }),
+    startRelease: assign(({ context }, { at }: Stamped) => ({
+      releaseBy: at + context.stopTimeoutMs,
+    })),
+  },
+  guards: {
+    isAttempt: ({ context }, { attempt }: AttemptInput) => attempt === context.attempt,
+    isRelease: ({ context }, { dueAt }: { dueAt: number }) => dueAt === context.releaseBy,
+    isRestart: ({ context }, { dueAt }: { dueAt: number }) => dueAt === context.restartAt,
+  },
+}).createMachine({
+  id: 'eventSource',
+  context: ({ input }) => ({
+    baseDelayMs: input?.baseDelayMs ?? 0,
+    maxDelayMs: input?.maxDelayMs ?? 0,
+    stableMs: input?.stableMs ?? 0,
+    stopTimeoutMs: input?.stopTimeoutMs ?? 0,
+    attempt: 0,
+    failures: 0,
+    startedAt: 0,
+    restartAt: 0,
+    releaseBy: 0,
+  }),
+  initial: 'created',
+  options: machineOptions,
+  states: {
+    created: {
+      on: {
+        'source.start': {
+          target: 'live',
+          actions: { type: 'begin', params: ({ event }) => event },
+        },
+        'source.stop': 'stopped',
+      },
+    },
+    live: {
+      initial: 'starting',
+      invoke: { id: 'attempt', src: 'attempt', input: attemptOf },
+      states: {
+        starting: {
+          on: {
+            'source.started': {
+              guard: { type: 'isAttempt', params: ({ event }) => event },
+              target: 'running',
+            },
+          },
+        },
+        running: {},
+      },
+      on: {
+        'source.failed': {
+          guard: { type: 'isAttempt', params: ({ event }) => event },
+          target: 'releasing.to_restart',
+          actions: [
+            { type: 'countFailure', params: ({ event }) => event },
+            { type: 'startRelease', params: ({ event }) => event },
+          ],
+        },
+        'source.stop': {
+          target: 'releasing.for_good',
+          actions: { type: 'startRelease', params: ({ event }) => event },
+        },
+      },
+    },
+    releasing: {
+      initial: 'to_restart',
+      invoke: [
+        { id: 'release', src: 'release', input: attemptOf },
+        {
+          id: 'deadline',
+          src: 'deadline',
+          input: ({ context }) => ({ dueAt: context.releaseBy, event: 'deadline.release' }),
+        },
+      ],
+      states: {
+        to_restart: {
+          on: {
+            'source.released': {
+              guard: { type: 'isAttempt', params: ({ event }) => event },
+              target: '#eventSource.backing_off',
+            },
+            'deadline.release': {
+              guard: { type: 'isRelease', params: ({ event }) => event },
+              target: '#eventSource.backing_off',
+              actions: { type: 'abandoned', params: attemptOf },
+            },
+            // What is being released already is not released twice.
+            'source.stop': 'for_good',
+          },
+        },
+        for_good: {
+          on: {
+            'source.released': {
+              guard: { type: 'isAttempt', params: ({ event }) => event },
+              target: '#eventSource.stopped',
+            },
+            'deadline.release': {
+              guard: { type: 'isRelease', params: ({ event }) => event },
+              target: '#eventSource.stopped',
+              actions: { type: 'abandoned', params: attemptOf },
+            },
+          },
+        },
+      },
+    },
+    backing_off: {
+      invoke: {
+        id: 'deadline',
+        src: 'deadline',
+        input: ({ context }) => ({ dueAt: context.restartAt, event: 'deadline.restart' }),
+      },
+      on: {
+        'deadline.restart': {
+          guard: { type: 'isRestart', params: ({ event }) => event },
+          target: 'live',
+          actions: { type: 'begin', params: ({ event }) => event },
+        },
+        'source.stop': 'stopped',
+      },
+    },
+    stopped: { type: 'final' },
+  },
+});
+
+export type EventSourceSnapshot = SnapshotFrom<typeof eventSourceMachine>;

@@ -1,0 +1,146 @@
+// What the outbox can do and judge: its context, its effects, and what its charts name.
+//
+// Owns:     the arithmetic of the queue and of the attempts.
+// Does not: say when (outbox-machine and outbox-slot do).
+
+import { assign, setup, stateIn } from 'xstate';
+import { activity, effect, type DeadlineInput, type Stamped } from './effect.ts';
+import type { OutboxEvent, OutboxInput } from './outbox-events.ts';
+import {
+  hasRoom,
+  insert,
+  isExpired,
+  isUrgent,
+  keeps,
+  next,
+  replaces,
+  type DropReason,
+  type HearingGrade,
+  type OutboxItem,
+  type Waiting,
+} from './outbox-queue.ts';
+
+export interface OutboxContext extends OutboxInput {
+  readonly pending: readonly Waiting[];
+  readonly current: Waiting | null;
+  /** Numbers the attempts. */
+  readonly generation: number;
+  readonly reserved: number;
+  readonly dueAt: number;
+  /** The transport can stop what it says: urgent items may interrupt. */
+  readonly interruptible: boolean;
+}
+export const outboxSetup = setup({
+  types: {
+    input: {} as OutboxInput,
+    context: {} as OutboxContext,
+    events: {} as OutboxEvent,
+  },
+  actors: { deadline: activity<DeadlineInput>('deadline') },
+  actions: {
+    /** Say it now. One of the `delivery.*` events comes back with this generation. */
+    offer: effect<{
+      readonly deliveryId: string;
+      readonly generation: number;
+      readonly attempt: number;
+    }>(),
+    /** The user begins to hear it. */
+    begun: effect<{ readonly deliveryId: string }>(),
+    /** Stop what is being said: something urgent waits. */
+    interrupt: effect<{ readonly deliveryId: string }>(),
+    /** The attempt under way is off: its item was answered, shown or withdrawn meanwhile. */
+    abandon: effect<{ readonly deliveryId: string; readonly generation: number }>(),
+    /** It reached the user. */
+    delivered: effect<{ readonly deliveryId: string; readonly grade: HearingGrade }>(),
+    /** The user waved it away. */
+    dismissed: effect<{ readonly deliveryId: string }>(),
+    /** These will not be said, and why. */
+    dropped: effect<{ readonly deliveryIds: readonly string[]; readonly reason: DropReason }>(),
+    /** It could not be said `attempts` times; show it as a card. */
+    card: effect<{ readonly deliveryId: string; readonly attempts: number }>(),
+    /** It was not heard and waits again. */
+    returned: effect<{ readonly deliveryId: string; readonly attempts: number }>(),
+    startQuiet: assign(({ context }, { at }: Stamped) => ({ dueAt: at + context.quietMs })),
+    take: assign(({ context }, { at }: Stamped) => {
+      const item = next(context) ?? null;
+      return {
+        current: item && { ...item, attempts: item.attempts + 1 },
+        pending: context.pending.filter((other) => other !== item),
+        generation: context.generation + 1,
+        dueAt: at + context.offerTimeoutMs,
+      };
+    }),
+    startPlayClock: assign(({ context }, { at }: Stamped) => ({
+      dueAt: at + context.playTimeoutMs,
+    })),
+    returnToQueue: assign(({ context }) => {
+      const item = context.current;
+      if (item === null) return {};
+      const resting = item.attempts >= context.maxAttempts;
+      return { current: null, pending: insert(context.pending, { ...item, resting }, 'front') };
+    }),
+    /** Nobody could have heard this attempt: that is not the wire's fault. */
+    forgiveAttempt: assign(({ context }) => ({
+      current: context.current && { ...context.current, attempts: context.current.attempts - 1 },
+    })),
+    remove: assign(({ context }, { deliveryId }: { deliveryId: string }) => ({
+      pending: context.pending.filter((item) => item.deliveryId !== deliveryId),
+    })),
+    removeExpired: assign(({ context }, { at }: Stamped) => ({
+      pending: context.pending.filter((item) => !isExpired(item, at)),
+    })),
+    add: assign(({ context }, { item }: { item: OutboxItem }) => ({
+      reserved: item.reserved ? Math.max(0, context.reserved - 1) : context.reserved,
+      pending: insert(
+        context.pending.filter((other) => !replaces(item, other)),
+        { ...item, attempts: 0, resting: false },
+        'back',
+      ),
+    })),
+    keepInterruptible: assign((_, { interruptible }: { interruptible: boolean }) => ({
+      interruptible,
+    })),
+    clear: assign({ current: null }),
+    wake: assign(({ context }) => ({
+      pending: context.pending.map((item) =>
+        item.resting ? { ...item, resting: false, attempts: 0 } : item,
+      ),
+    })),
+  },
+  guards: {
+    gateIsOpen: stateIn({ gate: 'open' }),
+    hasNext: ({ context }) => next(context) !== undefined,
+    isUrgent: ({ context }) => isUrgent(next(context)),
+    nextIsExpired: ({ context, event }) => {
+      const item = next(context);
+      return item !== undefined && isExpired(item, event.at);
+    },
+    isOutdone: ({ context: { current, pending } }) =>
+      current !== null && pending.some((other) => replaces(current, other)),
+    isExhausted: ({ context }) =>
+      context.current !== null && context.current.attempts >= context.maxAttempts,
+    replacesOther: ({ context }, { item }: { item: OutboxItem }) =>
+      context.pending.some((other) => replaces(item, other)),
+    interruptsNow: ({ context }, { item }: { item: OutboxItem }) =>
+      item.priority === 'urgent' && context.interruptible && !isUrgent(context.current),
+    urgentMayInterrupt: ({ context }, { interruptible }: { interruptible: boolean }) =>
+      interruptible && isUrgent(next(context)) && !isUrgent(context.current),
+    isAttempt: ({ context }, { generation }: { generation: number }) =>
+      generation === context.generation,
+    isThisDeadline: ({ context }, { dueAt }: { dueAt: number }) => dueAt === context.dueAt,
+    isCurrent: ({ context }, { deliveryId }: { deliveryId: string }) =>
+      context.current?.deliveryId === deliveryId,
+    isPending: ({ context }, { deliveryId }: { deliveryId: string }) =>
+      context.pending.some((item) => item.deliveryId === deliveryId),
+    isPendingNews: ({ context }, { deliveryId }: { deliveryId: string }) =>
+      context.pending.some((item) => item.deliveryId === deliveryId && !keeps(item)),
+    isKnown: ({ context }, { item }: { item: OutboxItem }) =>
+      context.current?.deliveryId === item.deliveryId ||
+      context.pending.some((other) => other.deliveryId === item.deliveryId),
+    doesNotFit: ({ context }, { item }: { item: OutboxItem }) =>
+      !item.reserved &&
+      !keeps(item) &&
+      !context.pending.some((other) => replaces(item, other)) &&
+      !hasRoom(context),
+  },
+});

@@ -1,0 +1,218 @@
+// What is being said: one item at a time, from an open gate that stayed open.
+//
+//   empty ─▶ dwelling ─▶ choosing ─▶ speaking: offered ─▶ playing ─▶ empty
+//     ▲                                  └── returning ◀──┘   not heard: it waits again
+//     └──────────────────────────────────────┘
+//
+// Owns:     the attempt under way, and its clocks.
+// Does not: take items in or let them go while they wait (outbox-machine).
+
+import { and, not } from 'xstate';
+import { isExpired } from './outbox-queue.ts';
+import { outboxSetup, type OutboxContext } from './outbox-setup.ts';
+import type { OutboxEvent } from './outbox-events.ts';
+
+const attemptOf = ({ context }: { context: OutboxContext }) => ({
+  deliveryId: context.current?.deliveryId ?? '',
+  generation: context.generation,
+  attempts: context.current?.attempts ?? 0,
+});
+
+const abandonCurrent = { type: 'abandon', params: attemptOf } as const;
+
+type Args = { context: OutboxContext; event: OutboxEvent };
+
+const dropExpired = [
+  {
+    type: 'dropped',
+    params: ({ context, event }: Args) => ({
+      deliveryIds: context.pending
+        .filter((item) => isExpired(item, event.at))
+        .map((item) => item.deliveryId),
+      reason: 'expired' as const,
+    }),
+  },
+  { type: 'removeExpired', params: ({ event }: Args) => event },
+] as const;
+
+export const outboxSlot = outboxSetup.createStateConfig({
+  initial: 'empty',
+  states: {
+    empty: {
+      always: { guard: and(['gateIsOpen', 'hasNext']), target: 'dwelling' },
+    },
+    dwelling: {
+      entry: { type: 'startQuiet', params: ({ event }) => event },
+      invoke: {
+        id: 'deadline',
+        src: 'deadline',
+        input: ({ context }) => ({ dueAt: context.dueAt, event: 'deadline.quiet' }),
+      },
+      // What is urgent does not wait for a pause to settle.
+      always: [
+        { guard: not(and(['gateIsOpen', 'hasNext'])), target: 'empty' },
+        {
+          guard: and(['isUrgent', 'nextIsExpired']),
+          target: 'empty',
+          actions: dropExpired,
+        },
+        { guard: 'isUrgent', target: 'speaking' },
+      ],
+      on: {
+        'deadline.quiet': [
+          {
+            guard: ({ context, event }) =>
+              event.dueAt === context.dueAt &&
+              context.pending.some((item) => isExpired(item, event.at)),
+            target: 'choosing',
+            actions: dropExpired,
+          },
+          {
+            guard: { type: 'isThisDeadline', params: ({ event }) => event },
+            target: 'choosing',
+          },
+        ],
+      },
+    },
+    choosing: {
+      always: [{ guard: 'hasNext', target: 'speaking' }, { target: 'empty' }],
+    },
+    speaking: {
+      initial: 'offered',
+      states: {
+        offered: {
+          entry: [
+            { type: 'take', params: ({ event }) => event },
+            {
+              type: 'offer',
+              params: ({ context }) => ({
+                deliveryId: context.current?.deliveryId ?? '',
+                generation: context.generation,
+                attempt: context.current?.attempts ?? 0,
+              }),
+            },
+          ],
+          invoke: {
+            id: 'deadline',
+            src: 'deadline',
+            input: ({ context }) => ({ dueAt: context.dueAt, event: 'deadline.offer' }),
+          },
+          on: {
+            'delivery.playing': {
+              guard: { type: 'isAttempt', params: ({ event }) => event },
+              target: 'playing',
+            },
+            'deadline.offer': {
+              guard: { type: 'isThisDeadline', params: ({ event }) => event },
+              target: '#outbox.slot.returning',
+              actions: abandonCurrent,
+            },
+          },
+        },
+        playing: {
+          entry: [
+            { type: 'startPlayClock', params: ({ event }) => event },
+            {
+              type: 'begun',
+              params: ({ context }) => ({ deliveryId: context.current?.deliveryId ?? '' }),
+            },
+          ],
+          invoke: {
+            id: 'deadline',
+            src: 'deadline',
+            input: ({ context }) => ({ dueAt: context.dueAt, event: 'deadline.play' }),
+          },
+          on: {
+            'deadline.play': {
+              guard: { type: 'isThisDeadline', params: ({ event }) => event },
+              target: '#outbox.slot.returning',
+              actions: abandonCurrent,
+            },
+          },
+        },
+      },
+      on: {
+        'delivery.heard': {
+          guard: { type: 'isAttempt', params: ({ event }) => event },
+          target: 'empty',
+          actions: [
+            {
+              type: 'delivered',
+              params: ({ context, event }) => ({
+                deliveryId: context.current?.deliveryId ?? '',
+                grade: event.grade,
+              }),
+            },
+            'clear',
+          ],
+        },
+        'delivery.interrupted': {
+          guard: { type: 'isAttempt', params: ({ event }) => event },
+          target: 'returning',
+        },
+        'delivery.failed': {
+          guard: { type: 'isAttempt', params: ({ event }) => event },
+          target: 'returning',
+        },
+        'client.detached': {
+          target: 'returning',
+          actions: [abandonCurrent, 'forgiveAttempt'],
+        },
+        'outbox.retract': {
+          guard: { type: 'isCurrent', params: ({ event }) => event },
+          target: 'empty',
+          actions: [abandonCurrent, 'clear'],
+        },
+        // It goes on being said, but need not be: it has reached the user.
+        'delivery.shown': {
+          guard: { type: 'isCurrent', params: ({ event }) => event },
+          target: 'empty',
+          actions: [
+            'clear',
+            {
+              type: 'delivered',
+              params: ({ event }) => ({ deliveryId: event.deliveryId, grade: 'shown' }),
+            },
+          ],
+        },
+        'delivery.dismissed': {
+          guard: { type: 'isCurrent', params: ({ event }) => event },
+          target: 'empty',
+          actions: [
+            abandonCurrent,
+            'clear',
+            { type: 'dismissed', params: ({ event }) => ({ deliveryId: event.deliveryId }) },
+          ],
+        },
+      },
+    },
+    returning: {
+      always: [
+        // A later word of the same subagent waits: this one is old news.
+        {
+          guard: 'isOutdone',
+          target: 'empty',
+          actions: [
+            {
+              type: 'dropped',
+              params: ({ context }) => ({
+                deliveryIds: [context.current?.deliveryId ?? ''],
+                reason: 'replaced',
+              }),
+            },
+            'clear',
+          ],
+        },
+        {
+          guard: 'isExhausted',
+          target: 'empty',
+          actions: [{ type: 'card', params: attemptOf }, 'returnToQueue'],
+        },
+        {
+          target: 'empty',
+          actions: [{ type: 'returned', params: attemptOf }, 'returnToQueue'],
+        },
+      ],
+    },
+  },
+});

@@ -1,0 +1,278 @@
+// The life of one service: events come in, and one after the other an agent looks at them.
+//
+//   created ─▶ idle ⇄ invoking            one event is looked at
+//                ▲        │ refused
+//                └─ waiting (backing off)     stop, from anywhere ─▶ stopped   (final)
+//
+// Owns:     the order of the events that wait, and what becomes of each.
+// Does not: hold what they say, run the agent, tell the user, or know the life of a source
+//           (event-source-machine).
+//
+// Invariants
+//   SV1. No event is lost silently: each that arrives is settled or dropped, exactly once, and
+//        a drop says why.
+//   SV2. One invocation at a time.
+//   SV3. Urgent before normal; first come, first served within each. An event whose invocation
+//        was refused goes back to the front of its own class.
+//   SV4. At most `maxWaiting` events wait, beside the one whose invocation is under way or was
+//        refused. When it is full an urgent one takes the place of the youngest normal one;
+//        otherwise what arrives is dropped.
+//   SV5. A refused invocation is tried again after a pause that grows, `maxInvocations` times in
+//        all; what will be refused for ever is not tried again.
+//   SV6. Stop drops what waits, breaks off the invocation and stops the sources, once; nothing
+//        follows it. (Sources that never began are stopped too: they have nothing to free.)
+
+import { assign, setup, type SnapshotFrom } from 'xstate';
+import { backoffMs, type BackoffInput } from './backoff.ts';
+import { activity, effect, machineOptions, type DeadlineInput, type Stamped } from './effect.ts';
+
+export interface ServiceInput extends BackoffInput {
+  readonly maxWaiting: number;
+  /** How often an event's invocation is tried. */
+  readonly maxInvocations: number;
+}
+
+/** `urgent` may interrupt what is being said. */
+export type EventPriority = 'normal' | 'urgent';
+
+interface WaitingEvent {
+  readonly eventId: string;
+  readonly priority: EventPriority;
+  /** Invocations that were refused. */
+  readonly refusals: number;
+}
+
+interface ServiceContext extends ServiceInput {
+  /** In the order in which they will be looked at. */
+  readonly waiting: readonly WaitingEvent[];
+  readonly current: WaitingEvent | null;
+  readonly retryAt: number;
+}
+
+/** Why an event is not looked at. */
+export type EventDropReason = 'full' | 'displaced' | 'refused' | 'stopped';
+
+type Unstamped =
+  | { readonly type: 'service.start' }
+  | { readonly type: 'service.stop' }
+  | {
+      readonly type: 'event.arrived';
+      readonly eventId: string;
+      readonly priority: EventPriority;
+    }
+  | { readonly type: 'invocation.ended'; readonly eventId: string }
+  /** `jitter`: uniform in [0, 1). */
+  | {
+      readonly type: 'invocation.refused';
+      readonly eventId: string;
+      readonly retryable: boolean;
+      readonly jitter: number;
+    }
+  | { readonly type: 'deadline.retry'; readonly dueAt: number };
+
+export type ServiceMachineEvent = Unstamped & Stamped;
+
+type Refused = Extract<ServiceMachineEvent, { type: 'invocation.refused' }>;
+type Args = { context: ServiceContext };
+
+const idOfCurrent = ({ context }: Args) => ({ eventId: context.current?.eventId ?? '' });
+
+export const serviceMachine = setup({
+  types: {
+    input: {} as ServiceInput,
+    context: {} as ServiceContext,
+    events: {} as ServiceMachineEvent,
+  },
+  actors: {
+    deadline: activity<DeadlineInput>('deadline'),
+    /** The agent looks at the event; `invocation.ended` or `invocation.refused` comes back. */
+    invocation: activity<{ readonly eventId: string }>('invocation'),
+  },
+  actions: {
+    startSources: effect<object>(),
+    stopSources: effect<object>(),
+    /** It waits to be looked at. */
+    accepted: effect<{ readonly eventId: string }>(),
+    /** It was looked at. */
+    settled: effect<{ readonly eventId: string }>(),
+    dropped: effect<{ readonly eventIds: readonly string[]; readonly reason: EventDropReason }>(),
+    add: assign(({ context }, { eventId, priority }: Omit<WaitingEvent, 'refusals'>) => ({
+      waiting: inserted(context.waiting, { eventId, priority, refusals: 0 }, 'back'),
+    })),
+    removeDisplaced: assign(({ context }) => {
+      const youngest = displaced(context);
+      return { waiting: context.waiting.filter((event) => event !== youngest) };
+    }),
+    take: assign(({ context }) => ({
+      current: context.waiting[0] ?? null,
+      waiting: context.waiting.slice(1),
+    })),
+    clear: assign({ current: null }),
+    putBack: assign(({ context }, { at, jitter }: Pick<Refused, 'at' | 'jitter'>) => {
+      if (context.current === null) return {};
+      const refusals = context.current.refusals + 1;
+      return {
+        current: null,
+        waiting: inserted(context.waiting, { ...context.current, refusals }, 'front'),
+        retryAt: at + backoffMs(context, refusals, jitter),
+      };
+    }),
+    forgetAll: assign({ waiting: [], current: null }),
+  },
+  guards: {
+    hasWaiting: ({ context }) => context.waiting.length > 0,
+    isKnown: ({ context }, { eventId }: { eventId: string }) =>
+      context.current?.eventId === eventId ||
+      context.waiting.some((event) => event.eventId === eventId),
+    hasRoom: ({ context }) => context.waiting.length < context.maxWaiting,
+    displaces: ({ context }, { priority }: { priority: EventPriority }) =>
+      priority === 'urgent' && displaced(context) !== undefined,
+    isCurrent: ({ context }, { eventId }: { eventId: string }) =>
+      context.current?.eventId === eventId,
+    mayTryAgain: ({ context }, { eventId, retryable }: Refused) =>
+      context.current?.eventId === eventId &&
+      retryable &&
+      context.current.refusals + 1 < context.maxInvocations,
+    isThisDeadline: ({ context }, { dueAt }: { dueAt: number }) => dueAt === context.retryAt,
+  },
+}).createMachine({
+  id: 'service',
+  context: ({ input }) => ({
+    maxWaiting: input?.maxWaiting ?? 1,
+    maxInvocations: input?.maxInvocations ?? 1,
+    baseDelayMs: input?.baseDelayMs ?? 0,
+    maxDelayMs: input?.maxDelayMs ?? 0,
+    waiting: [],
+    current: null,
+    retryAt: 0,
+  }),
+  initial: 'created',
+  options: machineOptions,
+  states: {
+    created: {
+      on: {
+        'service.start': { target: 'working', actions: { type: 'startSources', params: {} } },
+        'service.stop': { target: 'stopped', actions: { type: 'stopSources', params: {} } },
+      },
+    },
+    working: {
+      initial: 'idle',
+      on: {
+        'event.arrived': [
+          // Known already: a message that arrived twice.
+          { guard: { type: 'isKnown', params: ({ event }) => event } },
+          {
+            guard: 'hasRoom',
+            actions: [
+              { type: 'add', params: ({ event }) => event },
+              { type: 'accepted', params: ({ event }) => ({ eventId: event.eventId }) },
+            ],
+          },
+          {
+            guard: { type: 'displaces', params: ({ event }) => event },
+            actions: [
+              {
+                type: 'dropped',
+                params: ({ context }) => ({
+                  eventIds: [displaced(context)?.eventId ?? ''],
+                  reason: 'displaced',
+                }),
+              },
+              'removeDisplaced',
+              { type: 'add', params: ({ event }) => event },
+              { type: 'accepted', params: ({ event }) => ({ eventId: event.eventId }) },
+            ],
+          },
+          {
+            actions: {
+              type: 'dropped',
+              params: ({ event }) => ({ eventIds: [event.eventId], reason: 'full' }),
+            },
+          },
+        ],
+        'service.stop': {
+          target: 'stopped',
+          actions: [
+            {
+              type: 'dropped',
+              params: ({ context }) => ({
+                eventIds: [context.current, ...context.waiting].flatMap((event) =>
+                  event ? [event.eventId] : [],
+                ),
+                reason: 'stopped',
+              }),
+            },
+            'forgetAll',
+            { type: 'stopSources', params: {} },
+          ],
+        },
+      },
+      states: {
+        idle: { always: { guard: 'hasWaiting', target: 'invoking', actions: 'take' } },
+        invoking: {
+          invoke: { id: 'invocation', src: 'invocation', input: idOfCurrent },
+          on: {
+            'invocation.ended': {
+              guard: { type: 'isCurrent', params: ({ event }) => event },
+              target: 'idle',
+              actions: [{ type: 'settled', params: idOfCurrent }, 'clear'],
+            },
+            'invocation.refused': [
+              {
+                guard: { type: 'mayTryAgain', params: ({ event }) => event },
+                target: 'waiting',
+                actions: { type: 'putBack', params: ({ event }) => event },
+              },
+              {
+                guard: { type: 'isCurrent', params: ({ event }) => event },
+                target: 'idle',
+                actions: [
+                  {
+                    type: 'dropped',
+                    params: ({ event }) => ({ eventIds: [event.eventId], reason: 'refused' }),
+                  },
+                  'clear',
+                ],
+              },
+            ],
+          },
+        },
+        waiting: {
+          invoke: {
+            id: 'deadline',
+            src: 'deadline',
+            input: ({ context }) => ({ dueAt: context.retryAt, event: 'deadline.retry' }),
+          },
+          on: {
+            'deadline.retry': {
+              guard: { type: 'isThisDeadline', params: ({ event }) => event },
+              target: 'idle',
+            },
+          },
+        },
+      },
+    },
+    stopped: { type: 'final' },
+  },
+});
+
+export type ServiceSnapshot = SnapshotFrom<typeof serviceMachine>;
+
+/** The one that gives way to something urgent: the normal one that came last. */
+function displaced({ waiting }: ServiceContext): WaitingEvent | undefined {
+  return waiting.findLast(({ priority }) => priority === 'normal');
+}
+
+/** Urgent before normal; at the front or the back of its own class. */
+function inserted(
+  waiting: readonly WaitingEvent[],
+  event: WaitingEvent,
+  where: 'front' | 'back',
+): readonly WaitingEvent[] {
+  const urgent = waiting.filter(({ priority }) => priority === 'urgent');
+  const normal = waiting.filter(({ priority }) => priority === 'normal');
+  const own = event.priority === 'urgent' ? urgent : normal;
+  if (where === 'front') own.unshift(event);
+  else own.push(event);
+  return [...urgent, ...normal];
+}

@@ -1,0 +1,141 @@
+import { describe, expect, test } from 'vitest';
+import { batchMachine, type AtCeiling } from '../../src/machines/index.ts';
+import { checkBatch } from './support/batch-check.ts';
+import { Stage } from './support/stage.ts';
+import { announce, holds, holdsThroughout } from './support/verdicts.ts';
+
+describe.each(['deliver', 'cancel'] as const)(
+  'every state of a batch (at the ceiling: %s)',
+  (atCeiling) => {
+    const report = checkBatch(undefined, atCeiling);
+    announce(report);
+
+    test('[RW11] BT1: each result is told once', () => holds(report, 'BT1'));
+
+    test('[R34] BT2: none waits for nobody, or for ever', () => holds(report, 'BT2'));
+
+    test('BT3: one that waits for the user holds nobody up', () => holds(report, 'BT3'));
+
+    test('BT4: one without siblings is not delayed', () => holds(report, 'BT4'));
+
+    test('BT5: what ends later is told by itself', () => holds(report, 'BT5'));
+
+    test('BT6: each keeps its place in the outbox', () => holds(report, 'BT6'));
+
+    test('BT7: it is over when everything was told, and it can always end', () => {
+      holds(report, 'BT7');
+      holds(report, 'an end can always be reached');
+      holds(report, 'nothing leaves a final state');
+    });
+
+    test('each deadline is armed in its own state, and a stale one is ignored', () => {
+      holds(report, 'each deadline is that of its state');
+      holds(report, 'a deadline that is not the armed one is ignored');
+    });
+
+    test('nothing else is wrong, and it is not because nothing happens', () =>
+      holdsThroughout(report));
+  },
+);
+
+describe('a batch by example', () => {
+  const CEILING_MS = 300_000;
+  type Batch = Stage<typeof batchMachine>;
+
+  const batch = (
+    callIds: readonly string[],
+    { atCeiling = 'deliver', replies = false }: { atCeiling?: AtCeiling; replies?: boolean } = {},
+  ): Batch => {
+    const stage = new Stage(batchMachine, {
+      batchId: 'trip',
+      ceilingMs: CEILING_MS,
+      graceMs: 5000,
+      atCeiling,
+    });
+    for (const callId of callIds) stage.send({ type: 'batch.joined', callId });
+    return replies ? stage : stage.send({ type: 'batch.replied' });
+  };
+  const settle = (stage: Batch, ...callIds: readonly string[]): void => {
+    for (const callId of callIds) stage.send({ type: 'batch.settled', callId });
+  };
+
+  test('[R34] flight and hotel are told together when the second has ended', async () => {
+    const stage = batch(['flight', 'hotel']);
+    settle(stage, 'flight');
+    await stage.wait(CEILING_MS - 1);
+    expect(stage.told()).toEqual([]);
+    settle(stage, 'hotel');
+    stage.send({ type: 'batch.told', grade: 'played' });
+    expect(stage.told()).toEqual([
+      ['tell', { batchId: 'trip' }],
+      ['delivered', { deliveryIds: ['flight', 'hotel'], grade: 'played' }],
+      ['free', { places: 1 }],
+      ['ended', { batchId: 'trip' }],
+    ]);
+  });
+
+  test('[R41] at the ceiling what there is is told, and the third by itself when it ends', async () => {
+    const stage = batch(['flight', 'hotel', 'car']);
+    settle(stage, 'flight', 'hotel');
+    await stage.wait(CEILING_MS);
+    expect(stage.told()).toEqual([['tell', { batchId: 'trip' }]]);
+    settle(stage, 'car');
+    expect(stage.told()).toEqual([['pass', { callId: 'car' }]]);
+  });
+
+  test('[R34] at the ceiling who is late can be stopped: what it had is told with the others', async () => {
+    const stage = batch(['flight', 'hotel'], { atCeiling: 'cancel' });
+    settle(stage, 'flight');
+    await stage.wait(CEILING_MS);
+    expect(stage.told()).toEqual([['stop', { callIds: ['hotel'] }]]);
+    settle(stage, 'hotel');
+    expect(stage.told()).toEqual([['tell', { batchId: 'trip' }]]);
+  });
+
+  test('[R34] one that does not stop is left behind after the grace', async () => {
+    const stage = batch(['flight', 'hotel', 'car'], { atCeiling: 'cancel' });
+    settle(stage, 'flight', 'hotel');
+    await stage.wait(CEILING_MS + 4999);
+    expect(stage.told()).toEqual([['stop', { callIds: ['car'] }]]);
+    await stage.wait(1);
+    expect(stage.told()).toEqual([['tell', { batchId: 'trip' }]]);
+  });
+
+  test('a result does not wait for one that asks the user', () => {
+    const stage = batch(['weather', 'ride']);
+    settle(stage, 'weather');
+    stage.send({ type: 'batch.asking', callId: 'ride' });
+    expect(stage.told()).toEqual([['pass', { callId: 'weather' }]]);
+  });
+
+  test('no result is told while the lead agent may still call its sibling', () => {
+    const stage = batch(['flight'], { replies: true });
+    settle(stage, 'flight');
+    stage.send({ type: 'batch.joined', callId: 'hotel' });
+    stage.send({ type: 'batch.replied' });
+    expect(stage.told()).toEqual([]);
+    settle(stage, 'hotel');
+    expect(stage.told()).toEqual([['tell', { batchId: 'trip' }]]);
+  });
+
+  test('a part that was seen is not told again; when all were, there is nothing to tell', () => {
+    const stage = batch(['flight', 'hotel']);
+    settle(stage, 'flight', 'hotel');
+    stage.send({ type: 'delivery.shown', deliveryId: 'flight' });
+    stage.send({ type: 'delivery.dismissed', deliveryId: 'hotel' });
+    expect(stage.told()).toEqual([
+      ['tell', { batchId: 'trip' }],
+      ['delivered', { deliveryIds: ['flight'], grade: 'shown' }],
+      ['free', { places: 1 }],
+      ['dismissed', { deliveryIds: ['hotel'] }],
+      ['retract', { batchId: 'trip' }],
+      ['ended', { batchId: 'trip' }],
+    ]);
+  });
+
+  test('a batch of which every call was refused is over', () => {
+    const stage = batch(['flight']);
+    stage.send({ type: 'batch.left', callId: 'flight' });
+    expect(stage.told()).toEqual([['ended', { batchId: 'trip' }]]);
+  });
+});

@@ -1,0 +1,122 @@
+import { describe, expect, test } from 'vitest';
+import { eventSourceMachine, serviceMachine } from '../../src/machines/index.ts';
+import { checkEventSource } from './support/event-source-check.ts';
+import { checkService } from './support/service-check.ts';
+import { serviceFaults, sourceFaults, sourcesLeftRunning } from './support/service-faults.ts';
+import { checkServiceSystem } from './support/service-system.ts';
+import { Stage } from './support/stage.ts';
+import { announce, catches, holds, holdsThroughout } from './support/verdicts.ts';
+
+describe('[BW32 B76] every state of a service', () => {
+  const report = checkService();
+  announce(report);
+
+  test('SV1: no event is lost silently', () => holds(report, 'SV1'));
+  test('SV2: one invocation at a time', () => holds(report, 'SV2'));
+  test('SV3: urgent first, and first come first served', () => holds(report, 'SV3'));
+  test('SV4: so many wait at most, and whoever gives way is told', () => holds(report, 'SV4'));
+  test('SV5: a refused invocation is tried again, not for ever', () => {
+    holds(report, 'SV5');
+    holds(report, 'waiting ends by a deadline');
+  });
+  test('SV6: stop stops everything, once', () => {
+    holds(report, 'SV6');
+    holds(report, 'nothing leaves a final state');
+    holds(report, 'whatever lives can be stopped');
+  });
+  test('nothing else is wrong, and it is not because nothing happens', () =>
+    holdsThroughout(report));
+});
+
+describe('every state of an event source', () => {
+  const report = checkEventSource();
+  announce(report);
+
+  test('ES1: each attempt is released exactly once', () => holds(report, 'ES1'));
+  test('ES2: a failure is followed by another attempt, after a pause', () => {
+    holds(report, 'ES2');
+    holds(report, 'backing off ends by another attempt');
+  });
+  test('ES3: a stable attempt forgets the failures before it', () => holds(report, 'ES3'));
+  test('ES4: what is stale changes nothing', () => holds(report, 'ES4'));
+  test('ES5: stop comes to an end, and nothing begins after it', () => {
+    holds(report, 'ES5');
+    holds(report, 'a release ends by a deadline');
+    holds(report, 'whatever lives can be stopped');
+  });
+  test('nothing else is wrong, and it is not because nothing happens', () =>
+    holdsThroughout(report));
+});
+
+describe('[B76 BW20] every state of a service with two sources', () => {
+  const report = checkServiceSystem();
+  announce(report);
+
+  test('a source runs only while its service does, and is stopped once', () =>
+    holdsThroughout(report));
+});
+
+describe('the checks bite', () => {
+  test.each(serviceFaults)('in a service: $fault', ({ machine, property }) =>
+    catches((onViolation) => checkService(machine, onViolation), property),
+  );
+
+  test.each(sourceFaults)('in a source: $fault', ({ machine, property }) =>
+    catches((onViolation) => checkEventSource(machine, onViolation), property),
+  );
+
+  test('between them: the sources are left running', () =>
+    catches(
+      (onViolation) => checkServiceSystem({ service: sourcesLeftRunning }, onViolation),
+      'a source runs only while its service does',
+    ));
+});
+
+describe('by example', () => {
+  const service = (): Stage<typeof serviceMachine> => {
+    const stage = new Stage(serviceMachine, {
+      maxWaiting: 2,
+      maxInvocations: 3,
+      baseDelayMs: 1_000,
+      maxDelayMs: 60_000,
+    });
+    stage.send({ type: 'service.start' });
+    stage.told();
+    return stage;
+  };
+  const arrive = (eventId: string, priority: 'normal' | 'urgent' = 'normal') =>
+    ({ type: 'event.arrived', eventId, priority }) as const;
+
+  test('an urgent event is looked at before what came earlier, also after a refusal', async () => {
+    const stage = service();
+    stage.send(arrive('a')).send(arrive('b'));
+    stage.send({ type: 'invocation.refused', eventId: 'a', retryable: true, jitter: 0 });
+    stage.send(arrive('c', 'urgent'));
+    stage.told();
+    await stage.wait(1_000);
+    expect(stage.told()).toEqual([['invocation', { eventId: 'c' }]]);
+    stage.send({ type: 'invocation.ended', eventId: 'c' });
+    expect(stage.told()).toEqual([
+      ['settled', { eventId: 'c' }],
+      ['invocation', { eventId: 'a' }],
+    ]);
+  });
+
+  test('a source that fails again and again is started again later and later', async () => {
+    const stage = new Stage(eventSourceMachine, {
+      baseDelayMs: 1_000,
+      maxDelayMs: 3_000,
+      stableMs: 60_000,
+      stopTimeoutMs: 5_000,
+    });
+    stage.send({ type: 'source.start' });
+    const begunAt: number[] = [];
+    for (let attempt = 1; attempt <= 4; attempt++) {
+      begunAt.push(stage.now);
+      stage.send({ type: 'source.failed', attempt, jitter: 0 });
+      stage.send({ type: 'source.released', attempt });
+      while (!stage.actor.getSnapshot().matches('live')) await stage.wait(500);
+    }
+    expect(begunAt).toEqual([0, 1_000, 3_000, 6_000]);
+  });
+});

@@ -1,0 +1,146 @@
+// What shall hold of the messages to a subagent and of its budget (S10 to S12).
+
+import type { StepCall, subagentMachine, SubagentSnapshot } from '../../../src/machines/index.ts';
+import type { MachineCheck } from '../../../src/testing/check/index.ts';
+import { paramsOf, same, spawned } from './effects.ts';
+import { subagentInput } from './subagent-world.ts';
+
+type S = SubagentSnapshot;
+type Properties = MachineCheck<typeof subagentMachine, never>;
+type Event = Parameters<NonNullable<Properties['steps']>[string]>[1];
+
+const { maxSteps } = subagentInput;
+const completes = ({ kind }: StepCall): boolean => kind === 'completion';
+const idsOf = ({ context }: S): readonly string[] =>
+  context.unread.map(({ messageId }) => messageId);
+const isBusy = (snapshot: S): boolean =>
+  !snapshot.matches('spawning') && !snapshot.matches('ready');
+
+/** Would the model have ended where this event came, as far as it knows? */
+function wouldEnd(before: S, event: Event): boolean {
+  if (event.type === 'model.responded') {
+    const { calls, again } = event;
+    return calls.length === 0 ? again !== true : calls.every(completes);
+  }
+  return event.type !== 'subagent.message' && before.context.calls.some(completes);
+}
+
+export const inboxInvariants: NonNullable<Properties['invariants']> = {
+  'S10: it completes with something unread in its last step only': ({ value, context }) =>
+    value !== 'completed' ||
+    context.unread.length === 0 ||
+    context.step >= maxSteps ||
+    context.exhausted !== null,
+  'S12: with an exhausted budget it waits for nobody': (snapshot) =>
+    snapshot.context.exhausted === null ||
+    (!snapshot.matches('waiting_for_input') && !snapshot.matches('waiting_for_children')),
+  'S12: after the final step it is over': (snapshot) =>
+    !snapshot.context.isFinal ||
+    snapshot.status === 'done' ||
+    snapshot.matches({ running: 'thinking' }),
+};
+
+export const inboxSteps: NonNullable<Properties['steps']> = {
+  'S10: each message is unread or read, in the order of arrival, and never both': (
+    before,
+    event,
+    after,
+    effects,
+  ) => {
+    const came = event.type === 'subagent.message' ? [event.messageId] : [];
+    const had = [...idsOf(before), ...came];
+    const [begun] = spawned(effects, 'modelStep');
+    const read = begun?.messageIds ?? [];
+    return (
+      same(
+        had.filter((id) => read.includes(id)),
+        read,
+      ) &&
+      same(
+        had.filter((id) => !read.includes(id)),
+        idsOf(after),
+      )
+    );
+  },
+  'S10: a step reads what is due, and everything where it would have ended': (
+    before,
+    event,
+    after,
+    effects,
+  ) => {
+    const [begun] = spawned(effects, 'modelStep');
+    if (begun === undefined) return true;
+    const came =
+      event.type === 'subagent.message' ? [{ messageId: event.messageId, waits: false }] : [];
+    const all = [...before.context.unread, ...came];
+    const readsAll = after.context.isFinal || wouldEnd(before, event);
+    const due = all.filter(({ waits }) => readsAll || !waits);
+    return same(
+      begun.messageIds,
+      due.map(({ messageId }) => messageId),
+    );
+  },
+  'S10: what is queued waits, unless nothing ran yet': (before, event, after) => {
+    if (event.type !== 'subagent.message') return true;
+    const kept = after.context.unread.find(({ messageId }) => messageId === event.messageId);
+    return kept === undefined || kept.waits === (event.mode === 'queue' && isBusy(before));
+  },
+  'S11: an interruption breaks off what is under way, if there is a step left': (
+    before,
+    event,
+    after,
+    effects,
+  ) => {
+    if (event.type !== 'subagent.message') return true;
+    const { mode, messageId } = event;
+    const { step, isFinal } = before.context;
+    if (mode !== 'interrupt' || !isBusy(before) || step >= maxSteps || isFinal)
+      return effects.length === 0 && same(after.value, before.value);
+    if (before.matches('running'))
+      return spawned(effects, 'modelStep').some((begun) => begun.messageIds.includes(messageId));
+    return after.matches('ready') && after.context.calls.length === 0;
+  },
+  'S12: with an exhausted budget nothing new of the step begins': (
+    _before,
+    _event,
+    after,
+    effects,
+  ) =>
+    after.context.exhausted === null ||
+    (spawned(effects, 'toolCalls').length === 0 && paramsOf(effects, 'ask').length === 0),
+  'S12: the one model call after it is the final one': (before, _event, after, effects) =>
+    spawned(effects, 'modelStep').every(
+      ({ final }) => final === (before.context.exhausted !== null) && !before.context.isFinal,
+    ) &&
+    (!after.context.isFinal || after.context.exhausted !== null),
+  'S12: after the final step it has failed with BUDGET_EXHAUSTED': (before, event, after) =>
+    !before.context.isFinal ||
+    !event.type.startsWith('model.') ||
+    after.context.ending?.error?.code === 'BUDGET_EXHAUSTED',
+  'S12: a step whose call was refused is the final one, without another': (
+    before,
+    event,
+    after,
+    effects,
+  ) => {
+    if (event.type !== 'budget.exhausted' || event.step !== before.context.step) return true;
+    if (!same(before.value, { running: 'thinking' })) return !after.context.isFinal;
+    return after.context.isFinal && effects.length === 0 && same(after.value, before.value);
+  },
+  'S12: a result that was under way counts': (before, event, after) =>
+    event.type !== 'model.responded' ||
+    before.context.isFinal ||
+    before.context.exhausted === null ||
+    (event.calls.length === 0 ? event.again === true : !event.calls.some(completes)) ||
+    after.matches('completed'),
+  'S12: the first reason counts, at once if it says so': (before, event, after) => {
+    if (event.type !== 'budget.exhausted') return true;
+    const reason = before.context.exhausted ?? event.message;
+    if (event.graceful) return after.context.exhausted === reason;
+    return (
+      after.matches('failed') &&
+      after.context.ending?.error?.code === 'BUDGET_EXHAUSTED' &&
+      after.context.ending.error.message === reason
+    );
+  },
+};

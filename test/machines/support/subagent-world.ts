@@ -1,0 +1,217 @@
+// What may come to a subagent in each state, in scopes: all kinds of calls; messages; the
+// budget. Each has all that could matter to what it is about, and little else.
+//
+// Time: only differences matter to the machine, so each stretch in `running` begins at 0 or at
+// `wait`, and the key leaves `dueAt` out. What is left of the run's time (3, 2 or 1) stays in it.
+
+import {
+  requestIdOf,
+  type MessageMode,
+  type StepCall,
+  type SubagentEvent,
+  type SubagentSnapshot,
+} from '../../../src/machines/index.ts';
+
+type S = SubagentSnapshot;
+
+export const subagentInput = {
+  id: 'a',
+  at: 0,
+  maxSteps: 3,
+  timeoutMs: 3,
+  maxInputRetries: 2,
+} as const;
+
+/** So long it waits for a slot, or the user thinks. */
+export const wait = 5;
+const failure = { code: 'BROKEN', message: 'It broke', retryable: false } as const;
+
+const t1: StepCall = { callId: 't1', kind: 'tool' };
+const t2: StepCall = { callId: 't2', kind: 'tool' };
+const d1: StepCall = { callId: 'd1', kind: 'delegation' };
+const d2: StepCall = { callId: 'd2', kind: 'delegation' };
+const q1: StepCall = { callId: 'q1', kind: 'question' };
+const q2: StepCall = { callId: 'q2', kind: 'question' };
+const i1: StepCall = { callId: 'i1', kind: 'input' };
+const c1: StepCall = { callId: 'c1', kind: 'completion' };
+const p1: StepCall = { callId: 'p1', kind: 'approval' };
+const p2: StepCall = { callId: 'p2', kind: 'approval', delegates: true };
+
+interface Scope {
+  /** What the model may call in one step. */
+  readonly callSets: readonly (readonly StepCall[])[];
+  readonly messages: readonly MessageMode[];
+  /** Messages that may be unread at a time. */
+  readonly maxUnread: number;
+  readonly budget: boolean;
+  /** Time passes while it runs and waits. */
+  readonly time: boolean;
+}
+
+export const subagentScopes = {
+  calls: {
+    callSets: [
+      [],
+      [t1, t2],
+      [q1, q2],
+      [q1, t1],
+      [p1, q1],
+      [p1],
+      [p2, q1],
+      [d1, d2],
+      [i1, d1, t1],
+      [q1, i1],
+      [c1],
+      [c1, q1, d1],
+    ],
+    messages: [],
+    maxUnread: 0,
+    budget: false,
+    time: true,
+  },
+  messages: {
+    callSets: [[], [t1], [t1, q1, d1], [q1, c1], [p1], [c1]],
+    messages: ['queue', 'steer', 'interrupt'],
+    maxUnread: 2,
+    budget: false,
+    time: false,
+  },
+  budget: {
+    callSets: [[], [t1, q1, c1], [t1, d1], [q1], [p1, d1], [c1]],
+    messages: ['queue', 'interrupt'],
+    maxUnread: 1,
+    budget: true,
+    time: false,
+  },
+} as const satisfies Record<string, Scope>;
+
+export type SubagentScope = keyof typeof subagentScopes;
+
+const callIds = ['t1', 't2', 'd1', 'd2', 'q1', 'p1', 'p2'];
+
+/** When it is, in the time of the check. */
+function nowOf(snapshot: S): number {
+  const { dueAt, remainingMs } = snapshot.context;
+  return snapshot.matches('running') ? dueAt - remainingMs : 0;
+}
+
+export function subagentEvents(name: SubagentScope): (snapshot: S) => readonly SubagentEvent[] {
+  const scope: Scope = subagentScopes[name];
+  return (snapshot) => {
+    const at = nowOf(snapshot);
+    const events = [...commonEvents(snapshot, at), ...modelEvents(snapshot, at, scope)];
+    return [
+      // That what comes at the wrong time is ignored is checked in one scope.
+      ...(scope.time
+        ? [...events, ...lateEvents(snapshot, at)]
+        : events.filter((event) => isTimely(snapshot, event))),
+      ...messageEvents(snapshot, at, scope),
+      ...(scope.budget ? budgetEvents(snapshot, at) : []),
+    ];
+  };
+}
+
+function isTimely(snapshot: S, event: SubagentEvent): boolean {
+  switch (event.type) {
+    case 'subagent.prepared':
+    case 'subagent.unprepared':
+    case 'deadline.preparation':
+      return snapshot.matches('spawning');
+    case 'slot.granted':
+      return snapshot.matches('ready');
+    case 'model.responded':
+    case 'model.failed':
+      return snapshot.matches({ running: 'thinking' });
+    case 'tool.settled':
+      return snapshot.context.calls.some(
+        ({ callId, settled }) => callId === event.callId && !settled,
+      );
+    case 'question.answered':
+    case 'question.expired':
+    case 'question.withdrawn':
+      return snapshot.matches('waiting_for_input');
+    case 'deadline.run':
+      return snapshot.matches('running');
+    case 'subagent.message':
+    case 'budget.exhausted':
+    case 'subagent.cancel':
+      return true;
+    default:
+      return event satisfies never;
+  }
+}
+
+function commonEvents({ context }: S, at: number): readonly SubagentEvent[] {
+  const { dueAt, asked, step } = context;
+  const requestId = requestIdOf('a', asked);
+  return [
+    { type: 'subagent.prepared', at },
+    { type: 'subagent.unprepared', at, error: failure },
+    { type: 'slot.granted', at },
+    { type: 'subagent.cancel', at, reason: 'the user said so' },
+    { type: 'deadline.preparation', at: dueAt, dueAt },
+    { type: 'deadline.run', at: dueAt, dueAt },
+    { type: 'question.answered', at, requestId },
+    { type: 'question.answered', at, requestId, approved: true },
+    { type: 'question.expired', at, requestId },
+    { type: 'question.withdrawn', at, requestId },
+    ...callIds.map((callId): SubagentEvent => ({ type: 'tool.settled', at, step, callId })),
+  ];
+}
+
+function modelEvents({ context }: S, at: number, { callSets, time }: Scope): SubagentEvent[] {
+  const { step, remainingMs } = context;
+  const events: SubagentEvent[] = [
+    { type: 'model.failed', at, step, error: failure },
+    { type: 'model.responded', at, step, calls: [], again: true },
+  ];
+  for (const calls of callSets) {
+    events.push({ type: 'model.responded', at, step, calls });
+    // The stretch ends with this answer, so its length can be told by it alone.
+    const leaves = calls.every(({ kind }) => kind !== 'tool');
+    if (time && leaves && remainingMs > 1)
+      events.push({ type: 'model.responded', at: at + 1, step, calls });
+  }
+  return events;
+}
+
+/** What takes its time, and what is over. */
+function lateEvents({ context }: S, at: number): SubagentEvent[] {
+  const { step, dueAt, asked } = context;
+  const over = requestIdOf('a', asked - 1);
+  return [
+    { type: 'slot.granted', at: at + wait },
+    { type: 'model.failed', at, step: step - 1, error: failure },
+    { type: 'model.responded', at, step: step - 1, calls: [] },
+    { type: 'deadline.preparation', at: dueAt + 1, dueAt: dueAt + 1 },
+    { type: 'deadline.run', at: dueAt + 1, dueAt: dueAt + 1 },
+    { type: 'question.answered', at: at + wait, requestId: requestIdOf('a', asked) },
+    { type: 'question.answered', at, requestId: requestIdOf('a', asked), approved: false },
+    { type: 'question.answered', at, requestId: over },
+    { type: 'question.expired', at, requestId: over },
+    { type: 'question.withdrawn', at, requestId: over },
+    ...callIds.map((callId): SubagentEvent => ({
+      type: 'tool.settled',
+      at,
+      step: step - 1,
+      callId,
+    })),
+  ];
+}
+
+/** The id of a message that was read may be used again: what was read is not remembered. */
+function messageEvents({ context }: S, at: number, scope: Scope): SubagentEvent[] {
+  const { unread } = context;
+  if (unread.length >= scope.maxUnread) return [];
+  const messageId = unread.some((message) => message.messageId === 'm1') ? 'm2' : 'm1';
+  return scope.messages.map((mode) => ({ type: 'subagent.message', at, messageId, mode }));
+}
+
+function budgetEvents({ context: { step } }: S, at: number): SubagentEvent[] {
+  return [
+    { type: 'budget.exhausted', at, graceful: true, message: 'Too many tokens' },
+    { type: 'budget.exhausted', at, graceful: true, message: 'Too many steps' },
+    { type: 'budget.exhausted', at, graceful: true, message: 'Refused', step },
+    { type: 'budget.exhausted', at, graceful: false, message: 'Too late' },
+  ];
+}
