@@ -21,11 +21,13 @@ import {
   type ToolChoice,
   type ToolSet,
 } from 'ai';
+import type { Consent } from '../approvals/approval.ts';
 import type { Clock, Ids } from '../ports/environment.ts';
 import { raceAbort } from '../race-abort.ts';
 import { isJson } from './json.ts';
 import { carefulModel, resolveModel } from './model.ts';
 import { invalidCallMessage } from './schema.ts';
+import type { Delta } from './streamed-answer.ts';
 import { telemetryOption } from './telemetry.ts';
 import type { PreparedTools } from './tools.ts';
 
@@ -50,6 +52,8 @@ export interface ModelStepOptions {
   readonly signal: AbortSignal;
   readonly settings?: ModelSettings;
   readonly ids: Ids;
+  /** The model streams, and its words are told while they come. */
+  readonly said?: ((delta: Delta) => void) | undefined;
   /** For the times in the SDK's telemetry; nothing of it is in the response. */
   readonly clock?: Clock;
 }
@@ -68,6 +72,8 @@ export interface ModelCall {
   readonly raw?: true;
   /** Not to be run; the message is its answer. */
   readonly invalid?: { readonly message: string };
+  /** Of a call that needs consent, once the runtime has looked: what consent it has. */
+  readonly consent?: Exclude<Consent, 'not_needed'>;
 }
 
 /** Tokens as the provider counted them; 0 where it did not say. */
@@ -106,6 +112,7 @@ export async function runModelStep(options: ModelStepOptions): Promise<ModelResp
     messages,
     ids,
     clock,
+    said: options.said,
     answered: (content) => {
       written = content;
     },

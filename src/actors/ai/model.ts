@@ -9,10 +9,11 @@
 import { gateway, wrapLanguageModel, type LanguageModel, type ModelMessage } from 'ai';
 import { ConfigurationError, ProviderError } from '../../errors.ts';
 import type { Clock, Ids } from '../ports/environment.ts';
+import { streamedAnswer, type Delta } from './streamed-answer.ts';
 
-type Model = Extract<LanguageModel, { specificationVersion: 'v4' }>;
-type Answer = Awaited<ReturnType<Model['doGenerate']>>;
-type ContentPart = Answer['content'][number];
+export type Model = Extract<LanguageModel, { specificationVersion: 'v4' }>;
+export type Answer = Awaited<ReturnType<Model['doGenerate']>>;
+export type ContentPart = Answer['content'][number];
 
 const adapted = new WeakMap<object, Model>();
 
@@ -48,6 +49,8 @@ interface CarefulOptions {
   readonly clock: Clock | undefined;
   /** Learns the content of the answer as the SDK will read it. */
   answered(content: readonly ContentPart[]): void;
+  /** Wants the words while they come: the model streams. */
+  readonly said?: ((delta: Delta) => void) | undefined;
 }
 
 /** The same model for one step: keeps M1 and M2, and stamps the answer with our clock. */
@@ -58,7 +61,10 @@ export function carefulModel(model: Model, options: CarefulOptions): Model {
     modelId: model.modelId,
     supportedUrls: model.supportedUrls,
     async doGenerate(call) {
-      const answer: unknown = await model.doGenerate(call);
+      const { said } = options;
+      const answer: unknown = said
+        ? await streamedAnswer(await model.doStream(call), call.abortSignal, said)
+        : await model.doGenerate(call);
       checkAnswer(answer, model);
       const content = repairCalls(answer.content, options);
       options.answered(content);

@@ -8,8 +8,8 @@ import { knownJsonSchema, validateWith, wrapSchema } from './schema.ts';
 
 export type CheckedOutput =
   | { readonly ok: true; readonly value: JSONValue }
-  /** A user message that tells the model what is wrong, for one more step. */
-  | { readonly ok: false; readonly retryMessage: string };
+  /** What is wrong with it, and a message that asks the model again. */
+  | { readonly ok: false; readonly reason: string; readonly retryMessage: string };
 
 const MAX_REASON_CHARACTERS = 4000;
 
@@ -25,15 +25,18 @@ function outputSchemaOf(schema: unknown): Schema {
 }
 
 /**
- * What to add to the instructions, so that the model knows the shape.
+ * What to add to the instructions, so that the model knows the shape. `toolName`: the result is
+ * handed in as the `result` of that tool.
  * @throws {ConfigurationError} INVALID_SCHEMA, for a schema that cannot be told to a model.
  */
-export function outputInstructions(schema: unknown): string {
+export function outputInstructions(schema: unknown, toolName?: string): string {
   const known = knownJsonSchema(outputSchemaOf(schema));
   const shape = known
     ? `that fits this JSON Schema:\n${JSON.stringify(known)}`
     : 'of the agreed shape';
-  return `When you are done, answer with nothing but JSON ${shape}`;
+  return toolName === undefined
+    ? `When you are done, answer with nothing but JSON ${shape}`
+    : `When you are done, call ${toolName}; its \`result\` is JSON ${shape}`;
 }
 
 /**
@@ -42,10 +45,18 @@ export function outputInstructions(schema: unknown): string {
  * @throws {ConfigurationError} INVALID_SCHEMA, for a schema that cannot be told to a model.
  */
 export async function checkOutput(schema: unknown, text: string): Promise<CheckedOutput> {
-  const wrapped = outputSchemaOf(schema);
   const parsed = parseAnswer(text);
-  if (!parsed.ok) return retry(`it is not JSON (${parsed.message})`);
-  const validated = await validateWith(wrapped, parsed.value);
+  return parsed.ok
+    ? checkResult(schema, parsed.value)
+    : retry(`it is not JSON (${parsed.message})`);
+}
+
+/**
+ * As `checkOutput`, of a value.
+ * @throws {ConfigurationError} INVALID_SCHEMA, for a schema that cannot be told to a model.
+ */
+export async function checkResult(schema: unknown, value: unknown): Promise<CheckedOutput> {
+  const validated = await validateWith(outputSchemaOf(schema), value);
   if (!validated.ok) return retry(messageOf(validated.error.cause ?? validated.error));
   if (isJson(validated.value)) return { ok: true, value: validated.value };
   const json = asJson(validated.value);
@@ -81,10 +92,12 @@ function parse(text: string): Parsed {
 }
 
 function retry(reason: string): CheckedOutput {
+  const clipped = clip(reason, MAX_REASON_CHARACTERS);
   return {
     ok: false,
+    reason: clipped,
     retryMessage:
-      `Your answer was not accepted: ${clip(reason, MAX_REASON_CHARACTERS)}\n` +
+      `Your answer was not accepted: ${clipped}\n` +
       'Answer again, with nothing but JSON of the agreed shape.',
   };
 }

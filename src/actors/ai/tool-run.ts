@@ -21,6 +21,7 @@ import {
   defaultModelOutput,
   keepModelOutput,
   keepOutput,
+  type Kept,
   type ToolResultOutput,
 } from './tool-output.ts';
 import type { ToolEntry } from './tools.ts';
@@ -42,6 +43,13 @@ export interface ToolCallOptions {
   readonly environment: Pick<Environment, 'scheduler'>;
   /** Of the output, and again of what the model reads of it. @defaultValue 262144 */
   readonly maxOutputBytes?: number;
+  /**
+   * Puts what is too large to be read elsewhere, and gives what stands for it; never rejects.
+   * `read`: what `toModelOutput` made for the model. Without it everything is only cut.
+   */
+  readonly keepLarge?:
+    | ((value: JSONValue, part: 'output' | 'read', signal: AbortSignal) => Promise<JSONValue>)
+    | undefined;
   /** What an `async function*` yields before it ends, as JSON; called in order, never after the result. */
   readonly onPreliminary?: (output: JSONValue) => void;
   /** Learns of what is wrong with the tool beside its result. */
@@ -71,7 +79,9 @@ export type ToolErrorCode =
   | 'CANCELLED'
   | 'INVALID_INPUT'
   | 'INVALID_OUTPUT'
-  | 'NOT_EXECUTABLE';
+  | 'NOT_EXECUTABLE'
+  /** There was no consent to it. */
+  | 'DENIED';
 
 /** Runs one call. Resolves, always, and at once when the signal aborts. */
 export async function runToolCall(options: ToolCallOptions): Promise<ToolOutcome> {
@@ -106,14 +116,38 @@ async function run(options: ToolCallOptions, abortSignal: AbortSignal): Promise<
   );
   // As a throw would be: nobody means `{}`, the JSON of an error.
   if (returned instanceof Error) return toolError(thrownMessage(returned), 'FAILED');
-  const kept = keepOutput(returned, maxOutputBytes);
+  const kept = await keptOutput(options, returned, abortSignal);
   if (!kept.ok) return invalidOutput(tool, kept.message);
   if (!tool.toModelOutput)
     return { status: 'ok', output: kept.value, modelOutput: defaultModelOutput(kept.value) };
   const converted = tool.toModelOutput({ toolCallId: callId, input, output: returned });
   const modelOutput = keepModelOutput(await raceAbort(converted, abortSignal), maxOutputBytes);
   if (!modelOutput.ok) return invalidOutput(tool, modelOutput.message);
-  return { status: 'ok', output: kept.value, modelOutput: modelOutput.value };
+  const read = await readable(options, modelOutput.value, abortSignal);
+  return { status: 'ok', output: kept.value, modelOutput: read };
+}
+
+/** As JSON: what is too large is put elsewhere first, if there is somewhere, and cut then. */
+async function keptOutput(
+  { keepLarge, maxOutputBytes = DEFAULT_MAX_OUTPUT_BYTES }: ToolCallOptions,
+  returned: unknown,
+  signal: AbortSignal,
+): Promise<Kept<JSONValue>> {
+  if (!keepLarge) return keepOutput(returned, maxOutputBytes);
+  const whole = keepOutput(returned, Number.POSITIVE_INFINITY);
+  if (!whole.ok) return whole;
+  const standsForIt = await raceAbort(keepLarge(whole.value, 'output', signal), signal);
+  return keepOutput(standsForIt, maxOutputBytes);
+}
+
+async function readable(
+  { keepLarge }: ToolCallOptions,
+  output: ToolResultOutput,
+  signal: AbortSignal,
+): Promise<ToolResultOutput> {
+  if (!keepLarge || (output.type !== 'text' && output.type !== 'json')) return output;
+  const value = await raceAbort(keepLarge(output.value, 'read', signal), signal);
+  return value === output.value ? output : { type: 'json', value };
 }
 
 function tellPreliminary(options: ToolCallOptions, output: unknown): void {
@@ -199,6 +233,15 @@ export function toolError(message: string, code: ToolErrorCode): ToolOutcome {
     status: 'error',
     error: { message: value, code },
     modelOutput: { type: 'error-text', value },
+  };
+}
+
+/** The result of a call that nobody consents to. */
+export function toolDenied(reason: string): ToolOutcome {
+  return {
+    status: 'error',
+    error: { message: reason, code: 'DENIED' },
+    modelOutput: { type: 'execution-denied', reason },
   };
 }
 

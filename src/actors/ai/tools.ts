@@ -10,6 +10,7 @@
 import type { ModelMessage, Schema, ToolSet } from 'ai';
 import { z } from 'zod';
 import { ConfigurationError, messageOf } from '../../errors.ts';
+import { delegates, roleOf, type ToolRole } from '../delegation/marks.ts';
 import { invalidInputMessage, knownJsonSchema, validateWith, wrapSchema } from './schema.ts';
 
 /** What the runtime hands to `execute`, as the AI SDK does, and one thing more. */
@@ -51,6 +52,10 @@ export interface ToolEntry {
   readonly toModelOutput: ((options: ModelOutputOptions) => unknown) | null;
   /** Time that one call may take, in milliseconds; goes before what the run says. */
   readonly timeoutMs: number | undefined;
+  /** What the runtime itself does with a call, instead of `execute`. */
+  readonly role: ToolRole | null;
+  /** A call only waits for other subagents. */
+  readonly delegates: boolean;
 }
 
 export interface PreparedTools {
@@ -84,6 +89,8 @@ const shape = z.object({
   toModelOutput: anyFunction.optional(),
   strict: z.boolean().optional(),
   timeoutMs: z.number().positive().optional(),
+  /** What it does to the world, as `email.sent`; empty: nothing. Claims are held against it. */
+  effects: z.array(z.string().min(1)).optional(),
 });
 
 type SourceTool = z.infer<typeof shape> & Readonly<Record<string, unknown>>;
@@ -225,6 +232,8 @@ function toolEntry(name: string, tool: SourceTool, schema: Schema): ToolEntry {
         : needsApproval,
     toModelOutput: toModelOutput ? (...args) => toModelOutput.apply(tool, args) : null,
     timeoutMs,
+    role: roleOf(tool),
+    delegates: delegates(tool),
   };
 }
 

@@ -1,8 +1,26 @@
 // What the matching of answers knows of a language: tables of words, nothing else. The
 // phrases in them are written plainly ("don't"); they are brought to the form that
-// utterances have (see `utterance.ts`) when a table is first used.
+// utterances have (see `utterance.ts`) when a table is first used. Which languages there
+// are is said in `languages.ts`.
 
-import { english } from './english.ts';
+/** The words of a yes or a no to something that will really happen. Every list may be empty. */
+export interface ConsentTables {
+  /** The only words that approve. None may contain a negation. */
+  readonly yes: readonly string[];
+  /** Say nothing, but may stand beside a yes or a no: `okay`, `then`, `sounds good`. None may contain a negation. */
+  readonly asides: readonly string[];
+  /** May stand between the verb of the action and its object: `yes, send it`. */
+  readonly pronouns: readonly string[];
+  /** Words that deny. */
+  readonly no: readonly string[];
+  /** Deny wherever they stand: `yes, but don't send it`. */
+  readonly refusals: readonly string[];
+  /** Longer phrases with a refusal or a no in them that deny nothing: `don't know`, `no problem`. */
+  readonly notRefusals: readonly string[];
+  /** A label that begins with one of these is the yes (the no) among the options. */
+  readonly yesLabels: readonly string[];
+  readonly noLabels: readonly string[];
+}
 
 /** The tables of one language. Every list may be empty. */
 export interface AnswerLanguage {
@@ -41,6 +59,8 @@ export interface AnswerLanguage {
   readonly leadIns: readonly string[];
   /** Sounds of thinking. */
   readonly hesitations: readonly string[];
+  /** Those of them that say nothing at all, not even doubt: `um`, unlike `hmm`. */
+  readonly fillers: readonly string[];
   /** Words around the name of an option: `I'd like the … one`. */
   readonly frame: readonly string[];
 
@@ -70,13 +90,7 @@ export interface AnswerLanguage {
   /** Those of them that choose: `how about …`. */
   readonly requestStarts: readonly string[];
 
-  /** The only words that approve. None may contain a negation. */
-  readonly yes: readonly string[];
-  /** The only words that deny. */
-  readonly no: readonly string[];
-  /** A label that begins with one of these is the yes (the no) among the options. */
-  readonly yesLabels: readonly string[];
-  readonly noLabels: readonly string[];
+  readonly consent: ConsentTables;
 
   /** How it sounds: replacements in order, from lower-case letters to upper-case codes. Empty: no matching by sound or spelling. */
   readonly sounds: readonly (readonly [pattern: RegExp, code: string])[];
@@ -105,6 +119,7 @@ export const literal: AnswerLanguage = {
   polite: [],
   leadIns: [],
   hesitations: [],
+  fillers: [],
   frame: [],
   negations: [],
   doubts: [],
@@ -118,19 +133,17 @@ export const literal: AnswerLanguage = {
   digressionStarts: [],
   questionStarts: [],
   requestStarts: [],
-  yes: [],
-  no: [],
-  yesLabels: [],
-  noLabels: [],
+  consent: {
+    yes: [],
+    asides: [],
+    pronouns: [],
+    no: [],
+    refusals: [],
+    notRefusals: [],
+    yesLabels: [],
+    noLabels: [],
+  },
   sounds: [],
   negativePrefixes: [],
   similarSounds: [],
 };
-
-const languages: readonly AnswerLanguage[] = [english];
-
-/** The tables for a language tag such as `en-US`; an unknown language matches literally. */
-export function languageFor(tag: string): AnswerLanguage {
-  const code = tag.toLowerCase().split(/[-_]/)[0];
-  return languages.find((language) => language.code === code) ?? literal;
-}

@@ -7,7 +7,8 @@
 //       and a negation outside the name of an option chooses nothing.
 //   R3. An approval is never inferred (see `match-approval.ts`).
 
-import { languageFor, type AnswerLanguage } from './language.ts';
+import type { AnswerLanguage } from './language.ts';
+import { languageFor } from './languages.ts';
 import { digression, hold, unclear, type AnswerableQuestion, type Match } from './match.ts';
 import { matchApproval } from './match-approval.ts';
 import { matchChoice } from './match-choice.ts';
@@ -35,7 +36,7 @@ export function matchAnswer(
     case 'choice':
       return matchChoice(question.options, said, tables);
     case 'approval':
-      return matchApproval(said, tables);
+      return matchApproval(said, tables, question.action);
     case 'free_text':
       return matchFreeText(said, tables);
   }

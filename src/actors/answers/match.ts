@@ -10,6 +10,8 @@ export interface AnswerableQuestion {
   readonly kind: 'choice' | 'free_text' | 'approval';
   /** Those of a `choice`; the other kinds have none. */
   readonly options: readonly AnswerOption[];
+  /** The name of the tool that an `approval` is about: "yes, send it" names it, too. */
+  readonly action?: string;
 }
 
 /** What gave the option away, the surest first. */

@@ -1,6 +1,6 @@
 // The tables of a language in the form of utterances, made once for each language.
 
-import type { AnswerLanguage } from './language.ts';
+import type { AnswerLanguage, ConsentTables } from './language.ts';
 import { wordsOf } from './utterance.ts';
 
 export type Words = readonly string[];
@@ -13,9 +13,11 @@ export interface Tables {
   /** Those of them that are sounds of thinking; and politeness with them. */
   readonly hesitations: ReadonlySet<string>;
   readonly thinking: ReadonlySet<string>;
+  /** Sounds that say nothing at all. */
+  readonly fillers: ReadonlySet<string>;
   /** Words around the name of an option; noise is not among them. */
   readonly frame: ReadonlySet<string>;
-  readonly phrases: { readonly [name in PhraseTable]: Phrases };
+  readonly phrases: { readonly [name in PhraseTable | ConsentTable]: Phrases };
 }
 
 const phraseTables = [
@@ -33,12 +35,20 @@ const phraseTables = [
   'digressionStarts',
   'questionStarts',
   'requestStarts',
-  'yes',
-  'no',
-  'yesLabels',
-  'noLabels',
 ] as const satisfies readonly (keyof AnswerLanguage)[];
 type PhraseTable = (typeof phraseTables)[number];
+
+const consentTables = [
+  'yes',
+  'asides',
+  'pronouns',
+  'no',
+  'refusals',
+  'notRefusals',
+  'yesLabels',
+  'noLabels',
+] as const satisfies readonly (keyof ConsentTables)[];
+type ConsentTable = (typeof consentTables)[number];
 
 const made = new WeakMap<AnswerLanguage, Tables>();
 
@@ -86,14 +96,16 @@ export function phraseAt(words: Words, start: number, phrases: Phrases): number 
 function make(language: AnswerLanguage): Tables {
   const phrasesOf = (entries: readonly string[]): Phrases =>
     entries.map((entry) => wordsOf(entry, language)).filter(({ length }) => length > 0);
-  const phrases = Object.fromEntries(
-    phraseTables.map((name) => [name, phrasesOf(language[name])]),
-  ) as Record<PhraseTable, Phrases>;
+  const phrases = Object.fromEntries([
+    ...phraseTables.map((name) => [name, phrasesOf(language[name])]),
+    ...consentTables.map((name) => [name, phrasesOf(language.consent[name])]),
+  ]) as Tables['phrases'];
+  const fillers = new Set(phrasesOf(language.fillers).flat());
   const hesitations = new Set(phrasesOf(language.hesitations).flat());
   const thinking = new Set([...phrases.polite.flat(), ...hesitations]);
   const assents = phrases.yes.filter(({ length }) => length === 1);
   const noise = new Set([...thinking, ...[...phrases.leadIns, ...assents].flat()]);
   const leads = phrasesOf(language.numberLeads);
   const frame = new Set([...phrasesOf(language.frame), ...leads].flat());
-  return { language, noise, hesitations, thinking, frame, phrases };
+  return { language, noise, hesitations, thinking, fillers, frame, phrases };
 }

@@ -125,10 +125,10 @@ function readCardinal(
 
 /** `one` in "the premium one", but not in "one", "option one" or "the one ticket". */
 function isProform(spoken: readonly string[], index: number, language: AnswerLanguage): boolean {
-  const { proforms, numberLeads, leadIns, hesitations, polite, frame, yes } = language;
+  const { proforms, numberLeads, leadIns, hesitations, polite, frame, consent } = language;
   if (!proforms.includes(spoken[index] as string)) return false;
   const phrases = [...leadIns, ...hesitations, ...polite].flatMap((phrase) => phrase.split(' '));
-  const noise = new Set([...phrases, ...yes]);
+  const noise = new Set([...phrases, ...consent.yes]);
   const isNoise = (word: string): boolean => noise.has(word);
   const before = spoken.slice(0, index).filter((word) => !isNoise(word));
   const previous = before.at(-1);

@@ -56,11 +56,13 @@ export const DENY = 'deny';
 export function approvalQuestion(call: ModelCall | undefined): {
   question: string;
   options: QuestionOption[];
+  action: { toolName: string; input: unknown };
 } {
-  const name = call?.toolName ?? 'unknown';
-  const args = JSON.stringify(call?.input ?? {});
+  const toolName = call?.toolName ?? 'unknown';
+  const args = call?.input ?? {};
   return {
-    question: `May I run ${name} with ${args}?`,
+    action: { toolName, input: args },
+    question: `May I run ${toolName} with ${JSON.stringify(args)}?`,
     options: [
       { id: APPROVE, label: 'Yes' },
       { id: DENY, label: 'No' },

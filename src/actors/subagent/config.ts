@@ -3,6 +3,8 @@
 import type { LanguageModel } from 'ai';
 import { z } from 'zod';
 import { ConfigurationError } from '../../errors.ts';
+import type { PreApproval } from '../approvals/approval.ts';
+import { budgetLimits, type BudgetLimits } from '../supervisor/budget-limits.ts';
 
 /** How one kind of subagent works. One configuration serves many runs. */
 export interface SubagentConfig {
@@ -40,10 +42,57 @@ export interface SubagentConfig {
   readonly outputSchema?: unknown;
   /** How much of the conversation it gets. @defaultValue 'snapshot' */
   readonly context?: 'snapshot' | 'none' | 'summary' | 'recent' | 'fork';
+  /**
+   * It is told of earlier work in the conversation: the entries of working memory that its
+   * arguments name under `inputs`, the results of other subagents, and what the user had asked
+   * for, within 24,000 characters. @defaultValue false
+   */
+  readonly lineage?: boolean;
   /** What it does when the user breaks off the lead agent's speech. @defaultValue 'continue' */
   readonly onBargeIn?: 'continue' | 'cancel';
   /** How often a failed model call is tried again, if that may help. */
   readonly retry?: Partial<RetryOptions>;
+  /**
+   * When its work is done. `turn`: with the first answer without tool calls, or with
+   * `complete_task`. `tool`: with `complete_task` only, which the runtime adds if it is not
+   * among the tools; an answer without it is not the end. @defaultValue 'turn'
+   */
+  readonly completion?: 'turn' | 'tool';
+  /** Its words and tool calls are told while they come, at some cost. @defaultValue false */
+  readonly stream?: boolean;
+  /**
+   * `session`: one instance for each session and name, which keeps its history from run to
+   * run; its runs wait for each other. @defaultValue 'ephemeral'
+   */
+  readonly lifetime?: 'ephemeral' | 'session';
+  /** Messages that an instance with `lifetime: 'session'` keeps; the oldest go. @defaultValue 200 */
+  readonly maxHistory?: number;
+  /** What it and all that it spawns may use together; no bound where it does not say. */
+  readonly budget?: BudgetLimits;
+  /**
+   * Tool calls that its author consents to beforehand, so that the user is not asked. What
+   * the user has denied above it stays denied. @defaultValue []
+   */
+  readonly preApproved?: readonly PreApproval[];
+  /** What another call of the lead agent for the same work does while one runs. @defaultValue 'join' */
+  readonly duplicates?: 'join' | 'reject' | 'replace' | 'confirm';
+  /** Without a sign of life for so long, in milliseconds, it counts as hung; 0: never. @defaultValue 0 */
+  readonly inactivityTimeoutMs?: number;
+  /** What follows from being hung, beside the mark that everybody sees. @defaultValue 'mark' */
+  readonly onHung?: 'mark' | 'cancel' | ((subagent: HungSubagent) => void);
+  /** Its result may be told together with those of its siblings. @defaultValue true */
+  readonly consolidate?: boolean;
+  /** Is what it says of its progress said aloud? @defaultValue what the session says */
+  readonly speakProgress?: 'off' | 'milestones' | 'all';
+  /** What `execute` of a tool gets as its `context`, by the name of the tool, as in the AI SDK. */
+  readonly toolsContext?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+}
+
+export interface HungSubagent {
+  readonly id: string;
+  readonly name: string;
+  /** Without a sign of life since then; milliseconds since 1970. */
+  readonly lastActiveAt: number;
 }
 
 export interface RetryOptions {
@@ -64,6 +113,14 @@ export interface SubagentDefinition extends Omit<SubagentConfig, 'retry'> {
   readonly context: NonNullable<SubagentConfig['context']>;
   readonly onBargeIn: NonNullable<SubagentConfig['onBargeIn']>;
   readonly retry: RetryOptions;
+  readonly completion: NonNullable<SubagentConfig['completion']>;
+  readonly stream: boolean;
+  readonly lifetime: NonNullable<SubagentConfig['lifetime']>;
+  readonly maxHistory: number;
+  readonly preApproved: readonly PreApproval[];
+  readonly duplicates: NonNullable<SubagentConfig['duplicates']>;
+  readonly inactivityTimeoutMs: number;
+  readonly onHung: NonNullable<SubagentConfig['onHung']>;
   /** What the author wrote; identifies the instance that runs share. */
   readonly source: SubagentConfig;
 }
@@ -76,6 +133,14 @@ export const defaultSubagentOptions = {
   maxInputRetries: 3,
   context: 'snapshot',
   onBargeIn: 'continue',
+  completion: 'turn',
+  stream: false,
+  lifetime: 'ephemeral',
+  maxHistory: 200,
+  preApproved: [],
+  duplicates: 'join',
+  inactivityTimeoutMs: 0,
+  onHung: 'mark',
 } as const satisfies Partial<SubagentConfig>;
 
 const defaultRetry: RetryOptions = { maxAttempts: 3, baseDelayMs: 1000 };
@@ -102,6 +167,19 @@ const schema = z.strictObject({
   context: z.enum(['snapshot', 'none', 'summary', 'recent', 'fork']),
   onBargeIn: z.enum(['continue', 'cancel']),
   retry: z.strictObject({ maxAttempts: count, baseDelayMs: z.number().min(0) }),
+  completion: z.enum(['turn', 'tool']),
+  stream: z.boolean(),
+  lifetime: z.enum(['ephemeral', 'session']),
+  maxHistory: count,
+  budget: budgetLimits.optional(),
+  preApproved: z.array(z.strictObject({ tool: z.string().min(1), when: anyFunction.optional() })),
+  duplicates: z.enum(['join', 'reject', 'replace', 'confirm']),
+  inactivityTimeoutMs: z.number().min(0),
+  onHung: z.union([z.enum(['mark', 'cancel']), anyFunction]),
+  lineage: z.boolean().optional(),
+  consolidate: z.boolean().optional(),
+  speakProgress: z.enum(['off', 'milestones', 'all']).optional(),
+  toolsContext: z.record(z.string(), z.record(z.string(), z.unknown())).optional(),
 });
 
 const definitions = new WeakMap<SubagentConfig, SubagentDefinition>();

@@ -10,6 +10,7 @@ import { outputInstructions } from '../ai/output.ts';
 import type { SubagentContextSnapshot } from '../context/context-snapshot.ts';
 import { openingMessages, systemPrompt } from '../context/prompts.ts';
 import { askUserTool, ASK_USER } from './ask-user.ts';
+import { completionToolOf, completionTools } from './complete-task.ts';
 import { checkSubagentConfig, type SubagentConfig, type SubagentDefinition } from './config.ts';
 
 /** What a run is told when it starts. */
@@ -23,8 +24,6 @@ export interface Instance extends Pick<Briefing, 'instructions'> {
   readonly definition: SubagentDefinition;
   readonly model: LanguageModel;
   readonly tools: PreparedTools;
-  /** The value of the output schema, once the model gave it. */
-  result?: unknown;
 }
 
 export type PreparedInstance = Instance & Briefing;
@@ -36,7 +35,7 @@ const users = new WeakMap<SubagentConfig, number>();
  * Takes the instance of a configuration for one run; `releaseInstance` gives it back.
  * @throws {ConfigurationError} when `createInstance` gives no valid configuration.
  */
-function takeInstance(definition: SubagentDefinition): SubagentDefinition {
+export function takeInstance(definition: SubagentDefinition): SubagentDefinition {
   const created = definition.createInstance?.();
   if (created !== undefined && (typeof created !== 'object' || created === null))
     throw new ConfigurationError(
@@ -55,8 +54,11 @@ export function briefing(
   definition: SubagentDefinition,
   snapshot: SubagentContextSnapshot,
 ): Briefing {
-  const { outputSchema } = definition;
-  const shape = outputSchema === undefined ? '' : `\n\n${outputInstructions(outputSchema)}`;
+  const { outputSchema, completion, tools } = definition;
+  const handsInBy =
+    completion === 'tool' ? (completionToolOf(tools) ?? 'complete_task') : undefined;
+  const shape =
+    outputSchema === undefined ? '' : `\n\n${outputInstructions(outputSchema, handsInBy)}`;
   return { instructions: systemPrompt(snapshot) + shape, messages: openingMessages(snapshot) };
 }
 
@@ -97,7 +99,10 @@ export function toolsOf(definition: SubagentDefinition): PreparedTools {
   if (known) return known;
   const prepared = prepareTools(definition.tools, `${definition.name}.tools`, {
     reserved: [ASK_USER],
-    builtIn: definition.interactive ? { [ASK_USER]: askUserTool } : {},
+    builtIn: {
+      ...(definition.interactive ? { [ASK_USER]: askUserTool } : {}),
+      ...completionTools(definition),
+    },
   });
   toolsets.set(definition.source, prepared);
   return prepared;

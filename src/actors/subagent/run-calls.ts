@@ -1,28 +1,39 @@
-// The ordinary tool calls of one step, side by side: `tool.settled` comes back for each,
-// whatever the tool does.
+// Calls of one step that run side by side: `tool.settled` comes back for each, whatever the
+// tool does.
 
 import type { JSONValue } from 'ai';
 import { clip } from '../ai/json.ts';
-import { runToolCall, toolError, type ToolOutcome } from '../ai/tool-run.ts';
+import type { ModelCall } from '../ai/model-step.ts';
+import { runToolCall, toolDenied, toolError, type ToolOutcome } from '../ai/tool-run.ts';
+import { INHERITED_DENIAL } from '../approvals/approval.ts';
 import type { Host } from '../runtime/host.ts';
 import type { Instance } from './instance.ts';
 import type { SubagentLog } from './subagent-log.ts';
-import type { SubagentUnitEvent } from './subagent.ts';
+import type { ReturnedValue, StreamedChunk, SubagentUnitEvent } from './subagent-ports.ts';
 
 interface Running {
   readonly host: Host;
   readonly instance: Instance;
   readonly log: SubagentLog;
-  readonly subagentId: string;
   readonly step: number;
   readonly callIds: readonly string[];
   readonly signal: AbortSignal;
   tell(event: SubagentUnitEvent): void;
   /** What a tool says of itself while it works. */
   progressed(words: string): void;
+  /** Wants to know when calls begin and end. */
+  readonly streamed: ((chunk: StreamedChunk) => void) | undefined;
+  /** The same for every attempt at this call, in this process and after it. */
+  keyOf(callId: string): string;
+  /** Puts a large output elsewhere; see `runToolCall`. */
+  readonly keepLarge: KeepLarge | undefined;
+  /** What the tool gets as its context. */
+  contextOf(toolName: string, callId: string): unknown;
 }
 
 const MAX_PROGRESS_CHARS = 200;
+
+export type KeepLarge = (returned: ReturnedValue) => Promise<JSONValue>;
 
 export function runCalls(running: Running): void {
   for (const callId of running.callIds)
@@ -30,36 +41,53 @@ export function runCalls(running: Running): void {
 }
 
 async function run(running: Running, callId: string): Promise<void> {
-  const { host, instance, log, step, signal, tell, progressed } = running;
+  const { log, step, signal, tell, streamed } = running;
   if (signal.aborted) return;
   const call = log.call(callId);
-  const settle = (outcome: ToolOutcome): void =>
-    tell({ type: 'tool.settled', step, callId, outcome });
   if (!call) return;
-  const entry = instance.tools.execution.get(call.toolName);
+  const { toolName, input } = call;
+  streamed?.({ type: 'tool_start', step, callId, toolName, input });
+  const outcome = await outcomeOf(running, call);
+  if (signal.aborted) return;
+  streamed?.({ type: 'tool_end', step, callId, toolName, ...endOf(outcome) });
+  tell({ type: 'tool.settled', step, callId, outcome });
+}
+
+function outcomeOf(running: Running, call: ModelCall): ToolOutcome | Promise<ToolOutcome> {
+  const { host, instance, keepLarge, log, signal, progressed } = running;
+  const { callId, toolName } = call;
+  const entry = instance.tools.execution.get(toolName);
   if (call.invalid || !entry) {
-    const message = call.invalid?.message ?? `There is no tool "${call.toolName}"`;
-    settle(toolError(message, 'INVALID_INPUT'));
-    return;
+    const message = call.invalid?.message ?? `There is no tool "${toolName}"`;
+    return toolError(message, 'INVALID_INPUT');
   }
-  settle(
-    await runToolCall({
-      tool: entry,
-      callId,
-      input: call.input,
-      raw: call.raw,
-      messages: log.messagesBeforeCalls,
-      signal,
-      timeoutMs: instance.definition.toolTimeout,
-      // The same for every attempt at this call, in this process and after it.
-      idempotencyKey: `${running.subagentId}:${step}:${callId}`,
-      environment: host.environment,
-      onPreliminary: (output) => {
-        const words = progressIn(output);
-        if (words !== null && !signal.aborted) progressed(words);
-      },
-    }),
-  );
+  if (call.consent === 'inherited_denial') return toolDenied(INHERITED_DENIAL);
+  return runToolCall({
+    tool: entry,
+    callId,
+    input: call.input,
+    raw: call.raw,
+    messages: log.messagesBeforeCalls,
+    signal,
+    // A child has its own time.
+    timeoutMs: entry.delegates ? undefined : instance.definition.toolTimeout,
+    idempotencyKey: running.keyOf(callId),
+    context: running.contextOf(toolName, callId),
+    environment: host.environment,
+    keepLarge:
+      keepLarge &&
+      ((value, part, stop) => keepLarge({ callId, toolName, part, value, signal: stop })),
+    onPreliminary: (output) => {
+      const words = progressIn(output);
+      if (words !== null && !signal.aborted) progressed(words);
+    },
+  });
+}
+
+function endOf(outcome: ToolOutcome): { readonly output: unknown; readonly error?: string } {
+  return outcome.status === 'ok'
+    ? { output: outcome.output }
+    : { output: null, error: outcome.error.message };
 }
 
 /** A tool that is an `async function*` tells how far it is by yielding `{ progress: '…' }`. */

@@ -7,18 +7,44 @@
 //
 // Invariants
 //   G1. Between two model calls every call is answered exactly once, in call order.
-//   G2. What was done is in the ledger, whatever the end.
+//   G2. What was done is in the ledger, whatever the end, and what was not done is there as
+//       not run.
+//   G3. The words of a message are among the messages from the model call on that reads it.
 
 import type { ModelMessage } from 'ai';
 import { toolMessage, type StepResult } from '../ai/messages.ts';
 import type { ModelCall, ModelResponse } from '../ai/model-step.ts';
 import type { ToolOutcome } from '../ai/tool-run.ts';
+import type { ApprovalGrade } from '../approvals/approval.ts';
 import type { Answer } from '../session/records.ts';
+import { handedInBy, type HandedIn } from './complete-task.ts';
 import type { LedgerEntry, Usage } from './outcome.ts';
+import { inputGiven, inputMissing } from './request-input.ts';
 
 interface OpenCall extends ModelCall {
   readonly step: number;
+  approval?: ApprovalGrade;
+  readonly calledAt: number;
+  isUnderWay?: boolean;
   result: StepResult | null;
+}
+
+/** What somebody told it. */
+interface Words {
+  readonly messageId: string;
+  readonly text: string;
+}
+
+/** What the model answered, as the log keeps it. */
+export interface Responded {
+  readonly step: number;
+  readonly response: ModelResponse;
+  /** Asks the model again. */
+  readonly retryMessage?: string | undefined;
+  /** The value of the output schema. */
+  readonly result?: unknown;
+  /** The call that hands in the result. */
+  readonly completion: string | null;
 }
 
 /** A log as plain JSON. */
@@ -28,6 +54,9 @@ export interface LogRecord {
   readonly ledger: readonly LedgerEntry[];
   readonly text: string;
   readonly usage: Usage;
+  readonly unread: readonly Words[];
+  readonly completion: string | null;
+  readonly result?: unknown;
 }
 
 const empty: LogRecord = {
@@ -36,6 +65,8 @@ const empty: LogRecord = {
   ledger: [],
   text: '',
   usage: { inputTokens: 0, outputTokens: 0, totalTokens: 0 },
+  unread: [],
+  completion: null,
 };
 
 export class SubagentLog {
@@ -44,14 +75,22 @@ export class SubagentLog {
   readonly #ledger: LedgerEntry[];
   #text: string;
   #usage: Usage;
+  #unread: readonly Words[];
+  #completion: string | null;
+  #result: unknown;
+  /** When the event that is being folded happened. */
+  #at = 0;
 
   /** Goes on from `record`. */
-  constructor({ messages, calls, ledger, text, usage }: LogRecord = empty) {
-    this.#messages = [...messages];
-    this.#calls = calls;
-    this.#ledger = [...ledger];
-    this.#text = text;
-    this.#usage = usage;
+  constructor(record: LogRecord = empty) {
+    this.#messages = [...record.messages];
+    this.#calls = record.calls;
+    this.#ledger = [...record.ledger];
+    this.#text = record.text;
+    this.#usage = record.usage;
+    this.#unread = record.unread;
+    this.#completion = record.completion;
+    this.#result = record.result;
   }
 
   get record(): LogRecord {
@@ -61,6 +100,9 @@ export class SubagentLog {
       ledger: this.#ledger,
       text: this.#text,
       usage: this.#usage,
+      unread: this.#unread,
+      completion: this.#completion,
+      result: this.#result,
     };
   }
 
@@ -88,18 +130,35 @@ export class SubagentLog {
     return this.#text;
   }
 
+  /** What comes next happened then; milliseconds since 1970. */
+  at(time: number): void {
+    this.#at = time;
+  }
+
   begin(messages: readonly ModelMessage[]): void {
     this.#messages.push(...messages);
+  }
+
+  /** What was said before it began. */
+  precede(history: readonly ModelMessage[]): void {
+    this.#messages.unshift(...history);
   }
 
   call(callId: string): ModelCall | undefined {
     return this.#calls.find((call) => call.callId === callId);
   }
 
-  responded(step: number, response: ModelResponse, retryMessage: string | undefined): void {
+  responded({ step, response, retryMessage, result, completion }: Responded): void {
     this.#messages.push(...response.assistantMessages);
     this.said(response);
-    this.#calls = response.calls.map((call) => ({ ...call, step, result: null }));
+    this.#calls = response.calls.map((call) => ({
+      ...call,
+      step,
+      calledAt: this.#at,
+      result: null,
+    }));
+    this.#completion = completion;
+    this.#result = result;
     if (retryMessage !== undefined) this.#messages.push({ role: 'user', content: retryMessage });
   }
 
@@ -114,10 +173,13 @@ export class SubagentLog {
   }
 
   settled(callId: string, outcome: ToolOutcome): void {
-    this.#settle(callId, { callId, outcome }, outcome.status, ledgerOutput(outcome));
+    const isDenied = outcome.status === 'error' && outcome.error.code === 'DENIED';
+    const status = isDenied ? 'denied' : outcome.status;
+    this.#settle(callId, { callId, outcome }, status, ledgerOutput(outcome));
   }
 
   answered(callId: string, answer: Answer): void {
+    if (answer.approved !== undefined) this.#grade(callId, answer.approved ? 'given' : 'denied');
     if (answer.approved === true) return;
     if (answer.approved === false) {
       this.#settle(callId, { callId, denied: answer.userResponse }, 'denied', answer.userResponse);
@@ -127,14 +189,66 @@ export class SubagentLog {
     this.#settle(callId, { callId, output }, 'ok', output);
   }
 
-  /** The question got no answer; the model reads why. */
-  unanswered(callId: string, error: string): void {
-    this.#settle(callId, { callId, output: { error } }, 'unanswered', error);
+  /** The question got no answer; the model reads why. An approval that nobody gave is denied. */
+  unanswered(callId: string, error: string, how: 'expired' | 'withdrawn'): void {
+    if (this.call(callId)?.consent !== 'ask') {
+      this.#settle(callId, { callId, output: { error } }, 'unanswered', error);
+      return;
+    }
+    this.#grade(callId, how);
+    const denied = `Not approved. ${error}`;
+    this.#settle(callId, { callId, denied }, 'denied', denied);
+  }
+
+  /** What it asked of the agent that gave the task. */
+  inputGiven(callId: string, response: string): void {
+    const output = inputGiven(response);
+    this.#settle(callId, { callId, output }, 'ok', output);
+  }
+
+  inputMissing(callId: string, timedOut: boolean): void {
+    const output = inputMissing(timedOut);
+    this.#settle(callId, { callId, output }, 'unanswered', output);
+  }
+
+  /** These calls are given up. What was begun may have done something. */
+  gaveUp(
+    callIds: readonly string[],
+    status: 'error' | 'unanswered' | 'not_run',
+    error: string,
+  ): void {
+    for (const callId of callIds)
+      this.#settle(callId, { callId, output: { error } }, status, error);
+  }
+
+  /** Somebody told it something. */
+  heard(messageId: string, text: string): void {
+    this.#unread = [...this.#unread, { messageId, text }];
+  }
+
+  /** The next model call reads these. */
+  read(messageIds: readonly string[]): void {
+    if (messageIds.length === 0) return;
+    const isRead = ({ messageId }: Words): boolean => messageIds.includes(messageId);
+    for (const { text } of this.#unread.filter(isRead)) this.tell(text);
+    this.#unread = this.#unread.filter((words) => !isRead(words));
+  }
+
+  /** The next model call reads this, too. */
+  tell(text: string): void {
+    this.#messages.push({ role: 'user', content: text });
   }
 
   /** Answers the calls of the step, so that the model can be called again. */
-  closeStep(): void {
+  closeStep(notRun: string): void {
     if (this.#calls.length === 0) return;
+    const left = this.#calls.filter(({ result }) => result === null);
+    this.gaveUp(
+      left.map(({ callId }) => callId),
+      'not_run',
+      notRun,
+    );
+    this.#completion = null;
     this.#messages.push(
       toolMessage(
         this.#calls,
@@ -144,11 +258,37 @@ export class SubagentLog {
     this.#calls = [];
   }
 
-  /** Calls that nobody ran, at the end. */
+  /** The value of the output schema, if the last answer was one. */
+  get result(): unknown {
+    return this.#result;
+  }
+
+  /** What it hands in, at the end; null if it just answered. */
+  complete(): HandedIn | null {
+    const call = this.#calls.find(({ callId }) => callId === this.#completion);
+    if (!call) return null;
+    const handedIn = handedInBy(call);
+    const { callId } = call;
+    this.#settle(callId, { callId, output: { completed: true } }, 'ok', { completed: true });
+    return handedIn;
+  }
+
+  /** These calls are being done. */
+  underWay(callIds: readonly string[]): void {
+    for (const call of this.#calls) call.isUnderWay = callIds.includes(call.callId);
+  }
+
+  /** Calls that nobody ran, or that were being done, at the end. */
   abandonCalls(): void {
     for (const call of this.#calls)
-      if (call.result === null) this.#ledger.push(entry(call, 'not_run', null));
+      if (call.result === null)
+        this.#ledger.push(entry(call, call.isUnderWay ? 'in_flight' : 'not_run', null));
     this.#calls = [];
+  }
+
+  #grade(callId: string, approval: ApprovalGrade): void {
+    const call = this.#calls.find((open) => open.callId === callId);
+    if (call) call.approval = approval;
   }
 
   #settle(
@@ -160,13 +300,24 @@ export class SubagentLog {
     const call = this.#calls.find((open) => open.callId === callId);
     if (!call || call.result !== null) return;
     call.result = result;
-    this.#ledger.push(entry(call, status, output));
+    this.#ledger.push({ ...entry(call, status, output), settledAt: this.#at });
   }
 }
 
 function entry(call: OpenCall, status: LedgerEntry['status'], output: unknown): LedgerEntry {
-  const { step, callId, toolName, input } = call;
-  return { step, callId, toolName, input, status, output };
+  const { step, callId, toolName, input, consent, calledAt } = call;
+  // What was to be asked, and was not, has no grade: it says itself that it was not run.
+  const approval = call.approval ?? (consent === 'ask' ? undefined : consent);
+  return {
+    step,
+    callId,
+    toolName,
+    input,
+    status,
+    output,
+    ...(approval === undefined ? {} : { approval }),
+    calledAt,
+  };
 }
 
 function ledgerOutput(outcome: ToolOutcome): unknown {

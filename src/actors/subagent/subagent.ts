@@ -1,97 +1,79 @@
 // One subagent: its machine, hosted in a commit unit of its own, and its effects.
 //
-// Owns:     its life (actor and log), its instance of the configuration, its AbortController.
+// Owns:     its life (actor and log), its work, the receipts of the messages to it.
 // Does not: decide what happens next (the machine does), hand out slots (supervisor),
-//           or talk to the user (session).
+//           or talk to the user, to its parent or to its children (who runs it does).
 //
 // Invariants
 //   B1. `ended` is called exactly once, with everything that was done.
 //   B2. `dispose` of the instance runs exactly once, after the last effect was aborted.
-//   B3. While it waits for the user it is parked: no actor, no controller, no timer and no
+//   B3. While it waits for an answer it is parked: no actor, no controller, no timer and no
 //       promise, only one string. The next event wakes it. (An inspected one stays as it is.)
 //   B4. An effect that was stopped reports nothing any more.
+//   B5. Each message has exactly one receipt: applied, at the step that reads it, or refused.
 
+import type { ModelMessage } from 'ai';
 import type { AnyMachineSnapshot } from 'xstate';
-import { CancelledError, messageOf } from '../../errors.ts';
+import { messageOf } from '../../errors.ts';
 import type {
   Ending,
-  Failure,
+  MessageMode,
   Stamped,
   SubagentEvent,
   SubagentSnapshot,
 } from '../../machines/index.ts';
+import type { AskInput, ModelStepInput } from '../../machines/subagent-setup.ts';
+import { askOf } from '../../machines/subagent-calls.ts';
 import type { ModelResponse } from '../ai/model-step.ts';
+import { callKey } from '../approvals/approval.ts';
 import { CommitUnit, type Posted, type UnitBody, type UnitEvent } from '../runtime/commit-unit.ts';
 import { callSafely, type Host } from '../runtime/host.ts';
 import type { Effect } from '../runtime/hosting.ts';
 import type { SubagentState } from '../session-views.ts';
-import type { AskedQuestion, Answer } from '../session/records.ts';
-import { inputTimeoutMessage } from '../session/prompts.ts';
 import { approvalQuestion, askedQuestion } from './ask-user.ts';
 import type { SubagentDefinition } from './config.ts';
-import { releaseInstance, type Instance, type PreparedInstance } from './instance.ts';
+import { callsUnderWay, foldEvent } from './fold-event.ts';
+import { outcomeOf } from './outcome-of.ts';
 import type { Outcome } from './outcome.ts';
-import { stepReport, think, type StepReport } from './think.ts';
-import { runCalls } from './run-calls.ts';
+import { requestedInput } from './request-input.ts';
 import { SubagentLife } from './subagent-life.ts';
 import type { SubagentLog } from './subagent-log.ts';
+import type {
+  StepReport,
+  SubagentPorts,
+  SubagentTask,
+  SubagentUnitEvent,
+} from './subagent-ports.ts';
+import { SubagentWork, type Worker } from './subagent-work.ts';
+import { stepReport } from './think.ts';
+
+export type { SubagentPorts, SubagentTask, SubagentUnitEvent } from './subagent-ports.ts';
 
 /** Raised when the machine, or what its events carry, changes. */
-const DEFINITION_VERSION = 1;
+const DEFINITION_VERSION = 2;
 
-/** What is delegated. */
-export interface SubagentTask {
-  readonly toolName: string;
-  readonly args: Readonly<Record<string, unknown>>;
-  readonly description: string;
-}
+/** Who sends faster than the model reads is told so. */
+const MAX_UNREAD = 100;
 
-/** What a subagent needs of whoever runs it. */
-export interface SubagentPorts {
-  /**
-   * Makes the instance and its first messages; may reject, then the run fails. Settles soon
-   * after the signal aborts, and what it made is disposed then.
-   */
-  prepare(subagent: Subagent, signal: AbortSignal): Promise<PreparedInstance>;
-  requestSlot(id: string, resumed: boolean, grant: () => void): void;
-  releaseSlot(id: string): void;
-  ask(question: AskedQuestion): void;
-  withdraw(requestId: string): void;
-  /** Names the actor in the inspector: `<session>/<subagent>`. */
-  readonly path: string;
-  /** State, step or progress is not what it was. */
-  changed(subagent: Subagent): void;
-  stepped(subagent: Subagent, report: StepReport): void;
-  /** The last call. `disposed` settles when the instance is disposed; it never rejects. */
-  ended(subagent: Subagent, outcome: Outcome, disposed: Promise<void>): void;
-}
-
-/** What the machine's events carry beyond what the machine reads. */
-export type SubagentUnitEvent = UnitEvent & Record<string, unknown>;
-
-/** An effect that takes time. */
-interface Activity {
-  readonly controller: AbortController;
-  /** Events that it has still to report. */
-  expected: number;
-}
-
-export class Subagent implements UnitBody {
+export class Subagent implements UnitBody, Worker {
   readonly id: string;
   readonly definition: SubagentDefinition;
   readonly task: SubagentTask;
   readonly startedAt: number;
-  /** What its tools say of themselves while they work; null when none does. */
-  progress: string | null = null;
+  state: SubagentState = 'spawning';
+  step = 0;
   readonly #unit: CommitUnit;
   readonly #host: Host;
   readonly #ports: SubagentPorts;
+  readonly #work: SubagentWork;
   #life!: SubagentLife;
-  #instance: Instance | null = null;
-  #preparing: Promise<void> | null = null;
-  #activity: Activity | null = null;
   #outcome: Outcome | null = null;
-  #tellsProgress = false;
+  /** It has ended, and whoever runs it does not know yet. */
+  #tellEnd: (() => void) | null = null;
+  /** Calls that the user denied it, by their keys: those below it need not ask again. */
+  #denied: Set<string> | null = null;
+  /** Messages without a receipt, by their ids. */
+  #unread: Set<string> | null = null;
 
   constructor(
     host: Host,
@@ -107,6 +89,7 @@ export class Subagent implements UnitBody {
     this.#ports = ports;
     this.startedAt = host.environment.clock.now();
     this.#unit = new CommitUnit(id, DEFINITION_VERSION, host, this);
+    this.#work = new SubagentWork(host, ports, this);
   }
 
   start(): void {
@@ -122,16 +105,25 @@ export class Subagent implements UnitBody {
   }
 
   get outcome(): Outcome | null {
-    return this.#outcome;
+    return this.#tellEnd ? null : this.#outcome;
   }
 
-  get step(): number {
-    return this.#life.actor.getSnapshot().context.step;
+  get progress(): string | null {
+    return this.#work.progress;
   }
 
-  get state(): SubagentState {
-    const { value } = this.#life.actor.getSnapshot();
-    return (typeof value === 'string' ? value : Object.keys(value)[0]) as SubagentState;
+  /** What was said and done. Wakes a parked one. */
+  get log(): SubagentLog {
+    return this.#life.log;
+  }
+
+  /** What was said to and by its model; calls under way have no answer in it. */
+  get messages(): readonly ModelMessage[] {
+    return this.log.messages;
+  }
+
+  hasDenied(toolName: string, input: unknown): boolean {
+    return this.#denied?.has(callKey(toolName, input)) ?? false;
   }
 
   /** Puts an event into its mailbox. */
@@ -143,8 +135,39 @@ export class Subagent implements UnitBody {
     this.receive({ type: 'subagent.cancel', reason });
   }
 
+  /**
+   * Tells it something. One receipt comes back for each message id, perhaps before this call
+   * returns: `messageApplied` or `messageRefused`.
+   * @throws {CapacityError} when its mailbox is full; then there is no receipt.
+   */
+  message(messageId: string, text: string, mode: MessageMode): void {
+    const unread = (this.#unread ??= new Set());
+    // The same message again has its receipt coming.
+    if (unread.has(messageId)) return;
+    if (this.#outcome) this.#refuse([messageId], `It has ended: ${this.#outcome.status}`);
+    else if (unread.size >= MAX_UNREAD)
+      this.#refuse([messageId], `${MAX_UNREAD} messages are unread already`);
+    else {
+      // First: it may be read before `receive` returns.
+      unread.add(messageId);
+      try {
+        this.receive({ type: 'subagent.message', messageId, mode, text });
+      } catch (error) {
+        unread.delete(messageId);
+        throw error;
+      }
+    }
+  }
+
+  /** What it may use is used up: one last step to hand in what there is, or none at all. */
+  exhaust(message: string, graceful = true): void {
+    this.receive({ type: 'budget.exhausted', message, graceful });
+  }
+
   /** Ends it here and now, without its machine: the grace of a closing session is over. */
   kill(reason: string): void {
+    // What is still being looked at is told as it is.
+    this.#tellEnd?.();
     this.#end({
       status: 'lost',
       steps: this.step,
@@ -166,165 +189,78 @@ export class Subagent implements UnitBody {
 
   apply(_actor: string, event: UnitEvent & Stamped): void {
     const { actor, log } = this.#life;
-    this.#fold(event, log, actor.getSnapshot().context);
+    const carried = event as UnitEvent as SubagentUnitEvent;
+    const before = actor.getSnapshot();
+    this.#noteDenial(carried, log, before);
+    foldEvent(carried, log, before);
+    this.#reportStep(carried);
     actor.send(event as SubagentEvent);
-    const snapshot = actor.getSnapshot() as AnyMachineSnapshot;
+    const snapshot = actor.getSnapshot();
     if (snapshot.status === 'error') throw snapshot.error;
+    this.state = stateOf(snapshot);
+    this.step = snapshot.context.step;
     this.post({ kind: 'do', name: 'changed', params: undefined });
-    if (snapshot.status === 'done')
-      this.post({ kind: 'do', name: 'ended', params: snapshot.output });
+    if (snapshot.status !== 'done') return;
+    log.underWay(callsUnderWay(before));
+    this.post({ kind: 'do', name: 'ended', params: snapshot.output });
   }
 
   release({ effect }: Posted): void {
     if (this.#outcome) return;
-    if (effect.kind === 'stop') this.#stop('superseded');
-    else if (effect.kind === 'start') this.#begin(effect.name, effect.input);
-    else this.#carryOut(effect.name, effect.params);
+    if (effect.kind === 'stop') this.#work.stop('superseded');
+    else if (effect.kind === 'start') {
+      if (effect.name === 'modelStep') this.#acknowledge(effect.input as ModelStepInput);
+      this.#work.begin(effect.name, effect.input);
+    } else this.#carryOut(effect.name, effect.params);
   }
 
   crashed(error: unknown): void {
     this.#host.report(error, `subagent ${this.id}`);
-    this.#end({ status: 'failed', steps: this.step, error: internal(error) });
+    this.#end({
+      status: 'failed',
+      steps: this.step,
+      error: { code: 'INTERNAL', message: messageOf(error), retryable: false },
+    });
   }
 
-  #fold(event: UnitEvent, log: SubagentLog, context: SubagentSnapshot['context']): void {
-    const carried = event as SubagentUnitEvent;
-    switch (event.type) {
-      case 'subagent.prepared':
-        log.begin((carried['messages'] ?? []) as never);
-        break;
-      case 'model.responded':
-        log.responded(
-          carried['step'] as number,
-          carried['response'] as never,
-          carried['retryMessage'] as string | undefined,
-        );
-        this.#reportStep(carried);
-        break;
-      case 'model.failed':
-        if (carried['response'] === undefined) break;
-        log.said(carried['response'] as never);
-        this.#reportStep(carried);
-        break;
-      case 'tool.settled':
-        log.settled(carried['callId'] as string, carried['outcome'] as never);
-        break;
-      case 'question.answered':
-        log.answered(askingCall(context), carried['answer'] as Answer);
-        break;
-      case 'question.expired':
-        log.unanswered(
-          askingCall(context),
-          inputTimeoutMessage(context.missed + 1, context.maxInputRetries),
-        );
-        break;
-      case 'question.withdrawn':
-        log.unanswered(
-          askingCall(context),
-          `The question was ${typeof carried['reason'] === 'string' ? carried['reason'] : 'withdrawn'}`,
-        );
-        break;
-      default:
-        break;
-    }
+  #noteDenial(event: SubagentUnitEvent, log: SubagentLog, { context }: SubagentSnapshot): void {
+    if (event.type !== 'question.answered' || event['approved'] !== false) return;
+    const asking = askOf(context.calls);
+    const call = asking?.kind === 'approval' ? log.call(asking.callId) : undefined;
+    if (call) (this.#denied ??= new Set()).add(callKey(call.toolName, call.input));
   }
 
   /** Hooks learn of a step when it is committed, like everybody else. */
   #reportStep({ step, response }: SubagentUnitEvent): void {
+    if (response === undefined) return;
     const params = stepReport(step as number, response as ModelResponse);
     this.post({ kind: 'do', name: 'stepped', params });
-  }
-
-  #begin(name: string, input: unknown): void {
-    const controller = new AbortController();
-    const { step, callIds } = input as { step: number; callIds?: readonly string[] };
-    const activity: Activity = { controller, expected: callIds?.length ?? 1 };
-    this.#activity = activity;
-    const { signal } = controller;
-    const tell = (event: SubagentUnitEvent): void => {
-      if (signal.aborted) return;
-      activity.expected -= 1;
-      this.receive(event);
-    };
-    if (name === 'prepare') this.#preparing = this.#prepare(tell, signal);
-    else if (!this.#instance) tell({ type: 'model.failed', step, error: internal('not prepared') });
-    else if (name === 'modelStep') {
-      const { log } = this.#life;
-      log.closeStep();
-      think({
-        host: this.#host,
-        instance: this.#instance,
-        messages: log.messages,
-        step,
-        signal,
-        tell,
-      });
-    } else
-      runCalls({
-        host: this.#host,
-        instance: this.#instance,
-        log: this.#life.log,
-        subagentId: this.id,
-        step,
-        callIds: callIds ?? [],
-        signal,
-        tell,
-        progressed: (words) => this.#progressed(words),
-      });
-  }
-
-  /** Told once in a turn of the event loop, however fast a tool talks. */
-  #progressed(words: string): void {
-    this.progress = words;
-    if (this.#tellsProgress) return;
-    this.#tellsProgress = true;
-    this.#host.environment.scheduler.yieldThen(() => {
-      this.#tellsProgress = false;
-      if (this.#life && !this.#outcome) this.#ports.changed(this);
-    });
-  }
-
-  async #prepare(tell: (event: SubagentUnitEvent) => void, signal: AbortSignal): Promise<void> {
-    try {
-      const { messages, ...instance } = await this.#ports.prepare(this, signal);
-      if (signal.aborted) {
-        await releaseInstance(this.#host, instance);
-        return;
-      }
-      this.#instance = instance;
-      tell({ type: 'subagent.prepared', messages });
-    } catch (error) {
-      const failure: Failure = {
-        code: 'PREPARATION_FAILED',
-        message: messageOf(error),
-        retryable: false,
-      };
-      tell({ type: 'subagent.unprepared', error: failure });
-    } finally {
-      this.#preparing = null;
-    }
   }
 
   #carryOut(name: string, params: unknown): void {
     switch (name) {
       case 'requestSlot':
-        this.#ports.requestSlot(this.id, (params as { resumed: boolean }).resumed, () =>
-          this.receive({ type: 'slot.granted' }),
+        this.#ports.requestSlot(this.id, (params as { resumed: boolean }).resumed, (history = []) =>
+          this.receive({ type: 'slot.granted', ...(history.length > 0 ? { history } : {}) }),
         );
         break;
       case 'releaseSlot':
         this.#ports.releaseSlot(this.id);
         break;
       case 'ask':
-        this.#ask(params as { requestId: string; callId: string; kind: 'question' | 'approval' });
+        this.#ask(params as AskInput);
         break;
-      case 'withdraw':
-        this.#ports.withdraw((params as { requestId: string }).requestId);
+      case 'withdraw': {
+        const { kind, requestId } = params as AskInput;
+        if (kind === 'input') this.#ports.withdrawInput(requestId, this);
+        else this.#ports.withdraw(requestId, this);
         break;
+      }
       case 'stepped':
         this.#ports.stepped(this, params as StepReport);
         break;
       case 'changed':
+        this.#ports.activity(this);
         this.#ports.changed(this);
         if (this.state === 'waiting_for_input') this.#life.park();
         break;
@@ -336,61 +272,59 @@ export class Subagent implements UnitBody {
     }
   }
 
-  #ask(asked: { requestId: string; callId: string; kind: 'question' | 'approval' }): void {
-    const call = this.#life.log.call(asked.callId);
-    const question =
-      asked.kind === 'approval' ? approvalQuestion(call) : askedQuestion(call?.input);
-    this.#ports.ask({
-      requestId: asked.requestId,
-      subagentId: this.id,
-      subagentName: this.definition.name,
-      kind: asked.kind,
-      timeoutMs: this.definition.inputTimeout,
-      ...question,
-    });
+  #ask({ requestId, callId, kind }: AskInput): void {
+    const call = this.log.call(callId);
+    const asked = { requestId, subagentId: this.id, subagentName: this.definition.name };
+    if (kind === 'input') {
+      this.#ports.requestInput({ ...asked, ...requestedInput(call) });
+      return;
+    }
+    const question = kind === 'approval' ? approvalQuestion(call) : askedQuestion(call?.input);
+    this.#ports.ask({ ...asked, kind, timeoutMs: this.definition.inputTimeout, ...question });
   }
 
-  /** What has reported all that it was begun for has ended by itself: there is nothing to abort. */
-  #stop(reason: string): void {
-    const activity = this.#activity;
-    this.#activity = null;
-    this.progress = null;
-    if (activity && activity.expected > 0) activity.controller.abort(new CancelledError(reason));
+  #acknowledge({ messageIds, step }: ModelStepInput): void {
+    if (messageIds.length === 0) return;
+    for (const messageId of messageIds) this.#unread?.delete(messageId);
+    this.#ports.messageApplied(this, messageIds, step);
+  }
+
+  #refuse(messageIds: readonly string[], reason: string): void {
+    if (messageIds.length > 0) this.#ports.messageRefused(this, messageIds, reason);
   }
 
   #end(ending: Ending): void {
     if (this.#outcome) return;
     const { actor, log } = this.#life;
-    log.abandonCalls();
-    const isCompleted = ending.status === 'completed';
-    this.#outcome = {
-      status: ending.status,
-      output: isCompleted ? (this.#instance?.result ?? log.text) : null,
-      text: isCompleted ? log.text : '',
-      ...(!isCompleted && log.text !== '' ? { partial: log.text } : {}),
-      ...(ending.error ? { error: ending.error } : {}),
-      steps: ending.steps,
-      usage: log.usage,
-      toolLedger: log.ledger,
-    };
-    this.#stop(ending.error?.message ?? ending.status);
+    const { status, error } = ending;
+    const snapshot = actor.getSnapshot();
+    if (snapshot.status === 'active') log.underWay(callsUnderWay(snapshot));
+    const outcome = outcomeOf(ending, log);
+    this.#outcome = outcome;
+    this.state = status === 'completed' || status === 'cancelled' ? status : 'failed';
+    this.#work.stop(error?.message ?? status);
     this.#unit.dispose();
     actor.stop();
-    const instance = this.#instance;
-    const disposed = instance
-      ? releaseInstance(this.#host, instance)
-      : (this.#preparing ?? Promise.resolve());
-    callSafely(this.#host, `end of ${this.id}`, () =>
-      this.#ports.ended(this, this.#outcome as Outcome, disposed),
+    const disposed = this.#work.release();
+    const unread = [...(this.#unread ?? [])];
+    this.#unread = null;
+    callSafely(this.#host, `unread messages of ${this.id}`, () =>
+      this.#refuse(unread, `It ended before it could read it: ${status}`),
     );
+    const tell = (settled: Outcome): void => {
+      if (!this.#tellEnd) return;
+      this.#tellEnd = null;
+      this.#outcome = settled;
+      callSafely(this.#host, `end of ${this.id}`, () => this.#ports.ended(this, settled, disposed));
+    };
+    this.#tellEnd = () => tell(outcome);
+    const isKilled = status === 'lost';
+    const settled = isKilled ? outcome : this.#ports.settle?.(this, this.#work.tools, outcome);
+    if (settled instanceof Promise) void settled.then(tell);
+    else tell(settled ?? outcome);
   }
 }
 
-function internal(error: unknown): Failure {
-  return { code: 'INTERNAL', message: messageOf(error), retryable: false };
-}
-
-/** The call whose question is the one under way: the first unsettled one that asks. */
-function askingCall({ calls }: SubagentSnapshot['context']): string {
-  return calls.find((call) => call.kind !== 'tool' && !call.settled)?.callId ?? '';
+function stateOf({ value }: SubagentSnapshot): SubagentState {
+  return (typeof value === 'string' ? value : Object.keys(value)[0]) as SubagentState;
 }

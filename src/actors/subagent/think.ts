@@ -6,25 +6,38 @@ import type { StepCall } from '../../machines/index.ts';
 import { checkOutput } from '../ai/output.ts';
 import { runModelStep, toStepError, type ModelCall, type ModelResponse } from '../ai/model-step.ts';
 import { approvalNeeded } from '../ai/tool-run.ts';
+import { consentFor } from '../approvals/approval.ts';
 import type { Host } from '../runtime/host.ts';
+import type { Budget } from '../supervisor/budget.ts';
 import { ASK_USER } from './ask-user.ts';
+import { permitFor } from './budgeted-call.ts';
+import { checkHandIn, completionToolIn, notHandedInMessage } from './complete-task.ts';
 import type { Instance } from './instance.ts';
-import type { SubagentUnitEvent } from './subagent.ts';
+import type { StepReport, StreamedChunk, SubagentUnitEvent } from './subagent-ports.ts';
 
-/** What a hook learns of a step. */
-export interface StepReport {
-  readonly step: number;
-  readonly toolCalls: readonly string[];
-  readonly tokensUsed: number;
-}
+export type { StepReport } from './subagent-ports.ts';
+
+const CUT_OFF = 'The budget is used up: its last tokens were not enough for the answer';
 
 interface Thinking {
   readonly host: Host;
   readonly instance: Instance;
   readonly messages: readonly ModelMessage[];
   readonly step: number;
+  /** The model may not call anything: what it says is the last thing. */
+  readonly final: boolean;
   readonly signal: AbortSignal;
+  /** What the calls are held against; null: nothing. */
+  readonly budget: Budget | null;
+  /** A call was refused: this step is the last one. Afterwards the messages say so. */
+  exhausted(message: string): void;
   tell(event: SubagentUnitEvent): void;
+  /** Wants what the model says while it does. */
+  readonly streamed: ((chunk: StreamedChunk) => void) | undefined;
+  /** Did the user deny this very call to somebody above? */
+  deniedAbove(toolName: string, input: unknown): boolean;
+  /** What a tool's `needsApproval` gets as its context. */
+  contextOf(toolName: string, callId: string): unknown;
 }
 
 /** What a hook learns of the step that gave this response. */
@@ -42,20 +55,39 @@ export function think(thinking: Thinking): void {
 }
 
 async function attempt(thinking: Thinking, number: number): Promise<void> {
-  const { host, instance, messages, step, signal, tell } = thinking;
+  const { host, instance, messages, step, final, signal, budget, tell, streamed } = thinking;
   if (signal.aborted) return;
+  const { instructions } = instance;
+  const permit = permitFor({ budget, instructions, messages, final });
+  if (!permit.ok) {
+    thinking.exhausted(permit.message);
+    await attempt({ ...thinking, final: true }, 1);
+    return;
+  }
+  const { maxOutputTokens } = permit;
   try {
     const response = await runModelStep({
       model: instance.model,
-      instructions: instance.instructions,
+      instructions,
       messages,
       tools: instance.tools,
+      ...(maxOutputTokens === undefined ? {} : { settings: { maxOutputTokens } }),
+      ...(final && instance.tools.modelTools ? { toolChoice: 'none' as const } : {}),
       signal,
+      said:
+        streamed &&
+        (({ type, delta }) =>
+          streamed({ type: type === 'text' ? 'text_delta' : 'thinking', step, delta })),
       ids: host.environment.ids,
       clock: host.environment.clock,
     });
-    await digest(thinking, response);
+    permit.answered(response.usage, response.text);
+    // Cut off by the budget, not by the model: what there is of it is handed in.
+    const isCut = response.finish === 'length' && maxOutputTokens !== undefined && !final;
+    if (isCut) thinking.exhausted(CUT_OFF);
+    await digest(isCut ? { ...thinking, final: true } : thinking, response);
   } catch (error) {
+    permit.failed(signal.aborted);
     if (signal.aborted) return;
     const { code, message, retryable, retryAfterMs = 0 } = toStepError(error);
     const { maxAttempts, baseDelayMs } = instance.definition.retry;
@@ -74,12 +106,14 @@ async function attempt(thinking: Thinking, number: number): Promise<void> {
 }
 
 async function digest(thinking: Thinking, response: ModelResponse): Promise<void> {
-  const { instance, step, signal, tell } = thinking;
+  const { instance, step, final, signal, tell } = thinking;
+  if (final) {
+    tell({ type: 'model.responded', step, calls: [], response: { ...response, calls: [] } });
+    return;
+  }
   if (response.calls.length > 0 && response.finish !== 'length') {
-    const calls: StepCall[] = [];
-    for (const call of response.calls)
-      calls.push({ callId: call.callId, kind: await kindOf(thinking, call) });
-    if (!signal.aborted) tell({ type: 'model.responded', step, calls, response });
+    const taken = await takeCalls(thinking, response);
+    if (!signal.aborted) tell({ type: 'model.responded', step, ...taken });
     return;
   }
   const unfit = unusable(response);
@@ -87,42 +121,80 @@ async function digest(thinking: Thinking, response: ModelResponse): Promise<void
     tell({ type: 'model.failed', step, error: unfit, response });
     return;
   }
-  const { outputSchema } = instance.definition;
+  const { outputSchema, completion } = instance.definition;
+  const again = (retryMessage: string): void =>
+    tell({ type: 'model.responded', step, calls: [], again: true, response, retryMessage });
+  if (completion === 'tool') {
+    again(notHandedInMessage(completionToolIn(instance.tools)));
+    return;
+  }
   if (outputSchema === undefined) {
     tell({ type: 'model.responded', step, calls: [], response });
     return;
   }
   const checked = await checkOutput(outputSchema, response.text);
   if (signal.aborted) return;
-  if (checked.ok) {
-    instance.result = checked.value;
-    tell({ type: 'model.responded', step, calls: [], response });
-  } else
-    tell({
-      type: 'model.responded',
-      step,
-      calls: [],
-      again: true,
-      response,
-      retryMessage: checked.retryMessage,
-    });
+  if (checked.ok)
+    tell({ type: 'model.responded', step, calls: [], response, result: checked.value });
+  else again(checked.retryMessage);
 }
 
-async function kindOf(thinking: Thinking, call: ModelCall): Promise<StepCall['kind']> {
+/** What each call is to the machine. */
+async function takeCalls(
+  thinking: Thinking,
+  response: ModelResponse,
+): Promise<{ readonly calls: readonly StepCall[]; readonly response: ModelResponse }> {
+  const calls: StepCall[] = [];
+  const checked: ModelCall[] = [];
+  let isSame = true;
+  for (const call of response.calls) {
+    const [kind, taken] = await take(thinking, call);
+    calls.push({ callId: call.callId, ...kind });
+    checked.push(taken);
+    isSame &&= taken === call;
+  }
+  return { calls, response: isSame ? response : { ...response, calls: checked } };
+}
+
+type Kind = Omit<StepCall, 'callId'>;
+const asTool: Kind = { kind: 'tool' };
+
+async function take(thinking: Thinking, call: ModelCall): Promise<readonly [Kind, ModelCall]> {
   const { instance, messages } = thinking;
   // What the model got wrong is answered with the error, not asked.
-  if (call.invalid) return 'tool';
-  if (call.toolName === ASK_USER) return 'question';
+  if (call.invalid) return [asTool, call];
+  if (call.toolName === ASK_USER) return [{ kind: 'question' }, call];
   const entry = instance.tools.execution.get(call.toolName);
-  if (!entry) return 'tool';
-  const needed = await approvalNeeded(entry, call.input, {
-    callId: call.callId,
-    messages,
-    raw: call.raw,
-    signal: thinking.signal,
-    report: (error) => thinking.host.report(error, `needsApproval of ${call.toolName}`),
+  if (!entry) return [asTool, call];
+  if (entry.role === 'request_input') return [{ kind: 'input' }, call];
+  if (entry.role === 'complete_task') {
+    const checked = await checkHandIn(call, instance.definition.outputSchema);
+    return [checked.invalid ? asTool : { kind: 'completion' }, checked];
+  }
+  const { delegates, needsApproval } = entry;
+  const { toolName, input } = call;
+  const consent = await consentFor({
+    toolName,
+    input,
+    preApproved: instance.definition.preApproved,
+    deniedAbove: () => thinking.deniedAbove(toolName, input),
+    needed: () =>
+      needsApproval !== false &&
+      approvalNeeded(entry, input, {
+        callId: call.callId,
+        messages,
+        raw: call.raw,
+        context: thinking.contextOf(toolName, call.callId),
+        signal: thinking.signal,
+        report: (error) => thinking.host.report(error, `needsApproval of ${toolName}`),
+      }),
+    report: (error, where) => thinking.host.report(error, where),
   });
-  return needed ? 'approval' : 'tool';
+  const judged = consent === 'not_needed' ? call : { ...call, consent };
+  if (consent === 'inherited_denial') return [asTool, judged];
+  if (consent === 'ask')
+    return [delegates ? { kind: 'approval', delegates } : { kind: 'approval' }, judged];
+  return [delegates ? { kind: 'delegation' } : asTool, judged];
 }
 
 function unusable({ finish, text }: ModelResponse) {

@@ -16,6 +16,20 @@ export interface SessionLimits {
   readonly whenFull: 'queue' | 'reject';
   /** Results that wait to be heard or are still being made, and notices. @defaultValue 200 */
   readonly maxDeliveries: number;
+  /** Time that a parent has to answer a subagent, in milliseconds. @defaultValue 60000 */
+  readonly defaultRequestTimeoutMs: number;
+  /** Time that a wait for a subagent takes at most, in milliseconds. @defaultValue 300000 */
+  readonly defaultAwaitTimeoutMs: number;
+  /** A delivered result can be looked up so long; 0: not at all. @defaultValue 1800000 */
+  readonly stateRetentionMs: number;
+  /** For a configuration without its own: hung after so long without a sign of life; 0: never. @defaultValue 0 */
+  readonly inactivityTimeoutMs: number;
+  /** How often to look for who is hung and what is forgotten; 0: only on `sweep()`. @defaultValue 60000 */
+  readonly sweepIntervalMs: number;
+  /** Names of configurations, or of adapters where the call has one; empty: all. @defaultValue [] */
+  readonly allowedAdapters: readonly string[];
+  /** Ids of models, alone or after `provider/`; empty: all. @defaultValue [] */
+  readonly allowedModels: readonly string[];
 }
 
 export const defaultSessionLimits = {
@@ -25,12 +39,21 @@ export const defaultSessionLimits = {
   maxDepth: 3,
   whenFull: 'queue',
   maxDeliveries: 200,
+  defaultRequestTimeoutMs: 60_000,
+  defaultAwaitTimeoutMs: 300_000,
+  stateRetentionMs: 1_800_000,
+  inactivityTimeoutMs: 0,
+  sweepIntervalMs: 60_000,
+  allowedAdapters: [],
+  allowedModels: [],
 } as const satisfies SessionLimits;
 
 /** Subagents in `running` at the same time, in all sessions of a runtime. */
 export const DEFAULT_MAX_TOTAL_ACTIVE = 50;
 
 const count = z.number().int().min(1);
+const milliseconds = z.number().positive();
+const names = z.array(z.string().min(1));
 const schema = z.strictObject({
   maxConcurrentPerSession: count,
   maxLivePerSession: count,
@@ -38,9 +61,16 @@ const schema = z.strictObject({
   maxDepth: count,
   whenFull: z.enum(['queue', 'reject']),
   maxDeliveries: count,
+  defaultRequestTimeoutMs: milliseconds,
+  defaultAwaitTimeoutMs: milliseconds,
+  stateRetentionMs: z.number().min(0),
+  inactivityTimeoutMs: z.number().min(0),
+  sweepIntervalMs: z.number().min(0),
+  allowedAdapters: names,
+  allowedModels: names,
 });
 
-/** @throws {ConfigurationError} for a limit that is unknown or no whole number above 0. */
+/** @throws {ConfigurationError} for a limit that is unknown or out of range. */
 export function sessionLimits(limits: Partial<SessionLimits> = {}): SessionLimits {
   const parsed = schema.safeParse({ ...defaultSessionLimits, ...limits });
   if (parsed.success) return parsed.data;

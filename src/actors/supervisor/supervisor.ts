@@ -83,6 +83,13 @@ export class Supervisor {
     return { status: 'accepted', queued: !free };
   }
 
+  /** It was admitted here, and refused by somebody else in the same step. */
+  retract(session: string, id: string): void {
+    this.ended(session, id);
+    const scope = this.#scopes.get(session);
+    if (scope) scope.total -= 1;
+  }
+
   /** The subagent has ended: its place and its slot are free. */
   ended(session: string, id: string): void {
     this.#started(session, id);
@@ -93,6 +100,11 @@ export class Supervisor {
   requestSlot(session: string, id: string, resumed: boolean, grant: () => void): void {
     this.#started(session, id);
     this.#slots.request(session, id, resumed, grant);
+  }
+
+  /** It waits for something else than a slot: none is promised to it meanwhile. */
+  waitsElsewhere(session: string, id: string): void {
+    this.#started(session, id);
   }
 
   releaseSlot(session: string, id: string): void {

@@ -53,9 +53,9 @@ const chatter = [
 test('A2: no sentence with a negation in it ever approves', () => {
   const negated = fc
     .tuple(
-      sentence(english.yes, chatter),
-      fc.constantFrom(...english.negations, ...english.no),
-      sentence(english.yes, chatter),
+      sentence(english.consent.yes, chatter),
+      fc.constantFrom(...english.negations, ...english.consent.no),
+      sentence(english.consent.yes, chatter),
       fc.nat(2),
     )
     .map(([before, negation, after, place]) =>
@@ -82,7 +82,7 @@ test('A1: an approval stays one only as long as nothing is added', () => {
     })
     .filter((word) => !JSON.stringify(english).includes(`"${word}"`));
   fc.assert(
-    fc.property(fc.constantFrom(...english.yes), odd, fc.boolean(), (yes, word, first) => {
+    fc.property(fc.constantFrom(...english.consent.yes), odd, fc.boolean(), (yes, word, first) => {
       expect(matchAnswer(approval, yes)).toEqual({ kind: 'approved' });
       const longer = first ? `${word} ${yes}` : `${yes} ${word}`;
       expect(matchAnswer(approval, longer).kind).not.toBe('approved');
@@ -92,7 +92,13 @@ test('A1: an approval stays one only as long as nothing is added', () => {
 
 test('R1: case, punctuation and politeness change nothing', () => {
   const said = fc.oneof(
-    fc.constantFrom(...names, ...english.yes, ...english.no, ...english.holds, ...english.commands),
+    fc.constantFrom(
+      ...names,
+      ...english.consent.yes,
+      ...english.consent.no,
+      ...english.holds,
+      ...english.commands,
+    ),
     fc.constantFrom(
       'the second one',
       'a con me',
@@ -128,7 +134,7 @@ test('every label of any set of options matches itself', () => {
   const label = fc
     .oneof(
       fc.string({ unit: 'grapheme', maxLength: 12 }),
-      sentence(names, chatter, english.no, english.holds, english.negations),
+      sentence(names, chatter, english.consent.no, english.holds, english.negations),
       fc.integer({ min: 0, max: 30 }).map(String),
     )
     .filter((text) => fold(text) !== '');

@@ -48,9 +48,8 @@ test('tables of one’s own', () => {
   const language = {
     ...literal,
     code: 'de',
-    yes: ['ja', 'mach das'],
-    no: ['nein'],
     polite: ['bitte'],
+    consent: { ...literal.consent, yes: ['ja', 'mach das'], no: ['nein'] },
   };
   const approval = { kind: 'approval', options: [] } as const;
   expect(matchAnswer(approval, 'Ja, bitte!', { language })).toEqual({ kind: 'approved' });

@@ -32,7 +32,7 @@ describe('A1: only the closed list approves', () => {
     // Nearly a yes.
     'yess',
     'go a head now',
-    'um, yes',
+    'hmm, yes',
     'sure thing',
     'do',
     'please',
@@ -51,8 +51,8 @@ describe('A1: only the closed list approves', () => {
   });
 
   test('a language without tables has no consent', () => {
-    expect(verdict('yes', 'de')).toBe('unclear');
-    expect(verdict('ja', 'de')).toBe('unclear');
+    expect(verdict('yes', 'fi')).toBe('unclear');
+    expect(verdict('kyllä', 'fi')).toBe('unclear');
   });
 });
 
@@ -70,11 +70,24 @@ describe('A2: any negation wins', () => {
     },
   );
 
+  test.each([
+    // The command ran when this was taken for a yes.
+    "Okay, wait, don't run that",
+    "yes but don't send it",
+    'not now',
+    'no, send it to Peter instead',
+    "I don't think so",
+    'stop asking',
+    'never mind',
+  ])('denied, wherever it stands: %s', (utterance) => {
+    expect(verdict(utterance)).toBe('denied');
+  });
+
   // "Go ahead" was heard as "no head": a negation in other words is no denial either.
-  test.each(['No head,', 'no problem, go ahead', 'not yes', 'not now', 'why not'])(
+  test.each(['No head,', 'no problem, go ahead', 'not yes', 'not yet', 'why not'])(
     'not approved: %s',
     (utterance) => {
-      expect(['unclear', 'digression']).toContain(verdict(utterance));
+      expect(['unclear', 'digression', 'hold']).toContain(verdict(utterance));
     },
   );
 
@@ -82,7 +95,7 @@ describe('A2: any negation wins', () => {
     const negations = [...english.negations, 'stop', 'cancel'].map((word) =>
       wordsOf(word, english),
     );
-    const wrong = english.yes.filter((phrase) =>
+    const wrong = english.consent.yes.filter((phrase) =>
       negations.some((negation) => findPhrase(wordsOf(phrase, english), negation).length > 0),
     );
     expect(wrong).toEqual([]);
@@ -91,8 +104,6 @@ describe('A2: any negation wins', () => {
 
 describe('A3: neither yes nor no', () => {
   test.each([
-    // The command ran when this was taken for a yes.
-    ["Okay, wait, don't run that", 'hold'],
     ['wait', 'hold'],
     ['yes, wait', 'hold'],
     ['hang on a second', 'hold'],
@@ -105,7 +116,10 @@ describe('A3: neither yes nor no', () => {
     ['What would it cost', 'digression'],
     ['Is it safe?', 'digression'],
     ['What time is it', 'digression'],
-    ['stop asking', 'digression'],
+    ['yes if it is free', 'unclear'],
+    ['let me think', 'hold'],
+    // Nobody should say nothing when the user thinks that all is said.
+    ['let me think, yes', 'unclear'],
   ])('%s: %s', (utterance, kind) => {
     expect(verdict(utterance)).toBe(kind);
   });

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { english } from '../../../src/actors/answers/english.ts';
-import { languageFor, literal } from '../../../src/actors/answers/language.ts';
+import { literal } from '../../../src/actors/answers/language.ts';
+import { languageFor } from '../../../src/actors/answers/languages.ts';
 import { readUtterance, wordsOf } from '../../../src/actors/answers/utterance.ts';
 
 test.each([

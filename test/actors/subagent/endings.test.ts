@@ -17,7 +17,7 @@ const overloaded = (isRetryable: boolean, statusCode = isRetryable ? 503 : 400):
   });
 
 describe('S7: the step limit', () => {
-  test('ends it; the calls of the last step are not run, and the ledger says so', async () => {
+  test('[R22 RW3] ends it; the calls of the last step are not run, and the ledger says so', async () => {
     let ran = 0;
     const { outcome } = subagentRuns(() => calls(['count'], ['count']));
     const result = await outcome({ maxSteps: 3, tools: { count: simpleTool(() => (ran += 1)) } });
@@ -63,7 +63,7 @@ describe('S7: the step limit', () => {
     expect(result.toolLedger).toEqual([expect.objectContaining({ status: 'not_run' })]);
   });
 
-  test('is 5 steps by default, and a run 10 minutes', async () => {
+  test('[B24 B25 R13] is 5 steps by default, and a run 10 minutes', async () => {
     const { outcome, prompts } = subagentRuns(() => calls(['count']));
     await outcome({ tools: { count: simpleTool(() => 1) } });
     expect(prompts).toHaveLength(5);
@@ -79,7 +79,7 @@ describe('S7: the step limit', () => {
 });
 
 describe('S2: the run’s clock', () => {
-  test('ends it, whatever it is doing, and keeps what it had done', async () => {
+  test('[B33 R24 RW2 MW2] ends it, whatever it is doing, and keeps what it had done', async () => {
     const signals: AbortSignal[] = [];
     const { run, environment } = subagentRuns(
       steps({ ...calls(['quick']), text: 'Half of it is done.' }, calls(['hang'])),
@@ -104,7 +104,7 @@ describe('S2: the run’s clock', () => {
       steps: 2,
       toolLedger: [
         { toolName: 'quick', status: 'ok' },
-        { toolName: 'hang', status: 'not_run' },
+        { toolName: 'hang', status: 'in_flight' },
       ],
     });
     expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
@@ -138,7 +138,7 @@ describe('S2: the run’s clock', () => {
     await environment.advance(1);
     expect(ended).toMatchObject({
       status: 'timed_out',
-      toolLedger: [{ status: 'ok' }, { status: 'ok' }, { status: 'not_run' }],
+      toolLedger: [{ status: 'ok' }, { status: 'ok' }, { status: 'in_flight' }],
     });
   });
 
@@ -170,7 +170,7 @@ describe('cancellation', () => {
     return { ...made, outcome: await result };
   };
 
-  test('is at once, also when a tool never settles', async () => {
+  test('[R16] is at once, also when a tool never settles', async () => {
     const { outcome, environment } = await untilCancelled(steps(calls(['hang'])), {
       hang: simpleTool(never),
     });
@@ -192,7 +192,7 @@ describe('cancellation', () => {
     expect(signal?.aborted).toBe(true);
   });
 
-  test('wins over what comes late, and no further model call is made', async () => {
+  test('[B43 M15] wins over what comes late, and no further model call is made', async () => {
     let finish: (value: string) => void = () => {};
     const { outcome, environment, prompts, errors } = await untilCancelled(steps(calls(['slow'])), {
       slow: simpleTool(() => new Promise<string>((resolve) => (finish = resolve))),
@@ -396,7 +396,7 @@ describe('the output schema', () => {
   });
 });
 
-test('P1: nothing that comes late changes an outcome', async () => {
+test('[B43 M15] P1: nothing that comes late changes an outcome', async () => {
   const { run, environment } = subagentRuns(() => say('done'));
   const { result, cancel } = run();
   const outcome = await result;

@@ -115,7 +115,7 @@ describe('every way out disposes once', () => {
 });
 
 describe('a shared configuration', () => {
-  test('is disposed by the last of the runs that share it', async () => {
+  test('[BW25] is disposed by the last of the runs that share it', async () => {
     let disposed = 0;
     const release: (() => void)[] = [];
     const { run, environment } = subagentRuns(async () => {
@@ -146,7 +146,7 @@ describe('a shared configuration', () => {
       },
     });
     await start();
-    await type('use work and work and work');
+    await type('use work {"no":1} and work {"no":2} and work {"no":3}');
     const [first, second, third] = session.subagents.list().map(({ id }) => id);
     for (const id of [first, second]) session.subagents.cancel(id ?? '');
     await environment.settle();
@@ -162,7 +162,7 @@ describe('a shared configuration', () => {
 });
 
 describe('createInstance', () => {
-  test('is called for each run, and each run has what it made', async () => {
+  test('[B27] is called for each run, and each run has what it made', async () => {
     const memories: string[][] = [];
     const { run } = subagentRuns(({ results }) =>
       results.length === 0 ? calls(['remember']) : say(JSON.stringify(results[0])),

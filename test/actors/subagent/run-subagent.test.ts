@@ -104,7 +104,7 @@ describe('a run', () => {
     expect(await result).toMatchObject({
       status: 'cancelled',
       error: { message: 'Cancelled: enough' },
-      toolLedger: [{ toolName: 'hang', status: 'not_run' }],
+      toolLedger: [{ toolName: 'hang', status: 'in_flight' }],
     });
   });
 

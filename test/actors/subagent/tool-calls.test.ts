@@ -256,7 +256,7 @@ test('P6: the idempotency key names this very call, and no other', async () => {
   expect(runtime.environment.clock.now()).toBe(1_700_000_000_000);
 });
 
-test('P8: the model is offered its configured tools and nothing else; ask_user only if interactive', async () => {
+test('[R10 R11] P8: the model is offered its configured tools and nothing else; ask_user only if interactive', async () => {
   const schema = jsonSchema({ type: 'object', properties: {} });
   const tools = { one: { inputSchema: schema, execute: () => 1 } };
   const { outcome, prompts } = subagentRuns(steps(say('done')));
@@ -266,7 +266,7 @@ test('P8: the model is offered its configured tools and nothing else; ask_user o
   expect(prompts.map(({ toolNames }) => toolNames)).toEqual([['one'], ['one', 'ask_user'], []]);
 });
 
-test('P8: ask_user cannot be written by an author', async () => {
+test('[B44] P8: ask_user cannot be written by an author', async () => {
   const { outcome } = subagentRuns(steps(say('never')));
   expect(await outcome({ tools: { ask_user: simpleTool(() => 'me') } })).toMatchObject({
     status: 'failed',

@@ -18,7 +18,7 @@ function slotsOf(total: number, sessions: Record<string, number>) {
 }
 
 describe('L1: limits', () => {
-  test('n - 1, n and n + 1 of one session', () => {
+  test('[R12 RW6] n - 1, n and n + 1 of one session', () => {
     const { slots, granted, ask } = slotsOf(10, { a: 2 });
     ask('a', 'a1');
     expect(slots.isFree('a')).toBe(true);

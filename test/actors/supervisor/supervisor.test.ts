@@ -26,7 +26,7 @@ const rejected = (code: string, ...words: string[]) => ({
 });
 
 describe('A1: a request is accepted or rejected, once', () => {
-  test('maxLivePerSession: those that have not ended', () => {
+  test('[M26] maxLivePerSession: those that have not ended', () => {
     const { supervisor, admit } = supervised({ maxLivePerSession: 2 });
     expect(admit('1')).toEqual(accepted);
     expect(admit('2')).toEqual(accepted);
@@ -45,7 +45,23 @@ describe('A1: a request is accepted or rejected, once', () => {
     expect(admit('3')).toEqual(rejected('SESSION_LIMIT', 'maxTotalPerSession is 2'));
   });
 
-  test('maxDepth: trying again later does not help', () => {
+  test('what somebody else refuses in the same step leaves no trace', () => {
+    const { supervisor, admit } = supervised({ maxTotalPerSession: 1 });
+    expect(admit('1')).toEqual(accepted);
+    supervisor.retract('s', '1');
+    expect(admit('2')).toEqual(accepted);
+    expect(admit('3')).toEqual(rejected('SESSION_LIMIT', 'has had 1'));
+  });
+
+  test('who waits for something else than a slot has none promised', () => {
+    const { supervisor, admit } = supervised({ maxConcurrentPerSession: 1, whenFull: 'reject' });
+    expect(admit('1')).toEqual(accepted);
+    expect(admit('2')).toEqual(rejected('SESSION_LIMIT'));
+    supervisor.waitsElsewhere('s', '1');
+    expect(admit('2')).toEqual(accepted);
+  });
+
+  test('[H12 M23] maxDepth: trying again later does not help', () => {
     const { admit } = supervised({ maxDepth: 2 });
     expect(admit('1', 2)).toEqual(accepted);
     const refused = admit('2', 3);
@@ -86,7 +102,7 @@ describe('whenFull', () => {
     expect(admit('4')).toEqual(accepted);
   });
 
-  test('A1: reject: two requests in the same instant cannot both take the last place', () => {
+  test('[R12 RW7] A1: reject: two requests in the same instant cannot both take the last place', () => {
     const { supervisor, admit, run } = supervised({
       maxConcurrentPerSession: 1,
       whenFull: 'reject',
@@ -150,7 +166,7 @@ test('L2: sessions share what is left, and nobody overtakes', () => {
 });
 
 describe('limits', () => {
-  test('have defaults', () => {
+  test('[R40 M26] have defaults', () => {
     expect(sessionLimits()).toEqual({
       maxConcurrentPerSession: 10,
       maxLivePerSession: 100,
@@ -158,6 +174,13 @@ describe('limits', () => {
       maxDepth: 3,
       whenFull: 'queue',
       maxDeliveries: 200,
+      defaultRequestTimeoutMs: 60_000,
+      defaultAwaitTimeoutMs: 300_000,
+      stateRetentionMs: 1_800_000,
+      inactivityTimeoutMs: 0,
+      sweepIntervalMs: 60_000,
+      allowedAdapters: [],
+      allowedModels: [],
     });
   });
 
@@ -165,6 +188,9 @@ describe('limits', () => {
     [{ maxDepth: 0 }, 'maxDepth'],
     [{ maxLivePerSession: 1.5 }, 'maxLivePerSession'],
     [{ whenFull: 'wait' as never }, 'whenFull'],
+    [{ stateRetentionMs: -1 }, 'stateRetentionMs'],
+    [{ defaultAwaitTimeoutMs: 0 }, 'defaultAwaitTimeoutMs'],
+    [{ allowedModels: [''] }, 'allowedModels'],
     [{ maxConcurrent: 3 } as never, 'maxConcurrent'],
   ])('that cannot be are refused by name: %o', (limits, name) => {
     expect(() => sessionLimits(limits)).toThrow(

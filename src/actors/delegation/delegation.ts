@@ -1,0 +1,274 @@
+// The service of one scope: what a session, a program and the tools of subagents call.
+//
+// Owns:     the parts of the scope, and who may do what to whom.
+// Does not: know what follows from an end (subagent-tree.ts), or what a wait waits for
+//           (awaiting.ts).
+//
+// Invariants
+//   D6. Looking is free to whoever sees; ending and answering are for those above. What one
+//       does not see is answered as what does not exist.
+
+import type { Observable } from 'rxjs';
+import { clip } from '../ai/json.ts';
+import { callSafely } from '../runtime/host.ts';
+import type { Subagent } from '../subagent/subagent.ts';
+import { refusal } from './delegation-failure.ts';
+import type { SubagentRecord } from './family.ts';
+import { peerMessage } from './parent-words.ts';
+import { makeParts, type DelegationOptions, type Parts } from './parts.ts';
+import type { ScopePorts } from './scope-ports.ts';
+import type {
+  AwaitOptions,
+  AwaitResult,
+  CheckResult,
+  ListOptions,
+  ProgressNote,
+  Refused,
+  Requester,
+  SendRequest,
+  SendResult,
+  SpawnReceipt,
+  SpawnRequest,
+  SubagentChunk,
+  SubagentReport,
+  SubagentService,
+} from './service-types.ts';
+import { SubagentTree } from './subagent-tree.ts';
+import { subAgentStream, type SubAgentStreamChunk } from './sub-agents/sub-agent-stream.ts';
+import { Sweeper } from './sweeper.ts';
+import { reportOf, viewOf } from './views.ts';
+
+/** Notes of one subagent that are kept. */
+const MAX_NOTES = 50;
+const MAX_NOTE_CHARS = 2000;
+
+export class Delegation implements SubagentService {
+  readonly #parts: Parts;
+  readonly #tree: SubagentTree;
+  readonly #sweeper: Sweeper;
+
+  constructor(options: DelegationOptions) {
+    const parts = makeParts(options);
+    const { health, retention } = parts;
+    this.#parts = parts;
+    this.#sweeper = new Sweeper({
+      scheduler: parts.ports.host.environment.scheduler,
+      intervalMs: parts.limits.sweepIntervalMs,
+      isNeeded: () => health.isWatching || retention.hasDelivered,
+      sweep: () => void this.sweep(),
+    });
+    this.#tree = new SubagentTree(parts, this, () => this.#sweeper.update());
+  }
+
+  get id(): string {
+    return this.#parts.id;
+  }
+
+  get events(): Observable<SubagentChunk> {
+    return this.#parts.chunks.events;
+  }
+
+  get chunks(): Observable<SubAgentStreamChunk> {
+    return subAgentStream(this);
+  }
+
+  /** Those that have not ended, oldest first. */
+  get live(): readonly Subagent[] {
+    return this.#parts.family.live.flatMap(({ subagent }) => subagent ?? []);
+  }
+
+  /** Waits that are open. */
+  get waitCount(): number {
+    return this.#parts.awaiting.count;
+  }
+
+  /** Undefined for one that has ended. */
+  get(id: string): Subagent | undefined {
+    return this.#parts.family.get(id)?.subagent ?? undefined;
+  }
+
+  /** The live one that works for this call of the lead agent. */
+  ofCall(callId: string): Subagent | undefined {
+    return this.#parts.family.ofCall(callId)?.subagent ?? undefined;
+  }
+
+  spawn(request: SpawnRequest): SpawnReceipt {
+    return this.#tree.spawn(request, this.#parts.ports);
+  }
+
+  /** As `spawn`; one without a parent, and all below it, work for `ports`. */
+  spawnFor(ports: ScopePorts, request: SpawnRequest): SpawnReceipt {
+    return this.#tree.spawn(request, ports);
+  }
+
+  check(id: string, requester: Requester): CheckResult {
+    const record = this.#parts.family.seenBy(requester, id);
+    if (!record) return notFound(id);
+    const report = this.#parts.tell(record, requester);
+    this.#sweeper.update();
+    return { ok: true, report };
+  }
+
+  list(
+    requester: Requester,
+    { includeEnded = false }: ListOptions = {},
+  ): readonly SubagentReport[] {
+    return this.#parts.family
+      .allSeenBy(requester)
+      .filter((record) => includeEnded || record.isLive)
+      .map(reportOf);
+  }
+
+  send(id: string, message: SendRequest, requester: Requester): SendResult {
+    const { family, messages, chunks } = this.#parts;
+    const record = family.seenBy(requester, id);
+    if (!record) return notFound(id);
+    if (!record.isLive) return hasEnded(record);
+    if (message.inResponseTo !== undefined)
+      return this.#answer(record, message.content, message.inResponseTo, requester);
+    if (id === requester.subagentId)
+      return refusal('INVALID_STATE', `${id} cannot send a message to itself`);
+    const { content, mode = 'steer' } = message;
+    const sender = family.get(requester.subagentId ?? '');
+    const words =
+      record.isBelow(requester.subagentId) || !sender ? content : peerMessage(sender, content);
+    const { messageId, receipt } = messages.send(record, words, mode);
+    chunks.emit(record, { type: 'message.sent', messageId, content, mode, inResponseTo: null });
+    return { ok: true, messageId, resolvedPending: false, receipt };
+  }
+
+  async await(
+    ids: readonly string[],
+    requester: Requester,
+    options: AwaitOptions = {},
+  ): Promise<AwaitResult> {
+    const result = await this.#parts.awaiting.await(ids, requester, options);
+    this.#sweeper.update();
+    return result;
+  }
+
+  cancel(id: string, requester: Requester, reason = 'cancelled'): boolean {
+    const record = this.#parts.family.get(id);
+    if (!record?.isLive || !record.isBelow(requester.subagentId)) return false;
+    record.subagent?.cancel(reason);
+    return true;
+  }
+
+  report(
+    id: string,
+    { update, percent }: { readonly update: string; readonly percent: number | null },
+  ): { readonly ok: true } | Refused {
+    const { family, chunks, health, now } = this.#parts;
+    const record = family.get(id);
+    if (!record) return notFound(id);
+    if (!record.isLive) return hasEnded(record);
+    if (percent !== null && !(percent >= 0 && percent <= 100))
+      return refusal('INVALID_STATE', `Expected percent to be 0 to 100 or null, got ${percent}`);
+    const note: ProgressNote = { update: clip(update, MAX_NOTE_CHARS), percent, at: now() };
+    record.progress = [...record.progress, note].slice(-MAX_NOTES);
+    record.said = note.update;
+    if (health.seen(record, note.at)) chunks.emit(record, { type: 'recovered' });
+    chunks.emit(record, { type: 'progress', update: note.update, percent });
+    record.place.ports.progressed(viewOf(record), note);
+    return { ok: true };
+  }
+
+  delivered(id: string): void {
+    const { family, retention, now } = this.#parts;
+    const record = family.get(id);
+    if (!record) return;
+    retention.delivered(record, now());
+    this.#sweeper.update();
+  }
+
+  sweep(): number {
+    const { health, retention, now } = this.#parts;
+    for (const record of health.sweep(now())) this.#hangs(record);
+    const forgotten = retention.sweep(now());
+    this.#sweeper.update();
+    return forgotten;
+  }
+
+  /** Whom it works for answers what it asks; null: nobody will. Late answers count for nothing. */
+  settleRequest(id: string, requestId: string, content: string | null): void {
+    const { family, requests } = this.#parts;
+    const record = family.get(id);
+    if (record?.request?.requestId !== requestId) return;
+    if (content === null) requests.dismiss(record);
+    else requests.answer(record, requestId, content);
+  }
+
+  /** Takes nobody in any more, and cancels all. */
+  stop(reason: string): void {
+    this.#tree.stop(reason);
+  }
+
+  kill(reason: string): void {
+    this.#tree.kill(reason);
+  }
+
+  /** Calls back once nobody is left and every instance is disposed; at once if so. */
+  whenEnded(callback: () => void): void {
+    this.#tree.whenEnded(callback);
+  }
+
+  /** The last call: nothing is left that could still happen. */
+  dispose(): void {
+    this.#sweeper.dispose();
+    this.#parts.chunks.complete();
+    void this.#parts.instances.dispose();
+  }
+
+  #answer(
+    record: SubagentRecord,
+    content: string,
+    requestId: string,
+    requester: Requester,
+  ): SendResult {
+    const { requests, chunks, ports } = this.#parts;
+    const { request, id, subagent } = record;
+    if (!record.isBelow(requester.subagentId))
+      return refusal('INVALID_STATE', `Only an agent above ${id} may answer what it asks`);
+    if (!request) return refusal('INVALID_STATE', `${id} has no open request "${requestId}"`);
+    if (request.requestId !== requestId)
+      return refusal(
+        'REQUEST_PENDING',
+        `${id} waits for the answer to "${request.requestId}", not to "${requestId}"`,
+      );
+    const messageId = ports.host.environment.ids.next('msg');
+    const step = subagent?.step ?? 0;
+    chunks.emit(record, {
+      type: 'message.sent',
+      messageId,
+      content,
+      mode: null,
+      inResponseTo: requestId,
+    });
+    requests.answer(record, requestId, content);
+    return {
+      ok: true,
+      messageId,
+      resolvedPending: true,
+      receipt: Promise.resolve({ applied: true, step }),
+    };
+  }
+
+  #hangs(record: SubagentRecord): void {
+    const { id, place, lastActiveAt, subagent } = record;
+    const { definition, ports } = place;
+    this.#parts.chunks.emit(record, { type: 'hung', lastActiveAt });
+    ports.changed(viewOf(record));
+    const { onHung, name } = definition;
+    if (onHung === 'cancel') subagent?.cancel('it showed no sign of life for too long');
+    else if (typeof onHung === 'function')
+      callSafely(ports.host, `onHung of ${name}`, () => onHung({ id, name, lastActiveAt }));
+  }
+}
+
+function notFound(id: string): Refused {
+  return refusal('NOT_FOUND', `There is no subagent "${id}"`);
+}
+
+function hasEnded({ id, outcome }: SubagentRecord): Refused {
+  return refusal('ALREADY_TERMINAL', `${id} has ended: ${outcome?.status ?? 'failed'}`);
+}

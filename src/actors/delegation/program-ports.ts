@@ -1,0 +1,188 @@
+// Whom subagents work for where there is no session: a program, in the place of the user and
+// of the lead agent.
+//
+// Owns:     the questions that are with the program, and their time.
+// Does not: know which subagents there are.
+//
+// Invariants
+//   N2. A question ends once: answered, expired or withdrawn. Then its signal aborts.
+
+import type { LanguageModel } from 'ai';
+import { CancelledError, ProtocolError } from '../../errors.ts';
+import { buildContextSnapshot } from '../context/context-snapshot.ts';
+import { ConversationLog } from '../conversation/conversation.ts';
+import { OutcomeDesk } from '../outcomes/outcome-desk.ts';
+import type { OutcomeOptions } from '../outcomes/outcome-options.ts';
+import { callSafely, type Host } from '../runtime/host.ts';
+import type { SubagentView } from '../session-views.ts';
+import type { AskedQuestion } from '../session/records.ts';
+import { givenAnswer, type GivenAnswer } from '../subagent/ask-user.ts';
+import type { SubagentDefinition } from '../subagent/config.ts';
+import { briefing, type Briefing } from '../subagent/instance.ts';
+import type { Outcome } from '../subagent/outcome.ts';
+import type { StepReport, SubagentTask, SubagentUnitEvent } from '../subagent/subagent-ports.ts';
+import type { ScopePorts } from './scope-ports.ts';
+import type { PendingInput, ProgressNote, SpawnRequest } from './service-types.ts';
+
+/** What a subagent asks the program that gave it the task. */
+export interface ProgramRequest extends PendingInput {
+  readonly subagentId: string;
+  readonly subagentName: string;
+}
+
+/** What a program may do for its subagents while they work. */
+export interface ProgramHandlers {
+  /**
+   * Answers what a subagent asks the user, and consents to tool calls; null: no answer.
+   * `signal` aborts when the question is over. Without this, questions are withdrawn at once.
+   */
+  readonly onQuestion?: (
+    question: AskedQuestion,
+    signal: AbortSignal,
+  ) => GivenAnswer | null | Promise<GivenAnswer | null>;
+  /** Answers what a subagent asks its parent (`request_input`), where that is the program; null: no answer. */
+  readonly onInput?: (request: ProgramRequest) => string | null | Promise<string | null>;
+  readonly onProgress?: (note: ProgressNote, subagentId: string) => void;
+  readonly onStep?: (report: StepReport, subagentId: string) => void;
+}
+
+/** How the program's answers get back. */
+export interface ProgramLine {
+  readonly host: Host;
+  readonly model: LanguageModel | undefined;
+  readonly handlers: ProgramHandlers;
+  readonly tools?: Readonly<Record<string, unknown>>;
+  readonly outcomes?: OutcomeOptions;
+  tell(subagentId: string, event: SubagentUnitEvent): void;
+  /** Null: nobody answers. */
+  answer(subagentId: string, requestId: string, content: string | null): void;
+  /** Without `onInput`: is there somebody else who could answer? */
+  readonly answersBySend: boolean;
+  ended?(view: SubagentView, outcome: Outcome, disposed: Promise<void>): void;
+}
+
+interface OpenQuestion {
+  readonly subagentId: string;
+  readonly controller: AbortController;
+  readonly stopClock: () => void;
+}
+
+const noConversation = ConversationLog.empty();
+
+export class ProgramPorts implements ScopePorts {
+  readonly host: Host;
+  readonly model: LanguageModel | undefined;
+  readonly outcomes: OutcomeDesk;
+  readonly #line: ProgramLine;
+  readonly #questions = new Map<string, OpenQuestion>();
+
+  constructor(line: ProgramLine) {
+    this.host = line.host;
+    this.model = line.model;
+    this.outcomes = new OutcomeDesk(line.host, line.outcomes ?? {});
+    this.#line = line;
+  }
+
+  tools(): Readonly<Record<string, unknown>> {
+    return this.#line.tools ?? {};
+  }
+
+  brief(
+    own: SubagentDefinition,
+    task: SubagentTask,
+    conversation: SpawnRequest['messages'],
+  ): Briefing {
+    const { instructions } = own;
+    const snapshot = buildContextSnapshot({
+      mode: 'none',
+      task,
+      instructions,
+      conversation: noConversation,
+    });
+    return briefing(own, conversation ? { ...snapshot, conversation } : snapshot);
+  }
+
+  ask(question: AskedQuestion): void {
+    const { requestId, subagentId, timeoutMs } = question;
+    const { handlers, tell } = this.#line;
+    const { onQuestion } = handlers;
+    if (!onQuestion) {
+      const reason = 'withdrawn: nobody is there';
+      tell(subagentId, { type: 'question.withdrawn', requestId, reason });
+      return;
+    }
+    const controller = new AbortController();
+    const settle = (event: SubagentUnitEvent): void => {
+      if (this.#questions.get(requestId)?.controller !== controller) return;
+      this.withdraw(requestId);
+      tell(subagentId, event);
+    };
+    const stopClock = this.host.environment.scheduler.schedule(
+      () => settle({ type: 'question.expired', requestId }),
+      timeoutMs,
+    );
+    this.#questions.set(requestId, { subagentId, controller, stopClock });
+    const answering = async (): Promise<void> => {
+      const given = await onQuestion(question, controller.signal);
+      const answer = given && givenAnswer(question, given);
+      if (given && !answer)
+        throw new ProtocolError('INVALID_ANSWER', `${requestId}: ${JSON.stringify(given)} is none`);
+      settle(
+        answer
+          ? { type: 'question.answered', requestId, answer, approved: answer.approved === true }
+          : { type: 'question.withdrawn', requestId, reason: 'not answered' },
+      );
+    };
+    answering().catch((error: unknown) => {
+      if (!controller.signal.aborted) this.host.report(error, 'onQuestion');
+      settle({ type: 'question.withdrawn', requestId, reason: 'not answered' });
+    });
+  }
+
+  withdraw(requestId: string): void {
+    const question = this.#questions.get(requestId);
+    if (!question) return;
+    this.#questions.delete(requestId);
+    question.stopClock();
+    question.controller.abort(new CancelledError('the question is over'));
+  }
+
+  inputRequested({ id, name }: SubagentView, request: PendingInput): void {
+    const { requestId } = request;
+    const { answersBySend, answer, handlers } = this.#line;
+    const { onInput } = handlers;
+    if (!onInput) {
+      if (!answersBySend) answer(id, requestId, null);
+      return;
+    }
+    const asking = async (): Promise<void> => {
+      const content = await onInput({ ...request, subagentId: id, subagentName: name });
+      answer(id, requestId, content);
+    };
+    asking().catch((error: unknown) => {
+      this.host.report(error, 'onInput');
+      answer(id, requestId, null);
+    });
+  }
+
+  progressed({ id }: SubagentView, note: ProgressNote): void {
+    callSafely(this.host, 'onProgress', () => this.#line.handlers.onProgress?.(note, id));
+  }
+
+  changed(): void {}
+
+  stepped({ id }: SubagentView, report: StepReport): void {
+    callSafely(this.host, 'onStep', () => this.#line.handlers.onStep?.(report, id));
+  }
+
+  ended(
+    view: SubagentView,
+    outcome: Outcome,
+    _isDelivered: boolean,
+    disposed: Promise<void>,
+  ): void {
+    for (const [requestId, { subagentId }] of this.#questions)
+      if (subagentId === view.id) this.withdraw(requestId);
+    this.#line.ended?.(view, outcome, disposed);
+  }
+}

@@ -1,0 +1,90 @@
+// What subagents ask the agents that gave them their tasks, while it is open.
+//
+// Owns:     open requests, one for each subagent that asks, and their time.
+// Does not: find somebody who answers.
+//
+// Invariants
+//   Q1. A request is settled once: answered, expired or withdrawn; the asker is told how.
+
+import type { Environment } from '../ports/environment.ts';
+import type { AskedInput } from '../subagent/subagent-ports.ts';
+import type { OpenRequest, SubagentRecord } from './family.ts';
+
+export type RequestEnd = 'answered' | 'expired' | 'withdrawn';
+
+export interface RequestsOptions {
+  readonly environment: Environment;
+  readonly defaultTimeoutMs: number;
+  settled(record: SubagentRecord, requestId: string, how: RequestEnd): void;
+}
+
+export class Requests {
+  readonly #options: RequestsOptions;
+  readonly #asking = new Set<SubagentRecord>();
+
+  constructor(options: RequestsOptions) {
+    this.#options = options;
+  }
+
+  /** Those with an open request. */
+  get asking(): readonly SubagentRecord[] {
+    return [...this.#asking];
+  }
+
+  open(record: SubagentRecord, asked: AskedInput): OpenRequest {
+    const { environment, defaultTimeoutMs } = this.#options;
+    const { requestId, question, context, timeoutMs = defaultTimeoutMs } = asked;
+    const askedAt = environment.clock.now();
+    this.withdraw(record);
+    const request: OpenRequest = {
+      requestId,
+      question,
+      ...(context === undefined ? {} : { context }),
+      askedAt,
+      dueAt: askedAt + timeoutMs,
+      stopClock: environment.scheduler.schedule(() => this.#expire(record, requestId), timeoutMs),
+      isTold: false,
+    };
+    record.request = request;
+    this.#asking.add(record);
+    return request;
+  }
+
+  /** False if it is not open. */
+  answer(record: SubagentRecord, requestId: string, content: string): boolean {
+    if (record.request?.requestId !== requestId) return false;
+    this.#close(record, 'answered');
+    const answer = { userResponse: content };
+    record.subagent?.receive({ type: 'question.answered', requestId, answer });
+    return true;
+  }
+
+  /** The asker gave it up, or has ended. */
+  withdraw(record: SubagentRecord): void {
+    if (record.request) this.#close(record, 'withdrawn');
+  }
+
+  /** Nobody will answer. */
+  dismiss(record: SubagentRecord): void {
+    const { request } = record;
+    if (!request) return;
+    this.#close(record, 'withdrawn');
+    const { requestId } = request;
+    record.subagent?.receive({ type: 'question.withdrawn', requestId, reason: 'not answered' });
+  }
+
+  #expire(record: SubagentRecord, requestId: string): void {
+    if (record.request?.requestId !== requestId) return;
+    this.#close(record, 'expired');
+    record.subagent?.receive({ type: 'question.expired', requestId });
+  }
+
+  #close(record: SubagentRecord, how: RequestEnd): void {
+    const { request } = record;
+    if (!request) return;
+    request.stopClock();
+    record.request = null;
+    this.#asking.delete(record);
+    this.#options.settled(record, request.requestId, how);
+  }
+}

@@ -1,0 +1,45 @@
+// What a family of subagents needs of the session or program that it works for.
+
+import type { LanguageModel } from 'ai';
+import type { SubagentView } from '../session-views.ts';
+import type { AskedQuestion } from '../session/records.ts';
+import type { Host } from '../runtime/host.ts';
+import type { SubagentDefinition } from '../subagent/config.ts';
+import type { Briefing } from '../subagent/instance.ts';
+import type { Outcome } from '../subagent/outcome.ts';
+import type { OutcomeDesk } from '../outcomes/outcome-desk.ts';
+import type { StepReport, SubagentTask } from '../subagent/subagent-ports.ts';
+import type { PendingInput, ProgressNote, SpawnRequest } from './service-types.ts';
+
+/** Nothing here may throw but `brief`, which may reject: then the run fails. */
+export interface ScopePorts {
+  readonly host: Host;
+  /** What is done with outputs and outcomes; nothing, where it is absent. */
+  readonly outcomes?: OutcomeDesk;
+  /** What the user had said when this call of the lead agent was made; null: nobody asked. */
+  requestOf?(callId: string | null): string | null;
+  /** Of the subagents that have none of their own. */
+  readonly model: LanguageModel | undefined;
+  /** The tools of the lead agent or of the program, out of which a grant is made. */
+  tools(): Readonly<Record<string, unknown>>;
+  /** What a run is told when it starts. `messages`: the conversation that it goes on from. */
+  brief(
+    definition: SubagentDefinition,
+    task: SubagentTask,
+    messages: SpawnRequest['messages'],
+  ): Briefing | Promise<Briefing>;
+  /** To the user. The answer comes back as an event of the subagent. */
+  ask(question: AskedQuestion): void;
+  /** The question is over for the asker. */
+  withdraw(requestId: string): void;
+  /** To the lead agent or the program; the answer comes back by `send`. */
+  inputRequested(view: SubagentView, request: PendingInput): void;
+  progressed(view: SubagentView, note: ProgressNote): void;
+  changed(view: SubagentView): void;
+  stepped(view: SubagentView, report: StepReport): void;
+  /**
+   * The last call. `isDelivered`: whoever waited for the result has it already. `disposed`
+   * settles when its instance is disposed; it never rejects.
+   */
+  ended(view: SubagentView, outcome: Outcome, isDelivered: boolean, disposed: Promise<void>): void;
+}

@@ -1,0 +1,138 @@
+// Subagents that a session keeps (`lifetime: 'session'`): one instance for each name, which
+// knows what it did before. Its runs follow each other.
+//
+// Owns:     the instances, their locks and histories, and their end.
+// Does not: hand out run slots: whoever waits for a lock has not asked for one yet.
+//
+// Invariants
+//   I1. At most one run of a name holds the lock, in the order in which they were spawned.
+//   I2. A lock is free again when its holder has ended, however; who has ended waits no more.
+//   I3. An instance is disposed once, when the session has closed and its last run is over.
+
+import type { ModelMessage } from 'ai';
+import { closeDanglingCalls } from '../ai/messages.ts';
+import type { Host } from '../runtime/host.ts';
+import type { SubagentDefinition } from '../subagent/config.ts';
+import { releaseInstance, takeInstance } from '../subagent/instance.ts';
+import type { SubagentRecord } from './family.ts';
+
+interface Instance {
+  /** Those that use it, in the order of their spawning: the first one may hold the lock. */
+  readonly users: string[];
+  holder: string | null;
+  readonly history: ModelMessage[];
+  /** What the runs share; null before the first one is made ready. */
+  made: { readonly from: SubagentDefinition; readonly own: SubagentDefinition } | null;
+  /** Waits to be the first. */
+  readonly waiting: Map<string, () => void>;
+}
+
+export class SessionInstances {
+  readonly #host: Host;
+  readonly #byName = new Map<string, Instance>();
+
+  constructor(host: Host) {
+    this.#host = host;
+  }
+
+  get isEmpty(): boolean {
+    return this.#byName.size === 0;
+  }
+
+  /** It takes its place in the queue for the lock. */
+  enter({ id, place }: SubagentRecord): void {
+    if (place.definition.lifetime !== 'session') return;
+    const { name } = place.definition;
+    const instance = this.#byName.get(name) ?? {
+      users: [],
+      holder: null,
+      history: [],
+      made: null,
+      waiting: new Map<string, () => void>(),
+    };
+    this.#byName.set(name, instance);
+    instance.users.push(id);
+  }
+
+  /**
+   * What it runs with: made once, and again only for a configuration that is another one.
+   * @throws {ConfigurationError} as `createInstance` does.
+   */
+  definitionOf({ place }: SubagentRecord): SubagentDefinition {
+    const { definition } = place;
+    const instance = this.#instanceOf(definition);
+    if (!instance) return definition;
+    instance.made ??= { from: definition, own: takeInstance(definition) };
+    if (instance.made.from !== definition) return definition;
+    const { createInstance: _, ...own } = instance.made.own;
+    return own;
+  }
+
+  /** Calls back when it holds the lock, with what was said before; at once if it needs none. */
+  lock({ id, place }: SubagentRecord, granted: (history: readonly ModelMessage[]) => void): void {
+    const instance = this.#instanceOf(place.definition);
+    if (!instance) {
+      granted([]);
+      return;
+    }
+    instance.waiting.set(id, () => granted([...instance.history]));
+    pass(instance);
+  }
+
+  /** Does it wait for another run to end? */
+  isLocked({ id, place }: SubagentRecord): boolean {
+    return this.#instanceOf(place.definition)?.waiting.has(id) ?? false;
+  }
+
+  /** Who must end before it may run. */
+  before({ id, place }: SubagentRecord): readonly string[] {
+    const users = this.#instanceOf(place.definition)?.users ?? [];
+    return users.slice(0, Math.max(0, users.indexOf(id)));
+  }
+
+  /** It has ended: what it said is remembered, if it ever ran. */
+  ended({ id, place }: SubagentRecord, messages: () => readonly ModelMessage[]): void {
+    const { definition } = place;
+    const instance = this.#instanceOf(definition);
+    if (!instance) return;
+    const { users, waiting, history } = instance;
+    users.splice(users.indexOf(id), 1);
+    waiting.delete(id);
+    if (instance.holder === id) {
+      instance.holder = null;
+      const said = recent(closeDanglingCalls(messages()), definition.maxHistory);
+      history.splice(0, history.length, ...said);
+    }
+    pass(instance);
+  }
+
+  /** At the end, when nobody runs any more. Resolves when every instance is disposed. */
+  async dispose(): Promise<void> {
+    const made = [...this.#byName.values()].flatMap((instance) => instance.made ?? []);
+    this.#byName.clear();
+    await Promise.all(made.map(({ own }) => releaseInstance(this.#host, { definition: own })));
+  }
+
+  #instanceOf({ lifetime, name }: SubagentDefinition): Instance | undefined {
+    return lifetime === 'session' ? this.#byName.get(name) : undefined;
+  }
+}
+
+/** Gives the lock to the first, if it has asked for it and nobody has it. */
+function pass(instance: Instance): void {
+  const { users, waiting, holder } = instance;
+  const [first = ''] = users;
+  const grant = waiting.get(first);
+  if (holder !== null || !grant) return;
+  waiting.delete(first);
+  instance.holder = first;
+  grant();
+}
+
+/** The last messages, from where somebody tells it something: a beginning that stands by itself. */
+function recent(messages: readonly ModelMessage[], max: number): readonly ModelMessage[] {
+  const from = messages.findIndex(
+    ({ role }, index) => role === 'user' && messages.length - index <= max,
+  );
+  return from === -1 ? [] : messages.slice(from);
+}

@@ -1,0 +1,229 @@
+// Companions: subagents that stay, and that their parent talks to again and again.
+//
+// Owns:     the shapes of these tools; when a message goes to a run under way, and when it
+//           begins the next one.
+// Does not: keep history or run anything (service).
+//
+// Invariants
+//   CP1. A companion works on one thing at a time: a message while it works is read by the run
+//        under way, any other begins the next run, which knows all the earlier ones.
+//   CP2. An agent has its own companions and sees nobody else's.
+
+import type { Toolset } from '../../toolset.ts';
+import { tool, zodSchema } from 'ai';
+import { z } from 'zod';
+import { ConfigurationError } from '../../../errors.ts';
+import { checkSubagentConfig } from '../../subagent/config.ts';
+import { awaitEnd } from './await-end.ts';
+import {
+  companionsOf,
+  forgetCompanion,
+  keepCompanion,
+  makeCompanion,
+  type Companion,
+  type CompanionAgent,
+} from './companion-book.ts';
+import { DELEGATES, marked } from '../marks.ts';
+import { checkView } from '../toolsets/parent-views.ts';
+import { programService, type ProgramOptions } from '../program-service.ts';
+import type { SubagentReport } from '../service-types.ts';
+import { toolFailure, type ToolFailure } from '../toolsets/tool-failure.ts';
+import { inScope, type ToolScope } from '../toolsets/toolset-scope.ts';
+
+export type { CompanionAgent } from './companion-book.ts';
+
+const agentId = z.string().min(1).max(200).describe('The agentId that companion__spawnAgent gave');
+const words = z.string().trim().min(1).max(100_000);
+
+interface CallOptions {
+  readonly toolCallId: string;
+  readonly abortSignal?: AbortSignal | undefined;
+}
+
+/** The tools of an agent that keeps companions. */
+export type CompanionTools = Toolset<
+  | 'companion__spawnAgent'
+  | 'companion__sendMessage'
+  | 'companion__listChildren'
+  | 'companion__getChildStatus'
+  | 'companion__terminateChild'
+> &
+  /** Where one of them is `blocking`. */
+  Partial<Toolset<'companion__waitForResult'>>;
+
+/**
+ * AI SDK tools by which an agent has companions of these types. `companion__waitForResult` is
+ * there when one of them is `blocking`.
+ * @throws {ConfigurationError} without agents, for two of one name, or one that cannot work.
+ */
+export function companions(
+  agents: readonly CompanionAgent[],
+  options: ProgramOptions = {},
+): CompanionTools {
+  const types = new Map(agents.map((companion) => [companion.agent.name, companion]));
+  if (types.size !== agents.length || agents.length === 0)
+    throw new ConfigurationError(
+      'INVALID_OPTION',
+      `companions: expected agents with names of their own, got ${JSON.stringify(agents.map(({ agent }) => agent.name))}`,
+    );
+  for (const { agent } of agents) checkSubagentConfig(agent, `companions.${agent.name}`);
+  const answer = <T>(call: CallOptions, work: (scope: ToolScope) => T | Promise<T>) =>
+    inScope(call, programService(options), work);
+  const tools = {
+    companion__spawnAgent: marked(
+      tool({
+        description: `Start a companion and tell it what to do. Types: ${describe(agents)}. A blocking one answers with what it found; any other works in the background.`,
+        inputSchema: zodSchema(
+          z.object({
+            agentType: z.enum([...types.keys()] as [string, ...string[]]),
+            message: words,
+          }),
+        ),
+        execute: ({ agentType, message }, call: CallOptions) =>
+          answer(call, (scope) => {
+            const companion = makeCompanion(scope.service, types.get(agentType) as CompanionAgent);
+            return begin(scope, companion, message, call, options);
+          }),
+      }),
+      { [DELEGATES]: true as const },
+    ),
+    companion__sendMessage: marked(
+      tool({
+        description: 'Tell a companion something more. It remembers what it did before.',
+        inputSchema: zodSchema(z.object({ agentId, message: words })),
+        execute: ({ agentId: id, message }, call: CallOptions) =>
+          answer(call, (scope) =>
+            withCompanion(scope, id, (companion) => tell(scope, companion, message, call, options)),
+          ),
+      }),
+      { [DELEGATES]: true as const },
+    ),
+    companion__listChildren: tool({
+      description: 'Your companions and how they are.',
+      inputSchema: zodSchema(z.object({})),
+      execute: (_, call: CallOptions) =>
+        answer(call, (scope) => ({
+          children: companionsOf(scope.service, scope.requester).map((companion) => ({
+            ...nameOf(companion),
+            status: listedStatus(scope, companion),
+          })),
+        })),
+    }),
+    companion__getChildStatus: tool({
+      description: 'How a companion is: its status, progress, and its latest result.',
+      inputSchema: zodSchema(z.object({ agentId })),
+      execute: ({ agentId: id }, call: CallOptions) =>
+        answer(call, (scope) =>
+          withCompanion(scope, id, (companion) => {
+            const checked = scope.service.check(companion.subagentId, scope.requester);
+            return checked.ok
+              ? { ...checkView(scope.service, checked.report), ...nameOf(companion) }
+              : { ...nameOf(companion), status: 'idle' as const };
+          }),
+        ),
+    }),
+    companion__terminateChild: tool({
+      description: 'End a companion for good.',
+      inputSchema: zodSchema(z.object({ agentId, reason: words.optional() })),
+      execute: ({ agentId: id, reason = 'Terminated by parent' }, call: CallOptions) =>
+        answer(call, (scope) =>
+          withCompanion(scope, id, ({ subagentId }) => {
+            scope.service.cancel(subagentId, scope.requester, reason);
+            forgetCompanion(scope.service, scope.requester, id);
+            return { terminated: true };
+          }),
+        ),
+    }),
+  };
+  if (!agents.some(({ mode }) => mode === 'blocking')) return tools;
+  return {
+    ...tools,
+    companion__waitForResult: marked(
+      tool({
+        description: 'Wait for the result of a companion.',
+        inputSchema: zodSchema(z.object({ agentId })),
+        execute: ({ agentId: id }, call: CallOptions) =>
+          answer(call, (scope) =>
+            withCompanion(scope, id, (companion) => finding(scope, companion, call)),
+          ),
+      }),
+      { [DELEGATES]: true as const },
+    ),
+  };
+}
+
+/** Begins a run of it; of a blocking one, waits for what it finds. */
+async function begin(
+  scope: ToolScope,
+  companion: Omit<Companion, 'subagentId'>,
+  message: string,
+  call: CallOptions,
+  { model }: ProgramOptions,
+): Promise<unknown> {
+  const { service, requester, idempotencyKey } = scope;
+  const { config, agentType } = companion;
+  const receipt = service.spawn({
+    config: model && !config.model ? { ...config, model } : config,
+    task: { toolName: agentType, args: {}, description: message },
+    caller: requester,
+    callId: call.toolCallId,
+    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+  });
+  if (receipt.status === 'rejected') return toolFailure(receipt.error.code, receipt.error.message);
+  const begun: Companion = { ...companion, subagentId: receipt.subagentId };
+  keepCompanion(service, requester, begun);
+  if (begun.isBlocking) return finding(scope, begun, call);
+  return { ...nameOf(begun), status: 'running' };
+}
+
+async function tell(
+  scope: ToolScope,
+  companion: Companion,
+  message: string,
+  call: CallOptions,
+  options: ProgramOptions,
+): Promise<unknown> {
+  const { service, requester } = scope;
+  const sent = service.send(companion.subagentId, { content: message, mode: 'queue' }, requester);
+  // It has ended, perhaps long ago.
+  if (!sent.ok) return begin(scope, companion, message, call, options);
+  if (companion.isBlocking) return finding(scope, companion, call);
+  return { ...nameOf(companion), status: 'running' };
+}
+
+async function finding(
+  { service, requester }: ToolScope,
+  companion: Companion,
+  { abortSignal: signal }: CallOptions,
+): Promise<unknown> {
+  const { subagentId } = companion;
+  const ended = await awaitEnd(service, subagentId, requester, { questions: 'return', signal });
+  return ended.ok
+    ? { ...checkView(service, ended.report), ...nameOf(companion) }
+    : toolFailure(ended.error.code, ended.error.message);
+}
+
+function withCompanion<T>(
+  { service, requester }: ToolScope,
+  id: string,
+  work: (companion: Companion) => T,
+): T | ToolFailure {
+  const companion = companionsOf(service, requester).find((own) => own.agentId === id);
+  return companion ? work(companion) : toolFailure('NOT_FOUND', `You have no companion "${id}"`);
+}
+
+function nameOf({ agentId: id, agentType, isBlocking }: Omit<Companion, 'subagentId'>) {
+  return { agentId: id, agentType, mode: isBlocking ? 'blocking' : 'background' } as const;
+}
+
+/** Looking at a list tells nobody a result. */
+function listedStatus({ service, requester }: ToolScope, { subagentId }: Companion) {
+  const report: SubagentReport | undefined = service
+    .list(requester, { includeEnded: true })
+    .find(({ id }) => id === subagentId);
+  return report && report.endedAt === null ? ('running' as const) : ('idle' as const);
+}
+
+function describe(agents: readonly CompanionAgent[]): string {
+  return agents.map(({ agent, mode = 'background' }) => `${agent.name} (${mode})`).join(', ');
+}

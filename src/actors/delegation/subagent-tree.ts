@@ -1,0 +1,208 @@
+// The tree of subagents: who is admitted into it, and what follows when one of them ends.
+//
+// Owns:     admission, the cascade, and when nobody is left.
+// Does not: decide how many may run (supervisor) or run any of them (subagent).
+//
+// Invariants
+//   D3. Every request is accepted or rejected, once; every accepted one is reported ended once.
+//   D4. Nobody outlives whom it works for: when a subagent ends, those below it are cancelled,
+//       and killed after a grace. `stop` and `kill` do that to all, and `whenEnded` calls back
+//       when the last one is gone and every instance disposed.
+//   D5. What somebody waits for (an end, an answer, a receipt) is settled when it ends.
+
+import { checkSubagentConfig, type SubagentConfig } from '../subagent/config.ts';
+import type { Outcome } from '../subagent/outcome.ts';
+import { Subagent } from '../subagent/subagent.ts';
+import { Cascade } from './cascade.ts';
+import { constraintOn } from './constraints.ts';
+import { failure } from './delegation-failure.ts';
+import { SubagentRecord } from './family.ts';
+import { FamilyDesk } from './family-desk.ts';
+import { grantTools, type Granter } from './grants.ts';
+import type { Parts } from './parts.ts';
+import { MAX_UNDELIVERED } from './retention.ts';
+import type { ScopePorts } from './scope-ports.ts';
+import type {
+  DelegationErrorCode,
+  SpawnReceipt,
+  SpawnRequest,
+  SubagentService,
+} from './service-types.ts';
+import { viewOf } from './views.ts';
+
+const nothingDenied: ReadonlySet<string> = new Set();
+const nobodyAbove: readonly string[] = [];
+
+export class SubagentTree {
+  readonly #parts: Parts;
+  readonly #desk: FamilyDesk;
+  readonly #cascade: Cascade;
+  readonly #changed: () => void;
+  readonly #disposing = new Set<Promise<void>>();
+  #whenEnded: (() => void)[] = [];
+  #isStopping = false;
+
+  /** `changed`: somebody came or went. */
+  constructor(parts: Parts, service: SubagentService, changed: () => void) {
+    this.#parts = parts;
+    this.#changed = changed;
+    this.#cascade = new Cascade(parts.ports.host.environment.scheduler, parts.graceMs);
+    this.#desk = new FamilyDesk(parts, service, (record, outcome, disposed) =>
+      this.#ended(record, outcome, disposed),
+    );
+  }
+
+  /** `ports`: whom it works for, unless it has a parent. */
+  spawn(request: SpawnRequest, ports: ScopePorts): SpawnReceipt {
+    const { family, retention, limits, supervisor, budgets, health, instances, chunks } =
+      this.#parts;
+    if (this.#isStopping) return rejected('SESSION_CLOSED', 'The session is being closed');
+    const known = family.withKey(request.idempotencyKey);
+    if (known) return { status: 'accepted', subagentId: known.id, isRepeat: true };
+    const { subagentId: parentId } = request.caller;
+    const parent = parentId === null ? null : family.get(parentId);
+    if (parent === undefined || parent?.isLive === false)
+      return rejected('INVALID_STATE', `${parentId} has ended: nobody can work for it any more`);
+    const works = parent?.place.ports ?? ports;
+    const granted = grantTools(sourceOf(request.config), request.grant, granterOf(parent, ports));
+    if (!granted.ok) return { status: 'rejected', error: granted.error };
+    const definition = checkSubagentConfig(granted.config, granted.config.name);
+    const depth = (parent?.depth ?? 0) + 1;
+    const maxDepth = Math.min(
+      request.maxDepth ?? Infinity,
+      parent?.place.maxDepth ?? limits.maxDepth,
+    );
+    const refused = constraintOn(
+      {
+        depth,
+        maxDepth,
+        adapterName: request.adapterName ?? definition.name,
+        modelName: request.modelName,
+        model: definition.model ?? works.model,
+      },
+      limits,
+    );
+    if (refused) return { status: 'rejected', error: refused.error };
+    if (retention.isFull)
+      return rejected('SESSION_LIMIT', `${MAX_UNDELIVERED} results wait to be looked at`);
+    const id = works.host.environment.ids.next('sub');
+    const admission = supervisor.admit(this.#parts.id, id, depth);
+    if (admission.status === 'rejected') {
+      const { code, message } = admission.error;
+      return rejected(code as DelegationErrorCode, message);
+    }
+    const budgetRefusal = budgets.admit(id, parentId, definition.budget, (message) =>
+      family.get(id)?.subagent?.exhaust(message),
+    );
+    if (budgetRefusal) {
+      supervisor.retract(this.#parts.id, id);
+      return rejected('BUDGET_EXCEEDED', budgetRefusal.message);
+    }
+    const subagent = new Subagent(works.host, id, definition, request.task, this.#desk);
+    const record = new SubagentRecord(
+      {
+        id,
+        definition,
+        task: request.task,
+        lineage: parent ? [...parent.place.lineage, parent.id] : nobodyAbove,
+        maxDepth,
+        denied: granted.denied,
+        callId: request.callId ?? null,
+        workstreamId: request.workstreamId ?? parent?.place.workstreamId ?? null,
+        idempotencyKey: request.idempotencyKey ?? null,
+        ports: works,
+        startedAt: subagent.startedAt,
+      },
+      subagent,
+      request.messages,
+    );
+    family.add(record);
+    health.started(record);
+    instances.enter(record);
+    const { description, args } = request.task;
+    const { workstreamId } = record.place;
+    chunks.emit(record, { type: 'spawned', task: description, input: args, workstreamId });
+    subagent.start();
+    record.place.ports.changed(viewOf(record));
+    this.#changed();
+    return { status: 'accepted', subagentId: id };
+  }
+
+  stop(reason: string): void {
+    this.#isStopping = true;
+    for (const { subagent } of this.#parts.family.live) subagent?.cancel(reason);
+  }
+
+  kill(reason: string): void {
+    this.#isStopping = true;
+    for (const { subagent } of this.#parts.family.live) subagent?.kill(reason);
+  }
+
+  /** Calls back once nobody is left and every instance is disposed; at once if so. */
+  whenEnded(callback: () => void): void {
+    this.#whenEnded.push(callback);
+    this.#checkEnded();
+  }
+
+  #ended(record: SubagentRecord, outcome: Outcome, disposed: Promise<void>): void {
+    const parts = this.#parts;
+    const { family, requests, supervisor, instances, health, retention, awaiting } = parts;
+    const { subagent, parentId } = record;
+    if (!subagent) return;
+    const at = parts.now();
+    const children = family.childrenOf(record);
+    requests.withdraw(record);
+    family.ended(record, outcome, at);
+    health.ended(record);
+    this.#cascade.ended(record);
+    this.#cascade.begin(
+      record,
+      children.filter(({ isLive }) => isLive),
+    );
+    // Who is gone reads no results.
+    for (const child of children) retention.delivered(child, at);
+    if (parentId !== null && !family.get(parentId)?.isLive) retention.delivered(record, at);
+    retention.ended(record, at);
+    supervisor.ended(parts.id, record.id);
+    parts.budgets.ended(record.id);
+    instances.ended(record, () => subagent.messages);
+    this.#disposing.add(disposed);
+    void disposed.then(() => {
+      this.#disposing.delete(disposed);
+      this.#checkEnded();
+    });
+    awaiting.ended(record);
+    parts.chunks.emit(record, { type: 'ended', outcome });
+    record.place.ports.ended(viewOf(record), outcome, record.deliveredAt !== null, disposed);
+    this.#changed();
+  }
+
+  #checkEnded(): void {
+    if (this.#parts.family.liveCount > 0 || this.#disposing.size > 0) return;
+    if (this.#whenEnded.length === 0) return;
+    const waiting = this.#whenEnded;
+    this.#whenEnded = [];
+    const callBack = (): void => {
+      for (const callback of waiting) callback();
+    };
+    const { instances } = this.#parts;
+    if (instances.isEmpty) callBack();
+    else void instances.dispose().then(callBack);
+  }
+}
+
+/** What its author wrote: a checked configuration is one, too. */
+function sourceOf(config: SubagentConfig): SubagentConfig {
+  return 'source' in config ? (config.source as SubagentConfig) : config;
+}
+
+function granterOf(parent: SubagentRecord | null, ports: ScopePorts): Granter {
+  if (!parent) return { tools: ports.tools(), denied: nothingDenied };
+  const { definition, denied } = parent.place;
+  const { tools, toolsContext } = definition;
+  return { tools, denied, ...(toolsContext ? { toolsContext } : {}) };
+}
+
+function rejected(code: DelegationErrorCode, message: string): SpawnReceipt {
+  return { status: 'rejected', error: failure(code, message) };
+}

@@ -1,0 +1,125 @@
+// What an event of a subagent's unit means to its log. The machine decides what happens
+// next; the words and results that the event carries are kept here, before it does.
+
+import type { SubagentSnapshot } from '../../machines/index.ts';
+import {
+  askOf,
+  idsOf,
+  isCompletion,
+  isDelegation,
+  isRunnable,
+  type CallState,
+} from '../../machines/subagent-calls.ts';
+import { inputTimeoutMessage } from '../session/prompts.ts';
+import type { Answer } from '../session/records.ts';
+import type { SubagentLog } from './subagent-log.ts';
+import type { SubagentUnitEvent } from './subagent-ports.ts';
+
+export const INTERRUPTED = 'interrupted by a message';
+export const BUDGET_USED_UP = 'not run: the budget is used up';
+
+/** `snapshot` is the machine's before the event. */
+export function foldEvent(
+  event: SubagentUnitEvent,
+  log: SubagentLog,
+  snapshot: SubagentSnapshot,
+): void {
+  log.at(event['at'] as number);
+  switch (event.type) {
+    case 'subagent.prepared':
+      log.begin((event['messages'] ?? []) as never);
+      break;
+    case 'slot.granted':
+      log.precede((event['history'] ?? []) as never);
+      break;
+    case 'model.responded': {
+      const { step, response, retryMessage, result, calls } = event as never as Responded;
+      const completion = calls.find(isCompletion)?.callId ?? null;
+      log.responded({ step, response, retryMessage, result, completion });
+      break;
+    }
+    case 'model.failed':
+      if (event['response'] !== undefined) log.said(event['response'] as never);
+      break;
+    case 'tool.settled':
+      log.settled(event['callId'] as string, event['outcome'] as never);
+      break;
+    case 'question.answered':
+    case 'question.expired':
+    case 'question.withdrawn':
+      foldAnswer(event, log, snapshot);
+      break;
+    case 'subagent.message':
+      log.heard(event['messageId'] as string, event['text'] as string);
+      if (event['mode'] === 'interrupt') breakOff(log, snapshot);
+      break;
+    case 'budget.exhausted':
+      if (event['graceful'] === true) beginNothing(log, snapshot);
+      break;
+    default:
+      break;
+  }
+}
+
+type Responded = Parameters<SubagentLog['responded']>[0] & {
+  readonly calls: readonly CallState[];
+};
+
+function foldAnswer(
+  { type, ...carried }: SubagentUnitEvent,
+  log: SubagentLog,
+  { context }: SubagentSnapshot,
+): void {
+  const { missed, maxInputRetries, calls } = context;
+  const asking = askOf(calls);
+  if (!asking) return;
+  const { callId, kind } = asking;
+  const answer = carried['answer'] as Answer;
+  if (kind === 'input') {
+    if (type === 'question.answered') log.inputGiven(callId, answer.userResponse);
+    else log.inputMissing(callId, type === 'question.expired');
+  } else if (type === 'question.answered') log.answered(callId, answer);
+  else if (type === 'question.expired')
+    log.unanswered(callId, inputTimeoutMessage(missed + 1, maxInputRetries), 'expired');
+  else {
+    const { reason } = carried;
+    const how = typeof reason === 'string' ? reason : 'withdrawn';
+    log.unanswered(callId, `The question was ${how}`, 'withdrawn');
+  }
+}
+
+/** A message interrupts the step: in `ready` and before, there is nothing that it could interrupt. */
+function breakOff(log: SubagentLog, snapshot: SubagentSnapshot): void {
+  if (snapshot.matches('ready')) return;
+  const open = snapshot.context.calls.filter(({ settled }) => !settled);
+  const begun = open.filter(isUnderWay(snapshot));
+  log.gaveUp(idsOf(begun), statusIn(snapshot), INTERRUPTED);
+  log.gaveUp(idsOf(open.filter((call) => !begun.includes(call))), 'not_run', INTERRUPTED);
+}
+
+/** What runs goes on; waits are given up, and nothing more begins. */
+function beginNothing(log: SubagentLog, snapshot: SubagentSnapshot): void {
+  const open = snapshot.context.calls.filter((call) => !call.settled && !isCompletion(call));
+  const begun = open.filter(isUnderWay(snapshot));
+  if (!snapshot.matches('running')) log.gaveUp(idsOf(begun), statusIn(snapshot), BUDGET_USED_UP);
+  log.gaveUp(idsOf(open.filter((call) => !begun.includes(call))), 'not_run', BUDGET_USED_UP);
+}
+
+/** A question that is given up was not answered; anything else was broken off. */
+function statusIn(snapshot: SubagentSnapshot): 'error' | 'unanswered' {
+  return snapshot.matches('waiting_for_input') ? 'unanswered' : 'error';
+}
+
+function isUnderWay(snapshot: SubagentSnapshot): (call: CallState) => boolean {
+  if (snapshot.matches('running')) return isRunnable;
+  if (snapshot.matches('waiting_for_children')) return isDelegation;
+  const asking = snapshot.matches('waiting_for_input') ? askOf(snapshot.context.calls) : undefined;
+  return (call) => call === asking;
+}
+
+/** The calls that are being done, without questions: those are only waited for. */
+export function callsUnderWay(snapshot: SubagentSnapshot): readonly string[] {
+  if (!snapshot.matches('running') && !snapshot.matches('waiting_for_children')) return [];
+  const open = snapshot.context.calls.filter(({ settled }) => !settled);
+  return idsOf(open.filter(isUnderWay(snapshot)));
+}

@@ -1,0 +1,39 @@
+// How a subagent ended, made of what its machine says and what its log holds.
+
+import type { Ending } from '../../machines/index.ts';
+import type { Outcome } from './outcome.ts';
+import type { SubagentLog } from './subagent-log.ts';
+
+/** Closes the log. */
+export function outcomeOf(ending: Ending, log: SubagentLog): Outcome {
+  const { status, error, steps } = ending;
+  const result = status === 'completed' ? completed(log) : unfinished(log);
+  log.abandonCalls();
+  return {
+    status,
+    ...result,
+    ...(error ? { error } : {}),
+    steps,
+    usage: log.usage,
+    toolLedger: log.ledger,
+  };
+}
+
+type Result = Pick<Outcome, 'output' | 'text' | 'summary' | 'artifacts' | 'partial'>;
+
+function completed(log: SubagentLog): Result {
+  const handedIn = log.complete();
+  if (handedIn === null)
+    return { output: log.result === undefined ? log.text : log.result, text: log.text };
+  const { result, summary, artifacts } = handedIn;
+  return {
+    output: result,
+    text: typeof result === 'string' ? result : (summary ?? JSON.stringify(result)),
+    ...(summary === undefined ? {} : { summary }),
+    ...(artifacts === undefined ? {} : { artifacts }),
+  };
+}
+
+function unfinished({ text }: SubagentLog): Result {
+  return { output: null, text: '', ...(text === '' ? {} : { partial: text }) };
+}

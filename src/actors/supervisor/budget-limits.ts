@@ -1,0 +1,32 @@
+// What a budget may say, and its check.
+
+import { z } from 'zod';
+import { ConfigurationError } from '../../errors.ts';
+
+/** What a session, or a subagent and its whole subtree, may use. A limit that is not there is none. */
+export interface BudgetLimits {
+  /** Tokens in and out, of all model calls. Where a provider does not count them they are estimated. */
+  readonly tokens?: number;
+  /** Model calls of all of them; one that is tried again counts again. */
+  readonly steps?: number;
+  /** Time since it was accepted, waiting included, in milliseconds. */
+  readonly timeMs?: number;
+  /** Subagents that may be spawned below it, over its whole life. */
+  readonly agents?: number;
+}
+
+const count = z.number().int().min(1);
+
+export const budgetLimits = z.strictObject({
+  tokens: count.optional(),
+  steps: count.optional(),
+  timeMs: z.number().positive().optional(),
+  agents: z.number().int().min(0).optional(),
+});
+
+/** @throws {ConfigurationError} for a limit that is unknown or out of range. */
+export function checkBudget(limits: BudgetLimits = {}, path = 'budget'): BudgetLimits {
+  const parsed = budgetLimits.safeParse(limits);
+  if (parsed.success) return limits;
+  throw new ConfigurationError('INVALID_OPTION', `${path}: ${z.prettifyError(parsed.error)}`);
+}

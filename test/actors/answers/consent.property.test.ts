@@ -1,0 +1,268 @@
+// Spoken consent on generated sentences: consents, negations, hesitations, fillers,
+// politeness, word orders, contractions, and what a recogniser makes of them.
+
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { languageFor } from '../../../src/actors/answers/languages.ts';
+import { matchAnswer } from '../../../src/actors/answers/match-answer.ts';
+import { findPhrase } from '../../../src/actors/answers/tables.ts';
+import { wordsOf } from '../../../src/actors/answers/utterance.ts';
+
+const verdict = (utterance: string, language = 'en'): string =>
+  matchAnswer({ kind: 'approval', options: [] }, utterance, { language }).kind;
+
+const runs = { numRuns: 1_000 };
+const { consent, ...english } = languageFor('en');
+const from = (...words: readonly string[]): fc.Arbitrary<string> => fc.constantFrom(...words);
+
+/** As a recogniser may write it: case, punctuation, apostrophes, pauses. */
+const written = (sentence: fc.Arbitrary<string>): fc.Arbitrary<string> =>
+  fc
+    .tuple(
+      sentence,
+      from(' ', ' ', ', ', '... ', '  '),
+      from('', '.', '!', ' …', ','),
+      from("'", '’', ''),
+      fc.nat(2),
+    )
+    .map(([said, gap, end, apostrophe, style]) => {
+      const text = said.replaceAll(' ', gap).replaceAll("'", apostrophe) + end;
+      if (style === 0) return text;
+      return style === 1 ? text.toUpperCase() : text.charAt(0).toUpperCase() + text.slice(1);
+    });
+
+const row = (...parts: fc.Arbitrary<string>[]): fc.Arbitrary<string> =>
+  fc.tuple(...parts).map((all) => all.filter((part) => part !== '').join(' '));
+
+/** Contracted or not: both are said. */
+const contractions: readonly (readonly [short: string, long: string])[] = [
+  ["don't", 'do not'],
+  ["can't", 'cannot'],
+  ["won't", 'will not'],
+  ["shouldn't", 'should not'],
+  ["isn't", 'is not'],
+];
+
+const filler = from(...english.fillers);
+const polite = from('please', 'thanks', 'thank you', '');
+const opening = from('okay', 'oh', 'alright', 'so', 'well', 'great', 'sounds good', '', '');
+const yes = from(...consent.yes);
+const pureConsent = fc.oneof(
+  row(yes, polite),
+  row(opening, yes, polite),
+  row(polite, yes),
+  row(
+    yes,
+    from(', ', '').map(() => ''),
+    yes,
+  ),
+  row(opening, yes, from('then', 'now', 'right away', ''), polite),
+);
+const verb = from('send', 'run', 'delete', 'book', 'pay', 'do', 'start', 'call', 'touch');
+const object = from('it', 'that', 'the report', 'the second one', 'anything', 'my card', 'him');
+const negation = fc.oneof(
+  row(from(...contractions.flat()), verb, object),
+  from(...english.negations),
+  from(...consent.no),
+  from(...consent.refusals),
+  row(from('never', 'not', 'without'), verb, object),
+);
+const hesitation = fc.oneof(
+  from(...english.holds, ...english.musings, 'hmm', 'hmm hmm', 'wait wait', 'hold on a second'),
+  row(from('wait', 'hold on', 'hmm'), from('let me think', 'a second', 'one moment')),
+);
+const question = fc.oneof(
+  row(from('what does', 'why does', 'how does', 'when would'), object, verb),
+  row(from('is', 'are you', 'does', 'can you'), object, from('safe', 'sure', 'free', 'expensive')),
+);
+const condition = row(
+  from('if', 'unless', 'only if', 'but only after', 'once', 'provided'),
+  from('it is free', 'he agrees', 'it costs less than ten', 'that is safe', 'I am home'),
+);
+
+describe('P3: consent is what is nothing but consent', () => {
+  test('every generated consent is one, however it is written', () => {
+    fc.assert(
+      fc.property(written(pureConsent), (said) => {
+        expect([said, verdict(said)]).toEqual([said, 'approved']);
+      }),
+      runs,
+    );
+  });
+
+  test('what follows from a yes, and what goes before it, makes it doubtful', () => {
+    const foreign = fc.oneof(
+      condition,
+      row(verb, object),
+      from('maybe', 'I guess', 'or', 'the email'),
+    );
+    const more = fc.oneof(row(pureConsent, foreign), row(foreign, pureConsent));
+    fc.assert(
+      fc.property(written(more), (said) => {
+        // "do it" and "run that" are consents themselves.
+        fc.pre(!['do', 'run'].some((word) => wordsOf(said, languageFor('en')).includes(word)));
+        expect([said, verdict(said)]).not.toEqual([said, 'approved']);
+      }),
+      runs,
+    );
+  });
+
+  test('a recogniser that drops, swaps or invents a word makes no consent of a negation', () => {
+    const noise = fc.tuple(
+      row(opening, negation, yes, polite),
+      fc.nat(9),
+      from('head', 'prince', 'just', 'the', 'it', 'yeah'),
+    );
+    fc.assert(
+      fc.property(noise, ([said, place, word]) => {
+        const words = said.split(' ');
+        words.splice(place % (words.length + 1), 0, word);
+        const heard = words.join(' ');
+        const kept = wordsOf(heard, languageFor('en'));
+        const isNegated = english.negations.some(
+          (phrase) => findPhrase(kept, wordsOf(phrase, languageFor('en'))).length > 0,
+        );
+        fc.pre(isNegated);
+        expect([heard, verdict(heard)]).not.toEqual([heard, 'approved']);
+      }),
+      runs,
+    );
+  });
+});
+
+describe('P3: any negation wins', () => {
+  test('no sentence with a negation is consent, wherever it stands', () => {
+    const sentence = fc.oneof(
+      row(opening, negation, pureConsent),
+      row(pureConsent, from('but', 'and', 'though', ''), negation),
+      row(yes, negation, yes),
+      row(hesitation, negation),
+      row(negation, condition),
+    );
+    fc.assert(
+      fc.property(written(sentence), (said) => {
+        expect([said, verdict(said)]).not.toEqual([said, 'approved']);
+      }),
+      runs,
+    );
+  });
+
+  test('a refusal denies, after a yes and after a wait too', () => {
+    const refusal = row(
+      fc.oneof(row(opening, yes, from('but', '')), row(opening, from('wait', 'hold on')), opening),
+      from("don't", 'do not', "please don't"),
+      verb,
+      object,
+      polite,
+    );
+    fc.assert(
+      fc.property(written(refusal), (said) => {
+        expect([said, verdict(said)]).toEqual([said, 'denied']);
+      }),
+      runs,
+    );
+  });
+});
+
+describe('P3: a hesitation or a question is neither', () => {
+  test('a hesitation is no answer, and beside a yes no consent', () => {
+    const alone = fc.oneof(hesitation, row(opening, hesitation, polite));
+    fc.assert(
+      fc.property(written(alone), (said) => {
+        expect(['approved', 'denied']).not.toContain(verdict(said));
+      }),
+      runs,
+    );
+    // "Please do" and "not yet" together are a no.
+    const beside = fc.oneof(row(hesitation, pureConsent), row(pureConsent, hesitation));
+    fc.assert(
+      fc.property(written(beside), (said) => {
+        expect([said, verdict(said)]).not.toEqual([said, 'approved']);
+      }),
+      runs,
+    );
+  });
+
+  test('a question is no answer', () => {
+    fc.assert(
+      fc.property(row(opening, question), from('?', ''), (said, mark) => {
+        expect(['digression', 'unclear']).toContain(verdict(said + mark));
+      }),
+      runs,
+    );
+    fc.assert(
+      fc.property(fc.oneof(pureConsent, from(...consent.no)), (said) => {
+        expect(['approved', 'denied']).not.toContain(verdict(`${said}?`));
+      }),
+      runs,
+    );
+  });
+});
+
+describe('fillers change nothing', () => {
+  test.each(['en', 'de', 'fr', 'es'])('%s', (code) => {
+    const tables = languageFor(code);
+    const said = fc.array(
+      from(...tables.consent.yes, ...tables.consent.no, ...tables.holds, ...tables.consent.asides),
+      { minLength: 1, maxLength: 3 },
+    );
+    const places = fc.array(fc.tuple(fc.nat(12), from(...tables.fillers)), { maxLength: 3 });
+    fc.assert(
+      fc.property(said, places, (phrases, inserted) => {
+        const plain = phrases.join(' ');
+        const words = plain.split(' ');
+        for (const [place, sound] of inserted) words.splice(place % (words.length + 1), 0, sound);
+        const filled = words.join(' ');
+        expect([filled, verdict(filled, code)]).toEqual([filled, verdict(plain, code)]);
+      }),
+      runs,
+    );
+  });
+
+  test('a filler alone is a hesitation', () => {
+    fc.assert(
+      fc.property(fc.array(filler, { minLength: 1, maxLength: 4 }), (sounds) => {
+        expect(verdict(sounds.join(' '))).toBe('hold');
+      }),
+    );
+  });
+});
+
+describe.each(['en', 'de', 'fr', 'es'])('the tables of %s', (code) => {
+  const language = languageFor(code);
+  const has = (phrase: string, part: string): boolean =>
+    findPhrase(wordsOf(phrase, language), wordsOf(part, language)).length > 0;
+
+  test('nothing that consents, or may stand beside a consent, negates or asks for time', () => {
+    const harmless = [...language.consent.yes, ...language.consent.asides, ...language.polite];
+    const others = [...language.negations, ...language.consent.no, ...language.holds];
+    const wrong = harmless.filter((phrase) => others.some((part) => has(phrase, part)));
+    expect(wrong).toEqual([]);
+  });
+
+  test('every yes approves, every no denies, every hold is neither', () => {
+    for (const phrase of language.consent.yes)
+      expect([phrase, verdict(phrase, code)]).toEqual([phrase, 'approved']);
+    for (const phrase of language.consent.no)
+      expect([phrase, verdict(phrase, code)]).toEqual([phrase, 'denied']);
+    for (const phrase of language.holds)
+      expect([phrase, verdict(phrase, code)]).toEqual([phrase, 'hold']);
+    for (const phrase of language.consent.asides)
+      expect(['unclear', 'hold', 'digression']).toContain(verdict(phrase, code));
+  });
+
+  test('any negation beside any yes is no consent', () => {
+    fc.assert(
+      fc.property(
+        from(...language.consent.yes),
+        from(...language.negations),
+        fc.boolean(),
+        (consents, negates, first) => {
+          const said = first ? `${negates} ${consents}` : `${consents} ${negates}`;
+          expect([said, verdict(said, code)]).not.toEqual([said, 'approved']);
+        },
+      ),
+      runs,
+    );
+  });
+});

@@ -1,0 +1,179 @@
+// A subagent within its budget: model calls are refused before they are made, and one last
+// step hands in what there is.
+
+import { describe, expect, test } from 'vitest';
+import { estimateTokens, permitFor } from '../../../src/actors/subagent/budgeted-call.ts';
+import { Budget } from '../../../src/actors/supervisor/budget.ts';
+import type { ScriptedStep } from '../../../src/testing/index.ts';
+import { calls, never, say, simpleTool, steps, subagentRuns } from '../../support/subagent-runs.ts';
+
+type Runs = ReturnType<typeof subagentRuns>;
+type Generate = Runs['model']['doGenerate'];
+type Result = Awaited<ReturnType<Generate>>;
+
+/** The same model, with what it cost changed, and what was asked of it noted. */
+function metered({ model }: Runs, change: (result: Result, call: number) => Result) {
+  const limits: (number | undefined)[] = [];
+  const doGenerate: Generate = async (call) => {
+    limits.push(call.maxOutputTokens);
+    return change(await model.doGenerate(call), limits.length);
+  };
+  return { model: { ...model, doGenerate }, limits };
+}
+
+const costing =
+  (tokens: number) =>
+  (result: Result): Result => ({
+    ...result,
+    usage: {
+      inputTokens: { ...result.usage.inputTokens, total: tokens },
+      outputTokens: { ...result.usage.outputTokens, total: 0 },
+    },
+  });
+
+const look = { look: simpleTool(() => 'seen') };
+/** Looks as long as it may; then it says what it has. */
+const looking = (found: string): ReturnType<typeof steps> =>
+  steps(({ prompt }): ScriptedStep => {
+    const last = prompt.at(-1);
+    const isOver = last?.role === 'user' && JSON.stringify(last.content).includes('last answer');
+    return isOver ? say(found) : calls(['look']);
+  });
+
+describe('on exhaustion', () => {
+  test('one last step without tools hands in partial work, then it has failed', async () => {
+    const runs = subagentRuns(looking('So far: half of it.'));
+    const { model } = metered(runs, costing(400));
+    const outcome = await runs.outcome(
+      { tools: look, maxSteps: 100, budget: { tokens: 1_000 } },
+      { model },
+    );
+    expect(outcome).toMatchObject({
+      status: 'failed',
+      partial: 'So far: half of it.',
+      output: null,
+      error: { code: 'BUDGET_EXHAUSTED', message: expect.stringContaining('tokens') },
+    });
+    // 400, 400, and what was left was enough for one more; then the last one.
+    expect(runs.prompts).toHaveLength(4);
+    expect(outcome.usage.totalTokens).toBe(1_600);
+  });
+
+  test('steps: so many calls, and the last one', async () => {
+    const runs = subagentRuns(looking('Two looks.'));
+    const outcome = await runs.outcome({ tools: look, maxSteps: 100, budget: { steps: 2 } });
+    expect(outcome).toMatchObject({
+      partial: 'Two looks.',
+      error: { code: 'BUDGET_EXHAUSTED', message: expect.stringContaining('steps') },
+    });
+    expect(runs.prompts).toHaveLength(3);
+  });
+
+  test('who is done within its budget is done', async () => {
+    const runs = subagentRuns(steps(calls(['look']), say('Seen.')));
+    const outcome = await runs.outcome({ tools: look, budget: { steps: 2, tokens: 10_000 } });
+    expect(outcome).toMatchObject({ status: 'completed', text: 'Seen.' });
+  });
+
+  test('a call that is tried again is a step again', async () => {
+    let failures = 0;
+    const runs = subagentRuns((prompt) => {
+      if (JSON.stringify(prompt.prompt.at(-1)).includes('last answer')) return say('Nothing yet.');
+      failures += 1;
+      throw Object.assign(new Error('busy'), { statusCode: 503, isRetryable: true });
+    });
+    const { result } = runs.run({ budget: { steps: 2 }, retry: { maxAttempts: 5 } });
+    await runs.environment.advance(60_000);
+    expect((await result).error?.code).toBe('BUDGET_EXHAUSTED');
+    expect(failures).toBe(2);
+  });
+
+  test('an answer that the budget cuts off is partial work, not a failure of the model', async () => {
+    const runs = subagentRuns(steps(say('The first half of')));
+    const { model, limits } = metered(runs, (result) => ({
+      ...result,
+      finishReason: { unified: 'length', raw: 'length' },
+    }));
+    const outcome = await runs.outcome({ budget: { tokens: 100 } }, { model });
+    expect(outcome).toMatchObject({
+      partial: 'The first half of',
+      error: { code: 'BUDGET_EXHAUSTED' },
+    });
+    expect(limits).toHaveLength(1);
+    expect(limits[0]).toBeLessThan(100);
+  });
+
+  test('time: what waits is given up, what was done is handed in', async () => {
+    const runs = subagentRuns(steps(calls(['ask_user', { question: 'Go on?' }]), say('Nobody.')));
+    const { result } = runs.run(
+      { interactive: true, budget: { timeMs: 5_000 } },
+      { onQuestion: never },
+    );
+    await runs.environment.advance(5_000);
+    expect(await result).toMatchObject({
+      status: 'failed',
+      partial: 'Nobody.',
+      error: { code: 'BUDGET_EXHAUSTED', message: expect.stringContaining('timeMs') },
+    });
+    expect(runs.environment.pendingTimers).toBe(0);
+  });
+
+  test('its timer is gone when it ends before', async () => {
+    const runs = subagentRuns(steps(say('Quick.')));
+    expect(await runs.outcome({ budget: { timeMs: 5_000 } })).toMatchObject({ text: 'Quick.' });
+    expect(runs.environment.pendingTimers).toBe(0);
+  });
+
+  test.each([{ tokens: 0 }, { steps: 1.5 }, { agents: -1 }, { timeMs: 0 }, { money: 5 }])(
+    'a budget that cannot be is refused where it is written: %o',
+    (budget) => {
+      const runs = subagentRuns(steps(say('Never.')));
+      expect(() => runs.run({ budget })).toThrow(/budget/);
+    },
+  );
+});
+
+describe('what a call costs', () => {
+  const budgetOf = (tokens: number): Budget => Budget.create({ tokens }, () => 0);
+  const asking = (budget: Budget | null, final = false) =>
+    permitFor({ budget, instructions: 'x'.repeat(400), messages: [], final });
+  const usage = (totalTokens: number) => ({ inputTokens: 0, outputTokens: 0, totalTokens });
+
+  test('is what the provider counted, or about that where it does not', () => {
+    const budget = budgetOf(1_000);
+    const counted = asking(budget);
+    if (counted.ok) counted.answered(usage(300), 'whatever');
+    // Settled once.
+    if (counted.ok) counted.failed(true);
+    expect(budget.report.tokens).toMatchObject({ spent: 300, reserved: 0 });
+    const silent = budgetOf(1_000);
+    const call = asking(silent);
+    if (call.ok) call.answered(usage(0), 'y'.repeat(80));
+    expect(silent.report.tokens?.spent).toBe(120);
+  });
+
+  test('a call that was broken off may have been read; one that failed was not', () => {
+    const [broken, failed] = [budgetOf(1_000), budgetOf(1_000)];
+    const [first, second] = [asking(broken), asking(failed)];
+    if (first.ok) first.failed(true);
+    if (second.ok) second.failed(false);
+    expect([broken.report.tokens?.spent, failed.report.tokens?.spent]).toEqual([100, 0]);
+  });
+
+  test('what does not fit is refused, but for the last call', () => {
+    expect(asking(budgetOf(100))).toMatchObject({ ok: false });
+    expect(asking(budgetOf(100), true)).toMatchObject({ ok: true, maxOutputTokens: 1_024 });
+    expect(asking(budgetOf(150))).toMatchObject({ ok: true, maxOutputTokens: 50 });
+    expect(asking(null)).toMatchObject({ ok: true, maxOutputTokens: undefined });
+  });
+
+  test('files count for something, however large they are', () => {
+    const image = { type: 'image' as const, image: new Uint8Array(100_000) };
+    expect(
+      estimateTokens('', [
+        { role: 'user', content: [{ type: 'text', text: 'abcd' }, image] },
+        { role: 'assistant', content: 'abcdefgh' },
+      ]),
+    ).toBe(1_003);
+  });
+});

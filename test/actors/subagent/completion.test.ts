@@ -1,0 +1,228 @@
+// How work is handed in, and what a subagent asks the agent that gave it the task.
+
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { createChildSubagentToolset } from '../../../src/actors/delegation/toolsets/child-toolset.ts';
+import { loneSubagent, wordsIn } from '../../support/lone-subagent.ts';
+import { calls, never, resultsIn, say, simpleTool, steps } from '../../support/subagent-runs.ts';
+
+const { complete_task, request_input } = createChildSubagentToolset();
+
+describe('[M10] complete_task', () => {
+  test('ends the run with its result and its summary', async () => {
+    const run = loneSubagent(
+      { tools: { complete_task } },
+      steps({
+        text: 'Handing in.',
+        calls: [{ name: 'complete_task', input: { result: 'The report', summary: 'It is done' } }],
+      }),
+    );
+    expect(await run.result).toMatchObject({
+      status: 'completed',
+      output: 'The report',
+      text: 'The report',
+      summary: 'It is done',
+      steps: 1,
+      toolLedger: [{ toolName: 'complete_task', status: 'ok', output: { completed: true } }],
+    });
+  });
+
+  test('comes after the other calls of its step, and the first one counts', async () => {
+    const done: string[] = [];
+    const work = simpleTool(() => void done.push('worked'));
+    const run = loneSubagent(
+      { tools: { complete_task, work } },
+      steps(
+        calls(
+          ['complete_task', { result: 'first' }],
+          ['work'],
+          ['complete_task', { result: 'second' }],
+        ),
+      ),
+    );
+    const { output, toolLedger } = await run.result;
+    expect(output).toBe('first');
+    expect(done).toEqual(['worked']);
+    expect(toolLedger.map(({ toolName, status }) => [toolName, status])).toEqual([
+      ['work', 'ok'],
+      ['complete_task', 'ok'],
+      ['complete_task', 'not_run'],
+    ]);
+  });
+
+  test('S7: counts in the last step, whose other calls are not run', async () => {
+    const run = loneSubagent(
+      { tools: { complete_task, work: simpleTool(never) }, maxSteps: 1 },
+      steps(calls(['work'], ['complete_task', { result: 'in time' }])),
+    );
+    expect(await run.result).toMatchObject({ status: 'completed', output: 'in time' });
+  });
+
+  test('[M21] waits for the request of the same step', async () => {
+    const run = loneSubagent(
+      { tools: { complete_task, request_input } },
+      steps(calls(['complete_task', { result: 'done' }], ['request_input', { question: 'Sure?' }])),
+    );
+    await run.environment.settle();
+    expect(run.subagent.outcome).toBeNull();
+    run.subagent.receive({
+      type: 'question.answered',
+      requestId: 'sub_1.q1',
+      answer: { userResponse: 'Yes' },
+    });
+    expect(await run.result).toMatchObject({ output: 'done', steps: 1 });
+  });
+
+  test('[M20] a message that came before it was done is read first', async () => {
+    let release: (value: unknown) => void = () => {};
+    const work = simpleTool(
+      () =>
+        new Promise((resolve) => {
+          release = resolve;
+        }),
+    );
+    const run = loneSubagent(
+      { tools: { complete_task, work } },
+      steps(
+        calls(['work'], ['complete_task', { result: 'too early' }]),
+        calls(['complete_task', { result: 'with the change' }]),
+      ),
+    );
+    await run.environment.settle();
+    run.subagent.message('m1', 'A change', 'queue');
+    release('worked');
+    expect(await run.result).toMatchObject({ output: 'with the change', steps: 2 });
+    expect(wordsIn(run.prompts[1]!)).toEqual(['Do it', 'A change']);
+    expect(run.receipts()).toEqual([['applied', ['m1'], 2]]);
+  });
+});
+
+describe("[M20] with completion: 'tool'", () => {
+  test('an answer without it is not the end; the tool is there by itself', async () => {
+    const run = loneSubagent(
+      { completion: 'tool' },
+      steps(say('I think I am done'), calls(['complete_task', { result: 'now I am' }])),
+    );
+    expect(await run.result).toMatchObject({ output: 'now I am', steps: 2 });
+    expect(run.prompts[0]?.toolNames).toEqual(['complete_task']);
+    expect(wordsIn(run.prompts[1]!)[1]).toContain('complete_task');
+  });
+
+  test('a tool of another name with the role will do', async () => {
+    const run = loneSubagent(
+      { completion: 'tool', tools: { hand_in: complete_task } },
+      steps(say('done'), calls(['hand_in', { result: 'done' }])),
+    );
+    expect(await run.result).toMatchObject({ output: 'done' });
+    expect(run.prompts[0]?.toolNames).toEqual(['hand_in']);
+    expect(wordsIn(run.prompts[1]!)[1]).toContain('hand_in');
+  });
+
+  test('one that never hands in runs out of steps', async () => {
+    const run = loneSubagent({ completion: 'tool', maxSteps: 3 }, steps(say('done')));
+    expect(await run.result).toMatchObject({
+      status: 'failed',
+      error: { code: 'STEP_LIMIT' },
+      partial: 'done',
+      steps: 3,
+    });
+  });
+
+  test('[H15] a result that does not fit the schema is asked for again', async () => {
+    const run = loneSubagent(
+      { completion: 'tool', outputSchema: z.object({ total: z.number() }) },
+      steps(
+        calls(['complete_task', { result: { total: 'a lot' } }]),
+        calls(['complete_task', { result: { total: 12 }, summary: 'Twelve' }]),
+      ),
+    );
+    expect(await run.result).toMatchObject({
+      status: 'completed',
+      output: { total: 12 },
+      text: 'Twelve',
+      steps: 2,
+    });
+    expect(resultsIn(run.prompts[1]!)).toMatchObject([
+      ['complete_task', 'error-text', expect.stringContaining('not accepted')],
+    ]);
+    expect(run.prompts[0]?.system).toContain('"total"');
+    expect(run.prompts[0]?.system).toContain('complete_task');
+  });
+
+  test('[H15] an answer that does not fit the schema is asked for again, without the tool, too', async () => {
+    const run = loneSubagent(
+      { outputSchema: z.object({ total: z.number() }) },
+      steps(say('twelve'), say('{"total": "12"}'), say('```json\n{"total": 12}\n```')),
+    );
+    expect(await run.result).toMatchObject({ output: { total: 12 }, steps: 3 });
+    expect(wordsIn(run.prompts[1]!).at(-1)).toContain('not JSON');
+    expect(wordsIn(run.prompts[2]!).at(-1)).toContain('total');
+  });
+});
+
+describe('[M9] request_input', () => {
+  const asking = (input: object) =>
+    loneSubagent(
+      { tools: { request_input } },
+      steps(calls(['request_input', input]), ({ results }) => say(JSON.stringify(results))),
+    );
+
+  test('asks the agent that gave the task, and goes on with the answer', async () => {
+    const run = asking({ question: 'Which one?', context: 'There are two' });
+    await run.environment.settle();
+    expect(run.subagent.state).toBe('waiting_for_input');
+    expect(run.inputs).toEqual([
+      {
+        requestId: 'sub_1.q1',
+        subagentId: 'sub_1',
+        subagentName: 'worker',
+        question: 'Which one?',
+        context: 'There are two',
+      },
+    ]);
+    run.subagent.receive({
+      type: 'question.answered',
+      requestId: 'sub_1.q1',
+      answer: { userResponse: 'The first' },
+    });
+    expect((await run.result).output).toBe(
+      '[{"responded":true,"response":"The first","timedOut":false}]',
+    );
+  });
+
+  test('that is not answered in its own time says so', async () => {
+    const run = asking({ question: 'Which one?', timeoutMs: 500 });
+    await run.environment.settle();
+    expect(run.inputs).toMatchObject([{ timeoutMs: 500 }]);
+    run.subagent.receive({ type: 'question.expired', requestId: 'sub_1.q1' });
+    expect((await run.result).output).toBe('[{"responded":false,"timedOut":true}]');
+  });
+
+  test('[MW4] that is withdrawn is not timed out', async () => {
+    const run = asking({ question: 'Which one?' });
+    await run.environment.settle();
+    run.subagent.receive({ type: 'question.withdrawn', requestId: 'sub_1.q1' });
+    expect((await run.result).output).toBe('[{"responded":false,"timedOut":false}]');
+  });
+
+  test('[MW3] ends with its subagent, and is withdrawn', async () => {
+    const run = asking({ question: 'Which one?' });
+    await run.environment.settle();
+    run.subagent.cancel('enough');
+    expect(await run.result).toMatchObject({ status: 'cancelled' });
+    expect(run.told.filter(([what]) => what.includes('nput'))).toEqual([
+      ['requestInput', 'sub_1.q1'],
+      ['withdrawInput', 'sub_1.q1'],
+    ]);
+  });
+
+  test('S6: so many times without an answer ends nothing', async () => {
+    const run = loneSubagent(
+      { tools: { request_input }, maxInputRetries: 1 },
+      steps(calls(['request_input', { question: 'Which?' }]), say('on my own, then')),
+    );
+    await run.environment.settle();
+    run.subagent.receive({ type: 'question.expired', requestId: 'sub_1.q1' });
+    expect(await run.result).toMatchObject({ status: 'completed' });
+  });
+});
