@@ -13,9 +13,14 @@ export interface Scheduler {
   /**
    * Runs `task` once, `delayMs` from now (0 or less: as soon as possible, never
    * before this call returns). Any delay is honoured, also above 2^31-1 ms.
+   * With `isBackground` it does not keep a process running that has nothing else to do.
    * @returns a function that takes the task back; calling it late or twice does nothing.
    */
-  schedule(task: () => void, delayMs: number): () => void;
+  schedule(
+    task: () => void,
+    delayMs: number,
+    options?: { readonly isBackground?: boolean },
+  ): () => void;
   /**
    * Runs `task` when the event loop has had a turn for timers and sockets.
    * Tasks run in order, one for each turn of the loop: this is the lane for the

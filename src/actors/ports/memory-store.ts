@@ -3,6 +3,7 @@
 
 import { z } from 'zod';
 import { CapacityError, ConfigurationError } from '../../errors.ts';
+import { countWords, relevance } from '../ranking/bm25.ts';
 
 export interface MemoryFact {
   /** Unique in its scope. */
@@ -123,40 +124,16 @@ export function withoutFact(table: FactTable, scope: string, id: string): FactTa
  */
 export function rankFacts(table: FactTable, { scope, query = '', limit }: FactQuery): MemoryFact[] {
   checkWhole('limit', limit, 0);
-  const documents = [...(table.get(scope)?.values() ?? [])].map((fact) => ({
-    fact,
-    words: wordsOf(`${fact.text} ${fact.category ?? ''}`),
-  }));
-  const meanLength =
-    documents.reduce((sum, { words }) => sum + words.length, 0) / documents.length || 1;
-  const terms = [...new Set(wordsOf(query))].map((word) => {
-    const holders = documents.filter(({ words }) => words.includes(word)).length;
-    const rarity = Math.log(1 + (documents.length - holders + 0.5) / (holders + 0.5));
-    return { word, rarity };
-  });
-  const scored = documents.map(({ fact, words }) => {
-    const dampening = 1.2 * (0.25 + 0.75 * (words.length / meanLength));
-    let score = 0;
-    for (const { word, rarity } of terms) {
-      const count = words.filter((other) => other === word).length;
-      score += (rarity * count * 2.2) / (count + dampening);
-    }
-    return { fact, score };
-  });
+  const facts = [...(table.get(scope)?.values() ?? [])];
+  const scores = relevance(
+    facts.map(({ text, category = '' }) => countWords(`${text} ${category}`)),
+    query,
+  );
+  const scored = facts.map((fact, index) => ({ fact, score: scores[index] as number }));
   scored.sort(
     (a, b) => b.score - a.score || b.fact.at - a.fact.at || (a.fact.id < b.fact.id ? -1 : 1),
   );
   return scored.slice(0, limit).map(({ fact }) => fact);
-}
-
-/** Words without case, accents and the plural's s, in any script. */
-function wordsOf(text: string): string[] {
-  const plain = text
-    .normalize('NFKD')
-    .replace(/[\u0300-\u036F]/g, '')
-    .toLowerCase();
-  const words = plain.match(/[\p{L}\p{M}\p{N}]+/gu) ?? [];
-  return words.map((word) => word.replace(/(?<=..[^s])s$/u, ''));
 }
 
 function checkWhole(name: string, value: number, atLeast: number): void {

@@ -1,0 +1,151 @@
+// What stands between the subagents of a scope and those who read what they return: large
+// outputs go to working memory, claims are checked, failures are recorded, and whoever comes
+// later is told of it.
+//
+// Owns:     the options of a scope for this.
+// Does not: know the subagents: it is told of each what it needs.
+
+import type { JSONValue } from 'ai';
+import { ConfigurationError } from '../../errors.ts';
+import { DEFAULT_MAX_OUTPUT_BYTES } from '../ai/tool-output.ts';
+import type { ClaimJudge } from '../claims/judge-claims.ts';
+import {
+  handOver,
+  inputKeys,
+  priorResults,
+  withPriorWork,
+  type EndedSubagent,
+} from '../lineage/lineage.ts';
+import { priorWorkSection } from '../lineage/prior-work.ts';
+import type { MemoryOwner, WorkingMemory } from '../ports/working-memory.ts';
+import type { Host } from '../runtime/host.ts';
+import type { Briefing } from '../subagent/instance.ts';
+import type { Outcome } from '../subagent/outcome.ts';
+import type { ReturnedValue, SubagentFace, SubagentTask } from '../subagent/subagent-ports.ts';
+import { keepLargeOutput } from '../working-memory/large-output.ts';
+import { memoryReaderIn } from '../working-memory/toolset.ts';
+import type { ProgressLine } from './failure-details.ts';
+import type { OutcomeOptions } from './outcome-options.ts';
+import { settleOutcome } from './settle-outcome.ts';
+
+const DEFAULT_MAX_INLINE_BYTES = 32_768;
+
+/** As their author wrote them, by name. */
+type Tools = Readonly<Record<string, unknown>>;
+
+/** What is known of a subagent that has ended, beside itself. */
+export interface EndedWork {
+  /** Its place in working memory. */
+  readonly owner: MemoryOwner;
+  readonly tools: Tools;
+  /** The tools of whoever reads its result. */
+  readonly readerTools: Tools;
+  /** Oldest first. */
+  readonly progress: readonly ProgressLine[];
+}
+
+/** What is known of a subagent that begins. */
+export interface NewWork {
+  readonly subagentId: string;
+  readonly task: SubagentTask;
+  /** Who gives it the task. */
+  readonly giver: MemoryOwner;
+  /** What the user had said; null: nobody asked. */
+  readonly request: string | null;
+  /** Its predecessors that the giver sees, oldest first. */
+  readonly ended: readonly EndedSubagent[];
+}
+
+export class OutcomeDesk {
+  readonly #host: Host;
+  readonly #memory: WorkingMemory | undefined;
+  readonly #maxInlineBytes: number;
+  readonly #judge: ClaimJudge | undefined;
+
+  /** @throws {ConfigurationError} when `maxInlineBytes` is not a whole number ≥ 1024. */
+  constructor(host: Host, { workingMemory, maxInlineBytes, claimJudge }: OutcomeOptions) {
+    const max =
+      maxInlineBytes ?? (workingMemory ? DEFAULT_MAX_INLINE_BYTES : DEFAULT_MAX_OUTPUT_BYTES);
+    if (!Number.isInteger(max) || max < 1024)
+      throw new ConfigurationError(
+        'INVALID_OPTION',
+        `Expected \`maxInlineBytes\` to be a whole number ≥ 1024, got \`${String(max)}\``,
+      );
+    this.#host = host;
+    this.#memory = workingMemory;
+    this.#maxInlineBytes = max;
+    this.#judge = claimJudge;
+  }
+
+  get hasMemory(): boolean {
+    return this.#memory !== undefined;
+  }
+
+  /** What a tool returned, as it is kept and read. Never rejects. */
+  async keepLarge(
+    owner: MemoryOwner,
+    tools: Tools,
+    { callId, toolName, part, value, signal }: ReturnedValue,
+  ): Promise<JSONValue> {
+    // A page of working memory would be kept again, and read again, for ever.
+    if (memoryReaderIn({ [toolName]: tools[toolName] }) !== null) return value;
+    return keepLargeOutput(value, {
+      memory: this.#memory,
+      owner,
+      key: outputKey(toolName, callId, part),
+      maxInlineBytes: this.#maxInlineBytes,
+      readWith: memoryReaderIn(tools),
+      report: this.#host.report,
+      signal,
+    });
+  }
+
+  /** The outcome as others read it: at once, or soon. A promise of it never rejects. */
+  settle(
+    { definition, task, startedAt }: SubagentFace,
+    { owner, tools, readerTools, progress }: EndedWork,
+    outcome: Outcome,
+  ): Outcome | Promise<Outcome> {
+    const { environment, report } = this.#host;
+    const run = {
+      owner,
+      tools,
+      readWith: memoryReaderIn(readerTools),
+      description: task.description,
+      startedAt,
+      endedAt: environment.clock.now(),
+      maxSteps: definition.maxSteps,
+      timeoutMs: definition.timeout,
+      progress,
+    };
+    return settleOutcome(outcome, run, {
+      memory: this.#memory,
+      maxInlineBytes: this.#maxInlineBytes,
+      judge: this.#judge,
+      environment,
+      report,
+    });
+  }
+
+  /** The briefing with what was done before. A memory that fails costs the inputs only. */
+  async withLineage(briefing: Briefing, work: NewWork): Promise<Briefing> {
+    const { subagentId, task, giver, request, ended } = work;
+    const memory = this.#memory;
+    const inputs = memory
+      ? await handOver(inputKeys(task.args), giver, subagentId, memory).catch((error: unknown) => {
+          this.#host.report(error, 'working memory');
+          return [];
+        })
+      : [];
+    const prior = { request, inputs, results: priorResults(ended) };
+    return withPriorWork(briefing, priorWorkSection(prior, task.description));
+  }
+}
+
+const MAX_ID_CHARS = 100;
+
+/** The same for every attempt at the call. */
+function outputKey(toolName: string, callId: string, part: ReturnedValue['part']): string {
+  const id = callId.replace(/[^\w-]/g, '_').slice(0, MAX_ID_CHARS);
+  return `outputs/${toolName}-${id}${part === 'read' ? '-read' : ''}`;
+}
