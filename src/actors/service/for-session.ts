@@ -1,0 +1,66 @@
+// The services of a session, with the session's own means: its outbox, its subagents, its events.
+
+import { CapacityError } from '../../errors.ts';
+import { THE_LEAD } from '../delegation/service-types.ts';
+import type { Failure } from '../../machines/index.ts';
+import { callSafely } from '../runtime/host.ts';
+import { noticePrompt } from '../session/prompts.ts';
+import type { EffectsSession } from '../session/session-parts.ts';
+import { checkServiceConfigs, type ServiceSubagentConfig } from './service-config.ts';
+import { SessionServices } from './session-services.ts';
+
+/** @throws {ConfigurationError} for a service that cannot work. */
+export function servicesOf(
+  session: EffectsSession,
+  configs: readonly ServiceSubagentConfig[],
+): SessionServices {
+  const { host, id } = session;
+  return new SessionServices(host, id, checkServiceConfigs(configs), {
+    reserve: (eventId) => session.tell('services', { type: 'invocation.wanted', eventId }),
+    unreserve: () => session.receive('outbox', { type: 'outbox.unreserve' }),
+    delegate: (definition, task) => {
+      const delegated = session.delegation.spawnFor(session.ofCalls, {
+        config: definition,
+        task,
+        caller: THE_LEAD,
+      });
+      const view =
+        delegated.status === 'accepted' && session.projection.subagent(delegated.subagentId);
+      if (view)
+        callSafely(host, 'hook onSubagentStart', () => session.hooks.onSubagentStart?.(view));
+      return delegated;
+    },
+    cancel: (subagentId, reason) => session.delegation.cancel(subagentId, THE_LEAD, reason),
+    notify: ({ deliveryId, priority, label, text }) =>
+      session.tell('notices', {
+        type: 'notice.posted',
+        deliveryId,
+        kind: 'notice',
+        priority,
+        label,
+        text,
+        prompt: noticePrompt(label, text),
+        subagentId: null,
+        ttlMs: null,
+        reserved: true,
+      }),
+    dropped: (dropped) => {
+      session.projection.emit({ type: 'service.dropped', event: dropped });
+      // The end of the session is no failure, nor is what somebody cancelled.
+      if (dropped.reason === 'stopped' || dropped.reason === 'cancelled') return;
+      const { service, eventId, type, reason } = dropped;
+      host.report(
+        new CapacityError('EVENT_DROPPED', `${eventId}, ${type}, was not looked at: ${reason}`),
+        `service ${service}`,
+      );
+    },
+    changed: (service) => session.projection.emit({ type: 'service.changed', service }),
+  });
+}
+
+/** Why an invocation has to wait for what others found. */
+export const OUTBOX_FULL: Failure = {
+  code: 'OUTBOX_FULL',
+  message: 'Too much waits to be heard, or is being made: see maxDeliveries',
+  retryable: true,
+};

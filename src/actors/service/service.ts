@@ -1,0 +1,354 @@
+// One service: its machine, hosted in a commit unit of its own together with those of its
+// sources, and its effects.
+//
+// Owns:     the events from their arrival to their end, their receipts, and the counts.
+// Does not: decide what happens next (machines), run agents or reach the user (ports).
+//
+// Invariants
+//   K1. Every emission gets one receipt; an accepted event is in the journal by then.
+//   K2. Every accepted event is told, silent, failed or dropped, and counted as such.
+//   K3. Whatever a source or `shouldInvoke` throws is reported and ends nothing else.
+//   K4. After the stop nothing is emitted or invoked; `whenStopped` calls back once every
+//       source was released or given up.
+
+import type { Actor, AnyMachineSnapshot } from 'xstate';
+import { CapacityError, messageOf, OffstageError, ProtocolError } from '../../errors.ts';
+import {
+  serviceMachine,
+  sourceMessages,
+  type EventDropReason,
+  type Failure,
+  type Stamped,
+} from '../../machines/index.ts';
+import type { EventReceipt, ExternalEvent } from '../ports/event-source.ts';
+import {
+  CommitUnit,
+  type Message,
+  type Posted,
+  type UnitBody,
+  type UnitEvent,
+} from '../runtime/commit-unit.ts';
+import type { Host } from '../runtime/host.ts';
+import { startHosted, type Effect } from '../runtime/hosting.ts';
+import type { Outcome } from '../subagent/outcome.ts';
+import { checkEvent, type CheckedEvent } from './event-check.ts';
+import type { ServiceDefinition } from './service-config.ts';
+import { ServiceSources } from './service-sources.ts';
+import { failedTelling, tellingOf } from './service-task.ts';
+import type { DroppedEvent, ServiceView } from './service-view.ts';
+
+/** Raised when a machine, or what its events carry, changes. */
+const DEFINITION_VERSION = 1;
+
+/** What a service needs of its session. Nothing here may throw. */
+export interface ServicePorts {
+  /** The agent shall look at the event: `ended` or `refused` is called once, later. */
+  invoke(service: Service, eventId: string, event: CheckedEvent): void;
+  /** The invocation is over, or shall be. Harmless where it has ended. */
+  leave(eventId: string): void;
+  /** The user shall hear of it; null: there is nothing to hear. Called once for each `ended`. */
+  tell(service: Service, eventId: string, event: CheckedEvent, text: string | null): void;
+  dropped(dropped: DroppedEvent): void;
+  changed(view: ServiceView): void;
+}
+
+interface EventRecord {
+  readonly event: CheckedEvent;
+  outcome: Outcome | null;
+}
+
+export class Service implements UnitBody {
+  readonly definition: ServiceDefinition;
+  readonly unit: CommitUnit;
+  readonly #host: Host;
+  readonly #ports: ServicePorts;
+  readonly #sources: ServiceSources;
+  readonly #events = new Map<string, EventRecord>();
+  readonly #receipts = new Map<string, (receipt: EventReceipt) => void>();
+  readonly #counts = {
+    accepted: 0,
+    told: 0,
+    silent: 0,
+    failed: 0,
+    dropped: 0,
+    ignored: 0,
+    invalid: 0,
+  };
+  #machine!: Actor<typeof serviceMachine>;
+  /** The event whose invocation is under way. */
+  #invoked: string | null = null;
+  #whenStopped: (() => void)[] = [];
+
+  /** `path` names it in the journal and the inspector: `<session>/service:<name>`. */
+  constructor(host: Host, path: string, definition: ServiceDefinition, ports: ServicePorts) {
+    this.definition = definition;
+    this.#host = host;
+    this.#ports = ports;
+    this.unit = new CommitUnit(path, DEFINITION_VERSION, host, this);
+    this.#sources = new ServiceSources(host, this.unit, definition, (source, event) =>
+      this.#emitted(source, event),
+    );
+    const { maxWaiting, maxInvocations, invocationBackoff } = definition;
+    this.unit.start(() => {
+      this.#machine = startHosted(
+        serviceMachine,
+        { maxWaiting, maxInvocations, ...invocationBackoff },
+        { post: (effect) => this.unit.post('service', effect) },
+        { id: path, inspect: host.inspect },
+      );
+      this.#sources.create();
+    });
+  }
+
+  get name(): string {
+    return this.definition.name;
+  }
+
+  get view(): ServiceView {
+    const { value, context } = this.#machine.getSnapshot();
+    return {
+      name: this.name,
+      state: this.unit.disposed ? 'stopped' : typeof value === 'string' ? value : value.working,
+      waiting: context.waiting.length,
+      counts: { ...this.#counts },
+      sources: this.#sources.views,
+    };
+  }
+
+  start(): void {
+    this.unit.receive('service', { type: 'service.start' });
+  }
+
+  stop(): void {
+    this.unit.receive('service', { type: 'service.stop' });
+  }
+
+  /** Ends it here and now, whatever its sources do. */
+  kill(): void {
+    this.#finish();
+  }
+
+  /** Calls back once nothing is left of it; at once if so. */
+  whenStopped(callback: () => void): void {
+    this.#whenStopped.push(callback);
+    if (this.unit.disposed) this.#finish();
+  }
+
+  /** The agent has looked at it, or failed to. */
+  ended(eventId: string, outcome: Outcome): void {
+    this.unit.receive('service', { type: 'invocation.ended', eventId, outcome } as UnitEvent);
+  }
+
+  /** A limit did not let the agent begin. */
+  refused(eventId: string, { retryable, message }: Failure): void {
+    this.#host.report(
+      new CapacityError('INVOCATION_REFUSED', `${this.name}: ${eventId} waits: ${message}`),
+      `service ${this.name}`,
+    );
+    const jitter = this.#host.environment.random.next();
+    this.unit.receive('service', {
+      type: 'invocation.refused',
+      eventId,
+      retryable,
+      jitter,
+    } as UnitEvent);
+  }
+
+  accepts(actor: string, event: UnitEvent & Stamped): boolean {
+    if (actor !== 'service') return this.#sources.accepts(nameOf(actor), event);
+    const snapshot = this.#machine.getSnapshot();
+    return snapshot.status === 'active' && snapshot.can(event as never);
+  }
+
+  apply(actor: string, event: UnitEvent & Stamped): void {
+    if (actor === 'service') {
+      this.#fold(event);
+      this.#machine.send(event as never);
+      const snapshot = this.#machine.getSnapshot() as AnyMachineSnapshot;
+      if (snapshot.status === 'error') throw snapshot.error;
+    } else this.#sources.apply(nameOf(actor), event);
+    this.unit.post(actor, { kind: 'do', name: 'changed', params: undefined });
+  }
+
+  route({ actor, effect }: Posted): readonly Message[] {
+    if (actor !== 'service' || effect.kind !== 'do') return [];
+    return sourceMessages(effect.name, this.#sources.names);
+  }
+
+  release({ actor, effect }: Posted): void {
+    if (actor !== 'service') this.#sources.release(nameOf(actor), effect);
+    else if (effect.kind === 'do') this.#releaseOfService(effect.name, effect.params);
+    else this.#invocation(effect);
+    if (effect.kind !== 'do' || effect.name !== 'changed') return;
+    this.#ports.changed(this.view);
+    if (!this.#isStopped) return;
+    // Sources may wait for these before they stop: what comes after the stop is not taken.
+    this.#refuseAll();
+    if (this.#sources.areStopped) this.#finish();
+  }
+
+  crashed(error: unknown): void {
+    this.#host.report(error, `service ${this.name}`);
+    this.kill();
+  }
+
+  /** What came with an event, kept under its id. */
+  #fold(event: UnitEvent & Stamped): void {
+    const carried = event as unknown as {
+      readonly eventId: string;
+      readonly event: CheckedEvent;
+      readonly outcome: Outcome;
+    };
+    if (event.type === 'event.arrived')
+      this.#events.set(carried.eventId, { event: carried.event, outcome: null });
+    else if (event.type === 'invocation.ended') {
+      const record = this.#events.get(carried.eventId);
+      if (record) record.outcome = carried.outcome;
+    }
+  }
+
+  #releaseOfService(name: string, params: unknown): void {
+    const { eventId, eventIds, reason } = (params ?? {}) as {
+      readonly eventId: string;
+      readonly eventIds: readonly string[];
+      readonly reason: EventDropReason;
+    };
+    if (name === 'accepted') {
+      this.#counts.accepted += 1;
+      this.#receipt(eventId, { accepted: true, eventId });
+    } else if (name === 'settled') this.#settled(eventId);
+    else if (name === 'dropped') for (const id of eventIds) this.#dropped(id, reason);
+  }
+
+  #invocation(effect: Exclude<Effect, { kind: 'do' }>): void {
+    if (effect.name !== 'invocation') return;
+    if (effect.kind === 'start') {
+      const { eventId } = effect.input as { eventId: string };
+      this.#invoked = eventId;
+      const record = this.#events.get(eventId);
+      if (record) this.#ports.invoke(this, eventId, record.event);
+    } else if (this.#invoked !== null) {
+      this.#ports.leave(this.#invoked);
+      this.#invoked = null;
+    }
+  }
+
+  #settled(eventId: string): void {
+    const record = this.#events.get(eventId);
+    if (!record?.outcome) return;
+    const { event, outcome } = record;
+    if (outcome.status === 'cancelled') {
+      this.#ports.tell(this, eventId, event, null);
+      this.#dropped(eventId, 'cancelled');
+      return;
+    }
+    this.#events.delete(eventId);
+    if (outcome.status === 'completed') {
+      const text = tellingOf(outcome);
+      this.#counts[text === null ? 'silent' : 'told'] += 1;
+      this.#ports.tell(this, eventId, event, text);
+      return;
+    }
+    const { code, message } = outcome.error ?? { code: 'INTERNAL', message: outcome.status };
+    this.#counts.failed += 1;
+    this.#host.report(new OffstageError(code, message), `service ${this.name}, ${eventId}`);
+    const urgent = event.priority === 'urgent';
+    this.#ports.tell(this, eventId, event, urgent ? failedTelling(event, message) : null);
+  }
+
+  #dropped(eventId: string, reason: DroppedEvent['reason']): void {
+    const record = this.#events.get(eventId);
+    if (!record) return;
+    this.#events.delete(eventId);
+    this.#counts.dropped += 1;
+    const { source, type, priority } = record.event;
+    this.#receipt(eventId, {
+      accepted: false,
+      reason: reason === 'full' ? 'full' : 'stopped',
+      message: `${this.name} did not take it: ${reason}`,
+    });
+    this.#ports.dropped({ service: this.name, eventId, source, type, priority, reason });
+  }
+
+  #receipt(eventId: string, receipt: EventReceipt): void {
+    this.#receipts.get(eventId)?.(receipt);
+    this.#receipts.delete(eventId);
+  }
+
+  get #isStopped(): boolean {
+    return this.unit.disposed || this.#machine.getSnapshot().status === 'done';
+  }
+
+  get #stopped(): EventReceipt {
+    return { accepted: false, reason: 'stopped', message: `${this.name} is stopped` };
+  }
+
+  #refuseAll(): void {
+    for (const eventId of this.#receipts.keys()) this.#receipt(eventId, this.#stopped);
+  }
+
+  #emitted(source: string, emitted: ExternalEvent): Promise<EventReceipt> {
+    if (this.#isStopped) return Promise.resolve(this.#stopped);
+    const checked = checkEvent(emitted, this.definition.maxEventBytes);
+    if (!checked.ok) {
+      const { reason, message } = checked;
+      this.#counts.invalid += 1;
+      this.#host.report(
+        new ProtocolError('INVALID_EVENT', message, { raw: emitted }),
+        `event source ${source} of service ${this.name}`,
+      );
+      this.#ports.changed(this.view);
+      return Promise.resolve({ accepted: false, reason, message });
+    }
+    const { event } = checked;
+    if (!this.#isWanted(event)) {
+      this.#counts.ignored += 1;
+      this.#ports.changed(this.view);
+      const message = `${this.name} has no use for ${event.type}`;
+      return Promise.resolve({ accepted: false, reason: 'ignored', message });
+    }
+    const eventId = this.#host.environment.ids.next('evt');
+    const { priority } = event;
+    return new Promise((resolve) => {
+      this.#receipts.set(eventId, resolve);
+      try {
+        this.unit.receive('service', {
+          type: 'event.arrived',
+          eventId,
+          priority,
+          event,
+        } as UnitEvent);
+      } catch (error) {
+        this.#receipt(eventId, { accepted: false, reason: 'full', message: messageOf(error) });
+      }
+    });
+  }
+
+  #isWanted(event: CheckedEvent): boolean {
+    try {
+      return this.definition.shouldInvoke(event);
+    } catch (error) {
+      // A filter that is broken must not hide what happens.
+      this.#host.report(error, `shouldInvoke of service ${this.name}`);
+      return true;
+    }
+  }
+
+  #finish(): void {
+    if (!this.unit.disposed) {
+      this.unit.dispose();
+      this.#machine.stop();
+      this.#sources.kill();
+      for (const eventId of this.#events.keys()) this.#dropped(eventId, 'stopped');
+      this.#refuseAll();
+    }
+    const waiting = this.#whenStopped;
+    this.#whenStopped = [];
+    for (const callback of waiting) callback();
+  }
+}
+
+/** `source:orders` is the source `orders`. */
+function nameOf(actor: string): string {
+  return actor.slice(actor.indexOf(':') + 1);
+}

@@ -1,0 +1,181 @@
+// The services of one session: started and stopped with it. An invocation first gets a place in
+// the outbox, so that what the agent finds is never dropped; then the agent is delegated to,
+// under the same limits as every other subagent.
+//
+// Owns:     the services, and which invocation has which place and which subagent.
+// Does not: order events (service), decide limits (supervisor), speak (outbox).
+//
+// Invariants
+//   L1. A place that was granted is filled by a notice or given back, once.
+//   L2. An invocation that is left ends its subagent; what that one still finds is not told.
+//   L3. `stop` stops every service, and `whenStopped` calls back when nothing of them is left.
+
+import { messageOf } from '../../errors.ts';
+import type { DeliveryPriority, Failure } from '../../machines/index.ts';
+import type { Host } from '../runtime/host.ts';
+import type { SubagentDefinition } from '../subagent/config.ts';
+import type { Outcome } from '../subagent/outcome.ts';
+import type { SubagentTask } from '../subagent/subagent.ts';
+import { Service, type ServicePorts } from './service.ts';
+import type { CheckedEvent } from './event-check.ts';
+import type { ServiceDefinition } from './service-config.ts';
+import { taskOf } from './service-task.ts';
+import type { DroppedEvent, ServiceView } from './service-view.ts';
+
+/** What a service tells the user, in the place that was kept for it. */
+export interface ServiceNotice {
+  readonly deliveryId: string;
+  readonly priority: DeliveryPriority;
+  readonly label: string;
+  readonly text: string;
+}
+
+/** What the services need of their session. */
+export interface SessionServicesPorts {
+  /** Asks for a place in the outbox; `placed` is called once with the answer. */
+  reserve(eventId: string): void;
+  /** A place that was granted is not needed. */
+  unreserve(): void;
+  delegate(
+    definition: SubagentDefinition,
+    task: SubagentTask,
+  ):
+    | { readonly status: 'accepted'; readonly subagentId: string }
+    | { readonly status: 'rejected'; readonly error: Failure };
+  cancel(subagentId: string, reason: string): void;
+  notify(notice: ServiceNotice): void;
+  dropped(dropped: DroppedEvent): void;
+  changed(view: ServiceView): void;
+}
+
+interface Invocation {
+  readonly service: Service;
+  readonly event: CheckedEvent;
+  /** At work on it; null while the place is asked for. */
+  subagentId: string | null;
+  /** Its service has no use for it any more. */
+  isLeft: boolean;
+}
+
+export class SessionServices {
+  readonly #ports: SessionServicesPorts;
+  readonly #services: readonly Service[];
+  readonly #invocations = new Map<string, Invocation>();
+  /** The event of each subagent at work. */
+  readonly #working = new Map<string, string>();
+
+  constructor(
+    host: Host,
+    sessionId: string,
+    definitions: readonly ServiceDefinition[],
+    ports: SessionServicesPorts,
+  ) {
+    this.#ports = ports;
+    const own: ServicePorts = {
+      invoke: (service, eventId, event) => {
+        this.#invocations.set(eventId, { service, event, subagentId: null, isLeft: false });
+        ports.reserve(eventId);
+      },
+      leave: (eventId) => this.#leave(eventId),
+      tell: (service, eventId, { priority }, text) => {
+        if (text === null) ports.unreserve();
+        else
+          ports.notify({
+            deliveryId: `dlv_${eventId}`,
+            priority,
+            label: service.definition.label,
+            text,
+          });
+      },
+      dropped: (dropped) => ports.dropped(dropped),
+      changed: (view) => ports.changed(view),
+    };
+    this.#services = definitions.map(
+      (definition) => new Service(host, `${sessionId}/service:${definition.name}`, definition, own),
+    );
+  }
+
+  get views(): readonly ServiceView[] {
+    return this.#services.map(({ view }) => view);
+  }
+
+  start(): void {
+    for (const service of this.#services) service.start();
+  }
+
+  stop(): void {
+    for (const service of this.#services) service.stop();
+  }
+
+  kill(): void {
+    for (const service of this.#services) service.kill();
+  }
+
+  /** Calls back once every service is stopped; at once if there is none. */
+  whenStopped(callback: () => void): void {
+    let left = this.#services.length;
+    if (left === 0) callback();
+    for (const service of this.#services)
+      service.whenStopped(() => {
+        left -= 1;
+        if (left === 0) callback();
+      });
+  }
+
+  /** The answer to `reserve`: the outbox has a place for what will be found, or is full. */
+  placed(eventId: string, full: Failure | null): void {
+    const invocation = this.#invocations.get(eventId);
+    if (!invocation || invocation.isLeft) {
+      this.#invocations.delete(eventId);
+      if (!full) this.#ports.unreserve();
+      return;
+    }
+    if (full) {
+      this.#refused(eventId, invocation, full);
+      return;
+    }
+    const delegated = this.#delegate(invocation);
+    if (delegated.status === 'rejected') {
+      this.#ports.unreserve();
+      this.#refused(eventId, invocation, delegated.error);
+      return;
+    }
+    invocation.subagentId = delegated.subagentId;
+    this.#working.set(delegated.subagentId, eventId);
+  }
+
+  /** A subagent has ended; it may be nobody of ours. */
+  subagentEnded(subagentId: string, outcome: Outcome): void {
+    const eventId = this.#working.get(subagentId);
+    const invocation = eventId === undefined ? undefined : this.#invocations.get(eventId);
+    if (eventId === undefined || !invocation) return;
+    this.#working.delete(subagentId);
+    this.#invocations.delete(eventId);
+    if (invocation.isLeft) this.#ports.unreserve();
+    else invocation.service.ended(eventId, outcome);
+  }
+
+  #delegate({ service, event }: Invocation): ReturnType<SessionServicesPorts['delegate']> {
+    const { agent } = service.definition;
+    try {
+      return this.#ports.delegate(agent, taskOf(agent.name, event));
+    } catch (error) {
+      // A configuration that cannot work today cannot work tomorrow.
+      const failure = { code: 'INTERNAL', message: messageOf(error), retryable: false };
+      return { status: 'rejected', error: failure };
+    }
+  }
+
+  #refused(eventId: string, { service }: Invocation, error: Failure): void {
+    this.#invocations.delete(eventId);
+    service.refused(eventId, error);
+  }
+
+  #leave(eventId: string): void {
+    const invocation = this.#invocations.get(eventId);
+    if (!invocation) return;
+    invocation.isLeft = true;
+    if (invocation.subagentId !== null)
+      this.#ports.cancel(invocation.subagentId, 'its service was stopped');
+  }
+}

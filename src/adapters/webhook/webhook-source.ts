@@ -1,0 +1,244 @@
+// Webhooks as an event source: signed requests over HTTP become events of a service.
+//
+//   request ─▶ shape (path, method, type, size) ─▶ signature ─▶ time ─▶ seen before? ─▶ rate
+//           ─▶ JSON ─▶ event ─▶ emit ─▶ answer
+//
+// Owns:     the listener, if it has one; what was taken already; how much may come in.
+// Does not: trust anything of a request before its signature, or keep what it has taken
+//           (the journal of the session does) or remembers (a restart of the process forgets).
+//
+// Invariants
+//   H1. Nothing of a request is parsed before its signature is right. The signatures are
+//       compared in constant time, and each refusal for them has the same answer.
+//   H2. A message is taken at most once: it is remembered for as long as its time would be
+//       accepted. One that could not be taken is not remembered, and may be sent again.
+//   H3. 202 is answered only for what is accepted: in the journal of the session.
+//   H4. Requests without a right signature take nothing from the rate of those that have one.
+//   H5. When it is stopped, requests under way are answered with 503, and the port is free.
+
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { ConfigurationError, messageOf, ProtocolError } from '../../errors.ts';
+import type {
+  EmitEvent,
+  EventSourceConfig,
+  EventSourceContext,
+  ExternalEvent,
+} from '../../actors/ports/event-source.ts';
+import {
+  accepted,
+  duplicate,
+  refuse,
+  send,
+  unauthorized,
+  unavailable,
+  unused,
+  type Answer,
+} from './answers.ts';
+import { listen, type Listener } from './listener.ts';
+import { checkOptions, type CheckedOptions, type WebhookSourceOptions } from './options.ts';
+import { RateLimit } from './rate-limit.ts';
+import { ReplayGuard } from './replay-guard.ts';
+import { readBody } from './request-body.ts';
+import { claimOf, digestOf, isSigned, type Claim } from './signatures.ts';
+
+export interface WebhookSource extends EventSourceConfig {
+  /**
+   * Answers a request, for a server of the app's own. The body must not have been read before.
+   * Never rejects; answers 503 while no service has started it.
+   */
+  readonly handler: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+  /** Where it listens; null while it does not. */
+  readonly url: string | null;
+}
+
+/** Between start and stop. */
+interface Attempt extends Pick<EventSourceContext, 'environment' | 'report'> {
+  readonly emit: EmitEvent;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * A source of signed webhooks. Give each service a source of its own.
+ * @throws {ConfigurationError} for an option that cannot work.
+ */
+export function webhookSource(options: WebhookSourceOptions): WebhookSource {
+  return new Webhook(checkOptions(options));
+}
+
+class Webhook implements WebhookSource {
+  readonly name: string;
+  readonly #options: CheckedOptions;
+  readonly #seen: ReplayGuard;
+  readonly #rate: RateLimit;
+  readonly #underWay = new Set<Promise<void>>();
+  #attempt: Attempt | null = null;
+  #listener: Listener | null = null;
+  #closing: Promise<void> = Promise.resolve();
+
+  constructor(options: CheckedOptions) {
+    this.name = options.name;
+    this.#options = options;
+    this.#seen = new ReplayGuard(options.maxRemembered);
+    this.#rate = new RateLimit(options.rate);
+  }
+
+  get url(): string | null {
+    return this.#listener && `${this.#listener.origin}${this.#options.path}`;
+  }
+
+  readonly start: EventSourceConfig['start'] = async (emit, signal, context) => {
+    if (this.#attempt)
+      throw new ConfigurationError(
+        'SOURCE_IN_USE',
+        `${this.name}: expected a webhook source for each service, got one for two`,
+      );
+    const { environment, report, fail } = context;
+    this.#attempt = { emit, signal, environment, report };
+    // Not in `stop`: that is called for a start that was refused, too.
+    signal.addEventListener('abort', () => void (this.#closing = this.#close()), { once: true });
+    const { listen: where } = this.#options;
+    if (!where) return;
+    const listener = await listen(where, this.handler, fail);
+    if (signal.aborted) await listener.close();
+    else this.#listener = listener;
+  };
+
+  readonly stop = (): Promise<void> => this.#closing;
+
+  async #close(): Promise<void> {
+    this.#attempt = null;
+    const listener = this.#listener;
+    this.#listener = null;
+    // Their signal has aborted: they are about to end.
+    await Promise.allSettled(this.#underWay);
+    await listener?.close();
+  }
+
+  readonly handler: WebhookSource['handler'] = (request, response) => {
+    const answering = this.#handle(request, response);
+    this.#underWay.add(answering);
+    return answering.finally(() => this.#underWay.delete(answering));
+  };
+
+  async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const attempt = this.#attempt;
+    let answer: Answer;
+    try {
+      answer = attempt ? await this.#answer(attempt, request) : unavailable('it is not started');
+    } catch (error) {
+      attempt?.report(error);
+      answer = refuse(500, 'Internal error', messageOf(error));
+    }
+    if (answer.status >= 400)
+      this.#options.onRefused({ status: answer.status, reason: answer.reason });
+    await send(response, answer, request.complete);
+  }
+
+  async #answer(attempt: Attempt, request: IncomingMessage): Promise<Answer> {
+    const { maxConcurrent, scheme } = this.#options;
+    const misshapen = this.#checkShape(request);
+    if (misshapen) return misshapen;
+    if (this.#underWay.size >= maxConcurrent) return unavailable('too many requests at once', 1);
+    const claim = claimOf(scheme, request.headers);
+    if (!claim) return unauthorized('a header of the signature is missing or malformed');
+    const body = await this.#read(attempt, request);
+    if (!Buffer.isBuffer(body)) return body;
+    return this.#check(attempt, claim, body) ?? this.#take(attempt, request, claim, body);
+  }
+
+  /** What can be said without the body, and tells nobody anything. */
+  #checkShape({ url = '/', method, headers }: IncomingMessage): Answer | null {
+    const { path, maxBytes } = this.#options;
+    if (url.split('?', 1)[0] !== path) return refuse(404, 'Not found');
+    if (method !== 'POST') return refuse(405, 'Expected POST', undefined, { allow: 'POST' });
+    const [type = ''] = (headers['content-type'] ?? '').split(';', 1);
+    if (!/^application\/(?:[\w.+-]+\+)?json$/i.test(type.trim()))
+      return refuse(415, 'Expected content-type application/json');
+    if ((headers['content-encoding'] ?? 'identity') !== 'identity')
+      return refuse(415, 'Expected no content-encoding');
+    if (Number(headers['content-length'] ?? 0) > maxBytes) return this.#tooLarge();
+    return null;
+  }
+
+  #tooLarge(): Answer {
+    return refuse(413, `Expected at most ${this.#options.maxBytes} bytes`);
+  }
+
+  async #read(attempt: Attempt, request: IncomingMessage): Promise<Buffer | Answer> {
+    const { maxBytes, bodyTimeoutMs } = this.#options;
+    const controller = new AbortController();
+    const stop = (): void => controller.abort();
+    let isLate = false;
+    const disarm = attempt.environment.scheduler.schedule(() => {
+      isLate = true;
+      stop();
+    }, bodyTimeoutMs);
+    attempt.signal.addEventListener('abort', stop, { once: true });
+    if (attempt.signal.aborted) stop();
+    const body = await readBody(request, maxBytes, controller.signal);
+    disarm();
+    attempt.signal.removeEventListener('abort', stop);
+    if (Buffer.isBuffer(body)) return body;
+    if (body === 'too_large') return this.#tooLarge();
+    if (body === 'consumed')
+      throw new ConfigurationError(
+        'BODY_CONSUMED',
+        `${this.name}: expected a request whose body nobody has read: put the handler before any body parser`,
+      );
+    return isLate ? refuse(408, 'Expected the body sooner') : unavailable('it is being stopped');
+  }
+
+  /** Signature, time, seen before, rate; null: all is well. */
+  #check({ environment }: Attempt, claim: Claim, body: Buffer): Answer | null {
+    const { keys, toleranceMs } = this.#options;
+    if (!isSigned(keys, claim, body)) return unauthorized('the signature is wrong');
+    const now = environment.clock.now();
+    if (claim.timestamp !== null && Math.abs(now - Number(claim.timestamp) * 1000) > toleranceMs)
+      return unauthorized('it was sent too long ago, or in the future');
+    if (this.#seen.has(this.#keyOf(claim, body), now)) return duplicate;
+    return this.#rate.take(now)
+      ? null
+      : refuse(429, 'Too many requests', undefined, { 'retry-after': '1' });
+  }
+
+  async #take(
+    { emit, report, environment }: Attempt,
+    { headers }: IncomingMessage,
+    claim: Claim,
+    body: Buffer,
+  ): Promise<Answer> {
+    let event: ExternalEvent | null;
+    try {
+      event = this.#options.toEvent({
+        body: JSON.parse(body.toString('utf8')),
+        headers,
+        id: claim.id,
+      });
+    } catch (error) {
+      if (error instanceof SyntaxError) return refuse(400, 'Expected JSON');
+      report(error);
+      return refuse(422, 'Unprocessable', messageOf(error));
+    }
+    const { toleranceMs } = this.#options;
+    const key = this.#keyOf(claim, body);
+    const now = environment.clock.now();
+    const until = claim.timestamp === null ? Number.POSITIVE_INFINITY : now + 2 * toleranceMs;
+    // Before the wait: the same message may come a second time meanwhile.
+    this.#seen.remember(key, until, now);
+    if (!event) return unused('toEvent made no event of it');
+    const receipt = await emit(event);
+    if (receipt.accepted) return accepted;
+    if (receipt.reason === 'ignored') return unused(receipt.message);
+    this.#seen.forget(key);
+    if (receipt.reason === 'full' || receipt.reason === 'stopped')
+      return unavailable(receipt.message);
+    report(new ProtocolError('INVALID_EVENT', `${this.name}: ${receipt.message}`, { raw: event }));
+    return refuse(422, 'Unprocessable', receipt.message);
+  }
+
+  /** What makes a message the same: its id, where it is signed; else all that is. */
+  #keyOf(claim: Claim, body: Buffer): string {
+    const [key] = this.#options.keys;
+    return claim.id ?? digestOf(key ?? Buffer.alloc(0), claim, body).toString('base64');
+  }
+}

@@ -1,0 +1,450 @@
+// Real requests to a real port of this machine; only the clock is simulated.
+
+import { createServer, request as httpRequest, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, describe, expect, test } from 'vitest';
+import type { EventReceipt } from '../../../src/actors/ports/event-source.ts';
+import { webhookSource, type WebhookSourceOptions } from '../../../src/adapters/webhook/index.ts';
+import { hmac, PATH, SECRET, send, standardHeaders, startHook } from './support/hook.ts';
+
+let hook: Awaited<ReturnType<typeof startHook>>;
+const start = async (options: Partial<WebhookSourceOptions> = {}) => {
+  hook = await startHook(options);
+};
+afterEach(() => hook.stop());
+
+const unauthorized = { status: 401, body: { error: 'Unauthorized' } };
+
+describe('B76: a signed request becomes an event', () => {
+  test('with its type and data, and 202 once the service has accepted it', async () => {
+    await start();
+    const reply = await hook.sendSigned({ type: 'order.shipped', order: 7 });
+    expect(reply).toMatchObject({ status: 202, body: { accepted: true } });
+    expect(hook.emitted).toEqual([
+      { source: 'webhook', type: 'order.shipped', data: { type: 'order.shipped', order: 7 } },
+    ]);
+  });
+
+  test('H3: not before', async () => {
+    await start();
+    let accept: (receipt: EventReceipt) => void = () => {};
+    hook.receipt = new Promise((resolve) => (accept = resolve));
+    let isAnswered = false;
+    const reply = hook.sendSigned({}).finally(() => (isAnswered = true));
+    while (hook.emitted.length === 0) await hook.environment.settle();
+    expect(isAnswered).toBe(false);
+    accept({ accepted: true, eventId: 'evt_1' });
+    expect((await reply).status).toBe(202);
+  });
+
+  test('as toEvent says; without an event it is answered and of no use', async () => {
+    await start({
+      toEvent: ({ body, headers, id }) =>
+        headers['x-kind'] === undefined
+          ? null
+          : {
+              source: 'shop',
+              type: String(headers['x-kind']),
+              data: { body, id },
+              priority: 'urgent',
+            },
+    });
+    const at = hook.seconds();
+    const headers = {
+      ...standardHeaders('[1]', { id: 'a', at, secret: SECRET }),
+      'x-kind': 'late',
+    };
+    expect((await hook.send({ body: '[1]', headers })).status).toBe(202);
+    expect(hook.emitted).toEqual([
+      { source: 'shop', type: 'late', data: { body: [1], id: 'a' }, priority: 'urgent' },
+    ]);
+    expect(await hook.sendSigned({}, { id: 'b' })).toMatchObject({
+      status: 200,
+      body: { accepted: false },
+    });
+  });
+
+  test.each([
+    [{ reason: 'ignored' }, 200, undefined],
+    [{ reason: 'full' }, 503, '5'],
+    [{ reason: 'stopped' }, 503, '5'],
+    [{ reason: 'invalid' }, 422, undefined],
+    [{ reason: 'too_large' }, 422, undefined],
+  ] as const)('what the service says of it is answered: %o', async (said, status, retryAfter) => {
+    await start();
+    hook.receipt = { accepted: false, message: 'a secret of ours', ...said };
+    const reply = await hook.sendSigned({});
+    expect(reply.status).toBe(status);
+    expect(reply.headers['retry-after']).toBe(retryAfter);
+    expect(JSON.stringify(reply.body)).not.toContain('secret');
+  });
+
+  test('a toEvent that throws is reported, and its message stays inside', async () => {
+    await start({
+      toEvent: () => {
+        throw new Error('no such column');
+      },
+    });
+    const reply = await hook.sendSigned({});
+    expect(reply).toMatchObject({ status: 422, body: { error: 'Unprocessable' } });
+    expect(hook.errors.map(String)).toEqual(['Error: no such column']);
+  });
+});
+
+describe('H1: the signature', () => {
+  test('one with another secret, of another body, or none is 401, all alike', async () => {
+    await start();
+    const at = hook.seconds();
+    const good = standardHeaders('{}', { id: 'a', at, secret: SECRET });
+    const replies = [
+      await hook.sendSigned({}, { secret: 'another secret, long enough' }),
+      await hook.send({ body: '{"a":1}', headers: good }),
+      await hook.send({ body: '{}', headers: { ...good, 'webhook-id': 'b' } }),
+      await hook.send({ body: '{}', headers: { ...good, 'webhook-timestamp': String(at + 1) } }),
+      await hook.send({ body: '{}', headers: { ...good, 'webhook-signature': undefined } }),
+      await hook.send({ body: '{}', headers: { ...good, 'webhook-signature': 'v1,' } }),
+      await hook.send({ body: '{}', headers: { ...good, 'webhook-signature': 'v1,c2hvcnQ=' } }),
+      await hook.send({ body: '{}', headers: { ...good, 'webhook-timestamp': 'soon' } }),
+      await hook.send({ body: '{}', headers: { ...good, 'webhook-id': undefined } }),
+      // No JSON either, but nobody looks before the signature is right.
+      await hook.send({ body: '{' }),
+    ];
+    for (const reply of replies) expect(reply).toMatchObject(unauthorized);
+    expect(hook.emitted).toEqual([]);
+    expect(new Set(hook.refusals.map(({ reason }) => reason)).size).toBe(2);
+  });
+
+  test('with any of several secrets, and any of several signatures, it is good', async () => {
+    await start({ secret: ['the new secret, long enough', SECRET] });
+    expect((await hook.sendSigned({}, { id: 'a' })).status).toBe(202);
+    const at = hook.seconds();
+    const headers = standardHeaders('{}', { id: 'b', at, secret: SECRET });
+    headers['webhook-signature'] = `v1a,x v1,${'A'.repeat(44)} ${headers['webhook-signature']}`;
+    expect((await hook.send({ body: '{}', headers })).status).toBe(202);
+  });
+
+  test('a secret of Standard Webhooks is a key in base64', async () => {
+    const key = Buffer.alloc(24, 7);
+    await start({ secret: `whsec_${key.toString('base64')}` });
+    const at = hook.seconds();
+    const headers = standardHeaders('{}', { id: 'a', at, secret: key });
+    expect((await hook.send({ body: '{}', headers })).status).toBe(202);
+  });
+
+  test('as Stripe signs', async () => {
+    await start({ signature: 'stripe' });
+    const at = hook.seconds();
+    const v1 = hmac(`${at}.{}`, SECRET, 'hex');
+    const wrong = 'a'.repeat(64);
+    const send_ = (header: string) =>
+      hook.send({ body: '{}', headers: { 'stripe-signature': header } });
+    expect((await send_(`t=${at},v1=${wrong},v1=${v1},v0=x`)).status).toBe(202);
+    expect(await send_(`t=${at},v1=${wrong}`)).toMatchObject(unauthorized);
+    expect(await send_(`v1=${v1}`)).toMatchObject(unauthorized);
+  });
+
+  test('as GitHub signs', async () => {
+    await start({ signature: 'github' });
+    const send_ = (header: string) =>
+      hook.send({ body: '{}', headers: { 'x-hub-signature-256': header } });
+    expect(await send_(hmac('{}', SECRET, 'hex'))).toMatchObject(unauthorized);
+    const signature = `sha256=${hmac('{}', SECRET, 'hex')}`;
+    expect((await send_(signature)).status).toBe(202);
+    // It has no time and its delivery id is not signed: the same bytes are the same message.
+    expect(await send_(signature)).toMatchObject({ status: 200, body: { duplicate: true } });
+  });
+
+  test('as its own headers say', async () => {
+    await start({
+      signature: {
+        header: 'X-Shop-Signature',
+        prefix: 'v0=',
+        encoding: 'base64',
+        timestampHeader: 'X-Shop-Time',
+        idHeader: 'X-Shop-Id',
+      },
+    });
+    const at = hook.seconds();
+    const headers = {
+      'x-shop-id': 'a',
+      'x-shop-time': String(at),
+      'x-shop-signature': `v0=${hmac(`a.${at}.{}`, SECRET, 'base64')}`,
+    };
+    expect((await hook.send({ body: '{}', headers })).status).toBe(202);
+    expect(await hook.send({ body: '{}', headers: { ...headers, 'x-shop-id': '' } })).toMatchObject(
+      unauthorized,
+    );
+  });
+});
+
+describe('H2: a message is taken once', () => {
+  test('one that is late, or of the future, is 401', async () => {
+    await start({ toleranceMs: 60_000 });
+    const now = hook.seconds();
+    expect(await hook.sendSigned({}, { at: now - 61 })).toMatchObject(unauthorized);
+    expect(await hook.sendSigned({}, { at: now + 61 })).toMatchObject(unauthorized);
+    expect((await hook.sendSigned({}, { at: now - 59 })).status).toBe(202);
+  });
+
+  test('one that comes again is answered so that its sender stops, and not taken', async () => {
+    await start();
+    await hook.sendSigned({ n: 1 });
+    expect(await hook.sendSigned({ n: 1 })).toMatchObject({
+      status: 200,
+      body: { accepted: true, duplicate: true },
+    });
+    // A sender that tries again signs anew, with the same id.
+    await hook.environment.advance(10_000);
+    expect(await hook.sendSigned({ n: 1 })).toMatchObject({ body: { duplicate: true } });
+    expect(hook.emitted).toHaveLength(1);
+  });
+
+  test('a replay is refused for as long as its time would be accepted', async () => {
+    await start({ toleranceMs: 60_000 });
+    const at = hook.seconds() + 60;
+    expect((await hook.sendSigned({}, { at })).status).toBe(202);
+    await hook.environment.advance(119_000);
+    expect(await hook.sendSigned({}, { at })).toMatchObject({ body: { duplicate: true } });
+    await hook.environment.advance(2_000);
+    expect(await hook.sendSigned({}, { at })).toMatchObject(unauthorized);
+    expect(hook.emitted).toHaveLength(1);
+  });
+
+  test('the same message twice at once is taken once', async () => {
+    await start();
+    const replies = await Promise.all([hook.sendSigned({}), hook.sendSigned({})]);
+    expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200, 202]));
+    expect(hook.emitted).toHaveLength(1);
+  });
+
+  test('one that could not be taken may come again', async () => {
+    await start();
+    hook.receipt = { accepted: false, reason: 'full', message: 'full' };
+    expect((await hook.sendSigned({})).status).toBe(503);
+    hook.receipt = { accepted: true, eventId: 'evt_1' };
+    expect((await hook.sendSigned({})).status).toBe(202);
+  });
+
+  test('what is remembered is bounded, and never by forgetting what is still in time', () => {
+    const options = { path: PATH, secret: SECRET };
+    expect(() => webhookSource({ ...options, rate: { burst: 1, perSecond: 100 } })).toThrow(
+      'expected `maxRemembered` to be at least 60001',
+    );
+  });
+
+  test('without a time, the newest are remembered', async () => {
+    await start({ signature: 'github', maxRemembered: 2 });
+    const sendBody = (body: string) =>
+      hook.send({
+        body,
+        headers: { 'x-hub-signature-256': `sha256=${hmac(body, SECRET, 'hex')}` },
+      });
+    for (const body of ['1', '2', '3']) await sendBody(body);
+    expect((await sendBody('3')).status).toBe(200);
+    expect((await sendBody('1')).status).toBe(202);
+  });
+});
+
+describe('the shape of a request', () => {
+  test.each([
+    ['another path', { path: '/other' }, 404],
+    ['another method', { method: 'GET' }, 405],
+    ['no content type', { headers: { 'content-type': undefined } }, 415],
+    ['a form', { headers: { 'content-type': 'application/x-www-form-urlencoded' } }, 415],
+    ['a compressed body', { headers: { 'content-encoding': 'gzip' } }, 415],
+    ['too large a body', { body: 'x'.repeat(101) }, 413],
+    [
+      'too large a body in chunks',
+      {
+        body: 'x'.repeat(101),
+        headers: {
+          'transfer-encoding': 'chunked',
+          ...standardHeaders('', { id: 'a', at: 1, secret: SECRET }),
+        },
+      },
+      413,
+    ],
+  ])('%s', async (_what, sent, status) => {
+    await start({ maxBytes: 100 });
+    const reply = await hook.send(sent);
+    expect(reply.status).toBe(status);
+    expect(reply.headers['content-type']).toBe('application/json; charset=utf-8');
+    expect(reply.headers['allow']).toBe(status === 405 ? 'POST' : undefined);
+    expect(hook.emitted).toEqual([]);
+  });
+
+  test('JSON of a kind is JSON; what is signed and no JSON is 400', async () => {
+    await start();
+    const at = hook.seconds();
+    const headers = {
+      ...standardHeaders('{}', { id: 'a', at, secret: SECRET }),
+      'content-type': 'application/cloudevents+json; charset=utf-8',
+    };
+    expect((await hook.send({ path: `${PATH}?from=shop`, body: '{}', headers })).status).toBe(202);
+    expect(await hook.sendSigned('{', { id: 'b' })).toMatchObject({
+      status: 400,
+      body: { error: 'Expected JSON' },
+    });
+  });
+});
+
+describe('H4: how much comes in', () => {
+  test('too many signed requests are 429; those without a right signature take nothing', async () => {
+    await start({ rate: { burst: 2, perSecond: 1 } });
+    for (let n = 0; n < 5; n++) await hook.send({ body: '{}' });
+    const statusOf = async (id: string) => (await hook.sendSigned({}, { id })).status;
+    expect([await statusOf('a'), await statusOf('b'), await statusOf('c')]).toEqual([
+      202, 202, 429,
+    ]);
+    // Nor does a replay.
+    expect(await statusOf('a')).toBe(200);
+    await hook.environment.advance(1_000);
+    expect(await statusOf('c')).toBe(202);
+  });
+
+  /** Sends the head of a request and a part of its body, and waits for the answer. */
+  const dribble = () => {
+    const headers = {
+      'content-type': 'application/json',
+      'content-length': '10',
+      ...standardHeaders('', { id: 'slow', at: hook.seconds(), secret: SECRET }),
+    };
+    const request = httpRequest(hook.source.url ?? '', { method: 'POST', agent: false, headers });
+    const answered = new Promise<number>((resolve, reject) => {
+      request.on('response', (response) => resolve(response.statusCode ?? 0));
+      request.on('error', reject);
+    });
+    request.write('{');
+    return { answered, request };
+  };
+  /** The server has begun to read them. */
+  const read = async (timers: number): Promise<void> => {
+    while (hook.environment.pendingTimers < timers) await hook.environment.settle();
+  };
+
+  test('a body that does not come is 408 after its time', async () => {
+    await start({ bodyTimeoutMs: 5_000 });
+    const { answered, request } = dribble();
+    await read(1);
+    await hook.environment.advance(5_000);
+    expect(await answered).toBe(408);
+    request.destroy();
+  });
+
+  test('too many at once are 503, and one whose sender goes away makes room', async () => {
+    await start({ maxConcurrent: 1 });
+    const { request, answered } = dribble();
+    await read(1);
+    expect((await hook.sendSigned({})).status).toBe(503);
+    request.destroy();
+    await expect(answered).rejects.toThrow('socket hang up');
+    while (hook.environment.pendingTimers > 0) await hook.environment.settle();
+    expect((await hook.sendSigned({})).status).toBe(202);
+  });
+
+  test('H5: the stop answers what is under way, and frees the port', async () => {
+    await start();
+    const { answered } = dribble();
+    await read(1);
+    const { port } = new URL(hook.source.url ?? '');
+    await hook.stop();
+    expect(await answered).toBe(503);
+    expect(hook.source.url).toBeNull();
+    await expect(send(`http://127.0.0.1:${port}${PATH}`, {})).rejects.toThrow('ECONNREFUSED');
+    expect(hook.environment.pendingTimers).toBe(0);
+  });
+});
+
+describe('where it listens', () => {
+  test('on this machine only, unless told otherwise', async () => {
+    await start();
+    expect(hook.source.url).toMatch(new RegExp(`^http://127\\.0\\.0\\.1:\\d+${PATH}$`));
+  });
+
+  test('B77: a port that is taken is a failure of the start', async () => {
+    await start();
+    const port = Number(new URL(hook.source.url ?? '').port);
+    const second = webhookSource({ path: PATH, secret: SECRET, listen: { port } });
+    await expect(hook.begin(second)).rejects.toThrow('EADDRINUSE');
+  });
+
+  test('it can be started again after it was stopped, and remembers', async () => {
+    await start();
+    await hook.sendSigned({});
+    await hook.stop();
+    await hook.begin();
+    expect(await hook.sendSigned({})).toMatchObject({ body: { duplicate: true } });
+  });
+
+  test('a second service cannot use it, and does not end it for the first', async () => {
+    await start();
+    const other = new AbortController();
+    await expect(hook.begin(hook.source, other)).rejects.toThrow('got one for two');
+    other.abort();
+    await hook.source.stop?.();
+    expect((await hook.sendSigned({})).status).toBe(202);
+  });
+
+  describe('on a server of the app', () => {
+    let server: Server;
+    afterEach(
+      () =>
+        new Promise<void>((resolve) => {
+          server.close(() => resolve());
+        }),
+    );
+    const serve = async (before: (request: NodeJS.ReadableStream) => Promise<void>) => {
+      hook = await startHook({ listen: undefined });
+      server = createServer((request, response) => {
+        void before(request).then(() => hook.source.handler(request, response));
+      });
+      await new Promise<void>((resolve) => {
+        server.listen(0, '127.0.0.1', resolve);
+      });
+      return `http://127.0.0.1:${(server.address() as AddressInfo).port}${PATH}`;
+    };
+    const signed = () => ({
+      body: '{}',
+      headers: standardHeaders('{}', { id: 'a', at: hook.seconds(), secret: SECRET }),
+    });
+
+    test('the handler answers, and 503 once it is stopped', async () => {
+      const url = await serve(() => Promise.resolve());
+      expect(hook.source.url).toBeNull();
+      expect((await send(url, signed())).status).toBe(202);
+      await hook.stop();
+      expect((await send(url, signed())).status).toBe(503);
+    });
+
+    test('a body that was read before is the programmer’s mistake, and reported', async () => {
+      const url = await serve(async (request) => {
+        for await (const _ of request) void _;
+      });
+      expect(await send(url, signed())).toMatchObject({
+        status: 500,
+        body: { error: 'Internal error' },
+      });
+      expect(String(hook.errors[0])).toContain('before any body parser');
+    });
+  });
+});
+
+describe('options that cannot work are refused', () => {
+  test.each([
+    ['a short secret', { secret: 'short' }, 'at least 16 bytes'],
+    ['no secret', { secret: [] }, 'secret'],
+    ['a path without a slash', { path: 'orders' }, 'begins with'],
+    ['an unknown scheme', { signature: 'md5' }, 'signature'],
+    ['an unknown option', { port: 80 }, 'port'],
+  ])('%s', async (_what, options, message) => {
+    await start();
+    let refused: unknown;
+    try {
+      webhookSource({ path: PATH, secret: SECRET, ...options } as WebhookSourceOptions);
+    } catch (error) {
+      refused = error;
+    }
+    expect(String(refused)).toContain(message);
+    expect(String(refused)).not.toContain(SECRET);
+  });
+});
