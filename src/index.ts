@@ -3,10 +3,19 @@
 
 import { nodeEnvironment } from './adapters/node/environment.ts';
 import {
+  rockbotToolset as rockbotToolsetWith,
+  type RockbotToolsetOptions,
+} from './actors/delegation/toolsets/rockbot-toolset.ts';
+import {
   createRuntime as createRuntimeWith,
   type Runtime,
   type RuntimeOptions,
 } from './actors/runtime/runtime.ts';
+import type { WorkingMemory } from './actors/ports/working-memory.ts';
+import {
+  workingMemory as workingMemoryWith,
+  type WorkingMemoryOptions,
+} from './actors/working-memory/working-memory.ts';
 import {
   TextSession as CoreTextSession,
   type TextSessionOptions as CoreTextSessionOptions,
@@ -68,6 +77,14 @@ export class VoiceSession extends CoreVoiceSession {
 }
 
 export type { Runtime, RuntimeOptions } from './actors/runtime/runtime.ts';
+export type { Consolidation, ConsolidationOptions } from './actors/session/consolidation.ts';
+export type { SpeakProgress } from './actors/session/progress-pace.ts';
+export type {
+  SubagentProgressMessage,
+  SubagentResultMessage,
+  SubagentTopics,
+} from './actors/session/subagent-messages.ts';
+export type { PromptStyle } from './actors/session/synthetic-turns.ts';
 export type { TextPart } from './actors/session/text-output.ts';
 export type { SessionSubagents } from './actors/session/session-face.ts';
 export type { SessionHooks } from './actors/session/hooks.ts';
@@ -76,19 +93,201 @@ export type { PlayoutReport, VoiceOptions } from './voice/voice-session.ts';
 
 // Agents, tools, subagents
 
+export type { AgentContext } from './actors/session/agent-context.ts';
+export type { MainAgent } from './actors/session/agents.ts';
+export type { ClientInput, ClientReceipt } from './actors/session/client-input.ts';
+export type {
+  ClientMessage,
+  SubagentCompletion,
+  UiPayload,
+} from './actors/session/client-messages.ts';
+export type { TransferAnswer } from './actors/session/transfer.ts';
+export type { ConversationOptions } from './actors/session/conversation-options.ts';
 export {
-  defineTool,
-  type MainAgent,
-  type ToolContext,
-  type ToolDefinition,
-} from './actors/session/lead-tools.ts';
+  modelDistiller,
+  type DistilledFact,
+  type DistilRequest,
+  type MemoryDistiller,
+  type ModelDistillerOptions,
+} from './actors/context/distiller.ts';
+export {
+  modelSummary,
+  type ModelSummaryOptions,
+  type Summarise,
+  type SummaryRequest,
+} from './actors/context/summary.ts';
+export type { ConversationLimits } from './actors/conversation/limits.ts';
+export type { ConversationItem } from './actors/conversation/items.ts';
+export type { ConversationTurn } from './actors/conversation/turns.ts';
+export type { DirectiveScope, SetDirective } from './actors/session/directives.ts';
+export { defineTool, type ToolContext, type ToolDefinition } from './actors/session/lead-tools.ts';
 export {
   defineSubagent,
+  type HungSubagent,
   type RetryOptions,
   type SubagentConfig,
 } from './actors/subagent/config.ts';
-export type { LedgerEntry, Outcome, Usage } from './actors/subagent/outcome.ts';
+export type { ApprovalGrade, PreApproval } from './actors/approvals/approval.ts';
+export type { BudgetLimits } from './actors/supervisor/budget-limits.ts';
+export type { Artifact, LedgerEntry, Outcome, Usage } from './actors/subagent/outcome.ts';
 export type { SubagentTask } from './actors/subagent/subagent.ts';
+export type { StreamedChunk } from './actors/subagent/subagent-ports.ts';
+export type { MessageMode } from './machines/index.ts';
+
+// Parents and children, agents that call agents
+
+export {
+  createParentSubagentToolset,
+  PARENT_TOOLSET,
+  toolsetAnnotations,
+  type ParentToolsetOptions,
+} from './actors/delegation/toolsets/parent-toolset.ts';
+export {
+  CHILD_TOOLSET,
+  createChildSubagentToolset,
+  type ChildToolsetOptions,
+} from './actors/delegation/toolsets/child-toolset.ts';
+export type {
+  HostNames,
+  SpawnBase,
+  SpawnOptions,
+} from './actors/delegation/toolsets/spawn-plan.ts';
+export { isToolFailure, type ToolFailure } from './actors/delegation/toolsets/tool-failure.ts';
+
+/**
+ * The tools of RockBot's primary agent: `spawn_subagent`, `cancel_subagent` and
+ * `list_subagents`, with its arguments and texts; in real time, unless told otherwise.
+ */
+export function rockbotToolset({
+  clock = nodeEnvironment().clock,
+  ...options
+}: Partial<RockbotToolsetOptions> = {}): ReturnType<typeof rockbotToolsetWith> {
+  return rockbotToolsetWith({ clock, ...options });
+}
+export {
+  rockbotChildToolset,
+  rockbotLimits,
+  type RockbotToolsetOptions,
+} from './actors/delegation/toolsets/rockbot-toolset.ts';
+export {
+  createSubAgentTool,
+  isSubAgentTool,
+  planStepProcessing,
+  SUBAGENT_TOOL_PREFIX,
+  subAgentTools,
+  type PlannableCall,
+  type StepPlan,
+  type SubAgentConfig,
+  type SubAgentFailure,
+  type SubAgentQuestion,
+  type SubAgentTool,
+  type SubAgentToolOptions,
+} from './actors/delegation/sub-agents/sub-agent-tool.ts';
+export { companions, type CompanionAgent } from './actors/delegation/sub-agents/companions.ts';
+export { subAgentRefs, type SubAgentRef } from './actors/delegation/sub-agents/sub-agent-refs.ts';
+export {
+  subAgentStream,
+  type SubAgentStreamChunk,
+} from './actors/delegation/sub-agents/sub-agent-stream.ts';
+export {
+  leadSubagents,
+  leadTools,
+  type LeadToolsOptions,
+} from './actors/delegation/toolsets/lead-toolset.ts';
+export type { ProgramOptions } from './actors/delegation/program-service.ts';
+export { callerOf, type Caller, type CallerContext } from './actors/delegation/caller.ts';
+export {
+  createSubagentService,
+  type OwnedSubagentService,
+  type SubagentServiceOptions,
+} from './actors/delegation/subagent-service.ts';
+export type { ProgramHandlers, ProgramRequest } from './actors/delegation/program-ports.ts';
+export {
+  THE_LEAD,
+  type AwaitOptions,
+  type AwaitResult,
+  type CheckResult,
+  type DelegationErrorCode,
+  type DelegationFailure,
+  type ListOptions,
+  type MessageReceipt,
+  type PendingInput,
+  type ProgressNote,
+  type Refused,
+  type Requester,
+  type SendRequest,
+  type SendResult,
+  type SpawnReceipt,
+  type SpawnRequest,
+  type SubagentChunk,
+  type SubagentReport,
+  type SubagentService,
+  type ToolGrant,
+} from './actors/delegation/service-types.ts';
+
+// Services: agents that look at what happens outside
+
+export {
+  pollingSource,
+  type Polled,
+  type PollingSourceOptions,
+} from './actors/service/polling-source.ts';
+export { defineService, type ServiceSubagentConfig } from './actors/service/service-config.ts';
+export type {
+  DroppedEvent,
+  EventSourceView,
+  ServiceCounts,
+  ServiceView,
+} from './actors/service/service-view.ts';
+export type { SessionServiceViews } from './actors/session/session-face.ts';
+export type {
+  EmitEvent,
+  EventReceipt,
+  EventRefusal,
+  EventSourceConfig,
+  EventSourceContext,
+  ExternalEvent,
+} from './actors/ports/event-source.ts';
+
+// What subagents leave, and whether it is true
+
+/**
+ * Working memory that lasts as long as the process; in real time, unless told otherwise.
+ * @throws {ConfigurationError} when a limit is unknown, not a whole number ≥ 1, or above `maxTtlMs`.
+ */
+export function workingMemory(options: Partial<WorkingMemoryOptions> = {}): WorkingMemory {
+  return workingMemoryWith({ environment: nodeEnvironment(), ...options });
+}
+
+export type { WorkingMemoryLimits } from './actors/working-memory/options.ts';
+export type { WorkingMemoryOptions } from './actors/working-memory/working-memory.ts';
+export {
+  createWorkingMemoryToolset,
+  WORKING_MEMORY_TOOLSET,
+  type WorkingMemoryToolsetOptions,
+} from './actors/working-memory/toolset.ts';
+export { isLargeOutput, type LargeOutput } from './actors/working-memory/large-output.ts';
+export { speakable } from './actors/working-memory/speakable.ts';
+export type { OutcomeOptions } from './actors/outcomes/outcome-options.ts';
+export type { FailureDetails, FailureReason, LastTool } from './actors/outcomes/failure-details.ts';
+export {
+  verifyClaims,
+  type ClaimVerification,
+  type DeclaredEffects,
+  type UnverifiedClaim,
+} from './actors/claims/verify-claims.ts';
+export {
+  modelClaimJudge,
+  type ClaimJudge,
+  type ClaimVerdict,
+} from './actors/claims/judge-claims.ts';
+export {
+  LINEAGE_BUDGET_CHARS,
+  priorWorkSection,
+  type PriorInput,
+  type PriorResult,
+  type PriorWork,
+} from './actors/lineage/prior-work.ts';
 
 // What a session shows
 
@@ -112,6 +311,19 @@ export type { Journal, JournalEntry } from './actors/ports/journal.ts';
 export type { FactQuery, MemoryFact, MemoryStore } from './actors/ports/memory-store.ts';
 export { memoryStore } from './actors/context/memory-store.ts';
 export { memoryJournal, type MemoryJournalOptions } from './actors/runtime/memory-journal.ts';
+export type {
+  MemoryAnswer,
+  MemoryEntry,
+  MemoryEntryInfo,
+  MemoryFilter,
+  MemoryMatch,
+  MemoryOwner,
+  MemoryQuery,
+  MemoryRefusal,
+  MemoryRefusalCode,
+  NewMemoryEntry,
+  WorkingMemory,
+} from './actors/ports/working-memory.ts';
 export type { AudioFrame } from './voice/audio-frame.ts';
 export type { Transport } from './voice/transport.ts';
 

@@ -2,11 +2,14 @@
 // They are projections; the machines own the lives behind them.
 
 import type {
+  CallAnswer,
   DeliveryKind,
   DeliveryPriority,
   DropReason,
   HearingGrade,
 } from '../machines/index.ts';
+import type { MemoryFact } from './ports/memory-store.ts';
+import type { DroppedEvent, ServiceView } from './service/service-view.ts';
 import type { Outcome } from './subagent/outcome.ts';
 
 /** One line of the conversation. */
@@ -27,6 +30,7 @@ export type SubagentState =
   | 'ready'
   | 'running'
   | 'waiting_for_input'
+  | 'waiting_for_children'
   | 'completed'
   | 'failed'
   | 'cancelled';
@@ -35,11 +39,17 @@ export interface SubagentView {
   readonly id: string;
   /** The `name` of its configuration. */
   readonly name: string;
+  /** The subagent that spawned it; null for one of the lead agent. */
+  readonly parentId: string | null;
+  /** 1 for one of the lead agent. */
+  readonly depth: number;
   /** The lead agent's tool call that it works for. */
   readonly callId: string | null;
   readonly toolName: string;
   readonly task: string;
   readonly state: SubagentState;
+  /** It has shown no sign of life for long; the next one clears this. */
+  readonly hung: boolean;
   /** The model step it is in, from 1; 0 before the first. */
   readonly step: number;
   readonly maxSteps: number;
@@ -81,6 +91,8 @@ export interface QuestionView {
   readonly timeoutMs: number;
   /** What was answered, in words. */
   readonly answer: string | null;
+  /** What an approval is about: this tool with exactly these arguments. */
+  readonly action?: { readonly toolName: string; readonly input: unknown };
 }
 
 export interface DeliveryView {
@@ -127,10 +139,51 @@ export type SessionEvent =
       readonly callId: string;
       readonly name: string;
       readonly output: unknown;
+      /** How it came to its answer; `pending`: the work goes on in the background. */
+      readonly status: CallAnswer;
     }
   | { readonly type: 'subagent.changed'; readonly subagent: SubagentView }
   | { readonly type: 'question.changed'; readonly question: QuestionView }
   | { readonly type: 'delivery.changed'; readonly delivery: DeliveryView }
+  | { readonly type: 'service.changed'; readonly service: ServiceView }
+  /** An event of a service that no agent looked at, or not to the end. */
+  | { readonly type: 'service.dropped'; readonly event: DroppedEvent }
+  /** An agent begins to lead; `from` led before. After a transfer that failed it is the same one again. */
+  | { readonly type: 'agent.entered'; readonly agentName: string; readonly from: string | null }
+  | { readonly type: 'agent.exited'; readonly agentName: string; readonly to: string }
+  | {
+      readonly type: 'transfer.completed';
+      readonly from: string;
+      readonly to: string;
+      /** The call of `transfer_to_agent`, if it was one. */
+      readonly callId: string | null;
+    }
+  /** The agent that led before leads on. */
+  | {
+      readonly type: 'transfer.failed';
+      readonly from: string;
+      readonly to: string;
+      readonly callId: string | null;
+      readonly code: string;
+      readonly message: string;
+    }
+  /** The model has said what it had to say. `turn` counts from 1. */
+  | { readonly type: 'turn.ended'; readonly turn: number; readonly agentName: string }
+  /** A lead agent's call was handed to a subagent. */
+  | {
+      readonly type: 'subagent.delegated';
+      readonly callId: string;
+      readonly agentName: string;
+      readonly subagentId: string;
+      readonly subagentName: string;
+      readonly lifetime: 'ephemeral' | 'session';
+    }
+  /** The beginning of the conversation was put into fewer words, which stand for `items` items. */
+  | { readonly type: 'conversation.summarised'; readonly items: number; readonly summary: string }
+  /** Facts were remembered from the conversation. */
+  | { readonly type: 'memory.distilled'; readonly facts: readonly MemoryFact[] }
+  /** An agent or a tool has something for the clients. */
+  | { readonly type: 'client.json'; readonly data: unknown }
   /** The client must drop what it has not played yet, and report what it has. */
   | { readonly type: 'playout.clear' }
   | { readonly type: 'speech.interrupted'; readonly itemId: string; readonly playedMs: number }
@@ -141,6 +194,8 @@ export type SessionEvent =
 export interface SessionState {
   readonly connection: ConnectionState;
   readonly floor: 'user' | 'model' | 'nobody';
+  /** The name of the agent that leads; null before the session is connected. */
+  readonly agent: string | null;
   readonly transcript: readonly TranscriptItem[];
   readonly subagents: readonly SubagentView[];
   readonly questions: readonly QuestionView[];

@@ -13,4 +13,5 @@ export {
   type ScriptedModelOptions,
   type ScriptedPrompt,
   type ScriptedStep,
+  type ScriptLike,
 } from './scripted-model.ts';

@@ -2,13 +2,32 @@
 // what the model answers. Scripts are chosen by who is speaking, so that a lead agent
 // and its subagents never race for the lines of one script.
 
-import type { LanguageModel } from 'ai';
+import type { Scheduler } from '../actors/ports/environment.ts';
 import { ConfigurationError } from '../errors.ts';
+import {
+  routeScript,
+  stepOf,
+  type Script,
+  type ScriptedModelOptions as Routing,
+  type ScriptedPrompt,
+  type ScriptLike,
+} from './script-routing.ts';
+import {
+  answerOf,
+  type CallOptions,
+  type Content,
+  type ScriptedLanguageModel,
+  type ScriptedStep,
+} from './scripted-steps.ts';
 
-/** The newest specification of a model, as the AI SDK takes it. */
-export type ScriptedLanguageModel = Extract<LanguageModel, { specificationVersion: 'v4' }>;
-type CallOptions = Parameters<ScriptedLanguageModel['doGenerate']>[0];
-type Content = Awaited<ReturnType<ScriptedLanguageModel['doGenerate']>>['content'][number];
+export type { Script, ScriptedPrompt, ScriptLike } from './script-routing.ts';
+export type { ScriptedCall, ScriptedLanguageModel, ScriptedStep } from './scripted-steps.ts';
+
+export interface ScriptedModelOptions extends Routing {
+  /** Whose time `delayMs` of a step is; needed for such steps only. */
+  readonly environment?: { readonly scheduler: Pick<Scheduler, 'schedule'> };
+}
+
 type StreamPart =
   Awaited<ReturnType<ScriptedLanguageModel['doStream']>>['stream'] extends ReadableStream<
     infer Part
@@ -16,99 +35,48 @@ type StreamPart =
     ? Part
     : never;
 
-/** What a scripted model answers. */
-export type ScriptedStep =
-  | { readonly text: string }
-  | { readonly calls: readonly ScriptedCall[]; readonly text?: string }
-  | { readonly error: unknown };
-
-export interface ScriptedCall {
-  readonly name: string;
-  readonly input: unknown;
-  /** @defaultValue `call_<n>`, counted within the model */
-  readonly id?: string;
-}
-
-/** What a script sees of a call. */
-export interface ScriptedPrompt {
-  /** The system prompt. */
-  readonly system: string;
-  /** The last message of the user. */
-  readonly user: string;
-  /** The outputs of the last tool message, in order; empty if the last message is none. */
-  readonly results: readonly unknown[];
-  readonly prompt: CallOptions['prompt'];
-  readonly toolNames: readonly string[];
-  /** Counts from 1 within the script. */
-  readonly turn: number;
-  readonly signal: AbortSignal | undefined;
-}
-
-export type Script = (prompt: ScriptedPrompt) => ScriptedStep | Promise<ScriptedStep>;
-
-export interface ScriptedModelOptions {
-  /** The first whose `when` is in the system prompt answers. */
-  readonly scripts: readonly { readonly when: string; readonly script: Script }[];
-  /** Answers where no other does. */
-  readonly otherwise?: Script;
-}
-
 const usage = {
   inputTokens: { total: 10, noCache: 10, cacheRead: 0, cacheWrite: 0 },
   outputTokens: { total: 5, text: 5, reasoning: 0 },
 } as const;
 
-/** An AI SDK model that answers from scripts; takes no time. */
-export function scriptedModel({ scripts, otherwise }: ScriptedModelOptions): ScriptedLanguageModel {
+/**
+ * An AI SDK model that answers from scripts; takes no time unless a step says so. A list of
+ * steps alone is one script for every call. What a script throws, or the ConfigurationError of
+ * a script that is missing (NO_SCRIPT) or has run dry (SCRIPT_EXHAUSTED), fails the call.
+ */
+export function scriptedModel(
+  given: ScriptedModelOptions | readonly (ScriptedStep | Script)[],
+): ScriptedLanguageModel {
+  const options: ScriptedModelOptions = isSteps(given) ? { otherwise: given } : given;
   let calls = 0;
-  const turns = new Map<Script, number>();
-  const answer = async (options: CallOptions) => {
-    const seen = read(options);
-    const script = scripts.find(({ when }) => seen.system.includes(when))?.script ?? otherwise;
-    if (!script)
-      throw new ConfigurationError(
-        'NO_SCRIPT',
-        `scriptedModel: no script for the system prompt ${JSON.stringify(seen.system.slice(0, 200))}`,
-      );
-    const turn = (turns.get(script) ?? 0) + 1;
-    turns.set(script, turn);
-    const step = await script({ ...seen, turn });
-    if ('error' in step) throw step.error;
-    const content: Content[] = [];
-    if (step.text !== undefined) content.push({ type: 'text', text: step.text });
-    for (const { name, input, id } of 'calls' in step ? step.calls : []) {
-      calls += 1;
-      content.push({
-        type: 'tool-call',
-        toolCallId: id ?? `call_${calls}`,
-        toolName: name,
-        input: typeof input === 'string' ? input : JSON.stringify(input),
-      });
-    }
-    const unified = 'calls' in step ? ('tool-calls' as const) : ('stop' as const);
-    return { content, finishReason: { unified, raw: unified } };
+  const nextId = (): string => `call_${(calls += 1)}`;
+  const turns = new Map<ScriptLike, number>();
+  const answer = async (call: CallOptions) => {
+    const seen = read(call);
+    const routed = routeScript(options, seen);
+    const turn = (turns.get(routed.script) ?? 0) + 1;
+    turns.set(routed.script, turn);
+    const step = await stepOf(routed, { ...seen, turn });
+    await delay(step.delayMs ?? 0, options, call.abortSignal);
+    const { content, finish } = answerOf(step, nextId);
+    return { content, finishReason: { unified: finish, raw: finish } };
   };
   return {
     specificationVersion: 'v4',
     provider: 'offstage',
     modelId: 'scripted',
     supportedUrls: {},
-    async doGenerate(options) {
-      return { ...(await answer(options)), usage, warnings: [] };
+    async doGenerate(call) {
+      return { ...(await answer(call)), usage, warnings: [] };
     },
-    async doStream(options) {
-      const { content, finishReason } = await answer(options);
-      const parts: StreamPart[] = [{ type: 'stream-start', warnings: [] }];
-      for (const [index, part] of content.entries()) {
-        if (part.type === 'text') {
-          const id = `text_${index}`;
-          parts.push({ type: 'text-start', id });
-          for (const delta of part.text.split(/(?<=\s)/))
-            parts.push({ type: 'text-delta', id, delta });
-          parts.push({ type: 'text-end', id });
-        } else parts.push(part as StreamPart);
-      }
-      parts.push({ type: 'finish', usage, finishReason });
+    async doStream(call) {
+      const { content, finishReason } = await answer(call);
+      const parts: StreamPart[] = [
+        { type: 'stream-start', warnings: [] },
+        ...content.flatMap(streamParts),
+        { type: 'finish', usage, finishReason },
+      ];
       return {
         stream: new ReadableStream<StreamPart>({
           start(controller) {
@@ -119,6 +87,52 @@ export function scriptedModel({ scripts, otherwise }: ScriptedModelOptions): Scr
       };
     },
   };
+}
+
+function isSteps(
+  given: ScriptedModelOptions | readonly (ScriptedStep | Script)[],
+): given is readonly (ScriptedStep | Script)[] {
+  return Array.isArray(given);
+}
+
+/** What is thought or said comes word by word. */
+function streamParts(part: Content, index: number): StreamPart[] {
+  if (part.type !== 'text' && part.type !== 'reasoning') return [part];
+  const kind = part.type;
+  const id = `${kind}_${index}`;
+  return [
+    { type: `${kind}-start`, id },
+    ...part.text
+      .split(/(?<=\s)/)
+      .map((delta): StreamPart => ({ type: `${kind}-delta`, id, delta })),
+    { type: `${kind}-end`, id },
+  ];
+}
+
+function delay(
+  delayMs: number,
+  { environment }: ScriptedModelOptions,
+  signal: AbortSignal | undefined,
+): Promise<void> | undefined {
+  if (delayMs <= 0) return undefined;
+  if (!environment)
+    throw new ConfigurationError(
+      'NO_ENVIRONMENT',
+      `scriptedModel: a step with delayMs ${delayMs} needs the option environment, got none`,
+    );
+  return new Promise((resolve, reject) => {
+    const untimer = environment.scheduler.schedule(() => {
+      signal?.removeEventListener('abort', abort);
+      resolve();
+    }, delayMs);
+    const abort = (): void => {
+      untimer();
+      // As a provider does: it rejects with whatever the caller aborted with.
+      reject(signal?.reason as Error);
+    };
+    if (signal?.aborted) abort();
+    else signal?.addEventListener('abort', abort, { once: true });
+  });
 }
 
 function read(options: CallOptions): Omit<ScriptedPrompt, 'turn'> {

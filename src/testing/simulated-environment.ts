@@ -23,14 +23,16 @@ export interface SimulatedEnvironment extends Environment {
   settle(): Promise<void>;
   /** Lets time pass, step by step, and everything happen that becomes due. */
   advance(ms: number): Promise<void>;
-  /** How many timers wait. */
+  /** How many timers wait; without those in the background, which keep nobody busy. */
   readonly pendingTimers: number;
+  readonly backgroundTimers: number;
 }
 
 interface Timer {
   readonly dueAt: number;
   readonly number: number;
   readonly task: () => void;
+  readonly isBackground: boolean;
 }
 
 /** So many turns of the event loop without news mean that nothing more happens by itself. */
@@ -73,10 +75,10 @@ export function simulatedEnvironment({
   return {
     clock: { now: () => now },
     scheduler: {
-      schedule(task, delayMs) {
+      schedule(task, delayMs, { isBackground = false } = {}) {
         activity += 1;
         numbers += 1;
-        const timer = { dueAt: now + Math.max(0, delayMs), number: numbers, task };
+        const timer = { dueAt: now + Math.max(0, delayMs), number: numbers, task, isBackground };
         timers.add(timer);
         // What is due at once needs no time to pass.
         if (delayMs <= 0)
@@ -117,7 +119,10 @@ export function simulatedEnvironment({
       await settle();
     },
     get pendingTimers() {
-      return timers.size;
+      return [...timers].filter(({ isBackground }) => !isBackground).length;
+    },
+    get backgroundTimers() {
+      return [...timers].filter(({ isBackground }) => isBackground).length;
     },
   };
 }

@@ -27,6 +27,8 @@ export interface TransportCapabilities {
   readonly silentContext: boolean;
   /** A tool call may stay unanswered while the conversation goes on. */
   readonly defersToolResults: boolean;
+  /** Instructions and tools can be changed by `session.configure`; else it takes a new connection. */
+  readonly updatesSession: boolean;
 }
 
 /** A function that the lead model may call, as the wire sends it. */
@@ -45,6 +47,10 @@ export interface TransportConfiguration {
 
 /** What a session tells a transport. Each is sent in order; none is answered by a promise. */
 export type TransportCommand =
+  /**
+   * Needs `updatesSession`. Answered by `session.configured` or `session.refused`, in the order
+   * of the commands; holds for responses that are requested after it.
+   */
   | { readonly type: 'session.configure'; readonly configuration: TransportConfiguration }
   /** Adds a message to the model's conversation; no answer is asked for. */
   | {
@@ -85,6 +91,10 @@ export type TransportCommand =
 export type TransportEvent =
   /** The wire is up and the model configured; commands before this are queued by the transport. */
   | { readonly type: 'transport.ready' }
+  /** The model is configured as the oldest unanswered `session.configure` said. */
+  | { readonly type: 'session.configured' }
+  /** It is not: what it was before still holds. */
+  | { readonly type: 'session.refused'; readonly code: string; readonly message: string }
   /** The wire is gone. After this nothing follows. */
   | {
       readonly type: 'transport.closed';
@@ -134,6 +144,8 @@ export type TransportEvent =
       readonly text: string;
       readonly final: boolean;
     }
+  /** The model does not want the result of this call any more. */
+  | { readonly type: 'tool.cancelled'; readonly callId: string }
   | {
       readonly type: 'tool.called';
       readonly callId: string;

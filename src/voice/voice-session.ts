@@ -5,7 +5,8 @@ import { Subject, type Observable, type Observer } from 'rxjs';
 import { z } from 'zod';
 import { ConfigurationError, ProtocolError } from '../errors.ts';
 import type { Runtime } from '../actors/runtime/runtime.ts';
-import { SessionCore, type SessionOptions } from '../actors/session/session-core.ts';
+import { SessionCore } from '../actors/session/session-core.ts';
+import type { SessionOptions } from '../actors/session/session-options.ts';
 import { SessionFace } from '../actors/session/session-face.ts';
 import { resampleFrames } from './audio/resample-frames.ts';
 import { isSampleRateHz } from './audio/resampler.ts';
@@ -36,6 +37,12 @@ export interface VoiceOptions {
   readonly clearReportMs: number;
   /** A response without any sign of life for so long has failed. @defaultValue 30000 */
   readonly responseTimeoutMs: number;
+  /** A connection that is not ready by then has failed, in milliseconds. @defaultValue 30000 */
+  readonly connectTimeoutMs: number;
+  /** An agent that is not ready to lead by then does not lead, in milliseconds; at most 45000. @defaultValue 30000 */
+  readonly transferTimeoutMs: number;
+  /** So much of the user's sound is kept while the lead agent changes, in milliseconds; the newest. @defaultValue 10000 */
+  readonly transferAudioMs: number;
 }
 
 export const defaultVoiceOptions = {
@@ -50,6 +57,9 @@ export const defaultVoiceOptions = {
   maxReconnectDelayMs: 30_000,
   clearReportMs: 300,
   responseTimeoutMs: 30_000,
+  connectTimeoutMs: 30_000,
+  transferTimeoutMs: 30_000,
+  transferAudioMs: 10_000,
 } as const satisfies VoiceOptions;
 
 export interface VoiceSessionOptions extends SessionOptions {
@@ -72,6 +82,9 @@ const voiceSchema = z.strictObject({
   maxReconnectDelayMs: milliseconds,
   clearReportMs: milliseconds,
   responseTimeoutMs: milliseconds,
+  connectTimeoutMs: z.number().positive(),
+  transferTimeoutMs: z.number().positive().max(45_000),
+  transferAudioMs: z.number().positive(),
 });
 
 /** The client's word on what it has played. */
@@ -103,6 +116,8 @@ export class VoiceSession extends SessionFace {
       outbox: voice,
       settleTimeoutMs: voice.settleTimeoutMs,
       maxReconnects: voice.maxReconnects,
+      connectTimeoutMs: voice.connectTimeoutMs,
+      transferTimeoutMs: voice.transferTimeoutMs,
       canInterrupt:
         transport.capabilities.cancelsResponses && transport.capabilities.truncatesAudio,
       hasVoice: true,

@@ -1,7 +1,7 @@
 // Every numbered program runs as the documentation says, and says what it shows.
 
 import { execFile } from 'node:child_process';
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 
@@ -9,19 +9,93 @@ const run = promisify(execFile);
 const folder = new URL('../../examples/', import.meta.url);
 const programs = readdirSync(folder).filter((name) => /^\d\d-.*\.ts$/.test(name));
 
-/** A line that shows that it did its work, by the number of the program. */
-const shows: Readonly<Record<string, RegExp>> = {
-  '01': /lead: News: The report is ready: .*"revenue":58210/,
-  '02': /lunch_orderer asks[^]*lead: Done\. Soup or salad\? You chose Salad\./,
-  '03': /every property holds/,
-  '04': /waiting_for_input\.asking → ready → running\.thinking → completed/,
+interface Expected {
+  /** Lines of the predecessors whose example this is. */
+  readonly covers: string;
+  /** What shows that it did its work. */
+  readonly shows: RegExp;
+}
+
+/** By the number of the program. */
+const expected: Readonly<Record<string, Expected>> = {
+  '01': {
+    covers: '[B74]',
+    shows: /lead: News: The report is ready: .*"revenue":58210/,
+  },
+  '02': {
+    covers: '[B44 B74]',
+    shows: /lunch_orderer asks[^]*lead: Done\. Soup or salad\? You chose Salad\./,
+  },
+  '03': { covers: '', shows: /every property holds/ },
+  '04': { covers: '', shows: /waiting_for_input\.asking → ready → running\.thinking → completed/ },
+  '05': {
+    covers: '[B27 B74 B75]',
+    shows:
+      /asks: Fix the auth bug[^]*asks: Rename[^]*coding_2 \(Rename the login page\) has ended[^]*done \(tests: yes\)/,
+  },
+  '06': {
+    covers: '[B34 B35]',
+    shows:
+      /assistant: News: The image is in[^]*hands over to billing[^]*billing: News: The auth bug is fixed\./,
+  },
+  '07': {
+    covers: '[B92 BW35]',
+    shows:
+      /eight: done, after move the meeting to five\n[^]*confirm that: done, after move the meeting to five, move the dinner to eight\nthreads: thread_1, thread_2, calendar; at most 2 at work/,
+  },
+  '08': {
+    covers: '[R1 R5 R9 R35]',
+    shows:
+      /Subagent spawned with task_id: sub_\S+[^]*Active subagents \(1\):\n- task_id=\S+, elapsed=\d+s[^]*subagent: One page is read and saved\n[^]*News: Qubits got better[^]*Qubits, in 4,000 words/,
+  },
+  '09': {
+    covers: '[H1 H6 H8 H9 H10 H11]',
+    shows:
+      /subagent_start summarizer [^]*subagent_end analyzer "The provider is overloaded"[^]*tool: s1 .*"1 of them".*\ntool: s2 .*"2 of them".*\ntool: s3 .*"error":"The provider is overloaded"[^]*s3 analyzer: failed/,
+  },
+  '10': {
+    covers: '[B74 B76]',
+    shows: /401[^]*News: Order 7 was lost![^]*"accepted":4,"told":3,"silent":1/,
+  },
+  '11': { covers: '[H13 H19 HW5 HW8]', shows: /^(ok: .*\n){3}$/ },
+  '12': {
+    covers: '[M1 M3 M4 M5 M6 M8 M9 M10 M22]',
+    shows:
+      /"status":"spawning"[^]*"waiting_input","pendingRequest"[^]*"\[50%\] Read 12 files"[^]*"resolvedPending":true[^]*"completed","result":"Three findings \(yes, all of them\)"[^]*"killed":true[^]*"killed":false[^]*ALREADY_TERMINAL[^]*NOT_FOUND/,
+  },
+  '13': {
+    covers: '[B44 B46 B74 B90]',
+    shows:
+      /\(buttons: Economy, Premium\)[^]*"premium"\} → \{"accepted":true\}[^]*"economy"\} → \{"accepted":false,"reason":"over"\}[^]*News: Your premium ride is booked/,
+  },
 };
 
-test.each(programs)('%s', { timeout: 90_000 }, async (name) => {
-  const expected = shows[name.slice(0, 2)];
-  expect(expected, `a line of ${name} that this test looks for`).toBeDefined();
-  const { stdout } = await run(process.execPath, [new URL(name, folder).pathname], {
+const cases = programs.map((name) => ({ name, ...expected[name.slice(0, 2)] }));
+
+test.each(cases)('$covers $name', { timeout: 90_000 }, async ({ name, shows }) => {
+  expect(shows, `what ${name} shows, in this test`).toBeDefined();
+  const { stdout, stderr } = await run(process.execPath, [new URL(name, folder).pathname], {
     timeout: 60_000,
   });
-  expect(stdout).toMatch(expected as RegExp);
+  expect(stderr).toBe('');
+  expect(stdout).toMatch(shows as RegExp);
+});
+
+test('each is in the list of examples, and the list names no other', () => {
+  const listed = readFileSync(new URL('README.md', folder), 'utf8').matchAll(
+    /\]\((\d\d-.*?\.ts)\)/g,
+  );
+  expect([...listed].map(([, name]) => name)).toEqual(programs);
+});
+
+test('what the documentation shows as "after" is a part of the program that it names', () => {
+  const page = readFileSync(new URL('../docs/coming-from.md', folder), 'utf8');
+  const excerpts = [...page.matchAll(/^After, in \[(.*?\.ts)\][^]*?^```ts\n([^]*?)^```$/gm)];
+  expect(excerpts).toHaveLength(4);
+  for (const [, name = '', code = ''] of excerpts) {
+    const lines = readFileSync(new URL(name, folder), 'utf8').split('\n');
+    const program = new Set(lines.map((line) => line.trim()));
+    const strange = code.split('\n').filter((line) => line && !program.has(line.trim()));
+    expect({ name, strange }).toEqual({ name, strange: [] });
+  }
 });

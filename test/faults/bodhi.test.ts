@@ -29,7 +29,7 @@ const done = { script: () => say('It is done.') };
 const emptySchema = jsonSchema<never>({ type: 'object', properties: {} });
 
 describe('questions', () => {
-  test('BW1: the third unanswered question in a row ends the run; the count is not forgotten', async () => {
+  test('[BW1] the third unanswered question in a row ends the run; the count is not forgotten', async () => {
     const { start, type, environment, state } = textTalk({
       subagents: {
         ask: {
@@ -56,7 +56,7 @@ describe('questions', () => {
     });
   });
 
-  test('BW2: after a timeout the user’s next sentence is not swallowed', async () => {
+  test('[BW2] after a timeout the user’s next sentence is not swallowed', async () => {
     const { start, type, environment, said, question } = textTalk({
       subagents: { ask: { ...asking('Well?', { inputTimeout: 1000 }) } },
     });
@@ -68,7 +68,7 @@ describe('questions', () => {
     expect(said()).toContain('You said: good morning');
   });
 
-  test('BW3: who asks again queues behind the others, once, and nobody starves', async () => {
+  test('[BW3] who asks again queues behind the others, once, and nobody starves', async () => {
     const { start, type, state } = textTalk({
       subagents: {
         twice: {
@@ -95,7 +95,7 @@ describe('questions', () => {
     expect(state().questions.every(({ state: now }) => now === 'answered')).toBe(true);
   });
 
-  test('BW4: whoever is removed from the queue ends, and leaves nothing waiting', async () => {
+  test('[BW4] whoever is removed from the queue ends, and leaves nothing waiting', async () => {
     const { start, type, state, session, environment } = textTalk({
       subagents: { red: asking('Red?'), blue: asking('Blue?') },
     });
@@ -109,7 +109,7 @@ describe('questions', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('BW5: an answer in the very moment in which the question is put counts', async () => {
+  test('[BW5] an answer in the very moment in which the question is put counts', async () => {
     const { start, type, session, state } = textTalk({ subagents: { ask: asking('Well?') } });
     const receipts: unknown[] = [];
     session.questions.subscribe(({ requestId, state: now }) => {
@@ -125,7 +125,7 @@ describe('questions', () => {
     expect(state().subagents[0]?.outcome?.text).toBe('Got {"userResponse":"at once"}');
   });
 
-  test('BW13: ten minutes for a run, two for an answer; a run outlives all its questions', async () => {
+  test('[BW13] ten minutes for a run, two for an answer; a run outlives all its questions', async () => {
     const { start, type, environment, state } = textTalk({
       subagents: {
         ask: {
@@ -147,7 +147,7 @@ describe('questions', () => {
     expect(state().subagents[0]?.outcome?.text).toBe('There you are.');
   });
 
-  test('BW14: a run whose time is over never hangs on a question', async () => {
+  test('[BW14] a run whose time is over never hangs on a question', async () => {
     const { start, type, environment, state } = textTalk({
       subagents: {
         ask: {
@@ -168,7 +168,7 @@ describe('questions', () => {
     expect(state().questions[0]?.state).toBe('answered');
   });
 
-  test('BW15: the second question is put when the first is over, and its time begins then', async () => {
+  test('[BW15] the second question is put when the first is over, and its time begins then', async () => {
     const {
       start,
       use,
@@ -198,7 +198,7 @@ describe('questions', () => {
     expect(state().questions[1]?.dueAt).toBe(environment.clock.now() + 5000);
   });
 
-  test('BW16: a button releases the floor as words do', async () => {
+  test('[BW16] a button releases the floor as words do', async () => {
     const { start, type, session, said, question, environment } = textTalk({
       subagents: {
         ask: {
@@ -216,7 +216,7 @@ describe('questions', () => {
     expect(said().at(-1)).toBe('You said: hello');
   });
 
-  test('BW17: the options reach the client, as buttons', async () => {
+  test('[BW17] the options reach the client, as buttons', async () => {
     const options = [{ id: 'a', label: 'Economy', description: '$12' }];
     const { start, type, parts, events } = textTalk({
       subagents: {
@@ -237,7 +237,7 @@ describe('questions', () => {
     );
   });
 
-  test('BW18: a stale or doubled click answers nothing else; an unknown option is no answer', async () => {
+  test('[BW18] a stale or doubled click answers nothing else; an unknown option is no answer', async () => {
     const { start, type, session, state, environment } = textTalk({
       subagents: {
         ask: {
@@ -264,7 +264,7 @@ describe('questions', () => {
     expect(state().questions[1]?.state).toBe('open');
   });
 
-  test('BW19: an answer to a subagent is not also answered by the lead model', async () => {
+  test('[BW19] an answer to a subagent is not also answered by the lead model', async () => {
     const {
       start,
       use,
@@ -321,7 +321,7 @@ describe('the runtime', () => {
     return { unit, send, taken, errors };
   };
 
-  test('BW6: a throw while something is carried out reaches no sender, and blocks nothing', () => {
+  test('[BW6] a throw while something is carried out reaches no sender, and blocks nothing', () => {
     const { send, taken, errors } = unitOf((name) => {
       if (name === 'bad') throw new Error('broken');
     });
@@ -330,7 +330,7 @@ describe('the runtime', () => {
     expect(errors).toEqual([expect.objectContaining({ message: 'broken' })]);
   });
 
-  test('BW7: nothing is taken in before the start is over, or after the end', async () => {
+  test('[BW7] nothing is taken in before the start is over, or after the end', async () => {
     const { send, unit, taken } = unitOf(() => {});
     unit.dispose();
     send('late');
@@ -348,7 +348,7 @@ describe('the runtime', () => {
     expect(said()).toHaveLength(1);
   });
 
-  test('BW12: what is still being made when the session is closed is disposed with it', async () => {
+  test('[BW12] what is still being made when the session is closed is disposed with it', async () => {
     const made: string[] = [];
     const { start, type, session } = textTalk({
       // Slower than the close.
@@ -371,7 +371,7 @@ describe('the runtime', () => {
     expect(made).toEqual(['created', 'disposed']);
   });
 
-  test('BW20: closing ends every subagent; leaving withdraws questions after a grace', async () => {
+  test('[BW20] closing ends every subagent; leaving withdraws questions after a grace', async () => {
     const { start, type, session, state, environment } = textTalk({
       subagents: { work: hanging, ask: asking('Well?') },
       detachGraceMs: 1000,
@@ -388,7 +388,7 @@ describe('the runtime', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('BW27: what was waited for and came leaves no timer, and no rejection', async () => {
+  test('[BW27] what was waited for and came leaves no timer, and no rejection', async () => {
     const { start, type, environment, state } = textTalk({ subagents: { ask: asking('Well?') } });
     await start();
     await type('use ask');
@@ -397,7 +397,7 @@ describe('the runtime', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('BW31: what is over is forgotten, however long the conversation lasts', async () => {
+  test('[BW31] what is over is forgotten, however long the conversation lasts', async () => {
     const prompts: number[] = [];
     const { start, type, state } = textTalk({
       subagents: { work: done },
@@ -416,7 +416,7 @@ describe('the runtime', () => {
     expect(prompts.at(-1)).toBeLessThan((prompts.at(-20) ?? 0) * 1.2);
   });
 
-  test('BW33: a hook that throws breaks no run', async () => {
+  test('[BW33] a hook that throws breaks no run', async () => {
     const { start, type, state } = textTalk({
       subagents: { work: done },
       hooks: {
@@ -431,7 +431,7 @@ describe('the runtime', () => {
     expect(state().subagents[0]?.outcome?.status).toBe('completed');
   });
 
-  test('BW34: who waits for a turn holds nothing, and does not get one after it was cancelled', async () => {
+  test('[BW34] who waits for a turn holds nothing, and does not get one after it was cancelled', async () => {
     const begun: string[] = [];
     let finish: () => void = () => {};
     const { start, type, session, environment } = textTalk({
@@ -448,7 +448,7 @@ describe('the runtime', () => {
       },
     });
     await start();
-    await type('use ask and slow and next and next');
+    await type('use ask and slow and next {"n":1} and next {"n":2}');
     session.subagents.cancel(session.subagents.list()[2]?.id ?? '');
     finish();
     await environment.settle();
@@ -457,7 +457,7 @@ describe('the runtime', () => {
 });
 
 describe('what is told', () => {
-  test('BW8: five notices while nobody speaks are told one by one, the important ones first, in order', async () => {
+  test('[BW8] five notices while nobody speaks are told one by one, the important ones first, in order', async () => {
     const { start, session, asked, speak, pause, model } = voiceTalk();
     await start();
     for (const [text, priority] of [
@@ -478,7 +478,7 @@ describe('what is told', () => {
     expect(told).toEqual(['H1', 'H2', '1', '2', '3']);
   });
 
-  test('BW24: what was cancelled is not told as a failure, and its result comes no more', async () => {
+  test('[BW24] what was cancelled is not told as a failure, and its result comes no more', async () => {
     const results: string[] = [];
     let finish: (value: string) => void = () => {};
     const { start, type, said, session, environment, close } = textTalk({
@@ -511,7 +511,7 @@ describe('what is told', () => {
     await close();
   });
 
-  test('BW29: notices wait in text, too: bounded, with a time, and nothing is cleared in silence', async () => {
+  test('[BW29] notices wait in text, too: bounded, with a time, and nothing is cleared in silence', async () => {
     let release: () => void = () => {};
     const { start, type, session, state, environment, said } = textTalk({
       limits: { maxDeliveries: 3 },
@@ -539,7 +539,7 @@ describe('what is told', () => {
     expect(said()).toHaveLength(3);
   });
 
-  test('BW29: after an interruption without a further turn the next pause is enough', async () => {
+  test('[BW29] after an interruption without a further turn the next pause is enough', async () => {
     const { start, session, asked, model, play, pause, environment, speak, state } = voiceTalk();
     await start();
     session.notifyBackground('The order was sent');
@@ -557,7 +557,7 @@ describe('what is told', () => {
     expect(state().deliveries[0]?.state).toBe('delivered');
   });
 
-  test('BW30: a result is told once, in one way', async () => {
+  test('[BW30] a result is told once, in one way', async () => {
     const { start, use, pause, speak, asked, model, environment } = voiceTalk({
       subagents: { pending: done, deferred: { ...done, pending: null } },
     });
@@ -579,7 +579,7 @@ describe('what is told', () => {
     ).toEqual(['call_1', 'call_2']);
   });
 
-  test('BW30: a slow tool holds up no other call', async () => {
+  test('[BW30] a slow tool holds up no other call', async () => {
     const results: string[] = [];
     const tool = (name: string, execute: () => unknown) =>
       defineTool({ name, description: name, parameters: emptySchema, execute });
@@ -593,7 +593,7 @@ describe('what is told', () => {
     expect(results.toSorted()).toEqual(['quick', 'work']);
   });
 
-  test('BW32: urgent means: it breaks off what is being said, where that is possible', async () => {
+  test('[BW32] urgent means: it breaks off what is being said, where that is possible', async () => {
     const { start, say: utter, session, model, play, environment, asked } = voiceTalk();
     await start();
     await utter('tell me a story');
@@ -607,7 +607,7 @@ describe('what is told', () => {
     expect(asked()).toContain('Fire!');
   });
 
-  test('BW36: the rule "when idle" is ours: the wire hears of a result only then', async () => {
+  test('[BW36] the rule "when idle" is ours: the wire hears of a result only then', async () => {
     const {
       start,
       use,
@@ -630,7 +630,7 @@ describe('what is told', () => {
     expect(JSON.stringify(model().commands)).toContain('It is done.');
   });
 
-  test('BW9, BW37: a result that comes while the connection is gone is not lost, nor an error’s text', async () => {
+  test('[BW9 BW37] a result that comes while the connection is gone is not lost, nor an error’s text', async () => {
     let finish: () => void = () => {};
     const {
       start,
@@ -662,7 +662,7 @@ describe('what is told', () => {
 });
 
 describe('tool calls', () => {
-  test('BW22: of a batch every call gets its result, and none twice', async () => {
+  test('[BW22] of a batch every call gets its result, and none twice', async () => {
     const answered: string[] = [];
     const { start, type } = textTalk({
       subagents: { work: done, ask: asking('Well?') },
@@ -681,7 +681,7 @@ describe('tool calls', () => {
     expect(answered.toSorted()).toEqual(['call_1', 'call_2', 'call_3', 'call_4', 'call_5']);
   });
 
-  test('BW23: a background tool without a subagent is refused at construction', () => {
+  test('[BW23] a background tool without a subagent is refused at construction', () => {
     expect(
       () =>
         new TextSession({
@@ -697,7 +697,7 @@ describe('tool calls', () => {
     );
   });
 
-  test('BW25: dispose runs once, after the end, and may fail; others that share it are not disturbed', async () => {
+  test('[BW25] dispose runs once, after the end, and may fail; others that share it are not disturbed', async () => {
     const log: string[] = [];
     const { start, type, session, environment, errors, state } = textTalk({
       subagents: {
@@ -714,7 +714,7 @@ describe('tool calls', () => {
       },
     });
     await start();
-    await type('use work and work');
+    await type('use work {"n":1} and work {"n":2}');
     const [first, second] = session.subagents.list();
     session.subagents.cancel(first?.id ?? '');
     await environment.settle();
@@ -730,11 +730,11 @@ describe('tool calls', () => {
     ]);
   });
 
-  test('BW26: a call id that comes again is another call, not the end of the first', async () => {
+  test('[BW26] a call id that comes again is another call, not the end of the first', async () => {
     const { start, type, session, state, environment } = textTalk({
       subagents: { work: hanging },
-      lead: ({ prompt }) =>
-        prompt.at(-1)?.role === 'tool' ? say('On it.') : calls(['work', {}, 'call_0']),
+      lead: ({ user, prompt }) =>
+        prompt.at(-1)?.role === 'tool' ? say('On it.') : calls(['work', { user }, 'call_0']),
     });
     await start();
     await type('one');
@@ -747,7 +747,7 @@ describe('tool calls', () => {
 });
 
 describe('the conversation', () => {
-  test('BW10: a summary takes the place of what it covers', () => {
+  test('[BW10] a summary takes the place of what it covers', () => {
     let log = ConversationLog.empty();
     for (let index = 0; index < 4; index += 1)
       log = log.add({ id: `m${index}`, at: index, role: 'user', text: `line ${index}` });
@@ -756,7 +756,7 @@ describe('the conversation', () => {
     expect(JSON.stringify(summarised.toModelMessages())).not.toContain('line 2');
   });
 
-  test('BW11: white space and repetitions are kept, and words are recorded once', () => {
+  test('[BW11] white space and repetitions are kept, and words are recorded once', () => {
     let log = ConversationLog.empty().begin({ id: 'a', at: 0, role: 'assistant' });
     for (const delta of ['hello', ' ', 'world', ' I see a', ' a cat']) log = log.append('a', delta);
     const first = log.finish('a');
@@ -766,7 +766,7 @@ describe('the conversation', () => {
     expect(first.add({ id: 'a', at: 1, role: 'assistant', text: 'again' }).items).toHaveLength(1);
   });
 
-  test('BW21: a subagent gets the facts that fit, and the last ten turns, not ten items', async () => {
+  test('[BW21] a subagent gets the facts that fit, and the last ten turns, not ten items', async () => {
     let system = '';
     const memory = memoryStore();
     await memory.remember({ id: '1', scope: 'default', text: 'The user sells tea', at: 1 });

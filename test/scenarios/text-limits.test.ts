@@ -62,7 +62,7 @@ describe('maxConcurrentPerSession', () => {
     expect(codes()).toEqual(Array.from({ length: count }, () => 'still_in_progress'));
   });
 
-  test('first come, first served; who is done makes room', async () => {
+  test('[R12] first come, first served; who is done makes room', async () => {
     const { worker, begun, release } = gate();
     const { start, type, environment } = textTalk({
       limits: { maxConcurrentPerSession: 1 },
@@ -111,7 +111,7 @@ describe('maxConcurrentPerSession', () => {
     expect(session.subagents.list()).toHaveLength(3);
   });
 
-  test('who waits for the user holds no slot (L3)', async () => {
+  test('[BW34] who waits for the user holds no slot (L3)', async () => {
     const { worker, begun } = gate();
     const { start, type } = textTalk({
       limits: { maxConcurrentPerSession: 1 },
@@ -198,7 +198,7 @@ describe('maxLivePerSession and maxTotalPerSession', () => {
     });
     await start();
     await type('use work');
-    await type('use work');
+    await type('use work {"n":2}');
     expect(said()).toEqual([expect.stringContaining('maxLivePerSession is 1')]);
   });
 });
@@ -259,7 +259,7 @@ describe('maxTotalActive: two sessions of one runtime', () => {
     expect(b.codes()).toEqual([expect.stringContaining('maxTotalActive is 2')]);
   });
 
-  test('their events do not mix', async () => {
+  test('[RW6] their events do not mix', async () => {
     const { talks, environment, release } = two();
     const [a, b] = talks;
     for (const talk of talks) await talk.start();

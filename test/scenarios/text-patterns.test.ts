@@ -34,7 +34,7 @@ async function read(session: TextSession, text: string): Promise<TextPart[]> {
 }
 
 describe('pattern 1: a task', () => {
-  test('with a pending message: the lead agent answers at once, and tells the result in a pause', async () => {
+  test('[B1 B2 B14 B74 R13 R14 RW10] with a pending message: the lead agent answers at once, and tells the result in a pause', async () => {
     const { script, finish } = slowReport();
     const { start, session, environment, said, state } = textTalk({
       subagents: { report: { script } },
@@ -67,7 +67,7 @@ describe('pattern 1: a task', () => {
     });
   });
 
-  test('without one: nothing is said before the result', async () => {
+  test('[B15] without one: nothing is said before the result', async () => {
     const { script, finish } = slowReport();
     const { start, session, environment, said } = textTalk({
       subagents: { report: { script, pending: null } },
@@ -80,7 +80,7 @@ describe('pattern 1: a task', () => {
     expect(said()).toEqual([expect.stringContaining('Sales are up by 7 percent.')]);
   });
 
-  test('its result waits until the lead agent has spoken, and the part names its delivery', async () => {
+  test('[B58] its result waits until the lead agent has spoken, and the part names its delivery', async () => {
     const { script, finish } = slowReport();
     let release: () => void = () => {};
     const { start, session, type, environment, parts, state } = textTalk({
@@ -114,7 +114,7 @@ describe('pattern 1: a task', () => {
     expect(session.subagents.list()).toHaveLength(1);
   });
 
-  test('goes on in the background of as many as there are, and each result is told once', async () => {
+  test('[B35] goes on in the background of as many as there are, and each result is told once', async () => {
     const { start, type, said } = textTalk({
       subagents: Object.fromEntries(
         ['red', 'green', 'blue'].map((name) => [name, { script: () => say(`${name} is done`) }]),
@@ -177,7 +177,7 @@ describe('pattern 1: a task', () => {
     ]);
   });
 
-  test('says how far it is: the latest word of its tools is on the screen while they work', async () => {
+  test('[B40] says how far it is: the latest word of its tools is on the screen while they work', async () => {
     const go: (() => void)[] = [];
     const { start, type, state, environment, events } = textTalk({
       subagents: {
@@ -213,7 +213,7 @@ describe('pattern 1: a task', () => {
     expect(new Set(seen)).toEqual(new Set([null, '10 of 30', '20 of 30']));
   });
 
-  test('runs do not see each other', async () => {
+  test('[H5] runs do not see each other', async () => {
     const seen: string[] = [];
     const { start, type } = textTalk({
       subagents: {
@@ -273,7 +273,7 @@ describe('pattern 2: a task that asks', () => {
     return { environment, session, parts };
   };
 
-  test('the ride: asked, answered in words, booked, told', async () => {
+  test('[B4 B44 B74] the ride: asked, answered in words, booked, told', async () => {
     const { environment, session, parts } = ride();
     await session.start();
     await read(session, 'book me a ride to the airport');
@@ -326,7 +326,7 @@ describe('work that comes to nothing', () => {
     expect(state().deliveries[0]).toMatchObject({ kind: 'result', state: 'delivered' });
   });
 
-  test('that took too long is told', async () => {
+  test('[B33] that took too long is told', async () => {
     const { start, type, said, environment, state } = textTalk({
       subagents: {
         report: {
@@ -345,7 +345,7 @@ describe('work that comes to nothing', () => {
     });
   });
 
-  test('that was cancelled is no failure: nobody is told, but the lead agent knows', async () => {
+  test('[BW24] that was cancelled is no failure: nobody is told, but the lead agent knows', async () => {
     const histories: string[] = [];
     const { start, type, said, session, environment, state } = textTalk({
       subagents: { report: { script: () => never() } },
@@ -428,24 +428,30 @@ describe('a lead model that fails', () => {
     expect(said()).toEqual(['You said: hello again']);
   });
 
-  test('with a subagent at work: the result is told once the model works again', async () => {
+  test('[RW12] with a subagent at work: the result is given as it is, and the model knows of it', async () => {
     const { script, finish } = slowReport();
     let fails = false;
-    const { start, type, said, environment, state } = textTalk({
+    const histories: string[] = [];
+    const { start, type, parts, environment, state } = textTalk({
       subagents: { report: { script } },
       lead: (prompt) => (fails ? { error: new Error('overloaded') } : leadScript(prompt)),
+      onModelCall: (who, { prompt }) => {
+        if (who === 'lead') histories.push(JSON.stringify(prompt));
+      },
     });
     await start();
     await type('use report');
     fails = true;
     finish();
     await environment.settle();
-    // It rests as a card until the user says something.
-    expect(state().deliveries[0]).toMatchObject({ state: 'pending', card: true });
+    expect(parts.filter(({ type: kind }) => kind === 'delivery.card')).toEqual([
+      expect.objectContaining({ label: 'report', text: expect.stringContaining('Sales are up') }),
+    ]);
+    // Whoever saw the card knows it: it is not said again.
+    expect(state().deliveries[0]).toMatchObject({ state: 'delivered', card: true, grade: 'shown' });
     fails = false;
     await type('are you there?');
-    expect(said().at(-1)).toContain('Sales are up');
-    expect(state().deliveries[0]).toMatchObject({ state: 'delivered' });
+    expect(histories.at(-1)).toContain('Sales are up');
   });
 });
 
@@ -530,7 +536,7 @@ describe('what is urgent', () => {
 });
 
 describe('the screens', () => {
-  test('events tell the story in order; the store says the same in bulk', async () => {
+  test('[B3 B85 R19] events tell the story in order; the store says the same in bulk', async () => {
     const { start, type, events, state, environment, close } = textTalk({
       subagents: {
         ride: {
@@ -544,27 +550,13 @@ describe('the screens', () => {
     await type('blue');
     await environment.settle();
     const story = events.flatMap((event: SessionEvent) => {
-      switch (event.type) {
-        case 'connection.changed':
-          return [`connection ${event.state}`];
-        case 'tool.called':
-        case 'tool.answered':
-          return [`${event.type} ${event.name}`];
-        case 'subagent.changed':
-          return [`subagent ${event.subagent.state}`];
-        case 'question.changed':
-          return [`question ${event.question.state}`];
-        case 'delivery.changed':
-          return [`${event.delivery.kind} ${event.delivery.state}`];
-        case 'session.ended':
-          return ['ended'];
-        case 'floor.changed':
-        case 'transcript.changed':
-        case 'playout.clear':
-        case 'speech.interrupted':
-        case 'error.reported':
-          return [];
-      }
+      const { type: kind } = event;
+      if (kind === 'connection.changed') return [`connection ${event.state}`];
+      if (kind === 'tool.called' || kind === 'tool.answered') return [`${kind} ${event.name}`];
+      if (kind === 'subagent.changed') return [`subagent ${event.subagent.state}`];
+      if (kind === 'question.changed') return [`question ${event.question.state}`];
+      if (kind === 'delivery.changed') return [`${event.delivery.kind} ${event.delivery.state}`];
+      return kind === 'session.ended' ? ['ended'] : [];
     });
     const once = story.filter((line, index) => line !== story[index - 1]);
     expect(once).toEqual([
@@ -607,7 +599,7 @@ describe('the screens', () => {
     expect(events.at(-1)?.type).toBe('session.ended');
   });
 
-  test('have streams of their own for notifications, questions and the transcript', async () => {
+  test('[B73] have streams of their own for notifications, questions and the transcript', async () => {
     const { start, type, session, events } = textTalk({
       subagents: {
         ride: {

@@ -66,7 +66,7 @@ describe('an answer', () => {
     );
   });
 
-  test('by button, and in words through the same door', async () => {
+  test('[B44 B46] by button, and in words through the same door', async () => {
     const { start, type, answer, resultOf } = talk({
       subagents: { ...ride, name: subagent(asking('Your name?')) },
     });
@@ -79,7 +79,7 @@ describe('an answer', () => {
     expect(resultOf('name')?.text).toBe('Got {"userResponse":"Ada"}');
   });
 
-  test('P3: names its question: the first valid one counts, the rest are told so', async () => {
+  test('[B46 BW18] P3: names its question: the first valid one counts, the rest are told so', async () => {
     const { start, type, session, questionOf, environment, resultOf } = talk({ subagents: ride });
     await start();
     await type('use ride');
@@ -106,7 +106,7 @@ describe('an answer', () => {
     });
   });
 
-  test('is not also answered by the lead agent, which knows of it', async () => {
+  test('[B51 BW19] is not also answered by the lead agent, which knows of it', async () => {
     const prompts: string[] = [];
     const { start, type, said, environment } = talk({
       subagents: ride,
@@ -165,7 +165,7 @@ describe('words that are none', () => {
 });
 
 describe('P2: one at a time', () => {
-  test('two that ask in the same instant are asked one after the other', async () => {
+  test('[B52] two that ask in the same instant are asked one after the other', async () => {
     const { start, type, asked, answer, questionOf, parts, resultOf } = talk({
       subagents: { red: subagent(asking('Red?')), blue: subagent(asking('Blue?')) },
     });
@@ -185,7 +185,7 @@ describe('P2: one at a time', () => {
     ).toEqual(['Red?', 'Blue?']);
   });
 
-  test('one that asks twice in a step is asked twice, in order, and others come in between', async () => {
+  test('[B41] one that asks twice in a step is asked twice, in order, and others come in between', async () => {
     const { start, type, asked, state } = talk({
       subagents: {
         twice: subagent(
@@ -211,7 +211,7 @@ describe('P2: one at a time', () => {
     ]);
   });
 
-  test('many are asked in the order of asking, and nobody starves', async () => {
+  test('[B52] many are asked in the order of asking, and nobody starves', async () => {
     const names = Array.from({ length: 8 }, (_, index) => `s${index}`);
     const { start, type, asked } = talk({
       subagents: Object.fromEntries(names.map((name) => [name, subagent(asking(`${name}?`))])),
@@ -232,7 +232,7 @@ describe('nobody answers', () => {
       ? calls(['ask_user', { question: 'Still there?' }])
       : say('There you are.');
 
-  test('the tool says so, with the exact words; the third in a row ends it', async () => {
+  test('[B26 B42 B45] the tool says so, with the exact words; the third in a row ends it', async () => {
     const { start, type, environment, resultOf, questionOf } = talk({
       subagents: { work: subagent(patient, { maxSteps: 10 }) },
     });
@@ -262,7 +262,7 @@ describe('nobody answers', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('an answer starts the count again', async () => {
+  test('[B26] an answer starts the count again', async () => {
     const prompts: unknown[] = [];
     const { start, type, environment, resultOf } = talk({
       subagents: {
@@ -325,7 +325,7 @@ describe('nobody answers', () => {
 });
 
 describe('every way out releases the floor', () => {
-  test('cancelling who asks, and who only waits to ask', async () => {
+  test('[B54] cancelling who asks, and who only waits to ask', async () => {
     const { start, type, asked, session, state, said, environment } = talk({
       subagents: {
         red: subagent(asking('Red?')),
@@ -362,7 +362,7 @@ describe('every way out releases the floor', () => {
 });
 
 describe('nobody is there', () => {
-  test('the question is parked at the head and its clock stands still; attaching presents it again', async () => {
+  test('[B50] the question is parked at the head and its clock stands still; attaching presents it again', async () => {
     const { session, environment, type, asked, questionOf, resultOf, parts } = talk({
       subagents: {
         red: subagent(asking('Red?'), { inputTimeout: 1000 }),

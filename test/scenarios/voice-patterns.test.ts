@@ -15,7 +15,7 @@ const asking = (question: string, config = {}) => ({
 });
 
 describe('a task', () => {
-  test('is answered at once, told in a pause, and told once', async () => {
+  test('[B1 B2 B14] is answered at once, told in a pause, and told once', async () => {
     const { start, use, pause, speak, asked, model, state, result, environment, close } = voiceTalk(
       {
         subagents: { report },
@@ -51,7 +51,7 @@ describe('a task', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('without a pending message is the answer to its call, when there is a pause', async () => {
+  test('[B15] without a pending message is the answer to its call, when there is a pause', async () => {
     const { start, use, pause, speak, asked, model, result } = voiceTalk({
       subagents: { report: { ...report, pending: null } },
     });
@@ -67,7 +67,7 @@ describe('a task', () => {
     expect(result()).toMatchObject({ state: 'delivered' });
   });
 
-  test('waits for whoever speaks: the user, and what is still playing', async () => {
+  test('[B56 B58] waits for whoever speaks: the user, and what is still playing', async () => {
     const { start, use, pause, play, asked, model, environment } = voiceTalk({
       subagents: { report },
     });
@@ -105,7 +105,7 @@ describe('a task', () => {
     ).toEqual([expect.stringContaining('"work" was cancelled')]);
   });
 
-  test('that failed is told with its error', async () => {
+  test('[B17] that failed is told with its error', async () => {
     const { start, use, pause, asked } = voiceTalk({
       subagents: { report: { script: () => ({ error: new Error('no such quarter') }) } },
     });
@@ -390,7 +390,7 @@ describe('P4: heard', () => {
 });
 
 describe('what is urgent', () => {
-  test('does not wait for the pause, and does not talk over the user', async () => {
+  test('[B59] does not wait for the pause, and does not talk over the user', async () => {
     const { start, session, asked, model, environment } = voiceTalk();
     await start();
     model().speechStarted('u1');
@@ -402,7 +402,7 @@ describe('what is urgent', () => {
     expect(asked()).toContain('Fire!');
   });
 
-  test('waits for the end where the wire cannot break off', async () => {
+  test('[B59] waits for the end where the wire cannot break off', async () => {
     const transport = new FakeTransport({ truncatesAudio: false });
     const { start, session, asked, model, play, environment, speak } = voiceTalk({ transport });
     await start();
@@ -500,7 +500,30 @@ describe('words in a voice session', () => {
     expect(state().deliveries[0]).toMatchObject({ attempts: 0 });
   });
 
-  test('that are typed answer an open question, without the lead agent', async () => {
+  test('that are understood late end no speech: the user has begun another sentence', async () => {
+    const { start, session, asked, model, environment, state } = voiceTalk();
+    await start();
+    model().speechStarted('u1');
+    model().events.next({ type: 'utterance.ended', utteranceId: 'u1' });
+    model().speechStarted('u2');
+    session.notifyBackground('The order was sent');
+    model().events.next({
+      type: 'utterance.transcribed',
+      utteranceId: 'u1',
+      text: 'well',
+      final: true,
+    });
+    await environment.advance(2000);
+    expect(state().floor).toBe('user');
+    expect(asked()).toBeNull();
+    model().speechEnded('u2', 'what do you think?');
+    await environment.settle();
+    // One answer to both.
+    expect(model().openRequests).toHaveLength(1);
+    expect(asked()).toBe('reply');
+  });
+
+  test('[B51 B55] that are typed answer an open question, without the lead agent', async () => {
     const { start, use, pause, speak, session, model, question, environment } = voiceTalk({
       subagents: { ride: asking('Red?') },
     });
@@ -592,7 +615,7 @@ describe('words in a voice session', () => {
     expect(asked()).toBe('reply');
   });
 
-  test('F2: nothing is asked of the model before it is known what they are and whom they are for', async () => {
+  test('[B65] F2: nothing is asked of the model before it is known what they are and whom they are for', async () => {
     let finish: () => void = () => {};
     const {
       start,
@@ -637,7 +660,7 @@ describe('words in a voice session', () => {
     expect(asked()).toBe('reply');
   });
 
-  test('partial words show on the screen; the final ones replace them', async () => {
+  test('[B63] partial words show on the screen; the final ones replace them', async () => {
     const { start, model, state, environment } = voiceTalk();
     await start();
     model().speechStarted('u1');

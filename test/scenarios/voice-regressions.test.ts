@@ -35,10 +35,11 @@ async function conversation(ride: SubagentConfig = rideConfig) {
     model().utterance('book me a ride to the airport');
     await environment.settle();
     model().call(
-      ...callIds.map((callId) => ({
+      ...callIds.map((callId, index) => ({
         callId,
         name: 'book_ride',
-        arguments: '{"destination":"airport"}',
+        // To the same place it would be the same work.
+        arguments: JSON.stringify({ destination: index === 0 ? 'airport' : 'station' }),
       })),
     );
     await environment.settle();

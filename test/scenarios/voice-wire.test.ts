@@ -15,7 +15,7 @@ const asking = (question: string) => ({
 });
 
 describe('a connection that is lost', () => {
-  test('is tried again, later each time, and gives up with the reason', async () => {
+  test('[B88] is tried again, later each time, and gives up with the reason', async () => {
     const transport = new FakeTransport();
     const ended: unknown[] = [];
     const { start, session, environment, events, state } = voiceTalk({
@@ -89,7 +89,7 @@ describe('a connection that is lost', () => {
     expect(transport.connections).toHaveLength(5);
   });
 
-  test('takes the subagents with it when it gives up', async () => {
+  test('[BW20] takes the subagents with it when it gives up', async () => {
     const { start, use, model, environment, state } = voiceTalk({
       subagents: { ride: asking('Red?') },
     });
@@ -116,7 +116,7 @@ describe('a connection that is lost', () => {
     });
   });
 
-  test('BW9, BW37: what tools answered meanwhile is told to the next connection, errors too', async () => {
+  test('[BW9 BW37] what tools answered meanwhile is told to the next connection, errors too', async () => {
     let finish: () => void = () => {};
     const working = new Promise<void>((resolve) => (finish = resolve));
     const {

@@ -22,6 +22,7 @@ const capabilities: TransportCapabilities = {
   deletesItems: true,
   silentContext: true,
   defersToolResults: true,
+  updatesSession: true,
 };
 
 type Of<T extends TransportCommand['type']> = Extract<TransportCommand, { type: T }>;
@@ -33,6 +34,8 @@ export class FakeConnection implements TransportConnection {
   readonly heard: AudioFrame[] = [];
   readonly configuration: TransportConfiguration;
   isClosed = false;
+  /** Answers `session.configure` by itself. */
+  autoConfigured = true;
   #items = 0;
 
   constructor(configuration: TransportConfiguration) {
@@ -45,6 +48,8 @@ export class FakeConnection implements TransportConnection {
 
   send(command: TransportCommand): void {
     this.commands.push(command);
+    if (command.type === 'session.configure' && this.autoConfigured)
+      void Promise.resolve().then(() => this.events.next({ type: 'session.configured' }));
   }
 
   close(): Promise<void> {
@@ -160,8 +165,10 @@ export class FakeTransport implements Transport {
     return connection;
   }
 
+  /** The newest that was not closed by the session. */
   get current(): FakeConnection {
-    const connection = this.connections.at(-1);
+    const connection =
+      this.connections.findLast(({ isClosed }) => !isClosed) ?? this.connections.at(-1);
     if (!connection) throw new Error('Nobody has connected');
     return connection;
   }

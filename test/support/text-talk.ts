@@ -8,6 +8,7 @@ import { z } from 'zod';
 import {
   defineTool,
   TextSession,
+  type MainAgent,
   type SessionEvent,
   type SubagentConfig,
   type TextPart,
@@ -35,9 +36,20 @@ export interface TalkOptions extends Partial<Omit<TextSessionOptions, 'agents' |
   readonly tools?: readonly ToolDefinition[];
   readonly lead?: Script;
   readonly greeting?: string;
+  /** More of the agent that leads first. */
+  readonly agent?: Partial<MainAgent>;
+  /** Agents that may lead later; their instructions are `agentInstructions(name)`. */
+  readonly others?: readonly OtherAgent[];
   /** Sees every call of a model before it is answered. */
   readonly onModelCall?: (who: string, prompt: ScriptedPrompt) => void;
 }
+
+export interface OtherAgent extends Omit<MainAgent, 'instructions'> {
+  /** @defaultValue that of the lead agent, which says who speaks */
+  readonly script?: Script;
+}
+
+export const agentInstructions = (name: string): string => `You are the agent "${name}".`;
 
 export const instructionsOf = (name: string): string => `You are the subagent "${name}".`;
 
@@ -69,7 +81,12 @@ export const leadScript: Script = ({ user, results, prompt }) => {
 };
 
 /** The scripted models of a session, by who is speaking. */
-export function castOf({ subagents = {}, lead = leadScript, onModelCall }: TalkOptions) {
+export function castOf({
+  subagents = {},
+  lead = leadScript,
+  others = [],
+  onModelCall,
+}: TalkOptions) {
   const watched = (who: string, script: Script): Script => {
     return (prompt) => {
       onModelCall?.(who, prompt);
@@ -79,6 +96,10 @@ export function castOf({ subagents = {}, lead = leadScript, onModelCall }: TalkO
   return scriptedModel({
     scripts: [
       { when: LEAD, script: watched('lead', lead) },
+      ...others.map(({ name, script = leadScript }) => ({
+        when: agentInstructions(name),
+        script: watched(name, script),
+      })),
       ...Object.entries(subagents).map(([name, { script }]) => ({
         when: instructionsOf(name),
         script: watched(name, script),
@@ -87,7 +108,7 @@ export function castOf({ subagents = {}, lead = leadScript, onModelCall }: TalkO
   });
 }
 
-export function agentOf({ subagents = {}, tools = [], greeting }: TalkOptions) {
+export function agentOf({ subagents = {}, tools = [], greeting, agent }: TalkOptions) {
   return {
     name: 'lead',
     instructions: LEAD,
@@ -96,7 +117,17 @@ export function agentOf({ subagents = {}, tools = [], greeting }: TalkOptions) {
       ...Object.entries(subagents).map(([name, { pending }]) => backgroundTool(name, pending)),
     ],
     ...(greeting === undefined ? {} : { greeting }),
+    ...agent,
   };
+}
+
+/** The first agent, and those that may lead later. */
+export function agentsOf(options: TalkOptions): [MainAgent, ...MainAgent[]] {
+  const others = (options.others ?? []).map((agent) => ({
+    ...agent,
+    instructions: agentInstructions(agent.name),
+  }));
+  return [agentOf(options), ...others];
 }
 
 export function configsOf({ subagents = {} }: TalkOptions): Record<string, SubagentConfig> {
@@ -112,6 +143,8 @@ export function textTalk(options: TalkOptions = {}) {
     lead: ___,
     greeting: ____,
     onModelCall: _____,
+    agent: ______,
+    others: _______,
     ...rest
   } = options;
   const environment =
@@ -122,7 +155,7 @@ export function textTalk(options: TalkOptions = {}) {
     ...(options.runtime ? {} : { environment }),
     ...rest,
     model: castOf(options),
-    agents: [agentOf(options)],
+    agents: agentsOf(options),
     subagentConfigs: configsOf(options),
     hooks: {
       ...options.hooks,

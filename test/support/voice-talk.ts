@@ -5,7 +5,7 @@
 import { VoiceSession, type SessionEvent, type VoiceSessionOptions } from '../../src/index.ts';
 import { simulatedEnvironment } from '../../src/testing/index.ts';
 import { FakeTransport, type FakeConnection } from './fake-transport.ts';
-import { agentOf, castOf, configsOf, type TalkOptions } from './text-talk.ts';
+import { agentsOf, castOf, configsOf, type TalkOptions } from './text-talk.ts';
 
 export type VoiceTalkOptions = Omit<TalkOptions, 'lead' | 'runtime'> &
   Partial<Pick<VoiceSessionOptions, 'voice' | 'runtime'>> & {
@@ -16,7 +16,15 @@ export type VoiceTalkOptions = Omit<TalkOptions, 'lead' | 'runtime'> &
 const PAUSE_MS = 400;
 
 export function voiceTalk(options: VoiceTalkOptions = {}) {
-  const { subagents: _, tools: __, greeting: ___, onModelCall: ____, ...rest } = options;
+  const {
+    subagents: _,
+    tools: __,
+    greeting: ___,
+    onModelCall: ____,
+    agent: _____,
+    others: ______,
+    ...rest
+  } = options;
   const environment =
     (options.environment as ReturnType<typeof simulatedEnvironment> | undefined) ??
     simulatedEnvironment();
@@ -27,7 +35,7 @@ export function voiceTalk(options: VoiceTalkOptions = {}) {
     ...rest,
     transport,
     model: castOf(options),
-    agents: [agentOf(options)],
+    agents: agentsOf(options),
     subagentConfigs: configsOf(options),
     hooks: {
       ...options.hooks,

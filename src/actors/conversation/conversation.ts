@@ -260,10 +260,11 @@ export class ConversationLog {
   /**
    * Puts `text` in the place of what it covers (C6): all that is finished so far, or,
    * where the conversation went on while the summary was made, what `upTo` says: the log
-   * that was summarised (then words that came later are kept), or the id of its last item
-   * (one that is no longer kept covers nothing that remains). What is open stays.
+   * that was summarised (then words that came later are kept), the id of its last item (one
+   * that is no longer kept covers nothing that remains), or the ids of its items. What is open stays.
    */
-  setSummary(text: string, upTo?: string | ConversationLog): ConversationLog {
+  setSummary(text: string, upTo?: string | ConversationLog | readonly string[]): ConversationLog {
+    const ids = Array.isArray(upTo) ? new Set<string>(upTo) : null;
     const last =
       typeof upTo === 'string' ? this.items.findIndex(({ id }) => id === upTo) : Infinity;
     const isCovered = (item: ConversationItem): boolean => {
@@ -271,6 +272,7 @@ export class ConversationLog {
       // A call that was answered only later was still open for the summary.
       const result = resultOf(item, this.items);
       if (result) return isCovered(result);
+      if (ids) return ids.has(item.id);
       if (!(upTo instanceof ConversationLog)) return this.items.indexOf(item) <= last;
       const then = upTo.get(item.id);
       return then !== undefined && !isOpen(then, upTo.items) && sameWords(then, item);

@@ -10,9 +10,11 @@
 
 import type { OutboxItem, Stamped } from '../../machines/index.ts';
 import { ConversationLog } from '../conversation/conversation.ts';
+import type { ConversationLimits } from '../conversation/limits.ts';
 import type { Message, UnitEvent } from '../runtime/commit-unit.ts';
 import type { Outcome } from '../subagent/outcome.ts';
-import { completedPrompt, failedPrompt, pendingAnswer, questionPrompt } from './prompts.ts';
+import { Directives, type Directive } from './directives.ts';
+import { approvalPrompt, pendingAnswer, questionPrompt, readBackText } from './prompts.ts';
 import type {
   Answer,
   AskedQuestion,
@@ -21,6 +23,14 @@ import type {
   QuestionRecord,
   SessionInputEvent,
 } from './records.ts';
+import {
+  resultWords,
+  saidOf,
+  toldResult,
+  type PromptStyle,
+  type ResultWords,
+  type ToldResult,
+} from './synthetic-turns.ts';
 
 type Carried = UnitEvent & Stamped & Record<string, unknown>;
 
@@ -28,7 +38,27 @@ export class Books {
   readonly questions = new Map<string, QuestionRecord>();
   readonly calls = new Map<string, CallRecord>();
   readonly deliveries = new Map<string, DeliveryRecord>();
-  conversation = ConversationLog.empty();
+  conversation: ConversationLog;
+  /** Who leads. */
+  agentName: string;
+  directives = Directives.none;
+  /** The user's words that the lead agent answers, or answered last: an utterance's id. */
+  requestId: string | null = null;
+  /** Turns of the model that are over. */
+  turns = 0;
+  #successor: { readonly transferId: string; readonly to: string } | null = null;
+
+  readonly #words: ResultWords;
+
+  constructor(
+    agentName: string,
+    limits: Partial<ConversationLimits> = {},
+    promptStyle: PromptStyle = 'notice',
+  ) {
+    this.agentName = agentName;
+    this.#words = resultWords[promptStyle];
+    this.conversation = ConversationLog.empty(limits);
+  }
 
   /** Takes in what an event carries for a life that is there already, or begins one. */
   fold(actor: string, event: Carried): readonly Message[] {
@@ -41,6 +71,8 @@ export class Books {
             askedAt: at,
             answer: null,
             timesUnclear: 0,
+            askedAgain: false,
+            readBack: false,
           });
         return [];
       }
@@ -54,6 +86,26 @@ export class Books {
         return [];
       case 'notice.posted':
         return this.#posted(event);
+      case 'transfer.started':
+        this.#successor = event as unknown as { transferId: string; to: string };
+        return [];
+      case 'transfer.ended':
+        if (event['error'] === null) this.#transferred(event);
+        return [];
+      case 'response.ended':
+        if (actor === 'session') this.turns += 1;
+        return [];
+      case 'directive.set': {
+        const { key, value, scope } = event as unknown as Directive & { value: string | null };
+        this.directives = this.directives.set(key, value, scope);
+        return [];
+      }
+      case 'conversation.summarised':
+        this.conversation = this.conversation.setSummary(
+          event['summary'] as string,
+          event['covers'] as readonly string[],
+        );
+        return [];
       default:
         if (actor.startsWith('call:')) this.#callHappened(idOf(actor), event);
         return [];
@@ -67,15 +119,40 @@ export class Books {
     return known;
   }
 
+  /** How results and progress are put to the lead model. */
+  get words(): ResultWords {
+    return this.#words;
+  }
+
+  /** The words in which these results are told together; `working` are calls that have none yet. */
+  togetherPrompt(callIds: readonly string[], working: readonly string[]): string {
+    const told = callIds.flatMap((id) => this.#told(id) ?? []);
+    return this.#words.together(
+      told,
+      working.flatMap((id) => this.calls.get(id)?.name ?? []),
+    );
+  }
+
+  /** Another agent leads: what was ordered of the one before it ends. */
+  #transferred({ at }: Carried): void {
+    if (!this.#successor) return;
+    const { transferId: id, to } = this.#successor;
+    this.conversation = this.conversation.transfer({ id, at, from: this.agentName, to });
+    this.directives = this.directives.withoutAgents();
+    this.agentName = to;
+  }
+
   #called(event: Carried & CallRecord): void {
     const { callId, name } = event;
     if (this.calls.has(callId)) return;
     this.calls.set(callId, {
       callId,
       name,
+      agentName: this.agentName,
       arguments: event.arguments,
       input: null,
       output: null,
+      request: this.#requestOf((event['requestId'] ?? null) as string | null),
       subagentId: null,
       outcome: null,
       endedAt: 0,
@@ -127,7 +204,7 @@ export class Books {
         break;
       case 'call.invalid':
       case 'subagent.rejected':
-        call.output = { error: (event['error'] as { message: string }).message };
+        call.output = event['output'] ?? { error: (event['error'] as { message: string }).message };
         break;
       case 'call.executed':
         call.output = event['output'];
@@ -159,36 +236,43 @@ export class Books {
         kind: 'question',
         priority: 'high',
         label: 'SUBAGENT QUESTION',
-        text: question.question,
-        prompt: questionPrompt(question.question, question.options),
+        text: question.readBack ? readBackText(question.question) : question.question,
+        prompt:
+          question.kind === 'approval'
+            ? approvalPrompt(question.question, question)
+            : questionPrompt(question.question, question.options),
         subagentId: question.subagentId,
         callId: null,
         answersCall: false,
         at: question.askedAt,
       };
     const call = this.calls.get(id);
-    const outcome = call?.outcome;
-    if (!call || !outcome) return undefined;
-    const isCompleted = outcome.status === 'completed';
-    const failure = outcome.error ?? {
-      code: 'INTERNAL',
-      message: `It ended as ${outcome.status}`,
-      retryable: false,
-    };
+    const told = this.#told(id);
+    if (!call || !told) return undefined;
     return {
       deliveryId: id,
       kind: 'result',
       priority: 'normal',
       label: call.name,
-      text: isCompleted ? outcome.text : failure.message,
-      prompt: isCompleted
-        ? completedPrompt(call.name, outcome.text)
-        : failedPrompt(call.name, failure),
+      text: call.outcome ? saidOf(told, call.outcome) : told.text,
+      prompt: this.#words.one(told),
       subagentId: call.subagentId,
       callId: call.callId,
       answersCall: call.output === null,
       at: call.endedAt,
     };
+  }
+
+  /** What there is to tell of a call that is settled. */
+  #told(callId: string): ToldResult | undefined {
+    const call = this.calls.get(callId);
+    if (!call?.outcome) return undefined;
+    return toldResult(call.name, call.subagentId, call.outcome);
+  }
+
+  #requestOf(requestId: string | null): string | null {
+    const item = requestId === null ? undefined : this.conversation.get(requestId);
+    return item?.role === 'user' ? item.text : null;
   }
 }
 

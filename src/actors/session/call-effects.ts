@@ -4,20 +4,27 @@
 // Owns:     the inline tools that are running.
 // Does not: decide what a call does next (its machine does).
 
+import type { JSONValue } from 'ai';
 import { CancelledError, messageOf } from '../../errors.ts';
-import type { CallAnswer } from '../../machines/index.ts';
+import type { CallAnswer, Failure } from '../../machines/index.ts';
 import { DEFAULT_MAX_OUTPUT_BYTES, keepOutput } from '../ai/tool-output.ts';
+import { THE_LEAD } from '../delegation/service-types.ts';
 import { raceAbort } from '../race-abort.ts';
 import { callSafely } from '../runtime/host.ts';
 import { checkSubagentConfig } from '../subagent/config.ts';
+import { DuplicateCalls, type HeldBack } from './duplicate-calls.ts';
+import type { CallRecord } from './records.ts';
 import type { EffectsSession } from './session-parts.ts';
+import { toolContext } from './tool-context.ts';
 
 export class CallEffects {
   readonly #session: EffectsSession;
+  readonly #duplicates: DuplicateCalls;
   readonly #executing = new Map<string, AbortController>();
 
   constructor(session: EffectsSession) {
     this.#session = session;
+    this.#duplicates = new DuplicateCalls((id) => session.delegation.get(id));
   }
 
   /** The session has ended: whatever still runs is aborted. */
@@ -29,14 +36,15 @@ export class CallEffects {
     const session = this.#session;
     const call = session.books.calls.get(callId);
     if (!call) return;
-    const tool = session.tools.get(call.name);
+    const tools = session.leads.toolsOf(call.agentName);
+    const tool = tools.get(call.name);
     const invalid = (message: string): void =>
       session.receive(`call:${callId}`, {
         type: 'call.invalid',
         error: { code: 'INVALID_CALL', message, retryable: false },
       });
     if (!tool) {
-      const known = [...session.tools.keys()].join(', ') || 'none';
+      const known = [...tools.keys()].join(', ') || 'none';
       invalid(`Unknown tool: ${call.name}. Available tools: ${known}`);
       return;
     }
@@ -62,7 +70,8 @@ export class CallEffects {
   execute(callId: string): void {
     const session = this.#session;
     const call = session.books.calls.get(callId);
-    const execute = call && session.tools.get(call.name)?.definition.execute;
+    const execute =
+      call && session.leads.toolsOf(call.agentName).get(call.name)?.definition.execute;
     if (!call || !execute) return;
     const controller = new AbortController();
     this.#executing.set(callId, controller);
@@ -72,18 +81,31 @@ export class CallEffects {
     };
     session.host.environment.scheduler.yieldThen(() => {
       if (signal.aborted) return;
-      const run = async (): Promise<unknown> =>
-        execute(call.input as never, {
-          callId,
-          agentName: session.agent.name,
-          sessionId: session.id,
-          abortSignal: signal,
-        });
-      raceAbort(run(), signal).then(
-        (output) => settle(answerOf(call.name, output)),
-        (error: unknown) => settle({ error: messageOf(error) }),
-      );
+      const run = async (): Promise<unknown> => {
+        const output = await execute(
+          call.input as never,
+          toolContext(session, { callId, agentName: call.agentName, abortSignal: signal }),
+        );
+        return this.#kept(call, output, signal);
+      };
+      raceAbort(run(), signal).then(settle, (error: unknown) => {
+        if (!signal.aborted)
+          callSafely(session.host, 'hook onToolError', () =>
+            session.hooks.onToolError?.({ callId, name: call.name, error }),
+          );
+        settle({ error: messageOf(error) });
+      });
     });
+  }
+
+  /** What is too large for the model goes to working memory, where there is one. */
+  async #kept({ callId, name }: CallRecord, output: unknown, signal: AbortSignal) {
+    const { id: sessionId, ofCalls } = this.#session;
+    const { outcomes } = ofCalls;
+    if (!outcomes?.hasMemory) return answerOf(name, output, DEFAULT_MAX_OUTPUT_BYTES);
+    const value = answerOf(name, output, Number.POSITIVE_INFINITY);
+    const returned = { callId, toolName: name, part: 'output' as const, value, signal };
+    return outcomes.keepLarge({ sessionId, path: [] }, ofCalls.tools(), returned);
   }
 
   stop(callId: string): void {
@@ -98,7 +120,7 @@ export class CallEffects {
     const { name, output } = call;
     // What was called off is no news to speak about.
     session.lead.answerTool(callId, output, answer !== 'cancelled');
-    this.answered(callId, name, output);
+    this.answered(callId, name, output, answer);
     if (session.unit.calls.stateOf(callId)?.done) {
       session.books.calls.delete(callId);
       session.unit.calls.forget(callId);
@@ -106,12 +128,13 @@ export class CallEffects {
   }
 
   /** The model has its answer to this call. */
-  answered(callId: string, name: string, output: unknown): void {
+  answered(callId: string, name: string, output: unknown, status: CallAnswer = 'result'): void {
     const { books, projection, host, hooks } = this.#session;
     const at = host.environment.clock.now();
     books.conversation = books.conversation.toolResult({ callId, at, value: output });
-    projection.emit({ type: 'tool.answered', callId, name, output });
-    callSafely(host, 'hook onToolResult', () => hooks.onToolResult?.({ callId, name, output }));
+    const event = { callId, name, output, status };
+    projection.emit({ type: 'tool.answered', ...event });
+    callSafely(host, 'hook onToolResult', () => hooks.onToolResult?.(event));
   }
 
   delegate(callId: string): void {
@@ -121,21 +144,38 @@ export class CallEffects {
     // The outbox had no room to promise a result: the call was rejected in the same step.
     if (!config || session.unit.calls.stateOf(callId)?.value !== 'acknowledged') return;
     const definition = checkSubagentConfig(config);
-    const delegated = session.delegation.delegate(
-      definition,
-      {
-        toolName: call.name,
-        args: call.input as Readonly<Record<string, unknown>>,
-        description: session.tools.get(call.name)?.definition.description ?? call.name,
-      },
+    const task = {
+      toolName: call.name,
+      args: call.input as Readonly<Record<string, unknown>>,
+      description:
+        session.leads.toolsOf(call.agentName).get(call.name)?.definition.description ?? call.name,
+    };
+    const heldBack = this.#duplicates.check(definition, task, session.books.requestId);
+    if (heldBack) {
+      this.#refuse(callId, heldBack);
+      return;
+    }
+    const delegated = session.delegation.spawnFor(session.ofCalls, {
+      config,
+      task,
+      caller: THE_LEAD,
       callId,
-    );
+    });
     if (delegated.status === 'accepted') {
+      this.#duplicates.begun(task, delegated.subagentId);
       session.receive(`call:${callId}`, {
         type: 'subagent.accepted',
         subagentId: delegated.subagentId,
       });
       if (call.output === null) session.lead.deferTool(callId);
+      session.projection.emit({
+        type: 'subagent.delegated',
+        callId,
+        agentName: call.agentName,
+        subagentId: delegated.subagentId,
+        subagentName: definition.name,
+        lifetime: definition.lifetime,
+      });
       const view = session.projection.subagent(delegated.subagentId);
       if (view)
         callSafely(session.host, 'hook onSubagentStart', () =>
@@ -143,14 +183,19 @@ export class CallEffects {
         );
       return;
     }
+    this.#refuse(callId, delegated);
+  }
+
+  #refuse(callId: string, { error, output }: Pick<HeldBack, 'output'> & { error: Failure }): void {
+    const session = this.#session;
     session.receive('outbox', { type: 'outbox.unreserve' });
-    session.receive(`call:${callId}`, { type: 'subagent.rejected', error: delegated.error });
+    session.receive(`call:${callId}`, { type: 'subagent.rejected', error, output });
   }
 }
 
 /** What an inline tool returned, as the model, the journal and the wire can have it: JSON, and not too large. */
-function answerOf(toolName: string, returned: unknown): unknown {
+function answerOf(toolName: string, returned: unknown, maxBytes: number): JSONValue {
   if (returned instanceof Error) return { error: messageOf(returned) };
-  const kept = keepOutput(returned ?? null, DEFAULT_MAX_OUTPUT_BYTES);
+  const kept = keepOutput(returned ?? null, maxBytes);
   return kept.ok ? kept.value : { error: `Tool "${toolName}" ${kept.message}` };
 }

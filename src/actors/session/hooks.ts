@@ -1,6 +1,7 @@
 // What an app may listen to without subscribing. A hook that throws is reported to
 // `onError` and breaks nothing; nobody waits for a hook.
 
+import type { CallAnswer, Failure } from '../../machines/index.ts';
 import type { AskedQuestion } from './records.ts';
 import type { DeliveryView, SubagentView } from '../session-views.ts';
 import type { Outcome } from '../subagent/outcome.ts';
@@ -13,7 +14,15 @@ export interface SessionHooks {
     error: { code: string; message: string } | null;
   }) => void;
   readonly onToolCall?: (event: { callId: string; name: string; input: unknown }) => void;
-  readonly onToolResult?: (event: { callId: string; name: string; output: unknown }) => void;
+  /** `status`: how it came to its answer; `pending` when the work goes on in the background. */
+  readonly onToolResult?: (event: {
+    callId: string;
+    name: string;
+    output: unknown;
+    status: CallAnswer;
+  }) => void;
+  /** What an inline tool threw, as it was thrown; its message is the answer to the call. */
+  readonly onToolError?: (event: { callId: string; name: string; error: unknown }) => void;
   readonly onSubagentStart?: (event: SubagentView) => void;
   readonly onSubagentStep?: (event: {
     subagentId: string;
@@ -28,6 +37,12 @@ export interface SessionHooks {
     outcome: Outcome;
   }) => void;
   readonly onQuestion?: (event: AskedQuestion) => void;
+  /** The lead agent has changed, or (`error`) was to change and has not. */
+  readonly onTransfer?: (event: { from: string; to: string; error: Failure | null }) => void;
+  /** The model has said what it had to say. `turn` counts from 1. */
+  readonly onTurnEnd?: (event: { turn: number; agentName: string }) => void;
+  /** Something came that could not be taken at that time: late, double, or not for whom it named. */
+  readonly onIgnored?: (event: { unit: string; actor: string; type: string }) => void;
   readonly onDelivered?: (event: DeliveryView) => void;
   /** Something went wrong that the session survives: a hook, a journal, a transport. */
   readonly onError?: (error: unknown, where: string) => void;

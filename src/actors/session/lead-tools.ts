@@ -3,15 +3,27 @@
 import { asSchema, type FlexibleSchema } from 'ai';
 import { z } from 'zod';
 import { ConfigurationError, messageOf } from '../../errors.ts';
-import type { SubagentConfig } from '../subagent/config.ts';
+import type { SubagentService } from '../delegation/service-types.ts';
+import type { SetDirective } from './directives.ts';
 
 /** What an inline tool gets beside its arguments. */
 export interface ToolContext {
   readonly callId: string;
+  /** The agent whose model made the call. */
   readonly agentName: string;
   readonly sessionId: string;
   /** Aborts when the call is cancelled or has taken too long. */
   readonly abortSignal: AbortSignal;
+  /** All subagents of the session; the lead agent asks as `THE_LEAD`. */
+  readonly subagents: SubagentService;
+  /** Sends JSON to the clients: a message of the type `json` in `session.clientMessages`. */
+  sendJsonToClient(data: unknown): void;
+  /**
+   * A standing order to the lead agent, from its next response on; null takes it back. With
+   * the scope `agent` it ends when another agent leads. @defaultValue scope 'session'
+   * @throws {ConfigurationError} for a key or value without words or too long; {CapacityError} for too many.
+   */
+  readonly setDirective: SetDirective;
 }
 
 /** A tool of the lead agent. */
@@ -27,19 +39,15 @@ export interface ToolDefinition<Args = never> {
   readonly execution?: 'inline' | 'background';
   /** Background: what the model says at once. Without it, it hears nothing before the result. */
   readonly pendingMessage?: string;
+  /**
+   * Background: its result may be told together with those of other calls for the same request.
+   * @defaultValue what its subagent's configuration says, else true
+   */
+  readonly consolidate?: boolean;
   /** Required for inline tools. */
   readonly execute?: (args: Args, context: ToolContext) => unknown;
   /** Time `execute` may take, in milliseconds. @defaultValue 30000 */
   readonly timeout?: number;
-}
-
-/** The agent that talks to the user. */
-export interface MainAgent {
-  readonly name: string;
-  readonly instructions: string;
-  readonly tools?: readonly ToolDefinition[];
-  /** What it says first, in its own words: an instruction such as "Greet the user". */
-  readonly greeting?: string;
 }
 
 /** Types the arguments of `execute` from `parameters`. */
@@ -58,19 +66,15 @@ const shape = z.object({
   description: z.string().min(1),
   execution: z.enum(['inline', 'background']).optional(),
   timeout: z.number().positive().optional(),
+  consolidate: z.boolean().optional(),
 });
 
-/**
- * Checks the tools of a lead agent and prepares their schemas.
- * @throws {ConfigurationError} for a name that is taken or malformed, a tool without a schema,
- * an inline tool without `execute`, a background tool without a subagent.
- */
+/** Prepares the schemas of an agent's tools. They are checked already. */
 export async function prepareLeadTools(
-  agent: MainAgent,
-  subagents: Readonly<Record<string, SubagentConfig>>,
+  definitions: readonly ToolDefinition[],
 ): Promise<ReadonlyMap<string, LeadTool>> {
   const tools = new Map<string, LeadTool>();
-  for (const definition of agent.tools ?? []) {
+  for (const definition of definitions) {
     const schema = asSchema(definition.parameters as FlexibleSchema<unknown>);
     tools.set(definition.name, {
       definition,
@@ -93,18 +97,22 @@ export async function prepareLeadTools(
       },
     });
   }
-  checkSubagentNames(agent, subagents);
   return tools;
 }
 
-/** The checks that need no schema; done at construction. */
+/**
+ * Checks the tools of one agent.
+ * @throws {ConfigurationError} for a name that is taken or malformed, a tool without a schema,
+ * an inline tool without `execute`, a background tool without a subagent.
+ */
 export function checkLeadTools(
-  agent: MainAgent,
-  subagents: Readonly<Record<string, SubagentConfig>>,
+  agentName: string,
+  tools: readonly ToolDefinition[],
+  subagents: Readonly<Record<string, unknown>>,
 ): void {
   const seen = new Set<string>();
-  for (const tool of agent.tools ?? []) {
-    const path = `agent "${agent.name}", tool "${tool.name}"`;
+  for (const tool of tools) {
+    const path = `agent "${agentName}", tool "${tool.name}"`;
     const parsed = shape.safeParse(tool);
     if (!parsed.success) throw invalid(`${path}: ${z.prettifyError(parsed.error)}`);
     if (seen.has(tool.name)) throw invalid(`${path}: the name is taken`);
@@ -119,20 +127,25 @@ export function checkLeadTools(
     } else if (typeof tool.execute !== 'function')
       throw invalid(`${path}: expected \`execute\` to be a function, got ${typeof tool.execute}`);
   }
-  checkSubagentNames(agent, subagents);
 }
 
-function checkSubagentNames(
-  agent: MainAgent,
-  subagents: Readonly<Record<string, SubagentConfig>>,
+/**
+ * Each subagent must be a background tool of an agent: else nobody could ever ask for it.
+ * @throws {ConfigurationError} for one that is not.
+ */
+export function checkSubagentNames(
+  agents: readonly { readonly name: string; readonly tools?: readonly ToolDefinition[] }[],
+  subagents: Readonly<Record<string, unknown>>,
 ): void {
+  const tools = agents.flatMap((agent) => agent.tools ?? []);
   const background = new Set(
-    (agent.tools ?? []).filter((tool) => tool.execution === 'background').map(({ name }) => name),
+    tools.filter((tool) => tool.execution === 'background').map(({ name }) => name),
   );
+  const of = agents.map(({ name }) => `"${name}"`).join(' or ');
   for (const name of Object.keys(subagents))
     if (!background.has(name))
       throw invalid(
-        `subagentConfigs: "${name}" is no background tool of agent "${agent.name}"; it has ${list([...background])}`,
+        `subagentConfigs: "${name}" is no background tool of agent ${of}; ${agents.length === 1 ? 'it has' : 'they have'} ${list([...background])}`,
       );
 }
 

@@ -1,11 +1,13 @@
 // The port to the lead agent: the one who talks to the user. A voice session
 // implements it with a transport, a text session with a streaming model.
 
-import type { DeliveryKind, DeliveryPriority } from '../../machines/index.ts';
+import type { DeliveryKind, DeliveryPriority, Failure } from '../../machines/index.ts';
 
 /** Something that shall be said now, and the attempt that it is. */
 export interface Offer {
   readonly deliveryId: string;
+  /** The results that are told together in it; absent: it is one itself. */
+  readonly deliveryIds?: readonly string[];
   /** Names the attempt; every `delivery.*` event about it carries this number. */
   readonly generation: number;
   /** From 1. */
@@ -14,10 +16,21 @@ export interface Offer {
   readonly priority: DeliveryPriority;
   /** What the lead model reads; it says this in its own words. */
   readonly prompt: string;
+  /** In whose place the prompt stands in the conversation. @defaultValue 'system' */
+  readonly role?: 'system' | 'user';
   /** What the user is meant to learn, for a screen. */
   readonly text: string;
   /** The lead agent's call that this answers, if it has not been answered yet. */
   readonly answersCallId: string | null;
+}
+
+/** What a subagent itself said. */
+export interface SubagentWords {
+  readonly kind: 'progress' | 'result';
+  readonly subagentId: string;
+  /** The `name` of its configuration. */
+  readonly subagentName: string;
+  readonly text: string;
 }
 
 /** Words of the user. */
@@ -37,8 +50,25 @@ export interface Utterance {
  */
 export interface Lead {
   connect(attempt: number): void;
+  /** The connection that is being opened is not wanted any more. */
+  hangUp(): void;
   disconnect(): void;
+  /** Prepares the model for the agent `to`; `transfer.ended` with this id comes back, once. */
+  transfer(transferId: string, to: string): void;
+  /** The transfer is over, as the session sees it; on an error the model is again, or still, who it was. */
+  transferEnded(error: Failure | null): void;
+  /** The agent that leads now says its greeting, if it has one, to whoever is there. */
+  greet(): void;
+  /** What the lead agent is told has changed. */
+  configure(): void;
   offer(offer: Offer): void;
+  /**
+   * The model could not tell it, time and again: it is on the screen as a card. Where there is
+   * no screen it is given to the user as it is; `seen` says that it was.
+   */
+  cannotTell?(deliveryId: string, seen: () => void): void;
+  /** A subagent says how far it is, or what it has; for the user as it is, not for the model. */
+  reported?(report: SubagentWords): void;
   /** Stop speaking at once: something urgent waits. */
   interrupt(): void;
   /** The attempt is off: stop saying it if it is still being said. */

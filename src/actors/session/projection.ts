@@ -41,6 +41,7 @@ export class Projection {
   readonly #deliveries = new Map<string, DeliveryView>();
   #connection: SessionState['connection'] = 'created';
   #floor: SessionState['floor'] = 'nobody';
+  #agent: string | null = null;
   #store: SessionStore | null = null;
   /** There is something that the store does not have. */
   #isDirty = false;
@@ -109,7 +110,20 @@ export class Projection {
         if (isSame(this.#deliveries.get(event.delivery.deliveryId), event.delivery)) return;
         this.#deliveries.set(event.delivery.deliveryId, event.delivery);
         break;
+      case 'agent.entered':
+        this.#agent = event.agentName;
+        break;
       // These change nothing that lasts.
+      case 'agent.exited':
+      case 'transfer.completed':
+      case 'transfer.failed':
+      case 'turn.ended':
+      case 'subagent.delegated':
+      case 'conversation.summarised':
+      case 'memory.distilled':
+      case 'client.json':
+      case 'service.changed':
+      case 'service.dropped':
       case 'session.ended':
       case 'tool.called':
       case 'tool.answered':
@@ -143,6 +157,7 @@ export class Projection {
     return {
       connection: this.#connection,
       floor: this.#floor,
+      agent: this.#agent,
       transcript: [...this.#transcript.values()].toSorted((a, b) => a.at - b.at),
       subagents: [...this.#subagents.values()],
       questions: [...this.#questions.values()],

@@ -41,6 +41,27 @@ export function questionPrompt(question: string, options: readonly QuestionOptio
   return `[SUBAGENT QUESTION]: ${fenced(question)}${suffix}`;
 }
 
+/** An approval is read out exactly, with nothing added: the user consents to what was said. */
+export function approvalPrompt(
+  question: string,
+  { readBack, askedAgain }: { readonly readBack: boolean; readonly askedAgain: boolean },
+): string {
+  const why = readBack
+    ? 'Several approvals wait. The user said yes: read back which one this is. '
+    : askedAgain
+      ? 'The answer was not clear. '
+      : '';
+  return (
+    `[SUBAGENT QUESTION]: ${fenced(readBack ? readBackText(question) : question)} ` +
+    `[SYSTEM: ${why}Say exactly what would be done and ask for a clear yes or no. You cannot ` +
+    `give this approval, and nothing is approved before you are told so.]`
+  );
+}
+
+export function readBackText(question: string): string {
+  return `To be sure, as more than one approval waits: ${question}`;
+}
+
 export function noticePrompt(label: string, text: string): string {
   return `[${fenced(label)}]: ${fenced(text)}`;
 }
@@ -58,6 +79,6 @@ export function inputTimeoutMessage(attempt: number, max: number): string {
 }
 
 /** A bracket in quoted text must not close the runtime's own. */
-function fenced(text: string): string {
+export function fenced(text: string): string {
   return text.replaceAll('[', '(').replaceAll(']', ')');
 }

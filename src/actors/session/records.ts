@@ -4,6 +4,7 @@
 import type { DeliveryKind, DeliveryPriority, Failure, StepCall } from '../../machines/index.ts';
 import type { QuestionOption } from '../session-views.ts';
 import type { Outcome } from '../subagent/outcome.ts';
+import type { DirectiveScope } from './directives.ts';
 
 /** How an answer reads to the subagent that asked. */
 export interface Answer {
@@ -22,6 +23,8 @@ export interface AskedQuestion {
   readonly question: string;
   readonly options: readonly QuestionOption[];
   readonly timeoutMs: number;
+  /** What an approval consents to: this tool with exactly these arguments. */
+  readonly action?: { readonly toolName: string; readonly input: unknown };
 }
 
 export interface QuestionRecord extends AskedQuestion {
@@ -29,17 +32,25 @@ export interface QuestionRecord extends AskedQuestion {
   answer: Answer | null;
   /** Spoken words that could not be taken, since it was last presented because of them. */
   timesUnclear: number;
+  /** An approval that was asked again in words, once: after that its buttons are left. */
+  askedAgain: boolean;
+  /** Consent was given while other approvals wait too: this one's action is read back first. */
+  readBack: boolean;
 }
 
 export interface CallRecord {
   readonly callId: string;
   readonly name: string;
+  /** The lead agent whose model made the call. */
+  readonly agentName: string;
   /** JSON text, as the model wrote it. */
   readonly arguments: string;
   /** The arguments, once they are known to be valid. */
   input: unknown;
   /** What the model is told, once it is known. */
   output: unknown;
+  /** What the user said that it was made for. */
+  readonly request: string | null;
   subagentId: string | null;
   outcome: Outcome | null;
   /** When its subagent ended; 0 before. */
@@ -69,6 +80,8 @@ export type SessionInputEvent =
       readonly callId: string;
       readonly name: string;
       readonly arguments: string;
+      /** The utterance that it was made for. @defaultValue null: nobody asked for it */
+      readonly requestId?: string | null;
     }
   | {
       readonly type: 'notice.posted';
@@ -82,6 +95,8 @@ export type SessionInputEvent =
       readonly ttlMs: number | null;
       readonly reserved: boolean;
     }
+  /** A service's agent shall look at an event, and may find something to tell. */
+  | { readonly type: 'invocation.wanted'; readonly eventId: string }
   | {
       readonly type: 'user.said';
       readonly utteranceId: string;
@@ -98,4 +113,17 @@ export type SessionInputEvent =
       readonly text?: string;
       readonly approved?: boolean;
     }
-  | { readonly type: 'call.refused'; readonly callId: string; readonly error: Failure };
+  | { readonly type: 'call.refused'; readonly callId: string; readonly error: Failure }
+  | { readonly type: 'transfer.requested'; readonly transferId: string; readonly to: string }
+  | {
+      readonly type: 'directive.set';
+      readonly key: string;
+      readonly value: string | null;
+      readonly scope: DirectiveScope;
+    }
+  /** `covers`: the ids of the items that the summary stands for. */
+  | {
+      readonly type: 'conversation.summarised';
+      readonly summary: string;
+      readonly covers: readonly string[];
+    };

@@ -6,95 +6,61 @@
 // Does not: decide what happens next (machines), carry effects out (session-effects),
 //           speak (lead), hold sockets or audio.
 
-import type { LanguageModel } from 'ai';
 import { CancelledError, ConfigurationError, OffstageError } from '../../errors.ts';
-import {
-  type DeliveryPriority,
-  type Failure,
-  type OutboxInput,
-  type Stamped,
-} from '../../machines/index.ts';
-import { assembleContextSnapshot } from '../context/context-snapshot.ts';
-import type { MemoryStore } from '../ports/memory-store.ts';
+import { type DeliveryPriority, type Failure, type Stamped } from '../../machines/index.ts';
+import { Delegation } from '../delegation/delegation.ts';
+import { Upkeep } from '../context/upkeep.ts';
+import { OutcomeDesk } from '../outcomes/outcome-desk.ts';
+import type { MemoryFact } from '../ports/memory-store.ts';
 import type { Message, UnitEvent } from '../runtime/commit-unit.ts';
 import { callSafely, createHost, type Host } from '../runtime/host.ts';
-import type { Runtime } from '../runtime/runtime.ts';
+import { servicesOf } from '../service/for-session.ts';
+import type { SessionServices } from '../service/session-services.ts';
 import type { AnswerReceipt, SubagentView } from '../session-views.ts';
 import type { GivenAnswer } from '../subagent/ask-user.ts';
-import {
-  checkSubagentConfig,
-  type SubagentConfig,
-  type SubagentDefinition,
-} from '../subagent/config.ts';
-import { briefing, toolsOf, type Briefing } from '../subagent/instance.ts';
-import type { SubagentTask } from '../subagent/subagent.ts';
-import { sessionLimits, type SessionLimits } from '../supervisor/limits.ts';
+import type { SubagentConfig } from '../subagent/config.ts';
+import { sessionLimits } from '../supervisor/limits.ts';
 import { Books } from './books.ts';
-import { Delegation } from './delegation.ts';
+import { checkedConversation } from './conversation-options.ts';
+import { consolidationOf } from './consolidation.ts';
 import type { SessionHooks } from './hooks.ts';
 import type { Lead } from './lead.ts';
-import { checkLeadTools, prepareLeadTools, type LeadTool, type MainAgent } from './lead-tools.ts';
+import { Leads } from './leads.ts';
+import type { SpeakProgress } from './progress-pace.ts';
 import { Projection } from './projection.ts';
 import { noticePrompt } from './prompts.ts';
 import type { SessionInputEvent } from './records.ts';
 import { SessionEffects } from './session-effects.ts';
-import type { EffectsSession, LeadSession } from './session-parts.ts';
+import { checkSessionOptions, type CoreOptions } from './session-options.ts';
+import { SessionScope } from './session-scope.ts';
+import type { EffectsSession } from './session-parts.ts';
 import { SessionUnit } from './session-unit.ts';
+import { TopicBook } from './subagent-messages.ts';
+import { transferRequested } from './transfer.ts';
 import { answerGiven, userSaid } from './user-input.ts';
-
-/** What every session takes, whatever it speaks with. */
-export interface SessionOptions {
-  /** The agent that talks to the user. One, for now: the first. */
-  readonly agents: readonly [MainAgent, ...MainAgent[]];
-  /** How background tools are done, by the name of the tool. */
-  readonly subagentConfigs?: Readonly<Record<string, SubagentConfig>>;
-  /** The model of the subagents that have none of their own. */
-  readonly model?: LanguageModel;
-  /** Facts about the user, for the subagents' context. */
-  readonly memory?: MemoryStore;
-  /** Whose facts: a user's id. @defaultValue 'default' */
-  readonly memoryScope?: string;
-  readonly limits?: Partial<SessionLimits>;
-  readonly hooks?: SessionHooks;
-  /** Names the session in the journal and the inspector. @defaultValue a new id */
-  readonly sessionId?: string;
-  /** Subagents may take so long to stop on `close()`, in milliseconds. @defaultValue 5000 */
-  readonly closeGraceMs?: number;
-  /** Open questions are withdrawn when nobody was there for so long, in milliseconds. @defaultValue null: never */
-  readonly detachGraceMs?: number | null;
-}
-
-export interface CoreOptions extends SessionOptions {
-  readonly runtime: Runtime;
-  readonly outbox: Omit<OutboxInput, 'capacity'>;
-  readonly settleTimeoutMs: number;
-  readonly maxReconnects: number;
-  /** Can what the lead agent says be stopped in mid-sentence? */
-  readonly canInterrupt: boolean;
-  /** Is a question heard (voice), or only shown (text)? */
-  readonly hasVoice: boolean;
-  readonly makeLead: (session: LeadSession) => Lead;
-}
 
 const INLINE_TOOL_TIMEOUT_MS = 30_000;
 
 export class SessionCore implements EffectsSession {
   readonly id: string;
-  readonly agent: MainAgent;
   readonly host: Host;
-  readonly books = new Books();
+  readonly books: Books;
   readonly projection: Projection;
   readonly unit: SessionUnit;
   readonly delegation: Delegation;
+  readonly ofCalls: SessionScope;
+  readonly services: SessionServices;
   readonly lead: Lead;
+  readonly leads: Leads;
+  readonly upkeep: Upkeep;
   readonly hasVoice: boolean;
   readonly startedAt: number;
   readonly hooks: SessionHooks;
+  readonly topics = new TopicBook();
   readonly #options: CoreOptions;
   readonly #effects: SessionEffects;
   readonly #receipts = new Map<string, (receipt: AnswerReceipt) => void>();
   readonly #saying = new Map<string, () => void>();
-  #tools: ReadonlyMap<string, LeadTool> = new Map();
   #clients = 0;
   #started: Promise<void> | null = null;
   #settleStart: { resolve: () => void; reject: (error: Error) => void } | null = null;
@@ -103,19 +69,11 @@ export class SessionCore implements EffectsSession {
   /** @throws {ConfigurationError} for options that cannot work; nothing is opened yet. */
   constructor(options: CoreOptions) {
     const { runtime, hooks = {} } = options;
-    const [agent] = options.agents;
-    if (!agent)
-      throw new ConfigurationError(
-        'INVALID_OPTION',
-        'Expected `agents` to have one agent, got none',
-      );
     const configs = options.subagentConfigs ?? {};
-    checkLeadTools(agent, configs);
-    for (const [name, config] of Object.entries(configs))
-      toolsOf(checkSubagentConfig(config, `subagentConfigs.${name}`));
+    checkSessionOptions(options);
     const limits = sessionLimits(options.limits);
+    const consolidation = consolidationOf(options.consolidation ?? 'off');
     this.#options = options;
-    this.agent = agent;
     this.hooks = hooks;
     this.hasVoice = options.hasVoice;
     this.id = options.sessionId ?? runtime.environment.ids.next('ses');
@@ -124,20 +82,42 @@ export class SessionCore implements EffectsSession {
       journal: runtime.journal,
       inspect: runtime.inspect,
       onError: (error, where) => this.reportError(error, where),
+      onIgnored: (unit, actor, { type }) => hooks.onIgnored?.({ unit, actor, type }),
     });
     this.startedAt = runtime.environment.clock.now();
     this.projection = new Projection(runtime.environment);
+    const { memory, memoryScope = 'default', model } = options;
+    const hasMemory = memory !== undefined;
+    const conversation = checkedConversation(options.conversation, { model, hasMemory });
+    this.books = new Books(options.agents[0]?.name ?? '', conversation.limits, options.promptStyle);
+    this.leads = new Leads(this, options.agents, configs);
+    this.upkeep = new Upkeep(
+      {
+        id: this.id,
+        host: this.host,
+        memory: memory ? { store: memory, scope: memoryScope } : null,
+        conversation: () => this.books.conversation,
+        summarised: (summary, covers) =>
+          this.tell('conversation', { type: 'conversation.summarised', summary, covers }),
+        remembered: (facts) => this.projection.emit({ type: 'memory.distilled', facts }),
+      },
+      conversation.upkeep,
+    );
     runtime.supervisor.open(this.id, limits);
     this.lead = options.makeLead(this);
-    this.delegation = new Delegation(this.host, this.id, runtime.supervisor, options.model, {
-      brief: (definition, task) => this.#brief(definition, task),
-      ask: (question) => this.receive('questions', { type: 'question.asked', ...question }),
-      withdraw: (requestId) =>
-        this.receive(`question:${requestId}`, { type: 'question.withdraw', reason: 'cancelled' }),
-      changed: (subagent) => this.projection.emit({ type: 'subagent.changed', subagent }),
-      stepped: (view, report) => this.#effects.stepped(view, report),
-      ended: (view, outcome, callId) => this.#effects.subagentEnded(view, outcome, callId),
+    const facts = memory && { memory, scope: memoryScope };
+    const outcomes = new OutcomeDesk(this.host, options);
+    const scope = { model, facts, outcomes, news: () => this.#effects.news };
+    this.ofCalls = new SessionScope(this, { ...scope, hasCalls: true });
+    this.delegation = new Delegation({
+      id: this.id,
+      supervisor: runtime.supervisor,
+      limits,
+      budget: options.budget,
+      ports: new SessionScope(this, { ...scope, hasCalls: false }),
+      graceMs: options.closeGraceMs ?? 5000,
     });
+    this.services = servicesOf(this, options.services ?? []);
     this.#effects = new SessionEffects(this);
     this.unit = new SessionUnit(
       this.host,
@@ -145,14 +125,21 @@ export class SessionCore implements EffectsSession {
         id: this.id,
         session: {
           maxReconnects: options.maxReconnects,
+          ...(options.connectTimeoutMs && { connectTimeoutMs: options.connectTimeoutMs }),
+          ...(options.transferTimeoutMs && { transferTimeoutMs: options.transferTimeoutMs }),
           settleTimeoutMs: options.settleTimeoutMs,
           closeGraceMs: options.closeGraceMs ?? 5000,
           detachGraceMs: options.detachGraceMs ?? null,
         },
         outbox: { ...options.outbox, capacity: limits.maxDeliveries },
         toolTimeoutMs: (name) =>
-          this.#tools.get(name)?.definition.timeout ?? INLINE_TOOL_TIMEOUT_MS,
+          this.leads.toolsOf(this.books.agentName).get(name)?.definition.timeout ??
+          INLINE_TOOL_TIMEOUT_MS,
         canInterrupt: options.canInterrupt,
+        batches: consolidation && {
+          ...consolidation,
+          includes: (name) => this.#isConsolidated(name),
+        },
       },
       {
         fold: (actor, event) => this.#fold(actor, event),
@@ -162,12 +149,16 @@ export class SessionCore implements EffectsSession {
     );
   }
 
-  get tools(): ReadonlyMap<string, LeadTool> {
-    return this.#tools;
-  }
-
   get configs(): Readonly<Record<string, SubagentConfig>> {
     return this.#options.subagentConfigs ?? {};
+  }
+
+  get speakProgress(): SpeakProgress {
+    return this.#options.speakProgress ?? 'off';
+  }
+
+  get showsRawResults(): boolean {
+    return this.#options.promptStyle === 'turn';
   }
 
   get supervisor() {
@@ -187,7 +178,7 @@ export class SessionCore implements EffectsSession {
   /** Resolves when the lead agent is connected; rejects with why it cannot be. */
   start(): Promise<void> {
     this.#started ??= (async () => {
-      this.#tools = await prepareLeadTools(this.agent, this.configs);
+      await this.leads.prepare();
       // It may have been closed before, or meanwhile: then nothing would settle this any more.
       if (this.projection.connection !== 'created') throw new CancelledError('closed');
       await new Promise<void>((resolve, reject) => {
@@ -199,7 +190,11 @@ export class SessionCore implements EffectsSession {
   }
 
   /** Cancels what runs, and resolves when nothing of the session is left. Never rejects. */
-  close(): Promise<void> {
+  async close(): Promise<void> {
+    await Promise.all([this.#end(), this.upkeep.end()]);
+  }
+
+  #end(): Promise<void> {
     return new Promise((resolve) => {
       if (this.unit.unit.disposed) {
         resolve();
@@ -216,6 +211,8 @@ export class SessionCore implements EffectsSession {
     const before = this.projection.connection;
     this.projection.emit({ type: 'connection.changed', state });
     if (state !== 'active' || before === 'active' || !this.#settleStart) return;
+    this.leads.transfers.begin();
+    this.services.start();
     this.#settleStart.resolve();
     this.#settleStart = null;
     callSafely(this.host, 'hook onSessionStart', () =>
@@ -226,7 +223,13 @@ export class SessionCore implements EffectsSession {
   /** The last thing that happens in a session. */
   ended(error: Failure | null): void {
     this.unit.stop();
+    this.leads.transfers.stop();
+    void this.upkeep.end();
+    this.delegation.dispose();
     this.supervisor.close(this.id);
+    // What belongs together may go on under the same id after an error, not after a close.
+    if (!error)
+      callSafely(this.host, 'working memory', () => this.#options.workingMemory?.forget(this.id));
     for (const receive of this.#receipts.values()) receive({ accepted: false, reason: 'over' });
     this.#receipts.clear();
     for (const resolve of this.#saying.values()) resolve();
@@ -246,6 +249,7 @@ export class SessionCore implements EffectsSession {
     }
     this.projection.emit({ type: 'session.ended', error });
     this.projection.complete();
+    this.topics.complete();
     for (const resolve of this.#closed) resolve();
     this.#closed = [];
   }
@@ -328,12 +332,12 @@ export class SessionCore implements EffectsSession {
   /** A result or notice was seen; a question that is seen is not yet answered. */
   shown(deliveryId: string): void {
     if (this.books.questions.has(deliveryId)) this.questionShown(deliveryId);
-    else this.receive('outbox', { type: 'delivery.shown', deliveryId });
+    else this.receive(`delivery:${deliveryId}`, { type: 'delivery.shown', deliveryId });
   }
 
   dismiss(deliveryId: string): void {
     if (!this.books.questions.has(deliveryId))
-      this.receive('outbox', { type: 'delivery.dismissed', deliveryId });
+      this.receive(`delivery:${deliveryId}`, { type: 'delivery.dismissed', deliveryId });
   }
 
   /** Something that the user shall hear, not from a subagent. Returns its `deliveryId`. */
@@ -363,6 +367,22 @@ export class SessionCore implements EffectsSession {
     return deliveryId;
   }
 
+  /** To the clients. */
+  sendJson(data: unknown): void {
+    this.projection.emit({ type: 'client.json', data });
+  }
+
+  /** The newest facts that are remembered of the user. */
+  async facts(limit: number): Promise<readonly MemoryFact[]> {
+    const { memory, memoryScope: scope = 'default' } = this.#options;
+    return memory ? memory.facts({ scope, limit }) : [];
+  }
+
+  turnEnded(): void {
+    this.leads.turnEnded();
+    this.upkeep.turnEnded();
+  }
+
   listSubagents(): readonly SubagentView[] {
     return this.projection.subagents();
   }
@@ -380,27 +400,23 @@ export class SessionCore implements EffectsSession {
 
   #fold(actor: string, event: UnitEvent & Stamped): readonly Message[] {
     const carried = event as UnitEvent & Stamped & Record<string, unknown>;
-    if (event.type === 'user.said') return userSaid(this.books, this.unit, carried as never);
+    if (event.type === 'user.said')
+      return userSaid(this.books, this.unit, carried as never, this.leads.agent.language);
+    if (event.type === 'transfer.requested') return transferRequested(this.unit, carried as never);
+    if (event.type === 'directive.set')
+      this.unit.unit.post('directives', { kind: 'do', name: 'changed', params: undefined });
+    if (event.type === 'conversation.summarised')
+      this.unit.unit.post('conversation', { kind: 'do', name: 'summarised', params: carried });
     if (event.type === 'answer.given') return answerGiven(this.books, this.unit, carried as never);
     return this.books.fold(actor, carried);
   }
 
-  async #brief(definition: SubagentDefinition, task: SubagentTask): Promise<Briefing> {
-    const { memory, memoryScope = 'default' } = this.#options;
-    const input = {
-      mode: definition.context,
-      task,
-      instructions: definition.instructions,
-      // As it is at the moment of the handoff, whatever is said while the facts are looked up.
-      conversation: this.books.conversation,
-    };
-    const snapshot = await assembleContextSnapshot(
-      input,
-      memory ? { memory, scope: memoryScope } : undefined,
-    ).catch((error: unknown) => {
-      this.host.report(error, 'memory');
-      return assembleContextSnapshot(input);
-    });
-    return briefing(definition, snapshot);
+  /** A background tool whose author has nothing against it. */
+  #isConsolidated(toolName: string): boolean {
+    const definition = this.leads.toolsOf(this.books.agentName).get(toolName)?.definition;
+    return (
+      definition?.execution === 'background' &&
+      (definition.consolidate ?? this.configs[toolName]?.consolidate ?? true)
+    );
   }
 }

@@ -11,20 +11,56 @@ import type {
   SubagentView,
   TranscriptItem,
 } from '../session-views.ts';
+import {
+  THE_LEAD,
+  type SendRequest,
+  type SendResult,
+  type SubagentService,
+} from '../delegation/service-types.ts';
+import type { ServiceView } from '../service/service-view.ts';
+import { receiveFromClient, type ClientReceipt } from './client-input.ts';
+import { clientMessages, type ClientMessage } from './client-messages.ts';
+import type { SetDirective } from './directives.ts';
 import type { SessionCore } from './session-core.ts';
+import type { TransferAnswer } from './transfer.ts';
 import type { SessionStore } from './projection.ts';
+import type { SubagentTopics } from './subagent-messages.ts';
+
+/** The states of a tool call that has no result yet. */
+const PENDING: ReadonlySet<string> = new Set([
+  'received',
+  'executing',
+  'acknowledged',
+  'delegated',
+]);
 
 /** The subagents of a session. */
 export interface SessionSubagents {
   /** Those that go on, and the last that ended. */
   list(): readonly SubagentView[];
   get(id: string): SubagentView | undefined;
+  /** The one that works for a tool call of the lead agent, or did. */
+  ofCall(callId: string): SubagentView | undefined;
+  /** The one that asked this question. */
+  ofQuestion(requestId: string): SubagentView | undefined;
+  /** How many have not ended. */
+  readonly activeCount: number;
   /** False if it has ended, or never was. */
   cancel(id: string, reason?: string): boolean;
+  /** Tells it something, or answers what it asked the lead agent. */
+  send(id: string, message: SendRequest): SendResult;
+  /** Waiting, progress, streams and more; the app asks as `THE_LEAD`. */
+  readonly service: SubagentService;
+}
+
+/** The services of a session; each change is an event `service.changed`. */
+export interface SessionServiceViews {
+  list(): readonly ServiceView[];
 }
 
 export abstract class SessionFace {
   readonly subagents: SessionSubagents;
+  readonly services: SessionServiceViews;
   readonly #core: SessionCore;
 
   constructor(core: SessionCore) {
@@ -32,8 +68,20 @@ export abstract class SessionFace {
     this.subagents = {
       list: () => core.projection.subagents(),
       get: (id) => core.projection.subagent(id),
-      cancel: (id, reason = 'the user cancelled it') => core.delegation.cancel(id, reason),
+      ofCall: (callId) => core.projection.subagents().find((view) => view.callId === callId),
+      ofQuestion: (requestId) =>
+        core.projection.subagent(core.projection.question(requestId)?.subagentId ?? ''),
+      get activeCount() {
+        return core.projection.subagents().filter(({ endedAt }) => endedAt === null).length;
+      },
+      cancel: (id, reason = 'the user cancelled it') =>
+        core.delegation.cancel(id, THE_LEAD, reason),
+      send: (id, message) => core.delegation.send(id, message, THE_LEAD),
+      get service() {
+        return core.delegation;
+      },
     };
+    this.services = { list: () => core.services.views };
   }
 
   get id(): string {
@@ -63,6 +111,11 @@ export abstract class SessionFace {
     );
   }
 
+  /** What subagents report, as typed messages: `subagent.progress`, `subagent.result`. Hot. */
+  topic<T extends keyof SubagentTopics>(name: T): Observable<SubagentTopics[T]> {
+    return this.#core.topics.topic(name);
+  }
+
   /** Questions, each time one of them changes. */
   get questions(): Observable<QuestionView> {
     return this.events.pipe(
@@ -77,6 +130,54 @@ export abstract class SessionFace {
       filter((event) => event.type === 'transcript.changed'),
       map((event) => event.item),
     );
+  }
+
+  /** What a client is told, as JSON; each subscriber is one client. See `receiveClientMessage`. */
+  get clientMessages(): Observable<ClientMessage> {
+    return clientMessages(this.events);
+  }
+
+  /**
+   * A client says something: `ui.response`, `text_input` and others of `ClientInput`, as JSON
+   * text or parsed. Never rejects: what it is not, or came too late for, is in the receipt.
+   */
+  receiveClientMessage(message: unknown): Promise<ClientReceipt> {
+    const core = this.#core;
+    return receiveFromClient(
+      {
+        answer: (requestId, answer) => core.answer(requestId, answer),
+        say: (text) => core.say(text),
+        questionShown: (requestId) => core.questionShown(requestId),
+        shown: (deliveryId) => core.shown(deliveryId),
+        dismiss: (deliveryId) => core.dismiss(deliveryId),
+        cancelSubagent: (id) => this.subagents.cancel(id),
+        reportError: (error, where) => core.reportError(error, where),
+      },
+      message,
+    );
+  }
+
+  /** Another agent shall lead. Resolves when it does, or with why it does not. Never rejects. */
+  transfer(agentName: string): Promise<TransferAnswer> {
+    return this.#core.leads.transfers.transfer(agentName, null);
+  }
+
+  /** A standing order to the lead agent; null takes it back. See `ToolContext.setDirective`. */
+  get setDirective(): SetDirective {
+    return this.#core.leads.setDirective;
+  }
+
+  /** Calls of the lead agent that have no result yet, those of the background included. */
+  get pendingToolCalls(): readonly string[] {
+    const { calls } = this.#core.unit;
+    return calls.ids.filter((id) => PENDING.has(String(calls.stateOf(id)?.value)));
+  }
+
+  /** Aborts a tool call, or cancels its subagent. False if it is not pending. */
+  cancelToolCall(callId: string): boolean {
+    const isPending = this.pendingToolCalls.includes(callId);
+    if (isPending) this.#core.receive(`call:${callId}`, { type: 'call.cancel' });
+    return isPending;
   }
 
   /** Resolves when the lead agent is there; rejects with why it is not. */

@@ -1,24 +1,28 @@
 // What the parts of a session see of it: narrow faces, so that no part knows the whole.
 
+import type { Delegation } from '../delegation/delegation.ts';
 import type { Failure } from '../../machines/index.ts';
+import type { ScopePorts } from '../delegation/scope-ports.ts';
 import type { UnitEvent } from '../runtime/commit-unit.ts';
 import type { Host } from '../runtime/host.ts';
+import type { SessionServices } from '../service/session-services.ts';
 import type { AnswerReceipt } from '../session-views.ts';
 import type { SubagentConfig } from '../subagent/config.ts';
 import type { Books } from './books.ts';
-import type { Delegation } from './delegation.ts';
 import type { SessionHooks } from './hooks.ts';
 import type { Lead } from './lead.ts';
-import type { LeadTool, MainAgent } from './lead-tools.ts';
+import type { Leads } from './leads.ts';
+import type { SpeakProgress } from './progress-pace.ts';
 import type { Projection } from './projection.ts';
 import type { SessionInputEvent } from './records.ts';
 import type { SessionUnit } from './session-unit.ts';
+import type { TopicBook } from './subagent-messages.ts';
 
 /** What a lead agent sees of its session. */
 export interface LeadSession {
   readonly id: string;
-  readonly agent: MainAgent;
-  readonly tools: ReadonlyMap<string, LeadTool>;
+  /** Who leads, what each agent is told and may call. */
+  readonly leads: Leads;
   readonly host: Host;
   readonly books: Books;
   readonly unit: SessionUnit;
@@ -35,9 +39,23 @@ export interface LeadSession {
 /** What the effects of a session see of it. */
 export interface EffectsSession extends LeadSession {
   readonly lead: Lead;
+  readonly services: SessionServices;
   readonly hooks: SessionHooks;
   readonly configs: Readonly<Record<string, SubagentConfig>>;
+  /** Whom the subagents of background calls work for. */
+  readonly ofCalls: ScopePorts;
   readonly startedAt: number;
+  readonly topics: TopicBook;
+  /** Is progress said aloud, where its subagent does not say? */
+  readonly speakProgress: SpeakProgress;
+  /** A result is shown as it is before it is put into words. */
+  readonly showsRawResults: boolean;
+  /** A result or notice was seen. */
+  shown(deliveryId: string): void;
+  /** To the clients. */
+  sendJson(data: unknown): void;
+  /** The model has said what it had to say. */
+  turnEnded(): void;
   /** The machine's connection may be another one now. */
   connectionChanged(): void;
   /** Words of the user have reached whom they were for. */

@@ -43,6 +43,7 @@ import {
 import type { Host } from '../runtime/host.ts';
 import { startHosted } from '../runtime/hosting.ts';
 import { Population } from '../runtime/population.ts';
+import { Batches, type BatchOptions, type MadeCall } from './batches.ts';
 
 /** Raised when a machine or the meaning of a machine's effects changes: entries are not refolded across. */
 const DEFINITION_VERSION = 1;
@@ -55,6 +56,8 @@ export interface SessionUnitOptions {
   readonly toolTimeoutMs: (toolName: string) => number;
   /** Can what the lead agent is saying be stopped in mid-sentence? */
   readonly canInterrupt: boolean;
+  /** Null: each result is told by itself. */
+  readonly batches: BatchOptions | null;
 }
 
 /** What the rest of the session does for its unit. Nothing here may call back into the unit's machines. */
@@ -70,6 +73,7 @@ export class SessionUnit implements UnitBody {
   readonly unit: CommitUnit;
   readonly questions: Population;
   readonly calls: Population;
+  readonly batches: Batches;
   readonly #ports: SessionUnitPorts;
   readonly #canInterrupt: boolean;
   readonly #toolTimeoutMs: SessionUnitOptions['toolTimeoutMs'];
@@ -85,6 +89,7 @@ export class SessionUnit implements UnitBody {
     this.unit = new CommitUnit(options.id, DEFINITION_VERSION, host, this);
     this.questions = new Population(questionMachine, 'question', this.unit, host);
     this.calls = new Population(toolCallMachine, 'call', this.unit, host);
+    this.batches = new Batches(options.batches, this.unit, host);
     this.unit.start(() => {
       const { inspect } = host;
       const postbox = (actor: string) => ({
@@ -119,10 +124,17 @@ export class SessionUnit implements UnitBody {
     return ownerOf(this.#interaction.getSnapshot());
   }
 
+  /** The batch that the result of a call is told with, or null. */
+  batchOf(callId: string): string | null {
+    const state = this.calls.stateOf(callId);
+    return state ? (state.context as { readonly batchId: string | null }).batchId : null;
+  }
+
   stop(): void {
     this.unit.dispose();
     this.questions.stop();
     this.calls.stop();
+    this.batches.stop();
     this.#session.stop();
     this.#interaction.stop();
     this.#outbox.stop();
@@ -141,6 +153,10 @@ export class SessionUnit implements UnitBody {
         return this.questions.accepts(id, event);
       case 'call':
         return this.calls.accepts(id, event);
+      case 'batch':
+        return this.batches.accepts(id, event);
+      case 'delivery':
+        return this.accepts(this.#holderOf(id), event);
       // Words: whether they mean anything is for the fold to say.
       default:
         return true;
@@ -153,7 +169,7 @@ export class SessionUnit implements UnitBody {
     switch (kind) {
       case 'session':
         send(this.#session, event);
-        this.#within(shared(event, this.owner), event.at);
+        this.#within(shared(event, this.owner, this.batches.latest), event.at);
         break;
       case 'interaction':
         send(this.#interaction, event);
@@ -166,6 +182,12 @@ export class SessionUnit implements UnitBody {
         break;
       case 'call':
         this.calls.apply(id, event);
+        break;
+      case 'batch':
+        this.batches.apply(id, event);
+        break;
+      case 'delivery':
+        this.apply(this.#holderOf(id), event);
         break;
       case 'questions': {
         const { requestId, timeoutMs } = event as unknown as {
@@ -180,9 +202,20 @@ export class SessionUnit implements UnitBody {
         break;
       }
       case 'calls': {
-        const { callId, name } = event as unknown as { callId: string; name: string };
+        const call = event as unknown as MadeCall;
+        const { callId, name } = call;
         if (this.calls.has(callId)) break;
-        this.calls.create(callId, { callId, timeoutMs: this.#toolTimeoutMs(name) });
+        const isAttached = this.#session.getSnapshot().matches({ client: 'attached' });
+        const batchId = this.batches.join(call, isAttached);
+        this.calls.create(callId, { callId, timeoutMs: this.#toolTimeoutMs(name), batchId });
+        break;
+      }
+      case 'services': {
+        const { eventId } = event as unknown as { eventId: string };
+        const granted = hasRoom(this.#outbox.getSnapshot().context);
+        if (granted)
+          this.#within([{ actor: 'outbox', event: { type: 'outbox.reserve' } }], event.at);
+        this.unit.post(actor, { kind: 'do', name: 'placed', params: { eventId, granted } });
         break;
       }
       case 'notices': {
@@ -203,7 +236,15 @@ export class SessionUnit implements UnitBody {
     if (effect.kind !== 'do') return [];
     const [kind] = split(actor);
     if (kind === 'call' && effect.name === 'delegate') return [this.#reserve(actor)];
-    return wire(kind, effect.name, effect.params);
+    return wire(kind, effect.name, effect.params, (callId) => this.batchOf(callId));
+  }
+
+  /** Who has what is to be said: its batch, or the outbox. */
+  #holderOf(deliveryId: string): string {
+    const batchId = this.batchOf(deliveryId);
+    const isHeld =
+      batchId !== null && this.batches.contextOf(batchId)?.parts.includes(deliveryId) === true;
+    return isHeld ? `batch:${batchId}` : 'outbox';
   }
 
   /** Work is only begun when its result has a place in the outbox: results are never dropped. */

@@ -13,7 +13,7 @@
 import { jsonSchema, streamText, tool, type LanguageModel, type ToolSet } from 'ai';
 import { CancelledError, ProviderError } from '../../errors.ts';
 import { toStepError } from '../ai/model-step.ts';
-import type { Lead, Offer, Utterance } from './lead.ts';
+import type { Lead, Offer, SubagentWords, Utterance } from './lead.ts';
 import { overheardNote, OWED_REPLY_NOTE } from './prompts.ts';
 import type { LeadSession } from './session-parts.ts';
 import type { TextOutput } from './text-output.ts';
@@ -57,10 +57,29 @@ export class TextLead implements Lead {
 
   connect(): void {
     this.#core.receive('session', { type: 'transport.ready' });
-    if (this.#core.agent.greeting === undefined) return;
-    this.note(`[SYSTEM: ${this.#core.agent.greeting}]`);
+  }
+
+  /** There is no line that could be slow. */
+  hangUp(): void {}
+
+  /** The next response is that of whoever leads then. */
+  transfer(transferId: string): void {
+    this.#core.receive('session', { type: 'transfer.ended', transferId, error: null });
+  }
+
+  transferEnded(): void {
+    this.#next();
+  }
+
+  greet(): void {
+    const { greeting } = this.#core.leads.agent;
+    if (greeting === undefined) return;
+    this.note(`[SYSTEM: ${greeting}]`);
     this.#want();
   }
+
+  /** The instructions are read for each response. */
+  configure(): void {}
 
   disconnect(): void {
     this.#watchdog.stop();
@@ -102,13 +121,13 @@ export class TextLead implements Lead {
     this.#next();
   }
 
-  note(text: string): void {
+  note(text: string, role: 'system' | 'user' = 'system'): void {
     const { books, host } = this.#core;
     this.#notes += 1;
     const at = host.environment.clock.now();
     books.conversation = books.conversation.add({
       id: `note_${this.#notes}`,
-      role: 'system',
+      role,
       text,
       at,
     });
@@ -125,6 +144,25 @@ export class TextLead implements Lead {
     this.#checkIdle();
   }
 
+  cannotTell(deliveryId: string, seen: () => void): void {
+    const view = this.#core.projection.delivery(deliveryId);
+    if (!view || view.kind === 'question') return;
+    const { label, text } = view;
+    this.#output.push({ type: 'delivery.card', deliveryId, label, text }, seen);
+  }
+
+  reported({ kind, subagentId, subagentName, text }: SubagentWords): void {
+    this.#output.push({
+      type: 'subagent.reported',
+      kind,
+      subagentId,
+      agentName: `subagent-${subagentId}`,
+      subagentName,
+      text,
+      final: false,
+    });
+  }
+
   /** Calls back when nothing is being said and nothing is about to be; at once if so. */
   whenIdle(callback: () => void): void {
     this.#idle.push(callback);
@@ -138,7 +176,7 @@ export class TextLead implements Lead {
     this.#core.receive('outbox', { type: 'delivery.playing', generation });
     const { requestId, options, subagentName } = question;
     this.#output.push(
-      { type: 'question.asked', requestId, question: question.question, options, subagentName },
+      { type: 'question.asked', requestId, question: offer.text, options, subagentName },
       () => this.#core.receive('outbox', { type: 'delivery.heard', generation, grade: 'assumed' }),
     );
   }
@@ -151,6 +189,8 @@ export class TextLead implements Lead {
   /** Begins the next response, if one is wanted and none is under way. */
   #next(): void {
     if (this.#response || this.#core.unit.unit.disposed) return;
+    // Whoever leads then shall speak.
+    if (this.#core.unit.session.getSnapshot().matches({ connection: 'transferring' })) return;
     // E2: the answers that are still due belong to what the model reads next.
     const isReply = this.#wantsReply && this.#awaited.size === 0;
     const offer = isReply ? null : this.#offer;
@@ -182,7 +222,9 @@ export class TextLead implements Lead {
     const core = this.#core;
     if (core.unit.unit.disposed) return;
     const itemId = core.host.environment.ids.next('item');
-    if (offer) this.note(offer.prompt);
+    // What the user says meanwhile belongs to the next reply, and so do the calls made for it.
+    const { requestId } = core.books;
+    if (offer) this.note(offer.prompt, offer.role);
     let text = '';
     let failed = false;
     try {
@@ -197,7 +239,7 @@ export class TextLead implements Lead {
         } else {
           const callId = this.#freshCallId(part.callId);
           this.#awaited.add(callId);
-          core.tell('calls', { type: 'tool.called', ...part.call, callId });
+          core.tell('calls', { type: 'tool.called', ...part.call, callId, requestId });
         }
       }
     } catch (error) {
@@ -233,6 +275,7 @@ export class TextLead implements Lead {
       itemId,
       text,
       deliveryId: offer?.deliveryId ?? null,
+      ...(offer?.deliveryIds && { deliveryIds: offer.deliveryIds }),
     } as const;
     if (!offer) {
       if (text !== '') this.#output.push(done);
@@ -258,11 +301,13 @@ export class TextLead implements Lead {
   async *#stream(signal: AbortSignal, isOffer: boolean) {
     const core = this.#core;
     this.#rounds += 1;
+    const { name: agentName, providerOptions } = core.leads.agent;
     const { stream } = streamText({
       model: this.#model,
-      instructions: core.agent.instructions,
+      instructions: core.leads.instructionsOf(agentName),
+      ...(providerOptions && { providerOptions }),
       messages: core.books.conversation.toModelMessages(),
-      tools: this.#tools(),
+      tools: this.#tools(agentName),
       // What a subagent reported is told; it starts nothing new by itself.
       toolChoice: isOffer || this.#rounds > MAX_ROUNDS ? 'none' : 'auto',
       abortSignal: signal,
@@ -293,9 +338,9 @@ export class TextLead implements Lead {
     return isTaken ? host.environment.ids.next('call') : callId;
   }
 
-  #tools(): ToolSet {
+  #tools(agentName: string): ToolSet {
     const tools: Record<string, ToolSet[string]> = {};
-    for (const [name, { definition, jsonSchema: schema }] of this.#core.tools)
+    for (const [name, { definition, jsonSchema: schema }] of this.#core.leads.toolsOf(agentName))
       tools[name] = tool({
         description: definition.description,
         inputSchema: jsonSchema(schema),

@@ -24,6 +24,29 @@ export type TextPart =
       readonly text: string;
       /** The delivery that it reports, if it was not asked for. */
       readonly deliveryId: string | null;
+      /** The results that it reports, where there are several; each has a delivery of its own. */
+      readonly deliveryIds?: readonly string[];
+    }
+  /**
+   * A subagent says how far it is, or what it has, in its own words. Not in the conversation,
+   * and never the last word: the lead agent tells results in a message of its own.
+   */
+  | {
+      readonly type: 'subagent.reported';
+      readonly kind: 'progress' | 'result';
+      readonly subagentId: string;
+      /** `subagent-<id>` */
+      readonly agentName: string;
+      readonly subagentName: string;
+      readonly text: string;
+      readonly final: false;
+    }
+  /** A result or notice that the lead agent could not put into words, time and again: here it is as it is. */
+  | {
+      readonly type: 'delivery.card';
+      readonly deliveryId: string;
+      readonly label: string;
+      readonly text: string;
     }
   /** A subagent asks; answer with `session.answer` or by sending text. */
   | {

@@ -5,8 +5,10 @@ import type { LanguageModel } from 'ai';
 import type { Observable } from 'rxjs';
 import { ConfigurationError } from '../../errors.ts';
 import type { Runtime } from '../runtime/runtime.ts';
-import { SessionCore, type SessionOptions } from './session-core.ts';
+import { SessionCore } from './session-core.ts';
+import type { SessionOptions } from './session-options.ts';
 import { SessionFace } from './session-face.ts';
+import type { PromptStyle } from './synthetic-turns.ts';
 import { TextLead } from './text-lead.ts';
 import { TextOutput, type TextPart } from './text-output.ts';
 
@@ -14,6 +16,11 @@ export interface TextSessionOptions extends SessionOptions {
   /** The model of the lead agent, and of the subagents that have none of their own. */
   readonly model: LanguageModel;
   readonly runtime: Runtime;
+  /**
+   * How results are put to the lead model; with `turn` they are also shown as they are, before
+   * they are put into words. @defaultValue 'notice'
+   */
+  readonly promptStyle?: PromptStyle;
 }
 
 /** A pause so long is no pause in text: what waits is told as soon as nothing else is. */
@@ -48,6 +55,7 @@ export class TextSession extends SessionFace {
       maxReconnects: 0,
       canInterrupt: true,
       hasVoice: false,
+      consolidation: options.consolidation ?? 'batch',
       makeLead: (made) => (lead = new TextLead(made, options.model, output)),
     });
     super(core);

@@ -8,6 +8,8 @@
 //   Y1. Words go to exactly one: the question that has the floor, the lead agent, or (a
 //       plain "wait") nobody.
 //   Y2. Words that began before the question was put to the user are not about it.
+//   Y3. A yes approves nothing while more than one approval waits: the exact action is read
+//       back, and only a yes to that counts. A no needs no reading.
 
 import { questionItem, type Stamped } from '../../machines/index.ts';
 import type { Message } from '../runtime/commit-unit.ts';
@@ -22,31 +24,58 @@ import { readUtterance } from './user-words.ts';
 type Said = Extract<SessionInputEvent, { type: 'user.said' }> & Stamped;
 type Given = Extract<SessionInputEvent, { type: 'answer.given' }> & Stamped;
 
-/** The user said something. Posts who shall react to it; returns what follows within the unit. */
-export function userSaid(books: Books, unit: SessionUnit, said: Said): readonly Message[] {
-  const follow = wordsOf(books, unit, said);
+/**
+ * The user said something, in the language of the agent that leads. Posts who shall react to
+ * it; returns what follows within the unit.
+ */
+export function userSaid(
+  books: Books,
+  unit: SessionUnit,
+  said: Said,
+  language?: string,
+): readonly Message[] {
+  const follow = wordsOf(books, unit, said, language);
   // The end of speech is told by the wire; who types has spoken too, and wakes what rests.
   return said.channel === 'typing'
     ? [{ actor: 'outbox', event: { type: 'utterance.ended' } }, ...follow]
     : follow;
 }
 
-function wordsOf(books: Books, unit: SessionUnit, said: Said): readonly Message[] {
+function wordsOf(
+  books: Books,
+  unit: SessionUnit,
+  said: Said,
+  language: string | undefined,
+): readonly Message[] {
   const { utteranceId: id, text, channel, startedAt } = said;
   books.conversation = books.conversation.add({ id, at: startedAt, role: 'user', text });
   const utterance: Utterance = { id, text, startedAt, typed: channel === 'typing' };
   const question = unit.owner === null ? undefined : books.questions.get(unit.owner);
   const toLead = (): readonly Message[] => {
+    books.requestId = id;
     unit.unit.post('user', { kind: 'do', name: 'heardUser', params: { utterance } });
     return [];
   };
-  if (!question || !isPutToUser(unit, question, said)) return toLead();
-  const reading = readUtterance(question, text, channel === 'typing');
+  if (!question) return toLead();
+  const awaitsReading = isToBeReadBack(unit, question);
+  if (!awaitsReading && !isPutToUser(unit, question, said)) return toLead();
+  const approvals = [...books.questions.values()].filter(({ kind }) => kind === 'approval').length;
+  const reading = readUtterance(question, text, {
+    typed: channel === 'typing',
+    language,
+    approvals,
+  });
   if (reading.to === 'lead') return toLead();
   const { requestId, subagentName } = question;
   unit.unit.post('user', { kind: 'do', name: 'overheard', params: { utterance, subagentName } });
-  if (reading.to === 'nobody') return [];
+  // "Yes. Go ahead.": the second half of a yes that is about to be read back.
+  if (reading.to === 'nobody' || awaitsReading) return [];
   const actor = `question:${requestId}`;
+  if (reading.to === 'readBack') {
+    question.readBack = true;
+    books.deliveries.delete(requestId);
+    return [{ actor, event: { type: 'question.readBack' } }];
+  }
   const answer = {
     type: 'question.answer',
     channel,
@@ -57,6 +86,8 @@ function wordsOf(books: Books, unit: SessionUnit, said: Said): readonly Message[
   if (reading.to === 'question' && unit.accepts(actor, { ...answer, at: said.at }))
     return [{ actor, event: answer }];
   question.timesUnclear += 1;
+  if (reading.to === 'again') question.askedAgain = true;
+  if (question.kind === 'approval') books.deliveries.delete(requestId);
   // It was meant for the question, but cannot be taken (unclear, or it broke the question off).
   const again = { type: 'outbox.add', item: questionItem(requestId) };
   return [{ actor: 'outbox', event: again }];
@@ -89,6 +120,14 @@ export function answerGiven(books: Books, unit: SessionUnit, given: Given): read
     });
   settle({ accepted: true });
   return [{ actor, event }];
+}
+
+/** Its action shall be read back, and that has not begun. */
+function isToBeReadBack(unit: SessionUnit, { requestId, readBack }: QuestionRecord): boolean {
+  const context = unit.questions.stateOf(requestId)?.context as
+    | { readonly playingSince: number | null; readonly shownAt: number | null }
+    | undefined;
+  return readBack && context?.playingSince === null && context.shownAt === null;
 }
 
 /** Could the user know of the question when these words began? */

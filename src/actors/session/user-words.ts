@@ -12,6 +12,8 @@ export type Reading =
   | { readonly to: 'question'; readonly answer: Answer; readonly decisive: boolean }
   /** Say the question again: it was meant for it, but cannot be taken. */
   | { readonly to: 'again' }
+  /** A yes, while more than one approval waits: read back what it would be a yes to. */
+  | { readonly to: 'readBack' }
   /** Nothing but time was asked for. */
   | { readonly to: 'nobody' }
   | { readonly to: 'lead' };
@@ -22,13 +24,33 @@ const DECISIVE_CONFIDENCE = 0.8;
 /** So many words that were typed are meant, even if they name no option. */
 const MEANT_WORDS = 3;
 
+/** How the words came, and what else is open. */
+export interface Heard {
+  /** As the user meant them; spoken ones may be a slip of the recogniser. */
+  readonly typed: boolean;
+  /** A language tag. @defaultValue 'en' */
+  readonly language?: string | undefined;
+  /** Approvals that wait for the user, this one included. @defaultValue 1 */
+  readonly approvals?: number;
+}
+
 /**
- * Reads an utterance against the question that has the floor. `typed` words are as the user meant
- * them; spoken ones may be a slip of the recogniser, and are asked for again the first time.
+ * Reads an utterance against the question that has the floor. What is unclear is asked for
+ * again the first time; a yes to one of several approvals is read back.
  */
-export function readUtterance(question: QuestionRecord, text: string, typed: boolean): Reading {
-  const reading = readOnce(question, text);
-  if (reading.to !== 'again' || question.kind === 'approval') return reading;
+export function readUtterance(
+  question: QuestionRecord,
+  text: string,
+  { typed, language = 'en', approvals = 1 }: Heard,
+): Reading {
+  const reading = readOnce(question, text, language);
+  if (question.kind === 'approval') {
+    const consents = reading.to === 'question' && reading.answer.approved === true;
+    if (consents && approvals > 1 && !question.readBack) return { to: 'readBack' };
+    // Asked again once in words; then there are the buttons, and the lead agent to talk to.
+    return reading.to === 'again' && question.askedAgain ? { to: 'lead' } : reading;
+  }
+  if (reading.to !== 'again') return reading;
   // What names no option may still be an answer ("the cheaper one"): the one who asked can tell.
   const isMeant = typed
     ? text.trim().split(/\s+/).length >= MEANT_WORDS
@@ -38,14 +60,15 @@ export function readUtterance(question: QuestionRecord, text: string, typed: boo
     : { to: 'again' };
 }
 
-function readOnce(question: QuestionRecord, text: string): Reading {
+function readOnce(question: QuestionRecord, text: string, language: string): Reading {
   const kind =
     question.kind === 'approval'
       ? 'approval'
       : question.options.length > 0
         ? 'choice'
         : 'free_text';
-  const match = matchAnswer({ kind, options: question.options }, text);
+  const action = question.action?.toolName ?? '';
+  const match = matchAnswer({ kind, options: question.options, action }, text, { language });
   switch (match.kind) {
     case 'option':
       return {

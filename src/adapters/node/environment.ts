@@ -39,13 +39,14 @@ export function nodeEnvironment(): Environment {
       },
     },
     scheduler: {
-      schedule(task, delayMs) {
+      schedule(task, delayMs, { isBackground = false } = {}) {
         let timer: NodeJS.Timeout;
         let leftMs = Math.max(0, delayMs);
         const arm = (): void => {
           const sliceMs = Math.min(leftMs, LONGEST_TIMER_MS);
           leftMs -= sliceMs;
           timer = setTimeout(() => (leftMs > 0 ? arm() : task()), sliceMs);
+          if (isBackground) timer.unref();
         };
         arm();
         return () => clearTimeout(timer);

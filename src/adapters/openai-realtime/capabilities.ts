@@ -13,4 +13,5 @@ export const openaiRealtimeCapabilities: TransportCapabilities = Object.freeze({
   deletesItems: true,
   silentContext: true,
   defersToolResults: true,
+  updatesSession: true,
 });

@@ -278,6 +278,7 @@ export class OpenaiRealtimeConnection implements TransportConnection {
   #onEvent(event: ServerEvent): void {
     if (event.type === 'session.updated') {
       if (this.#phase === 'configuring') this.#becomeReady();
+      else this.#translator.configured();
       return;
     }
     this.#translator.fromWire(event);

@@ -2,14 +2,15 @@
 // events, server events become transport events and frames of sound. Pure of
 // sockets and time; what it must remember is the conversation, not the connection.
 //
-// Owns: event ids, correlation, the generation gate, what was received of each item,
-// partial transcripts. Does not: queues, readiness, closing (`connection.ts`).
+// Owns: event ids, correlation, the configuration in force, the generation gate, what was
+// received of each item, partial transcripts. Does not: queues, readiness, closing (`connection.ts`).
 //
 // T1. `response.started`, `response.ended` and refusals carry the `responseKey` of their request.
 // T2. No sound of a response comes after `response.cancel` was sent (generation gate: L2, L3).
 // T3. `response.ended` lists the sound that was handed on, so that it can be compared with
 //     what was played. A truncation never names more than that, in whole milliseconds.
 // T4. A cancel that finds nothing to cancel is silence, not an error.
+// T5. Each `session.configure` is answered once, in order: `session.configured` or `.refused`.
 
 import { decodePcm16Base64 } from '../../voice/audio/pcm16.ts';
 import type { AudioFrame } from '../../voice/audio-frame.ts';
@@ -59,7 +60,10 @@ export class Translator {
   readonly #responses = new ResponseLedger();
   readonly #soundOfItems = new BoundedMap<string, SoundOfItem>(REMEMBERED_ITEMS);
   readonly #partialTranscripts = new BoundedMap<string, string>(REMEMBERED_ITEMS);
+  /** What the server has accepted. */
   #configuration: TransportConfiguration;
+  /** Changes of it that it has not answered yet, oldest first, by event id. */
+  readonly #changes = new Map<string, TransportConfiguration>();
   #lastEventNumber = 0;
 
   constructor(options: TranslatorOptions) {
@@ -77,7 +81,7 @@ export class Translator {
     const eventId = this.#newEventId();
     switch (command.type) {
       case 'session.configure':
-        this.#configuration = command.configuration;
+        this.#changes.set(eventId, command.configuration);
         return wire.sessionChange(eventId, command.configuration);
       case 'message.add':
         return wire.messageAdd(eventId, { ...command, itemId: toWireId(command.itemId) });
@@ -96,13 +100,23 @@ export class Translator {
           // On the wire they replace those of the session; the port adds them.
           command.instructions === undefined
             ? undefined
-            : `${this.#configuration.instructions}\n\n${command.instructions}`,
+            : `${this.#wanted.instructions}\n\n${command.instructions}`,
         );
       case 'response.cancel':
         return this.#responses.cancelAll() ? wire.responseCancel(eventId) : null;
       case 'playout.truncate':
         return this.#truncate(eventId, command.itemId, command.playedMs);
     }
+  }
+
+  /** The server has accepted the oldest change that it has not answered. */
+  configured(): void {
+    const [oldest] = this.#changes;
+    if (oldest === undefined) return;
+    const [eventId, configuration] = oldest;
+    this.#changes.delete(eventId);
+    this.#configuration = configuration;
+    this.#options.emit({ type: 'session.configured' });
   }
 
   /** Hands on what a server event means. `session.updated` means nothing here. */
@@ -170,6 +184,11 @@ export class Translator {
       case 'response.done':
         return this.#onResponseDone(event);
     }
+  }
+
+  /** How the model shall behave, once the server has answered. */
+  get #wanted(): TransportConfiguration {
+    return [...this.#changes.values()].at(-1) ?? this.#configuration;
   }
 
   #newEventId(): string {
@@ -281,6 +300,14 @@ export class Translator {
   #onError(event: Extract<ServerEvent, { type: 'error' }>): void {
     const { code, type, message, event_id: eventId } = event.error;
     if (code === 'response_cancel_not_active') return;
+    if (eventId && this.#changes.delete(eventId)) {
+      this.#options.emit({
+        type: 'session.refused',
+        code: code ?? type,
+        message: this.#options.redact(message),
+      });
+      return;
+    }
     // Some servers do not say which event they refuse; this code can only mean a response.create.
     const refused =
       eventId ??

@@ -49,7 +49,7 @@ test('a fork has no dangling call: the one that started it is left out', () => {
   expect(JSON.stringify(messages)).not.toContain('c2');
 });
 
-test('BW21: ten turns, not ten items, and no JSON of tools', () => {
+test('[B29 BW21] ten turns, not ten items, and no JSON of tools', () => {
   let long = ConversationLog.empty();
   for (let n = 0; n < 24; n += 1) {
     long = long
@@ -62,7 +62,7 @@ test('BW21: ten turns, not ten items, and no JSON of tools', () => {
   );
 });
 
-test('BW21: the facts come from memory, of this scope, those that fit the task first', async () => {
+test('[B29 BW21] the facts come from memory, of this scope, those that fit the task first', async () => {
   const memory = memoryStore();
   await memory.remember(fact);
   await memory.remember({ ...fact, id: 'f2', text: 'Ann likes tea', at: 9 });

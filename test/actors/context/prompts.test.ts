@@ -17,7 +17,7 @@ const facts = ['User prefers TypeScript', 'Project uses PostgreSQL'].map((text, 
 
 const task = { toolName: 'ask_claude', args: { task: 'Fix the bug in auth.py' } };
 
-test('the whole prompt: sections, headings and order', () => {
+test('[B30] the whole prompt: sections, headings and order', () => {
   const snapshot = buildContextSnapshot(
     { task, instructions: '<subagent instructions>', conversation },
     facts,
@@ -43,7 +43,7 @@ User asked about their project. Discussed auth module.
 - Project uses PostgreSQL`);
 });
 
-test('what there is nothing to say about has no heading', () => {
+test('[B30] what there is nothing to say about has no heading', () => {
   const snapshot = buildContextSnapshot({
     task: { toolName: 'refresh', args: {} },
     instructions: 'Refresh.',
@@ -87,7 +87,7 @@ test('P8: what was said cannot pass for a heading or for another speaker', () =>
   expect(lines.filter((line) => line.startsWith('['))).toEqual(['[user]: Hi.']);
 });
 
-test('the user prompt names the task, and its arguments if it has any', () => {
+test('[B31] the user prompt names the task, and its arguments if it has any', () => {
   const described = buildContextSnapshot({
     task: { ...task, description: 'Ask Claude to change code' },
     instructions: 'x',

@@ -18,7 +18,7 @@ function talk(): ConversationLog {
 }
 
 describe('C1: order', () => {
-  test('a transcript that arrives after the reply stands where its utterance began', () => {
+  test('[B10] a transcript that arrives after the reply stands where its utterance began', () => {
     const log = ConversationLog.empty()
       .begin({ id: 'u1', role: 'user', at: 1_000 })
       .begin({ id: 'a1', role: 'assistant', at: 3_000 })
@@ -60,7 +60,7 @@ describe('C2: an id names one item', () => {
     expect(once.append('unknown', 'x')).toBe(once);
   });
 
-  test('a correction replaces the words, also when they are final', () => {
+  test('[B63] a correction replaces the words, also when they are final', () => {
     const log = ConversationLog.empty()
       .begin({ id: 'u1', role: 'user', at: 1 })
       .correct('u1', 'a con')
@@ -80,7 +80,7 @@ describe('C2: an id names one item', () => {
   });
 });
 
-describe('C3, BW11: partial text', () => {
+describe('[B63 B65 BW11] C3: partial text', () => {
   test('white space between the words is kept', () => {
     const log = ['hello', ' ', 'world'].reduce(
       (open, delta) => open.append('u1', delta),
@@ -204,7 +204,7 @@ describe('C5: bounds', () => {
     expect(log.recentTurns(1)[0]?.content).toContain('12345678ab [… 6 more characters]');
   });
 
-  test('BW21, BW31: a tool result of any size is cut', () => {
+  test('[BW21 BW31] a tool result of any size is cut', () => {
     const log = ConversationLog.empty({ maxItemChars: 100 })
       .toolCall({ callId: 'c1', toolName: 't', args: { text: 'y'.repeat(500) }, at: 1 })
       .toolResult({ callId: 'c1', at: 2, value: { rows: 'x'.repeat(5_000) } });
@@ -229,8 +229,8 @@ describe('C5: bounds', () => {
   });
 });
 
-describe('C6: summaries', () => {
-  test('BW10: without a checkpoint it covers everything so far, but not what is open', () => {
+describe('[B66] C6: summaries', () => {
+  test('[BW10] without a checkpoint it covers everything so far, but not what is open', () => {
     const log = talk()
       .toolCall({ callId: 'c2', toolName: 'report', args: {}, at: 7_000 })
       .begin({ id: 'u3', role: 'user', at: 8_000 })
@@ -268,7 +268,7 @@ describe('C6: summaries', () => {
   });
 });
 
-describe('BW21: recent turns', () => {
+describe('[BW21] recent turns', () => {
   test('a turn is a stretch of one party, without the JSON of tools', () => {
     const log = talk()
       .add({ id: 'u3', role: 'user', at: 7_000, text: 'Thanks. ' })
@@ -314,7 +314,7 @@ describe('BW21: recent turns', () => {
 });
 
 describe('serialised', () => {
-  test('a log survives JSON', () => {
+  test('[B66] a log survives JSON', () => {
     const log = talk().setSummary('s', 'u1').interrupt('a2', { audioHeardMs: 5 });
     const copy = ConversationLog.fromJSON(JSON.parse(JSON.stringify(log)));
     expect(copy.toJSON()).toEqual(log.toJSON());

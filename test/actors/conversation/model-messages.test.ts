@@ -91,7 +91,7 @@ test('M1: a call in flight is answered by what was announced, or left out', asyn
   ]);
 });
 
-test('M2, BW9: a failed call keeps its error', () => {
+test('[BW9] M2: a failed call keeps its error', () => {
   const [, , tool] = start
     .toolCall({ callId: 'c1', toolName: 't', args: {}, at: 2 })
     .toolResult({ callId: 'c1', at: 3, error: 'no such file' })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { ConversationLog } from '../../../src/actors/conversation/conversation.ts';
 
-test('BW9: a reconnect restores messages, calls, outputs and errors; a call in flight stays open', () => {
+test('[B13 B66 BW9] a reconnect restores messages, calls, outputs and errors; a call in flight stays open', () => {
   const replay = ConversationLog.empty()
     .add({ id: 'u0', role: 'user', at: 0, text: 'Hello.' })
     .setSummary('They said hello.')

@@ -114,7 +114,7 @@ describe('what is accepted', () => {
     expect((await journal.read()).map(({ seq, event }) => [seq, event.type])).toEqual([[1, 'go']]);
   });
 
-  test('C1: one event at a time, in the order of arrival, also when an effect brings another', () => {
+  test('[B83] C1: one event at a time, in the order of arrival, also when an effect brings another', () => {
     const { unit, body } = unitWith();
     body.onRelease = ({ effect }) => {
       if (effect.name === 'again') unit.receive('a', { type: 'go', n: 9 } as UnitEvent);
@@ -328,7 +328,7 @@ test('C5: a failure that arrives after the unit was disposed leads to nothing', 
 describe('a deadline', () => {
   const due = { type: 'arm', n: 1000 } as UnitEvent;
 
-  test('comes back as an event, and says which one it was', async () => {
+  test('[B83] comes back as an event, and says which one it was', async () => {
     const { unit, body, environment, journal } = unitWith();
     unit.receive('a', due);
     const dueAt = environment.clock.now() + 1000;

@@ -110,7 +110,17 @@ async function voiceStory(seed: number): Promise<readonly JournalEntry[]> {
 /** Times and waits are where chance shows. */
 const withoutTimes = (entries: readonly JournalEntry[]): string =>
   JSON.stringify(entries, (key, value: unknown) =>
-    ['at', 'dueAt', 'retryInMs', 'startedAt', 'utteranceStartedAt'].includes(key) ? 0 : value,
+    [
+      'at',
+      'calledAt',
+      'dueAt',
+      'retryInMs',
+      'settledAt',
+      'startedAt',
+      'utteranceStartedAt',
+    ].includes(key)
+      ? 0
+      : value,
   );
 
 describe.each([

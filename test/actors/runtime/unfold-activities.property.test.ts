@@ -48,7 +48,21 @@ const cases: readonly Case[] = [
           { callId: 'c', kind: 'tool' },
         ],
       },
+      {
+        type: 'model.responded',
+        step,
+        calls: [
+          { callId: 'd', kind: 'delegation' },
+          { callId: 'i', kind: 'input' },
+          { callId: 'z', kind: 'completion' },
+        ],
+      },
       { type: 'model.responded', step, calls: [] },
+      { type: 'subagent.message', messageId: 'm', mode: 'queue' },
+      { type: 'subagent.message', messageId: 'm', mode: 'steer' },
+      { type: 'subagent.message', messageId: 'm', mode: 'interrupt' },
+      { type: 'budget.exhausted', graceful: true, message: 'Too many tokens' },
+      { type: 'budget.exhausted', graceful: false, message: 'Too late' },
       { type: 'model.failed', step, error },
       ...(calls as { callId: string }[]).map(({ callId }) => ({
         type: 'tool.settled',

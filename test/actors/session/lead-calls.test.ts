@@ -26,7 +26,7 @@ const inline = (
   });
 
 describe('an inline tool', () => {
-  test('is run with its arguments and its context, and the model speaks to its result', async () => {
+  test('[B8 B9] is run with its arguments and its context, and the model speaks to its result', async () => {
     const seen: unknown[] = [];
     const hooks: string[] = [];
     const { start, type, said, session } = textTalk({
@@ -48,7 +48,7 @@ describe('an inline tool', () => {
     expect(said()).toEqual(['Tools said: [{"sky":"blue"}]']);
   });
 
-  test('that throws, rejects, returns nothing or no JSON still answers', async () => {
+  test('[B20] that throws, rejects, returns nothing or no JSON still answers', async () => {
     const round: Record<string, unknown> = {};
     round['self'] = round;
     const { start, type, said, environment } = textTalk({
@@ -92,7 +92,7 @@ describe('an inline tool', () => {
     expect(said()[0]).toMatch(/more characters/);
   });
 
-  test('that never settles is answered when its time is up, 30 s or its own', async () => {
+  test('[B9 B20 B72] that never settles is answered when its time is up, 30 s or its own', async () => {
     const signals: AbortSignal[] = [];
     const hang = (_: unknown, { abortSignal }: ToolContext): Promise<never> => {
       signals.push(abortSignal);
@@ -116,7 +116,7 @@ describe('an inline tool', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('that is slow holds up no other, and the model waits for all of them', async () => {
+  test('[BW30] that is slow holds up no other, and the model waits for all of them', async () => {
     let finish: () => void = () => {};
     const done: string[] = [];
     const { start, type, said, environment } = textTalk({
@@ -174,7 +174,7 @@ describe('an inline tool', () => {
 });
 
 describe('a call that is none', () => {
-  test('names what is wrong, and runs nothing', async () => {
+  test('[B20] names what is wrong, and runs nothing', async () => {
     let ran = 0;
     const { start, type, said, environment } = textTalk({
       tools: [
@@ -250,7 +250,9 @@ describe('P6: a call id that comes again', () => {
       },
       lead: ({ user, prompt }) => {
         if (prompt.at(-1)?.role === 'tool') return say('On it.');
-        return user.startsWith('work') ? calls(['work', {}, 'call_0']) : say(`You said: ${user}`);
+        return user.startsWith('work')
+          ? calls(['work', { user }, 'call_0'])
+          : say(`You said: ${user}`);
       },
     });
     await start();

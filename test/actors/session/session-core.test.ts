@@ -5,7 +5,8 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import type { Lead, Offer } from '../../../src/actors/session/lead.ts';
 import type { LeadSession } from '../../../src/actors/session/session-parts.ts';
-import { SessionCore, type SessionOptions } from '../../../src/actors/session/session-core.ts';
+import { SessionCore } from '../../../src/actors/session/session-core.ts';
+import type { SessionOptions } from '../../../src/actors/session/session-options.ts';
 import { createRuntime, defineTool, type SessionEvent } from '../../../src/index.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
 import { calls, never, say, simpleTool, steps } from '../../support/subagent-runs.ts';
@@ -17,7 +18,12 @@ class NotingLead implements Lead {
   readonly offers: Offer[] = [];
   core!: LeadSession;
   connect = (): void => this.core.receive('session', { type: 'transport.ready' });
+  hangUp = (): void => void this.said.push('hang up');
   disconnect = (): void => void this.said.push('disconnect');
+  transfer = (_: string, to: string): void => void this.said.push(`transfer to ${to}`);
+  transferEnded = (): void => void this.said.push('transfer ended');
+  greet = (): void => {};
+  configure = (): void => void this.said.push('configure');
   offer = (offer: Offer): void => void this.offers.push(offer);
   interrupt = (): void => void this.said.push('interrupt');
   abandon = (generation: number): void => void this.said.push(`abandon ${generation}`);
@@ -69,7 +75,8 @@ async function coreTalk(options: TalkOptions = {}, more: Partial<SessionOptions>
     environment,
     state: () => core.projection.store.getSnapshot().context,
     async call(name: string, callId = `call_${(number += 1)}`) {
-      core.tell('calls', { type: 'tool.called', callId, name, arguments: '{}' });
+      const input = JSON.stringify({ callId });
+      core.tell('calls', { type: 'tool.called', callId, name, arguments: input });
       await environment.settle();
       return callId;
     },
@@ -91,7 +98,7 @@ const asking = {
 };
 
 describe('W1: what is over is forgotten (P7)', () => {
-  test('calls, results, questions and notices leave nothing behind', async () => {
+  test('[R15 BW31] calls, results, questions and notices leave nothing behind', async () => {
     const { core, call, hear, environment, lead } = await coreTalk({
       subagents: { quick, hanging, asking, late: { ...quick, pending: null } },
       tools: [
@@ -157,7 +164,7 @@ describe('W1: what is over is forgotten (P7)', () => {
         type: 'tool.called',
         callId: `q${index}`,
         name: 'quick',
-        arguments: '{}',
+        arguments: JSON.stringify({ index }),
       });
     await environment.settle();
     expect(state().subagents).toHaveLength(101);

@@ -149,7 +149,7 @@ describe('close', () => {
       closeGraceMs: 2000,
     });
     await start();
-    await type('use work and work');
+    await type('use work {"n":1} and work {"n":2}');
     let closed = false;
     void session.close().then(() => (closed = true));
     await environment.advance(1999);
@@ -275,7 +275,7 @@ describe('close', () => {
 });
 
 describe('hooks that throw', () => {
-  test('are reported and break nothing', async () => {
+  test('[B73 BW33] are reported and break nothing', async () => {
     const reported: string[] = [];
     const broken = () => {
       throw new Error('the hook is broken');
@@ -330,7 +330,7 @@ describe('hooks that throw', () => {
   });
 });
 
-test('hooks that reject are reported, too', async () => {
+test('[B73 BW33] hooks that reject are reported, too', async () => {
   const { start, type, said, errors } = textTalk({
     subagents: { work: { script: () => say('done') } },
     hooks: {

@@ -12,6 +12,7 @@ import type { SessionFace } from '../../../examples/voice-demo/session-face.ts';
 export const emptyState: SessionState = {
   connection: 'active',
   floor: 'nobody',
+  agent: 'lead',
   transcript: [],
   subagents: [],
   questions: [],

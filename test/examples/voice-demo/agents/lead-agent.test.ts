@@ -7,6 +7,9 @@ import { emptyState, FakeSession } from '../fake-session.ts';
 const view = (id: string, toolName: string, change: Partial<SubagentView> = {}): SubagentView => ({
   id,
   name: toolName,
+  parentId: null,
+  depth: 1,
+  hung: false,
   callId: null,
   toolName,
   task: '',

@@ -81,7 +81,7 @@ class Talk {
   async respond() {
     const { text, toolCalls, responseMessages } = await generateText({
       model: this.#model,
-      instructions: lead.instructions,
+      instructions: String(lead.instructions),
       messages: this.#messages,
       allowSystemInMessages: true,
       tools,

@@ -54,6 +54,9 @@ const question = (
 const subagent = (id: string, end: number | null): SubagentView => ({
   id,
   name: 'ride_booker',
+  parentId: null,
+  depth: 1,
+  hung: false,
   callId: 'c1',
   toolName: 'book_ride',
   task: '',

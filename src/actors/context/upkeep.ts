@@ -1,0 +1,175 @@
+// Keeps the conversation small and draws facts from it, between turns and beside them.
+//
+// Owns:     when it is summarised and distilled, one of each at a time.
+// Does not: write summaries or facts, keep the conversation (books) or the facts (memory).
+//
+// Invariants
+//   K1. Nobody waits for it: a turn is never blocked, and what fails is reported and tried
+//       again after a later turn.
+//   K2. A summary covers only what it has read: what came or changed meanwhile is kept.
+//   K3. Facts are drawn from everything that was said, once: also from what is about to be
+//       summarised, and at the end of the session.
+//   K4. A fact that is remembered already is not remembered again.
+//   K5. Each job ends, after `timeoutMs` at the latest.
+
+import type { ConversationLog } from '../conversation/conversation.ts';
+import { charsOf, clip, type ConversationItem } from '../conversation/items.ts';
+import { isOpen } from '../conversation/limits.ts';
+import type { MemoryFact, MemoryStore } from '../ports/memory-store.ts';
+import { raceAbort } from '../race-abort.ts';
+import type { Host } from '../runtime/host.ts';
+import { CancelledError, OffstageError } from '../../errors.ts';
+import { rememberFacts } from './remember-facts.ts';
+import type { MemoryDistiller } from './distiller.ts';
+import { itemsToSummarise, stillCovered, type Summarise } from './summary.ts';
+import { transcriptText } from './transcript-text.ts';
+
+export interface UpkeepOptions {
+  readonly summarise: Summarise | null;
+  /** So full the conversation may be, 0 to 1 of its limits, before it is summarised. */
+  readonly summariseAbove: number;
+  /** The newest items, which are never summarised. */
+  readonly keepItems: number;
+  readonly distil: MemoryDistiller | null;
+  /** Facts are drawn every so many turns. */
+  readonly distilEveryTurns: number;
+  /** A summary, or facts, may take so long, in milliseconds. */
+  readonly timeoutMs: number;
+}
+
+/** What upkeep sees of the session. */
+export interface UpkeepSession {
+  readonly id: string;
+  readonly host: Host;
+  readonly memory: { readonly store: MemoryStore; readonly scope: string } | null;
+  conversation(): ConversationLog;
+  summarised(summary: string, covers: readonly string[]): void;
+  remembered(facts: readonly MemoryFact[]): void;
+}
+
+/** Of the conversation's own limit; what a summary may take, and what is kept beside it. */
+const SUMMARY_SHARE = 0.1;
+const KEPT_SHARE = 0.25;
+const KNOWN_FACTS = 50;
+const QUERY_CHARS = 2000;
+
+export class Upkeep {
+  readonly #options: UpkeepOptions;
+  readonly #session: UpkeepSession;
+  readonly #jobs = new Map<'summary' | 'memory', Promise<void>>();
+  /** The items that facts were drawn from, as far as they are still there. */
+  #read: ReadonlySet<string> = new Set();
+  #turnsSince = 0;
+  #ending: Promise<void> | null = null;
+  readonly #over = new AbortController();
+
+  constructor(session: UpkeepSession, options: UpkeepOptions) {
+    this.#session = session;
+    this.#options = options;
+  }
+
+  turnEnded(): void {
+    const { distilEveryTurns, summariseAbove } = this.#options;
+    this.#turnsSince += 1;
+    const isFull = this.#session.conversation().load >= summariseAbove;
+    if (isFull || this.#turnsSince >= distilEveryTurns) this.#distil();
+    if (isFull) this.#summarise();
+  }
+
+  /**
+   * The session ends: what was said last is drawn from, too; nothing is summarised any more.
+   * Resolves when that is done. Never rejects; called again it gives the same promise.
+   */
+  end(): Promise<void> {
+    this.#ending ??= (async () => {
+      this.#over.abort(new CancelledError('the session was closed'));
+      await Promise.all(this.#jobs.values());
+      this.#distil();
+      await Promise.all(this.#jobs.values());
+    })();
+    return this.#ending;
+  }
+
+  #summarise(): void {
+    const { summarise, keepItems } = this.#options;
+    if (!summarise || this.#ending) return;
+    const then = this.#session.conversation();
+    const { maxChars } = then.limits;
+    const items = itemsToSummarise(then, { keepItems, keepChars: maxChars * KEPT_SHARE });
+    if (items.length === 0) return;
+    const mostChars = Math.ceil(maxChars * SUMMARY_SHARE);
+    this.#run('summary', async (signal) => {
+      const { environment } = this.#session.host;
+      const stop = AbortSignal.any([signal, this.#over.signal]);
+      const text = await raceAbort(
+        summarise({
+          previous: then.summary,
+          items,
+          maxChars: mostChars,
+          signal: stop,
+          environment,
+        }),
+        stop,
+      );
+      if (typeof text !== 'string' || text.trim() === '')
+        throw new OffstageError('NO_SUMMARY', `Expected a summary, got ${JSON.stringify(text)}`);
+      const covers = stillCovered(items, this.#session.conversation());
+      this.#session.summarised(clip(text.trim(), mostChars), covers);
+    });
+  }
+
+  #distil(): void {
+    const { distil } = this.#options;
+    const { memory, host } = this.#session;
+    if (!distil || !memory || this.#jobs.has('memory')) return;
+    const { items: all } = this.#session.conversation();
+    const finished = all.filter((item) => !isOpen(item, all));
+    const items = finished.filter(({ id }) => !this.#read.has(id));
+    if (!items.some((item) => item.role === 'user')) return;
+    this.#turnsSince = 0;
+    this.#run('memory', async (signal) => {
+      const { store, scope } = memory;
+      const query = transcriptText(lastOf(items, QUERY_CHARS), QUERY_CHARS);
+      const known = await raceAbort(store.facts({ scope, query, limit: KNOWN_FACTS }), signal);
+      const { environment } = host;
+      const found = await raceAbort(distil({ items, known, signal, environment }), signal);
+      const remembered = await rememberFacts(found, {
+        store,
+        scope,
+        source: this.#session.id,
+        environment,
+        known,
+        signal,
+      });
+      this.#read = new Set(finished.map(({ id }) => id));
+      if (remembered.length > 0) this.#session.remembered(remembered);
+    });
+  }
+
+  #run(kind: 'summary' | 'memory', work: (signal: AbortSignal) => Promise<void>): void {
+    if (this.#jobs.has(kind)) return;
+    const { host } = this.#session;
+    const { timeoutMs } = this.#options;
+    const controller = new AbortController();
+    const cancel = host.environment.scheduler.schedule(() => {
+      const message = `Expected it to be done within ${timeoutMs} ms`;
+      controller.abort(new OffstageError('UPKEEP_TIMEOUT', message));
+    }, timeoutMs);
+    const job = work(controller.signal)
+      .catch((error: unknown) => {
+        if (!(error instanceof CancelledError)) host.report(error, kind);
+      })
+      .then(() => {
+        cancel();
+        this.#jobs.delete(kind);
+      });
+    this.#jobs.set(kind, job);
+  }
+}
+
+/** The newest items, of so many characters. */
+function lastOf(items: readonly ConversationItem[], maxChars: number): readonly ConversationItem[] {
+  let chars = 0;
+  const first = items.findLastIndex((item) => (chars += charsOf(item)) > maxChars);
+  return items.slice(first + 1);
+}

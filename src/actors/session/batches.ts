@@ -1,0 +1,70 @@
+// The batches of a session: which call joins which, and what is in each at the moment.
+//
+// Owns:     the lives of the batches, and which of them calls for the latest request join.
+// Does not: decide when a batch is told (its machine does).
+
+import { batchMachine, type BatchSnapshot } from '../../machines/index.ts';
+import type { CommitUnit } from '../runtime/commit-unit.ts';
+import type { Host } from '../runtime/host.ts';
+import { Population } from '../runtime/population.ts';
+import type { ConsolidationOptions } from './consolidation.ts';
+
+/** Which results are told together. */
+export interface BatchOptions extends ConsolidationOptions {
+  /** By the name of the tool. */
+  readonly includes: (toolName: string) => boolean;
+}
+
+/** A call, as it is made. */
+export interface MadeCall {
+  readonly callId: string;
+  readonly name: string;
+  /** What the user said that it is made for. @defaultValue null: nothing */
+  readonly requestId?: string | null;
+  readonly at: number;
+}
+
+export class Batches extends Population {
+  readonly #options: BatchOptions | null;
+  #latest: { readonly requestId: string; readonly batchId: string } | null = null;
+
+  /** @param options Null: there are none. */
+  constructor(options: BatchOptions | null, unit: CommitUnit, host: Host) {
+    super(batchMachine, 'batch', unit, host);
+    this.#options = options;
+  }
+
+  /** The batch that calls for the request that is being answered join; null: none yet. */
+  get latest(): string | null {
+    return this.#latest?.batchId ?? null;
+  }
+
+  /** What it consists of at the moment; null if it is none. */
+  contextOf(batchId: string): BatchSnapshot['context'] | null {
+    return (this.stateOf(batchId)?.context ?? null) as BatchSnapshot['context'] | null;
+  }
+
+  /**
+   * Lets a call join those that were made for the same request, or begins a batch with it.
+   * Returns the batch, or null where its result is told by itself.
+   */
+  join({ callId, name, requestId = null, at }: MadeCall, isAttached: boolean): string | null {
+    if (requestId === null || !this.#options?.includes(name)) return null;
+    const { interactiveCeilingMs, backgroundCeilingMs, atCeiling, graceMs } = this.#options;
+    const joined = { type: 'batch.joined', callId, at };
+    const latest = this.#latest;
+    if (latest?.requestId === requestId && this.accepts(latest.batchId, joined)) {
+      this.apply(latest.batchId, joined);
+      return latest.batchId;
+    }
+    const replied = { type: 'batch.replied', at };
+    // The reply to the request before is over, whatever its model still says.
+    if (latest && this.accepts(latest.batchId, replied)) this.apply(latest.batchId, replied);
+    const batchId = `batch_${callId}`;
+    const ceilingMs = isAttached ? interactiveCeilingMs : backgroundCeilingMs;
+    this.create(batchId, { batchId, ceilingMs, atCeiling, graceMs });
+    this.apply(batchId, joined);
+    this.#latest = { requestId, batchId };
+    return batchId;
+  }
+}

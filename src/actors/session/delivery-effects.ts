@@ -1,0 +1,217 @@
+// What becomes of everything that is to be said: offered to the lead agent, shown as cards,
+// heard, seen, or gone. Results that are told together have a view each.
+//
+// Owns:     nothing.
+// Does not: decide when something is said (outbox) or with what else (batch).
+
+import type { DropReason, HearingGrade } from '../../machines/index.ts';
+import { callSafely } from '../runtime/host.ts';
+import type { DeliveryView } from '../session-views.ts';
+import type { CallEffects } from './call-effects.ts';
+import { CEILING_REASON } from './consolidation.ts';
+import type { DeliveryRecord } from './records.ts';
+import type { EffectsSession } from './session-parts.ts';
+
+/** What the effects of outbox and batches carry, together. */
+interface Params {
+  readonly deliveryId: string;
+  readonly deliveryIds: readonly string[];
+  readonly batchId: string;
+  readonly callIds: readonly string[];
+  readonly generation: number;
+  readonly attempt: number;
+  readonly grade: HearingGrade;
+  readonly reason: DropReason;
+}
+
+export class DeliveryEffects {
+  readonly #session: EffectsSession;
+  readonly #calls: CallEffects;
+
+  constructor(session: EffectsSession, calls: CallEffects) {
+    this.#session = session;
+    this.#calls = calls;
+  }
+
+  /** Carries out what the outbox or a batch says. */
+  carryOut(name: string, effectParams: unknown): void {
+    const session = this.#session;
+    const { lead, unit, delegation } = session;
+    const params = (effectParams ?? {}) as Params;
+    switch (name) {
+      case 'outbox.offer':
+        this.#offer(params.deliveryId, params.generation, params.attempt);
+        break;
+      case 'outbox.interrupt':
+        lead.interrupt();
+        break;
+      case 'outbox.abandon':
+        lead.abandon(params.generation);
+        this.#each(params.deliveryId, { state: 'pending' });
+        break;
+      case 'outbox.begun':
+        this.#each(params.deliveryId, { state: 'playing' });
+        break;
+      case 'outbox.returned':
+        this.#each(params.deliveryId, { state: 'pending' });
+        break;
+      case 'outbox.card':
+        this.#each(params.deliveryId, { state: 'pending', card: true });
+        for (const view of this.#partsOf(params.deliveryId))
+          lead.cannotTell?.(view, () => session.shown(view));
+        break;
+      // What was told together is settled part by part, by its batch.
+      case 'outbox.delivered':
+        if (!unit.batches.has(params.deliveryId)) this.#delivered(params.deliveryId, params.grade);
+        break;
+      case 'outbox.dismissed':
+        this.#gone(params.deliveryId, { state: 'dismissed' });
+        break;
+      case 'outbox.dropped':
+        for (const id of params.deliveryIds)
+          this.#gone(id, { state: 'dropped', dropped: params.reason });
+        break;
+      case 'batch.delivered':
+        for (const id of params.deliveryIds) this.#delivered(id, params.grade);
+        break;
+      case 'batch.dismissed':
+        for (const id of params.deliveryIds) this.#gone(id, { state: 'dismissed' });
+        break;
+      case 'batch.stop':
+        for (const id of params.callIds) delegation.ofCall(id)?.cancel(CEILING_REASON);
+        break;
+      case 'batch.ended':
+        unit.batches.forget(params.batchId);
+        break;
+      default:
+        break;
+    }
+  }
+
+  /** It waits to be said, and can be seen meanwhile. */
+  waits(deliveryId: string): void {
+    if (!this.#session.projection.delivery(deliveryId)) this.#show(deliveryId, {});
+  }
+
+  forget(deliveryId: string): void {
+    const { books, unit, delegation } = this.#session;
+    const { kind, subagentId } = books.delivery(deliveryId) ?? {};
+    const told = books.calls.get(deliveryId)?.subagentId ?? (kind === 'result' ? subagentId : null);
+    if (told) delegation.delivered(told);
+    books.deliveries.delete(deliveryId);
+    books.calls.delete(deliveryId);
+    unit.calls.forget(deliveryId);
+  }
+
+  #offer(deliveryId: string, generation: number, attempt: number): void {
+    const { books, lead, unit } = this.#session;
+    this.#each(deliveryId, { state: 'offered', attempts: attempt });
+    const batch = unit.batches.contextOf(deliveryId);
+    if (batch) {
+      const deliveries = batch.parts.flatMap((id) => books.delivery(id) ?? []);
+      // The calls that stayed open are answered one by one, and then told of together.
+      for (const id of batch.parts) this.#answerSilently(id);
+      const { parts: deliveryIds } = batch;
+      const text = deliveries.map((part) => `${part.label}: ${part.text}`).join('\n');
+      lead.offer({
+        deliveryId,
+        deliveryIds,
+        generation,
+        attempt,
+        kind: 'result',
+        priority: 'normal',
+        prompt: books.togetherPrompt(batch.parts, batch.working),
+        role: books.words.role,
+        text,
+        answersCallId: null,
+      });
+      return;
+    }
+    const delivery = books.delivery(deliveryId);
+    if (!delivery) return;
+    const { kind, priority, prompt, text } = delivery;
+    const answersCallId = this.#answerLate(delivery);
+    const role = kind === 'result' || kind === 'progress' ? books.words.role : 'system';
+    lead.offer({
+      deliveryId,
+      generation,
+      attempt,
+      kind,
+      priority,
+      prompt,
+      role,
+      text,
+      answersCallId,
+    });
+  }
+
+  /** What an item of the outbox tells: itself, or the results of a batch. */
+  #partsOf(deliveryId: string): readonly string[] {
+    return this.#session.unit.batches.contextOf(deliveryId)?.parts ?? [deliveryId];
+  }
+
+  #each(deliveryId: string, change: Partial<DeliveryView>): void {
+    for (const id of this.#partsOf(deliveryId)) this.#show(id, change);
+  }
+
+  /**
+   * What is about to reach the user, or was waved away, is the answer to the call that stayed
+   * open for it: once, however often it is offered. Returns the call, if it is to be answered now.
+   */
+  #answerLate(delivery: DeliveryRecord): string | null {
+    const { deliveryId, callId, answersCall, label: name, text } = delivery;
+    if (!answersCall || callId === null) return null;
+    this.#session.books.deliveries.set(deliveryId, { ...delivery, answersCall: false });
+    this.#calls.answered(callId, name, text);
+    return callId;
+  }
+
+  /** It reached the user, or was waved away, without being told: the model shall know it all the same. */
+  #answerSilently(deliveryId: string): void {
+    const { books, lead } = this.#session;
+    const delivery = books.delivery(deliveryId);
+    const callId = delivery ? this.#answerLate(delivery) : null;
+    if (delivery && callId !== null) lead.answerTool(callId, delivery.prompt, false);
+  }
+
+  #delivered(deliveryId: string, grade: HearingGrade): void {
+    const { host, hooks, books } = this.#session;
+    // A question that was heard is not over: it waits for its answer.
+    const view = this.#show(deliveryId, { state: 'delivered', grade });
+    if (view) callSafely(host, 'hook onDelivered', () => hooks.onDelivered?.(view));
+    if (books.questions.has(deliveryId)) return;
+    this.#answerSilently(deliveryId);
+    this.forget(deliveryId);
+  }
+
+  #gone(deliveryId: string, change: Partial<DeliveryView>): void {
+    this.#show(deliveryId, change);
+    this.#answerSilently(deliveryId);
+    this.forget(deliveryId);
+  }
+
+  #show(deliveryId: string, change: Partial<DeliveryView>): DeliveryView | null {
+    const { books, projection } = this.#session;
+    const record = books.delivery(deliveryId);
+    if (!record) return null;
+    const { kind, priority, label, text, subagentId, at } = record;
+    const view: DeliveryView = {
+      deliveryId,
+      kind,
+      priority,
+      label,
+      text,
+      subagentId,
+      at,
+      state: 'pending',
+      grade: null,
+      dropped: null,
+      attempts: 0,
+      card: false,
+      ...projection.delivery(deliveryId),
+      ...change,
+    };
+    projection.emit({ type: 'delivery.changed', delivery: view });
+    return view;
+  }
+}

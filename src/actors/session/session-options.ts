@@ -1,0 +1,85 @@
+// What a session is made of: what every app may give, and what voice and text add to it.
+
+import type { LanguageModel } from 'ai';
+import { ConfigurationError } from '../../errors.ts';
+import type { OutboxInput } from '../../machines/index.ts';
+import type { OutcomeOptions } from '../outcomes/outcome-options.ts';
+import type { MemoryStore } from '../ports/memory-store.ts';
+import type { Runtime } from '../runtime/runtime.ts';
+import type { ServiceSubagentConfig } from '../service/service-config.ts';
+import { checkSubagentConfig, type SubagentConfig } from '../subagent/config.ts';
+import { toolsOf } from '../subagent/instance.ts';
+import type { BudgetLimits } from '../supervisor/budget-limits.ts';
+import type { SessionLimits } from '../supervisor/limits.ts';
+import type { MainAgent } from './agents.ts';
+import type { Consolidation } from './consolidation.ts';
+import type { ConversationOptions } from './conversation-options.ts';
+import type { SessionHooks } from './hooks.ts';
+import type { Lead } from './lead.ts';
+import { SPEAK_PROGRESS, type SpeakProgress } from './progress-pace.ts';
+import type { LeadSession } from './session-parts.ts';
+import type { PromptStyle } from './synthetic-turns.ts';
+
+/** What every session takes, whatever it speaks with. */
+export interface SessionOptions extends OutcomeOptions {
+  /** The agents that can talk to the user; the first leads, until it hands over to another one. */
+  readonly agents: readonly [MainAgent, ...MainAgent[]];
+  /** How background tools are done, by the name of the tool. */
+  readonly subagentConfigs?: Readonly<Record<string, SubagentConfig>>;
+  /** Agents that look at what happens outside, for as long as the session lives. */
+  readonly services?: readonly ServiceSubagentConfig[];
+  /** The model of the subagents that have none of their own. */
+  readonly model?: LanguageModel;
+  /** Facts about the user, for the subagents' context. */
+  readonly memory?: MemoryStore;
+  /** Whose facts: a user's id. @defaultValue 'default' */
+  readonly memoryScope?: string;
+  /** How the conversation is kept small, and what is remembered of it. */
+  readonly conversation?: ConversationOptions;
+  readonly limits?: Partial<SessionLimits>;
+  /** What all its subagents may use together; the time begins when the session is made. */
+  readonly budget?: BudgetLimits;
+  readonly hooks?: SessionHooks;
+  /**
+   * Are the results of the background calls that were made for one request told in one reply?
+   * @defaultValue 'batch' in text; 'off' by voice: a listener wants news in small pieces, as it comes
+   */
+  readonly consolidation?: Consolidation;
+  /** Is what subagents say of their progress said aloud? @defaultValue 'off' */
+  readonly speakProgress?: SpeakProgress;
+  /** Names the session in the journal and the inspector. @defaultValue a new id */
+  readonly sessionId?: string;
+  /** Subagents may take so long to stop on `close()`, in milliseconds. @defaultValue 5000 */
+  readonly closeGraceMs?: number;
+  /** Open questions are withdrawn when nobody was there for so long, in milliseconds. @defaultValue null: never */
+  readonly detachGraceMs?: number | null;
+}
+
+export interface CoreOptions extends SessionOptions {
+  readonly runtime: Runtime;
+  readonly outbox: Omit<OutboxInput, 'capacity'>;
+  readonly settleTimeoutMs: number;
+  readonly maxReconnects: number;
+  /** @defaultValue 30000 */
+  readonly connectTimeoutMs?: number;
+  /** @defaultValue 30000 */
+  readonly transferTimeoutMs?: number;
+  /** Can what the lead agent says be stopped in mid-sentence? */
+  readonly canInterrupt: boolean;
+  /** Is a question heard (voice), or only shown (text)? */
+  readonly hasVoice: boolean;
+  readonly makeLead: (session: LeadSession) => Lead;
+  /** In which form results reach the lead model. @defaultValue 'notice' */
+  readonly promptStyle?: PromptStyle;
+}
+
+/** @throws {ConfigurationError} that names the option, its value and what was expected. */
+export function checkSessionOptions({ subagentConfigs, speakProgress }: SessionOptions): void {
+  for (const [name, config] of Object.entries(subagentConfigs ?? {}))
+    toolsOf(checkSubagentConfig(config, `subagentConfigs.${name}`));
+  if (!SPEAK_PROGRESS.includes(speakProgress ?? 'off'))
+    throw new ConfigurationError(
+      'INVALID_OPTION',
+      `Expected \`speakProgress\` to be one of ${SPEAK_PROGRESS.join(', ')}, got ${String(speakProgress)}`,
+    );
+}

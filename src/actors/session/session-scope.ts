@@ -1,0 +1,165 @@
+// Whom the subagents of a session work for: the user, by way of the lead agent.
+//
+// Owns:     nothing; it passes on what subagents ask, say and come to.
+// Does not: run subagents (delegation/), or decide what is told when (news, outbox).
+
+import type { LanguageModel } from 'ai';
+import { requestMessage } from '../delegation/parent-words.ts';
+import type { ScopePorts } from '../delegation/scope-ports.ts';
+import type { PendingInput, ProgressNote, SpawnRequest } from '../delegation/service-types.ts';
+import { assembleContextSnapshot, type FactSource } from '../context/context-snapshot.ts';
+import type { OutcomeDesk } from '../outcomes/outcome-desk.ts';
+import { callSafely, type Host } from '../runtime/host.ts';
+import type { SubagentView } from '../session-views.ts';
+import type { SubagentDefinition } from '../subagent/config.ts';
+import { briefing, type Briefing } from '../subagent/instance.ts';
+import type { Outcome } from '../subagent/outcome.ts';
+import type { StepReport, SubagentTask } from '../subagent/subagent-ports.ts';
+import { inheritedTools } from './inherited-tools.ts';
+import type { AskedQuestion } from './records.ts';
+import type { EffectsSession } from './session-parts.ts';
+import type { SubagentNews } from './subagent-news.ts';
+import { saidOf, toldResult, type ResultWords } from './synthetic-turns.ts';
+
+export class SessionScope implements ScopePorts {
+  readonly host: Host;
+  readonly model: LanguageModel | undefined;
+  readonly outcomes: OutcomeDesk;
+  readonly #session: EffectsSession;
+  readonly #facts: FactSource | undefined;
+  readonly #news: () => SubagentNews;
+  /** They work for background calls and services, which take their results. */
+  readonly #hasCalls: boolean;
+
+  constructor(
+    session: EffectsSession,
+    options: {
+      readonly model: LanguageModel | undefined;
+      /** About the user. */
+      readonly facts: FactSource | undefined;
+      readonly outcomes: OutcomeDesk;
+      readonly news: () => SubagentNews;
+      readonly hasCalls: boolean;
+    },
+  ) {
+    this.host = session.host;
+    this.model = options.model;
+    this.outcomes = options.outcomes;
+    this.#facts = options.facts;
+    this.#session = session;
+    this.#news = options.news;
+    this.#hasCalls = options.hasCalls;
+  }
+
+  tools(): Readonly<Record<string, unknown>> {
+    return inheritedTools(this.#session);
+  }
+
+  requestOf(callId: string | null): string | null {
+    return this.#session.books.calls.get(callId ?? '')?.request ?? null;
+  }
+
+  async brief(
+    own: SubagentDefinition,
+    task: SubagentTask,
+    messages: SpawnRequest['messages'],
+  ): Promise<Briefing> {
+    const { context: mode, instructions } = own;
+    // As it is at the moment of the handoff, whatever is said while the facts are looked up.
+    const { conversation } = this.#session.books;
+    const input = { mode, task, instructions, conversation };
+    const snapshot = await assembleContextSnapshot(input, this.#facts).catch((error: unknown) => {
+      this.host.report(error, 'memory');
+      return assembleContextSnapshot(input);
+    });
+    const isFork = mode === 'fork' && messages !== undefined;
+    return briefing(own, isFork ? { ...snapshot, conversation: messages } : snapshot);
+  }
+
+  ask(question: AskedQuestion): void {
+    this.#session.receive('questions', { type: 'question.asked', ...question });
+  }
+
+  withdraw(requestId: string): void {
+    this.#session.receive(`question:${requestId}`, {
+      type: 'question.withdraw',
+      reason: 'cancelled',
+    });
+  }
+
+  /** The lead agent is told in a pause, as of everything else; it answers with a tool. */
+  inputRequested(view: SubagentView, request: PendingInput): void {
+    const { question, dueAt, askedAt } = request;
+    this.#post(view, {
+      kind: 'notice',
+      priority: 'high',
+      label: 'SUBAGENT REQUEST',
+      text: question,
+      prompt: requestMessage(view, request),
+      ttlMs: dueAt - askedAt,
+    });
+  }
+
+  progressed(view: SubagentView, note: ProgressNote): void {
+    this.#news().progressed(view, note);
+  }
+
+  changed(view: SubagentView): void {
+    const isNew = this.#session.projection.subagent(view.id) === undefined;
+    this.#news().changed(view);
+    // A background call tells of its subagent itself.
+    if (isNew && (!this.#hasCalls || view.parentId !== null))
+      callSafely(this.host, 'hook onSubagentStart', () =>
+        this.#session.hooks.onSubagentStart?.(view),
+      );
+  }
+
+  stepped(view: SubagentView, report: StepReport): void {
+    this.#news().stepped(view, report);
+  }
+
+  ended(view: SubagentView, outcome: Outcome, isDelivered: boolean): void {
+    const isOfCall = this.#hasCalls && view.parentId === null;
+    this.#news().ended(view, outcome, isOfCall ? view.callId : null);
+    if (isOfCall && view.callId === null) this.#session.delegation.delivered(view.id);
+    if (isOfCall || isDelivered || view.parentId !== null || outcome.status === 'cancelled') return;
+    // Nobody waits for it at this moment: the lead agent learns of it in the next pause.
+    this.#post(view, {
+      kind: 'result',
+      priority: 'normal',
+      label: view.name,
+      ...wordsOf(view, outcome, this.#session.books.words),
+      ttlMs: null,
+    });
+  }
+
+  #post(
+    { id: subagentId }: SubagentView,
+    notice: {
+      readonly kind: 'result' | 'notice';
+      readonly priority: 'normal' | 'high';
+      readonly label: string;
+      readonly text: string;
+      readonly prompt: string;
+      readonly ttlMs: number | null;
+    },
+  ): void {
+    const deliveryId = this.host.environment.ids.next('dlv');
+    this.#session.tell('notices', {
+      type: 'notice.posted',
+      deliveryId,
+      subagentId,
+      reserved: false,
+      ...notice,
+    });
+  }
+}
+
+function wordsOf(
+  { id, name }: SubagentView,
+  outcome: Outcome,
+  words: ResultWords,
+): { readonly text: string; readonly prompt: string } {
+  const told = toldResult(`${name} (${id})`, id, outcome);
+  return { text: saidOf(told, outcome), prompt: words.one(told) };
+}

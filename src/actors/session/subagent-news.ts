@@ -1,0 +1,172 @@
+// What a session makes of what its subagents report: to screens, topics and hooks at once;
+// to the ear when it was asked for; and to the calls and batches that wait for them.
+//
+// Owns:     the pace of what is said of progress.
+// Does not: run subagents, or decide what is told when (batch, outbox).
+
+import { callSafely } from '../runtime/host.ts';
+import type { SubagentView } from '../session-views.ts';
+import type { Outcome } from '../subagent/outcome.ts';
+import type { StepReport } from '../subagent/think.ts';
+import { ProgressPace, PROGRESS_TTL_MS } from './progress-pace.ts';
+import { cancelledNote } from './prompts.ts';
+import type { EffectsSession } from './session-parts.ts';
+
+export class SubagentNews {
+  readonly #session: EffectsSession;
+  readonly #pace = new ProgressPace();
+  /** The latest progress of each that is to be said. */
+  readonly #spoken = new Map<string, string>();
+
+  constructor(session: EffectsSession) {
+    this.#session = session;
+  }
+
+  /** State, step or progress is not what it was. */
+  changed(view: SubagentView): void {
+    const { projection, unit } = this.#session;
+    const before = projection.subagent(view.id);
+    projection.emit({ type: 'subagent.changed', subagent: view });
+    if (view.progress !== null && view.progress !== before?.progress)
+      this.progressed(view, { update: view.progress, percent: null });
+    const { callId } = view;
+    const asks = view.state === 'waiting_for_input';
+    if (callId === null || asks === (before?.state === 'waiting_for_input')) return;
+    const batchId = unit.batchOf(callId);
+    if (batchId !== null)
+      this.#session.receive(`batch:${batchId}`, {
+        type: asks ? 'batch.asking' : 'batch.resumed',
+        callId,
+      });
+  }
+
+  /** It says how far it is; `percent` is 0 to 100, or null where it did not say. */
+  progressed(
+    view: SubagentView,
+    { update: text, percent }: { readonly update: string; readonly percent: number | null },
+  ): void {
+    const session = this.#session;
+    // Known from now on: the same words in its view are no news.
+    session.projection.emit({ type: 'subagent.changed', subagent: { ...view, progress: text } });
+    const timestamp = session.host.environment.clock.now();
+    session.topics.progressed({
+      taskId: view.id,
+      subagentSessionId: `subagent/${view.id}`,
+      primarySessionId: session.id,
+      timestamp,
+      message: text,
+      percent,
+    });
+    session.lead.reported?.({
+      kind: 'progress',
+      subagentId: view.id,
+      subagentName: view.name,
+      text,
+    });
+    const how = session.configs[view.toolName]?.speakProgress ?? session.speakProgress;
+    if (this.#pace.allows(view.id, how, percent, timestamp)) this.#say(view, text);
+  }
+
+  /** What it came to, as it is: the user need not wait for it to be put into words. */
+  reportResult(callId: string): void {
+    const { books, lead, showsRawResults } = this.#session;
+    const { subagentId, label, text } = books.delivery(callId) ?? {};
+    if (!showsRawResults || subagentId === undefined || subagentId === null) return;
+    const subagentName = this.#session.configs[label ?? '']?.name ?? label ?? '';
+    lead.reported?.({ kind: 'result', subagentId, subagentName, text: text ?? '' });
+  }
+
+  stepped(view: SubagentView, report: StepReport): void {
+    const { host, hooks } = this.#session;
+    this.changed(view);
+    callSafely(host, 'hook onSubagentStep', () =>
+      hooks.onSubagentStep?.({
+        subagentId: view.id,
+        subagentName: view.name,
+        stepNumber: report.step,
+        toolCalls: report.toolCalls,
+        tokensUsed: report.tokensUsed,
+      }),
+    );
+  }
+
+  ended(view: SubagentView, outcome: Outcome, callId: string | null): void {
+    const { host, hooks, projection } = this.#session;
+    this.#silence(view.id);
+    projection.emit({ type: 'subagent.changed', subagent: { ...view, outcome } });
+    callSafely(host, 'hook onSubagentEnd', () =>
+      hooks.onSubagentEnd?.({ subagentId: view.id, subagentName: view.name, outcome }),
+    );
+    this.#publish(view, outcome, callId);
+    this.#session.services.subagentEnded(view.id, outcome);
+    if (callId === null) return;
+    if (outcome.status !== 'cancelled' || this.#isAwaited(callId)) {
+      this.#settle(outcome, callId);
+      return;
+    }
+    // Nobody waits for a result that was called off; the model must know that none will come.
+    this.#session.receive(`call:${callId}`, { type: 'call.cancel' });
+    this.#session.lead.note(cancelledNote(view.toolName, outcome.error?.message ?? 'cancelled'));
+  }
+
+  /** Its batch has told it to stop, and tells what came of it with the others. */
+  #isAwaited(callId: string): boolean {
+    const { unit } = this.#session;
+    const batchId = unit.batchOf(callId);
+    return batchId !== null && unit.batches.stateOf(batchId)?.value === 'closing';
+  }
+
+  #settle(outcome: Outcome, callId: string): void {
+    this.#session.receive(`call:${callId}`, { type: 'subagent.ended', outcome });
+  }
+
+  #publish(view: SubagentView, outcome: Outcome, callId: string | null): void {
+    const { books, host, id, topics, unit } = this.#session;
+    const batchId = callId === null ? null : unit.batchOf(callId);
+    const isSuccess = outcome.status === 'completed';
+    topics.ended({
+      taskId: view.id,
+      subagentSessionId: `subagent/${view.id}`,
+      primarySessionId: id,
+      timestamp: host.environment.clock.now(),
+      output: isSuccess ? outcome.text : (outcome.partial ?? ''),
+      isSuccess,
+      error: isSuccess ? null : (outcome.error?.message ?? `It ended as ${outcome.status}`),
+      status: outcome.status,
+      batchId,
+      consolidate: batchId !== null,
+      originatingUserRequest: callId === null ? null : (books.calls.get(callId)?.request ?? null),
+      description: view.task,
+      toolCalls: outcome.toolLedger,
+      toolCallCount: outcome.toolLedger.length,
+    });
+  }
+
+  #say(view: SubagentView, text: string): void {
+    const label = 'SUBAGENT UPDATE';
+    const deliveryId = this.#session.host.environment.ids.next('dlv');
+    this.#spoken.set(view.id, deliveryId);
+    this.#session.tell('notices', {
+      type: 'notice.posted',
+      deliveryId,
+      kind: 'progress',
+      priority: 'normal',
+      label,
+      text,
+      prompt: this.#session.books.words.progress(view, text),
+      subagentId: view.id,
+      ttlMs: PROGRESS_TTL_MS,
+      reserved: false,
+    });
+  }
+
+  /** What it would still have said of its progress is old news. */
+  #silence(subagentId: string): void {
+    const deliveryId = this.#spoken.get(subagentId);
+    this.#pace.forget(subagentId);
+    this.#spoken.delete(subagentId);
+    if (deliveryId === undefined) return;
+    if (this.#session.projection.delivery(deliveryId)?.state === 'pending')
+      this.#session.receive('outbox', { type: 'outbox.outdate', deliveryId });
+  }
+}

@@ -1,0 +1,17 @@
+// What an inline tool of the lead agent gets beside its arguments.
+
+import type { ToolContext } from './lead-tools.ts';
+import type { EffectsSession } from './session-parts.ts';
+
+export function toolContext(
+  session: EffectsSession,
+  call: Pick<ToolContext, 'callId' | 'agentName' | 'abortSignal'>,
+): ToolContext {
+  return {
+    ...call,
+    sessionId: session.id,
+    subagents: session.delegation,
+    sendJsonToClient: (data) => session.sendJson(data),
+    setDirective: session.leads.setDirective,
+  };
+}

@@ -1,0 +1,105 @@
+// What a scripted model can be told to answer, and the answer that it gives then.
+
+import type { LanguageModel } from 'ai';
+
+/** The newest specification of a model, as the AI SDK takes it. */
+export type ScriptedLanguageModel = Extract<LanguageModel, { specificationVersion: 'v4' }>;
+export type CallOptions = Parameters<ScriptedLanguageModel['doGenerate']>[0];
+type Answer = Awaited<ReturnType<ScriptedLanguageModel['doGenerate']>>;
+export type Content = Answer['content'][number];
+type Finish = Answer['finishReason']['unified'];
+
+/** What goes with every kind of step. */
+interface StepOptions {
+  /** What the model thinks before it says anything. */
+  readonly thinking?: string;
+  /** Time that the model takes, in milliseconds of the `environment`. @defaultValue 0 */
+  readonly delayMs?: number;
+  /** How the answer ends: `length`, `content-filter`, … @defaultValue as the content says */
+  readonly finish?: Finish;
+}
+
+/** What a scripted model answers. Those with a `type` are the words of other test doubles. */
+export type ScriptedStep = StepOptions &
+  (
+    | { readonly text: string; readonly calls?: never }
+    | { readonly calls: readonly ScriptedCall[]; readonly text?: string }
+    /** Fails, as a provider would. */
+    | { readonly error: unknown }
+    | {
+        readonly type: 'text';
+        readonly content: string;
+        /** An answer without calls always stops. */
+        readonly shouldStop?: true;
+      }
+    | {
+        readonly type: 'tool_calls';
+        readonly content?: string;
+        readonly toolCalls?: readonly {
+          readonly id?: string;
+          readonly name: string;
+          readonly arguments: unknown;
+        }[];
+        /** Calls of `subagent__<agentType>`. */
+        readonly subAgentCalls?: readonly {
+          readonly id?: string;
+          readonly agentType: string;
+          readonly input: unknown;
+        }[];
+      }
+    /** The result, as JSON. */
+    | { readonly type: 'structured_output'; readonly output: unknown }
+    | { readonly type: 'error'; readonly error: unknown }
+  );
+
+export interface ScriptedCall {
+  readonly name: string;
+  /** A string is taken as it is: arguments that are no JSON. */
+  readonly input: unknown;
+  /** @defaultValue `call_<n>`, counted within the model */
+  readonly id?: string;
+}
+
+/** The answer that a step stands for. @throws the `error` of the step. */
+export function answerOf(
+  step: ScriptedStep,
+  nextId: () => string,
+): { readonly content: Content[]; readonly finish: Finish } {
+  if ('error' in step) throw step.error;
+  const { text, calls } = wordsAndCalls(step);
+  const content: Content[] = [];
+  if (step.thinking !== undefined) content.push({ type: 'reasoning', text: step.thinking });
+  if (text !== undefined) content.push({ type: 'text', text });
+  for (const { name, input, id } of calls ?? []) {
+    const counted = nextId();
+    content.push({
+      type: 'tool-call',
+      toolCallId: id ?? counted,
+      toolName: name,
+      input: typeof input === 'string' ? input : JSON.stringify(input),
+    });
+  }
+  return { content, finish: step.finish ?? (calls ? 'tool-calls' : 'stop') };
+}
+
+type Answering = Exclude<ScriptedStep, { readonly error: unknown }>;
+
+function wordsAndCalls(step: Answering): {
+  readonly text?: string | undefined;
+  readonly calls?: readonly ScriptedCall[] | undefined;
+} {
+  if (!('type' in step)) return step;
+  if (step.type === 'text') return { text: step.content };
+  if (step.type === 'structured_output') return { text: JSON.stringify(step.output) };
+  const { toolCalls = [], subAgentCalls = [] } = step;
+  return {
+    text: step.content,
+    calls: [
+      ...toolCalls.map(({ arguments: input, ...call }) => ({ ...call, input })),
+      ...subAgentCalls.map(({ agentType, ...call }) => ({
+        ...call,
+        name: `subagent__${agentType}`,
+      })),
+    ],
+  };
+}

@@ -1,0 +1,114 @@
+// The effects of one event go out together: whatever the first of them causes, at once and in
+// whichever unit, finds the others gone out already. Also where nothing runs at that moment:
+// when a unit begins, and when a slow journal has kept an entry.
+
+import { describe, expect, test } from 'vitest';
+import { CommitUnit, type Posted, type UnitBody } from '../../../src/actors/runtime/commit-unit.ts';
+import { createHost, type Host } from '../../../src/actors/runtime/host.ts';
+import { memoryJournal, type Journal } from '../../../src/index.ts';
+import { simulatedEnvironment } from '../../../src/testing/index.ts';
+
+/** What `first` causes: an event for its own unit, and one for another. */
+class Body implements UnitBody {
+  readonly name: string;
+  readonly log: string[];
+  readonly unit: CommitUnit;
+  other: Body | null = null;
+
+  constructor(name: string, host: Host, log: string[]) {
+    this.name = name;
+    this.log = log;
+    this.unit = new CommitUnit(name, 1, host, this);
+  }
+
+  accepts(): boolean {
+    return true;
+  }
+
+  apply(actor: string, { type }: { readonly type: string }): void {
+    this.log.push(`${this.name} takes ${type}`);
+    if (type === 'go') this.begin(actor);
+    else this.unit.post(actor, { kind: 'do', name: `after ${type}`, params: undefined });
+  }
+
+  begin(actor: string): void {
+    for (const name of ['first', 'second', 'third'])
+      this.unit.post(actor, { kind: 'do', name, params: undefined });
+  }
+
+  release({ effect }: Posted): void {
+    this.log.push(`${this.name} does ${effect.name}`);
+    if (effect.name !== 'first') return;
+    this.unit.receive('a', { type: 'own' });
+    this.other?.unit.receive('a', { type: 'news' });
+  }
+
+  crashed(error: unknown): void {
+    throw error;
+  }
+}
+
+function units(journal: Journal) {
+  const environment = simulatedEnvironment();
+  const log: string[] = [];
+  const host = createHost({
+    environment,
+    journal,
+    onError: (error) => log.push(String(error)),
+    onIgnored: () => {},
+  });
+  const one = new Body('one', host, log);
+  one.other = new Body('two', host, log);
+  return { environment, host, log, one };
+}
+
+const together = ['one does first', 'one does second', 'one does third'];
+const after = ['one does after own', 'one takes own', 'two does after news', 'two takes news'];
+
+function expectTogether(log: readonly string[]): void {
+  const first = log.indexOf('one does first');
+  expect(log.slice(first, first + together.length)).toEqual(together);
+  expect(log.slice(first + together.length).toSorted()).toEqual(after);
+}
+
+describe('C2 R1: the effects of one event are not interleaved with what the first leads to', () => {
+  test('when a unit begins, and nothing else runs', () => {
+    const { one, log } = units(memoryJournal());
+    one.unit.start(() => one.begin('a'));
+    expectTogether(log);
+  });
+
+  test('when an event is taken in', () => {
+    const { one, log } = units(memoryJournal());
+    one.unit.receive('a', { type: 'go' });
+    expectTogether(log);
+  });
+
+  test('when a slow journal has kept its entry, and nothing else runs', async () => {
+    let keep: () => void = () => {};
+    const slow = new Promise<void>((resolve) => (keep = resolve));
+    const journal = memoryJournal();
+    const { one, log, environment } = units({
+      ...journal,
+      // What follows is kept at once: nothing but the order of the effects holds it back.
+      append: (entry) => (entry.event.type === 'go' ? slow : journal.append(entry)),
+    });
+    one.unit.receive('a', { type: 'go' });
+    await environment.settle();
+    expect(log).toEqual([]);
+    keep();
+    await environment.settle();
+    expectTogether(log);
+  });
+
+  test('when it is taken in while others wait', () => {
+    const { one, log, host } = units(memoryJournal());
+    host.router.enqueue({
+      run() {
+        one.unit.receive('a', { type: 'go' });
+        host.router.enqueue({ run: () => log.push('somebody else') });
+      },
+    });
+    expectTogether(log.filter((line) => line !== 'somebody else'));
+  });
+});

@@ -1,0 +1,65 @@
+// What `docs/coming-from.md` says of Bodhi, where no other test happens to say it.
+
+import { describe, expect, test } from 'vitest';
+import { scriptedModel } from '../../src/testing/index.ts';
+import { say } from '../support/subagent-runs.ts';
+import { textTalk } from '../support/text-talk.ts';
+
+describe('a background call', () => {
+  test('[B3 B11 B12] is answered with what was announced, recorded, delegated, run and told, in this order', async () => {
+    const outputs: unknown[] = [];
+    const { start, type, events, session } = textTalk({
+      subagents: { report: { script: () => say('It is done.') } },
+      hooks: { onToolResult: ({ output, status }) => outputs.push({ output, status }) },
+    });
+    const story: string[] = [];
+    session.parts.subscribe((part) => {
+      if (part.type === 'text.done') story.push(part.deliveryId === null ? 'says so' : 'tells it');
+    });
+    session.events.subscribe((event) => {
+      const { type: kind } = event;
+      if (kind === 'tool.called' || kind === 'tool.answered') story.push(kind);
+      if (kind === 'subagent.changed' && ['spawning', 'completed'].includes(event.subagent.state))
+        story.push(event.subagent.state);
+    });
+    await start();
+    await type('use report');
+    expect(story.filter((line, index) => line !== story[index - 1])).toEqual([
+      'tool.called',
+      'spawning',
+      'tool.answered',
+      'completed',
+      'says so',
+      'tells it',
+    ]);
+    expect(outputs).toEqual([
+      {
+        status: 'pending',
+        output: {
+          status: 'still_in_progress',
+          message: 'On it.',
+          important: expect.stringMatching(/NOT complete.*Do NOT tell the user that it is ready/),
+        },
+      },
+    ]);
+    expect(events.filter(({ type: kind }) => kind === 'tool.answered')).toHaveLength(1);
+  });
+
+  test('[B4 B25] finds its subagent by the name of the tool; that one may have a model of its own', async () => {
+    const { start, type, state, said } = textTalk({
+      subagents: {
+        report: {
+          script: () => say('by the model of the session'),
+          config: {
+            name: 'report_generator',
+            model: scriptedModel([{ text: 'by its own model' }]),
+          },
+        },
+      },
+    });
+    await start();
+    await type('use report');
+    expect(state().subagents[0]).toMatchObject({ name: 'report_generator', toolName: 'report' });
+    expect(said().at(-1)).toContain('Result: by its own model.');
+  });
+});

@@ -1,0 +1,246 @@
+// Consent as a conversation: what is approved is exactly what was heard, whoever else waits.
+
+import { describe, expect, test } from 'vitest';
+import { calls, say, simpleTool, steps } from '../support/subagent-runs.ts';
+import { textTalk } from '../support/text-talk.ts';
+import { voiceTalk } from '../support/voice-talk.ts';
+
+/** Subagents that each want consent to one call. */
+function spenders(...names: string[]) {
+  const ran: string[] = [];
+  const subagents = Object.fromEntries(
+    names.map((name) => [
+      name,
+      {
+        script: steps(calls([`do_${name}`, { to: name }]), say(`${name} is over.`)),
+        config: {
+          tools: { [`do_${name}`]: simpleTool(() => ran.push(name), { needsApproval: true }) },
+        },
+      },
+    ]),
+  );
+  return { ran, subagents };
+}
+
+async function text(...names: string[]) {
+  const { ran, subagents } = spenders(...names);
+  const talk = textTalk({ subagents });
+  await talk.start();
+  await talk.type(`use ${names.join(' and ')}`);
+  const questionOf = (name: string) =>
+    talk.state().questions.findLast(({ subagentName }) => subagentName === name);
+  return {
+    ...talk,
+    ran,
+    questionOf,
+    stateOf: (name: string) => questionOf(name)?.state,
+    ledgerOf: (name: string) =>
+      talk.state().subagents.find((view) => view.name === name)?.outcome?.toolLedger ?? [],
+    put: () =>
+      talk.parts.flatMap((part) => (part.type === 'question.asked' ? [part.question] : [])),
+  };
+}
+
+describe('[B39] P3: one approval in text', () => {
+  test('is a blocking question of its own kind, with the exact action and buttons', async () => {
+    const { questionOf, state } = await text('mail');
+    expect(questionOf('mail')).toMatchObject({
+      kind: 'approval',
+      state: 'open',
+      question: 'May I run do_mail with {"to":"mail"}?',
+      action: { toolName: 'do_mail', input: { to: 'mail' } },
+      options: [{ id: 'approve' }, { id: 'deny' }],
+    });
+    expect(state().subagents[0]?.state).toBe('waiting_for_input');
+  });
+
+  test.each([
+    ['permission granted', 1],
+    ['sounds good, please do', 1],
+    ['um, yes, go ahead', 1],
+    ["okay, wait, don't run that", 0],
+    ["yes but don't send it", 0],
+    ['stop asking', 0],
+  ])('%s', async (words, times) => {
+    const { type, ran, stateOf } = await text('mail');
+    await type(words);
+    expect(ran).toHaveLength(times);
+    expect(stateOf('mail')).toBe('answered');
+  });
+
+  test('with doubt it is asked again, once; then its buttons are left, and the lead agent', async () => {
+    const { type, ran, stateOf, put, said, session, questionOf, environment } = await text('mail');
+    await type('yes if it is free');
+    expect(put()).toHaveLength(2);
+    await type('I guess so');
+    expect(put()).toHaveLength(2);
+    expect(said().at(-1)).toBe('You said: I guess so');
+    expect([stateOf('mail'), ran]).toEqual(['open', []]);
+    void session.answer(questionOf('mail')?.requestId ?? '', { optionId: 'approve' });
+    await environment.settle();
+    expect(ran).toEqual(['mail']);
+  });
+
+  test('a clear yes counts all the same, after however much doubt', async () => {
+    const { type, ran } = await text('mail');
+    for (const words of ['maybe', 'perhaps', 'hmm', 'what does it do?']) await type(words);
+    expect(ran).toEqual([]);
+    await type('yes');
+    expect(ran).toEqual(['mail']);
+  });
+});
+
+describe('P3: several approvals at once', () => {
+  test('"approve" approves none: the action is read back, and only a yes to that counts', async () => {
+    const { type, ran, stateOf, put } = await text('mail', 'bank');
+    await type('approve');
+    expect([ran, stateOf('mail'), stateOf('bank')]).toEqual([[], 'open', 'queued']);
+    expect(put().at(-1)).toBe(
+      'To be sure, as more than one approval waits: May I run do_mail with {"to":"mail"}?',
+    );
+    await type('yes');
+    expect(ran).toEqual(['mail']);
+    // The other one is the only one now: its question is enough.
+    expect(put().at(-1)).toBe('May I run do_bank with {"to":"bank"}?');
+    await type('yes');
+    expect(ran).toEqual(['mail', 'bank']);
+  });
+
+  test('who names the other one approves neither', async () => {
+    const { type, ran, stateOf, put } = await text('mail', 'bank');
+    await type('yes, do the bank');
+    expect([ran, stateOf('mail')]).toEqual([[], 'open']);
+    expect(put().at(-1)).toBe('May I run do_mail with {"to":"mail"}?');
+    await type('approve the bank');
+    expect(ran).toEqual([]);
+  });
+
+  test.each(['no', 'stop asking', 'not now'])(
+    'a no needs no reading, and is about the one that was asked: %s',
+    async (words) => {
+      const { type, ran, stateOf, ledgerOf } = await text('mail', 'bank');
+      await type(words);
+      expect(ledgerOf('mail')).toEqual([expect.objectContaining({ approval: 'denied' })]);
+      expect([ran, stateOf('bank')]).toEqual([[], 'open']);
+      await type('yes');
+      expect(ran).toEqual(['bank']);
+    },
+  );
+
+  test('a button says which one it means: it counts at once', async () => {
+    const { session, environment, ran, questionOf, type } = await text('mail', 'bank');
+    await type('approve');
+    const receipt = session.answer(questionOf('mail')?.requestId ?? '', { optionId: 'approve' });
+    await environment.settle();
+    expect(await receipt).toEqual({ accepted: true });
+    expect(ran).toEqual(['mail']);
+  });
+
+  test('who waits in the queue cannot be approved, by name or by button', async () => {
+    const { session, environment, ran, questionOf } = await text('mail', 'bank');
+    const receipt = session.answer(questionOf('bank')?.requestId ?? '', { approved: true });
+    await environment.settle();
+    expect(await receipt).toEqual({ accepted: false, reason: 'queued' });
+    expect(ran).toEqual([]);
+  });
+});
+
+describe('an approval that is lost is denied, and says why', () => {
+  test('expired', async () => {
+    const { environment, ran, ledgerOf } = await text('mail');
+    await environment.advance(120_000);
+    expect(ledgerOf('mail')).toEqual([
+      expect.objectContaining({
+        status: 'denied',
+        approval: 'expired',
+        output: expect.stringContaining('did not respond in time'),
+      }),
+    ]);
+    expect(ran).toEqual([]);
+  });
+});
+
+describe('P3: by voice', () => {
+  async function voice(...names: string[]) {
+    const { ran, subagents } = spenders(...names);
+    const talk = voiceTalk({ subagents });
+    await talk.start();
+    await talk.use(...names);
+    await talk.pause();
+    expect(talk.asked()).toContain(`May I run do_${names[0]}`);
+    return {
+      ...talk,
+      ran,
+      stateOf: (name: string) =>
+        talk.state().questions.findLast(({ subagentName }) => subagentName === name)?.state,
+      /** The user speaks while the lead agent puts the question, and it stops. */
+      async interrupt(words: string) {
+        const putting = talk.model().begin('May I', 2000);
+        await talk.play(putting.itemId, 700);
+        await talk.environment.advance(10);
+        talk.model().speechStarted(words);
+        await talk.environment.settle();
+        putting.end('cancelled');
+        talk.model().speechEnded(words, words);
+        await talk.play(putting.itemId, 750);
+      },
+    };
+  }
+
+  test.each(['yes', 'go ahead', 'no'])(
+    'what interrupts its own question does not count; it is put again, and then it does: %s',
+    async (words) => {
+      const { interrupt, stateOf, ran, pause, asked, speak, say: utter } = await voice('mail');
+      await interrupt(words);
+      expect([stateOf('mail'), ran]).toEqual(['presenting', []]);
+      await pause();
+      expect(asked()).toContain('May I run do_mail');
+      await speak('May I send it?');
+      await utter(words);
+      expect(stateOf('mail')).toBe('answered');
+      expect(ran).toHaveLength(words === 'no' ? 0 : 1);
+    },
+  );
+
+  test('what was begun before the question played answers nothing', async () => {
+    const { model, environment, stateOf, ran } = await voice('mail');
+    const putting = model().begin('May I', 2000);
+    model().speechStarted('early');
+    await environment.advance(100);
+    model().speechEnded('early', 'yes');
+    putting.end('cancelled');
+    await environment.settle();
+    expect([stateOf('mail'), ran]).toEqual(['presenting', []]);
+  });
+
+  test('with two, a yes is read back; the rest of that yes is nobody’s', async () => {
+    const { speak, say: utter, pause, asked, ran, stateOf } = await voice('mail', 'bank');
+    await speak('May I send the mail?');
+    await utter('yes');
+    await utter('go ahead');
+    expect([stateOf('mail'), ran]).toEqual(['open', []]);
+    await pause();
+    expect(asked()).toContain('To be sure, as more than one approval waits: May I run do_mail');
+    await speak('Just the mail: may I?');
+    await utter('yes');
+    expect(ran).toEqual(['mail']);
+    await pause();
+    await speak('And the bank?');
+    await utter('no');
+    expect(ran).toEqual(['mail']);
+    expect(stateOf('bank')).toBe('answered');
+  });
+
+  test('Q6: a yes that interrupts the reading is none', async () => {
+    const { speak, say: utter, pause, interrupt, ran, stateOf } = await voice('mail', 'bank');
+    await speak('May I send the mail?');
+    await utter('yes');
+    await pause();
+    await interrupt('yes');
+    expect([stateOf('mail'), ran]).toEqual(['open', []]);
+    await pause();
+    await speak('Just the mail: may I?');
+    await utter('yes');
+    expect(ran).toEqual(['mail']);
+  });
+});

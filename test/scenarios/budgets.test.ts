@@ -1,0 +1,44 @@
+// The budget of a whole session: what its subagents may use together, and what the user
+// learns when it is used up.
+
+import { expect, test } from 'vitest';
+import { ConfigurationError } from '../../src/index.ts';
+import { calls, say, simpleTool } from '../support/subagent-runs.ts';
+import { textTalk } from '../support/text-talk.ts';
+
+const searcher = {
+  script: ({ user }: { user: string }) =>
+    user.includes('last answer') ? say('Two of five found.') : calls(['look']),
+  config: { maxSteps: 50, tools: { look: simpleTool(() => 'seen') } },
+};
+
+test('used up, the work fails with what there is, and the user is told why', async () => {
+  const { start, type, state, said } = textTalk({
+    subagents: { search: searcher },
+    budget: { steps: 5 },
+  });
+  await start();
+  await type('use search');
+  expect(state().subagents[0]?.outcome).toMatchObject({
+    status: 'failed',
+    partial: 'Two of five found.',
+    error: { code: 'BUDGET_EXHAUSTED' },
+  });
+  expect(said().at(-1)).toContain('The budget is used up: no steps left');
+});
+
+test('with nothing left no more is begun, and the lead agent says so', async () => {
+  const { start, type, state, said } = textTalk({
+    subagents: { search: searcher },
+    budget: { agents: 1 },
+  });
+  await start();
+  await type('use search');
+  await type('use search {"again":true}');
+  expect(state().subagents).toHaveLength(1);
+  expect(said().join('\n')).toContain('expected agents of at most 0');
+});
+
+test('a session whose budget cannot be is not made', () => {
+  expect(() => textTalk({ budget: { tokens: 0.5 } })).toThrow(ConfigurationError);
+});

@@ -1,0 +1,370 @@
+// The conversation is handed from one lead agent to another, by voice: on wires whose
+// session can be changed, and on those where it takes a new connection.
+
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { defineTool } from '../../src/index.ts';
+import type { TransportCommand } from '../../src/voice/transport.ts';
+import { FakeTransport, type FakeConnection } from '../support/fake-transport.ts';
+import { agentInstructions, LEAD } from '../support/text-talk.ts';
+import { voiceTalk, type VoiceTalkOptions } from '../support/voice-talk.ts';
+
+const lookUp = defineTool({
+  name: 'look_up',
+  description: 'Looks up an invoice',
+  parameters: z.object({}),
+  execute: () => '7 euros',
+});
+
+const order = defineTool({
+  name: 'order',
+  description: 'Orders',
+  parameters: z.object({}),
+  execute: (_, { setDirective }) => setDirective('pace', 'slow'),
+});
+
+function handover(options: VoiceTalkOptions = {}) {
+  const talk = voiceTalk({
+    others: [{ name: 'billing', description: 'invoices', tools: [lookUp] }],
+    ...options,
+  });
+  const { session, model, environment, events, say } = talk;
+  const frame = (mark: number) => ({
+    samples: new Int16Array(480).fill(mark),
+    sampleRateHz: 24_000,
+  });
+  return {
+    ...talk,
+    connection: () => session.actor.getSnapshot().value.connection,
+    /** The user speaks so many frames of 20 ms; each is marked. */
+    hum: (...marks: number[]) => {
+      for (const mark of marks) session.audioIn.next(frame(mark));
+    },
+    /** The lead agent hands over. */
+    async hand(to = 'billing', callId = 'call_t') {
+      await say('my invoice, please');
+      model().call({
+        callId,
+        name: 'transfer_to_agent',
+        arguments: JSON.stringify({ agent_name: to }),
+      });
+      await environment.settle();
+    },
+    told: () =>
+      events.flatMap((event) =>
+        ['agent.', 'transfer.', 'connection.'].some((kind) => event.type.startsWith(kind))
+          ? [`${event.type} ${Object.values(event).slice(1).join(' ')}`]
+          : [],
+      ),
+  };
+}
+
+const marks = (connection: FakeConnection): number[] =>
+  connection.heard.map(({ samples }) => samples[0] ?? 0);
+
+const types = (connection: FakeConnection): string[] =>
+  connection.commands.map(({ type }: TransportCommand) => type);
+
+const failed = (code: string) => expect.stringContaining(code);
+
+describe('on a wire whose session can be changed', () => {
+  test('[B69 B70] instructions, tools and greeting are the new agent’s; the call is answered after that', async () => {
+    const { start, hand, model, asked, told, transport } = handover({
+      others: [{ name: 'billing', tools: [lookUp], greeting: 'Say hi' }],
+    });
+    await start();
+    await hand();
+    expect(transport.connections).toHaveLength(1);
+    const [configured] = model().of('session.configure');
+    expect(configured?.configuration.instructions).toBe(agentInstructions('billing'));
+    expect(configured?.configuration.tools.map(({ name }) => name)).toEqual([
+      'look_up',
+      'transfer_to_agent',
+    ]);
+    const handed = model().commands.slice(types(model()).indexOf('session.configure') + 1);
+    expect(handed).toEqual([
+      expect.objectContaining({ text: 'The conversation was handed from lead to billing.' }),
+      expect.objectContaining({ text: '[SYSTEM: Say hi]' }),
+      expect.objectContaining({ type: 'tool.answer', callId: 'call_t' }),
+      expect.objectContaining({ type: 'response.request' }),
+    ]);
+    expect(asked()).toBe('reply');
+    expect(told().slice(2)).toEqual([
+      'agent.entered lead ',
+      'agent.exited lead billing',
+      'connection.changed transferring',
+      'connection.changed active',
+      'agent.entered billing lead',
+      'transfer.completed lead billing call_t',
+    ]);
+    // What was cut off from the old agent does not reach the new one's tools.
+    model().call({ callId: 'c2', name: 'look_up', arguments: '{}' });
+  });
+
+  test('[B69] what the user says meanwhile is kept, bounded, and then heard, in order', async () => {
+    const { start, hand, hum, model, environment, connection } = handover({
+      voice: { transferAudioMs: 60 },
+    });
+    await start();
+    model().autoConfigured = false;
+    hum(1);
+    await hand();
+    expect(connection()).toBe('transferring');
+    hum(2, 3, 4, 5);
+    expect(marks(model())).toEqual([1]);
+    model().events.next({ type: 'session.configured' });
+    await environment.settle();
+    hum(6);
+    expect(marks(model())).toEqual([1, 3, 4, 5, 6]);
+  });
+
+  test('nobody speaks in between, whatever waits', async () => {
+    const { start, hand, model, session, environment, asked, speak } = handover();
+    await start();
+    model().autoConfigured = false;
+    await hand();
+    session.notifyBackground('The order was sent', { priority: 'urgent' });
+    await session.sendText('are you there?');
+    await environment.advance(5000);
+    expect(asked()).toBeNull();
+    model().events.next({ type: 'session.configured' });
+    await environment.settle();
+    expect(asked()).toContain('The order was sent');
+    await speak('It was sent.');
+    expect(asked()).toBe('reply');
+  });
+
+  test('[BW28] a wire that refuses leaves the old agent in charge, and says why', async () => {
+    const { start, hand, hum, model, environment, state, connection, told } = handover();
+    await start();
+    model().autoConfigured = false;
+    await hand();
+    hum(1);
+    model().events.next({ type: 'session.refused', code: 'NO_SUCH_VOICE', message: 'No.' });
+    await environment.settle();
+    expect(connection()).toBe('active');
+    expect(state().agent).toBe('lead');
+    expect(marks(model())).toEqual([1]);
+    expect(model().of('session.configure')).toHaveLength(1);
+    expect(model().of('tool.answer')[0]?.output).toContain('NO_SUCH_VOICE');
+    expect(told().slice(-3)).toEqual([
+      'connection.changed active',
+      'agent.entered lead lead',
+      failed('transfer.failed lead billing call_t NO_SUCH_VOICE'),
+    ]);
+  });
+
+  test('[BW28] L4: one that does not answer is told again who it was, after 30 s', async () => {
+    const { start, hand, model, environment, state, connection } = handover();
+    await start();
+    model().autoConfigured = false;
+    await hand();
+    await environment.advance(29_999);
+    expect(connection()).toBe('transferring');
+    await environment.advance(1);
+    expect(connection()).toBe('active');
+    expect(state().agent).toBe('lead');
+    expect(model().of('session.configure').at(-1)?.configuration.instructions).toBe(LEAD);
+    expect(model().of('tool.answer')[0]?.output).toContain('TRANSFER_TIMEOUT');
+    // Its late words count for nothing.
+    model().events.next({ type: 'session.configured' });
+    await environment.settle();
+    expect(state().agent).toBe('lead');
+  });
+
+  test('[BW28] a connection that is lost comes back as the old agent', async () => {
+    const { start, hand, transport, environment, state, model, told } = handover();
+    await start();
+    model().autoConfigured = false;
+    await hand();
+    model().drop();
+    await environment.advance(2000);
+    expect(transport.connections).toHaveLength(2);
+    expect(model().configuration.instructions).toBe(LEAD);
+    expect(state()).toMatchObject({ agent: 'lead', connection: 'active' });
+    expect(told()).toContainEqual(failed('transfer.failed lead billing call_t TRANSPORT_LOST'));
+  });
+
+  test('[BW28] without a connection nobody hands over, and who is asked to leave stays', async () => {
+    let leave: () => void = () => {};
+    const { start, session, model, environment, told, transport } = handover({
+      agent: {
+        onExit: () =>
+          new Promise<void>((resolve) => {
+            leave = resolve;
+          }),
+      },
+    });
+    await start();
+    const transfer = session.transfer('billing');
+    await environment.settle();
+    transport.autoReady = false;
+    model().drop();
+    await environment.advance(2000);
+    leave();
+    await environment.settle();
+    expect(await transfer).toMatchObject({ code: 'SESSION_NOT_ACTIVE' });
+    expect(told().filter((line) => line.startsWith('agent.'))).toEqual([
+      'agent.entered lead ',
+      'agent.exited lead billing',
+      'agent.entered lead lead',
+    ]);
+    expect(await session.transfer('billing')).toMatchObject({
+      code: 'SESSION_NOT_ACTIVE',
+      error: expect.stringContaining('connecting'),
+    });
+  });
+
+  test('[B71] after a reconnect it is the agent that leads, and it knows of the transfer', async () => {
+    const { start, hand, environment, model } = handover();
+    await start();
+    await hand();
+    model().drop();
+    await environment.advance(2000);
+    expect(model().configuration.instructions).toBe(agentInstructions('billing'));
+    expect(
+      model()
+        .of('message.add')
+        .map(({ text }) => text),
+    ).toContain('The conversation was handed from lead to billing.');
+  });
+
+  test('[B9] a directive is told to the model at once', async () => {
+    const { start, use, model } = handover({ tools: [order] });
+    await start();
+    await use('order');
+    expect(model().of('session.configure').at(-1)?.configuration.instructions).toBe(
+      `${LEAD}\n\n# Directives\n- pace: slow`,
+    );
+  });
+});
+
+describe('on a wire that needs a new connection', () => {
+  const wire = () => new FakeTransport({ updatesSession: false });
+
+  test('[B69] the old one stays until the new one is ready; that is told everything, open calls too', async () => {
+    const { start, hand, hum, transport, environment, connection } = handover({
+      transport: wire(),
+    });
+    await start();
+    transport.autoReady = false;
+    await hand();
+    const [before, after] = transport.connections as [FakeConnection, FakeConnection];
+    expect(connection()).toBe('transferring');
+    expect(after.configuration.instructions).toBe(agentInstructions('billing'));
+    expect(before.isClosed).toBe(false);
+    hum(1, 2);
+    after.events.next({ type: 'transport.ready' });
+    await environment.settle();
+    expect(before.isClosed).toBe(true);
+    expect(connection()).toBe('active');
+    expect(marks(before)).toEqual([]);
+    expect(marks(after)).toEqual([1, 2]);
+    expect(types(after)).toEqual([
+      'message.add',
+      'tool.recall',
+      'message.add',
+      'tool.answer',
+      'response.request',
+    ]);
+    expect(after.of('tool.recall')[0]).toMatchObject({ callId: 'call_t' });
+    expect(after.of('tool.answer')[0]?.output).toContain('transferred');
+    // Nobody listens to the old one any more.
+    before.utterance('hello?');
+    await environment.settle();
+    expect(types(after)).toHaveLength(5);
+  });
+
+  test('[BW28] if the new one fails, the old one was never gone', async () => {
+    const { start, hand, transport, environment, state, connection } = handover({
+      transport: wire(),
+    });
+    await start();
+    transport.autoReady = false;
+    await hand();
+    const [before, after] = transport.connections as [FakeConnection, FakeConnection];
+    after.drop(false, 'no quota');
+    await environment.settle();
+    expect(connection()).toBe('active');
+    expect(state().agent).toBe('lead');
+    expect(before.isClosed).toBe(false);
+    expect(before.of('tool.answer')[0]?.output).toContain('no quota');
+    expect(before.openRequests).toHaveLength(1);
+  });
+
+  test('[BW28] one that is never ready is hung up after its time', async () => {
+    const { start, hand, transport, environment, connection, close } = handover({
+      transport: wire(),
+      voice: { transferTimeoutMs: 2000 },
+    });
+    await start();
+    transport.autoReady = false;
+    await hand();
+    const [before, after] = transport.connections as [FakeConnection, FakeConnection];
+    await environment.advance(2000);
+    expect(connection()).toBe('active');
+    expect(after.isClosed).toBe(true);
+    expect(before.isClosed).toBe(false);
+    await close();
+    expect(environment.pendingTimers).toBe(0);
+  });
+
+  test('[B9] a directive is a note', async () => {
+    const { start, use, model } = handover({ transport: wire(), tools: [order] });
+    await start();
+    await use('order');
+    expect(
+      model()
+        .of('message.add')
+        .map(({ text }) => text),
+    ).toContain('[SYSTEM: Directives from now on: pace: slow]');
+  });
+});
+
+describe('[B72] connecting', () => {
+  test('a connection that is not ready after 30 s is hung up, and tried again', async () => {
+    const { session, transport, environment } = handover();
+    transport.autoReady = false;
+    const started = session.start();
+    await environment.advance(29_999);
+    expect(transport.connections).toHaveLength(1);
+    transport.autoReady = true;
+    await environment.advance(1);
+    await started;
+    expect(transport.connections).toHaveLength(2);
+    expect(transport.connections[0]?.isClosed).toBe(true);
+  });
+
+  test('after so many in a row the session says why it gives up', async () => {
+    const { session, transport, environment } = handover({
+      voice: { maxReconnects: 1, connectTimeoutMs: 100 },
+    });
+    transport.autoReady = false;
+    const started = session.start();
+    const outcome = started.catch((error: unknown) => error);
+    await environment.advance(10_000);
+    expect(await outcome).toMatchObject({ code: 'CONNECT_TIMEOUT' });
+    expect(transport.connections.map(({ isClosed }) => isClosed)).toEqual([true, true]);
+    expect(environment.pendingTimers).toBe(0);
+  });
+});
+
+test('[B22] a call that the model takes back is aborted, and its subagent cancelled', async () => {
+  const aborted: string[] = [];
+  const slow = defineTool({
+    name: 'slow',
+    description: 'Takes its time',
+    parameters: z.object({}),
+    execute: (_, { abortSignal, callId }) =>
+      new Promise(() => abortSignal.addEventListener('abort', () => aborted.push(callId))),
+  });
+  const { start, say, model, environment, events } = handover({ tools: [slow] });
+  await start();
+  await say('use slow');
+  model().call({ callId: 'c1', name: 'slow', arguments: '{}' });
+  await environment.settle();
+  model().events.next({ type: 'tool.cancelled', callId: 'c1' });
+  await environment.settle();
+  expect(aborted).toEqual(['c1']);
+  expect(events.filter(({ type }) => type === 'tool.answered')).toHaveLength(1);
+});

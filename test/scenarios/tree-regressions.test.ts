@@ -1,0 +1,32 @@
+// What the random trees (`tree.property.test.ts`) found, each as a plain story.
+
+import { expect, test } from 'vitest';
+import { voiceTalk } from '../support/voice-talk.ts';
+
+test('P7: a client that leaves after the session has closed leaves no timer behind', async () => {
+  const talk = voiceTalk();
+  await talk.start();
+  await talk.say('hello');
+  // The model was asked for a reply, and has not begun.
+  expect(talk.model().openRequests).toHaveLength(1);
+  const closed = talk.session.close();
+  await talk.environment.settle();
+  await closed;
+  talk.leave();
+  expect(talk.environment.pendingTimers).toBe(0);
+});
+
+test('P7: a session that is closed while the user breaks in asks for no more replies', async () => {
+  const talk = voiceTalk();
+  await talk.start();
+  await talk.say('hello');
+  talk.model().begin('And so it goes on.', 3000);
+  // The client has not said yet how much of it was heard when the session is closed.
+  await talk.say('hold on');
+  const requests = talk.model().of('response.request').length;
+  const closed = talk.session.close();
+  await talk.environment.settle();
+  await closed;
+  expect(talk.model().of('response.request')).toHaveLength(requests);
+  expect(talk.environment.pendingTimers).toBe(0);
+});

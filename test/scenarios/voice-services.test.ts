@@ -1,0 +1,89 @@
+// Service subagents in a voice session: when what they found is heard.
+
+import { describe, expect, test } from 'vitest';
+import { orderMonitor } from '../support/order-monitor.ts';
+import { voiceTalk } from '../support/voice-talk.ts';
+
+async function talking() {
+  const monitor = orderMonitor();
+  const talk = voiceTalk({ services: [monitor.service] });
+  await talk.start();
+  const { model, environment, say } = talk;
+  await say('tell me a story');
+  const story = model().begin('Once upon a time', 4000);
+  await talk.play(story.itemId, 1000);
+  const happens: typeof monitor.happens = async (...event) => {
+    const receipt = await monitor.happens(...event);
+    await environment.settle();
+    return receipt;
+  };
+  return { ...talk, story, happens };
+}
+
+describe('[B74 B76 BW32] a service in a voice session', () => {
+  test('what is normal waits until the lead agent was heard, and for a pause', async () => {
+    const { happens, story, asked, play, pause, speak, state } = await talking();
+    await happens({ say: 'Order 7 was shipped.' });
+    expect(asked()).toBeNull();
+    story.end();
+    await play(story.itemId, 4000);
+    expect(asked()).toBeNull();
+    await pause();
+    expect(asked()).toContain('[ORDER UPDATE]: Order 7 was shipped.');
+    await speak('Order 7 was shipped.');
+    expect(state().deliveries).toMatchObject([
+      { state: 'delivered', grade: 'played', attempts: 1, kind: 'notice', label: 'ORDER UPDATE' },
+    ]);
+  });
+
+  test('what is urgent interrupts, and is heard once', async () => {
+    const { happens, story, asked, model, speak, pause, environment, state } = await talking();
+    await happens({ say: 'Order 8 is lost!' }, 'urgent');
+    expect(model().of('response.cancel')).toHaveLength(1);
+    story.end('cancelled');
+    await environment.settle();
+    expect(asked()).toContain('Order 8 is lost!');
+    await speak('Order 8 is lost!');
+    await pause();
+    const requests = model().of('response.request');
+    expect(requests.filter(({ instructions }) => instructions?.includes('lost'))).toHaveLength(1);
+    expect(state().deliveries).toMatchObject([
+      { state: 'delivered', grade: 'played', attempts: 1 },
+    ]);
+  });
+
+  test('P4: what the user talks over is told again', async () => {
+    const { happens, story, asked, model, play, pause, environment, speak, state } =
+      await talking();
+    story.end();
+    await play(story.itemId, 4000);
+    await happens({ say: 'Order 7 was shipped.' });
+    await pause();
+    const notice = model().begin('Order 7', 2000);
+    await play(notice.itemId, 300);
+    model().speechStarted('u2');
+    notice.end('cancelled');
+    await environment.settle();
+    model().speechEnded('u2', '');
+    await environment.settle();
+    await pause();
+    expect(asked()).toContain('Order 7 was shipped.');
+    await speak('Order 7 was shipped.');
+    expect(state().deliveries).toMatchObject([{ state: 'delivered', attempts: 2 }]);
+  });
+
+  test('what is found while nobody is there waits for somebody to come', async () => {
+    const monitor = orderMonitor();
+    const talk = voiceTalk({ services: [monitor.service] });
+    await talk.start();
+    talk.leave();
+    await monitor.happens({ say: 'Order 7 was shipped.' }, 'urgent');
+    await talk.environment.settle();
+    await talk.pause();
+    expect(talk.asked()).toBeNull();
+    expect(talk.state().deliveries).toMatchObject([{ state: 'pending', attempts: 0 }]);
+    talk.session.attach();
+    await talk.pause();
+    expect(talk.asked()).toContain('Order 7 was shipped.');
+  });
+});

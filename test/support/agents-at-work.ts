@@ -1,0 +1,94 @@
+// Programs with subagents and without a session, on scripted models: for tests of the tools
+// by which agents work with agents.
+
+import { generateText, isStepCount, type ToolSet } from 'ai';
+import { z } from 'zod';
+import {
+  createSubagentService,
+  type SubagentServiceOptions,
+} from '../../src/actors/delegation/subagent-service.ts';
+import { createRuntime, type SubagentConfig } from '../../src/index.ts';
+import {
+  scriptedModel,
+  simulatedEnvironment,
+  type ScriptedModelOptions,
+  type ScriptedStep,
+} from '../../src/testing/index.ts';
+
+export interface ProgramOptions extends Partial<SubagentServiceOptions> {
+  readonly maxTotalActive?: number;
+}
+
+/** Turns of the event loop, several at a time, that an AI SDK agent may need for one step. */
+const BUSY_TURNS = 10;
+
+/** A service, and a model on which every agent follows the script of its name. */
+export function program(
+  agents: NonNullable<ScriptedModelOptions['agents']>,
+  { maxTotalActive, ...options }: ProgramOptions = {},
+) {
+  const environment = simulatedEnvironment();
+  const runtime = createRuntime({
+    environment,
+    ...(maxTotalActive === undefined ? {} : { maxTotalActive }),
+  });
+  const model = scriptedModel({ agents, environment });
+  const errors: unknown[] = [];
+  const service = createSubagentService({
+    runtime,
+    model,
+    onError: (error) => errors.push(error),
+    ...options,
+  });
+  return {
+    environment,
+    runtime,
+    model,
+    service,
+    errors,
+    /** An AI SDK agent called `planner`, outside any session, and the outputs of its tools. */
+    async plan(tools: object, abortSignal?: AbortSignal) {
+      const running = generateText({
+        model,
+        instructions: 'You are the planner.',
+        prompt: 'Go',
+        tools: tools as ToolSet,
+        stopWhen: isStepCount(10),
+        maxRetries: 0,
+        ...(abortSignal ? { abortSignal } : {}),
+      });
+      let isOver = false;
+      const over = (): void => {
+        isOver = true;
+      };
+      running.then(over, over);
+      for (let seconds = 0; seconds < 1000 && !isOver; seconds += 1) {
+        // The planner is not of the runtime: nothing tells how long it is still busy.
+        for (let turns = 0; turns < BUSY_TURNS && !isOver; turns += 1) await environment.settle();
+        if (!isOver) await environment.advance(1000);
+      }
+      const { text, steps } = await running;
+      const outputs = steps.flatMap(({ toolResults }) => toolResults.map(({ output }) => output));
+      return { text, outputs: outputs as unknown[] };
+    },
+  };
+}
+
+/** A step that calls one tool. */
+export const call = (name: string, input: object = {}, id?: string): ScriptedStep => ({
+  calls: [{ name, input, ...(id === undefined ? {} : { id }) }],
+});
+
+/** A subagent whose result has a shape: `{ summary }`. */
+export const summarizer = {
+  name: 'summarizer',
+  instructions: 'You are the summarizer.',
+  outputSchema: z.object({ summary: z.string() }),
+} satisfies SubagentConfig;
+
+export const texts = z.object({ texts: z.array(z.string()) });
+
+export const summaryOf = (summary: string): ScriptedStep => ({
+  type: 'structured_output',
+  output: { summary },
+});

@@ -1,0 +1,136 @@
+// One subagent and nobody else: whoever runs it is the test, which sees all that it says
+// and says what it pleases. A test of whole runs has `subagent-runs.ts`.
+
+import type { SubagentService } from '../../src/actors/delegation/subagent-service.ts';
+import { buildContextSnapshot } from '../../src/actors/context/context-snapshot.ts';
+import { ConversationLog } from '../../src/actors/conversation/conversation.ts';
+import { createHost } from '../../src/actors/runtime/host.ts';
+import { memoryJournal } from '../../src/actors/runtime/memory-journal.ts';
+import { checkSubagentConfig, type SubagentConfig } from '../../src/actors/subagent/config.ts';
+import { briefing, prepareInstance } from '../../src/actors/subagent/instance.ts';
+import type { Outcome } from '../../src/actors/subagent/outcome.ts';
+import type {
+  AskedInput,
+  StreamedChunk,
+  SubagentPorts,
+} from '../../src/actors/subagent/subagent-ports.ts';
+import { Subagent } from '../../src/actors/subagent/subagent.ts';
+import {
+  scriptedModel,
+  simulatedEnvironment,
+  type Script,
+  type ScriptedPrompt,
+} from '../../src/testing/index.ts';
+
+/** What it said to whoever runs it, but for what it says all the time. */
+type Told =
+  | readonly ['requestSlot' | 'releaseSlot']
+  | readonly ['ask' | 'withdraw' | 'requestInput' | 'withdrawInput', requestId: string]
+  | readonly ['applied', messageIds: readonly string[], step: number]
+  | readonly ['refused', messageIds: readonly string[], reason: string];
+
+export const service = {} as SubagentService;
+
+export function loneSubagent(config: Partial<SubagentConfig>, script: Script) {
+  const environment = simulatedEnvironment();
+  const prompts: ScriptedPrompt[] = [];
+  const model = scriptedModel({
+    otherwise: (prompt) => {
+      prompts.push(prompt);
+      return script(prompt);
+    },
+    environment,
+  });
+  const errors: unknown[] = [];
+  const host = {
+    ...createHost({ environment, journal: memoryJournal() }),
+    report: (error: unknown) => void errors.push(error),
+  };
+  const told: Told[] = [];
+  const inputs: AskedInput[] = [];
+  const chunks: StreamedChunk[] = [];
+  const states: string[] = [];
+  let slot: 'free' | 'held' = 'free';
+  let grantHeld: (() => void) | null = null;
+  let signsOfLife = 0;
+  let resolve!: (outcome: Outcome) => void;
+  const result = new Promise<Outcome>((done) => {
+    resolve = done;
+  });
+  const ports: SubagentPorts = {
+    path: 'test',
+    prepare: ({ definition }, signal) =>
+      prepareInstance(host, definition, model, signal, (own) => ({
+        ...briefing(own, snapshotFor(own.instructions)),
+        messages: [{ role: 'user', content: 'Do it' }],
+      })),
+    requestSlot: (_id, _resumed, grant) => {
+      told.push(['requestSlot']);
+      if (slot === 'free') grant();
+      else grantHeld = grant;
+    },
+    releaseSlot: () => void told.push(['releaseSlot']),
+    ask: ({ requestId }) => void told.push(['ask', requestId]),
+    withdraw: (requestId) => void told.push(['withdraw', requestId]),
+    requestInput: (asked) => {
+      inputs.push(asked);
+      told.push(['requestInput', asked.requestId]);
+    },
+    withdrawInput: (requestId) => void told.push(['withdrawInput', requestId]),
+    budgetOf: () => null,
+    deniedAbove: () => false,
+    callerOf: () => ({ sessionId: 'test', parentId: 'parent', depth: 2, service }),
+    messageApplied: (_subagent, messageIds, step) => void told.push(['applied', messageIds, step]),
+    messageRefused: (_subagent, messageIds, reason) =>
+      void told.push(['refused', messageIds, reason]),
+    activity: () => void (signsOfLife += 1),
+    streamed: (_subagent, chunk) => void chunks.push(chunk),
+    changed: ({ state }) => {
+      if (states.at(-1) !== state) states.push(state);
+    },
+    stepped: () => {},
+    ended: (_subagent, outcome) => resolve(outcome),
+  };
+  const definition = checkSubagentConfig({
+    name: 'worker',
+    instructions: 'You do one thing.',
+    ...config,
+  });
+  const task = { toolName: 'work', args: {}, description: 'Do it' };
+  const subagent = new Subagent(host, 'sub_1', definition, task, ports);
+  subagent.start();
+  return {
+    subagent,
+    environment,
+    prompts,
+    told,
+    inputs,
+    chunks,
+    states,
+    errors,
+    result,
+    /** The receipts of messages, in order. */
+    receipts: () => told.filter(([what]) => what === 'applied' || what === 'refused'),
+    signsOfLife: () => signsOfLife,
+    /** From now on a slot must be waited for. */
+    holdSlots: () => {
+      slot = 'held';
+    },
+    grantSlot: () => grantHeld?.(),
+  };
+}
+
+const snapshotFor = (instructions: string) =>
+  buildContextSnapshot({
+    mode: 'none',
+    task: { toolName: 'work', args: {} },
+    instructions,
+    conversation: ConversationLog.empty(),
+  });
+
+/** What the model read as the words of others, in order. */
+export function wordsIn({ prompt }: ScriptedPrompt): readonly string[] {
+  return prompt.flatMap(({ role, content }) =>
+    role === 'user' ? content.flatMap((part) => (part.type === 'text' ? [part.text] : [])) : [],
+  );
+}

@@ -1,0 +1,71 @@
+// The service of Bodhi's pattern 4, an order monitor, for scenarios: its model looks at an event
+// as the event's data say, and its source is in the hands of the test.
+
+import { scriptedModel, type Script, type ScriptedPrompt } from '../../src/testing/index.ts';
+import type {
+  EmitEvent,
+  EventSourceConfig,
+  ExternalEvent,
+  ServiceSubagentConfig,
+} from '../../src/index.ts';
+
+/** Says what the data's `say` says; without it, that there is nothing to tell. */
+const report: Script = ({ user }) => {
+  const data = eventIn(user).data as { say?: string; fail?: string };
+  if (data.fail !== undefined) return { error: new Error(data.fail) };
+  return { text: data.say ?? '{"notify": false}' };
+};
+
+/** The event as the model finds it in its task. */
+export function eventIn(user: string): ExternalEvent {
+  const [, json = '{}'] = /--- event ---\n(.*)\n--- end of event ---/.exec(user) ?? [];
+  return JSON.parse(json) as ExternalEvent;
+}
+
+export function orderMonitor(
+  config: Partial<Omit<ServiceSubagentConfig, 'agent'>> & {
+    readonly script?: Script;
+    readonly onModelCall?: (prompt: ScriptedPrompt) => void;
+  } = {},
+) {
+  const { script = report, onModelCall, ...rest } = config;
+  let emit: EmitEvent = () => Promise.reject(new Error('The source was not started'));
+  let signal: AbortSignal | null = null;
+  const source: EventSourceConfig = {
+    name: 'order-webhook',
+    start(emitEvent, aborted) {
+      emit = emitEvent;
+      signal = aborted;
+    },
+  };
+  const service: ServiceSubagentConfig = {
+    agent: {
+      name: 'order_monitor',
+      instructions: 'Monitor order status and notify user of important updates.',
+      tools: {},
+      maxSteps: 3,
+      retry: { maxAttempts: 1 },
+      model: scriptedModel({
+        scripts: [],
+        otherwise: (prompt) => {
+          onModelCall?.(prompt);
+          return script(prompt);
+        },
+      }),
+    },
+    eventSources: [source],
+    label: 'ORDER UPDATE',
+    shouldInvoke: (event) => event.type === 'order.status_changed',
+    ...rest,
+  };
+  return {
+    service,
+    /** Something happens in the shop. */
+    happens: (
+      data: unknown,
+      priority: 'normal' | 'urgent' = 'normal',
+      type = 'order.status_changed',
+    ) => emit({ source: 'webhook', type, data, priority }),
+    isOver: () => signal?.aborted === true,
+  };
+}

@@ -1,0 +1,144 @@
+// Subagents that do what a test tells them, when it does: each model call waits until the
+// test says what it answers. For tests of the service of subagents.
+
+import type { Delegation } from '../../src/actors/delegation/delegation.ts';
+import { callerOf } from '../../src/actors/delegation/caller.ts';
+import { createChildSubagentToolset } from '../../src/actors/delegation/toolsets/child-toolset.ts';
+import { DELEGATES } from '../../src/actors/delegation/marks.ts';
+import {
+  THE_LEAD,
+  type AwaitOptions,
+  type AwaitResult,
+  type Requester,
+  type SpawnReceipt,
+  type SpawnRequest,
+  type SubagentChunk,
+  type SubagentReport,
+} from '../../src/actors/delegation/service-types.ts';
+import {
+  createSubagentService,
+  type SubagentServiceOptions,
+} from '../../src/actors/delegation/subagent-service.ts';
+import { createRuntime, type RuntimeOptions, type SubagentConfig } from '../../src/index.ts';
+import { scriptedModel, simulatedEnvironment } from '../../src/testing/index.ts';
+import type { ScriptedPrompt, ScriptedStep } from '../../src/testing/index.ts';
+import { simpleTool } from './subagent-runs.ts';
+
+export interface PuppetOptions extends Partial<SubagentServiceOptions> {
+  readonly on?: Partial<RuntimeOptions>;
+}
+
+interface Played {
+  readonly prompt: ScriptedPrompt;
+  answer(step: ScriptedStep): void;
+}
+
+export const by = (subagentId: string | null): Requester => ({ subagentId });
+
+const instructionsOf = (name: string): string => `You are the puppet <${name}>.`;
+
+export function puppets({ on = {}, ...options }: PuppetOptions = {}) {
+  const environment = simulatedEnvironment();
+  const runtime = createRuntime({ environment, ...on });
+  const waiting = new Map<string, Played>();
+  const prompts: { readonly name: string; readonly prompt: ScriptedPrompt }[] = [];
+  const model = scriptedModel({
+    otherwise(prompt) {
+      const name = /You are the puppet <(.*)>/.exec(prompt.system)?.[1] ?? '';
+      prompts.push({ name, prompt });
+      return new Promise((resolve, reject) => {
+        waiting.set(name, { prompt, answer: resolve });
+        prompt.signal?.addEventListener('abort', () => {
+          waiting.delete(name);
+          reject(prompt.signal?.reason as Error);
+        });
+      });
+    },
+  });
+  const errors: unknown[] = [];
+  const service = createSubagentService({
+    runtime,
+    model,
+    onError: (error) => errors.push(error),
+    ...options,
+  });
+  const chunks: SubagentChunk[] = [];
+  service.events.subscribe((chunk) => chunks.push(chunk));
+  /** What a subagent waited for by its tool `wait`, by its id. */
+  const waited = new Map<string, AwaitResult>();
+  const wait = {
+    ...(simpleTool(() => null) as object),
+    [DELEGATES]: true,
+    async execute(input: { ids: string[] } & AwaitOptions, call: { abortSignal: AbortSignal }) {
+      const caller = callerOf(call);
+      if (!caller || caller.subagentId === null) return null;
+      const { ids, ...rest } = input;
+      const result = await service.await(ids, caller, { ...rest, signal: call.abortSignal });
+      waited.set(caller.subagentId, result);
+      return result.ok ? result.why : result.error.code;
+    },
+  };
+  const configOf = (name: string, config: Partial<SubagentConfig> = {}): SubagentConfig => ({
+    name,
+    instructions: instructionsOf(name),
+    maxSteps: 20,
+    ...config,
+    tools: { ...createChildSubagentToolset(), wait, ...config.tools },
+  });
+  const request = (
+    name: string,
+    {
+      config,
+      ...more
+    }: Partial<Omit<SpawnRequest, 'config'>> & { config?: Partial<SubagentConfig> } = {},
+  ): SpawnReceipt =>
+    service.spawn({
+      config: configOf(name, config),
+      task: { toolName: name, args: {}, description: `Do ${name}` },
+      caller: THE_LEAD,
+      ...more,
+    });
+  const spawn = (...args: Parameters<typeof request>): string => {
+    const receipt = request(...args);
+    if (receipt.status === 'rejected') throw new Error(receipt.error.message);
+    return receipt.subagentId;
+  };
+  const plays = async (name: string, step: ScriptedStep): Promise<void> => {
+    await environment.settle();
+    const played = waiting.get(name);
+    if (!played) throw new Error(`${name} does not wait for its model`);
+    waiting.delete(name);
+    played.answer(step);
+    await environment.settle();
+  };
+  return {
+    environment,
+    runtime,
+    service,
+    delegation: service as unknown as Delegation,
+    chunks,
+    errors,
+    prompts,
+    waited,
+    configOf,
+    request,
+    spawn,
+    settle: () => environment.settle(),
+    /** Of any kind. */
+    timersLeft: () => environment.pendingTimers + environment.backgroundTimers,
+    /** Its model waits for an answer. */
+    isThinking: (name: string) => waiting.has(name),
+    /** It ends with this result. */
+    says: (name: string, text: string) => plays(name, { text }),
+    /** Its model calls tools. */
+    calls: (name: string, ...calls: [tool: string, input: object][]) =>
+      plays(name, { calls: calls.map(([tool, input]) => ({ name: tool, input })) }),
+    /** What is so now, without delivering it. */
+    look: (id: string): SubagentReport | undefined =>
+      service.list(THE_LEAD, { includeEnded: true }).find((report) => report.id === id),
+    types: (id?: string) =>
+      chunks
+        .filter(({ subagentId }) => id === undefined || subagentId === id)
+        .map(({ type }) => type),
+  };
+}

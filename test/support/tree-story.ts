@@ -1,0 +1,248 @@
+// A story of a tree of subagents, as plain data: who there is, what each one's model does,
+// and what happens from outside meanwhile. Made by chance (`storyOf`), told in words
+// (`inWords`), played by `tree-play.ts`.
+//
+// Most of a story is a kind and a number; what the number means depends on what there is.
+
+import fc from 'fast-check';
+import type { SubagentConfig } from '../../src/index.ts';
+
+/** Where the tree works: in a session by text or voice, or for a program. */
+export type Scene = 'text' | 'voice' | 'program';
+
+const callKinds = [
+  'work',
+  'work',
+  'risk',
+  'risk',
+  'choose',
+  'choose',
+  'say what',
+  'ask parent',
+  'ask parent',
+  'report',
+  'await',
+  'await',
+  'send',
+  'answer',
+  'check',
+  'kill',
+  'hand in',
+  'model fails',
+  'model hangs',
+] as const;
+
+const outsideKinds = {
+  text: ['words', 'words', 'words', 'click', 'click', 'click', 'click late', 'click wrong'],
+  voice: ['words', 'words', 'words', 'click', 'barge in', 'barge in', 'click late', 'click wrong'],
+  program: ['inform', 'inform', 'pause'],
+} as const;
+
+const everywhere = ['cancel', 'message', 'message', 'inform', 'pause', 'pause'] as const;
+const sometimes = ['detach', 'attach', 'close', 'journal breaks'] as const;
+
+export type CallKind = (typeof callKinds)[number];
+export type OutsideKind =
+  | (typeof outsideKinds)[Scene][number]
+  | (typeof everywhere)[number]
+  | (typeof sometimes)[number];
+
+interface Act<Kind> {
+  readonly kind: Kind;
+  /** What is meant of what there is, and how. */
+  readonly n: number;
+}
+
+/** One answer of a model: calls of tools, side by side; none are a final answer. */
+export interface Move {
+  readonly calls: readonly Act<CallKind>[];
+  readonly delayMs: number;
+}
+
+/** What a parent's model grants to one that it spawns. */
+export interface Grant {
+  /** Null: all. */
+  readonly tools: readonly string[] | null;
+  readonly denied: readonly string[];
+}
+
+export interface Node {
+  /** The higher the number, the more of those before it may be the parent; 0: the lead agent. */
+  readonly parent: number;
+  /** Its parent waits for it in the call that makes it. */
+  readonly isHandedOver: boolean;
+  /** In which move of its parent it comes into being. */
+  readonly at: number;
+  readonly moves: readonly Move[];
+  /** Before it answers, it waits for those that it has made, and answers what they ask. */
+  readonly waits: boolean;
+  readonly grant: Grant;
+  readonly workstream: string | null;
+  readonly maxDepth: number | null;
+  readonly config: Partial<SubagentConfig>;
+}
+
+export interface Outside extends Act<OutsideKind> {
+  readonly afterMs: number;
+}
+
+export interface Limits {
+  readonly running: number;
+  readonly live: number;
+  readonly total: number;
+  readonly depth: number;
+  readonly whenFull: 'queue' | 'reject';
+}
+
+export interface Story {
+  readonly nodes: readonly Node[];
+  readonly outside: readonly Outside[];
+  readonly limits: Limits;
+  readonly budget: { readonly tokens?: number; readonly steps?: number; readonly agents?: number };
+  /** An entry is kept after so long at most; 0: at once. */
+  readonly journalMs: number;
+  readonly seed: number;
+}
+
+const n = fc.nat(59);
+
+/** Mostly the first; the others by their weight. */
+function mostly<T>(usual: T, weight: number, ...others: T[]): fc.Arbitrary<T> {
+  return fc.oneof(
+    { arbitrary: fc.constant(usual), weight },
+    ...others.map((each) => fc.constant(each)),
+  );
+}
+
+const move: fc.Arbitrary<Move> = fc.record({
+  calls: fc.array(fc.record({ kind: fc.constantFrom(...callKinds), n }), {
+    minLength: 1,
+    maxLength: 2,
+  }),
+  delayMs: mostly(0, 4, 40, 700, 4000),
+});
+
+/** Undefined is as good as not there. */
+const config = fc.record({
+  maxSteps: mostly(8, 5, 2),
+  timeout: mostly(12_000, 4, 1500),
+  completion: mostly('turn', 3, 'tool'),
+  onBargeIn: fc.constantFrom('continue', 'cancel'),
+  stream: mostly(false, 3, true),
+  lifetime: mostly('ephemeral', 5, 'session'),
+  budget: mostly<SubagentConfig['budget']>(
+    undefined,
+    16,
+    { steps: 2 },
+    { tokens: 9000 },
+    { agents: 1, steps: 6 },
+    { timeMs: 2500 },
+  ),
+  inactivityTimeoutMs: mostly(0, 3, 1500),
+  onHung: fc.constantFrom('mark', 'cancel'),
+}) as fc.Arbitrary<Partial<SubagentConfig>>;
+
+/** Tools that may be granted and denied; `nothing` is a tool that nobody has. */
+export const ownTools = ['alpha', 'beta', 'risky'] as const;
+
+const grant: fc.Arbitrary<Grant> = fc.record({
+  tools: fc.oneof(
+    { arbitrary: fc.constant(null), weight: 3 },
+    fc.subarray([...ownTools, 'spawn_subagent', 'await_subagent']),
+    fc.constant(['alpha', 'nothing']),
+  ),
+  denied: mostly<readonly string[]>([], 2, ['alpha'], ['beta', 'risky'], ['spawn_subagent']),
+});
+
+const node: fc.Arbitrary<Node> = fc.record({
+  parent: fc.nat(5),
+  isHandedOver: mostly(false, 2, true),
+  at: mostly(0, 2, 1, 2),
+  moves: fc.array(move, { maxLength: 3 }),
+  waits: mostly(true, 3, false),
+  grant,
+  workstream: mostly<string | null>(null, 3, 'ws'),
+  maxDepth: mostly<number | null>(null, 6, 1, 2),
+  config,
+});
+
+const limits: fc.Arbitrary<Limits> = fc.record({
+  running: mostly(2, 2, 1, 10),
+  live: mostly(20, 3, 2, 3),
+  total: mostly(100, 5, 3),
+  depth: mostly(3, 3, 1, 2),
+  whenFull: mostly('queue', 4, 'reject' as const),
+}) as fc.Arbitrary<Limits>;
+
+/** Stories of a scene. They are small: many of them say more than long ones. */
+export function storyOf(scene: Scene): fc.Arbitrary<Story> {
+  const kinds: readonly OutsideKind[] = [
+    ...outsideKinds[scene],
+    ...outsideKinds[scene],
+    ...everywhere,
+    ...sometimes,
+  ];
+  return fc.record({
+    nodes: fc.array(node, { minLength: 1, maxLength: 4 }),
+    outside: fc.array(
+      fc.record({
+        kind: fc.constantFrom(...kinds),
+        n,
+        afterMs: mostly(0, 1, 30, 400, 1500),
+      }),
+      { maxLength: 7 },
+    ),
+    limits,
+    budget: fc.oneof(
+      { arbitrary: fc.constant({}), weight: 4 },
+      fc.constantFrom({ steps: 6 }, { tokens: 12_000 }, { agents: 3 }),
+    ),
+    journalMs: mostly(0, 5, 25),
+    seed: fc.nat(1000),
+  });
+}
+
+/** The number of its parent; null: the lead agent. */
+export function parentOf(nodes: readonly Node[], index: number): number | null {
+  const { parent = 0 } = nodes[index] ?? {};
+  return index === 0 || parent === 0 ? null : (parent - 1) % index;
+}
+
+/** In which move of its parent's, and which children in each move. */
+export function childrenAt(nodes: readonly Node[], index: number, moveAt: number): number[] {
+  return nodes.flatMap((child, at) =>
+    parentOf(nodes, at) === index && child.at % movesOf(nodes, index) === moveAt ? [at] : [],
+  );
+}
+
+/** How many moves it has: its own, and one more to make children in. */
+export function movesOf(nodes: readonly Node[], index: number): number {
+  return (nodes[index]?.moves.length ?? 0) + 1;
+}
+
+/** Its script, as a person would tell it. */
+export function inWords({ nodes, outside, limits, budget, journalMs, seed }: Story): string {
+  const act = ({ kind, n: number }: Act<string>): string => `${kind} (${number})`;
+  const lines = nodes.flatMap((each, index) => {
+    const { moves, waits, grant: granted, workstream, maxDepth, config: own, isHandedOver } = each;
+    const parent = parentOf(nodes, index);
+    const made = isHandedOver ? 'as a tool of' : 'spawned by';
+    const by = parent === null ? 'of the lead agent' : `${made} n${parent}`;
+    const more = JSON.stringify({ ...own, ...granted, workstream, maxDepth, waits });
+    const steps = Array.from({ length: movesOf(nodes, index) }, (_, at) => {
+      const { calls = [], delayMs = 0 } = moves[at] ?? {};
+      const begins = childrenAt(nodes, index, at).map((child) => `makes n${child}`);
+      const does = [...calls.map(act), ...begins].join(' and ') || 'answers';
+      return `    ${at + 1}. ${delayMs > 0 ? `after ${delayMs} ms ` : ''}${does}`;
+    });
+    return [`  n${index}, ${by}, ${more}`, ...steps];
+  });
+  const events = outside.map((each) => `  ${each.afterMs} ms later: ${act(each)}`);
+  const { running, live, total, depth, whenFull } = limits;
+  return [
+    `At most ${running} run, ${live} live, ${total} in all, depth ${depth}, when full: ${whenFull}; ` +
+      `budget ${JSON.stringify(budget)}, journal ${journalMs} ms, seed ${seed}.`,
+    ...lines,
+    ...(events.length > 0 ? ['From outside:', ...events] : ['Nothing from outside.']),
+  ].join('\n');
+}

@@ -1,0 +1,361 @@
+// The tools of a story of a tree: each tells the stage what is done with it, and checks on the
+// spot who may do that (P8), and that who runs a risk has consent (P3).
+//
+// They are made once: a schema for a model is costly, a story is short. Whose story it is they
+// learn from `onStage`, as stories are played one after the other.
+
+import { tool } from 'ai';
+import { z } from 'zod';
+import {
+  callerOf,
+  createChildSubagentToolset,
+  createParentSubagentToolset,
+  createSubAgentTool,
+  subAgentTools,
+  type SubagentConfig,
+} from '../../src/index.ts';
+import type { Asked, Person, Stage } from './tree-stage.ts';
+
+let current: Stage | null = null;
+
+/** From now on the tools play in this story. */
+export function onStage(stage: Stage): void {
+  current = stage;
+}
+
+function theStage(): Stage {
+  if (!current) throw new Error('No story is being played');
+  return current;
+}
+
+/** What the runtime adds, or knows by its role: no authority. */
+export const RUNTIMES_OWN = new Set(['ask_user', 'request_input', 'complete_task']);
+interface Call {
+  readonly toolCallId: string;
+  readonly abortSignal: AbortSignal;
+}
+
+type Execute = (input: never, call: Call) => unknown;
+
+/** The same tool, whose use the stage learns of. */
+function watched(
+  name: string,
+  made: object,
+  does: (
+    stage: Stage,
+    caller: Person,
+    input: never,
+    run: () => unknown,
+    signal: AbortSignal,
+  ) => unknown,
+): object {
+  const { execute } = made as { readonly execute: Execute };
+  return {
+    ...made,
+    async execute(input: never, call: Call): Promise<unknown> {
+      const stage = theStage();
+      const id = callerOf(call)?.subagentId ?? '';
+      const caller = stage.people.get(id);
+      if (!caller) throw new Error(`${name} was called by ${id}, whom nobody has spawned`);
+      const run = {
+        personId: id,
+        callId: call.toolCallId,
+        tool: name,
+        state: 'begun' as 'begun' | 'returned' | 'threw',
+        output: null as unknown,
+      };
+      stage.runs.push(run);
+      stage.expect(
+        caller.tools.has(name),
+        'P8',
+        () => `${id} ran ${name}, which it was not granted`,
+      );
+      stage.expect(
+        !caller.denied.has(name),
+        'P8',
+        () => `${id} ran ${name}, which is denied to it`,
+      );
+      try {
+        run.output = await does(stage, caller, input, () => execute(input, call), call.abortSignal);
+        run.state = 'returned';
+        return run.output;
+      } catch (error) {
+        run.state = 'threw';
+        throw error;
+      }
+    },
+  };
+}
+
+const workInput = z.object({ how: z.enum(['ok', 'slow', 'throws', 'hangs']), k: z.number() });
+
+const worker = (name: string): object =>
+  watched(
+    name,
+    {
+      ...tool({ description: 'Does a piece of work', inputSchema: workInput }),
+      async execute({ how, k }: z.infer<typeof workInput>) {
+        const stage = theStage();
+        if (how === 'throws') throw new Error('it broke');
+        if (how === 'hangs') await new Promise(() => {});
+        if (how === 'slow') await stage.takes(800);
+        return { did: k };
+      },
+    },
+    async (stage, _caller, _input, run) => {
+      const did = await run();
+      stage.count('tools ran');
+      return did;
+    },
+  );
+
+const riskInput = z.object({ k: z.number() });
+
+const risky = watched(
+  'risky',
+  {
+    ...tool({ description: 'Does what must be allowed', inputSchema: riskInput }),
+    needsApproval: true,
+    execute: ({ k }: z.infer<typeof riskInput>) => ({ did: k }),
+  },
+  (stage, caller, { k }: z.infer<typeof riskInput>, run) => {
+    stage.count('approved tools ran');
+    const consents = stage.consents.get(k) ?? 0;
+    stage.expect(consents > 0, 'P3', () => `${caller.id} ran risky ${k} without consent`);
+    return run();
+  },
+);
+
+interface Refusal {
+  readonly code: string;
+  readonly message: string;
+}
+
+/** Why a tool of the family did not do what it was asked for. */
+const errorOf = (result: unknown): Refusal | null =>
+  (result as { error?: Refusal } | null)?.error ?? null;
+
+const codeOf = (result: unknown): string | null => errorOf(result)?.code ?? null;
+
+/** What a node is that a model spawns. */
+function spawnedAs(adapterName: string | undefined): Partial<Omit<SubagentConfig, 'outputSchema'>> {
+  const index = Number(adapterName?.slice(1) ?? 0);
+  return { ...configOf(theStage(), index), tools: index % 2 === 1 ? { beta } : {} };
+}
+
+/** The configuration of a node, but for its tools. */
+export function configOf({ story }: Stage, index: number): SubagentConfig {
+  const { config = {} } = story.nodes[index] ?? {};
+  return {
+    instructions: `You are <n${index}>.`,
+    interactive: true,
+    inputTimeout: 2500,
+    maxInputRetries: 2,
+    toolTimeout: 2000,
+    context: 'none',
+    retry: { maxAttempts: 2, baseDelayMs: 100 },
+    ...config,
+    name: config.lifetime === 'session' ? 'keeper' : `n${index}`,
+  };
+}
+
+const family = createParentSubagentToolset({
+  configure: ({ adapterName }) => spawnedAs(adapterName),
+});
+const toParent = createChildSubagentToolset();
+const beta = worker('beta');
+
+/** The tools of others, as a node that spawns or asks for them may see their targets. */
+const onOther = (
+  name: 'check_subagent' | 'send_to_subagent' | 'kill_subagent',
+  then: (stage: Stage, caller: Person, id: string, result: Record<string, unknown>) => void,
+): object =>
+  watched(
+    name,
+    family[name],
+    async (stage, caller, { subagentId: id }: { subagentId: string }, run) => {
+      const wasLive = stage.isLive(id);
+      const maySee = stage.maySee(caller.id, id);
+      if (name === 'kill_subagent' && wasLive && stage.isBelow(id, caller.id))
+        stage.people.get(id)?.blamed.add('killed');
+      const result = (await run()) as Record<string, unknown>;
+      const code = codeOf(result);
+      const isDone = code === null && result['killed'] !== false;
+      if (!maySee) {
+        stage.count('kept out');
+        stage.expect(
+          !isDone,
+          'P8',
+          () => `${caller.id} used ${name} on ${id}, which it does not see`,
+        );
+        if (name !== 'kill_subagent')
+          stage.expect(code === 'NOT_FOUND', 'P8', () => `${caller.id} learnt of ${id}: ${code}`);
+      } else if (wasLive && name !== 'kill_subagent')
+        stage.expect(code !== 'NOT_FOUND', 'P8', () => `${caller.id} did not find ${id}`);
+      if (isDone) then(stage, caller, id, result);
+      return result;
+    },
+  );
+
+const helperInput = z.object({ node: z.string() });
+
+const parentTools = {
+  spawn_subagent: watched(
+    'spawn_subagent',
+    family.spawn_subagent,
+    async (
+      stage,
+      caller,
+      input: {
+        adapterName: string;
+        tools?: string[];
+        disallowedTools?: string[];
+        workstreamId?: string;
+      },
+      run,
+    ) => {
+      const node = Number(input.adapterName.slice(1));
+      const own = node % 2 === 1 ? ['beta'] : [];
+      const result = await stage.asks(
+        {
+          ...spawnOf(
+            caller,
+            node,
+            [...own, ...(input.tools ?? caller.tools)],
+            input.disallowedTools,
+          ),
+          workstream: input.workstreamId ?? caller.workstream,
+        },
+        run,
+      );
+      const beyond = input.tools?.filter((name) => !own.includes(name) && !caller.tools.has(name));
+      const code = codeOf(result);
+      stage.settleSpawn(errorOf(result));
+      if (beyond && beyond.length > 0)
+        stage.expect(code !== null, 'P8', () => `${caller.id} granted ${beyond.join()}`);
+      return result;
+    },
+  ),
+  check_subagent: onOther('check_subagent', (stage) => stage.count('checked')),
+  send_to_subagent: onOther('send_to_subagent', (stage, caller, id, { resolvedPending }) => {
+    if (resolvedPending !== true) return;
+    stage.count('parents answered');
+    stage.expect(stage.isBelow(id, caller.id), 'P8', () => `${caller.id} answered ${id}`);
+  }),
+  kill_subagent: onOther('kill_subagent', (stage, caller, id) => {
+    stage.count('killed');
+    stage.expect(
+      stage.isBelow(id, caller.id),
+      'P8',
+      () => `${caller.id} killed ${id}, which is not below it`,
+    );
+  }),
+  await_subagent: watched(
+    'await_subagent',
+    family.await_subagent,
+    async (stage, caller, { subagentIds }: { subagentIds: string[] }, run) => {
+      const blind = subagentIds.some((id) => !stage.maySee(caller.id, id));
+      stage.waits.begun += 1;
+      const result = await run();
+      stage.waits.settled += 1;
+      const code = codeOf(result);
+      stage.count(code === 'WAIT_CYCLE' ? 'cycles refused' : 'waited');
+      if (blind)
+        stage.expect(
+          code === 'NOT_FOUND',
+          'P8',
+          () => `${caller.id} waited for whom it does not see: ${code}`,
+        );
+      return result;
+    },
+  ),
+};
+
+function spawnOf(
+  caller: Person,
+  node: number,
+  tools: Iterable<string>,
+  disallowed: readonly string[] = [],
+): Asked {
+  const denied = new Set([...caller.denied, ...disallowed]);
+  const left = [...tools, 'report_progress'].filter((name) => !denied.has(name));
+  return { node, by: caller.id, tools: new Set(left), denied, workstream: caller.workstream };
+}
+
+/** What those have that their author gave tools, and those that are tools themselves. */
+const everyTool: Record<string, object> = {
+  alpha: worker('alpha'),
+  beta,
+  risky,
+  ...parentTools,
+  ...toParent,
+  report_progress: watched(
+    'report_progress',
+    toParent.report_progress,
+    (stage, _caller, _input, run) => {
+      stage.count('reported');
+      return run();
+    },
+  ),
+};
+everyTool['subagent__helper'] = helper();
+
+export const everyToolName = (): string[] =>
+  Object.keys(everyTool).filter((name) => !RUNTIMES_OWN.has(name));
+
+export const rootTools: Readonly<Record<string, object>> = everyTool;
+
+function helper(): object {
+  // Its tools are these very tools, itself among them: they are complete once this returns.
+  const made = subAgentTools(
+    createSubAgentTool(
+      {
+        name: 'helper',
+        instructions: 'You help.',
+        outputSchema: z.object({ helped: z.boolean() }),
+        interactive: true,
+        inputTimeout: 2500,
+        maxInputRetries: 1,
+        timeout: 9000,
+        toolTimeout: 2000,
+        maxSteps: 6,
+        retry: { maxAttempts: 2, baseDelayMs: 100 },
+        tools: everyTool,
+      },
+      helperInput,
+    ),
+  );
+  return watched(
+    'subagent__helper',
+    made['subagent__helper'] as object,
+    async (stage, caller, input: z.infer<typeof helperInput>, run, signal) => {
+      const node = Number(/n(\d+)/.exec(input.node)?.[1]);
+      const before = stage.people.size;
+      const made = (): Person | undefined =>
+        [...stage.people.values()]
+          .slice(before)
+          .find((each) => each.by === caller.id && each.node === node);
+      // Whoever gives the call up ends it.
+      signal.addEventListener('abort', () => made()?.blamed.add('given up'));
+      stage.waits.begun += 1;
+      const asked = spawnOf(caller, node, everyToolName());
+      const result = (await stage.asks(asked, run)) as {
+        readonly code?: string;
+        readonly error?: string;
+      };
+      stage.waits.settled += 1;
+      const person = made();
+      const { code = 'none', error: message = '' } = result;
+      stage.settleSpawn(person ? null : { code, message });
+      if (person) {
+        stage.count('handed over');
+        stage.expect(
+          person.outcome !== null || signal.aborted,
+          'P1',
+          () => `${person.id} outlives the call`,
+        );
+      }
+      return result;
+    },
+  );
+}
