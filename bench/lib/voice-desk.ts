@@ -32,6 +32,7 @@ export async function openVoiceDesk(): Promise<VoiceDesk> {
       deletesItems: true,
       silentContext: true,
       defersToolResults: true,
+      updatesSession: true,
     },
     connect() {
       queueMicrotask(() => events.next({ type: 'transport.ready' }));

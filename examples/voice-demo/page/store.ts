@@ -141,9 +141,21 @@ function applyEvent(event: SessionEvent): void {
     case 'session.ended':
       ended.value = event.error?.message ?? 'The conversation is over.';
       break;
-    case 'tool.answered':
+    // Nothing that this page shows.
+    case 'agent.entered':
+    case 'agent.exited':
+    case 'client.json':
+    case 'conversation.summarised':
+    case 'memory.distilled':
     case 'playout.clear':
+    case 'service.changed':
+    case 'service.dropped':
     case 'speech.interrupted':
+    case 'subagent.delegated':
+    case 'tool.answered':
+    case 'transfer.completed':
+    case 'transfer.failed':
+    case 'turn.ended':
       break;
   }
 }

@@ -15,6 +15,7 @@ const stateWords: Readonly<Record<SubagentView['state'], string>> = {
   ready: 'waits for its turn',
   running: 'at work',
   waiting_for_input: 'waits for you',
+  waiting_for_children: 'waits for others',
   completed: 'done',
   failed: 'failed',
   cancelled: 'stopped',

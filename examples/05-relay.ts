@@ -1,0 +1,118 @@
+// Usage: node examples/05-relay.ts
+//
+// A relay: a subagent that hands its task to an external agent, which has sessions of its
+// own, and carries that one's questions to the user. Two tasks run at once: `createInstance`
+// gives each a relay of its own, and `dispose` ends what is left of it, whatever happens.
+// The external agent is a stand-in; put in the SDK of the one that you use.
+
+import { tool } from 'ai';
+import { z } from 'zod';
+import { defineTool, TextSession, type SubagentConfig } from '../src/index.ts';
+import { scriptedModel, type Script } from '../src/testing/index.ts';
+import { scriptedLead } from './scripted-lead.ts';
+
+/** Stands in for a coding agent: remembers its task, asks back, and must be ended. */
+class CodingSession {
+  static #count = 0;
+  readonly id = `coding_${(CodingSession.#count += 1)}`;
+  #task = '';
+
+  async start(task: string) {
+    this.#task = task;
+    return { status: 'needs_input', text: `${task}: shall I run the tests, too?` };
+  }
+
+  async respond(response: string) {
+    return { status: 'completed', text: `${this.#task}: done (tests: ${response})` };
+  }
+
+  async abort() {
+    console.log(`${this.id} (${this.#task}) has ended`);
+  }
+}
+
+function createRelay(): SubagentConfig {
+  const sessions = new Map<string, CodingSession>();
+  return {
+    name: 'coding_relay',
+    instructions: 'Hand the task to the coding agent; its questions go to the user.',
+    interactive: true,
+    maxSteps: 20,
+    tools: {
+      agent_start: tool({
+        description: 'Start the coding agent on a task',
+        inputSchema: z.object({ task: z.string() }),
+        execute: async ({ task }) => {
+          const coding = new CodingSession();
+          sessions.set(coding.id, coding);
+          return { sessionId: coding.id, ...(await coding.start(task)) };
+        },
+      }),
+      agent_respond: tool({
+        description: 'Answer a question of the coding agent',
+        inputSchema: z.object({ sessionId: z.string(), response: z.string() }),
+        execute: async ({ sessionId, response }) =>
+          (await sessions.get(sessionId)?.respond(response)) ?? { status: 'unknown_session' },
+      }),
+    },
+    createInstance: createRelay,
+    dispose: async () => {
+      await Promise.allSettled([...sessions.values()].map((coding) => coding.abort()));
+    },
+  };
+}
+
+/** What a model would do with these instructions. */
+const relayScript: Script = ({ user, results: [last], prompt }) => {
+  const { status, text, userResponse } = (last ?? {}) as Record<string, string>;
+  if (last === undefined) return { calls: [{ name: 'agent_start', input: argumentsIn(user) }] };
+  if (status === 'needs_input') return { calls: [{ name: 'ask_user', input: { question: text } }] };
+  if (userResponse === undefined) return { text: text ?? 'It did not say.' };
+  const [sessionId] = /coding_\d+/.exec(JSON.stringify(prompt)) ?? [];
+  return { calls: [{ name: 'agent_respond', input: { sessionId, response: userResponse } }] };
+};
+const argumentsIn = (task: string) => JSON.parse(/Arguments: (.*)/.exec(task)?.[1] ?? '{}');
+
+const askCoder = defineTool({
+  name: 'ask_coder',
+  description: 'Let the coding agent do something in the code base',
+  parameters: z.object({ task: z.string() }),
+  execution: 'background',
+  pendingMessage: 'I am on it.',
+});
+
+const session = new TextSession({
+  model: scriptedModel({
+    agents: { ask_coder: relayScript },
+    otherwise: scriptedLead(() =>
+      ['Fix the auth bug', 'Rename the login page'].map((task) => ({
+        name: 'ask_coder',
+        input: { task },
+      })),
+    ),
+  }),
+  agents: [{ name: 'lead', instructions: 'You talk to the user.', tools: [askCoder] }],
+  subagentConfigs: { ask_coder: createRelay() },
+});
+
+const told = new Promise<void>((resolve) => {
+  session.parts.subscribe((part) => {
+    if (part.type === 'text.done') console.log(`lead: ${part.text}`);
+    if (part.type === 'question.asked') void answer(part.question);
+    if (part.type === 'text.done' && part.deliveryId !== null) resolve();
+  });
+});
+
+/** The first is answered; of the other the user has had enough. */
+async function answer(question: string): Promise<void> {
+  console.log(`coding_relay asks: ${question}`);
+  if (question.startsWith('Fix')) return session.sendText('yes');
+  const asking = session.subagents.list().find(({ state }) => state === 'waiting_for_input');
+  console.log(`user cancels it: ${session.subagents.cancel(asking?.id ?? '')}`);
+}
+
+await session.start();
+console.log('user: Fix the auth bug, and rename the login page.');
+await session.sendText('Fix the auth bug, and rename the login page.');
+await told;
+await session.close();

@@ -1,0 +1,111 @@
+// Usage: node examples/07-task-isolation.ts
+//
+// Many tasks for one external agent, without crossing wires. Reading opens a thread of its own
+// for each task (`createInstance`), two at a time, the rest wait in line. Writing to the
+// calendar has one subagent for the whole session (`lifetime: 'session'`): its calls follow
+// each other, and "confirm that" finds it where it left off. Nothing is guessed from the words.
+
+import { tool } from 'ai';
+import { z } from 'zod';
+import { defineSubagent, defineTool, TextSession, type SubagentConfig } from '../src/index.ts';
+import { scriptedModel, type Script } from '../src/testing/index.ts';
+import { scriptedLead } from './scripted-lead.ts';
+
+/** Stands in for the external agent: remembers what was said in each thread. */
+const threads = new Map<string, string[]>();
+async function chat(thread: string, message: string): Promise<string> {
+  const said = threads.get(thread) ?? [];
+  threads.set(thread, [...said, message]);
+  return said.length === 0 ? `${message}: done` : `${message}: done, after ${said.join(', ')}`;
+}
+
+const chatIn = (thread: () => string) => ({
+  agent_chat: tool({
+    description: 'Talk to the external agent',
+    inputSchema: z.object({ message: z.string() }),
+    execute: ({ message }) => chat(thread(), message),
+  }),
+});
+
+/** Each run has a thread of its own. */
+function createReader(): SubagentConfig {
+  let thread: string | undefined;
+  return {
+    name: 'reader',
+    instructions: 'Look it up with agent_chat.',
+    tools: chatIn(() => (thread ??= `thread_${threads.size + 1}`)),
+    createInstance: createReader,
+  };
+}
+
+/** One for the whole session. */
+const calendar = defineSubagent({
+  name: 'calendar',
+  instructions: 'Change the calendar with agent_chat.',
+  tools: chatIn(() => 'calendar'),
+  lifetime: 'session',
+});
+
+const relays: Script = ({ user, results: [result] }) => {
+  if (typeof result === 'string') return { text: result };
+  const [, message] = /"task":"(.*?)"/.exec(user) ?? [];
+  return { calls: [{ name: 'agent_chat', input: { message } }] };
+};
+
+const background = (name: string) =>
+  defineTool({
+    name,
+    description: `${name}: let the external agent do it`,
+    parameters: z.object({ task: z.string() }),
+    execution: 'background',
+    pendingMessage: 'On it.',
+  });
+
+const session = new TextSession({
+  model: scriptedModel({
+    agents: { look_up: relays, change_calendar: relays },
+    otherwise: scriptedLead((text) =>
+      text.split(', ').map((task) => ({
+        name: /look|find/i.test(task) ? 'look_up' : 'change_calendar',
+        input: { task },
+      })),
+    ),
+  }),
+  agents: [
+    {
+      name: 'lead',
+      instructions: 'You talk to the user.',
+      tools: [background('look_up'), background('change_calendar')],
+    },
+  ],
+  subagentConfigs: { look_up: createReader(), change_calendar: calendar },
+  limits: { maxConcurrentPerSession: 2 },
+});
+session.parts.subscribe((part) => {
+  if (part.type === 'text.done') console.log(`lead: ${part.text}`);
+});
+let mostAtWork = 0;
+session.events.subscribe(() => {
+  const atWork = session.subagents.list().filter(({ state }) => state === 'running');
+  mostAtWork = Math.max(mostAtWork, atWork.length);
+});
+
+/** Until everything that was asked for has been told. */
+async function ask(text: string): Promise<void> {
+  console.log(`user: ${text}`);
+  const told = new Promise<void>((resolve) => {
+    const listening = session.notifications.subscribe(({ state }) => {
+      if (state !== 'delivered' || session.subagents.activeCount > 0) return;
+      listening.unsubscribe();
+      resolve();
+    });
+  });
+  await session.sendText(text);
+  await told;
+}
+
+await session.start();
+await ask('look for flights, find a hotel, move the meeting to five, move the dinner to eight');
+await ask('confirm that');
+console.log(`threads: ${[...threads.keys()].join(', ')}; at most ${mostAtWork} at work`);
+await session.close();

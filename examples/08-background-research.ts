@@ -1,0 +1,99 @@
+// Usage: node examples/08-background-research.ts
+//
+// Research in the background. The primary agent spawns a subagent with a description and goes
+// on talking; progress reaches the screen as it is, without a model. What was found is too long
+// to say: the subagent saves it in working memory, in a namespace of its own, and its result
+// says where. When the user wants details, the primary agent reads them there.
+
+import { tool } from 'ai';
+import { z } from 'zod';
+import {
+  createWorkingMemoryToolset,
+  leadTools,
+  rockbotLimits,
+  rockbotToolset,
+  TextSession,
+  workingMemory,
+} from '../src/index.ts';
+import { scriptedModel, type Script, type ScriptedCall } from '../src/testing/index.ts';
+import { scriptedLead } from './scripted-lead.ts';
+
+const memory = workingMemory();
+const notes = createWorkingMemoryToolset({ memory });
+
+const fetchPage = tool({
+  description: 'Fetch a web page',
+  inputSchema: z.object({ url: z.string() }),
+  execute: ({ url }) => `Everything that is written at ${url}.`,
+});
+
+/** What a model would do as the researcher: a call in each step. */
+const research: readonly ScriptedCall[] = [
+  { name: 'fetch_page', input: { url: 'example.com/qubits' } },
+  {
+    name: 'save_to_working_memory',
+    input: { key: 'page', value: 'Qubits, in 4,000 words.', category: 'scrape-result' },
+  },
+  { name: 'ReportProgress', input: { message: 'One page is read and saved' } },
+];
+const researcher: Script = ({ prompt }) => {
+  const call = research[prompt.filter(({ role }) => role === 'tool').length];
+  return call ? { calls: [call] } : { text: 'Qubits got better. The page is saved.' };
+};
+
+/** The primary agent knows where there is more to read: the result has said it. */
+let page = '';
+const primary = scriptedLead((text) => {
+  if (text.includes('research'))
+    return [
+      { name: 'spawn_subagent', input: { description: 'Find out what is new about qubits' } },
+    ];
+  if (text.includes('still')) return [{ name: 'list_subagents', input: {} }];
+  return text.includes('more') ? [{ name: 'get_from_working_memory', input: { key: page } }] : [];
+});
+
+const session = new TextSession({
+  workingMemory: memory,
+  limits: rockbotLimits,
+  model: scriptedModel({
+    agents: { subagent: researcher },
+    otherwise: (prompt) => {
+      page = /subagent\/[\w-]+\/page/.exec(prompt.user)?.[0] ?? page;
+      return primary(prompt);
+    },
+  }),
+  agents: [
+    {
+      name: 'primary',
+      instructions: 'You talk to the user, and let subagents do what takes long.',
+      tools: leadTools({
+        ...rockbotToolset({ agent: { tools: { fetch_page: fetchPage, ...notes } } }),
+        ...notes,
+      }),
+    },
+  ],
+});
+
+const isTold = new Promise<void>((resolve) => {
+  session.parts.subscribe((part) => {
+    if (part.type === 'subagent.reported') console.log(`${part.subagentName}: ${part.text}`);
+    if (part.type === 'text.done') console.log(`primary: ${part.text}`);
+    if (part.type === 'text.done' && part.deliveryId !== null) resolve();
+  });
+});
+session.topic('subagent.result').subscribe(({ isSuccess, toolCalls }) => {
+  const names = toolCalls.map(({ toolName }) => toolName).join(', ');
+  console.log(`(${isSuccess ? 'completed' : 'failed'} after ${names})`);
+});
+
+async function say(text: string): Promise<void> {
+  console.log(`user: ${text}`);
+  for await (const _ of session.send(text));
+}
+
+await session.start();
+await say('Please research qubits');
+await say('Are you still at it?');
+await isTold;
+await say('Tell me more');
+await session.close();

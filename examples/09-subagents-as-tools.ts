@@ -1,0 +1,95 @@
+// Usage: node examples/09-subagents-as-tools.ts
+//
+// A subagent as a typed tool: zod says what goes in and what comes out, nothing else is
+// shared. An ordinary AI SDK agent, outside of any session, calls three at once; their words
+// come in one stream, each under its own ids; the one that fails is a result like any other.
+
+import { generateText, isStepCount } from 'ai';
+import { z } from 'zod';
+import {
+  createRuntime,
+  createSubAgentTool,
+  createSubagentService,
+  subAgentRefs,
+  subAgentStream,
+  subAgentTools,
+  THE_LEAD,
+  type SubAgentConfig,
+} from '../src/index.ts';
+import { scriptedModel } from '../src/testing/index.ts';
+
+const summarizer: SubAgentConfig = {
+  name: 'summarizer',
+  instructions: 'Summarize the texts.',
+  outputSchema: z.object({ summary: z.string(), keyPoints: z.array(z.string()) }),
+};
+
+const analyzer: SubAgentConfig = {
+  name: 'analyzer',
+  instructions: 'Analyze the data.',
+  outputSchema: z.object({ trend: z.enum(['up', 'down']) }),
+  retry: { maxAttempts: 1 },
+};
+
+const model = scriptedModel({
+  agents: {
+    editor: [
+      {
+        type: 'tool_calls',
+        content: 'I will summarize these texts.',
+        subAgentCalls: [
+          { id: 's1', agentType: 'summarizer', input: { texts: ['The sun rose.'] } },
+          { id: 's2', agentType: 'summarizer', input: { texts: ['It rained.', 'A lot.'] } },
+          { id: 's3', agentType: 'analyzer', input: { data: [1, 2, 3] } },
+        ],
+      },
+      { type: 'text', content: 'Two summaries are ready. The analysis failed; here is mine: up.' },
+    ],
+    summarizer: ({ user }) => {
+      const { texts } = JSON.parse(/Arguments: (.*)/.exec(user)?.[1] ?? '{}');
+      return {
+        type: 'structured_output',
+        output: { summary: `${texts.length} of them`, keyPoints: texts },
+      };
+    },
+    analyzer: [{ type: 'error', error: new Error('The provider is overloaded') }],
+  },
+});
+
+const service = createSubagentService({ runtime: createRuntime(), model });
+const tools = subAgentTools(
+  createSubAgentTool(
+    summarizer,
+    z.object({ texts: z.array(z.string()), maxLength: z.number().optional() }),
+    { description: 'Summarize a list of texts', service },
+  ),
+  createSubAgentTool(analyzer, z.object({ data: z.array(z.number()) }), { service }),
+);
+
+subAgentStream(service).subscribe((chunk) => {
+  if (chunk.type === 'subagent_start')
+    console.log(`${chunk.type} ${chunk.agentType} ${JSON.stringify(chunk.input)}`);
+  if (chunk.type === 'subagent_end')
+    console.log(
+      `${chunk.type} ${chunk.agentType} ${JSON.stringify(chunk.success ? chunk.result : chunk.error)}`,
+    );
+});
+
+const { text, responseMessages } = await generateText({
+  model,
+  instructions: 'You are the editor. If a subagent fails, do its work yourself, or say so.',
+  prompt: 'Summarize these texts, and analyze the data.',
+  tools,
+  stopWhen: isStepCount(3),
+});
+
+// What is recorded: one assistant message with the calls, then their results in call order.
+for (const { role, content } of responseMessages)
+  for (const part of typeof content === 'string' ? [] : content)
+    if (part.type === 'tool-call') console.log(`${role}: ${part.toolCallId} ${part.toolName}`);
+    else if (part.type === 'tool-result')
+      console.log(`${role}: ${part.toolCallId} ${JSON.stringify(part.output)}`);
+console.log(`editor: ${text}`);
+for (const { toolCallId, agentType, status } of subAgentRefs(service, THE_LEAD))
+  console.log(`${toolCallId} ${agentType}: ${status}`);
+await service.close();

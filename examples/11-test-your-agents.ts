@@ -1,0 +1,109 @@
+// Usage: node examples/11-test-your-agents.ts
+//
+// How to test agents that call agents, without a key and without waiting. Each agent has a
+// script of its own, found by its name, so that a parent and children that run at once never
+// race for one list of answers; the clock is simulated, so that ten minutes take no time.
+// These are plain assertions: use them in the test runner that you have.
+
+import assert from 'node:assert/strict';
+import { generateText, isStepCount } from 'ai';
+import { z } from 'zod';
+import {
+  createRuntime,
+  createSubAgentTool,
+  createSubagentService,
+  subAgentRefs,
+  subAgentTools,
+  THE_LEAD,
+} from '../src/index.ts';
+import { scriptedModel, simulatedEnvironment, type ScriptLike } from '../src/testing/index.ts';
+
+/** The agents under test: an editor that has texts summarized. */
+function editor(summarizer: ScriptLike) {
+  const environment = simulatedEnvironment();
+  const calls = ['s1', 's2'].map((id) => ({ id, agentType: 'summarizer', input: { text: id } }));
+  const model = scriptedModel({
+    environment,
+    agents: {
+      editor: [
+        { type: 'tool_calls', toolCalls: [], subAgentCalls: calls },
+        { type: 'structured_output', output: { result: 'Used the summaries' } },
+      ],
+      summarizer,
+    },
+  });
+  const service = createSubagentService({ runtime: createRuntime({ environment }), model });
+  const summarize = createSubAgentTool(
+    {
+      name: 'summarizer',
+      instructions: 'Summarize.',
+      outputSchema: z.object({ summary: z.string() }),
+      timeout: 600_000,
+    },
+    z.object({ text: z.string() }),
+    { service },
+  );
+  const run = () =>
+    generateText({
+      model,
+      instructions: 'You are the editor.',
+      prompt: 'Summarize texts',
+      tools: subAgentTools(summarize),
+      stopWhen: isStepCount(3),
+    });
+  return { environment, service, run };
+}
+
+/** What the parent's model has read of its calls. */
+const resultsOf = ({ responseMessages }: Awaited<ReturnType<ReturnType<typeof editor>['run']>>) =>
+  responseMessages.flatMap(({ role, content }) =>
+    role === 'tool'
+      ? content.flatMap((part) =>
+          part.type === 'tool-result' && part.output.type === 'json' ? [part.output.value] : [],
+        )
+      : [],
+  );
+
+// Two children at once, a minute of work each: a minute in all, and the results in call order.
+{
+  const { environment, service, run } = editor(({ user }) => ({
+    type: 'structured_output',
+    output: { summary: `of ${/"text":"(\w+)"/.exec(user)?.[1]}` },
+    delayMs: 60_000,
+  }));
+  const running = run();
+  await environment.advance(60_000);
+  const result = await running;
+  assert.deepEqual(resultsOf(result), [{ summary: 'of s1' }, { summary: 'of s2' }]);
+  assert.equal(result.text, '{"result":"Used the summaries"}');
+  assert.equal(service.list(THE_LEAD).length, 0);
+  console.log('ok: children run at once, their results come in call order');
+}
+
+// A result that does not fit its schema is asked for again.
+{
+  const { run } = editor(({ prompt }) => ({
+    type: 'structured_output',
+    output: prompt.length > 2 ? { summary: 'of it' } : { sumary: 'of it' },
+  }));
+  assert.deepEqual(resultsOf(await run()), [{ summary: 'of it' }, { summary: 'of it' }]);
+  console.log('ok: a result that does not fit is asked for again');
+}
+
+// One that never answers is timed out; the parent goes on with what it is told.
+{
+  const { environment, service, run } = editor(() => new Promise<never>(() => {}));
+  const running = run();
+  await environment.advance(600_000);
+  const result = await running;
+  assert.deepEqual(
+    resultsOf(result).map((answer) => (answer as { code: string }).code),
+    ['TIMEOUT', 'TIMEOUT'],
+  );
+  assert.deepEqual(
+    subAgentRefs(service, THE_LEAD).map(({ status }) => status),
+    ['failed', 'failed'],
+  );
+  assert.equal(result.finishReason, 'stop');
+  console.log('ok: ten minutes of silence are a result, too');
+}

@@ -1,0 +1,39 @@
+// The lead agent of the examples: calls what the text asks for, and passes on what it is told.
+// In your program this is a model.
+
+import type { Script, ScriptedCall, ScriptedPrompt } from '../src/testing/index.ts';
+
+/** `callsFor`: the tools that a text of the user asks for; none where it is small talk. */
+export function scriptedLead(callsFor: (text: string) => readonly ScriptedCall[]): Script {
+  return ({ user, prompt }) => {
+    const answers = answersIn(prompt);
+    if (answers.length > 0) return { text: [...new Set(answers.map(announced))].join(' ') };
+    const told = [
+      ...user.matchAll(/(?:Result|error details): (.*?)(?:\. (?:Please|Tell) |\]$)/gms),
+    ];
+    if (told.length > 0) return { text: `News: ${told.map(([, text]) => text).join(' And: ')}` };
+    const calls = callsFor(user);
+    return calls.length > 0 ? { calls } : { text: 'I see.' };
+  };
+}
+
+/** What its calls have brought since the user spoke; nothing if it has spoken to that already. */
+function answersIn(prompt: ScriptedPrompt['prompt']): unknown[] {
+  if (prompt.at(-1)?.role !== 'tool') return [];
+  const asked = prompt.findLastIndex(({ role }) => role === 'user');
+  return prompt
+    .slice(asked)
+    .flatMap(({ content }) =>
+      typeof content === 'string'
+        ? []
+        : content.flatMap((part) =>
+            part.type === 'tool-result' && 'value' in part.output ? [part.output.value] : [],
+          ),
+    );
+}
+
+/** What is said at once: the pending message of a background call, the output of any other. */
+function announced(result: unknown): string {
+  const { message } = (result ?? {}) as { readonly message?: string };
+  return message ?? (typeof result === 'string' ? result : JSON.stringify(result));
+}
