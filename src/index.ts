@@ -20,6 +20,13 @@ import {
   TextSession as CoreTextSession,
   type TextSessionOptions as CoreTextSessionOptions,
 } from './actors/session/text-session.ts';
+import type { SubagentConfig } from './actors/subagent/config.ts';
+import {
+  runSubagent as runSubagentWith,
+  type RunSubagentOptions as CoreRunSubagentOptions,
+  type RunTask,
+  type SubagentRun,
+} from './actors/subagent/run-subagent.ts';
 import {
   VoiceSession as CoreVoiceSession,
   type VoiceSessionOptions as CoreVoiceSessionOptions,
@@ -76,6 +83,23 @@ export class VoiceSession extends CoreVoiceSession {
   }
 }
 
+/** A model, who answers, and what it shares; the runtime of the process unless one is given. */
+export type RunSubagentOptions = Omit<CoreRunSubagentOptions, 'runtime'> & RuntimeChoice;
+
+/**
+ * One subagent that works for a program instead of a conversation.
+ * @throws {ConfigurationError} for a configuration that cannot work.
+ * @throws {CapacityError} when 100,000 runs of the runtime have not ended.
+ */
+export function runSubagent(
+  config: SubagentConfig,
+  task: RunTask | string,
+  options: RunSubagentOptions = {},
+): SubagentRun {
+  return runSubagentWith(config, task, { ...options, runtime: chosenRuntime(options) });
+}
+
+export type { RunTask, SubagentRun } from './actors/subagent/run-subagent.ts';
 export type { Runtime, RuntimeOptions } from './actors/runtime/runtime.ts';
 export type { Consolidation, ConsolidationOptions } from './actors/session/consolidation.ts';
 export type { SpeakProgress } from './actors/session/progress-pace.ts';

@@ -1,0 +1,22 @@
+// `runSubagent` as the package exports it: without a runtime it takes that of the process.
+
+import { expect, test } from 'vitest';
+import { createRuntime, runSubagent } from '../../../src/index.ts';
+import { scriptedModel, simulatedEnvironment } from '../../../src/testing/index.ts';
+
+const config = { name: 'researcher', instructions: 'You look things up.' };
+
+test('needs nothing but a model', async () => {
+  const model = scriptedModel([{ text: 'Found it' }]);
+  const outcome = await runSubagent(config, 'Look it up', { model }).result;
+  expect(outcome).toMatchObject({ status: 'completed', text: 'Found it' });
+});
+
+test('takes the runtime that it is given', async () => {
+  const environment = simulatedEnvironment();
+  const runtime = createRuntime({ environment });
+  const model = scriptedModel([{ text: 'Found it' }]);
+  const { result } = runSubagent(config, 'Look it up', { model, runtime });
+  await environment.settle();
+  expect(await result).toMatchObject({ status: 'completed' });
+});
