@@ -29,8 +29,17 @@ async function listen(port = 0) {
   };
 }
 
-test('everything is told anew after each connection that was lost', async () => {
+// Real sockets: on a machine with many other things to do one of them was once never closed.
+const realSockets = { timeout: 20_000, retry: 2 };
+
+test('everything is told anew after each connection that was lost', realSockets, async () => {
   const environment = simulatedEnvironment();
+  /** What goes on outside takes as long as it takes; meanwhile our time passes, too. */
+  const inTime = async (happening: Promise<unknown>): Promise<void> => {
+    let isOver = false;
+    void happening.then(() => (isOver = true));
+    while (!isOver) await environment.advance(10);
+  };
   const first = await listen();
   const { port } = first;
   const problems: string[] = [];
@@ -60,8 +69,7 @@ test('everything is told anew after each connection that was lost', async () => 
   await environment.advance(250);
   await gone;
   const second = await listen(port);
-  await environment.advance(500);
-  await second.view.until(({ snapshots }) => snapshots('ses_1/interaction').length > 0);
+  await inTime(second.view.until(({ snapshots }) => snapshots('ses_1/interaction').length > 0));
   expect(second.view.actor('ses_1')).toMatchObject({ rootId: 'ses_1' });
   expect(second.view.snapshots('ses_1').at(-1)?.snapshot.value).toMatchObject({
     connection: 'active',
@@ -74,7 +82,7 @@ test('everything is told anew after each connection that was lost', async () => 
 
   // What was noted last arrives before the connection is closed.
   session.send(stamped({ type: 'client.attached' as const }));
-  await inspector.stop();
+  await inTime(inspector.stop());
   await second.view.until(({ events }) =>
     events('ses_1').some(({ event }) => event.type === 'client.attached'),
   );
