@@ -3,7 +3,6 @@
 import { CapacityError } from '../../errors.ts';
 import { THE_LEAD } from '../delegation/service-types.ts';
 import type { Failure } from '../../machines/index.ts';
-import { callSafely } from '../runtime/host.ts';
 import { noticePrompt } from '../session/prompts.ts';
 import type { EffectsSession } from '../session/session-parts.ts';
 import { checkServiceConfigs, type ServiceSubagentConfig } from './service-config.ts';
@@ -18,18 +17,12 @@ export function servicesOf(
   return new SessionServices(host, id, checkServiceConfigs(configs), {
     reserve: (eventId) => session.tell('services', { type: 'invocation.wanted', eventId }),
     unreserve: () => session.receive('outbox', { type: 'outbox.unreserve' }),
-    delegate: (definition, task) => {
-      const delegated = session.delegation.spawnFor(session.ofCalls, {
+    delegate: (definition, task) =>
+      session.delegation.spawnFor(session.ofCalls, {
         config: definition,
         task,
         caller: THE_LEAD,
-      });
-      const view =
-        delegated.status === 'accepted' && session.projection.subagent(delegated.subagentId);
-      if (view)
-        callSafely(host, 'hook onSubagentStart', () => session.hooks.onSubagentStart?.(view));
-      return delegated;
-    },
+      }),
     cancel: (subagentId, reason) => session.delegation.cancel(subagentId, THE_LEAD, reason),
     notify: ({ deliveryId, priority, label, text }) =>
       session.tell('notices', {

@@ -176,11 +176,6 @@ export class CallEffects {
         subagentName: definition.name,
         lifetime: definition.lifetime,
       });
-      const view = session.projection.subagent(delegated.subagentId);
-      if (view)
-        callSafely(session.host, 'hook onSubagentStart', () =>
-          session.hooks.onSubagentStart?.(view),
-        );
       return;
     }
     this.#refuse(callId, delegated);

@@ -107,8 +107,7 @@ export class SessionScope implements ScopePorts {
   changed(view: SubagentView): void {
     const isNew = this.#session.projection.subagent(view.id) === undefined;
     this.#news().changed(view);
-    // A background call tells of its subagent itself.
-    if (isNew && (!this.#hasCalls || view.parentId !== null))
+    if (isNew)
       callSafely(this.host, 'hook onSubagentStart', () =>
         this.#session.hooks.onSubagentStart?.(view),
       );
