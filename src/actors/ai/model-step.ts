@@ -24,6 +24,7 @@ import {
 import type { Consent } from '../approvals/approval.ts';
 import type { Clock, Ids } from '../ports/environment.ts';
 import { raceAbort } from '../race-abort.ts';
+import { withoutUndefined } from '../without-undefined.ts';
 import { isJson } from './json.ts';
 import { carefulModel, resolveModel } from './model.ts';
 import { invalidCallMessage } from './schema.ts';
@@ -224,12 +225,4 @@ function toUsage({
     cachedInputTokens,
     reasoningTokens,
   });
-}
-
-/** A key that holds undefined is not JSON. */
-function withoutUndefined<T extends object>(object: T): T {
-  const kept: Partial<T> = {};
-  for (const key of Object.keys(object) as (keyof T)[])
-    if (object[key] !== undefined) kept[key] = object[key];
-  return kept as T;
 }

@@ -26,13 +26,7 @@ export interface Host {
 }
 
 export function createHost(options: HostOptions): Host {
-  const report = (error: unknown, where: string): void => {
-    try {
-      options.onError?.(error, where);
-    } catch {
-      // Whoever listens for errors is not helped by an error of their own.
-    }
-  };
+  const report = quietly(options.onError);
   return {
     environment: options.environment,
     journal: options.journal,
@@ -42,6 +36,17 @@ export function createHost(options: HostOptions): Host {
     ignored(unit, actor, event) {
       options.onIgnored?.(unit, actor, event);
     },
+  };
+}
+
+/** Tells somebody else's code of errors. Whoever listens for them is not helped by one of their own. */
+export function quietly(onError: HostOptions['onError']): Host['report'] {
+  return (error, where) => {
+    try {
+      onError?.(error, where);
+    } catch {
+      // There is nobody left to tell.
+    }
   };
 }
 

@@ -50,9 +50,7 @@ export class SubagentNews {
     session.projection.emit({ type: 'subagent.changed', subagent: { ...view, progress: text } });
     const timestamp = session.host.environment.clock.now();
     session.topics.progressed({
-      taskId: view.id,
-      subagentSessionId: `subagent/${view.id}`,
-      primarySessionId: session.id,
+      ...this.#about(view),
       timestamp,
       message: text,
       percent,
@@ -120,14 +118,21 @@ export class SubagentNews {
     this.#session.receive(`call:${callId}`, { type: 'subagent.ended', outcome });
   }
 
+  /** Whom a message is about, in every message. */
+  #about({ id }: SubagentView) {
+    return {
+      taskId: id,
+      subagentSessionId: `subagent/${id}`,
+      primarySessionId: this.#session.id,
+    };
+  }
+
   #publish(view: SubagentView, outcome: Outcome, callId: string | null): void {
-    const { books, host, id, topics, unit } = this.#session;
+    const { books, host, topics, unit } = this.#session;
     const batchId = callId === null ? null : unit.batchOf(callId);
     const isSuccess = outcome.status === 'completed';
     topics.ended({
-      taskId: view.id,
-      subagentSessionId: `subagent/${view.id}`,
-      primarySessionId: id,
+      ...this.#about(view),
       timestamp: host.environment.clock.now(),
       output: isSuccess ? outcome.text : (outcome.partial ?? ''),
       isSuccess,

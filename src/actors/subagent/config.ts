@@ -3,6 +3,7 @@
 import type { LanguageModel } from 'ai';
 import { z } from 'zod';
 import { ConfigurationError } from '../../errors.ts';
+import { withoutUndefined } from '../without-undefined.ts';
 import type { PreApproval } from '../approvals/approval.ts';
 import { budgetLimits, type BudgetLimits } from '../supervisor/budget-limits.ts';
 
@@ -212,8 +213,4 @@ export function checkSubagentConfig(config: SubagentConfig, path = 'subagent'): 
 export function defineSubagent<C extends SubagentConfig>(config: C): C {
   checkSubagentConfig(config, config.name);
   return config;
-}
-
-function withoutUndefined<T extends object>(object: T): T {
-  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as T;
 }

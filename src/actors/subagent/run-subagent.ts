@@ -14,7 +14,7 @@ import { Delegation } from '../delegation/delegation.ts';
 import { ProgramPorts, type ProgramHandlers } from '../delegation/program-ports.ts';
 import { THE_LEAD } from '../delegation/service-types.ts';
 import { splitOutcomeOptions, type OutcomeOptions } from '../outcomes/outcome-options.ts';
-import { createHost, type Host } from '../runtime/host.ts';
+import { createHost, quietly, type Host } from '../runtime/host.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { defaultSessionLimits } from '../supervisor/limits.ts';
 import type { SubagentConfig } from './config.ts';
@@ -129,14 +129,4 @@ function scopeOf(runtime: Runtime): Scope {
   const scope = { delegation, host };
   scopes.set(runtime, scope);
   return scope;
-}
-
-function quietly(onError: NonNullable<RunSubagentOptions['onError']>): Host['report'] {
-  return (error, where) => {
-    try {
-      onError(error, where);
-    } catch {
-      // Whoever listens for errors is not helped by an error of their own.
-    }
-  };
 }

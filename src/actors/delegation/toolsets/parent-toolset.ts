@@ -11,6 +11,7 @@
 //   PT2. A wait that is broken off, or has taken too long, ends nobody.
 
 import type { Toolset } from '../../toolset.ts';
+import { withoutUndefined } from '../../without-undefined.ts';
 import { tool, zodSchema, type ModelMessage } from 'ai';
 import { closeDanglingCalls } from '../../ai/messages.ts';
 import { DELEGATES, marked } from '../marks.ts';
@@ -210,12 +211,4 @@ function cancel(
 
 function refusal({ error }: { readonly error: ToolFailure['error'] }): ToolFailure {
   return toolFailure(error.code, error.message);
-}
-
-function withoutUndefined<T extends object>(
-  object: T,
-): { [K in keyof T]: Exclude<T[K], undefined> } {
-  return Object.fromEntries(
-    Object.entries(object).filter(([, value]) => value !== undefined),
-  ) as never;
 }
