@@ -25,14 +25,20 @@ export async function openVoiceDesk(): Promise<VoiceDesk> {
     capabilities: {
       inputSampleRateHz: SAMPLE_RATE_HZ,
       outputSampleRateHz: SAMPLE_RATE_HZ,
-      utteranceEvents: true,
+      utterances: 'reported',
+      responds: 'when_asked',
       correlatesResponses: true,
       cancelsResponses: true,
       truncatesAudio: true,
       deletesItems: true,
       silentContext: true,
+      toolCalls: 'named',
       defersToolResults: true,
+      schedulesToolResults: false,
       updatesSession: true,
+      resumes: false,
+      acceptsImages: false,
+      maxConnectionMs: null,
     },
     connect() {
       queueMicrotask(() => events.next({ type: 'transport.ready' }));

@@ -2,6 +2,14 @@
 // in `capabilities` what that wire can do; a session branches on capabilities and
 // never on the name of a provider. When something may be said is decided by the
 // session (outbox and response queue), never by a transport.
+//
+// Duties of an adapter, whatever its wire is like
+//   - Each utterance of the user has a beginning, an end and its words (or the word that there
+//     are none), in this order, also where they must be inferred.
+//   - Each response has a beginning and an end, and its sound is tagged with it, also where
+//     the wire knows of no responses.
+//   - A response carries a `responseKey` only where it is certain that it answers that
+//     request: what is not certain counts as not heard, and is said again.
 
 import type { Observable } from 'rxjs';
 import type { Environment } from '../actors/ports/environment.ts';
@@ -13,8 +21,16 @@ export interface TransportCapabilities {
   readonly inputSampleRateHz: number;
   /** Sound of the model, as the wire sends it. */
   readonly outputSampleRateHz: number;
-  /** The wire reports `utterance.started` / `utterance.ended`. */
-  readonly utteranceEvents: boolean;
+  /**
+   * `reported`: the wire says when the user begins and ends to speak. `inferred`: the adapter
+   * concludes it from transcripts and the like; the beginning may come late.
+   */
+  readonly utterances: 'reported' | 'inferred';
+  /**
+   * `when_asked`: the model speaks only at a `response.request`. `by_itself`: it also answers what
+   * it hears and the results it gets, in responses with the key null.
+   */
+  readonly responds: 'when_asked' | 'by_itself';
   /** A response that we ask for carries our `responseKey` back, so that hearing can be attributed. */
   readonly correlatesResponses: boolean;
   /** A response in the making can be cancelled. */
@@ -25,10 +41,23 @@ export interface TransportCapabilities {
   readonly deletesItems: boolean;
   /** A system message can be added without the model answering it. */
   readonly silentContext: boolean;
+  /**
+   * `named`: the model calls tools by name with arguments. `delegation`: it only says that something
+   * is to be done (`delegation.created`), and the session works out which calls that means.
+   */
+  readonly toolCalls: 'named' | 'delegation';
   /** A tool call may stay unanswered while the conversation goes on. */
   readonly defersToolResults: boolean;
+  /** The wire itself knows when a tool result is to be spoken: silently, when idle, at once. */
+  readonly schedulesToolResults: boolean;
   /** Instructions and tools can be changed by `session.configure`; else it takes a new connection. */
   readonly updatesSession: boolean;
+  /** A new connection can go on where another ended, by `TransportContext.resume`. */
+  readonly resumes: boolean;
+  /** The model can be shown pictures by `image.add`. */
+  readonly acceptsImages: boolean;
+  /** So long a connection lasts at most, in milliseconds; null: no limit is known. */
+  readonly maxConnectionMs: number | null;
 }
 
 /** A function that the lead model may call, as the wire sends it. */
@@ -59,6 +88,14 @@ export type TransportCommand =
       readonly role: 'system' | 'user' | 'assistant';
       readonly text: string;
     }
+  /** Shows the model a picture. Needs `acceptsImages`; no answer is asked for. */
+  | {
+      readonly type: 'image.add';
+      readonly itemId: string;
+      /** Such as `image/png`. */
+      readonly mediaType: string;
+      readonly data: Uint8Array;
+    }
   | { readonly type: 'item.delete'; readonly itemId: string }
   /** Answers a tool call; no response is asked for. `output` is what the model reads. */
   | { readonly type: 'tool.answer'; readonly callId: string; readonly output: string }
@@ -81,16 +118,33 @@ export type TransportCommand =
       readonly responseKey: string;
       /** Instructions for this response only, in addition to the conversation. */
       readonly instructions?: string;
+      /** A request for the same came to nothing before: by the strongest means that the wire has. */
+      readonly insist?: boolean;
     }
   /** Stops the response in the making; answered by `response.ended` with status `cancelled`. */
   | { readonly type: 'response.cancel' }
   /** The user heard only the first `playedMs` of this item. */
-  | { readonly type: 'playout.truncate'; readonly itemId: string; readonly playedMs: number };
+  | { readonly type: 'playout.truncate'; readonly itemId: string; readonly playedMs: number }
+  /** The delegation means these calls; each `tool.answer` of one of them belongs to it. */
+  | {
+      readonly type: 'delegation.accept';
+      readonly delegationId: string;
+      readonly callIds: readonly string[];
+    }
+  /** The delegation means no call: the model shall say this. */
+  | { readonly type: 'delegation.answer'; readonly delegationId: string; readonly text: string };
 
 /** What a transport tells a session. `raw` keeps what the wire said. */
 export type TransportEvent =
-  /** The wire is up and the model configured; commands before this are queued by the transport. */
-  | { readonly type: 'transport.ready' }
+  /**
+   * The wire is up and the model configured; commands before this are queued by the transport.
+   * `resumed`: the model remembers what the connection of `TransportContext.resume` was told.
+   */
+  | { readonly type: 'transport.ready'; readonly resumed?: boolean }
+  /** The wire ends this connection soon; a new one is opened before. */
+  | { readonly type: 'transport.expiring'; readonly inMs: number }
+  /** With this a later connection can go on from here; replaces the one before. */
+  | { readonly type: 'transport.resumable'; readonly resume: unknown }
   /** The model is configured as the oldest unanswered `session.configure` said. */
   | { readonly type: 'session.configured' }
   /** It is not: what it was before still holds. */
@@ -144,6 +198,19 @@ export type TransportEvent =
       readonly text: string;
       readonly final: boolean;
     }
+  /** The model thinks or works without a response: `working` until it says that it is idle. */
+  | { readonly type: 'model.changed'; readonly status: 'working' | 'idle' }
+  /** The model wants something done; needs `toolCalls: 'delegation'`. */
+  | { readonly type: 'delegation.created'; readonly delegationId: string }
+  /** What the connection used since it last said so; a count that the wire does not give is null. */
+  | {
+      readonly type: 'usage.reported';
+      readonly inputTokens: number | null;
+      readonly outputTokens: number | null;
+      readonly raw: unknown;
+    }
+  /** How much may still be used, as the wire says it. */
+  | { readonly type: 'limits.reported'; readonly limits: readonly TransportLimit[] }
   /** The model does not want the result of this call any more. */
   | { readonly type: 'tool.cancelled'; readonly callId: string }
   | {
@@ -165,6 +232,16 @@ export type TransportEvent =
       readonly responseKey: string | null;
       readonly raw: unknown;
     };
+
+/** One limit of the provider. */
+export interface TransportLimit {
+  /** Such as `requests` or `tokens`. */
+  readonly name: string;
+  readonly limit: number;
+  readonly remaining: number;
+  /** Until it is full again, in milliseconds. */
+  readonly resetInMs: number;
+}
 
 /** One connection to a voice model. */
 export interface TransportConnection {
@@ -191,4 +268,6 @@ export interface Transport {
 /** What the session lends to a transport. */
 export interface TransportContext {
   readonly environment: Environment;
+  /** What `transport.resumable` gave last, where `resumes`. A wire that cannot use it begins anew. */
+  readonly resume?: unknown;
 }

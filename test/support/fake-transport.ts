@@ -15,14 +15,20 @@ import type {
 const capabilities: TransportCapabilities = {
   inputSampleRateHz: 24_000,
   outputSampleRateHz: 24_000,
-  utteranceEvents: true,
+  utterances: 'reported',
+  responds: 'when_asked',
   correlatesResponses: true,
   cancelsResponses: true,
   truncatesAudio: true,
   deletesItems: true,
   silentContext: true,
+  toolCalls: 'named',
   defersToolResults: true,
+  schedulesToolResults: false,
   updatesSession: true,
+  resumes: false,
+  acceptsImages: false,
+  maxConnectionMs: null,
 };
 
 type Of<T extends TransportCommand['type']> = Extract<TransportCommand, { type: T }>;

@@ -8,8 +8,14 @@ import type {
   TransportContext,
 } from '../../voice/transport.ts';
 import { openaiRealtimeCapabilities } from './capabilities.ts';
-import { OpenaiRealtimeConnection, type ConnectionDiagnostics } from './connection.ts';
+import {
+  SocketConnection,
+  type ConnectionDiagnostics,
+  type DialSettings,
+} from '../socket/socket-connection.ts';
+import { RealtimeWire } from './realtime-wire.ts';
 import { resolveOptions, type OpenaiRealtimeOptions } from './options.ts';
+import { WIRE_SAMPLE_RATE_HZ } from './wire/index.ts';
 
 /** The transport of `openaiRealtime`: its connections also say what they could not use. */
 export interface OpenaiRealtimeTransport extends Transport {
@@ -31,10 +37,23 @@ export interface OpenaiRealtimeTransport extends Transport {
  */
 export function openaiRealtime(options: OpenaiRealtimeOptions = {}): OpenaiRealtimeTransport {
   const settings = resolveOptions(options);
+  const dial: DialSettings = {
+    ...settings,
+    inputSampleRateHz: WIRE_SAMPLE_RATE_HZ,
+    address: () => {
+      const secret = settings.apiKey();
+      const headers = { ...settings.headers, Authorization: `Bearer ${secret}` };
+      return { url: settings.url(), headers, secret };
+    },
+  };
   return {
     name: 'openai-realtime',
     capabilities: openaiRealtimeCapabilities,
     connect: (configuration, context) =>
-      new OpenaiRealtimeConnection(settings, configuration, context),
+      new SocketConnection(
+        dial,
+        context,
+        (ports) => new RealtimeWire(settings, configuration, ports),
+      ),
   };
 }

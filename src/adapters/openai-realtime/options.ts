@@ -4,7 +4,7 @@
 
 import { z } from 'zod';
 import { ConfigurationError } from '../../errors.ts';
-import { loadWebSocketFactory, type WebSocketFactory } from './web-socket.ts';
+import { loadWebSocketFactory, type WebSocketFactory } from '../socket/web-socket.ts';
 import type { SessionSettings } from './wire/index.ts';
 
 export interface OpenaiRealtimeOptions {
@@ -145,7 +145,7 @@ export function resolveOptions(options: OpenaiRealtimeOptions): OpenaiRealtimeSe
     transcription: { ...defaults.transcription, ...withoutUndefined(rest.transcription ?? {}) },
     apiKey: () => resolveApiKey(apiKey),
     url: () => resolveUrl(url, model),
-    webSocket: webSocket ?? loadWebSocketFactory(),
+    webSocket: webSocket ?? loadWebSocketFactory('openaiRealtime'),
   };
   settings.apiKey();
   settings.url();

@@ -12,7 +12,7 @@
 // L4. A tool call counts once, and only when the model completed it: the wire reports the
 //     arguments of a call that was cut off in the same way as those of a complete one.
 
-import { BoundedMap } from './bounded-map.ts';
+import { BoundedMap } from '../socket/bounded-map.ts';
 
 const REMEMBERED_RESPONSES = 128;
 

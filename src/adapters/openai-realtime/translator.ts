@@ -3,7 +3,7 @@
 // sockets and time; what it must remember is the conversation, not the connection.
 //
 // Owns: event ids, correlation, the configuration in force, the generation gate, what was
-// received of each item, partial transcripts. Does not: queues, readiness, closing (`connection.ts`).
+// received of each item, partial transcripts. Does not: queues, readiness, closing (`realtime-wire.ts`, the connection).
 //
 // T1. `response.started`, `response.ended` and refusals carry the `responseKey` of their request.
 // T2. No sound of a response comes after `response.cancel` was sent (generation gate: L2, L3).
@@ -19,7 +19,7 @@ import type {
   TransportConfiguration,
   TransportEvent,
 } from '../../voice/transport.ts';
-import { BoundedMap } from './bounded-map.ts';
+import { BoundedMap } from '../socket/bounded-map.ts';
 import { ResponseLedger, type ResponseRecord, type ToolCall } from './response-ledger.ts';
 import { toWireId } from './wire-ids.ts';
 import * as wire from './wire/index.ts';
@@ -29,6 +29,7 @@ export type ClientEvent = ReturnType<
   | typeof wire.sessionStart
   | typeof wire.sessionChange
   | typeof wire.messageAdd
+  | typeof wire.imageAdd
   | typeof wire.itemDelete
   | typeof wire.toolAnswer
   | typeof wire.toolRecall
@@ -106,6 +107,12 @@ export class Translator {
         return this.#responses.cancelAll() ? wire.responseCancel(eventId) : null;
       case 'playout.truncate':
         return this.#truncate(eventId, command.itemId, command.playedMs);
+      case 'image.add':
+        return wire.imageAdd(eventId, { ...command, itemId: toWireId(command.itemId) });
+      // This wire never speaks of delegations.
+      case 'delegation.accept':
+      case 'delegation.answer':
+        return null;
     }
   }
 

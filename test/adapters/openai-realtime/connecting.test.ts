@@ -207,7 +207,7 @@ describe('what can go wrong arrives as transport.closed', () => {
     await peer.next('session.update');
     client.environment.advance(15_000);
     expect(await client.next('transport.closed')).toMatchObject({
-      reason: 'Not ready after 15000 ms: no answer to session.update',
+      reason: 'Not ready after 15000 ms: no answer to the configuration',
       retryable: true,
     });
   });

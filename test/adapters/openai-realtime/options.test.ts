@@ -4,7 +4,7 @@ import {
   resolveOptions,
   type OpenaiRealtimeOptions,
 } from '../../../src/adapters/openai-realtime/options.ts';
-import { loadWebSocketFactory } from '../../../src/adapters/openai-realtime/web-socket.ts';
+import { loadWebSocketFactory } from '../../../src/adapters/socket/web-socket.ts';
 import { ConfigurationError } from '../../../src/errors.ts';
 
 beforeEach(() => {
@@ -114,6 +114,6 @@ test('without the package ws the error says what to install', () => {
   const notInstalled = () => {
     throw Object.assign(new Error("Cannot find module 'ws'"), { code: 'MODULE_NOT_FOUND' });
   };
-  expect(() => loadWebSocketFactory(notInstalled)).toThrow(ConfigurationError);
-  expect(() => loadWebSocketFactory(notInstalled)).toThrow(/npm install ws/);
+  expect(() => loadWebSocketFactory('openaiRealtime', notInstalled)).toThrow(ConfigurationError);
+  expect(() => loadWebSocketFactory('openaiRealtime', notInstalled)).toThrow(/npm install ws/);
 });

@@ -120,6 +120,28 @@ export function messageAdd(
   } satisfies RealtimeClientEvent;
 }
 
+export function imageAdd(
+  eventId: string,
+  image: { readonly itemId: string; readonly mediaType: string; readonly data: Uint8Array },
+) {
+  const data = Buffer.from(image.data.buffer, image.data.byteOffset, image.data.byteLength);
+  return {
+    type: 'conversation.item.create',
+    event_id: eventId,
+    item: {
+      id: image.itemId,
+      type: 'message' as const,
+      role: 'user' as const,
+      content: [
+        {
+          type: 'input_image' as const,
+          image_url: `data:${image.mediaType};base64,${data.toString('base64')}`,
+        },
+      ],
+    },
+  } satisfies RealtimeClientEvent;
+}
+
 export function itemDelete(eventId: string, itemId: string) {
   return {
     type: 'conversation.item.delete',

@@ -8,9 +8,7 @@
 //     session (milliseconds of sound that it gave): what was dropped counts.
 
 import { createBoundedBuffer, type DroppedAudio } from '../../voice/audio/bounded-buffer.ts';
-import { encodePcm16Base64 } from '../../voice/audio/pcm16.ts';
 import { frameDurationMs, type AudioFrame } from '../../voice/audio-frame.ts';
-import { audioAppendText } from './wire/index.ts';
 
 /** Bytes in the socket above which no more sound is given to it: a second of it, in base64. */
 const CONGESTED_BYTES = 64_000;
@@ -18,6 +16,8 @@ const MAX_GAPS = 64;
 
 export interface AudioUplinkOptions {
   readonly maxBufferedMs: number;
+  /** One frame of sound as the wire says it. */
+  readonly encode: (frame: AudioFrame) => string;
   /** Sends one frame of text; `pump` is to be called when bytes left the socket. */
   readonly write: (text: string) => void;
   readonly bufferedBytes: () => number;
@@ -37,7 +37,7 @@ export interface AudioUplink {
 }
 
 export function createAudioUplink(options: AudioUplinkOptions): AudioUplink {
-  const { maxBufferedMs, write, bufferedBytes, onCongestion } = options;
+  const { maxBufferedMs, encode, write, bufferedBytes, onCongestion } = options;
   let isOpen = false;
   let isDropping = false;
   let writtenMs = 0;
@@ -75,7 +75,7 @@ export function createAudioUplink(options: AudioUplinkOptions): AudioUplink {
         return;
       }
       writtenMs += frameDurationMs(frame);
-      write(audioAppendText(encodePcm16Base64(frame.samples)));
+      write(encode(frame));
     }
   };
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createHeldStream } from '../../../src/adapters/openai-realtime/held-stream.ts';
+import { createHeldStream } from '../../../src/adapters/socket/held-stream.ts';
 import { ConfigurationError } from '../../../src/errors.ts';
 
 function recorder() {

@@ -1,17 +1,18 @@
-// One connection to the Realtime endpoint: socket, queue, deadlines, ending.
+// One connection to a voice model over a WebSocket, whatever is spoken on it: socket,
+// queue, deadlines, ending.
 //
-//   connecting ──open──▶ configuring ──session.updated──▶ ready ──▶ closing ──▶ closed
+//   connecting ──open──▶ configuring ──the wire is ready──▶ ready ──▶ closing ──▶ closed
 //       └──────────────────────┴── refused, timeout, lost ──────────────▲
 //
 // Owns: the socket, commands that wait for readiness, keep-alive, why it ended.
-// Does not: what events mean (`translator.ts`), sound on its way up (`audio-uplink.ts`),
+// Does not: what frames mean (the `Wire`), sound on its way up (`audio-uplink.ts`),
 // reconnecting (the session: a connection ends once and for all).
 //
 // C1. Whatever goes wrong, from a bad address to a bad frame, arrives as an event; nothing throws.
 // C2. `transport.closed` is the last event and comes once; then both streams complete.
-// C3. The first thing on the wire is session.update, then what was sent before readiness, in order.
+// C3. The first thing on the wire is its start, then what was sent before readiness, in order.
 // C4. The memory that a slow wire can take is bounded; a wire that is too slow is given up.
-// C5. The key is in the Authorization header and nowhere else.
+// C5. The key is where the wire must have it and nowhere else: not in events, errors or reasons.
 
 import { Subject, type Observable } from 'rxjs';
 import { OffstageError, messageOf } from '../../errors.ts';
@@ -19,79 +20,82 @@ import type { DroppedAudio } from '../../voice/audio/bounded-buffer.ts';
 import type { AudioFrame } from '../../voice/audio-frame.ts';
 import type {
   TransportCommand,
-  TransportConfiguration,
   TransportConnection,
   TransportContext,
   TransportEvent,
 } from '../../voice/transport.ts';
 import { createAudioUplink, type AudioUplink } from './audio-uplink.ts';
-import {
-  classifyClose,
-  classifyError,
-  classifyHttp,
-  classifyRefusedStart,
-  type Ending,
-} from './close-codes.ts';
+import { classifyClose, classifyError, classifyHttp, type Ending } from './close-codes.ts';
 import { createHeldStream } from './held-stream.ts';
 import { createKeepAlive, type KeepAlive } from './keep-alive.ts';
-import type { OpenaiRealtimeSettings } from './options.ts';
 import { redact } from './redact.ts';
-import { Translator, type ClientEvent } from './translator.ts';
-import { readRefusal, type WebSocketLike } from './web-socket.ts';
-import { WIRE_SAMPLE_RATE_HZ, parseServerEvent, type ServerEvent } from './wire/index.ts';
+import { readRefusal, type WebSocketFactory, type WebSocketLike } from './web-socket.ts';
+import { WireTroubles } from './wire-troubles.ts';
+import type { Wire, WireDiagnostics, WirePorts } from './wire.ts';
 
 const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
 /** Of commands that wait, here and in the socket. A long history to replay is well below. */
 const MAX_QUEUED_BYTES = 16 * 1024 * 1024;
 const CLOSE_TIMEOUT_MS = 1_000;
-/** A peer that invents types shall not make us remember them all: the rest is counted as one. */
-const MAX_UNKNOWN_TYPES = 64;
-const OTHER_TYPES = '(others)';
+
+/** What every wire needs to be dialled. */
+export interface DialSettings {
+  readonly webSocket: WebSocketFactory;
+  readonly inputSampleRateHz: number;
+  /** Sound of the user that is kept while the wire is not ready or too slow. */
+  readonly maxBufferedAudioMs: number;
+  /** From `connect` to `transport.ready`. */
+  readonly connectTimeoutMs: number;
+  /** A ping is sent this often; null: none. */
+  readonly keepAliveMs: number | null;
+  /** Where to, now, and the secret in it. What it throws ends the connection. */
+  readonly address: () => Address;
+}
+
+/** An address with its secret. */
+export interface Address {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** What must not be seen. */
+  readonly secret: string;
+}
 
 /** What a connection met that it could not use, since `connect`. */
-export interface ConnectionDiagnostics {
-  /** Well-formed events by type that this version does not know. */
-  readonly unknownEvents: Readonly<Record<string, number>>;
-  /** Frames that were not JSON, or not what their type says. */
-  readonly malformedEvents: number;
+export interface ConnectionDiagnostics extends WireDiagnostics {
   /** Sound of the user that never reached the server. */
   readonly droppedAudio: DroppedAudio;
 }
 
 type Phase = 'connecting' | 'configuring' | 'ready' | 'closing' | 'closed';
 
-export class OpenaiRealtimeConnection implements TransportConnection {
+export class SocketConnection implements TransportConnection {
   readonly events: Observable<TransportEvent>;
   readonly audio: Observable<AudioFrame>;
 
-  readonly #settings: OpenaiRealtimeSettings;
+  readonly #settings: DialSettings;
   readonly #context: TransportContext;
   readonly #events = createHeldStream<TransportEvent>();
   readonly #audio = new Subject<AudioFrame>();
-  readonly #translator: Translator;
+  readonly #troubles = new WireTroubles();
+  readonly #wire: Wire;
   readonly #uplink: AudioUplink;
   readonly #keepAlive: KeepAlive;
-  readonly #start: ClientEvent;
   readonly #closed: Promise<void>;
   #resolveClosed: () => void = () => {};
 
   #phase: Phase = 'connecting';
   #socket: WebSocketLike | null = null;
-  #apiKey = '';
-  /** Client events that wait for readiness, as text (C3). */
+  #secret = '';
+  /** What waits for readiness (C3). */
   #queue: string[] = [];
   #queuedBytes = 0;
   #cancelDeadline: () => void = () => {};
-  /** What the server said about its end before it closed. */
-  #isExpired = false;
-  readonly #unknownEvents = new Map<string, number>();
-  #malformedEvents = 0;
   #reportedWrongRate = false;
 
   constructor(
-    settings: OpenaiRealtimeSettings,
-    configuration: TransportConfiguration,
+    settings: DialSettings,
     context: TransportContext,
+    makeWire: (ports: WirePorts) => Wire,
   ) {
     this.#settings = settings;
     this.#context = context;
@@ -100,8 +104,10 @@ export class OpenaiRealtimeConnection implements TransportConnection {
     this.#closed = new Promise((resolve) => {
       this.#resolveClosed = resolve;
     });
+    this.#wire = makeWire(this.#ports());
     this.#uplink = createAudioUplink({
       maxBufferedMs: settings.maxBufferedAudioMs,
+      encode: (frame) => this.#wire.writeAudio(frame),
       write: (text) => this.#write(text),
       bufferedBytes: () => this.#socket?.bufferedAmount ?? 0,
       onCongestion: () =>
@@ -109,13 +115,6 @@ export class OpenaiRealtimeConnection implements TransportConnection {
           'AUDIO_DROPPED',
           'The wire is slower than speech: the oldest sound is dropped',
         ),
-    });
-    this.#translator = new Translator({
-      configuration,
-      emit: (event) => this.#events.next(event),
-      emitAudio: (frame) => this.#audio.next(frame),
-      toSessionMs: (serverMs) => this.#uplink.toSessionMs(serverMs),
-      redact: (text) => redact(text, this.#apiKey),
     });
     const { keepAliveMs } = settings;
     this.#keepAlive = createKeepAlive({
@@ -127,13 +126,13 @@ export class OpenaiRealtimeConnection implements TransportConnection {
         this.#finish({ code: null, reason, retryable: true });
       },
     });
-    this.#start = this.#translator.start(settings);
     this.#open();
   }
 
   sendAudio(frame: AudioFrame): void {
     if (this.#isEnding) return;
-    if (frame.sampleRateHz === WIRE_SAMPLE_RATE_HZ) {
+    const { inputSampleRateHz } = this.#settings;
+    if (frame.sampleRateHz === inputSampleRateHz) {
       this.#uplink.push(frame);
       return;
     }
@@ -141,29 +140,13 @@ export class OpenaiRealtimeConnection implements TransportConnection {
     this.#reportedWrongRate = true;
     this.#report(
       'WRONG_SAMPLE_RATE',
-      `Expected sound at ${WIRE_SAMPLE_RATE_HZ} Hz, got ${frame.sampleRateHz} Hz: it is dropped`,
+      `Expected sound at ${inputSampleRateHz} Hz, got ${frame.sampleRateHz} Hz: it is dropped`,
     );
   }
 
   send(command: TransportCommand): void {
     if (this.#isEnding) return;
-    const event = this.#translator.toWire(command);
-    if (event === null) return;
-    const text = JSON.stringify(event);
-    const isReady = this.#phase === 'ready';
-    const waitingBytes = isReady ? (this.#socket?.bufferedAmount ?? 0) : this.#queuedBytes;
-    if (waitingBytes + text.length > MAX_QUEUED_BYTES) {
-      this.#finish({
-        code: null,
-        reason: `The wire is too slow: more than ${MAX_QUEUED_BYTES} bytes wait to be sent`,
-        retryable: true,
-      });
-    } else if (isReady) {
-      this.#write(text);
-    } else {
-      this.#queue.push(text);
-      this.#queuedBytes += text.length;
-    }
+    for (const text of this.#wire.write(command)) this.#say(text);
   }
 
   close(): Promise<void> {
@@ -185,15 +168,39 @@ export class OpenaiRealtimeConnection implements TransportConnection {
   }
 
   get diagnostics(): ConnectionDiagnostics {
-    return {
-      unknownEvents: Object.fromEntries(this.#unknownEvents),
-      malformedEvents: this.#malformedEvents,
-      droppedAudio: this.#uplink.dropped,
-    };
+    return { ...this.#troubles.diagnostics, droppedAudio: this.#uplink.dropped };
   }
 
   get #isEnding(): boolean {
     return this.#phase === 'closing' || this.#phase === 'closed';
+  }
+
+  #ports(): WirePorts {
+    return {
+      environment: this.#context.environment,
+      emit: (event) => {
+        if (!this.#isEnding) this.#events.next(event);
+      },
+      emitAudio: (frame) => {
+        if (!this.#isEnding) this.#audio.next(frame);
+      },
+      ready: (resumed) => this.#becomeReady(resumed),
+      send: (text) => {
+        if (!this.#isEnding) this.#say(text);
+      },
+      finish: (ending) => this.#finish(ending),
+      report: (code, message, raw) => {
+        if (!this.#isEnding) this.#report(code, message, raw);
+      },
+      malformed: (message, raw, code = 'MALFORMED_EVENT') => this.#malformed(code, message, raw),
+      unknown: (type, raw) => {
+        if (!this.#troubles.unknown(type)) return;
+        const message = `The server sent an event of the unknown type \`${type}\``;
+        this.#report('UNKNOWN_EVENT', message, raw);
+      },
+      toSessionMs: (serverMs) => this.#uplink.toSessionMs(serverMs),
+      redact: (text) => redact(text, this.#secret),
+    };
   }
 
   #open(): void {
@@ -201,7 +208,7 @@ export class OpenaiRealtimeConnection implements TransportConnection {
     const { connectTimeoutMs } = settings;
     this.#cancelDeadline = this.#context.environment.scheduler.schedule(() => {
       const missing =
-        this.#phase === 'connecting' ? 'no connection' : 'no answer to session.update';
+        this.#phase === 'connecting' ? 'no connection' : 'no answer to the configuration';
       this.#finish({
         code: null,
         reason: `Not ready after ${connectTimeoutMs} ms: ${missing}`,
@@ -211,9 +218,10 @@ export class OpenaiRealtimeConnection implements TransportConnection {
 
     let socket: WebSocketLike;
     try {
-      this.#apiKey = settings.apiKey();
-      socket = settings.webSocket(settings.url(), {
-        headers: { ...settings.headers, Authorization: `Bearer ${this.#apiKey}` },
+      const { url, headers, secret } = settings.address();
+      this.#secret = secret;
+      socket = settings.webSocket(url, {
+        headers,
         maxPayload: MAX_MESSAGE_BYTES,
         // Base64 of sound does not compress; trying costs time on each frame.
         perMessageDeflate: false,
@@ -227,7 +235,7 @@ export class OpenaiRealtimeConnection implements TransportConnection {
     socket.on('open', () => {
       if (this.#phase !== 'connecting') return;
       this.#phase = 'configuring';
-      this.#write(JSON.stringify(this.#start));
+      for (const text of this.#wire.start()) this.#write(text);
     });
     socket.on('message', (data) => this.#onMessage(data.toString()));
     socket.on('pong', () => this.#keepAlive.heard());
@@ -248,47 +256,23 @@ export class OpenaiRealtimeConnection implements TransportConnection {
     else if (this.#phase === 'connecting') this.#finish(classifyError(lastError ?? reason));
     else {
       const ending = classifyClose(code, reason || (lastError?.message ?? ''));
-      this.#finish({ ...ending, retryable: ending.retryable || this.#isExpired });
+      this.#finish(this.#wire.closed?.(ending) ?? ending);
     }
   }
 
   #onMessage(text: string): void {
     if (this.#isEnding) return;
     this.#keepAlive.heard();
-    const parsed = parseServerEvent(text);
-    switch (parsed.kind) {
-      case 'ignored':
-        return;
-      case 'unknown':
-        return this.#onUnknown(parsed.type, parsed.raw);
-      case 'malformed':
-        this.#malformedEvents += 1;
-        return this.#report('MALFORMED_EVENT', parsed.message, parsed.raw);
-      case 'read':
-        try {
-          this.#onEvent(parsed.event);
-        } catch (error) {
-          this.#malformedEvents += 1;
-          const code = error instanceof OffstageError ? error.code : 'INTERNAL';
-          this.#report(code, `${parsed.event.type}: ${messageOf(error)}`, parsed.event);
-        }
+    try {
+      this.#wire.read(text);
+    } catch (error) {
+      const code = error instanceof OffstageError ? error.code : 'INTERNAL';
+      this.#malformed(code, messageOf(error), text);
     }
   }
 
-  #onEvent(event: ServerEvent): void {
-    if (event.type === 'session.updated') {
-      if (this.#phase === 'configuring') this.#becomeReady();
-      else this.#translator.configured();
-      return;
-    }
-    this.#translator.fromWire(event);
-    if (event.type !== 'error') return;
-    if (event.error.code === 'session_expired') this.#isExpired = true;
-    // Nothing else was said yet, so it can only be meant for session.update, event id or not.
-    if (this.#phase === 'configuring') this.#finish(classifyRefusedStart(event.error));
-  }
-
-  #becomeReady(): void {
+  #becomeReady(resumed?: boolean): void {
+    if (this.#phase !== 'configuring') return;
     this.#cancelDeadline();
     this.#phase = 'ready';
     const waiting = this.#queue;
@@ -297,23 +281,37 @@ export class OpenaiRealtimeConnection implements TransportConnection {
     for (const text of waiting) this.#write(text);
     this.#uplink.open();
     this.#keepAlive.start();
-    this.#events.next({ type: 'transport.ready' });
+    this.#events.next({ type: 'transport.ready', ...(resumed === true && { resumed }) });
   }
 
-  #onUnknown(type: string, raw: unknown): void {
-    const isListed = this.#unknownEvents.has(type) || this.#unknownEvents.size < MAX_UNKNOWN_TYPES;
-    const key = isListed ? type : OTHER_TYPES;
-    const count = (this.#unknownEvents.get(key) ?? 0) + 1;
-    this.#unknownEvents.set(key, count);
-    if (count > 1) return;
-    this.#report('UNKNOWN_EVENT', `The server sent an event of the unknown type \`${type}\``, raw);
+  /** C3, C4 */
+  #say(text: string): void {
+    const isReady = this.#phase === 'ready';
+    const waitingBytes = isReady ? (this.#socket?.bufferedAmount ?? 0) : this.#queuedBytes;
+    if (waitingBytes + text.length > MAX_QUEUED_BYTES) {
+      this.#finish({
+        code: null,
+        reason: `The wire is too slow: more than ${MAX_QUEUED_BYTES} bytes wait to be sent`,
+        retryable: true,
+      });
+    } else if (isReady) {
+      this.#write(text);
+    } else {
+      this.#queue.push(text);
+      this.#queuedBytes += text.length;
+    }
+  }
+
+  #malformed(code: string, message: string, raw: unknown): void {
+    this.#troubles.malformed();
+    this.#report(code, message, raw);
   }
 
   #report(code: string, message: string, raw: unknown = null): void {
     this.#events.next({
       type: 'transport.error',
       code,
-      message: redact(message, this.#apiKey),
+      message: redact(message, this.#secret),
       responseKey: null,
       raw,
     });
@@ -329,6 +327,7 @@ export class OpenaiRealtimeConnection implements TransportConnection {
   #stopTimers(): void {
     this.#cancelDeadline();
     this.#keepAlive.stop();
+    this.#wire.stop?.();
   }
 
   #finish(ending: Ending): void {
@@ -341,7 +340,7 @@ export class OpenaiRealtimeConnection implements TransportConnection {
     this.#events.next({
       type: 'transport.closed',
       ...ending,
-      reason: redact(ending.reason, this.#apiKey),
+      reason: redact(ending.reason, this.#secret),
     });
     this.#events.complete();
     this.#audio.complete();

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { createAudioUplink } from '../../../src/adapters/openai-realtime/audio-uplink.ts';
-import { decodePcm16Base64 } from '../../../src/voice/audio/pcm16.ts';
-import { userAudio } from './support/connected.ts';
+import { createAudioUplink } from '../../../src/adapters/socket/audio-uplink.ts';
+import { audioAppendText } from '../../../src/adapters/openai-realtime/wire/index.ts';
+import { decodePcm16Base64, encodePcm16Base64 } from '../../../src/voice/audio/pcm16.ts';
+import { userAudio } from '../openai-realtime/support/connected.ts';
 
 function start(maxBufferedMs = 300) {
   const written: string[] = [];
@@ -9,6 +10,7 @@ function start(maxBufferedMs = 300) {
   let congestions = 0;
   const uplink = createAudioUplink({
     maxBufferedMs,
+    encode: (frame) => audioAppendText(encodePcm16Base64(frame.samples)),
     write: (text) => written.push(text),
     bufferedBytes: () => bufferedBytes,
     onCongestion: () => {

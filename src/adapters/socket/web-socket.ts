@@ -36,10 +36,11 @@ type Require = (id: string) => unknown;
 type WebSocketClass = new (url: string, options: WebSocketOptions) => WebSocketLike;
 
 /**
- * The factory of the `ws` package.
+ * The factory of the `ws` package. `transportName` is who needs it.
  * @throws {ConfigurationError} `MISSING_DEPENDENCY` when it is not installed.
  */
 export function loadWebSocketFactory(
+  transportName: string,
   require: Require = createRequire(import.meta.url),
 ): WebSocketFactory {
   let WebSocket: WebSocketClass;
@@ -48,7 +49,7 @@ export function loadWebSocketFactory(
   } catch (cause) {
     throw new ConfigurationError(
       'MISSING_DEPENDENCY',
-      'openaiRealtime needs the package `ws`: run `npm install ws`, or pass `webSocket`',
+      `${transportName} needs the package \`ws\`: run \`npm install ws\`, or pass \`webSocket\``,
       { cause },
     );
   }

@@ -3,8 +3,8 @@ import {
   classifyClose,
   classifyError,
   classifyHttp,
-} from '../../../src/adapters/openai-realtime/close-codes.ts';
-import { redact } from '../../../src/adapters/openai-realtime/redact.ts';
+} from '../../../src/adapters/socket/close-codes.ts';
+import { redact } from '../../../src/adapters/socket/redact.ts';
 
 describe('close frames', () => {
   test.each([

@@ -1,0 +1,103 @@
+// The Realtime wire on a connection: when it is configured, what its frames are, how it
+// says that it ends. What events mean is the translator's.
+
+import { OffstageError, messageOf } from '../../errors.ts';
+import { encodePcm16Base64 } from '../../voice/audio/pcm16.ts';
+import type { AudioFrame } from '../../voice/audio-frame.ts';
+import type { TransportCommand, TransportConfiguration } from '../../voice/transport.ts';
+import { TRANSIENT_REASON, type Ending } from '../socket/close-codes.ts';
+import type { Wire, WirePorts } from '../socket/wire.ts';
+import type { OpenaiRealtimeSettings } from './options.ts';
+import { Translator, type ClientEvent } from './translator.ts';
+import { audioAppendText, parseServerEvent, type ServerEvent } from './wire/index.ts';
+
+export class RealtimeWire implements Wire {
+  readonly #ports: WirePorts;
+  readonly #translator: Translator;
+  readonly #start: ClientEvent;
+  #isReady = false;
+  /** What the server said about its end before it closed. */
+  #isExpired = false;
+
+  constructor(
+    settings: OpenaiRealtimeSettings,
+    configuration: TransportConfiguration,
+    ports: WirePorts,
+  ) {
+    this.#ports = ports;
+    this.#translator = new Translator({
+      configuration,
+      emit: (event) => ports.emit(event),
+      emitAudio: (frame) => ports.emitAudio(frame),
+      toSessionMs: (serverMs) => ports.toSessionMs(serverMs),
+      redact: (text) => ports.redact(text),
+    });
+    this.#start = this.#translator.start(settings);
+  }
+
+  start(): readonly string[] {
+    return [JSON.stringify(this.#start)];
+  }
+
+  write(command: TransportCommand): readonly string[] {
+    const event = this.#translator.toWire(command);
+    return event === null ? [] : [JSON.stringify(event)];
+  }
+
+  writeAudio(frame: AudioFrame): string {
+    return audioAppendText(encodePcm16Base64(frame.samples));
+  }
+
+  read(text: string): void {
+    const parsed = parseServerEvent(text);
+    switch (parsed.kind) {
+      case 'ignored':
+        return;
+      case 'unknown':
+        return this.#ports.unknown(parsed.type, parsed.raw);
+      case 'malformed':
+        return this.#ports.malformed(parsed.message, parsed.raw);
+      case 'read':
+        try {
+          this.#onEvent(parsed.event);
+        } catch (error) {
+          const code = error instanceof OffstageError ? error.code : 'INTERNAL';
+          const message = `${parsed.event.type}: ${messageOf(error)}`;
+          this.#ports.malformed(message, parsed.event, code);
+        }
+    }
+  }
+
+  closed(ending: Ending): Ending {
+    return { ...ending, retryable: ending.retryable || this.#isExpired };
+  }
+
+  #onEvent(event: ServerEvent): void {
+    if (event.type === 'session.updated') {
+      if (this.#isReady) this.#translator.configured();
+      else {
+        this.#isReady = true;
+        this.#ports.ready();
+      }
+      return;
+    }
+    this.#translator.fromWire(event);
+    if (event.type !== 'error') return;
+    if (event.error.code === 'session_expired') this.#isExpired = true;
+    // Nothing else was said yet, so it can only be meant for session.update, event id or not.
+    if (!this.#isReady) this.#ports.finish(refusedStart(event.error));
+  }
+}
+
+/** An error event in answer to the first session.update. */
+function refusedStart(error: {
+  readonly type: string;
+  readonly code?: string | null;
+  readonly message: string;
+}): Ending {
+  return {
+    code: null,
+    reason: `The server refused the session: ${error.message}`,
+    retryable: TRANSIENT_REASON.test(`${error.type} ${error.code ?? ''}`),
+  };
+}

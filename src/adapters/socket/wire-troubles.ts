@@ -1,0 +1,34 @@
+// What a wire met that it could not use: counted, so that a protocol that moves on is seen.
+//
+// W1. A peer that invents types does not make us remember them all.
+// W2. An unknown type is told once, whatever follows.
+
+import type { WireDiagnostics } from './wire.ts';
+
+const MAX_UNKNOWN_TYPES = 64;
+const OTHER_TYPES = '(others)';
+
+export class WireTroubles {
+  readonly #unknown = new Map<string, number>();
+  #malformed = 0;
+
+  get diagnostics(): WireDiagnostics {
+    return {
+      unknownEvents: Object.fromEntries(this.#unknown),
+      malformedEvents: this.#malformed,
+    };
+  }
+
+  malformed(): void {
+    this.#malformed += 1;
+  }
+
+  /** @returns whether it is the first of its type */
+  unknown(type: string): boolean {
+    const isListed = this.#unknown.has(type) || this.#unknown.size < MAX_UNKNOWN_TYPES;
+    const key = isListed ? type : OTHER_TYPES;
+    const count = (this.#unknown.get(key) ?? 0) + 1;
+    this.#unknown.set(key, count);
+    return count === 1;
+  }
+}

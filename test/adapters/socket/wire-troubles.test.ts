@@ -1,0 +1,14 @@
+import { expect, test } from 'vitest';
+import { WireTroubles } from '../../../src/adapters/socket/wire-troubles.ts';
+
+test('W1, W2: a peer that invents types is counted, told once, and does not fill the memory', () => {
+  const troubles = new WireTroubles();
+  expect(troubles.unknown('a')).toBe(true);
+  expect(troubles.unknown('a')).toBe(false);
+  const told = Array.from({ length: 1000 }, (_, number) => troubles.unknown(`type ${number}`));
+  expect(told.filter(Boolean)).toHaveLength(64);
+  const { unknownEvents } = troubles.diagnostics;
+  expect(unknownEvents['a']).toBe(2);
+  expect(Object.keys(unknownEvents)).toHaveLength(65);
+  expect(Object.values(unknownEvents).reduce((sum, count) => sum + count)).toBe(1002);
+});
