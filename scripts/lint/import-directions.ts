@@ -47,6 +47,19 @@ export const layers: readonly Layer[] = [
   { files: 'actors', sources: ['machines', 'errors.ts'], packages: runtimePackages },
   { files: 'voice', sources: ['actors', 'machines', 'errors.ts'], packages: runtimePackages },
   {
+    // Its Realtime wire is that of the local voice's server; it speaks over sockets.
+    files: 'testing/voice-server',
+    sources: [
+      'testing/conformance',
+      'adapters/local-voice',
+      'adapters/socket',
+      'voice',
+      'actors',
+      'errors.ts',
+    ],
+    packages: [...declaredPackages, 'node:'],
+  },
+  {
     files: 'testing',
     sources: ['voice', 'actors', 'machines', 'errors.ts'],
     packages: runtimePackages,
@@ -57,6 +70,12 @@ export const layers: readonly Layer[] = [
     packages: [...declaredPackages, 'node:'],
   },
   { files: 'adapters/*', sources: portSources, packages: [...declaredPackages, 'node:'] },
+  // The command line is an app of its own.
+  {
+    files: 'cli',
+    sources: ['adapters', 'testing', 'voice', 'actors', 'machines', 'errors.ts', 'index.ts'],
+    packages: [...declaredPackages, 'node:'],
+  },
   // The one place that chooses for the app: real time, unless it is given another.
   {
     files: 'index.ts',

@@ -20,9 +20,15 @@ export interface BrainRequest {
 }
 
 export type BrainPart =
-  | { readonly type: 'text'; readonly text: string }
-  /** `arguments` is what the model wrote: JSON text, not validated. */
-  | { readonly type: 'call'; readonly name: string; readonly arguments: string }
+  /** `isWhole`: it can be spoken at once, without what may follow. */
+  | { readonly type: 'text'; readonly text: string; readonly isWhole?: boolean }
+  /** `arguments` is what the model wrote: JSON text, not validated. `callId`: else one is made. */
+  | {
+      readonly type: 'call';
+      readonly name: string;
+      readonly arguments: string;
+      readonly callId?: string;
+    }
   | {
       readonly type: 'end';
       readonly reason: 'completed' | 'max_output_tokens' | 'content_filter';

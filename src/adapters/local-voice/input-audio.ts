@@ -25,6 +25,20 @@ export interface Utterance {
   readonly samples: Int16Array;
   /** What the detector already found in it; absent when it did not listen. */
   readonly speech: KnownSpeech | undefined;
+  /** What was said, where the ears know it without a transcription. */
+  readonly words?: Promise<string>;
+}
+
+/** The input audio buffer, as a session uses it. */
+export interface InputBuffer {
+  /** Listens for utterances, or leaves it to the client to commit (`null`). */
+  configure(detection: TurnDetection | null): void;
+  /** @throws {Refusal} `input_audio_buffer_full` */
+  append(samples: Int16Array): void;
+  /** Everything that is held becomes an utterance. @throws {Refusal} `input_audio_buffer_commit_empty` */
+  commit(): Utterance;
+  clear(): void;
+  close(): void;
 }
 
 export interface InputAudioEvents {
@@ -46,7 +60,7 @@ interface Listening {
   windowsFromMs: number;
 }
 
-export class InputAudio {
+export class InputAudio implements InputBuffer {
   readonly #engine: SpeechEngine;
   readonly #events: InputAudioEvents;
   readonly #buffer = new SoundBuffer(INPUT_SAMPLE_RATE_HZ);
@@ -61,14 +75,12 @@ export class InputAudio {
     this.#events = events;
   }
 
-  /** Listens for utterances, or leaves it to the client to commit (`null`). */
   configure(detection: TurnDetection | null): void {
     this.#detection = detection;
     if (detection === null) this.#stopListening();
     else this.#listening ??= this.#startListening();
   }
 
-  /** @throws {Refusal} `input_audio_buffer_full` */
   append(samples: Int16Array): void {
     const addedMs = (samples.length * 1000) / INPUT_SAMPLE_RATE_HZ;
     if (this.#buffer.durationMs + addedMs > MAX_BUFFERED_MS) {
@@ -85,7 +97,6 @@ export class InputAudio {
     );
   }
 
-  /** Everything that is held becomes an utterance. @throws {Refusal} `input_audio_buffer_commit_empty` */
   commit(): Utterance {
     const { startMs, endMs, durationMs } = this.#buffer;
     if (durationMs < MIN_COMMITTED_MS) {

@@ -23,7 +23,13 @@ import {
   type Remembered,
 } from './conversation.ts';
 import { hear, type KnownSpeech } from './hearing.ts';
-import { INPUT_SAMPLE_RATE_HZ, InputAudio, type Utterance } from './input-audio.ts';
+import {
+  INPUT_SAMPLE_RATE_HZ,
+  InputAudio,
+  type InputAudioEvents,
+  type InputBuffer,
+  type Utterance,
+} from './input-audio.ts';
 import { toConversationItem } from './new-item.ts';
 import { responseRequest } from './response-run.ts';
 import { Responses } from './responses.ts';
@@ -40,6 +46,10 @@ export interface RealtimeSessionOptions {
   /** What the client asked for; only told back. */
   readonly model: string;
   readonly send: (text: string) => void;
+  /** How the session hears. @defaultValue an `InputAudio` with the engine */
+  readonly createInput?: (events: InputAudioEvents) => InputBuffer;
+  /** A `session.update` that the session begins with, as of an ephemeral token. */
+  readonly preset?: unknown;
   /** Resolves in another turn of the event loop, when the client can take more. */
   readonly whenReady: () => Promise<void>;
 }
@@ -49,7 +59,7 @@ type EventOf<Type extends ClientEvent['type']> = Extract<ClientEvent, { type: Ty
 export class RealtimeSession {
   readonly #options: RealtimeSessionOptions;
   readonly #conversation = new Conversation();
-  readonly #input: InputAudio;
+  readonly #input: InputBuffer;
   readonly #responses: Responses;
   #config: SessionConfig;
   /** Whether sound was made: the voice is fixed then. */
@@ -59,6 +69,7 @@ export class RealtimeSession {
   constructor(options: RealtimeSessionOptions) {
     this.#options = options;
     const { environment, model, defaultVoice, engine, brain, whenReady } = options;
+    const { createInput = (events) => new InputAudio(engine, events), preset } = options;
     this.#responses = new Responses({
       emit: (event) => this.#emit(event),
       environment,
@@ -68,8 +79,9 @@ export class RealtimeSession {
       whenReady,
       synthesize: (request) => this.#synthesize(request),
     });
-    this.#config = defaultSessionConfig(environment.ids.next('sess'), model, defaultVoice);
-    this.#input = new InputAudio(engine, {
+    const config = defaultSessionConfig(environment.ids.next('sess'), model, defaultVoice);
+    this.#config = preset === undefined ? config : updateSessionConfig(config, preset, false);
+    this.#input = createInput({
       newItemId: () => environment.ids.next('item'),
       speechStarted: (itemId, startMs) => this.#onSpeechStarted(itemId, startMs),
       speechStopped: (itemId, endMs) =>
@@ -82,6 +94,15 @@ export class RealtimeSession {
       detectionFailed: (message) =>
         this.#emitError('server_error', 'speech_detection_failed', message),
     });
+  }
+
+  /** What is in force. */
+  get config(): SessionConfig {
+    return this.#config;
+  }
+
+  get items(): readonly ConversationItem[] {
+    return this.#conversation.items;
   }
 
   /** Says hello. */
@@ -105,6 +126,11 @@ export class RealtimeSession {
   receiveBinary(): void {
     const message = 'Expected a text WebSocket message; binary frames are not supported.';
     this.#emitError('invalid_request_error', 'invalid_event', message);
+  }
+
+  /** Begins a response that no client asked for. @throws {Refusal} when one is in the making */
+  respond(): void {
+    this.#createResponse({});
   }
 
   /** The connection is gone: stops everything; nothing is sent after this. */
@@ -173,9 +199,9 @@ export class RealtimeSession {
     }
   }
 
-  #addUtterance({ itemId, samples, speech }: Utterance): void {
+  #addUtterance({ itemId, samples, speech, words }: Utterance): void {
     const sound = { samples, sampleRateHz: INPUT_SAMPLE_RATE_HZ };
-    const heard = this.#hear(sound, speech);
+    const heard = words ?? this.#hear(sound, speech);
     const item: ConversationItem = {
       id: itemId,
       wire: {

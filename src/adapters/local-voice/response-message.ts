@@ -42,7 +42,8 @@ export interface Speaking {
 }
 
 export interface ResponseMessage {
-  write(text: string): void;
+  /** `isWhole`: it is spoken without waiting for the end of a sentence. */
+  write(text: string, isWhole?: boolean): void;
   /** Resolves when everything that was written was sent. @throws what `synthesize` throws */
   drain(): Promise<void>;
   /** Ends it, at once. @returns the item as it ended */
@@ -188,13 +189,18 @@ class SpokenMessage extends MessageBase implements ResponseMessage {
     });
   }
 
-  write(text: string): void {
+  write(text: string, isWhole = false): void {
     for (const sentence of this.#chunker.push(text)) this.#enqueue(sentence);
+    if (isWhole) this.#flush();
   }
 
   async drain(): Promise<void> {
-    for (const sentence of this.#chunker.flush()) this.#enqueue(sentence);
+    this.#flush();
     await this.#sent;
+  }
+
+  #flush(): void {
+    for (const sentence of this.#chunker.flush()) this.#enqueue(sentence);
   }
 
   #enqueue(sentence: string): void {

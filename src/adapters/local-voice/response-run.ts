@@ -117,7 +117,7 @@ export class ResponseRun {
       if (this.#ended) return;
       if (part.type === 'text') {
         this.#message ??= this.#openMessage();
-        this.#message.write(part.text);
+        this.#message.write(part.text, part.isWhole);
         continue;
       }
       await this.#finishMessage();
@@ -154,10 +154,10 @@ export class ResponseRun {
     this.#message = null;
   }
 
-  #call({ name, arguments: text }: Extract<BrainPart, { type: 'call' }>): void {
+  #call({ name, arguments: text, callId: given }: Extract<BrainPart, { type: 'call' }>): void {
     const { emit, environment, conversation } = this.#context;
     const id = environment.ids.next('item');
-    const callId = environment.ids.next('call');
+    const callId = given ?? environment.ids.next('call');
     const place = { response_id: this.id, output_index: this.#output.length };
     const begun: WireItem = {
       id,

@@ -6,17 +6,14 @@
 
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
-import type { Duplex } from 'node:stream';
-import type { WebSocket, WebSocketServer } from 'ws';
+import type { WebSocket } from 'ws';
 import type { Environment } from '../../actors/ports/environment.ts';
-import { ConfigurationError, messageOf } from '../../errors.ts';
 import { chosenProtocol, forbiddenReason, presentedKey, sameKey } from './access.ts';
+import { LOOPBACK, closeServer, listenOnLoopback, refuseUpgrade } from './loopback.ts';
 import type { RealtimeSession, RealtimeSessionOptions } from './realtime-session.ts';
 import { importPeer } from './speech/peer-packages.ts';
 import type { ServerEventBody } from './wire-events.ts';
 
-const HOST = '127.0.0.1';
 const PATH = '/v1/realtime';
 /** The real server's limit for one append. */
 const MAX_FRAME_BYTES = 15 * 1024 * 1024;
@@ -25,7 +22,6 @@ const MAX_UNREAD_BYTES = 1024 * 1024;
 const UNREAD_POLL_MS = 20;
 const KEEP_ALIVE_MS = 20_000;
 const CLOSE_UNAUTHORIZED = 3000;
-const CLOSE_GOING_AWAY = 1001;
 
 export interface ServerOptions {
   readonly port: number;
@@ -68,42 +64,23 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   server.on('upgrade', (request, socket, head) => {
     socket.on('error', () => socket.destroy());
     const url = new URL(request.url?.replace(/^\/+/, '/') ?? '/', 'http://localhost');
-    if (url.pathname !== PATH) return refuse(socket, '404 Not Found', `Expected ${PATH}.`);
+    if (url.pathname !== PATH) return refuseUpgrade(socket, '404 Not Found', `Expected ${PATH}.`);
     const forbidden = forbiddenReason(request.headers, options.allowedOrigins);
-    if (forbidden !== null) return refuse(socket, '403 Forbidden', forbidden);
+    if (forbidden !== null) return refuseUpgrade(socket, '403 Forbidden', forbidden);
     if (sockets.clients.size >= maxConnections) {
       const reason = `At most ${maxConnections} connections are served at once.`;
-      return refuse(socket, '503 Service Unavailable', reason);
+      return refuseUpgrade(socket, '503 Service Unavailable', reason);
     }
     sockets.handleUpgrade(request, socket, head, (client) => {
       admit(client, request, url.searchParams.get('model') ?? 'local-voice', options);
     });
   });
-  const port = await listen(server, options.port);
+  const port = await listenOnLoopback(server, options.port, 'localVoice');
   return {
     port,
-    url: `${tls === null ? 'ws' : 'wss'}://${HOST}:${port}${PATH}`,
-    close: () => closeAll(server, sockets),
+    url: `${tls === null ? 'ws' : 'wss'}://${LOOPBACK}:${port}${PATH}`,
+    close: () => closeServer(server, sockets),
   };
-}
-
-async function listen(server: Server, port: number): Promise<number> {
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', (cause) => {
-      const message = `localVoice could not listen on ${HOST}:${port}: ${messageOf(cause)}`;
-      reject(new ConfigurationError('LISTEN_FAILED', message, { cause }));
-    });
-    server.listen(port, HOST, resolve);
-  });
-  return (server.address() as AddressInfo).port;
-}
-
-function refuse(socket: Duplex, status: string, message: string): void {
-  const body = JSON.stringify({ error: { message } });
-  socket.end(
-    `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n` +
-      `connection: close\r\n\r\n${body}`,
-  );
 }
 
 /** As the real server: whoever has no valid key is told so on the open socket, which then closes. */
@@ -178,16 +155,4 @@ function keepAlive(client: WebSocket, { scheduler }: Environment): () => void {
   };
   cancel = scheduler.schedule(beat, KEEP_ALIVE_MS);
   return () => cancel();
-}
-
-async function closeAll(server: Server, sockets: WebSocketServer): Promise<void> {
-  for (const client of sockets.clients) {
-    client.close(CLOSE_GOING_AWAY, 'The server is closing.');
-    // Whoever does not answer the closing handshake is not waited for.
-    client.terminate();
-  }
-  await new Promise<void>((resolve) => {
-    server.close(() => resolve());
-    server.closeAllConnections();
-  });
 }

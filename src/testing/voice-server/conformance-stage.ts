@@ -1,0 +1,125 @@
+// A stage for the conformance suite over the fake voice server: for transports that speak
+// one of its wires.
+
+import type { Transport } from '../../voice/transport.ts';
+import type {
+  ConformanceFault,
+  ConformanceMemory,
+  ConformanceModel,
+  ConformanceSetup,
+  ConformanceStep,
+} from '../conformance/stage.ts';
+import type { WebSocketFactory } from '../../adapters/socket/web-socket.ts';
+import type { FakeItem, FakeVoiceModel, VoiceCause, VoiceStep, VoiceWire } from './control.ts';
+import { createVoiceServer } from './voice-server.ts';
+
+/** What the fake of each wire can show; each wire suffers what its real server is known to do. */
+const common = [
+  'late_transcripts',
+  'duplicated_transcripts',
+  'expiry',
+  'silence',
+  'deltas_after_cancel',
+  'duplicated_calls',
+] as const satisfies readonly ConformanceFault[];
+
+const faults: Readonly<Record<VoiceWire, readonly ConformanceFault[]>> = {
+  'openai-realtime': common,
+  'openai-live': common,
+  'gemini-live': [...common, 'cancelled_calls'],
+};
+
+/** Gemini announces its end so long before. */
+const NOTICE_MS = 10_000;
+
+export interface VoiceServerStageOptions {
+  /** @defaultValue the name of the wire */
+  readonly name?: string;
+  readonly wire: VoiceWire;
+  /** Makes the transport: it must open its sockets with this factory, and ping nobody. */
+  readonly transport: (webSocket: WebSocketFactory) => Transport;
+}
+
+/** The setup of a conformance stage: a transport that talks to the fake of `wire`, in memory. */
+export function voiceServerStage({
+  wire,
+  name = wire,
+  transport,
+}: VoiceServerStageOptions): ConformanceSetup {
+  return {
+    name,
+    shows: faults[wire],
+    open({ environment, mind }) {
+      const server = createVoiceServer({
+        environment,
+        brain: ({ cause, instructions }) =>
+          mind({ cause: cause.type, text: textOf(cause), instructions }).map(toStep),
+      });
+      return {
+        transport: transport(server.webSocket),
+        get models() {
+          return server.connections.map(modelOf);
+        },
+        close: () => server.close(),
+      };
+    },
+  };
+}
+
+function modelOf(model: FakeVoiceModel): ConformanceModel {
+  const { user, faults: fault } = model;
+  return {
+    user,
+    get isOpen() {
+      return model.isOpen;
+    },
+    get replies() {
+      return model.replies;
+    },
+    get memory() {
+      return model.items.flatMap(toMemory);
+    },
+    drop: () => fault.drop(),
+    strike(wanted, on = true) {
+      if (wanted === 'silence') fault.silence(on);
+      else if (wanted === 'deltas_after_cancel') fault.deltasAfterCancel(on);
+      else if (wanted === 'duplicated_calls') fault.duplicateCalls(on);
+      else if (wanted === 'cancelled_calls') fault.cancelCalls();
+      else if (wanted === 'expiry' && model.wire === 'gemini-live') fault.goAway(NOTICE_MS);
+      else if (wanted === 'expiry') fault.expire();
+    },
+  };
+}
+
+function toStep(step: ConformanceStep): VoiceStep {
+  return 'say' in step ? step : { call: step.call, arguments: step.arguments };
+}
+
+function textOf(cause: VoiceCause): string {
+  switch (cause.type) {
+    case 'utterance':
+    case 'message':
+      return cause.text;
+    case 'result':
+      return typeof cause.output === 'string' ? cause.output : JSON.stringify(cause.output);
+    case 'nothing':
+      return '';
+  }
+}
+
+function toMemory(item: FakeItem): readonly ConformanceMemory[] {
+  switch (item.kind) {
+    case 'message':
+      return [{ kind: item.role, text: item.text }];
+    case 'call':
+      return [{ kind: 'call', text: `${item.name} ${item.arguments}` }];
+    case 'result': {
+      const { output } = item;
+      return [
+        { kind: 'result', text: typeof output === 'string' ? output : JSON.stringify(output) },
+      ];
+    }
+    case 'image':
+      return [];
+  }
+}

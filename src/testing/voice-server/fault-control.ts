@@ -1,0 +1,51 @@
+// What a test can do to one connection that a good network and a good model would not.
+// Each fault holds for its connection only. A fault that the wire cannot show is refused
+// with a ConfigurationError `NOT_ON_THIS_WIRE`, so that a test never passes for nothing.
+
+/** When a fault strikes. Without it: now. */
+export type FaultMoment =
+  /** So long from now, in milliseconds. */
+  | { readonly afterMs: number }
+  /** Right after the server has sent so many more frames. */
+  | { readonly afterFrames: number };
+
+export interface FakeFaults {
+  /** The network is gone: no close frame, the client sees 1006. Both sides lose what was on its way. */
+  drop(moment?: FaultMoment): void;
+  /** The server closes. 1007, 1008 and 1011 are what the real ones use. @defaultValue reason '' */
+  close(code: number, reason?: string, moment?: FaultMoment): void;
+  /**
+   * The session is at its limit. Realtime: an error `session_expired`, then close; Live: `session.closed`
+   * with the reason `expired`, then close; Gemini: close 1011, without a word (see `goAway`).
+   */
+  expire(moment?: FaultMoment): void;
+  /** Gemini only: announces the end, and closes after `timeLeftMs`. */
+  goAway(timeLeftMs: number): void;
+  /** Gemini only: handles given out from now on are not resumable, and known ones are refused with 1007. */
+  forgetHandles(): void;
+  /** Live only: a stored session cannot be forked any more. */
+  forgetSessions(): void;
+
+  /** The model never answers: no turn begins while it is on, and those that wait for one stay without. */
+  silence(on?: boolean): void;
+  /** Realtime only: the next `response.create` are refused. @defaultValue once, code `server_error` */
+  refuseResponses(times?: number, code?: string): void;
+  /** Refuses the next `session.update` (Live, Realtime) with this code. @defaultValue `invalid_value` */
+  refuseConfiguration(code?: string): void;
+
+  /** After a turn was cancelled or interrupted, one more piece of its sound and words arrives. */
+  deltasAfterCancel(on?: boolean): void;
+  /** Each tool call (or delegation) is announced twice. */
+  duplicateCalls(on?: boolean): void;
+  /** Gemini only: the model takes these calls back. @defaultValue all that are open */
+  cancelCalls(callIds?: readonly string[]): void;
+
+  /** What the server sends arrives this much later; order is kept. */
+  delayFrames(ms: number): void;
+  /** Keeps what the server sends, and lets it go at once when it is turned off. */
+  stall(on?: boolean): void;
+  /** Sends a text that is not a frame of the wire. @defaultValue text that is not JSON */
+  malformed(text?: string): void;
+  /** Sends a well-formed event of a type that the wire does not know. */
+  unknownEvent(type?: string): void;
+}

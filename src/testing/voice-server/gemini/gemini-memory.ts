@@ -1,0 +1,150 @@
+// What a Gemini Live session remembers: its setup and its conversation. Neither has ids
+// on the wire, so items are named here.
+
+import type { FakeItem, FakeTool, VoiceCause } from '../control.ts';
+import type {
+  Content,
+  FunctionDeclaration,
+  FunctionResponse,
+  Setup,
+  Tool,
+} from './client-messages.ts';
+import { InvalidMessage } from './client-messages.ts';
+import { traitsOf, type Behavior, type ModelTraits } from './models.ts';
+
+const INVALID = 'Request contains an invalid argument.';
+
+/** A call that the model made. */
+export interface GeminiCall {
+  readonly callId: string;
+  readonly name: string;
+  readonly behavior: Behavior;
+}
+
+/** What can be gone on from. */
+export interface GeminiMemory {
+  readonly items: readonly FakeItem[];
+  readonly openCalls: readonly GeminiCall[];
+}
+
+export class GeminiSession {
+  readonly setup: Setup;
+  readonly traits: ModelTraits;
+  readonly items: FakeItem[];
+  readonly openCalls = new Map<string, GeminiCall>();
+  instructions: string;
+  readonly #newId: () => string;
+  #declarations: readonly FunctionDeclaration[] = [];
+
+  /** @throws {InvalidMessage} for what this model cannot do */
+  constructor(setup: Setup, from: GeminiMemory | null, newId: () => string) {
+    this.setup = setup;
+    this.#newId = newId;
+    this.traits = traitsOf(setup.model);
+    this.items = [...(from?.items ?? [])];
+    for (const call of from?.openCalls ?? []) this.openCalls.set(call.callId, call);
+    this.instructions = textOf(setup.systemInstruction);
+    this.declare(setup.tools ?? []);
+    const thinking = setup.generationConfig?.thinkingConfig;
+    const ways = [thinking?.thinkingLevel, thinking?.thinkingBudget].filter(
+      (way) => way !== undefined,
+    );
+    if (this.traits.mustThink && ways.length !== 1) throw new InvalidMessage(INVALID);
+  }
+
+  get memory(): GeminiMemory {
+    return { items: [...this.items], openCalls: [...this.openCalls.values()] };
+  }
+
+  /** Calls without whose answers the model does not go on. */
+  get blockingCalls(): readonly GeminiCall[] {
+    return [...this.openCalls.values()].filter(({ behavior }) => behavior === 'BLOCKING');
+  }
+
+  get isBlocked(): boolean {
+    return this.blockingCalls.length > 0;
+  }
+
+  get tools(): readonly FakeTool[] {
+    return this.#declarations.map(({ name, description, parameters, parametersJsonSchema }) => ({
+      name,
+      description: description ?? '',
+      parameters: parametersJsonSchema ?? parameters ?? null,
+    }));
+  }
+
+  /** @throws {InvalidMessage} */
+  declare(tools: readonly Tool[]): void {
+    const declarations = tools.flatMap(({ functionDeclarations = [] }) => functionDeclarations);
+    for (const { behavior, parameters, parametersJsonSchema } of declarations) {
+      const isPossible = behavior === undefined || this.traits.behaviors.includes(behavior);
+      const isTwofold = parameters !== undefined && parametersJsonSchema !== undefined;
+      if (!isPossible || isTwofold) throw new InvalidMessage(INVALID);
+    }
+    this.#declarations = declarations;
+  }
+
+  behaviorOf(name: string): Behavior {
+    const declared = this.#declarations.find((declaration) => declaration.name === name);
+    return declared?.behavior ?? this.traits.defaultBehavior;
+  }
+
+  say(role: 'system' | 'user' | 'assistant', text: string, via: string): void {
+    this.items.push({ kind: 'message', id: this.#newId(), role, text, via });
+  }
+
+  call(call: GeminiCall, args: Readonly<Record<string, unknown>>): void {
+    const { callId, name } = call;
+    const text = JSON.stringify(args);
+    this.items.push({ kind: 'call', id: this.#newId(), callId, name, arguments: text });
+    this.openCalls.set(callId, call);
+  }
+
+  answer(callId: string, { response, scheduling }: FunctionResponse): void {
+    const id = this.#newId();
+    const asked = scheduling ?? schedulingIn(response);
+    this.items.push({ kind: 'result', id, callId, output: response, scheduling: asked });
+  }
+
+  look(mediaType: string): void {
+    this.items.push({ kind: 'image', id: this.#newId(), mediaType });
+  }
+
+  /** Adds what the client says was said. @returns what the newest of it asks for */
+  add(turns: readonly Content[]): VoiceCause {
+    let cause: VoiceCause = { type: 'nothing' };
+    for (const { role = 'user', parts = [] } of turns) {
+      const speaker = role === 'model' ? 'assistant' : role;
+      for (const { text, inlineData, functionCall, functionResponse } of parts) {
+        if (text !== undefined) {
+          this.say(speaker, text, 'clientContent');
+          cause = { type: 'message', role: speaker, text };
+        }
+        if (inlineData !== undefined) this.look(inlineData.mimeType);
+        if (functionCall !== undefined) {
+          const { id: callId = this.#newId(), name, args = {} } = functionCall;
+          const recalled = { callId, name, behavior: this.behaviorOf(name) };
+          this.call(recalled, args);
+          // A call of the past is not waited for.
+          this.openCalls.delete(callId);
+        }
+        if (functionResponse !== undefined) {
+          const { id: callId = '', name = '', response } = functionResponse;
+          this.answer(callId, functionResponse);
+          cause = { type: 'result', callId, name, output: response };
+        }
+      }
+    }
+    return cause;
+  }
+}
+
+/** Google's own samples put it inside of the response. */
+export function schedulingIn(response: Readonly<Record<string, unknown>>): string | null {
+  const { scheduling } = response;
+  return typeof scheduling === 'string' ? scheduling : null;
+}
+
+export function textOf(content: Content | undefined): string {
+  return (content?.parts ?? []).map(({ text = '' }) => text).join('\n');
+}

@@ -1,0 +1,120 @@
+// What the Gemini model says, turn by turn, and how a turn ends on the wire.
+//
+// G1. A normal turn ends with generationComplete, then, when its sound would have been
+//     played, turnComplete. An interrupted one ends with interrupted, then turnComplete.
+// G2. A turn that made a blocking call ends without a word: the result goes on with it.
+
+import { encodePcm16Base64 } from '../../../voice/audio/pcm16.ts';
+import type { CallStep } from '../call-step.ts';
+import type { EnginePorts } from '../engine.ts';
+import type { ReplyRecord } from '../fake-replies.ts';
+import { tone, type SpeechPiece } from '../sound.ts';
+import { TurnQueue } from '../turn-queue.ts';
+import type { GeminiSession } from './gemini-memory.ts';
+import type { ServerContent, ServerMessage } from './official.ts';
+
+const OUTPUT_RATE_HZ = 24_000;
+const DEFAULT_SPEED = 4;
+const PROMPT_TOKENS = 50;
+const MS_PER_TOKEN = 40;
+
+export interface ModelTurnsPorts {
+  /** null before the setup. */
+  session(): GeminiSession | null;
+  send(message: ServerMessage): void;
+  call(step: CallStep): void;
+  /** After a turn has ended on the wire. */
+  ended(): void;
+}
+
+export class ModelTurns {
+  readonly queue: TurnQueue;
+  readonly #engine: EnginePorts;
+  readonly #ports: ModelTurnsPorts;
+  /** Since when the sound of the turn in the making is being played. */
+  #playingSince: number | null = null;
+  /** Why the turn in the making fails. */
+  #failure: ServerContent['turnCompleteReason'];
+
+  constructor(engine: EnginePorts, ports: ModelTurnsPorts) {
+    this.#engine = engine;
+    this.#ports = ports;
+    this.queue = new TurnQueue(engine, {
+      speed: engine.speed ?? DEFAULT_SPEED,
+      piece: (piece, reply) => this.#speak(piece, reply),
+      call: (step) => ports.call(step),
+      // This wire calls by name.
+      delegate: () => {},
+      // The end of the turn says it.
+      fail: () => {
+        this.#failure = 'RESPONSE_REJECTED';
+      },
+      generated: (reply) => this.#generated(reply),
+      ended: (reply, next) => this.#end(reply, next),
+    });
+  }
+
+  /** The model wrote a call that cannot be read: the turn ends with the word for that. */
+  callIsMalformed(): void {
+    this.#failure = 'MALFORMED_FUNCTION_CALL';
+  }
+
+  #speak({ words, startMs, durationMs }: SpeechPiece, reply: ReplyRecord): void {
+    const setup = this.#ports.session()?.setup;
+    this.#playingSince ??= this.#engine.environment.clock.now();
+    reply.text += words;
+    if (setup?.generationConfig?.responseModalities?.includes('TEXT')) {
+      if (words !== '') this.#content({ modelTurn: { role: 'model', parts: [{ text: words }] } });
+      return;
+    }
+    reply.audioMs += durationMs;
+    const data = encodePcm16Base64(tone(startMs, durationMs, OUTPUT_RATE_HZ));
+    const inlineData = { mimeType: `audio/pcm;rate=${OUTPUT_RATE_HZ}`, data };
+    this.#content({ modelTurn: { role: 'model', parts: [{ inlineData }] } });
+    if (words !== '' && setup?.outputAudioTranscription !== undefined) {
+      this.#content({ outputTranscription: { text: words } });
+    }
+  }
+
+  /** @returns how long it would still be played */
+  #generated(reply: ReplyRecord): number {
+    if (this.#ports.session()?.isBlocked) return 0;
+    this.#content({ generationComplete: true });
+    const since = this.#playingSince;
+    if (since === null) return 0;
+    return Math.max(0, since + reply.audioMs - this.#engine.environment.clock.now());
+  }
+
+  #end(reply: ReplyRecord, next: SpeechPiece | null): void {
+    const session = this.#ports.session();
+    if (session === null) return;
+    if (reply.text !== '') session.say('assistant', reply.text, 'speech');
+    this.#playingSince = null;
+    if (reply.status === 'completed' && session.isBlocked) return;
+    if (reply.status === 'cancelled') this.#content({ interrupted: true });
+    const isWorking = session.openCalls.size > 0 || !this.queue.isIdle;
+    const responseTokens = Math.ceil(reply.audioMs / MS_PER_TOKEN);
+    this.#ports.send({
+      serverContent: {
+        turnComplete: true,
+        ...(session.traits.reportsStatus && {
+          interactionStatus: isWorking ? ('IN_PROGRESS' as const) : ('IDLE' as const),
+        }),
+        ...(this.#failure !== undefined && { turnCompleteReason: this.#failure }),
+      },
+      usageMetadata: {
+        promptTokenCount: PROMPT_TOKENS,
+        responseTokenCount: responseTokens,
+        totalTokenCount: PROMPT_TOKENS + responseTokens,
+      },
+    });
+    this.#failure = undefined;
+    if (next !== null && this.#engine.faults.deltasAfterCancel) this.#speak(next, reply);
+    this.#playingSince = null;
+    this.#ports.ended();
+  }
+
+  #content(serverContent: ServerContent): void {
+    this.#ports.send({ serverContent });
+  }
+}

@@ -1,0 +1,16 @@
+// The official types of the Gemini Live wire, for checks at compile time only:
+// `@google/genai` is a development dependency, so nothing here may show up in a published
+// declaration. On the wire an enum is its text, and a message has no accessors.
+
+// oxlint-disable-next-line offstage/import-direction -- types only; in no published declaration
+import type { LiveClientMessage, LiveServerMessage } from '@google/genai';
+
+type Plain<T> = T extends string
+  ? `${T}`
+  : T extends object
+    ? { readonly [Key in keyof T]: Plain<T[Key]> }
+    : T;
+
+export type ServerMessage = Plain<Omit<LiveServerMessage, 'text' | 'data'>>;
+export type ServerContent = NonNullable<ServerMessage['serverContent']>;
+export type ClientField = keyof LiveClientMessage;

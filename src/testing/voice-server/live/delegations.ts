@@ -1,0 +1,44 @@
+// The delegations of one Live session: which are open, and the acknowledgement that the
+// model speaks by itself when nobody says anything of one.
+
+import type { Scheduler } from '../../../actors/ports/environment.ts';
+import { Timers } from '../timers.ts';
+
+export interface Delegation {
+  readonly callId: string;
+  /** What the script called; the wire does not say it. */
+  readonly name: string;
+  isAnswered: boolean;
+}
+
+export class Delegations {
+  readonly #all: Delegation[] = [];
+  readonly #acknowledgements: Timers;
+
+  constructor(scheduler: Scheduler) {
+    this.#acknowledgements = new Timers(scheduler);
+  }
+
+  get open(): { readonly callId: string; readonly name: string }[] {
+    return this.#all
+      .filter(({ isAnswered }) => !isAnswered)
+      .map(({ callId, name }) => ({ callId, name }));
+  }
+
+  find(callId: string): Delegation | undefined {
+    return this.#all.find((delegation) => delegation.callId === callId);
+  }
+
+  add(callId: string, name: string): void {
+    this.#all.push({ callId, name, isAnswered: false });
+  }
+
+  acknowledge(speak: () => void, delayMs: number): void {
+    this.#acknowledgements.later(speak, delayMs);
+  }
+
+  /** Something was appended: no pending acknowledgement is needed any more. */
+  stopAcknowledging(): void {
+    this.#acknowledgements.stop();
+  }
+}

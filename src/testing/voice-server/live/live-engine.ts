@@ -1,0 +1,343 @@
+// The fake of the OpenAI Live wire, with client delegation. The model hears and speaks at
+// the same time and decides by itself when: there are no turns and no responses on the
+// wire, a delegation carries no task, and nothing says that something was heard.
+//
+// Owns: the session, delegations and their acknowledgements, which turn is next.
+// Does not: the schemas (`client-events.ts`), the script of a turn (`turn-run.ts`).
+
+import { Refusal } from '../../../adapters/local-voice/wire-events.ts';
+import { messageOf } from '../../../errors.ts';
+import type { FakeItem, TranscriptTiming, VoiceStep } from '../control.ts';
+import type { EnginePorts, VoiceEngine } from '../engine.ts';
+import type { ReplyRecord } from '../fake-replies.ts';
+import type { ResumeStore } from '../resume-store.ts';
+import type { SpeechPiece } from '../sound.ts';
+import { Timers } from '../timers.ts';
+import { TurnQueue } from '../turn-queue.ts';
+import { bringLastWords } from '../user-words.ts';
+import { parseLiveFrame, type LiveClientEvent } from './client-events.ts';
+import { Delegations } from './delegations.ts';
+import { forkSession, startSession, type LiveMemory, type LiveSession } from './live-session.ts';
+import type { ServerEvent } from './official.ts';
+import { lengthOf, pcmLength, soundOf } from './session-sound.ts';
+
+export type { LiveMemory } from './live-session.ts';
+
+type EventOf<Type extends LiveClientEvent['type']> = Extract<LiveClientEvent, { type: Type }>;
+type AppendEvent = EventOf<
+  'session.instructions.append' | 'session.thinking.append' | 'session.commentary.append'
+>;
+type WithoutId<Event> = Event extends { event_id: string } ? Omit<Event, 'event_id'> : never;
+
+const FORK_PATH = /\/sessions\/([^/]+)\/fork\/?$/;
+const ACKNOWLEDGEMENT = 'One moment.';
+const MAX_FIXTURE_MS = 30_000;
+const FIXTURE_RATE_HZ = 24_000;
+const CLOSE_NORMAL = 1000;
+const CLOSE_REFUSED = 1008;
+
+export class LiveEngine implements VoiceEngine {
+  readonly #ports: EnginePorts;
+  readonly #stored: ResumeStore<LiveMemory>;
+  readonly #turns: TurnQueue;
+  readonly #delegations: Delegations;
+  readonly #timers: Timers;
+  #session: LiveSession | null = null;
+  #heardMs = 0;
+  #isMuted = false;
+  #isPlayingFixture = false;
+  /** Where the utterance under way began on the timeline. */
+  #spokenFromMs = 0;
+
+  constructor(ports: EnginePorts, stored: ResumeStore<LiveMemory>) {
+    this.#ports = ports;
+    this.#stored = stored;
+    this.#delegations = new Delegations(ports.environment.scheduler);
+    this.#timers = new Timers(ports.environment.scheduler);
+    this.#turns = new TurnQueue(ports, {
+      // A duplex model speaks in time.
+      speed: ports.speed ?? 1,
+      piece: (piece, reply) => this.#speak(piece, reply),
+      call: ({ call, callId }) => this.#delegate(call, callId),
+      delegate: (delegationId) => this.#delegate('', delegationId),
+      fail: (message) => this.#refuse(new Refusal('server_error', message), null),
+      generated: () => 0,
+      ended: (reply, next) => this.#endTurn(reply, next),
+    });
+  }
+
+  open(): void {}
+
+  receive(text: string): void {
+    const { eventId, event } = parseLiveFrame(text);
+    try {
+      if (event instanceof Refusal) throw event;
+      if (event.type !== 'session.input_audio.append') {
+        const body = event as unknown as Readonly<Record<string, unknown>>;
+        this.#ports.received({ type: event.type, body });
+      }
+      this.#handle(event, eventId === null ? {} : { client_event_id: eventId });
+    } catch (error) {
+      this.#refuse(error, eventId);
+    }
+  }
+
+  end(): void {
+    this.#turns.abandon();
+    this.#delegations.stopAcknowledging();
+    this.#timers.stop();
+  }
+
+  userBegins(): void {
+    if (this.#isMuted || this.#session === null) return;
+    this.#spokenFromMs = this.#nowMs;
+    // The model notices and falls silent; the wire does not say so.
+    this.#turns.hold('user');
+    this.#turns.cancel();
+  }
+
+  userSays(words: string): void {
+    if (this.#isMuted || this.#session === null) return;
+    const startMs = this.#spokenFromMs;
+    this.#spokenFromMs = this.#nowMs;
+    this.#emit({
+      type: 'session.input_transcript.delta',
+      delta: words,
+      start_ms: startMs,
+      end_ms: this.#nowMs,
+    });
+  }
+
+  userEnds(text: string, rest: string, transcript: TranscriptTiming): void {
+    if (this.#isMuted || this.#session === null) return;
+    this.#remember('user', text, 'speech');
+    bringLastWords(rest, transcript, this.#timers, (words) => this.userSays(words));
+    this.#turns.release('user');
+    this.#turns.add({ type: 'utterance', text });
+  }
+
+  answers(steps: readonly VoiceStep[]): ReplyRecord {
+    return this.#turns.addOwn(steps);
+  }
+
+  get heardMs(): number {
+    return this.#heardMs;
+  }
+
+  get instructions(): string {
+    return this.#session?.resource.instructions ?? '';
+  }
+
+  /** The wire has no tools. */
+  readonly tools = [];
+
+  get items(): readonly FakeItem[] {
+    return this.#session?.items ?? [];
+  }
+
+  get openCalls() {
+    return this.#delegations.open;
+  }
+
+  expire(): void {
+    this.#closeSession('expired', {});
+  }
+
+  unknownEvent(type: string): object {
+    return { type, event_id: this.#ports.environment.ids.next('event'), weather: 'fine' };
+  }
+
+  #handle(event: LiveClientEvent, ack: { client_event_id?: string }): void {
+    if (event.type === 'session.start') return this.#start(event, ack);
+    const session = this.#session;
+    if (session === null) {
+      throw new Refusal('session_not_started', 'The first event must be session.start.', 'type');
+    }
+    switch (event.type) {
+      case 'session.update':
+        return this.#update(session, event, ack);
+      case 'session.input_audio.append':
+        this.#heardMs += lengthOf(event.audio, session.resource);
+        return undefined;
+      case 'session.input_audio.mute':
+        this.#isMuted = true;
+        return this.#emit({ type: 'session.input_audio.muted', ...ack });
+      case 'session.input_audio.unmute':
+        this.#isMuted = false;
+        return this.#emit({ type: 'session.input_audio.unmuted', ...ack });
+      case 'session.instructions.append':
+      case 'session.thinking.append':
+      case 'session.commentary.append':
+        return this.#append(event, ack);
+      case 'session.output_audio.fixture.play':
+        return this.#playFixture(event.audio, ack);
+      case 'session.close':
+        return this.#closeSession('close_requested', ack);
+    }
+  }
+
+  #start({ session: given }: EventOf<'session.start'>, ack: { client_event_id?: string }): void {
+    if (this.#session !== null) {
+      throw new Refusal('session_already_started', 'The session has started already.', 'type');
+    }
+    const { clock, ids } = this.#ports.environment;
+    const parts = {
+      id: ids.next('live'),
+      now: clock.now(),
+      newItemId: () => ids.next('item'),
+    };
+    const forked = FORK_PATH.exec(this.#ports.url.pathname)?.[1];
+    if (forked !== undefined && this.#stored.find(forked) === null) {
+      this.#refuse(new Refusal('session_not_found', 'No stored session has this id.'), null);
+      this.#ports.close(CLOSE_REFUSED, 'session_not_found');
+      return;
+    }
+    const session =
+      forked === undefined
+        ? startSession(given, parts)
+        : forkSession(given, this.#stored.find(forked), parts);
+    this.#session = session;
+    if (session.resource.store) this.#stored.save(session.resource.id, session);
+    this.#emit({ type: 'session.started', session: session.resource, ...ack });
+    this.#ports.configured();
+  }
+
+  #update(
+    { resource }: LiveSession,
+    { session: { delegation } }: EventOf<'session.update'>,
+    ack: { client_event_id?: string },
+  ): void {
+    const { faults } = this.#ports;
+    if (faults.refuseConfiguration !== null) {
+      const code = faults.refuseConfiguration;
+      faults.refuseConfiguration = null;
+      throw new Refusal(code, 'Refused on purpose: session.update');
+    }
+    if (delegation) resource.delegation = { ...resource.delegation, ...delegation };
+    this.#emit({ type: 'session.updated', session: resource, ...ack });
+  }
+
+  #append(event: AppendEvent, ack: { client_event_id?: string }): void {
+    const { type, content, delegation_id: delegationId } = event;
+    if (this.#isPlayingFixture) {
+      throw new Refusal('audio_fixture_active', 'Rejected while an audio fixture is active.');
+    }
+    const delegation = this.#delegations.find(delegationId ?? '');
+    if (delegationId !== null && delegation === undefined) {
+      const message = `Delegation with id '${delegationId}' not found in the session.`;
+      throw new Refusal('invalid_value', message, 'delegation_id');
+    }
+    const at = { start_ms: this.#nowMs, end_ms: this.#nowMs };
+    this.#remember('system', content, type);
+    this.#emit({ type: `${type}ed`, ...at, ...ack });
+    if (type === 'session.instructions.append') return;
+    this.#delegations.stopAcknowledging();
+    if (type === 'session.thinking.append') return;
+    if (delegation === undefined) {
+      this.#turns.add({ type: 'message', role: 'system', text: content });
+    } else {
+      delegation.isAnswered = true;
+      const { callId, name } = delegation;
+      this.#turns.add({ type: 'result', callId, name, output: content });
+    }
+  }
+
+  #playFixture(audio: string, ack: { client_event_id?: string }): void {
+    if (this.#isPlayingFixture) {
+      throw new Refusal('audio_fixture_active', 'Another audio fixture is active.');
+    }
+    const durationMs = pcmLength(audio, FIXTURE_RATE_HZ);
+    if (durationMs > MAX_FIXTURE_MS) {
+      throw new Refusal('invalid_value', 'A fixture lasts at most 30 seconds.', 'audio');
+    }
+    this.#isPlayingFixture = true;
+    this.#turns.hold('fixture');
+    this.#turns.cancel();
+    this.#emit({ type: 'session.output_audio.fixture.playing', ...ack });
+    this.#ports.send({ type: 'session.output_audio.delta', delta: audio } satisfies ServerEvent);
+    this.#timers.later(() => {
+      this.#isPlayingFixture = false;
+      this.#emit({ type: 'session.output_audio.fixture.played', ...ack });
+      this.#turns.release('fixture');
+    }, durationMs);
+  }
+
+  #delegate(name: string, delegationId?: string): void {
+    const id = delegationId ?? this.#ports.environment.ids.next('delegation');
+    this.#delegations.add(id, name);
+    const event = {
+      type: 'session.delegation.created',
+      offset_ms: this.#nowMs,
+      delegation: { id, type: 'delegation', target: 'client' },
+    } as const;
+    this.#emit(event);
+    if (this.#ports.faults.duplicateCalls) this.#emit(event);
+    const delegation = this.#session?.resource.delegation;
+    if (delegation?.type !== 'client') return;
+    this.#delegations.acknowledge(() => {
+      // Who is speaking already has acknowledged it.
+      if (this.#turns.isIdle) this.#turns.addOwn([{ say: ACKNOWLEDGEMENT }]);
+    }, delegation.acknowledgement_delay_ms ?? 0);
+  }
+
+  #speak(piece: SpeechPiece, reply: ReplyRecord): void {
+    if (this.#session === null) return;
+    const { words, durationMs } = piece;
+    const delta = soundOf(piece, this.#session.resource);
+    this.#ports.send({ type: 'session.output_audio.delta', delta } satisfies ServerEvent);
+    reply.audioMs += durationMs;
+    if (words === '') return;
+    reply.text += words;
+    const at = { start_ms: this.#nowMs, end_ms: this.#nowMs + durationMs };
+    this.#emit({ type: 'session.output_transcript.delta', delta: words, ...at });
+  }
+
+  #endTurn(reply: ReplyRecord, next: SpeechPiece | null): void {
+    if (reply.text !== '') this.#remember('assistant', reply.text, 'speech');
+    if (next !== null && this.#ports.faults.deltasAfterCancel) this.#speak(next, reply);
+    this.#emit({ type: 'session.usage.updated', usage: this.#usage });
+  }
+
+  #closeSession(
+    reason: Extract<ServerEvent, { type: 'session.closed' }>['reason'],
+    ack: { client_event_id?: string },
+  ): void {
+    if (this.#session !== null) {
+      const session = this.#session.resource;
+      this.#emit({ type: 'session.closed', reason, session, usage: this.#usage, ...ack });
+    }
+    this.#ports.close(CLOSE_NORMAL, reason);
+  }
+
+  get #usage(): { seconds: number } {
+    return { seconds: Math.round(this.#nowMs / 1000) };
+  }
+
+  /** On the timeline of the session. */
+  get #nowMs(): number {
+    const { clock } = this.#ports.environment;
+    return this.#session === null ? 0 : clock.now() - this.#session.startedAt;
+  }
+
+  #remember(role: 'system' | 'user' | 'assistant', text: string, via: string): void {
+    const id = this.#ports.environment.ids.next('item');
+    this.#session?.items.push({ kind: 'message', id, role, text, via });
+  }
+
+  #refuse(error: unknown, eventId: string | null): void {
+    const ack = eventId === null ? {} : { client_event_id: eventId };
+    if (error instanceof Refusal) {
+      const { code, message, param } = error;
+      const type = code === 'server_error' ? 'server_error' : 'invalid_request_error';
+      const details = { type, code, message, ...(param !== null && { param }), ...ack };
+      this.#emit({ type: 'error', error: details, ...ack });
+    } else {
+      const details = { type: 'server_error', code: 'internal_error', message: messageOf(error) };
+      this.#emit({ type: 'error', error: { ...details, ...ack }, ...ack });
+    }
+  }
+
+  #emit(event: WithoutId<ServerEvent>): void {
+    this.#ports.send({ ...event, event_id: this.#ports.environment.ids.next('event') });
+  }
+}

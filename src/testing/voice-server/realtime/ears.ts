@@ -1,0 +1,100 @@
+// The input audio buffer of the fake: sound is only counted and kept; where speech begins
+// and ends, and what was said, the test says.
+
+import {
+  INPUT_SAMPLE_RATE_HZ,
+  type InputAudioEvents,
+  type InputBuffer,
+  type Utterance,
+} from '../../../adapters/local-voice/input-audio.ts';
+import type { TurnDetection } from '../../../adapters/local-voice/session-config.ts';
+import { SoundBuffer } from '../../../adapters/local-voice/sound-buffer.ts';
+import { Refusal } from '../../../adapters/local-voice/wire-events.ts';
+
+const MIN_COMMITTED_MS = 100;
+/** Kept of a silence. */
+const PREFIX_MS = 1_000;
+
+/** What was said, and when it is known. */
+export interface Spoken {
+  readonly text: string;
+  readonly words: Promise<string>;
+}
+
+const nothingSaid: Spoken = { text: '', words: Promise.resolve('') };
+
+export class FakeEars implements InputBuffer {
+  readonly #events: InputAudioEvents;
+  readonly #onCommitted: (itemId: string, text: string) => void;
+  readonly #buffer = new SoundBuffer(INPUT_SAMPLE_RATE_HZ);
+  #listens = false;
+  #itemId: string | null = null;
+  /** Said while nobody listened for utterances: the words of the next commit. */
+  #spoken = nothingSaid;
+
+  constructor(events: InputAudioEvents, onCommitted: (itemId: string, text: string) => void) {
+    this.#events = events;
+    this.#onCommitted = onCommitted;
+  }
+
+  /** Since the connection began. */
+  get heardMs(): number {
+    return this.#buffer.endMs;
+  }
+
+  configure(detection: TurnDetection | null): void {
+    this.#listens = detection !== null;
+    if (!this.#listens) this.#itemId = null;
+  }
+
+  append(samples: Int16Array): void {
+    this.#buffer.append(samples);
+    if (this.#listens && this.#itemId === null) {
+      this.#buffer.dropBefore(this.#buffer.endMs - PREFIX_MS);
+    }
+  }
+
+  commit(): Utterance {
+    const { startMs, endMs, durationMs } = this.#buffer;
+    if (durationMs < MIN_COMMITTED_MS) {
+      const message =
+        'Error committing input audio buffer: buffer too small. ' +
+        `Expected at least ${MIN_COMMITTED_MS}ms of audio, but buffer only has ${durationMs.toFixed(2)}ms of audio.`;
+      throw new Refusal('input_audio_buffer_commit_empty', message);
+    }
+    const spoken = this.#spoken;
+    this.#spoken = nothingSaid;
+    return this.#utterance(spoken, startMs, endMs);
+  }
+
+  clear(): void {
+    this.#buffer.dropBefore(this.#buffer.endMs);
+    this.#itemId = null;
+    this.#spoken = nothingSaid;
+  }
+
+  close(): void {}
+
+  begin(): void {
+    if (!this.#listens) return;
+    this.#itemId = this.#events.newItemId();
+    this.#events.speechStarted(this.#itemId, Math.round(this.#buffer.endMs));
+  }
+
+  end(spoken: Spoken): void {
+    if (!this.#listens || this.#itemId === null) {
+      this.#spoken = spoken;
+      return;
+    }
+    const { startMs, endMs } = this.#buffer;
+    this.#events.speechStopped(this.#itemId, Math.round(endMs));
+    this.#events.committed(this.#utterance(spoken, startMs, endMs));
+  }
+
+  #utterance({ text, words }: Spoken, startMs: number, endMs: number): Utterance {
+    const itemId = this.#itemId ?? this.#events.newItemId();
+    this.#itemId = null;
+    this.#onCommitted(itemId, text);
+    return { itemId, samples: this.#buffer.take(startMs, endMs), speech: undefined, words };
+  }
+}

@@ -1,0 +1,104 @@
+// The responses of a Realtime session as they pass by on the wire: what a test sees of
+// them, and the faults that repeat a part of them.
+
+import type { ServerEventBody } from '../../../adapters/local-voice/wire-events.ts';
+import type { VoiceCause } from '../control.ts';
+import type { EnginePorts } from '../engine.ts';
+import type { ReplyRecord } from '../fake-replies.ts';
+
+const BYTES_PER_MS = 48;
+
+type EventOf<Type extends ServerEventBody['type']> = Extract<ServerEventBody, { type: Type }>;
+type Delta = EventOf<
+  | 'response.output_audio.delta'
+  | 'response.output_audio_transcript.delta'
+  | 'response.output_text.delta'
+>;
+
+interface Watched {
+  readonly reply: ReplyRecord;
+  readonly isOutOfBand: boolean;
+  /** The last of each kind. */
+  readonly deltas: Map<string, Delta>;
+}
+
+export class ResponseWatch {
+  readonly #ports: EnginePorts;
+  readonly #say: (event: ServerEventBody) => void;
+  readonly #responses = new Map<string, Watched>();
+  /** Items that the model made. */
+  readonly generated = new Set<string>();
+
+  constructor(ports: EnginePorts, say: (event: ServerEventBody) => void) {
+    this.#ports = ports;
+    this.#say = say;
+  }
+
+  /** Whether a response writes to the conversation. */
+  get isBusy(): boolean {
+    return [...this.#responses.values()].some(({ isOutOfBand }) => !isOutOfBand);
+  }
+
+  begin(
+    { response }: EventOf<'response.created'>,
+    own: ReplyRecord | null,
+    cause: VoiceCause,
+  ): void {
+    const id = response.id ?? '';
+    this.#responses.set(id, {
+      reply: own ?? this.#ports.replies.begin(id, cause),
+      isOutOfBand: response.conversation_id === null,
+      deltas: new Map(),
+    });
+  }
+
+  /** Right before an event is sent. */
+  see(event: ServerEventBody): void {
+    if (event.type === 'response.output_item.added') {
+      this.generated.add(event.item.id ?? '');
+      return;
+    }
+    if (
+      event.type !== 'response.output_audio.delta' &&
+      event.type !== 'response.output_audio_transcript.delta' &&
+      event.type !== 'response.output_text.delta'
+    ) {
+      return;
+    }
+    const watched = this.#responses.get(event.response_id);
+    if (watched === undefined) return;
+    watched.deltas.set(event.type, event);
+    if (event.type === 'response.output_audio.delta') {
+      watched.reply.audioMs += Buffer.byteLength(event.delta, 'base64') / BYTES_PER_MS;
+    } else {
+      watched.reply.text += event.delta;
+    }
+  }
+
+  /** Right after an event was sent. */
+  after(event: ServerEventBody): void {
+    const { faults } = this.#ports;
+    if (event.type === 'response.function_call_arguments.done' && faults.duplicateCalls) {
+      this.#say(event);
+    } else if (
+      event.type === 'response.output_item.done' &&
+      event.item.type === 'function_call' &&
+      faults.duplicateCalls
+    ) {
+      this.#say(event);
+    } else if (event.type === 'response.done') {
+      this.#end(event);
+    }
+  }
+
+  #end({ response }: EventOf<'response.done'>): void {
+    const watched = this.#responses.get(response.id ?? '');
+    if (watched === undefined) return;
+    this.#responses.delete(response.id ?? '');
+    const { status } = response;
+    const isPlain = status === 'cancelled' || status === 'failed';
+    watched.reply.end(isPlain ? status : 'completed');
+    if (status !== 'cancelled' || !this.#ports.faults.deltasAfterCancel) return;
+    for (const delta of watched.deltas.values()) this.#say(delta);
+  }
+}

@@ -1,0 +1,90 @@
+// A script as the mind and the mouth of a Realtime session: text and calls for its
+// responses, and a tone for what is spoken.
+
+import type { Brain, BrainPart } from '../../../adapters/local-voice/brain.ts';
+import { toUsage } from '../../../adapters/local-voice/brain.ts';
+import { SentenceChunker } from '../../../adapters/local-voice/sentence-chunker.ts';
+import type { SpeechEngine } from '../../../adapters/local-voice/speech/speech-engine.ts';
+import type { Scheduler } from '../../../actors/ports/environment.ts';
+import { ProviderError } from '../../../errors.ts';
+import { argumentsText } from '../call-step.ts';
+import type { VoiceStep } from '../control.ts';
+import { speechMs, tone } from '../sound.ts';
+
+const SAMPLE_RATE_HZ = 24_000;
+const CHARACTERS_PER_TOKEN = 4;
+
+export class ScriptBrain implements Brain {
+  readonly #scheduler: Scheduler;
+  readonly #takeTurn: () => readonly VoiceStep[] | null;
+  /** How long the sentences of steps with a chosen duration are spoken. */
+  readonly #chosenMs = new Map<string, number>();
+
+  /** @param takeTurn called when a response begins: what is to be done in it */
+  constructor(scheduler: Scheduler, takeTurn: () => readonly VoiceStep[] | null) {
+    this.#scheduler = scheduler;
+    this.#takeTurn = takeTurn;
+  }
+
+  async *respond({ signal }: { readonly signal: AbortSignal }): AsyncGenerator<BrainPart> {
+    const steps = this.#takeTurn();
+    if (steps === null) {
+      await aborted(signal);
+      return;
+    }
+    let characters = 0;
+    for (const step of steps) {
+      if (signal.aborted) return;
+      if ('say' in step) {
+        this.#note(step);
+        characters += step.say.length;
+        yield { type: 'text', text: step.say, isWhole: true };
+      } else if ('call' in step) {
+        const { call: name, callId } = step;
+        yield { type: 'call', name, arguments: argumentsText(step), callId };
+      } else if ('waitMs' in step) await this.#sleep(step.waitMs, signal);
+      else if ('until' in step) await Promise.allSettled([step.until]);
+      else if ('fail' in step) throw new ProviderError('server_error', step.fail);
+    }
+    const outputTokens = Math.ceil(characters / CHARACTERS_PER_TOKEN);
+    yield { type: 'end', reason: 'completed', usage: toUsage({ inputTokens: 50, outputTokens }) };
+  }
+
+  /** The mouth: a tone as long as the text is spoken. It has no ears; those are `FakeEars`. */
+  readonly voice: SpeechEngine = {
+    voices: ['marin'],
+    start: async () => {},
+    close: async () => {},
+    transcribe: async () => '',
+    createDetector: () => ({ windowMs: 32, push: async () => [], close: () => {} }),
+    synthesize: async ({ text, speed }) => {
+      const durationMs = (this.#chosenMs.get(text) ?? speechMs(text)) / speed;
+      return { samples: tone(0, durationMs, SAMPLE_RATE_HZ), sampleRateHz: SAMPLE_RATE_HZ };
+    },
+  };
+
+  #note({ say, durationMs }: Extract<VoiceStep, { say: string }>): void {
+    const chunker = new SentenceChunker();
+    for (const sentence of [...chunker.push(say), ...chunker.flush()]) {
+      if (durationMs === undefined) this.#chosenMs.delete(sentence);
+      else this.#chosenMs.set(sentence, (durationMs * sentence.length) / say.length);
+    }
+  }
+
+  #sleep(ms: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.#scheduler.schedule(resolve, ms);
+      signal.addEventListener('abort', () => {
+        cancel();
+        resolve();
+      });
+    });
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve());
+  });
+}

@@ -1,0 +1,33 @@
+// When the words of an utterance are known.
+
+import { ProviderError } from '../../../errors.ts';
+import type { TranscriptTiming } from '../control.ts';
+import type { Timers } from '../timers.ts';
+
+export function transcriptOf(
+  text: string,
+  timing: TranscriptTiming,
+  timers: Timers,
+): Promise<string> {
+  if (typeof timing === 'object') {
+    return new Promise((resolve) => {
+      timers.later(() => resolve(text), timing.lateMs);
+    });
+  }
+  switch (timing) {
+    case 'none':
+      return new Promise(() => {});
+    case 'failed': {
+      const failed = Promise.reject(
+        new ProviderError('audio_unintelligible', 'The audio could not be transcribed.'),
+      );
+      // Read when the client wants transcripts; unread it is no failure.
+      failed.catch(() => {});
+      return failed;
+    }
+    case 'prompt':
+    case 'early':
+    case 'duplicated':
+      return Promise.resolve(text);
+  }
+}

@@ -1,0 +1,48 @@
+// What the model does in its next turn: a script that the test laid ready, or what the brain
+// says; nothing at all while it is silent.
+
+import type { FakeVoiceModel, VoiceBrain, VoiceCause, VoiceStep } from './control.ts';
+
+export class TurnSource {
+  readonly #brain: VoiceBrain;
+  readonly #model: FakeVoiceModel;
+  readonly #ready: (readonly VoiceStep[])[] = [];
+  isSilent = false;
+
+  constructor(brain: VoiceBrain, model: FakeVoiceModel) {
+    this.#brain = brain;
+    this.#model = model;
+  }
+
+  /** First in, first out. */
+  add(steps: readonly VoiceStep[]): void {
+    this.#ready.push(steps);
+  }
+
+  /** @returns null: the turn never comes to a word nor to an end */
+  next(cause: VoiceCause, instructions: string | null): readonly VoiceStep[] | null {
+    if (this.isSilent) return null;
+    return this.#ready.shift() ?? this.#brain({ cause, instructions, model: this.#model });
+  }
+}
+
+/**
+ * The brain of a server that is given none: repeats what the user said, reads results and
+ * messages out, and never calls a tool.
+ */
+export const echoBrain: VoiceBrain = ({ cause }) => {
+  switch (cause.type) {
+    case 'utterance':
+      return [{ say: cause.text === '' ? 'Pardon?' : `You said: ${cause.text}` }];
+    case 'result':
+      return [{ say: `The result is: ${textOf(cause.output)}` }];
+    case 'message':
+      return [{ say: cause.text }];
+    case 'nothing':
+      return [{ say: 'Hello.' }];
+  }
+};
+
+function textOf(output: unknown): string {
+  return typeof output === 'string' ? output : JSON.stringify(output);
+}

@@ -1,0 +1,20 @@
+// When the last words of an utterance arrive, on the wires that bring them piece by piece.
+
+import type { TranscriptTiming } from './control.ts';
+import type { Timers } from './timers.ts';
+
+/** @param say sends a piece of what the user said */
+export function bringLastWords(
+  words: string,
+  timing: TranscriptTiming,
+  timers: Timers,
+  say: (words: string) => void,
+): void {
+  if (words === '' || timing === 'none' || timing === 'failed') return;
+  if (typeof timing === 'object') {
+    timers.later(() => say(words), timing.lateMs);
+    return;
+  }
+  say(words);
+  if (timing === 'duplicated') say(words);
+}

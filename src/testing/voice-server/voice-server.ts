@@ -1,0 +1,173 @@
+// The fake voice server: connections on the three wires, over sockets in memory or real
+// ones, with one brain. See `index.ts` for what it proves and what not.
+//
+// Owns: the connections, who may connect, what a later connection can go on from.
+// Does not: what is said on a wire (its engine), what the model does (brain and scripts).
+
+import { ConfigurationError } from '../../errors.ts';
+import type { WebSocketFactory } from '../../adapters/socket/web-socket.ts';
+import { admit, type Admission, type Headers } from './admission.ts';
+import type { FakeVoiceModel, VoiceServer, VoiceServerOptions, VoiceWire } from './control.ts';
+import type { EnginePorts, VoiceEngine } from './engine.ts';
+import { createEventQueue } from './event-queue.ts';
+import { FakeConnection } from './fake-connection.ts';
+import { GeminiEngine, type GeminiMemory } from './gemini/gemini-engine.ts';
+import { selfSignedCertificate } from './hosts/certificate.ts';
+import { startListeningHost, type ListeningHost, type Upgrade } from './hosts/listening-host.ts';
+import { createSocketPair, type FrameTaker } from './hosts/socket-pair.ts';
+import { LiveEngine, type LiveMemory } from './live/live-engine.ts';
+import type { Link } from './outlet.ts';
+import { RealtimeEngine } from './realtime/realtime-engine.ts';
+import { answerRequest } from './rest.ts';
+import { createResumeStore } from './resume-store.ts';
+import { TokenDesk } from './token-desk.ts';
+
+/** A connection that was not given out yet; all of one type. */
+interface Arrival {
+  readonly type: 'connection';
+  readonly model: FakeVoiceModel;
+}
+
+/** @throws {ConfigurationError} `INVALID_OPTION` */
+export function createVoiceServer(options: VoiceServerOptions): VoiceServer {
+  const { environment, apiKey = null, speed } = options;
+  if (speed !== undefined && !(speed > 0)) {
+    throw new ConfigurationError('INVALID_OPTION', `\`speed\` must be above 0, got ${speed}`);
+  }
+  const connections: FakeConnection[] = [];
+  const arrivals = createEventQueue<Arrival>();
+  const hosts: ListeningHost[] = [];
+  const tokens = new TokenDesk(environment);
+  const handles = createResumeStore<GeminiMemory>();
+  const sessions = createResumeStore<LiveMemory>();
+  const refusals: { readonly status: number }[] = [];
+  let ignored = 0;
+
+  const engines: Record<VoiceWire, (ports: EnginePorts) => VoiceEngine> = {
+    'openai-realtime': (ports) => new RealtimeEngine(ports),
+    'openai-live': (ports) => new LiveEngine(ports, sessions),
+    'gemini-live': (ports) => new GeminiEngine(ports, handles),
+  };
+
+  const connect = (
+    { wire, preset }: Extract<Admission, { type: 'welcome' }>,
+    url: URL,
+    headers: Headers,
+    link: Link,
+  ): FakeConnection => {
+    const connection = new FakeConnection({
+      wire,
+      number: connections.length + 1,
+      url,
+      headers: plainHeaders(headers),
+      preset,
+      options,
+      link,
+      createEngine: engines[wire],
+      forget: () => (wire === 'gemini-live' ? handles : sessions).forget(),
+    });
+    connections.push(connection);
+    options.onConnection?.(connection);
+    arrivals.push({ type: 'connection', model: connection });
+    return connection;
+  };
+
+  /** @returns the taker of frames, and what to do when the socket is open */
+  const receive = (
+    admission: Exclude<Admission, { type: 'refused' }>,
+    url: URL,
+    headers: Headers,
+    link: Link,
+  ): { readonly taker: FrameTaker; readonly opened: () => void } => {
+    if (admission.type === 'welcome') {
+      const connection = connect(admission, url, headers, link);
+      return { taker: connection, opened: () => connection.open() };
+    }
+    const { event, code, reason } = admission;
+    const opened = (): void => {
+      const id = environment.ids.next('event');
+      if (event !== null) link.send(JSON.stringify({ event_id: id, ...event }));
+      link.close(code, reason);
+    };
+    return { taker: { receive: () => {}, lost: () => {} }, opened };
+  };
+
+  const admission = (url: URL, headers: Headers): Admission | null => {
+    if (ignored > 0) {
+      ignored -= 1;
+      return null;
+    }
+    const refusal = refusals.shift();
+    if (refusal !== undefined) {
+      return { type: 'refused', status: refusal.status, message: 'Refused on purpose' };
+    }
+    return admit(url, headers, apiKey, tokens);
+  };
+
+  const upgrade = (url: URL, headers: Headers): Upgrade => {
+    const admitted = admission(url, headers);
+    if (admitted === null) return { type: 'ignored' };
+    if (admitted.type === 'refused') return admitted;
+    return {
+      type: 'accepted',
+      open: (link) => {
+        const { taker, opened } = receive(admitted, url, headers, link);
+        opened();
+        return taker;
+      },
+    };
+  };
+
+  const webSocket: WebSocketFactory = (address, { headers }) => {
+    const pair = createSocketPair();
+    const url = new URL(address);
+    url.pathname = url.pathname.replace(/^\/+/, '/');
+    const lowercase = Object.fromEntries(
+      Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]),
+    );
+    const admitted = admission(url, lowercase);
+    if (admitted === null) return pair.client;
+    if (admitted.type === 'refused') pair.refuse(admitted.status, admitted.message);
+    else {
+      const { taker, opened } = receive(admitted, url, lowercase, pair.link);
+      pair.accept(taker, opened);
+    }
+    return pair.client;
+  };
+
+  return {
+    webSocket,
+    connections,
+    async listen({ port = 0, tls = false } = {}) {
+      const own = tls === true ? selfSignedCertificate(environment.clock.now()) : null;
+      const host = await startListeningHost({
+        port,
+        certificate: typeof tls === 'object' ? tls : own,
+        isBinary: (url) => url.pathname.includes('BidiGenerateContent'),
+        upgrade,
+        answer: (request) => answerRequest(request, { environment, tokens, apiKey }),
+      });
+      hosts.push(host);
+      return host.address;
+    },
+    nextConnection: async () => (await arrivals.next('connection')).model,
+    refuseConnections({ status, times = 1 }) {
+      for (let count = 0; count < times; count += 1) refusals.push({ status });
+    },
+    ignoreConnections(times = 1) {
+      ignored += times;
+    },
+    async close() {
+      for (const connection of connections) connection.faults.drop();
+      await Promise.all(hosts.splice(0).map((host) => host.close()));
+    },
+  };
+}
+
+function plainHeaders(headers: Headers): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, String(value)]],
+    ),
+  );
+}

@@ -1,0 +1,47 @@
+// A voice server on a port of 127.0.0.1, gone when the test ends.
+
+import { onTestFinished } from 'vitest';
+import { nodeEnvironment } from '../../../../src/adapters/node/index.ts';
+import {
+  createVoiceServer,
+  echoBrain,
+  type ListenOptions,
+  type VoiceBrain,
+  type VoiceServer,
+  type VoiceServerAddress,
+  type VoiceServerOptions,
+} from '../../../../src/testing/voice-server/index.ts';
+import { encodePcm16Base64 } from '../../../../src/voice/audio/pcm16.ts';
+
+export const API_KEY = 'sk-test-0123456789abcdef';
+
+export interface Listening {
+  readonly server: VoiceServer;
+  readonly address: VoiceServerAddress;
+}
+
+/** Speaks briefly: Gemini waits, in real time, until its sound would have been played. */
+const briefly: VoiceBrain = (turn) =>
+  echoBrain(turn)?.map((step) => ('say' in step ? { ...step, durationMs: 100 } : step)) ?? null;
+
+/** Fast, so that real time hardly passes. */
+export async function listening({
+  tls,
+  ...options
+}: Partial<VoiceServerOptions> & Pick<ListenOptions, 'tls'> = {}): Promise<Listening> {
+  const environment = nodeEnvironment();
+  const server = createVoiceServer({
+    environment,
+    apiKey: API_KEY,
+    brain: briefly,
+    speed: 50,
+    ...options,
+  });
+  onTestFinished(() => server.close());
+  return { server, address: await server.listen({ tls }) };
+}
+
+/** PCM16 of 24 kHz in base64. */
+export function silence(ms: number, sampleRateHz = 24_000): string {
+  return encodePcm16Base64(new Int16Array((ms * sampleRateHz) / 1000));
+}
