@@ -3,7 +3,12 @@
 // each connect, so that a rotated key is picked up.
 
 import { z } from 'zod';
-import { ConfigurationError } from '../../errors.ts';
+import {
+  checkOptions,
+  resolveApiKey,
+  webSocketUrl,
+  withoutUndefined,
+} from '../socket/checked-options.ts';
 import { loadWebSocketFactory, type WebSocketFactory } from '../socket/web-socket.ts';
 import type { SessionSettings } from './wire/index.ts';
 
@@ -41,6 +46,11 @@ export interface OpenaiRealtimeOptions {
   readonly reasoningEffort?: SessionSettings['reasoningEffort'];
   /** Of one response. @defaultValue no limit but that of the model */
   readonly maxOutputTokens?: number;
+  /**
+   * More fields of the session, as the wire names them, such as `truncation` or `tracing`. Where both
+   * name the same field, what Offstage says holds. @defaultValue none
+   */
+  readonly session?: Readonly<Record<string, unknown>>;
   /** More headers for the upgrade request, such as `OpenAI-Project`. @defaultValue none */
   readonly headers?: Readonly<Record<string, string>>;
   /** Sound of the user that is kept while the wire is not ready or too slow. @defaultValue 5000 */
@@ -105,6 +115,7 @@ const optionsSchema = z.strictObject({
   noiseReduction: z.enum(['near_field', 'far_field']).optional(),
   reasoningEffort: z.enum(['minimal', 'low', 'medium', 'high', 'xhigh']).optional(),
   maxOutputTokens: z.int().positive().optional(),
+  session: z.record(text, z.unknown()).optional(),
   headers: z.record(text, z.string()).optional(),
   maxBufferedAudioMs: milliseconds.optional(),
   connectTimeoutMs: milliseconds.optional(),
@@ -116,6 +127,7 @@ const optionsSchema = z.strictObject({
 
 /** Options with their defaults, checked. */
 export interface OpenaiRealtimeSettings extends SessionSettings {
+  readonly model: string;
   /** The key of now. */
   apiKey(): string;
   /** The address of now, with the model. */
@@ -129,21 +141,16 @@ export interface OpenaiRealtimeSettings extends SessionSettings {
 
 /** @throws {ConfigurationError} `INVALID_OPTION`, `MISSING_API_KEY`, `INVALID_URL` or `MISSING_DEPENDENCY`. */
 export function resolveOptions(options: OpenaiRealtimeOptions): OpenaiRealtimeSettings {
-  const checked = optionsSchema.safeParse(options);
-  if (!checked.success) {
-    const issues = checked.error.issues.map(
-      ({ path, message }) => `\`${path.join('.') || 'options'}\`: ${message}`,
-    );
-    throw new ConfigurationError('INVALID_OPTION', `openaiRealtime: ${issues.join('; ')}`);
-  }
-  const { apiKey, url, model: chosenModel, webSocket, ...rest } = checked.data;
+  const checked = checkOptions('openaiRealtime', optionsSchema, options);
+  const { apiKey, url, model: chosenModel, webSocket, ...rest } = checked;
   const defaults = defaultOpenaiRealtimeOptions;
   const model = chosenModel ?? defaults.model;
   const settings: OpenaiRealtimeSettings = {
     ...defaults,
     ...withoutUndefined(rest),
     transcription: { ...defaults.transcription, ...withoutUndefined(rest.transcription ?? {}) },
-    apiKey: () => resolveApiKey(apiKey),
+    model,
+    apiKey: () => resolveApiKey('openaiRealtime', apiKey, API_KEY_VARIABLE),
     url: () => resolveUrl(url, model),
     webSocket: webSocket ?? loadWebSocketFactory('openaiRealtime'),
   };
@@ -152,48 +159,11 @@ export function resolveOptions(options: OpenaiRealtimeOptions): OpenaiRealtimeSe
   return settings;
 }
 
-function withoutUndefined<T extends object>(
-  value: T,
-): { [K in keyof T]: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(value).filter(([, entry]) => entry !== undefined)) as {
-    [K in keyof T]: Exclude<T[K], undefined>;
-  };
-}
-
-function resolveApiKey(option: string | undefined): string {
-  const apiKey = option ?? process.env[API_KEY_VARIABLE];
-  if (apiKey === undefined || apiKey === '') {
-    throw new ConfigurationError(
-      'MISSING_API_KEY',
-      `openaiRealtime needs a key: set the environment variable ${API_KEY_VARIABLE} or pass \`apiKey\``,
-    );
-  }
-  return apiKey;
-}
-
-const WEB_SOCKET_PROTOCOLS: Readonly<Record<string, string>> = {
-  'ws:': 'ws:',
-  'wss:': 'wss:',
-  'http:': 'ws:',
-  'https:': 'wss:',
-};
-
 function resolveUrl(option: string | undefined, model: string): string {
   const baseUrl = process.env[BASE_URL_VARIABLE];
   const fromBase = baseUrl ? `${baseUrl.replace(/\/+$/, '')}/realtime` : undefined;
-  const address = option ?? fromBase ?? DEFAULT_URL;
   const source = option !== undefined ? '`url`' : `\`${BASE_URL_VARIABLE}\``;
-  const url = URL.canParse(address) ? new URL(address) : undefined;
-  const protocol = url && WEB_SOCKET_PROTOCOLS[url.protocol];
-  if (url === undefined || protocol === undefined) {
-    // Without the query and the user info, which may hold secrets.
-    const shown = address.replace(/\?.*$/s, '').replace(/\/\/[^/]*@/, '//');
-    throw new ConfigurationError(
-      'INVALID_URL',
-      `Expected ${source} to be a wss:, ws:, https: or http: address, got \`${shown}\``,
-    );
-  }
-  url.protocol = protocol;
+  const url = webSocketUrl(option ?? fromBase ?? DEFAULT_URL, source);
   if (!url.searchParams.has('model')) url.searchParams.set('model', model);
   return url.href;
 }

@@ -7,6 +7,7 @@ import type { AudioFrame } from '../../voice/audio-frame.ts';
 import type { TransportCommand, TransportConfiguration } from '../../voice/transport.ts';
 import { TRANSIENT_REASON, type Ending } from '../socket/close-codes.ts';
 import type { Wire, WirePorts } from '../socket/wire.ts';
+import { Expiry } from './expiry.ts';
 import type { OpenaiRealtimeSettings } from './options.ts';
 import { Translator, type ClientEvent } from './translator.ts';
 import { audioAppendText, parseServerEvent, type ServerEvent } from './wire/index.ts';
@@ -14,6 +15,7 @@ import { audioAppendText, parseServerEvent, type ServerEvent } from './wire/inde
 export class RealtimeWire implements Wire {
   readonly #ports: WirePorts;
   readonly #translator: Translator;
+  readonly #expiry: Expiry;
   readonly #start: ClientEvent;
   #isReady = false;
   /** What the server said about its end before it closed. */
@@ -32,6 +34,9 @@ export class RealtimeWire implements Wire {
       toSessionMs: (serverMs) => ports.toSessionMs(serverMs),
       redact: (text) => ports.redact(text),
     });
+    this.#expiry = new Expiry(ports.environment, (inMs) =>
+      ports.emit({ type: 'transport.expiring', inMs }),
+    );
     this.#start = this.#translator.start(settings);
   }
 
@@ -68,6 +73,10 @@ export class RealtimeWire implements Wire {
     }
   }
 
+  stop(): void {
+    this.#expiry.stop();
+  }
+
   closed(ending: Ending): Ending {
     return { ...ending, retryable: ending.retryable || this.#isExpired };
   }
@@ -77,6 +86,7 @@ export class RealtimeWire implements Wire {
       if (this.#isReady) this.#translator.configured();
       else {
         this.#isReady = true;
+        this.#expiry.known(event.session?.expires_at);
         this.#ports.ready();
       }
       return;

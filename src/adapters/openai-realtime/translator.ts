@@ -18,6 +18,7 @@ import type {
   TransportCommand,
   TransportConfiguration,
   TransportEvent,
+  TransportLimit,
 } from '../../voice/transport.ts';
 import { BoundedMap } from '../socket/bounded-map.ts';
 import { ResponseLedger, type ResponseRecord, type ToolCall } from './response-ledger.ts';
@@ -48,6 +49,9 @@ export interface TranslatorOptions {
   readonly redact: (text: string) => string;
 }
 
+type RateLimit = Extract<ServerEvent, { type: 'rate_limits.updated' }>['rate_limits'][number];
+type Usage = NonNullable<Extract<ServerEvent, { type: 'response.done' }>['response']['usage']>;
+
 interface SoundOfItem {
   samples: number;
   contentIndex: number;
@@ -60,6 +64,8 @@ export class Translator {
   readonly #options: TranslatorOptions;
   readonly #responses = new ResponseLedger();
   readonly #soundOfItems = new BoundedMap<string, SoundOfItem>(REMEMBERED_ITEMS);
+  /** Keys of responses that leave nothing in the model's conversation: nothing of it can be cut off. */
+  readonly #outOfBand = new BoundedMap<string, true>(REMEMBERED_ITEMS);
   readonly #partialTranscripts = new BoundedMap<string, string>(REMEMBERED_ITEMS);
   /** What the server has accepted. */
   #configuration: TransportConfiguration;
@@ -95,6 +101,7 @@ export class Translator {
         return wire.toolRecall(eventId, command);
       case 'response.request':
         this.#responses.request(eventId, command.responseKey);
+        if (command.outOfBand) this.#outOfBand.set(command.responseKey, true);
         return wire.responseCreate(
           eventId,
           command.responseKey,
@@ -102,6 +109,7 @@ export class Translator {
           command.instructions === undefined
             ? undefined
             : `${this.#wanted.instructions}\n\n${command.instructions}`,
+          command.outOfBand,
         );
       case 'response.cancel':
         return this.#responses.cancelAll() ? wire.responseCancel(eventId) : null;
@@ -155,12 +163,13 @@ export class Translator {
       }
       case 'conversation.item.input_audio_transcription.completed':
         this.#partialTranscripts.delete(event.item_id);
-        return emit({
+        emit({
           type: 'utterance.transcribed',
           utteranceId: event.item_id,
           text: event.transcript,
           final: true,
         });
+        return this.#onUsage(event.usage);
       case 'conversation.item.input_audio_transcription.failed':
         this.#partialTranscripts.delete(event.item_id);
         return emit({
@@ -183,13 +192,16 @@ export class Translator {
         // Held until we know that the call was not cut off (L4).
         const record = this.#recordOf(event.response_id);
         const { call_id: callId, name, arguments: text } = event;
-        record?.heldCalls.set(callId, { callId, name, arguments: text });
+        record?.heldCalls.set(callId, { callId, name: name ?? '', arguments: text });
         return;
       }
       case 'response.output_item.done':
         return this.#onItemDone(event);
       case 'response.done':
-        return this.#onResponseDone(event);
+        this.#onResponseDone(event);
+        return this.#onUsage(event.response.usage);
+      case 'rate_limits.updated':
+        return emit({ type: 'limits.reported', limits: event.rate_limits.flatMap(limitOf) });
     }
   }
 
@@ -229,21 +241,29 @@ export class Translator {
     if (!this.#responses.wantsSoundOf(responseId)) return;
     const samples = decodePcm16Base64(event.delta);
     if (samples.length === 0) return;
-    const ofResponse = this.#recordOf(responseId)?.samplesByItem;
+    const record = this.#recordOf(responseId);
+    const ofResponse = record?.samplesByItem;
     ofResponse?.set(itemId, (ofResponse.get(itemId) ?? 0) + samples.length);
-    const ofItem = this.#soundOfItems.get(itemId);
-    if (ofItem === undefined) {
-      const { content_index: contentIndex } = event;
-      this.#soundOfItems.set(itemId, { samples: samples.length, contentIndex });
-    } else {
-      ofItem.samples += samples.length;
-    }
+    if (!this.#outOfBand.has(record?.responseKey ?? '')) this.#soundCame(event, samples.length);
     this.#options.emitAudio({
       samples,
       sampleRateHz: wire.WIRE_SAMPLE_RATE_HZ,
       itemId,
       responseId,
     });
+  }
+
+  /** What may be cut off later. */
+  #soundCame(
+    {
+      item_id: itemId,
+      content_index: contentIndex,
+    }: { readonly item_id: string; readonly content_index: number },
+    samples: number,
+  ): void {
+    const ofItem = this.#soundOfItems.get(itemId);
+    if (ofItem === undefined) this.#soundOfItems.set(itemId, { samples, contentIndex });
+    else ofItem.samples += samples;
   }
 
   #onAssistantText(
@@ -271,7 +291,7 @@ export class Translator {
     if (item.status === 'incomplete') return;
     this.#completeCall(record, {
       callId: item.call_id,
-      name: item.name ?? held?.name ?? '',
+      name: item.name || held?.name || '',
       arguments: item.arguments ?? held?.arguments ?? '',
     });
   }
@@ -328,6 +348,17 @@ export class Translator {
     });
   }
 
+  #onUsage(usage: Usage | null | undefined): void {
+    // A transcription may be counted in seconds.
+    if (typeof usage?.input_tokens !== 'number' && typeof usage?.output_tokens !== 'number') return;
+    this.#options.emit({
+      type: 'usage.reported',
+      inputTokens: usage.input_tokens ?? null,
+      outputTokens: usage.output_tokens ?? null,
+      raw: usage,
+    });
+  }
+
   #describe(error: {
     readonly code?: string | null;
     readonly message?: string | null;
@@ -335,6 +366,12 @@ export class Translator {
     const text = [error.code, error.message].filter((part) => part).join(': ');
     return text === '' ? null : this.#options.redact(text);
   }
+}
+
+/** A limit without a number says nothing. */
+function limitOf({ name, limit, remaining, reset_seconds: seconds }: RateLimit): TransportLimit[] {
+  if (!name || typeof limit !== 'number' || typeof remaining !== 'number') return [];
+  return [{ name, limit, remaining, resetInMs: Math.round((seconds ?? 0) * 1000) }];
 }
 
 const STATUSES: ReadonlyMap<string, 'completed' | 'cancelled' | 'failed' | 'incomplete'> = new Map(

@@ -152,18 +152,13 @@ export class SocketConnection implements TransportConnection {
   close(): Promise<void> {
     if (this.#isEnding) return this.#closed;
     const wasOpen = this.#phase !== 'connecting';
+    const farewell = this.#phase === 'ready' ? (this.#wire.farewell?.() ?? []) : [];
     this.#phase = 'closing';
     this.#stopTimers();
-    if (wasOpen) {
-      this.#socket?.close(1000);
-      // The answer to the close frame may never come.
-      this.#cancelDeadline = this.#context.environment.scheduler.schedule(
-        () => this.#finish(closedByUs),
-        CLOSE_TIMEOUT_MS,
-      );
-    } else {
-      this.#finish(closedByUs);
-    }
+    for (const text of farewell) this.#write(text);
+    if (!wasOpen) this.#finish(closedByUs);
+    else if (farewell.length === 0) this.#closeSocket();
+    else this.#waitToClose(() => this.#closeSocket());
     return this.#closed;
   }
 
@@ -184,7 +179,7 @@ export class SocketConnection implements TransportConnection {
       emitAudio: (frame) => {
         if (!this.#isEnding) this.#audio.next(frame);
       },
-      ready: (resumed) => this.#becomeReady(resumed),
+      ready: (resumed, told) => this.#becomeReady(resumed, told),
       send: (text) => {
         if (!this.#isEnding) this.#say(text);
       },
@@ -271,7 +266,7 @@ export class SocketConnection implements TransportConnection {
     }
   }
 
-  #becomeReady(resumed?: boolean): void {
+  #becomeReady(resumed = false, told = false): void {
     if (this.#phase !== 'configuring') return;
     this.#cancelDeadline();
     this.#phase = 'ready';
@@ -281,7 +276,11 @@ export class SocketConnection implements TransportConnection {
     for (const text of waiting) this.#write(text);
     this.#uplink.open();
     this.#keepAlive.start();
-    this.#events.next({ type: 'transport.ready', ...(resumed === true && { resumed }) });
+    this.#events.next({
+      type: 'transport.ready',
+      ...(resumed && { resumed }),
+      ...(told && { told }),
+    });
   }
 
   /** C3, C4 */
@@ -328,6 +327,17 @@ export class SocketConnection implements TransportConnection {
     this.#cancelDeadline();
     this.#keepAlive.stop();
     this.#wire.stop?.();
+  }
+
+  #closeSocket(): void {
+    this.#socket?.close(1000);
+    // The answer to the close frame may never come.
+    this.#waitToClose(() => this.#finish(closedByUs));
+  }
+
+  #waitToClose(next: () => void): void {
+    const { scheduler } = this.#context.environment;
+    this.#cancelDeadline = scheduler.schedule(next, CLOSE_TIMEOUT_MS);
   }
 
   #finish(ending: Ending): void {

@@ -16,6 +16,11 @@ export interface Wire {
   write(command: TransportCommand): readonly string[];
   /** A frame of the user's sound, at `WireOptions.inputSampleRateHz`. */
   writeAudio(frame: AudioFrame): string;
+  /**
+   * The last frames, where a server must be told before we close. It is given a moment to close
+   * by itself.
+   */
+  farewell?(): readonly string[];
   /** The server closed: `ending` is what its code and reason usually mean. */
   closed?(ending: Ending): Ending;
   /** The connection has ended: nothing is said any more, timers stop. */
@@ -28,8 +33,11 @@ export interface WirePorts {
   emit(event: TransportEvent): void;
   /** Sound of the model, tagged with its `itemId` and `responseId`. */
   emitAudio(frame: AudioFrame): void;
-  /** The model is configured: what waited is sent, and `transport.ready` follows. Once. */
-  ready(resumed?: boolean): void;
+  /**
+   * The model is configured: what waited is sent, and `transport.ready` follows, with what the
+   * model knows already. Once.
+   */
+  ready(resumed?: boolean, told?: boolean): void;
   /** Says something that no command asked for. Waits for readiness like a command. */
   send(text: string): void;
   /** The connection is of no use any more. */

@@ -29,6 +29,8 @@ export interface SessionSettings {
   readonly noiseReduction?: 'near_field' | 'far_field';
   readonly reasoningEffort?: 'minimal' | 'low' | 'medium' | 'high' | 'xhigh';
   readonly maxOutputTokens?: number;
+  /** More fields, as the wire names them; ours win. */
+  readonly session?: Readonly<Record<string, unknown>>;
 }
 
 /** The first event of a connection: everything. */
@@ -42,6 +44,7 @@ export function sessionStart(
     type: 'session.update',
     event_id: eventId,
     session: {
+      ...settings.session,
       type: 'realtime',
       output_modalities: ['audio'],
       ...behaviour(configuration),
@@ -175,13 +178,20 @@ export function toolRecall(
 }
 
 /** `instructions` replace those of the session for this response: pass both, joined. */
-export function responseCreate(eventId: string, responseKey: string, instructions?: string) {
+export function responseCreate(
+  eventId: string,
+  responseKey: string,
+  instructions?: string,
+  outOfBand = false,
+) {
   return {
     type: 'response.create',
     event_id: eventId,
     response: {
       metadata: { [RESPONSE_KEY]: responseKey },
       ...(instructions !== undefined && { instructions }),
+      // It reads the conversation, and leaves nothing in it.
+      ...(outOfBand && { conversation: 'none' as const }),
     },
   } satisfies RealtimeClientEvent;
 }

@@ -6,7 +6,12 @@
 // field that we read changes; at run time extra fields are fine, missing ones are not.
 
 import { z } from 'zod';
+import { parseEvent, type EventOf, type ParsedEvent } from '../../socket/event-table.ts';
 import type { RealtimeServerEvent } from './official.ts';
+
+const usage = z
+  .object({ input_tokens: z.number().nullish(), output_tokens: z.number().nullish() })
+  .nullish();
 
 const response = z.object({
   id: z.string(),
@@ -18,6 +23,7 @@ const response = z.object({
     })
     .nullish(),
   metadata: z.record(z.string(), z.unknown()).nullish(),
+  usage,
 });
 
 const outputItem = z.object({
@@ -32,7 +38,11 @@ const partOf = { response_id: z.string(), item_id: z.string() } as const;
 
 const serverEventTable = {
   'session.created': 'a default session; ours begins when our session.update is answered',
-  'session.updated': z.object({ type: z.literal('session.updated') }),
+  'session.updated': z.object({
+    type: z.literal('session.updated'),
+    // When the server ends the session; seconds since 1970.
+    session: z.object({ expires_at: z.number().nullish() }).nullish(),
+  }),
   error: z.object({
     type: z.literal('error'),
     error: z.object({
@@ -61,6 +71,7 @@ const serverEventTable = {
     type: z.literal('conversation.item.input_audio_transcription.completed'),
     item_id: z.string(),
     transcript: z.string(),
+    usage,
   }),
   'conversation.item.input_audio_transcription.failed': z.object({
     type: z.literal('conversation.item.input_audio_transcription.failed'),
@@ -100,7 +111,8 @@ const serverEventTable = {
     type: z.literal('response.function_call_arguments.done'),
     response_id: z.string(),
     call_id: z.string(),
-    name: z.string(),
+    // Servers that speak this wire leave it out: then it comes with the item.
+    name: z.string().nullish(),
     arguments: z.string(),
   }),
   'response.output_item.done': z.object({
@@ -137,48 +149,23 @@ const serverEventTable = {
   'mcp_list_tools.in_progress': 'no remote MCP tools are configured',
   'mcp_list_tools.completed': 'no remote MCP tools are configured',
   'mcp_list_tools.failed': 'no remote MCP tools are configured',
-  'rate_limits.updated': 'a limit that was hit is an error of its own',
+  'rate_limits.updated': z.object({
+    type: z.literal('rate_limits.updated'),
+    rate_limits: z.array(
+      z.object({
+        name: z.string().nullish(),
+        limit: z.number().nullish(),
+        remaining: z.number().nullish(),
+        reset_seconds: z.number().nullish(),
+      }),
+    ),
+  }),
 } satisfies Record<RealtimeServerEvent['type'], z.ZodType | string>;
 
-type Table = typeof serverEventTable;
-type TypeThatWeRead = {
-  [Type in keyof Table]: Table[Type] extends z.ZodType ? Type : never;
-}[keyof Table];
-
 /** A server event that we read, with the fields that we read. */
-export type ServerEvent = { [Type in TypeThatWeRead]: z.output<Table[Type]> }[TypeThatWeRead];
-
-/** What a frame of the server turned out to be. */
-export type ParsedServerEvent =
-  | { readonly kind: 'read'; readonly event: ServerEvent }
-  /** Known, and deliberately not read. */
-  | { readonly kind: 'ignored'; readonly type: string }
-  /** Well formed, of a type that this version does not know. */
-  | { readonly kind: 'unknown'; readonly type: string; readonly raw: unknown }
-  | { readonly kind: 'malformed'; readonly message: string; readonly raw: unknown };
-
-const envelope = z.looseObject({ type: z.string() });
-const MAX_RAW_LENGTH = 2_000;
+export type ServerEvent = EventOf<typeof serverEventTable>;
 
 /** Reads one text frame. Never throws. */
-export function parseServerEvent(text: string): ParsedServerEvent {
-  let raw: unknown;
-  try {
-    raw = JSON.parse(text);
-  } catch {
-    const shown = text.slice(0, MAX_RAW_LENGTH);
-    return { kind: 'malformed', message: 'Expected JSON, got something else', raw: shown };
-  }
-  const outer = envelope.safeParse(raw);
-  if (!outer.success) {
-    return { kind: 'malformed', message: 'Expected an object with a `type` (string)', raw };
-  }
-  const { type } = outer.data;
-  if (!Object.hasOwn(serverEventTable, type)) return { kind: 'unknown', type, raw };
-  const schema: z.ZodType | string = serverEventTable[type as keyof Table];
-  if (typeof schema === 'string') return { kind: 'ignored', type };
-  const event = schema.safeParse(raw);
-  if (event.success) return { kind: 'read', event: event.data as ServerEvent };
-  const issues = event.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
-  return { kind: 'malformed', message: `Malformed ${type}: ${issues.join('; ')}`, raw };
+export function parseServerEvent(text: string): ParsedEvent<ServerEvent> {
+  return parseEvent(serverEventTable, text);
 }

@@ -1,0 +1,78 @@
+// Short-lived keys for browsers that talk to the Realtime API themselves: made on a server,
+// given to `openaiRealtime({ apiKey })` or to OpenAI's own clients.
+
+import { z } from 'zod';
+import type { TransportConfiguration } from '../../voice/transport.ts';
+import { refused, requestToken } from '../socket/mint-token.ts';
+import { checkOptions } from '../socket/checked-options.ts';
+import { resolveOptions, type OpenaiRealtimeOptions } from './options.ts';
+import { sessionStart } from './wire/index.ts';
+
+export interface ClientSecretOptions {
+  /** Key, address, model, voice and the like, as for `openaiRealtime`. */
+  readonly options?: OpenaiRealtimeOptions;
+  /** What the session is told at first; whoever holds the secret can change it. @defaultValue nothing */
+  readonly configuration?: TransportConfiguration;
+  /** A connection can be begun with it for so long, in seconds: 10 to 7200. @defaultValue 600, by the server */
+  readonly expiresInSeconds?: number;
+  readonly signal?: AbortSignal;
+  /** @defaultValue the global `fetch` */
+  readonly fetch?: typeof globalThis.fetch;
+}
+
+export interface ClientSecret {
+  /** What is presented in the place of a key: `ek_…`. */
+  readonly value: string;
+  readonly expiresAt: Date;
+}
+
+const optionsSchema = z.strictObject({
+  options: z.looseObject({}).optional(),
+  configuration: z
+    .object({ instructions: z.string(), tools: z.array(z.looseObject({})) })
+    .optional(),
+  expiresInSeconds: z.int().min(10).max(7200).optional(),
+  signal: z.instanceof(AbortSignal).optional(),
+  fetch: z.custom((value) => typeof value === 'function', 'expected a function').optional(),
+});
+
+const answerSchema = z.object({ value: z.string().min(1), expires_at: z.number() });
+
+/**
+ * Makes a client secret for the Realtime API.
+ *
+ * @throws {ConfigurationError} `INVALID_OPTION`, `MISSING_API_KEY`, `INVALID_URL` or `MISSING_DEPENDENCY`.
+ * @throws {ProviderError} `TOKEN_REFUSED` when the server does not give one: retryable when it was too
+ * busy or could not be reached.
+ */
+export async function createClientSecret(options: ClientSecretOptions = {}): Promise<ClientSecret> {
+  checkOptions('createClientSecret', optionsSchema, options);
+  const settings = resolveOptions(options.options ?? {});
+  const { configuration = { instructions: '', tools: [] }, expiresInSeconds } = options;
+  const { session } = sessionStart('', settings, configuration);
+  const secret = settings.apiKey();
+  const request = {
+    url: secretsUrl(settings.url()),
+    headers: { ...settings.headers, Authorization: `Bearer ${secret}` },
+    body: {
+      session: { ...session, model: settings.model },
+      ...(expiresInSeconds !== undefined && {
+        expires_after: { anchor: 'created_at', seconds: expiresInSeconds },
+      }),
+    },
+    secret,
+    signal: options.signal,
+    fetch: options.fetch,
+  };
+  const answer = answerSchema.safeParse(await requestToken(request));
+  if (!answer.success) throw refused(request, 'the server named none');
+  return { value: answer.data.value, expiresAt: new Date(answer.data.expires_at * 1000) };
+}
+
+/** Beside the address of the WebSocket, over HTTP. */
+function secretsUrl(webSocketUrl: string): string {
+  const url = new URL(webSocketUrl.replace(/^ws/, 'http'));
+  url.pathname = `${url.pathname.replace(/\/+$/, '')}/client_secrets`;
+  url.search = '';
+  return url.href;
+}
