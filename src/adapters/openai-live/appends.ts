@@ -1,0 +1,90 @@
+// Texts on their way into the model's context, in appends of at most 500 tokens.
+//
+// Owns: event ids, which appends are not answered yet, and what belongs to what. Does not:
+// say what follows from that: that the server took a text in proves nothing of its being said.
+//
+// A1. A text of several appends counts as taken in when the last of them is, and as refused
+//     when one of them is. Its ticket is the event id of the last.
+// A2. Some servers do not say which append they answer: then it is the oldest of its channel.
+// A3. What was told to be remembered and is not taken in yet is known, so that a session that goes on
+//     from this one can be told it again.
+
+import { splitText } from './tokens.ts';
+import { append, type AppendChannel } from './wire/index.ts';
+
+export type AppendEvent = ReturnType<typeof append>;
+
+/** Beyond this a single text would push the conversation itself out of the model's context. */
+const MAX_PIECES = 16;
+const MAX_PENDING = 512;
+
+interface Pending {
+  readonly channel: AppendChannel;
+  readonly ticket: string;
+  /** A3; null: it is of no use later. */
+  readonly memory: string | null;
+}
+
+export class Appends {
+  readonly #newEventId: () => string;
+  /** By event id, oldest first. */
+  readonly #pending = new Map<string, Pending>();
+
+  constructor(newEventId: () => string) {
+    this.#newEventId = newEventId;
+  }
+
+  /** What is not taken in yet (A3), in order. */
+  get untaken(): readonly string[] {
+    return [...this.#pending.values()].flatMap(({ memory }) => memory ?? []);
+  }
+
+  /** The events that say this text. None for a text of white space. `isKept`: to be remembered (A3). */
+  say(
+    channel: AppendChannel,
+    text: string,
+    delegationId: string | null,
+    isKept: boolean,
+  ): readonly AppendEvent[] {
+    const events = withinBounds(splitText(text)).map((piece) =>
+      append(this.#newEventId(), channel, piece, delegationId),
+    );
+    const ticket = events.at(-1)?.event_id ?? '';
+    for (const { event_id: eventId, content } of events)
+      this.#pending.set(eventId, { channel, ticket, memory: isKept ? content : null });
+    for (const eventId of this.#pending.keys()) {
+      if (this.#pending.size <= MAX_PENDING) break;
+      this.#pending.delete(eventId);
+    }
+    return events;
+  }
+
+  /** The server took one in. @returns the ticket of the text that is now complete */
+  accepted(channel: AppendChannel, clientEventId: string | null | undefined): string | null {
+    const eventId = clientEventId ?? this.#oldestOf(channel);
+    const pending = eventId === null ? undefined : this.#pending.get(eventId);
+    if (eventId === null || pending === undefined) return null;
+    this.#pending.delete(eventId);
+    return pending.ticket === eventId ? eventId : null;
+  }
+
+  /** The server refused one. @returns the ticket of its text */
+  refused(clientEventId: string): string | null {
+    const pending = this.#pending.get(clientEventId);
+    this.#pending.delete(clientEventId);
+    return pending?.ticket ?? null;
+  }
+
+  #oldestOf(channel: AppendChannel): string | null {
+    for (const [eventId, pending] of this.#pending) if (pending.channel === channel) return eventId;
+    return null;
+  }
+}
+
+function withinBounds(pieces: readonly string[]): readonly string[] {
+  const left = pieces.slice(MAX_PIECES - 1);
+  if (left.length <= 1) return pieces;
+  const characters = left.reduce((sum, { length }) => sum + length, 0);
+  const note = `[SYSTEM: The rest, ${characters} characters, is left out here.]`;
+  return [...pieces.slice(0, MAX_PIECES - 1), note];
+}

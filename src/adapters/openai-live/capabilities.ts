@@ -1,0 +1,31 @@
+// What the Live wire can do, as it was chosen to be used.
+
+import type { TransportCapabilities } from '../../voice/transport.ts';
+import type { OpenaiLiveSettings } from './options.ts';
+
+export function openaiLiveCapabilities({
+  sampleRateHz,
+  store,
+}: Pick<OpenaiLiveSettings, 'sampleRateHz' | 'store'>): TransportCapabilities {
+  return Object.freeze({
+    inputSampleRateHz: sampleRateHz,
+    outputSampleRateHz: sampleRateHz,
+    utterances: 'inferred',
+    responds: 'by_itself',
+    // Where it is certain; a response that may have another cause has no key.
+    correlatesResponses: true,
+    // The model speaks on, but nobody hears it.
+    cancelsResponses: true,
+    truncatesAudio: false,
+    deletesItems: false,
+    silentContext: true,
+    toolCalls: 'delegation',
+    defersToolResults: true,
+    schedulesToolResults: false,
+    updatesSession: false,
+    resumes: store,
+    acceptsImages: false,
+    // The server says with `expires_at` when a session ends.
+    maxConnectionMs: null,
+  });
+}

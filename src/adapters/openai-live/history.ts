@@ -1,0 +1,43 @@
+// The conversation so far as the first event of a session takes it: messages only, of at
+// most 128 and 8,192 tokens together.
+//
+// Y1. The newest messages are kept, whole, in order; only the newest of all may be cut.
+// Y2. Where any were left out, the first message says how many.
+
+import type { TransportCommand } from '../../voice/transport.ts';
+import { toldAs } from './model-words.ts';
+import { estimateTokens, headOf } from './tokens.ts';
+import type { HistoryMessage } from './wire/index.ts';
+
+const MAX_MESSAGES = 128;
+const MAX_TOKENS = 8_192;
+/** What the server writes around each message. */
+const TOKENS_AROUND = 8;
+/** For the note of Y2. */
+const RESERVED_TOKENS = 64;
+
+/** The messages that tell what these commands would tell. */
+export function historyOf(commands: readonly TransportCommand[]): readonly HistoryMessage[] {
+  const all = commands.map(messageOf).filter((message) => message !== null);
+  const kept: HistoryMessage[] = [];
+  let tokensLeft = MAX_TOKENS - RESERVED_TOKENS;
+  for (const message of all.toReversed()) {
+    const fits = estimateTokens(message.text) + TOKENS_AROUND <= tokensLeft;
+    if (kept.length === MAX_MESSAGES - 1 || (!fits && kept.length > 0)) break;
+    const text = fits ? message.text : headOf(message.text, tokensLeft - TOKENS_AROUND);
+    kept.unshift({ ...message, text });
+    tokensLeft -= estimateTokens(text) + TOKENS_AROUND;
+  }
+  const missing = all.length - kept.length;
+  if (missing === 0) return kept;
+  const note = `[SYSTEM: The conversation began earlier: ${missing} older messages are left out here.]`;
+  return [{ role: 'developer', text: note }, ...kept];
+}
+
+function messageOf(command: TransportCommand): HistoryMessage | null {
+  const { type } = command;
+  if (type === 'tool.recall' || type === 'tool.answer')
+    return { role: 'developer', text: toldAs(command) };
+  if (type !== 'message.add' || command.text.trim() === '') return null;
+  return { role: command.role === 'system' ? 'developer' : command.role, text: command.text };
+}

@@ -1,0 +1,80 @@
+// What the voice model is told in words, where the wire has no fields for it: what the
+// application can do, what was typed or asked for, when to speak. Pure.
+
+import type {
+  TransportCommand,
+  TransportConfiguration,
+  TransportTool,
+} from '../../voice/transport.ts';
+
+/** The instructions of a session: those of the agent, and what can be delegated. */
+export function startInstructions({ instructions, tools }: TransportConfiguration): string {
+  return `${instructions}\n\n${delegationPolicy(tools)}`.trim();
+}
+
+function delegationPolicy(tools: readonly TransportTool[]): string {
+  if (tools.length === 0) {
+    return 'Delegation policy: There is no backend. Do not delegate anything.';
+  }
+  return [
+    'Delegation policy: You have a backend, and cannot do or look up anything yourself. It can:',
+    ...tools.map((tool) => `- ${tool.name}: ${tool.description}${detailsOf(tool)}`),
+    '',
+    'Delegate when a request needs one of these, and when a correction changes what was asked ' +
+      'for before. Delegate before you answer what depends on it. Do not guess a result while ' +
+      'you wait for it, and call nothing done before you were told so.',
+    'Do not delegate what you can answer from the conversation, nor the answer of the user to ' +
+      'a question of the backend: it hears that by itself.',
+  ].join('\n');
+}
+
+function detailsOf({ parameters }: TransportTool): string {
+  const { properties } = parameters;
+  if (typeof properties !== 'object' || properties === null) return '';
+  const names = Object.keys(properties);
+  return names.length === 0 ? '' : ` (details: ${names.join(', ')})`;
+}
+
+type Told = Extract<
+  TransportCommand,
+  { type: 'message.add' } | { type: 'tool.recall' } | { type: 'tool.answer' }
+>;
+
+/** What the model shall know without saying it. */
+export function toldAs(command: Told): string {
+  switch (command.type) {
+    case 'message.add':
+      return messageText(command);
+    case 'tool.recall':
+      return `[SYSTEM: ${command.callId}: the backend was asked for ${command.name} with ${command.arguments}]`;
+    case 'tool.answer':
+      return `[SYSTEM: ${command.callId}: the backend says: ${command.output}]`;
+  }
+}
+
+function messageText({ role, text }: Extract<Told, { type: 'message.add' }>): string {
+  switch (role) {
+    case 'system':
+      return text;
+    case 'user':
+      return `[SYSTEM: The user writes: ${text}]`;
+    case 'assistant':
+      return `[SYSTEM: You said: ${text}]`;
+  }
+}
+
+const NOW = 'Do not wait for the user to speak first. Say it once; after that, pause and listen.';
+
+/** Makes the model speak now; `instructions` say of what. */
+export function speakNow(instructions: string | undefined): string {
+  return instructions === undefined
+    ? `Reply to the user now, from what you were told last. ${NOW}`
+    : `${instructions}\n\n${NOW}`;
+}
+
+/** The same where it has just been told of what. */
+export const FOLLOW_NOW = `Do now, aloud, what you were just told to do. ${NOW}`;
+
+/** A delegation that comes to nothing. */
+export const TAKEN_CARE_OF =
+  '[SYSTEM: This is taken care of: there is nothing to do, and nothing to say about it.]';

@@ -1,0 +1,12 @@
+// The official types of the wire, for checks at compile time only. `openai` is a
+// development dependency: nothing here may show up in a declaration that the
+// public index reaches, so use these names in `satisfies` and in checks that are
+// not exported.
+
+// oxlint-disable-next-line offstage/import-direction -- types only; in no published declaration
+export type { ForkClientEvent } from 'openai/resources/live/forks/forks';
+// oxlint-disable-next-line offstage/import-direction -- types only; in no published declaration
+export type {
+  ClientEvent as LiveClientEvent,
+  ServerEvent as LiveServerEvent,
+} from 'openai/resources/live/live';

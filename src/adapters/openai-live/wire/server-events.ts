@@ -1,0 +1,98 @@
+// What the server may say on the Live wire, and what we read of it.
+//
+// One table names every server event of the official union: either with a schema of the
+// fields that we read, or with the reason why we do not read it. The compiler refuses the
+// table when the official union grows, and a type test when a field that we read changes.
+
+import { z } from 'zod';
+import { parseEvent, type EventOf, type ParsedEvent } from '../../socket/event-table.ts';
+import type { LiveServerEvent } from './official.ts';
+
+const clientEventId = { client_event_id: z.string().nullish() } as const;
+
+const words = {
+  event_id: z.string(),
+  delta: z.string(),
+  start_ms: z.number(),
+  end_ms: z.number(),
+} as const;
+
+const usage = z.object({ seconds: z.number() });
+
+const serverEventTable = {
+  'session.started': z.object({
+    type: z.literal('session.started'),
+    session: z.object({ id: z.string(), expires_at: z.number().nullish() }),
+  }),
+  'session.closed': z.object({
+    type: z.literal('session.closed'),
+    reason: z.string(),
+    usage: usage.nullish(),
+  }),
+  error: z.object({
+    type: z.literal('error'),
+    ...clientEventId,
+    error: z.object({
+      type: z.string(),
+      code: z.string().nullish(),
+      message: z.string(),
+      client_event_id: z.string().nullish(),
+    }),
+  }),
+
+  'session.output_audio.delta': z.object({
+    type: z.literal('session.output_audio.delta'),
+    delta: z.string(),
+  }),
+  'session.output_transcript.delta': z.object({
+    type: z.literal('session.output_transcript.delta'),
+    ...words,
+  }),
+  'session.input_transcript.delta': z.object({
+    type: z.literal('session.input_transcript.delta'),
+    ...words,
+  }),
+  'session.delegation.created': z.object({
+    type: z.literal('session.delegation.created'),
+    delegation: z.object({ id: z.string(), target: z.string() }),
+  }),
+  'session.instructions.appended': z.object({
+    type: z.literal('session.instructions.appended'),
+    ...clientEventId,
+  }),
+  'session.thinking.appended': z.object({
+    type: z.literal('session.thinking.appended'),
+    ...clientEventId,
+  }),
+  'session.commentary.appended': z.object({
+    type: z.literal('session.commentary.appended'),
+    ...clientEventId,
+  }),
+  'session.usage.updated': z.object({ type: z.literal('session.usage.updated'), usage }),
+
+  'session.updated': 'nothing of a client delegation is ever changed',
+  'session.input_audio.muted': 'never asked for: a muted microphone sends silence',
+  'session.input_audio.unmuted': 'never asked for: a muted microphone sends silence',
+  'session.input_audio.append': 'sideband connections only',
+  'session.output_audio.fixture.playing': 'no fixtures are played',
+  'session.output_audio.fixture.played': 'no fixtures are played',
+  'decision.event': 'delegation to Decisions only',
+  'decision.item.created': 'delegation to Decisions only',
+  'decision.item.deleted': 'delegation to Decisions only',
+  'response.event': 'delegation to Responses only',
+  info: 'notices on what a data channel may do, and this wire has none',
+  'transport.dtmf.received': 'telephone (SIP) only',
+  'transport.dtmf.send': 'telephone (SIP) only',
+  'transport.dtmf.sent': 'telephone (SIP) only',
+  'transport.ringing': 'telephone (SIP) only',
+  'transport.answered': 'telephone (SIP) only',
+  'transport.failed': 'telephone (SIP) only',
+} satisfies Record<LiveServerEvent['type'], z.ZodType | string>;
+
+/** A server event that we read, with the fields that we read. */
+export type ServerEvent = EventOf<typeof serverEventTable>;
+
+/** Reads one text frame. Never throws. */
+export function parseServerEvent(text: string): ParsedEvent<ServerEvent> {
+  return parseEvent(serverEventTable, text);
+}

@@ -1,0 +1,63 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { historyOf } from '../../../src/adapters/openai-live/history.ts';
+import { estimateTokens } from '../../../src/adapters/openai-live/tokens.ts';
+import type { TransportCommand } from '../../../src/voice/transport.ts';
+
+const said = (text: string): TransportCommand => ({
+  type: 'message.add',
+  itemId: text.slice(0, 8),
+  role: 'user',
+  text,
+});
+const sentence = 'The train to Rome leaves at noon. ';
+
+describe('historyOf', () => {
+  test('Y1, Y2: of a long conversation the newest are kept, and how many are missing is said', () => {
+    const history = historyOf(Array.from({ length: 300 }, (_, index) => said(`Word ${index}.`)));
+    expect(history).toHaveLength(128);
+    expect(history[0]).toEqual({
+      role: 'developer',
+      text: '[SYSTEM: The conversation began earlier: 173 older messages are left out here.]',
+    });
+    expect(history[1]?.text).toBe('Word 173.');
+    expect(history.at(-1)?.text).toBe('Word 299.');
+  });
+
+  test('Y1: one that does not fit is left out whole, with all before it', () => {
+    const history = historyOf([said('First.'), said(sentence.repeat(700)), said('Last.')]);
+    expect(history.map(({ text }) => text)).toEqual([
+      expect.stringContaining('2 older messages'),
+      'Last.',
+    ]);
+  });
+
+  test('Y1: the newest of all is cut, if it must be', () => {
+    const history = historyOf([said('First.'), said(sentence.repeat(2000))]);
+    expect(history).toHaveLength(2);
+    expect(history[1]?.text.startsWith(sentence)).toBe(true);
+  });
+
+  test('is within the limits of the wire, whatever was said', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(fc.constantFrom('Rome. ', sentence, '出发。', '🚕'), fc.nat(400)), {
+          maxLength: 200,
+        }),
+        (parts) => {
+          const history = historyOf(parts.map(([text, times]) => said(text.repeat(times))));
+          const tokens = history.reduce((sum, { text }) => sum + estimateTokens(text), 0);
+          expect(history.length).toBeLessThanOrEqual(128);
+          expect(tokens).toBeLessThanOrEqual(8192);
+        },
+      ),
+      { numRuns: 30 },
+    );
+  });
+
+  test('what is no message of the conversation is not told', () => {
+    expect(historyOf([said('Hi.'), { type: 'response.cancel' }, said('  ')])).toEqual([
+      { role: 'user', text: 'Hi.' },
+    ]);
+  });
+});

@@ -1,0 +1,252 @@
+import { describe, expect, test } from 'vitest';
+import { startCall } from './support/called.ts';
+
+/** A request whose text the server has taken in. */
+function asked(options?: Parameters<typeof startCall>[0]) {
+  const call = startCall(options);
+  call.request('offer:1', 'Tell the user: it is done.');
+  call.peer.takesIn();
+  return call;
+}
+
+describe('Q1: a response is what was asked for', () => {
+  test('if it begins after the text was taken in, and nothing else could have caused it', () => {
+    const { peer, news } = asked();
+    peer.replies('It is done.');
+    expect(news()).toEqual([
+      'started offer:1',
+      'says "It is done."',
+      'said "It is done."',
+      'ended offer:1 completed 600',
+    ]);
+  });
+
+  test('only the first one', () => {
+    const { peer, news } = asked();
+    peer.replies('It is done.');
+    news();
+    peer.replies('By the way.');
+    expect(news()[0]).toBe('started -');
+  });
+
+  test('not before the text was taken in', () => {
+    const { peer, news, request } = startCall();
+    request('offer:1', 'Tell the user: it is done.');
+    peer.sounds(100);
+    expect(news()).toEqual(['ended offer:1 cancelled (uncertain) 0', 'started -']);
+    peer.takesIn();
+    peer.pauses();
+    peer.sounds(100);
+    expect(news()).toEqual(['ended - completed 100', 'started -']);
+  });
+
+  test('not when the user spoke in between', async () => {
+    const { peer, news, advance } = asked();
+    peer.hears('And?', 0);
+    await advance(1000);
+    news();
+    peer.sounds(100);
+    expect(news()).toEqual(['ended offer:1 cancelled (uncertain) 0', 'started -']);
+  });
+
+  test('not when the user spoke just before, and was not answered yet', async () => {
+    const { peer, news, advance, request } = startCall();
+    peer.hears('And?', 0);
+    await advance(1000);
+    request('offer:1', 'Tell the user: it is done.');
+    peer.takesIn();
+    news();
+    peer.sounds(100);
+    expect(news()).toEqual(['ended offer:1 cancelled (uncertain) 0', 'started -']);
+  });
+
+  test('not while something else is being said', () => {
+    const { peer, news, request } = startCall();
+    peer.sounds(100);
+    request('offer:1', 'Tell the user: it is done.');
+    peer.takesIn();
+    peer.pauses();
+    news();
+    peer.sounds(100);
+    expect(news()).toEqual(['ended offer:1 cancelled (uncertain) 0', 'started -']);
+  });
+
+  test.each([
+    ['something was delegated', (call: ReturnType<typeof asked>) => call.peer.delegates('d1')],
+    [
+      'a delegation was answered',
+      (call: ReturnType<typeof asked>) =>
+        call.send({ type: 'delegation.answer', delegationId: 'd0', text: 'No.' }),
+    ],
+  ])('not when %s in between', (_, happens) => {
+    const call = asked();
+    happens(call);
+    call.news();
+    call.peer.sounds(100);
+    expect(call.news()).toEqual(['ended offer:1 cancelled (uncertain) 0', 'started -']);
+  });
+});
+
+test('Q1: what was asked for before, and called off, may still be said', () => {
+  const { peer, news, send, request } = asked();
+  send({ type: 'response.cancel' });
+  request('offer:2', 'Tell the user: it rains.');
+  peer.takesIn();
+  news();
+  peer.replies('It is done.');
+  expect(news()).toContain('ended offer:2 cancelled (uncertain) 0');
+  request('offer:3', 'Tell the user: it rains.');
+  peer.takesIn();
+  peer.replies('It rains.');
+  expect(news()).toContain('started offer:3');
+});
+
+describe('Q2: another cause is forgotten', () => {
+  test('with the response that follows it', async () => {
+    const { peer, news, advance, request } = startCall();
+    peer.hears('Book it.', 0);
+    peer.delegates('d1');
+    await advance(200);
+    peer.replies('One moment.');
+    request('offer:1', 'Tell the user: it is done.');
+    peer.takesIn();
+    news();
+    peer.sounds(100);
+    expect(news()).toEqual(['started offer:1']);
+  });
+
+  test('after a while without any', async () => {
+    const { peer, news, advance, request } = startCall();
+    peer.hears('Mm-hm', 0);
+    await advance(3000);
+    request('offer:1', 'Tell the user: it is done.');
+    peer.takesIn();
+    news();
+    peer.sounds(100);
+    expect(news()).toEqual(['started offer:1']);
+  });
+
+  test('what is delegated while the model speaks, it speaks to already', () => {
+    const { peer, news, request } = startCall();
+    peer.sounds(300);
+    peer.delegates('d1');
+    peer.pauses();
+    request('offer:1', 'Tell the user: it is done.');
+    peer.takesIn();
+    news();
+    peer.sounds(100);
+    expect(news()).toEqual(['started offer:1']);
+  });
+});
+
+describe('Q3: a request ends once', () => {
+  test('when nothing is said in time', async () => {
+    const { news, advance, peer } = asked({ turns: { requestTimeoutMs: 4000 } });
+    await advance(3999);
+    expect(news()).toEqual([]);
+    await advance(1);
+    expect(news()).toEqual(['ended offer:1 cancelled (nothing_said) 0']);
+    peer.sounds(100);
+    expect(news()).toEqual(['started -']);
+  });
+
+  test('when the server refuses the text', () => {
+    const { peer, news, request } = startCall();
+    request('offer:1', 'Tell the user: it is done.');
+    const id = peer.appends[0]?.event_id;
+    peer.refuses({
+      code: 'invalid_value',
+      message: 'Too long.',
+      ...(id && { client_event_id: id }),
+    });
+    expect(news()).toEqual(['error invalid_value offer:1']);
+    peer.sounds(100);
+    expect(news()).toEqual(['started -']);
+  });
+
+  test('when it is called off; what is said of it all the same is dropped', async () => {
+    const { peer, news, send, frames, advance } = asked();
+    send({ type: 'response.cancel' });
+    send({ type: 'response.cancel' });
+    expect(news()).toEqual(['ended offer:1 cancelled (cancelled) 0']);
+    peer.replies('It is done.');
+    expect(news()).toEqual([]);
+    expect(frames).toEqual([]);
+    peer.replies('Anything else?');
+    expect(news()[0]).toBe('started -');
+    await advance(60_000);
+    expect(news()).not.toContain('ended offer:1 cancelled (nothing_said) 0');
+  });
+
+  test('called off because the user broke in: what comes then is heard', () => {
+    const { peer, news, send } = asked();
+    peer.hears('Stop', 0);
+    send({ type: 'response.cancel' });
+    news();
+    peer.replies('Sorry?');
+    expect(news()).toContain('started -');
+  });
+});
+
+describe('how it is asked', () => {
+  test('as commentary', () => {
+    const { peer } = asked();
+    expect(peer.told).toEqual([
+      ['commentary', null, expect.stringMatching(/^Tell the user: it is done\.\n\nDo not wait/)],
+    ]);
+  });
+
+  test('without instructions', () => {
+    const { peer, request } = startCall();
+    request('reply:1');
+    expect(peer.told).toEqual([
+      ['commentary', null, expect.stringMatching(/^Reply to the user now/)],
+    ]);
+  });
+
+  test('in the name of the delegation that was just answered', () => {
+    const { peer, request, send } = startCall();
+    peer.delegates('d1');
+    send({ type: 'delegation.accept', delegationId: 'd1', callIds: ['c1'] });
+    send({ type: 'tool.answer', callId: 'c1', output: 'Booked.', silent: true });
+    request('offer:1', 'Tell the user now.');
+    expect(peer.told.map(([channel, id]) => [channel, id])).toEqual([
+      ['thinking', 'd1'],
+      ['commentary', 'd1'],
+    ]);
+    request('offer:2', 'Something else.');
+    expect(peer.told.at(-1)?.[1]).toBeNull();
+  });
+
+  test('again: with an instruction too, in which there is nothing of the result', () => {
+    const { peer, request, news } = startCall();
+    request('offer:1', 'Tell the user: it is done.', true);
+    const [first, second] = peer.told;
+    expect(first).toMatchObject(['commentary', null, expect.stringContaining('it is done')]);
+    expect(second).toMatchObject(['instructions', null, expect.not.stringContaining('it is done')]);
+    peer.takesIn();
+    peer.sounds(100);
+    expect(news()).toEqual(['started offer:1']);
+  });
+
+  test('what is too long for one append is told first, and then asked for', () => {
+    const { peer, request, news } = startCall();
+    const long = 'The train to Rome leaves at noon. '.repeat(80);
+    request('offer:1', long);
+    const channels = peer.told.map(([channel]) => channel);
+    expect(channels.slice(0, -1)).toEqual(channels.slice(0, -1).map(() => 'thinking'));
+    expect(channels.length).toBeGreaterThan(2);
+    expect(peer.told.at(-1)).toMatchObject(['commentary', null, expect.stringMatching(/^Do now/)]);
+    peer.takesIn();
+    peer.sounds(100);
+    expect(news()).toEqual(['started offer:1']);
+  });
+
+  test('A2: a server that does not say what it answers answers in order', () => {
+    const { peer, request, news } = startCall();
+    request('offer:1', 'Tell the user: it is done.');
+    peer.says({ type: 'session.commentary.appended', start_ms: 0, end_ms: 0 });
+    peer.sounds(100);
+    expect(news()).toEqual(['started offer:1']);
+  });
+});

@@ -1,0 +1,208 @@
+import { describe, expect, test } from 'vitest';
+import { startCall } from './support/called.ts';
+
+describe('O1: a response begins and ends', () => {
+  test('with its sound, and a pause', () => {
+    const { peer, news, frames } = startCall();
+    peer.pauses(500);
+    expect(news()).toEqual([]);
+    peer.sounds(100);
+    peer.speaks('Hello');
+    peer.sounds(100);
+    peer.speaks(' there.');
+    peer.pauses(700);
+    expect(news()).toEqual(['started -', 'says "Hello"', 'says " there."']);
+    peer.pauses(100);
+    expect(news()).toEqual(['said "Hello there."', 'ended - completed 240']);
+    expect(new Set(frames.map(({ responseId, itemId }) => `${responseId} ${itemId}`)).size).toBe(1);
+  });
+
+  test('with its words, where they come before the sound', () => {
+    const { peer, news } = startCall();
+    peer.speaks('Hello.');
+    peer.sounds(400);
+    peer.pauses();
+    expect(news()).toEqual([
+      'started -',
+      'says "Hello."',
+      'said "Hello."',
+      'ended - completed 400',
+    ]);
+  });
+
+  test('a pause between two sentences does not end it', () => {
+    const { peer, news } = startCall();
+    peer.sounds(100);
+    peer.pauses(700);
+    peer.sounds(100);
+    peer.pauses(700);
+    expect(news()).toEqual(['started -']);
+  });
+
+  test('words that come during a pause show that it goes on', () => {
+    const { peer, news } = startCall();
+    peer.sounds(100);
+    peer.pauses(700);
+    peer.speaks('And');
+    peer.pauses(700);
+    expect(news()).toEqual(['started -', 'says "And"']);
+  });
+
+  test('the track itself stops: after a while nothing more is awaited', async () => {
+    const { peer, news, advance } = startCall();
+    peer.sounds(300);
+    await advance(1500);
+    peer.sounds(300);
+    await advance(1999);
+    expect(news()).toEqual(['started -']);
+    await advance(1);
+    expect(news()).toEqual(['ended - completed 600']);
+  });
+
+  test('the noise of an idle track is no response', () => {
+    const { peer, news } = startCall();
+    peer.sounds(400, 40);
+    expect(news()).toEqual([]);
+  });
+
+  test('two replies are two responses, with other ids', () => {
+    const { peer, of } = startCall();
+    peer.replies('One.');
+    peer.replies('Two.');
+    const ids = of('response.started').map(({ responseId }) => responseId);
+    expect(new Set(ids).size).toBe(2);
+    expect(of('assistant.transcribed').filter(({ final }) => final)).toMatchObject([
+      { text: 'One.', responseId: ids[0] },
+      { text: 'Two.', responseId: ids[1] },
+    ]);
+  });
+});
+
+describe('O2: sound', () => {
+  test('is handed on from a little before the first audible frame to the end', () => {
+    const { peer, frames } = startCall();
+    peer.pauses(1000);
+    expect(frames).toEqual([]);
+    peer.sounds(100);
+    peer.pauses();
+    peer.pauses(1000);
+    const level = frames.map(({ samples }) => samples[0]);
+    expect(level).toEqual([0, 3000, ...Array.from({ length: 8 }, () => 0)]);
+    expect(frames.map(({ samples }) => samples.length).slice(0, 2)).toEqual([960, 2400]);
+    expect(frames[0]).toMatchObject({ sampleRateHz: 24_000, itemId: expect.any(String) });
+  });
+
+  test('at 16 kHz', () => {
+    const { peer, frames, of } = startCall({ sampleRateHz: 16_000 });
+    peer.sounds(500, 3000, 16_000);
+    for (let ms = 0; ms < 800; ms += 100) peer.sounds(100, 0, 16_000);
+    expect(frames[0]).toMatchObject({ sampleRateHz: 16_000 });
+    expect(of('response.ended')).toMatchObject([{ audio: [{ durationMs: 500 }] }]);
+  });
+});
+
+describe('O3: a response is called off', () => {
+  test('nothing of it is heard any more, and it ends when the model falls silent', () => {
+    const { peer, news, frames, send } = startCall();
+    peer.sounds(300);
+    peer.speaks('Once upon');
+    send({ type: 'response.cancel' });
+    send({ type: 'response.cancel' });
+    const heard = frames.length;
+    peer.sounds(300);
+    peer.speaks(' a time');
+    peer.pauses(700);
+    peer.sounds(300);
+    expect(news()).toEqual(['started -', 'says "Once upon"']);
+    peer.pauses();
+    expect(news()).toEqual(['said "Once upon"', 'ended - cancelled 300']);
+    peer.speaks(' there was', 700);
+    expect(news()).toEqual([]);
+    expect(frames).toHaveLength(heard);
+    expect(peer.appends).toEqual([]);
+  });
+
+  test('a model that goes on talking is not waited for', async () => {
+    const { peer, news, frames, send, advance } = startCall();
+    peer.sounds(300);
+    send({ type: 'response.cancel' });
+    const heard = frames.length;
+    for (let second = 0; second < 2; second += 1) {
+      peer.sounds(1000);
+      await advance(1000);
+    }
+    expect(news()).toEqual(['started -', 'ended - cancelled 300']);
+    peer.sounds(1000);
+    expect(frames).toHaveLength(heard);
+    peer.pauses();
+    peer.sounds(100);
+    expect(news()).toEqual(['started -']);
+  });
+
+  test('what follows after a pause is another response', () => {
+    const { peer, news, send } = startCall();
+    peer.sounds(300);
+    send({ type: 'response.cancel' });
+    peer.pauses();
+    news();
+    peer.replies('Sorry.');
+    expect(news()).toEqual([
+      'started -',
+      'says "Sorry."',
+      'said "Sorry."',
+      'ended - completed 600',
+    ]);
+  });
+
+  test('a shorter pause is enough where the user broke in: the reply to that is heard', () => {
+    const { peer, news, send } = startCall();
+    peer.sounds(300);
+    peer.hears('Wait', 200);
+    send({ type: 'response.cancel' });
+    news();
+    peer.pauses(400);
+    expect(news()).toEqual([]);
+    peer.pauses(100);
+    expect(news()).toEqual(['ended - cancelled 300']);
+    peer.sounds(300);
+    expect(news()).toEqual(['started -']);
+  });
+
+  test('nothing to call off is silence', () => {
+    const { news, send, peer } = startCall();
+    send({ type: 'response.cancel' });
+    expect(news()).toEqual([]);
+    expect(peer.sent).toHaveLength(1);
+  });
+});
+
+describe('O5: words that come late', () => {
+  test('belong to the response in which they were said', () => {
+    const { peer, news, of } = startCall();
+    peer.sounds(1000);
+    peer.speaks('It is', 0);
+    peer.pauses();
+    const [started] = of('response.started');
+    news();
+    peer.speaks(' late.', 600);
+    expect(of('assistant.transcribed')).toMatchObject([
+      { text: 'It is late.', final: true, responseId: started?.responseId },
+    ]);
+  });
+
+  test('a fragment that comes twice counts once', () => {
+    const { peer, news } = startCall();
+    const fragment = { event_id: 'x', delta: 'Yes.', start_ms: 0, end_ms: 200 };
+    peer.says({ type: 'session.output_transcript.delta', ...fragment });
+    peer.says({ type: 'session.output_transcript.delta', ...fragment });
+    expect(news()).toEqual(['started -', 'says "Yes."']);
+  });
+});
+
+test('an error that answers nothing makes what is being said incomplete: moderation cuts it off', () => {
+  const { peer, news } = startCall();
+  peer.sounds(300);
+  peer.refuses({ code: 'moderation', message: 'Cut off.' });
+  peer.pauses();
+  expect(news()).toEqual(['started -', 'error moderation -', 'ended - incomplete 300']);
+});

@@ -1,0 +1,153 @@
+import { describe, expect, test } from 'vitest';
+import type { ServerEvent } from 'openai/resources/live/live';
+import type { TransportCommand } from '../../../src/voice/transport.ts';
+import { startCall } from './support/called.ts';
+
+describe('T1: what the model shall know', () => {
+  test.each<[TransportCommand, string]>([
+    [
+      { type: 'message.add', itemId: 'a', role: 'system', text: '[SYSTEM: Be quick.]' },
+      '[SYSTEM: Be quick.]',
+    ],
+    [
+      { type: 'message.add', itemId: 'a', role: 'user', text: 'To Rome.' },
+      '[SYSTEM: The user writes: To Rome.]',
+    ],
+    [
+      { type: 'message.add', itemId: 'a', role: 'assistant', text: 'Where to?' },
+      '[SYSTEM: You said: Where to?]',
+    ],
+    [
+      { type: 'tool.recall', callId: 'c1', name: 'book_ride', arguments: '{}' },
+      '[SYSTEM: c1: the backend was asked for book_ride with {}]',
+    ],
+    [
+      { type: 'tool.answer', callId: 'c1', output: 'Booked.' },
+      '[SYSTEM: c1: the backend says: Booked.]',
+    ],
+  ])('%o is told silently', (command, text) => {
+    const { peer, send } = startCall();
+    send(command);
+    expect(peer.told).toEqual([['thinking', null, text]]);
+  });
+
+  test('an empty text is not told', () => {
+    const { peer, send } = startCall();
+    send({ type: 'message.add', itemId: 'a', role: 'system', text: ' \n' });
+    expect(peer.told).toEqual([]);
+  });
+
+  test('a long one is told in several appends', () => {
+    const { peer, send } = startCall();
+    const text = 'The train to Rome leaves at noon. '.repeat(80);
+    send({ type: 'message.add', itemId: 'a', role: 'system', text });
+    expect(peer.told.length).toBeGreaterThan(1);
+    expect(`${peer.told.map(([, , part]) => part).join(' ')} `).toBe(text);
+  });
+
+  test('one that would fill the memory of the model is cut, and says so', () => {
+    const { peer, send } = startCall();
+    const text = 'The train to Rome leaves at noon. '.repeat(2000);
+    send({ type: 'message.add', itemId: 'a', role: 'system', text });
+    expect(peer.told).toHaveLength(16);
+    expect(peer.told.at(-1)?.[2]).toMatch(/^\[SYSTEM: The rest, \d+ characters, is left out/);
+  });
+});
+
+describe('delegations', () => {
+  test('are reported once, and only those that are ours', () => {
+    const { peer, news } = startCall();
+    peer.delegates('d1');
+    peer.delegates('d1');
+    peer.delegates('d2', 'responses');
+    expect(news()).toEqual(['delegates d1']);
+  });
+
+  test('T2: what a tool answers is said in their name, or only known', () => {
+    const { peer, send } = startCall();
+    peer.delegates('d1');
+    send({ type: 'delegation.accept', delegationId: 'd1', callIds: ['c1', 'c2'] });
+    expect(peer.told).toEqual([]);
+    send({ type: 'tool.answer', callId: 'c1', output: 'It is sunny.' });
+    send({ type: 'tool.answer', callId: 'c2', output: 'Booked.', silent: true });
+    send({ type: 'tool.answer', callId: 'c9', output: 'Of another connection.' });
+    expect(peer.told).toEqual([
+      ['commentary', 'd1', 'It is sunny.'],
+      ['thinking', 'd1', '[SYSTEM: c2: the backend says: Booked.]'],
+      ['thinking', null, '[SYSTEM: c9: the backend says: Of another connection.]'],
+    ]);
+  });
+
+  test('one that means no call is answered aloud', () => {
+    const { peer, send } = startCall();
+    peer.delegates('d1');
+    send({ type: 'delegation.answer', delegationId: 'd1', text: 'Which day?' });
+    expect(peer.told).toEqual([['commentary', 'd1', 'Which day?']]);
+  });
+
+  test('one that comes to nothing is told so, and nobody waits for it', () => {
+    const { peer, send } = startCall();
+    peer.delegates('d1');
+    send({ type: 'delegation.accept', delegationId: 'd1', callIds: [] });
+    expect(peer.told).toMatchObject([['thinking', 'd1', expect.stringContaining('taken care of')]]);
+  });
+});
+
+test('T4: what the wire has no word for is silence', () => {
+  const { peer, send, news } = startCall();
+  send({ type: 'item.delete', itemId: 'a' });
+  send({ type: 'playout.truncate', itemId: 'a', playedMs: 100 });
+  send({ type: 'image.add', itemId: 'a', mediaType: 'image/png', data: new Uint8Array(1) });
+  expect(peer.sent).toHaveLength(1);
+  expect(news()).toEqual([]);
+});
+
+test('a session cannot be configured anew: it says so', () => {
+  const { peer, send, of } = startCall();
+  send({ type: 'session.configure', configuration: { instructions: 'Other.', tools: [] } });
+  expect(peer.sent).toHaveLength(1);
+  expect(of('session.refused')).toMatchObject([{ code: 'IMMUTABLE_SESSION' }]);
+});
+
+describe('what the server says besides', () => {
+  test('usage', () => {
+    const { peer, of } = startCall();
+    peer.says({ type: 'session.usage.updated', usage: { seconds: 12 } });
+    expect(of('usage.reported')).toEqual([
+      { type: 'usage.reported', inputTokens: null, outputTokens: null, raw: { seconds: 12 } },
+    ]);
+  });
+
+  test('errors, without secrets, with the event that they answer', () => {
+    const { peer, of } = startCall();
+    peer.refuses({ code: 'odd', message: 'Bearer abc', client_event_id: 'event_77' });
+    expect(of('transport.error')).toMatchObject([
+      { code: 'odd', message: 'Bearer [redacted]', responseKey: null },
+    ]);
+  });
+
+  test('notices and what belongs to other ways of delegating is not read', () => {
+    const { peer, news } = startCall();
+    const info: ServerEvent = { type: 'info', code: 'x', message: 'y', event_id: 'e' };
+    peer.says(info);
+    expect(news()).toEqual([]);
+  });
+
+  test('events that we do not know, and frames that are broken, are reported', () => {
+    const { peer, news, connection } = startCall();
+    peer.saysText('{"type":"session.sung"}');
+    peer.saysText('{"type":"session.output_audio.delta"}');
+    peer.saysText('{"type":"session.output_audio.delta","delta":"AAA="}'.replace('AAA=', 'AA=='));
+    peer.saysText('no json');
+    expect(news()).toEqual([
+      'error UNKNOWN_EVENT -',
+      'error MALFORMED_EVENT -',
+      'error MALFORMED_AUDIO -',
+      'error MALFORMED_EVENT -',
+    ]);
+    expect(connection.diagnostics).toMatchObject({
+      unknownEvents: { 'session.sung': 1 },
+      malformedEvents: 3,
+    });
+  });
+});

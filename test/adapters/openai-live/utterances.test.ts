@@ -1,0 +1,141 @@
+import { describe, expect, test } from 'vitest';
+import { startCall } from './support/called.ts';
+
+describe('V1: an utterance', () => {
+  test('begins with its words and ends with a pause; then they are final', async () => {
+    const { peer, news, advance } = startCall();
+    peer.hears('Book', 600);
+    await advance(800);
+    peer.hears(' a ride.', 1000);
+    await advance(999);
+    expect(news()).toEqual(['user begins at 600', 'user says "Book"', 'user says "Book a ride."']);
+    await advance(1);
+    expect(news()).toEqual(['user ends', 'user said "Book a ride."']);
+  });
+
+  test('ends at once when the model begins to speak a moment after it', async () => {
+    const { peer, news, advance } = startCall();
+    peer.hears('Hello', 0);
+    await advance(500);
+    news();
+    peer.sounds(100);
+    expect(news()).toEqual(['user ends', 'user said "Hello"', 'started -']);
+  });
+
+  test('ends sooner while the model speaks', async () => {
+    const { peer, news, advance } = startCall();
+    peer.hears('Hello', 0);
+    await advance(200);
+    peer.sounds(100);
+    news();
+    await advance(299);
+    expect(news()).toEqual([]);
+    await advance(1);
+    expect(news()).toEqual(['user ends', 'user said "Hello"']);
+  });
+
+  test('is not cut short by a model that is not heard', async () => {
+    const { peer, news, advance, send } = startCall();
+    peer.sounds(100);
+    peer.hears('Stop', 0);
+    send({ type: 'response.cancel' });
+    peer.sounds(100);
+    news();
+    await advance(900);
+    peer.hears(' it', 900);
+    await advance(900);
+    expect(news()).toEqual(['user says "Stop it"']);
+  });
+
+  test('ends with the delegation that it led to, before that is reported', () => {
+    const { peer, news } = startCall();
+    peer.hears('Book a ride.', 0);
+    peer.delegates('d1');
+    expect(news()).toEqual([
+      'user begins at 0',
+      'user says "Book a ride."',
+      'user ends',
+      'user said "Book a ride."',
+      'delegates d1',
+    ]);
+  });
+
+  test('is not begun by white space', () => {
+    const { peer, news } = startCall();
+    peer.hears(' ', 0);
+    expect(news()).toEqual([]);
+  });
+});
+
+describe('V2, V3: fragments', () => {
+  test('after a pause begin another utterance, also if they arrive at once', () => {
+    const { peer, news } = startCall();
+    peer.hears('Yes.', 0);
+    peer.hears('And now?', 1200);
+    expect(news()).toEqual([
+      'user begins at 0',
+      'user says "Yes."',
+      'user ends',
+      'user said "Yes."',
+      'user begins at 1200',
+      'user says "And now?"',
+    ]);
+  });
+
+  test('that come twice count once', () => {
+    const { peer, news } = startCall();
+    const fragment = { event_id: 'x', delta: 'Yes', start_ms: 0, end_ms: 200 };
+    peer.says({ type: 'session.input_transcript.delta', ...fragment });
+    peer.says({ type: 'session.input_transcript.delta', ...fragment });
+    expect(news()).toEqual(['user begins at 0', 'user says "Yes"']);
+  });
+
+  test('that come late are not lost', async () => {
+    const { peer, news, advance, of } = startCall();
+    peer.hears('To Rome', 0);
+    await advance(1000);
+    const [first] = of('utterance.started');
+    news();
+    peer.hears(', please', 200);
+    await advance(1000);
+    const [second] = of('utterance.started');
+    expect(second?.utteranceId).not.toBe(first?.utteranceId);
+    expect(news()).toEqual([
+      'user begins at 0',
+      'user says ", please"',
+      'user ends',
+      'user said ", please"',
+    ]);
+  });
+});
+
+test('the user and the model speak at the same time', async () => {
+  const { peer, news, advance } = startCall();
+  peer.sounds(200);
+  peer.speaks('Your ride');
+  peer.hears('Mm-hm', 100);
+  peer.sounds(200);
+  await advance(500);
+  peer.pauses();
+  expect(news()).toEqual([
+    'started -',
+    'says "Your ride"',
+    'user begins at 100',
+    'user says "Mm-hm"',
+    'user ends',
+    'user said "Mm-hm"',
+    'said "Your ride"',
+    'ended - completed 400',
+  ]);
+});
+
+test('a session that breaks off the model at once does not end what the user has just begun', async () => {
+  const call = startCall({}, {}, (event) => {
+    if (event.type === 'utterance.started') call.send({ type: 'response.cancel' });
+  });
+  await call.advance(5000);
+  call.peer.sounds(200);
+  call.news();
+  call.peer.hears('Stop', 100);
+  expect(call.news()).toEqual(['user begins at 0', 'user says "Stop"']);
+});
