@@ -1,0 +1,109 @@
+// Where the Gemini API is and with what key: read from options, else from the
+// environment, anew at each connect, so that a rotated key is picked up.
+//
+// G1. A key travels in a header. Only an ephemeral token, which the server takes nowhere
+//     else, is in the address, and is the secret of that address.
+
+import { ConfigurationError } from '../../errors.ts';
+import type { Address } from '../socket/socket-connection.ts';
+
+/**
+ * The variables that may hold a key, the first one that is set wins. The AI SDK's own name comes
+ * first: who set it, set it for an app like this. `GOOGLE_API_KEY` comes before `GEMINI_API_KEY`, as in
+ * Google's own client, so that both talk to the same project.
+ */
+export const API_KEY_VARIABLES = [
+  'GOOGLE_GENERATIVE_AI_API_KEY',
+  'GOOGLE_API_KEY',
+  'GEMINI_API_KEY',
+] as const;
+
+/** The variable of Google's own client for another address. */
+const BASE_URL_VARIABLE = 'GOOGLE_GEMINI_BASE_URL';
+const DEFAULT_BASE_URL = 'https://generativelanguage.googleapis.com';
+/** Ephemeral tokens are made and taken by this version only. */
+const TOKEN_API_VERSION = 'v1alpha';
+
+export interface Access {
+  readonly apiKey?: string;
+  readonly ephemeralToken?: string;
+  readonly url?: string;
+  readonly baseUrl?: string;
+  readonly apiVersion: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** The key of now. @throws {ConfigurationError} `MISSING_API_KEY` */
+export function apiKeyOf(option: string | undefined, who: string): string {
+  const candidates = [option, ...API_KEY_VARIABLES.map((name) => process.env[name])];
+  const apiKey = candidates.find((candidate) => candidate !== undefined && candidate !== '');
+  if (apiKey === undefined) {
+    throw new ConfigurationError(
+      'MISSING_API_KEY',
+      `${who} needs a key: set one of the environment variables ${API_KEY_VARIABLES.join(', ')}, or pass \`apiKey\``,
+    );
+  }
+  return apiKey;
+}
+
+/**
+ * The address of now.
+ * @throws {ConfigurationError} `MISSING_API_KEY` or `INVALID_URL`
+ */
+export function addressOf(access: Access): Address {
+  const { ephemeralToken, headers } = access;
+  if (ephemeralToken !== undefined) {
+    const url = endpoint(access, TOKEN_API_VERSION, 'BidiGenerateContentConstrained');
+    const mark = url.includes('?') ? '&' : '?';
+    return { url: `${url}${mark}access_token=${ephemeralToken}`, headers, secret: ephemeralToken };
+  }
+  const secret = apiKeyOf(access.apiKey, 'geminiLive');
+  const url = endpoint(access, access.apiVersion, 'BidiGenerateContent');
+  return { url, headers: { ...headers, 'x-goog-api-key': secret }, secret };
+}
+
+/** Where ephemeral tokens are made. @throws {ConfigurationError} `INVALID_URL` */
+export function tokenAddress(baseUrl: string | undefined): string {
+  const base = baseOf(baseUrl, { 'http:': 'http:', 'https:': 'https:' });
+  return `${base}/${TOKEN_API_VERSION}/auth_tokens`;
+}
+
+const WEB_SOCKET_PROTOCOLS: Protocols = {
+  'ws:': 'ws:',
+  'wss:': 'wss:',
+  'http:': 'ws:',
+  'https:': 'wss:',
+};
+
+type Protocols = Readonly<Record<string, string>>;
+
+function endpoint({ url, baseUrl }: Access, version: string, method: string): string {
+  if (url !== undefined) return checked(url, '`url`', WEB_SOCKET_PROTOCOLS).href;
+  const base = baseOf(baseUrl, WEB_SOCKET_PROTOCOLS);
+  return `${base}/ws/google.ai.generativelanguage.${version}.GenerativeService.${method}`;
+}
+
+function baseOf(option: string | undefined, protocols: Protocols): string {
+  const variable = process.env[BASE_URL_VARIABLE];
+  const address = option ?? (variable || DEFAULT_BASE_URL);
+  const source = option === undefined ? `\`${BASE_URL_VARIABLE}\`` : '`baseUrl`';
+  const { href } = checked(address, source, protocols);
+  // The AI SDK's base address ends with a version; the paths here bring their own.
+  return href.replace(/\/+$/, '').replace(/\/v1(?:alpha|beta)?$/, '');
+}
+
+function checked(address: string, source: string, protocols: Protocols): URL {
+  const url = URL.canParse(address) ? new URL(address) : undefined;
+  const protocol = url && protocols[url.protocol];
+  if (url === undefined || protocol === undefined) {
+    // Without the query and the user info, which may hold secrets.
+    const shown = address.replace(/\?.*$/s, '').replace(/\/\/[^/]*@/, '//');
+    const expected = Object.keys(protocols).join(', ');
+    throw new ConfigurationError(
+      'INVALID_URL',
+      `Expected ${source} to be an address with one of ${expected}, got \`${shown}\``,
+    );
+  }
+  // `protocol =` of a URL refuses to change between http and ws.
+  return new URL(protocol + url.href.slice(url.protocol.length));
+}

@@ -1,0 +1,100 @@
+// Short-lived tokens for browsers, which must not see a key: made on a server, given to
+// `geminiLive({ ephemeralToken })` or to Google's own client.
+//
+// E1. What the token is locked to, nobody who holds it can change: model, instructions and tools.
+
+import { z } from 'zod';
+import { ConfigurationError } from '../../errors.ts';
+import type { TransportConfiguration } from '../../voice/transport.ts';
+import { refused, requestToken, type TokenRequest } from '../socket/mint-token.ts';
+import { apiKeyOf, tokenAddress } from './address.ts';
+import { checkOptions, sessionOf, type GeminiLiveOptions } from './options.ts';
+import { setup } from './wire/index.ts';
+
+export interface EphemeralTokenOptions {
+  /** @defaultValue as for `geminiLive` */
+  readonly apiKey?: string;
+  /** `https:` or `http:`. @defaultValue as for `geminiLive` */
+  readonly baseUrl?: string;
+  /** So many sessions may be begun with it; resuming is none. 0: any number. @defaultValue 1, by the server */
+  readonly uses?: number;
+  /** Nothing is said with it after that; less than 20 hours ahead. @defaultValue in 30 minutes, by the server */
+  readonly expiresAt?: Date;
+  /** No session is begun with it after that. @defaultValue in a minute, by the server */
+  readonly beginsUntil?: Date;
+  /** What the sessions are like that can be had with it. @defaultValue anything */
+  readonly locked?: {
+    /** Of these only what is said to the model counts: model, voice, thinking and the like. */
+    readonly options?: GeminiLiveOptions;
+    readonly configuration: TransportConfiguration;
+  };
+  readonly signal?: AbortSignal;
+  /** @defaultValue the global `fetch` */
+  readonly fetch?: typeof globalThis.fetch;
+}
+
+export interface EphemeralToken {
+  /** What `geminiLive({ ephemeralToken })` takes: `auth_tokens/…`. */
+  readonly token: string;
+  /** Null where the server does not say. */
+  readonly expiresAt: Date | null;
+}
+
+const optionsSchema = z.strictObject({
+  apiKey: z.string().min(1).optional(),
+  baseUrl: z.string().min(1).optional(),
+  uses: z.int().nonnegative().optional(),
+  expiresAt: z.date().optional(),
+  beginsUntil: z.date().optional(),
+  locked: z.custom<EphemeralTokenOptions['locked']>().optional(),
+  signal: z.instanceof(AbortSignal).optional(),
+  fetch: z.custom<typeof globalThis.fetch>((value) => typeof value === 'function').optional(),
+});
+
+const answerSchema = z.object({ name: z.string().min(1), expireTime: z.string().nullish() });
+
+/**
+ * Makes a token for the Gemini Live API.
+ *
+ * @throws {ConfigurationError} `INVALID_OPTION`, `MISSING_API_KEY` or `INVALID_URL`.
+ * @throws {ProviderError} `TOKEN_REFUSED` when the server does not give one: retryable when it was too
+ * busy or could not be reached.
+ */
+export async function createEphemeralToken(
+  options: EphemeralTokenOptions = {},
+): Promise<EphemeralToken> {
+  const checked = optionsSchema.safeParse(options);
+  if (!checked.success) {
+    const message = `createEphemeralToken: ${z.prettifyError(checked.error)}`;
+    throw new ConfigurationError('INVALID_OPTION', message);
+  }
+  const { uses, expiresAt, beginsUntil, locked, signal } = checked.data;
+  const apiKey = apiKeyOf(checked.data.apiKey, 'createEphemeralToken');
+  const wanted = {
+    ...(uses !== undefined && { uses }),
+    ...(expiresAt && { expireTime: expiresAt.toISOString() }),
+    ...(beginsUntil && { newSessionExpireTime: beginsUntil.toISOString() }),
+    ...(locked && { bidiGenerateContentSetup: lockedSetup(locked) }),
+  };
+  const request: TokenRequest = {
+    url: tokenAddress(checked.data.baseUrl),
+    headers: { 'x-goog-api-key': apiKey },
+    body: wanted,
+    secret: apiKey,
+    signal,
+    fetch: checked.data.fetch,
+  };
+  const answer = answerSchema.safeParse(await requestToken(request));
+  if (!answer.success) throw refused(request, 'the server named none');
+  const { name: token, expireTime } = answer.data;
+  return { token, expiresAt: expireTime ? new Date(expireTime) : null };
+}
+
+function lockedSetup({ options, configuration }: NonNullable<EphemeralTokenOptions['locked']>) {
+  const { settings, traits } = sessionOf(checkOptions(options ?? {}));
+  return setup(settings, configuration, {
+    toolBehavior: traits.duringCall === 'goes_on' ? 'NON_BLOCKING' : null,
+    beginsWithHistory: false,
+    handle: null,
+  }).setup;
+}

@@ -1,0 +1,113 @@
+// What the models of Gemini Live can do: they speak one wire, and differ in what they
+// honour on it. One row for each family; a model that is not known gets the row that
+// relies on least.
+//
+// M1. What a row says is what the vendor documents of the family; in doubt the row relies on less.
+
+import type { TransportCapabilities } from '../../voice/transport.ts';
+import { INPUT_SAMPLE_RATE_HZ, OUTPUT_SAMPLE_RATE_HZ } from './wire/index.ts';
+
+export interface ModelTraits {
+  readonly family: string;
+  /**
+   * `waits`: the model stands still until a call is answered. `goes_on`: a call may stay open
+   * while it talks, if it is declared so. `unknown`: it may do either.
+   */
+  readonly duringCall: 'waits' | 'goes_on' | 'unknown';
+  /** `SILENT`, `WHEN_IDLE` and `INTERRUPT` of a function response do what they say. */
+  readonly honoursScheduling: boolean;
+  /**
+   * When messages can be added to the conversation. `initially`: only before the first sound;
+   * after that what is said by text is answered.
+   */
+  readonly clientContent: 'anytime' | 'initially';
+  /** `historyConfig.initialHistoryInClientContent`: a history is taken in without being answered. */
+  readonly seedsHistory: boolean;
+  /** Instructions and tools can be changed by `contextUpdate`. */
+  readonly contextUpdate: boolean;
+  /** What the setup may say of thinking. `one_of`: a level or a budget, and one of them it must. */
+  readonly thinking: 'none' | 'level' | 'budget' | 'one_of' | 'any';
+}
+
+const native25: ModelTraits = {
+  family: '2.5 native audio',
+  duringCall: 'goes_on',
+  honoursScheduling: true,
+  clientContent: 'anytime',
+  seedsHistory: false,
+  contextUpdate: false,
+  thinking: 'budget',
+};
+
+const flash31: ModelTraits = {
+  family: '3.1 flash live',
+  duringCall: 'waits',
+  honoursScheduling: false,
+  clientContent: 'initially',
+  seedsHistory: true,
+  contextUpdate: false,
+  thinking: 'level',
+};
+
+const live38: ModelTraits = {
+  family: '3.8 live',
+  duringCall: 'goes_on',
+  honoursScheduling: true,
+  clientContent: 'anytime',
+  seedsHistory: true,
+  contextUpdate: true,
+  thinking: 'none',
+};
+
+const thinking38: ModelTraits = {
+  ...live38,
+  family: '3.8 live extended thinking',
+  thinking: 'one_of',
+};
+
+const unknown: ModelTraits = {
+  ...flash31,
+  family: 'unknown',
+  duringCall: 'unknown',
+  thinking: 'any',
+};
+
+/** The first row whose name fits. */
+const rows: readonly (readonly [name: RegExp, traits: ModelTraits])[] = [
+  [/^gemini-3\.8-live-.*thinking/, thinking38],
+  [/^gemini-3\.8-live/, live38],
+  [/^gemini-3\.1-flash-live/, flash31],
+  [/^gemini-(?:live-)?2\.5-flash/, native25],
+];
+
+/** What the model can do; `model` with or without `models/` before it. */
+export function traitsOf(model: string): ModelTraits {
+  const name = model.slice(model.lastIndexOf('/') + 1).toLowerCase();
+  return rows.find(([pattern]) => pattern.test(name))?.[1] ?? unknown;
+}
+
+/** A connection lasts about ten minutes; the server says with `goAway` when it ends. */
+const MAX_CONNECTION_MS = 10 * 60_000;
+
+export function capabilitiesOf(traits: ModelTraits): TransportCapabilities {
+  const addsAnytime = traits.clientContent === 'anytime';
+  return Object.freeze({
+    inputSampleRateHz: INPUT_SAMPLE_RATE_HZ,
+    outputSampleRateHz: OUTPUT_SAMPLE_RATE_HZ,
+    utterances: 'inferred',
+    responds: 'by_itself',
+    correlatesResponses: true,
+    // Client content interrupts what is being generated.
+    cancelsResponses: addsAnytime,
+    truncatesAudio: false,
+    deletesItems: false,
+    silentContext: addsAnytime,
+    toolCalls: 'named',
+    defersToolResults: traits.duringCall === 'goes_on',
+    schedulesToolResults: traits.honoursScheduling,
+    updatesSession: traits.contextUpdate,
+    resumes: true,
+    acceptsImages: true,
+    maxConnectionMs: MAX_CONNECTION_MS,
+  });
+}

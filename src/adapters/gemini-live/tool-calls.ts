@@ -1,0 +1,117 @@
+// The model's tool calls, and their answers as the wire wants them.
+//
+//   (called) ──▶ open ──answer──▶ answered
+//                 └──cancelled by the model──▶ cancelled
+//
+// K1. A call id is told once, however often the wire says it.
+// K2. Every answer names its call and is an object; one that is empty says that it is complete,
+//     since an empty one makes the model call again.
+// K3. A call that the model has cancelled is not answered.
+// K4. What the wire does not take as an answer is told as text: to a call of another connection,
+//     whose id means nothing here, and to one that has been answered.
+
+import { BoundedMap } from '../socket/bounded-map.ts';
+import type { FunctionResponse } from './wire/index.ts';
+
+const REMEMBERED_CALLS = 512;
+
+type State = 'open' | 'answered' | 'cancelled' | 'recalled';
+
+interface Call {
+  readonly name: string;
+  state: State;
+}
+
+export interface Answer {
+  readonly callId: string;
+  readonly output: string;
+}
+
+export class ToolCalls {
+  readonly #calls = new BoundedMap<string, Call>(REMEMBERED_CALLS);
+  readonly #open = new Set<string>();
+
+  /** The model waits for us. */
+  get areOpen(): boolean {
+    return this.#open.size > 0;
+  }
+
+  /** @returns whether it is a new one (K1) */
+  called(callId: string, name: string): boolean {
+    if (this.#calls.has(callId)) return false;
+    this.#calls.set(callId, { name, state: 'open' });
+    this.#open.add(callId);
+    return true;
+  }
+
+  /** It was made on another connection. */
+  recalled(callId: string, name: string): void {
+    this.#calls.set(callId, { name, state: 'recalled' });
+  }
+
+  /** @returns whether an answer was still wanted */
+  cancelled(callId: string): boolean {
+    const call = this.#calls.get(callId);
+    if (call?.state !== 'open') return false;
+    call.state = 'cancelled';
+    this.#open.delete(callId);
+    return true;
+  }
+
+  nameOf(callId: string): string | undefined {
+    return this.#calls.get(callId)?.name;
+  }
+
+  /** How an answer is given: on the wire's own way, as text (K4), or not at all (K3). */
+  wayOf(callId: string): 'response' | 'text' | 'none' {
+    const state = this.#calls.get(callId)?.state;
+    if (state === 'open') return 'response';
+    return state === 'cancelled' ? 'none' : 'text';
+  }
+
+  /** K2 */
+  answer(
+    { callId, output }: Answer,
+    scheduling: FunctionResponse['scheduling'] | null,
+  ): FunctionResponse {
+    const call = this.#calls.get(callId);
+    if (call) call.state = 'answered';
+    this.#open.delete(callId);
+    return {
+      id: callId,
+      // One without a name is read as a failure.
+      name: call?.name ?? '',
+      response: responseOf(output),
+      ...(scheduling !== null && { scheduling }),
+    };
+  }
+}
+
+/** The object that stands for this output. */
+export function responseOf(output: string): Readonly<Record<string, unknown>> {
+  const value = parsed(output);
+  if (isEmpty(value)) {
+    return {
+      output: value ?? null,
+      status: 'complete',
+      retryable: false,
+      message: 'This is the whole result. Calling again gives the same.',
+    };
+  }
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isObject ? (value as Readonly<Record<string, unknown>>) : { output: value };
+}
+
+function parsed(output: string): unknown {
+  try {
+    return JSON.parse(output) as unknown;
+  } catch {
+    return output;
+  }
+}
+
+function isEmpty(value: unknown): boolean {
+  if (typeof value === 'string') return value.trim() === '';
+  if (typeof value !== 'object' || value === null) return value === null;
+  return Object.keys(value).length === 0;
+}

@@ -1,0 +1,306 @@
+// Translates between the port and the wire, both ways: commands become client messages,
+// server messages become transport events and frames of sound. Pure of sockets.
+//
+// Owns: what each field of a message means, and whether the model is busy.
+// Does not: the life of a connection (`gemini-wire.ts`); responses (`model-turns.ts`), utterances
+// (`user-speech.ts`), calls (`tool-calls.ts`), requests (`requests.ts`), what waits (`outgoing.ts`).
+//
+// T1. The parts of one message are taken in the order in which they happened: an interruption, the
+//     words of who broke in, what the model says, its end.
+// T2. An interruption that we caused is no sign of the user.
+
+import type { Environment } from '../../actors/ports/environment.ts';
+import type { AudioFrame } from '../../voice/audio-frame.ts';
+import type { TransportCommand, TransportEvent } from '../../voice/transport.ts';
+import type { ModelTraits } from './models.ts';
+import { ModelTurns } from './model-turns.ts';
+import { Outgoing } from './outgoing.ts';
+import { Requests } from './requests.ts';
+import { answerTurn, callTurn, messageTurn } from './told-as-text.ts';
+import type { ToolCalls } from './tool-calls.ts';
+import { UserSpeech } from './user-speech.ts';
+import * as wire from './wire/index.ts';
+import type { ServerContent, ServerMessage } from './wire/index.ts';
+
+/** The server answers a message of ours that interrupts within this time. */
+const OUR_INTERRUPTION_MS = 2_000;
+
+export interface TranslatorPorts {
+  readonly environment: Environment;
+  emit(event: TransportEvent): void;
+  emitAudio(frame: AudioFrame): void;
+  /** `lasting`: what of it a session that is resumed must be told again, if it was not taken in. */
+  send(message: object, lasting: object | null): void;
+  report(code: string, message: string, raw?: unknown): void;
+  sentMs(): number;
+  toSessionMs(serverMs: number): number;
+  /** Something happened that a token of before does not know of. */
+  happened(): void;
+}
+
+type Ending = Exclude<ServerContent['turnCompleteReason'], null | undefined>;
+const GOOD_ENDINGS: ReadonlySet<Ending> = new Set([
+  'TURN_COMPLETE_REASON_UNSPECIFIED',
+  'NEED_MORE_INPUT',
+]);
+
+export class Translator {
+  readonly #ports: TranslatorPorts;
+  readonly #traits: ModelTraits;
+  readonly #calls: ToolCalls;
+  readonly #requests: Requests;
+  readonly #turns: ModelTurns;
+  readonly #speech: UserSpeech;
+  readonly #outgoing: Outgoing;
+  #isWorking = false;
+  #weInterruptUntil = Number.NEGATIVE_INFINITY;
+
+  constructor(ports: TranslatorPorts, traits: ModelTraits, calls: ToolCalls) {
+    const { environment } = ports;
+    const emit = (event: TransportEvent): void => ports.emit(event);
+    this.#ports = ports;
+    this.#traits = traits;
+    this.#calls = calls;
+    this.#requests = new Requests(environment, emit);
+    this.#turns = new ModelTurns({
+      environment,
+      emit,
+      emitAudio: (frame) => ports.emitAudio(frame),
+      begins: () => {
+        this.#speech.answered();
+        return this.#requests.begins();
+      },
+    });
+    this.#speech = new UserSpeech({
+      environment,
+      emit,
+      sentMs: () => ports.sentMs(),
+      toSessionMs: (serverMs) => ports.toSessionMs(serverMs),
+      isAnswered: () => this.#turns.isAnswering,
+      began: () => {
+        ports.happened();
+        this.#requests.userSpoke();
+        this.#turns.takeKeyBack();
+      },
+      settled: (words, isAnswered) => {
+        if (words !== '' && !isAnswered) this.#requests.owes();
+        this.#outgoing.flush();
+      },
+      late: (words) =>
+        ports.report('LATE_WORDS', 'Words of the user came after their utterance was over', words),
+    });
+    this.#outgoing = new Outgoing(
+      {
+        environment,
+        send: (message, lasting = message) => ports.send(message, lasting),
+        isBusy: () => this.#isBusy,
+        busyForMs: () => this.#busyForMs,
+        giveUp: () => this.#giveUp(),
+      },
+      traits,
+      this.#calls,
+      this.#requests,
+    );
+  }
+
+  /** The conversation so far, for a model that knows nothing. */
+  history(commands: readonly TransportCommand[]): readonly wire.Turn[] {
+    return commands.flatMap((command) => {
+      if (command.type === 'message.add') return [messageTurn(command.role, command.text)];
+      if (command.type === 'tool.recall') {
+        this.#calls.recalled(command.callId, command.name);
+        return [callTurn(command)];
+      }
+      if (command.type !== 'tool.answer') return [];
+      const { callId, output } = command;
+      return [answerTurn(callId, this.#calls.nameOf(callId), output)];
+    });
+  }
+
+  /** The model is configured, and knows what it is to know. */
+  open(): void {
+    this.#outgoing.open();
+  }
+
+  stop(): void {
+    this.#speech.stop();
+    this.#turns.stop();
+    this.#outgoing.stop();
+  }
+
+  toWire(command: TransportCommand): void {
+    switch (command.type) {
+      case 'message.add':
+        return this.#outgoing.add(messageTurn(command.role, command.text));
+      case 'tool.recall':
+        this.#calls.recalled(command.callId, command.name);
+        return this.#outgoing.add(callTurn(command));
+      case 'tool.answer':
+        return this.#outgoing.answer(command);
+      case 'response.request':
+        return this.#outgoing.request(command);
+      case 'response.cancel':
+        return this.#cancel();
+      case 'image.add':
+        return this.#showPicture(command);
+      case 'session.configure':
+        return this.#configure(command);
+      // The wire cannot take back what was said, and never speaks of delegations.
+      case 'item.delete':
+      case 'playout.truncate':
+      case 'delegation.accept':
+      case 'delegation.answer':
+    }
+  }
+
+  /** Hands on what the message says of the conversation. */
+  fromWire(message: ServerMessage, raw: unknown): void {
+    const { serverContent, toolCall, toolCallCancellation, usageMetadata } = message;
+    if (serverContent || toolCall) this.#outgoing.sign();
+    this.#onDetector(message);
+    if (serverContent) this.#onContent(serverContent);
+    for (const call of toolCall?.functionCalls ?? []) this.#onCall(call);
+    if (toolCall && this.#traits.duringCall !== 'goes_on') this.#turns.complete(null);
+    for (const callId of toolCallCancellation?.ids ?? []) {
+      if (this.#calls.cancelled(callId)) this.#ports.emit({ type: 'tool.cancelled', callId });
+    }
+    if (usageMetadata) this.#onUsage(usageMetadata, raw);
+    this.#outgoing.flush();
+  }
+
+  get #isBusy(): boolean {
+    const isTalked = this.#turns.isOpen || this.#speech.isOpen || this.#isWorking;
+    return isTalked || this.#requests.isPending || this.#requests.owedMs > 0;
+  }
+
+  get #busyForMs(): number | null {
+    const isTalked = this.#turns.isOpen || this.#speech.isOpen || this.#isWorking;
+    return isTalked || this.#requests.isPending ? null : this.#requests.owedMs;
+  }
+
+  #giveUp(): void {
+    this.#turns.giveUp();
+    this.#speech.settle();
+    this.#requests.failed('the model did not answer', 'failed');
+    this.#requests.owesNothing();
+    this.#setWorking(false);
+  }
+
+  #cancel(): void {
+    this.#outgoing.withdrawRequests();
+    const wasPending = this.#requests.cancel();
+    const wasMaking = this.#turns.cancel();
+    // Client content interrupts; the user who speaks does so too.
+    const canStop = this.#traits.clientContent === 'anytime' && !this.#speech.isOpen;
+    if (!canStop || !(wasPending || wasMaking)) return;
+    this.#weInterruptUntil = this.#ports.environment.clock.now() + OUR_INTERRUPTION_MS;
+    this.#ports.send(wire.clientContent([], false), null);
+  }
+
+  #showPicture({ mediaType, data }: Extract<TransportCommand, { type: 'image.add' }>): void {
+    const base64 = Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString('base64');
+    if (this.#traits.clientContent === 'initially') {
+      const message = wire.realtimePicture(mediaType, base64);
+      this.#ports.send(message, message);
+      return;
+    }
+    // In the stream it would only count while the user speaks.
+    const parts = [{ inlineData: { mimeType: mediaType, data: base64 } }];
+    this.#outgoing.add({ role: 'user', parts });
+  }
+
+  #configure({ configuration }: Extract<TransportCommand, { type: 'session.configure' }>): void {
+    if (!this.#traits.contextUpdate) {
+      const message = `The model (${this.#traits.family}) cannot be configured anew`;
+      this.#ports.emit({ type: 'session.refused', code: 'UNSUPPORTED', message });
+      return;
+    }
+    const behavior = this.#traits.duringCall === 'goes_on' ? 'NON_BLOCKING' : null;
+    const message = wire.contextUpdate(configuration, behavior);
+    this.#ports.send(message, message);
+    // The wire does not answer: it takes updates in order with all else, or ends the session.
+    this.#ports.emit({ type: 'session.configured' });
+  }
+
+  #onDetector({ voiceActivity, voiceActivityDetectionSignal }: ServerMessage): void {
+    const offsetMs = wire.durationMs(voiceActivity?.audioOffset);
+    const type = voiceActivity?.voiceActivityType ?? voiceActivityDetectionSignal?.vadSignalType;
+    if (type === 'ACTIVITY_START' || type === 'VAD_SIGNAL_TYPE_SOS') {
+      this.#speech.heardStart(offsetMs);
+    } else if (type === 'ACTIVITY_END' || type === 'VAD_SIGNAL_TYPE_EOS') {
+      this.#speech.heardEnd();
+    }
+  }
+
+  /** T1 */
+  #onContent(content: ServerContent): void {
+    const { inputTranscription: words, interimInputTranscription: interim } = content;
+    if (content.interrupted) this.#onInterrupted();
+    if (interim?.text)
+      this.#speech.heardInterim(interim.text, wire.durationMs(interim.startOffset));
+    if (words) {
+      const { text, finished, startOffset } = words;
+      this.#speech.heardWords(text ?? '', finished === true, wire.durationMs(startOffset));
+    }
+    if (content.modelTurn) this.#ports.happened();
+    for (const part of content.modelTurn?.parts ?? []) {
+      if (part.inlineData?.data) this.#turns.audio(part.inlineData.data);
+      else if (part.text && part.thought !== true) this.#turns.words(part.text);
+    }
+    if (content.outputTranscription?.text) this.#turns.words(content.outputTranscription.text);
+    if (content.generationComplete) this.#turns.made();
+    if (content.waitingForInput) this.#requests.owesNothing();
+    if (content.turnComplete) this.#onTurnComplete(content.turnCompleteReason ?? null);
+    if (content.interactionStatus) {
+      // With a call open it is us that it waits for, and it may be talked to meanwhile.
+      const isWorking = content.interactionStatus === 'IN_PROGRESS' && !this.#calls.areOpen;
+      this.#setWorking(isWorking);
+    }
+  }
+
+  #onInterrupted(): void {
+    const isOurs = this.#ports.environment.clock.now() < this.#weInterruptUntil;
+    this.#weInterruptUntil = Number.NEGATIVE_INFINITY;
+    this.#turns.interrupted(!isOurs);
+    if (!isOurs) this.#speech.brokeIn();
+  }
+
+  #onTurnComplete(reason: Ending | null): void {
+    const failure = reason === null || GOOD_ENDINGS.has(reason) ? null : reason;
+    if (this.#turns.complete(failure)) return;
+    // The turn had nothing in it.
+    this.#requests.failed(failure ?? 'the model said nothing', 'failed');
+    this.#requests.owesNothing();
+  }
+
+  #onCall(call: { id?: string | null; name: string; args?: Record<string, unknown> | null }): void {
+    const callId = call.id || this.#ports.environment.ids.next('call');
+    if (!this.#calls.called(callId, call.name)) return;
+    this.#ports.happened();
+    const responseId = this.#turns.calls();
+    const args = JSON.stringify(call.args ?? {});
+    this.#ports.emit({ type: 'tool.called', callId, name: call.name, arguments: args, responseId });
+  }
+
+  #onUsage(usage: NonNullable<ServerMessage['usageMetadata']>, raw: unknown): void {
+    const { promptTokenCount, toolUsePromptTokenCount } = usage;
+    const { responseTokenCount, thoughtsTokenCount } = usage;
+    this.#ports.emit({
+      type: 'usage.reported',
+      inputTokens: sum(promptTokenCount, toolUsePromptTokenCount),
+      outputTokens: sum(responseTokenCount, thoughtsTokenCount),
+      raw,
+    });
+  }
+
+  #setWorking(isWorking: boolean): void {
+    if (isWorking === this.#isWorking) return;
+    this.#isWorking = isWorking;
+    this.#ports.emit({ type: 'model.changed', status: isWorking ? 'working' : 'idle' });
+  }
+}
+
+function sum(...counts: readonly (number | null | undefined)[]): number | null {
+  const known = counts.filter((count) => typeof count === 'number');
+  return known.length === 0 ? null : known.reduce((total, count) => total + count, 0);
+}

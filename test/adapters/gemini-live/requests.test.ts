@@ -1,0 +1,425 @@
+import { describe, expect, test } from 'vitest';
+import type { TransportCommand, TransportEvent } from '../../../src/voice/transport.ts';
+import {
+  generated,
+  interrupted,
+  sound,
+  startCall,
+  toolCall,
+  turnComplete,
+  words,
+} from './support/call.ts';
+
+const note = (text: string): TransportCommand => ({
+  type: 'message.add',
+  itemId: `note of ${text}`,
+  role: 'system',
+  text,
+});
+const request: TransportCommand = {
+  type: 'response.request',
+  responseKey: 'k1',
+  instructions: 'Tell it.',
+};
+const insisting: TransportCommand = { ...request, insist: true };
+const answer = (callId: string, output = 'Booked.'): TransportCommand => ({
+  type: 'tool.answer',
+  callId,
+  output,
+});
+const textTurn = (text: string) => ({ role: 'user', parts: [{ text }] });
+const content = (turnComplete: boolean, ...texts: readonly string[]) => ({
+  clientContent: { turns: texts.map(textTurn), turnComplete },
+});
+const response = (id: string, more: object, output = 'Booked.') => ({
+  id,
+  name: 'book_ride',
+  response: { output },
+  ...more,
+});
+
+/** Begins and ends of responses with a key, in short. */
+const keyed = (events: readonly TransportEvent[]) =>
+  events.flatMap((event) =>
+    (event.type === 'response.started' || event.type === 'response.ended') && event.responseKey
+      ? [event.type === 'response.started' ? 'started' : event.status]
+      : [],
+  );
+
+describe('messages', () => {
+  test('are added in silence, those of one turn of the loop together', async () => {
+    const call = await startCall();
+    const said = await call.sends(note('Rain.'), {
+      type: 'message.add',
+      itemId: 'u',
+      role: 'user',
+      text: 'Hello.',
+    });
+    expect(said).toEqual([content(false, '[SYSTEM: Rain.]', 'Hello.')]);
+  });
+
+  test('in brackets already they stay as they are', async () => {
+    const call = await startCall();
+    expect(await call.sends(note('[SYSTEM: Rain.]'))).toEqual([content(false, '[SYSTEM: Rain.]')]);
+  });
+
+  test('O2: wait while the model talks, until its turn is over', async () => {
+    const call = await startCall();
+    call.says(sound());
+    expect(await call.sends(note('Rain.'))).toEqual([]);
+    call.says(generated);
+    expect(call.peer.news()).toEqual([]);
+    call.says(turnComplete);
+    expect(call.peer.news()).toEqual([content(false, '[SYSTEM: Rain.]')]);
+  });
+
+  test('O2: while the user speaks, and until the model answers them', async () => {
+    const call = await startCall();
+    call.says(words('Hello.'));
+    await call.sends(note('Rain.'));
+    await call.advance(2_100);
+    expect(call.last('utterance.transcribed')).toMatchObject({ final: true });
+    expect(call.peer.news()).toEqual([]);
+    call.says(sound(), generated, turnComplete);
+    expect(call.peer.news()).toHaveLength(1);
+  });
+
+  test('O2: or does not answer them', async () => {
+    const call = await startCall();
+    call.says(words('Hello.'));
+    await call.sends(note('Rain.'));
+    await call.advance(2_100 + 3_999);
+    expect(call.peer.news()).toEqual([]);
+    await call.advance(1);
+    expect(call.peer.news()).toHaveLength(1);
+  });
+
+  test('O2: at once where the model says that it waits', async () => {
+    const call = await startCall();
+    call.says(words('Hm.'));
+    await call.sends(note('Rain.'));
+    await call.advance(2_100);
+    call.says({ serverContent: { waitingForInput: true } });
+    expect(call.peer.news()).toHaveLength(1);
+  });
+
+  test('O2: while it works', async () => {
+    const call = await startCall();
+    call.says({ serverContent: { turnComplete: true, interactionStatus: 'IN_PROGRESS' } });
+    expect(await call.sends(note('Rain.'))).toEqual([]);
+    call.says({ serverContent: { turnComplete: true, interactionStatus: 'IDLE' } });
+    expect(call.peer.news()).toHaveLength(1);
+  });
+
+  test('O2: a turn that never ends holds them up for 15 seconds', async () => {
+    const call = await startCall();
+    call.says(sound());
+    await call.sends(note('Rain.'));
+    await call.advance(14_999);
+    expect(call.peer.news()).toEqual([]);
+    await call.advance(1);
+    expect(call.peer.news()).toHaveLength(1);
+    expect(call.last('response.ended')).toMatchObject({ status: 'incomplete' });
+  });
+
+  test('O4: wait for the next request where they would be answered', async () => {
+    const call = await startCall({ model: 'gemini-3.1-flash-live-preview' });
+    expect(await call.sends(note('Rain.'))).toEqual([]);
+    expect(await call.sends(request)).toEqual([
+      { realtimeInput: { text: '[SYSTEM: Rain.]\n[SYSTEM: Tell it.]' } },
+    ]);
+  });
+});
+
+describe('a request', () => {
+  test('O1: is one message with what was told before it', async () => {
+    const call = await startCall();
+    expect(await call.sends(note('Rain.'), request)).toEqual([
+      content(true, '[SYSTEM: Rain.]', '[SYSTEM: Tell it.]'),
+    ]);
+  });
+
+  test('without instructions says that it is the turn of the model', async () => {
+    const call = await startCall();
+    const [said] = await call.sends({ type: 'response.request', responseKey: 'k1' });
+    expect(JSON.stringify(said)).toContain('your turn');
+  });
+
+  test('that insists goes into the stream of sound', async () => {
+    const call = await startCall();
+    expect(await call.sends(note('Rain.'), insisting)).toEqual([
+      content(false, '[SYSTEM: Rain.]'),
+      { realtimeInput: { text: '[SYSTEM: Tell it.]' } },
+    ]);
+  });
+
+  test('A1: has the next response', async () => {
+    const call = await startCall();
+    await call.sends(request);
+    call.says(sound(), generated, turnComplete, sound());
+    expect(keyed(call.events)).toEqual(['started', 'completed']);
+    expect(call.last('response.started')).toMatchObject({ responseKey: null });
+  });
+
+  test('O2: waits until nothing else can be answered', async () => {
+    const call = await startCall();
+    call.says(sound());
+    expect(await call.sends(request)).toEqual([]);
+    call.says(generated, turnComplete);
+    expect(call.peer.news()).toHaveLength(1);
+    expect(keyed(call.events)).toEqual([]);
+    call.says(sound());
+    expect(keyed(call.events)).toEqual(['started']);
+  });
+
+  test('A1: is in vain when somebody speaks before it is answered', async () => {
+    const call = await startCall();
+    await call.sends(request);
+    call.says(words('Wait'));
+    expect(keyed(call.events)).toEqual(['cancelled']);
+    call.says(sound());
+    expect(call.last('response.started')).toMatchObject({ responseKey: null });
+  });
+
+  test('R4: loses its response to words that came late, and the response goes on', async () => {
+    const call = await startCall();
+    await call.sends(request);
+    call.says(sound());
+    const { responseId } = call.last('response.started') ?? {};
+    call.says(words('What time is it?'));
+    expect(keyed(call.events)).toEqual(['started', 'cancelled']);
+    expect(call.last('response.ended')?.responseId).not.toBe(responseId);
+    call.says(sound(), generated);
+    expect(call.last('response.ended')).toMatchObject({
+      responseId,
+      responseKey: null,
+      status: 'completed',
+      audio: [{ durationMs: 200 }],
+    });
+  });
+
+  test('is cancelled with its response by who breaks in', async () => {
+    const call = await startCall();
+    await call.sends(request);
+    call.says(sound(), interrupted);
+    expect(keyed(call.events)).toEqual(['started', 'cancelled']);
+  });
+
+  test('A2: comes to nothing where the model says nothing', async () => {
+    const call = await startCall();
+    await call.sends(request);
+    call.says({ serverContent: { turnComplete: true, turnCompleteReason: 'RESPONSE_REJECTED' } });
+    expect(call.last('response.ended')).toMatchObject({
+      responseKey: 'k1',
+      status: 'failed',
+      reason: 'RESPONSE_REJECTED',
+    });
+  });
+
+  test('A2 A3: called off before it was answered, what answers it is not heard', async () => {
+    const call = await startCall();
+    await call.sends(request);
+    await call.sends({ type: 'response.cancel' });
+    expect(keyed(call.events)).toEqual(['cancelled']);
+    call.news();
+    call.says(sound(), generated, turnComplete);
+    expect(call.news()).toEqual([]);
+    expect(call.frames).toEqual([]);
+    call.says(sound());
+    expect(call.frames).toHaveLength(1);
+  });
+
+  test('waits for the end of a turn that was cut off, which is not its own', async () => {
+    const call = await startCall();
+    call.says(sound());
+    await call.sends({ type: 'response.cancel' });
+    call.says(interrupted);
+    expect(await call.sends(request)).toEqual([]);
+    call.says(turnComplete);
+    expect(call.peer.news()).toHaveLength(1);
+    expect(keyed(call.events)).toEqual([]);
+    call.says(sound(), generated);
+    expect(keyed(call.events)).toEqual(['started', 'completed']);
+  });
+
+  test('also where the rest of it was made in silence', async () => {
+    const call = await startCall({ model: 'gemini-3.1-flash-live-preview' });
+    call.says(sound());
+    await call.sends({ type: 'response.cancel' });
+    call.says(sound(), generated);
+    expect(await call.sends(request)).toEqual([]);
+    call.says(turnComplete);
+    expect(call.peer.news()).toHaveLength(1);
+  });
+
+  test('A2: called off before it was sent, it is not sent', async () => {
+    const call = await startCall();
+    call.says(sound());
+    await call.sends(note('Rain.'), request);
+    await call.sends({ type: 'response.cancel' });
+    expect(keyed(call.events)).toEqual(['cancelled']);
+    call.says(interrupted, turnComplete);
+    expect(call.peer.news()).toEqual([content(false, '[SYSTEM: Rain.]')]);
+  });
+});
+
+describe('the answer to a call', () => {
+  const openCall = async (model?: string) => {
+    const call = await startCall(model === undefined ? {} : { model });
+    call.says(toolCall('c1'), toolCall('c2'), turnComplete);
+    return call;
+  };
+
+  test('alone is silent, and goes at once, with others', async () => {
+    const call = await openCall();
+    call.says(sound());
+    expect(await call.sends(answer('c1'), answer('c2'))).toEqual([
+      {
+        toolResponse: {
+          functionResponses: [
+            response('c1', { scheduling: 'SILENT' }),
+            response('c2', { scheduling: 'SILENT' }),
+          ],
+        },
+      },
+    ]);
+  });
+
+  test.each([
+    [request, 'WHEN_IDLE'],
+    [insisting, 'INTERRUPT'],
+  ])('with a request is what the request tells: %j', async (asked, scheduling) => {
+    const call = await openCall();
+    const said = await call.sends(note('Rain.'), answer('c1'), asked);
+    expect(said).toEqual([
+      content(false, '[SYSTEM: Rain.]'),
+      {
+        toolResponse: {
+          functionResponses: [
+            {
+              ...response('c1', { scheduling }),
+              response: { output: 'Booked.', instructions: '[SYSTEM: Tell it.]' },
+            },
+          ],
+        },
+      },
+    ]);
+    call.says(sound());
+    expect(keyed(call.events)).toEqual(['started']);
+  });
+
+  test('with a request waits with it; called off, it is given in silence', async () => {
+    const call = await openCall();
+    call.says(sound());
+    expect(await call.sends(answer('c1'), request)).toEqual([]);
+    const said = await call.sends({ type: 'response.cancel' });
+    expect(said.find((message) => 'toolResponse' in message)).toEqual({
+      toolResponse: { functionResponses: [response('c1', { scheduling: 'SILENT' })] },
+    });
+  });
+
+  test('a request of another turn of the loop does not take it', async () => {
+    const call = await openCall();
+    call.says(sound());
+    await call.sends(request);
+    const [said] = await call.sends(answer('c1'));
+    expect(said).toHaveProperty('toolResponse.functionResponses.0.scheduling', 'SILENT');
+  });
+
+  test.each(['gemini-3.1-flash-live-preview', 'gemini-9-live'])(
+    'says nothing of scheduling to %s, which speaks to it by itself',
+    async (model) => {
+      const call = await openCall(model);
+      expect(await call.sends(answer('c1'))).toEqual([
+        { toolResponse: { functionResponses: [response('c1', {})] } },
+      ]);
+      expect(await call.sends(request)).toEqual([]);
+      call.says(sound(), generated, turnComplete);
+      expect(call.last('response.ended')).toMatchObject({ responseKey: null });
+      expect(call.peer.news()).toHaveLength(1);
+    },
+  );
+
+  test.each([
+    ['{"price":5}', { price: 5 }],
+    ['[1,2]', { output: [1, 2] }],
+    ['7', { output: 7 }],
+    ['plain words', { output: 'plain words' }],
+  ])('K2: is an object: %s', async (output, expected) => {
+    const call = await openCall();
+    const [said] = await call.sends(answer('c1', output));
+    expect(said).toHaveProperty('toolResponse.functionResponses.0.response', expected);
+  });
+
+  test.each(['', '{}', '[]', 'null'])(
+    'K2: an empty one says that it is all: %j',
+    async (output) => {
+      const call = await openCall();
+      const [said] = await call.sends(answer('c1', output));
+      expect(said).toHaveProperty('toolResponse.functionResponses.0.response.retryable', false);
+    },
+  );
+
+  test('K4: a second one is told as text', async () => {
+    const call = await openCall();
+    await call.sends(answer('c1'));
+    const [said] = await call.sends(answer('c1', 'Driver found.'));
+    expect(said).toHaveProperty('clientContent.turnComplete', false);
+    expect(JSON.stringify(said)).toMatch(/book_ride.*c1.*Driver found/);
+  });
+});
+
+describe('pictures', () => {
+  const picture: TransportCommand = {
+    type: 'image.add',
+    itemId: 'p1',
+    mediaType: 'image/png',
+    data: new Uint8Array([1, 2, 3]),
+  };
+  const data = { mimeType: 'image/png', data: 'AQID' };
+
+  test('are part of the conversation', async () => {
+    const call = await startCall();
+    expect(await call.sends(picture)).toEqual([
+      {
+        clientContent: {
+          turns: [{ role: 'user', parts: [{ inlineData: data }] }],
+          turnComplete: false,
+        },
+      },
+    ]);
+  });
+
+  test('or of what is seen, where it cannot be added to', async () => {
+    const call = await startCall({ model: 'gemini-3.1-flash-live-preview' });
+    expect(await call.sends(picture)).toEqual([{ realtimeInput: { video: data } }]);
+  });
+});
+
+describe('instructions and tools', () => {
+  const configure: TransportCommand = {
+    type: 'session.configure',
+    configuration: { instructions: 'Be kind.', tools: [] },
+  };
+
+  test('change where the model takes it; no tools are no tools', async () => {
+    const call = await startCall();
+    expect(await call.sends(configure)).toEqual([
+      {
+        contextUpdate: {
+          systemInstruction: { parts: [{ text: 'Be kind.' }] },
+          tools: { tools: [] },
+        },
+      },
+    ]);
+    expect(call.news()).toEqual([{ type: 'session.configured' }]);
+  });
+
+  test('else they are refused', async () => {
+    const call = await startCall({ model: 'gemini-2.5-flash-native-audio-latest' });
+    expect(await call.sends(configure)).toEqual([]);
+    expect(call.news()).toEqual([
+      expect.objectContaining({ type: 'session.refused', code: 'UNSUPPORTED' }),
+    ]);
+  });
+});

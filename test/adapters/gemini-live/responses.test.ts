@@ -1,0 +1,263 @@
+import { describe, expect, test } from 'vitest';
+import type { TransportEvent } from '../../../src/voice/transport.ts';
+import {
+  generated,
+  interrupted,
+  sound,
+  spoken,
+  startCall,
+  toolCall,
+  turnComplete,
+} from './support/call.ts';
+
+const types = (events: readonly TransportEvent[]) => events.map(({ type }) => type);
+
+describe('R1: a turn is a response with one item', () => {
+  test('from its first sound to the end of its making', async () => {
+    const call = await startCall();
+    call.says(sound(100), spoken('Good '), sound(50), spoken('morning.'), generated, turnComplete);
+    const started = call.last('response.started');
+    const ended = call.last('response.ended');
+    expect(types(call.news())).toEqual([
+      'response.started',
+      'assistant.transcribed',
+      'assistant.transcribed',
+      'response.ended',
+    ]);
+    const [frame] = call.frames;
+    expect(frame).toMatchObject({ sampleRateHz: 24_000, responseId: started?.responseId });
+    expect(ended).toEqual({
+      type: 'response.ended',
+      responseId: started?.responseId,
+      responseKey: null,
+      status: 'completed',
+      reason: null,
+      audio: [{ itemId: frame?.itemId, durationMs: 150 }],
+    });
+  });
+
+  test('the transcript is whole when nothing trails it any more', async () => {
+    const call = await startCall();
+    call.says(sound(), spoken('Good '), generated, turnComplete);
+    await call.advance(900);
+    call.says(spoken('morning.'));
+    expect(call.last('assistant.transcribed')).toMatchObject({ text: 'morning.', final: false });
+    await call.advance(1_000);
+    const { itemId } = call.frames[0] ?? {};
+    expect(call.last('assistant.transcribed')).toMatchObject({
+      itemId,
+      text: 'Good morning.',
+      final: true,
+    });
+    expect(call.events.filter(({ type }) => type === 'response.started')).toHaveLength(1);
+  });
+
+  test('the next one begins with content, and ends the transcript before', async () => {
+    const call = await startCall();
+    call.says(sound(), spoken('One.'), generated, turnComplete);
+    call.news();
+    call.says(sound());
+    expect(types(call.news())).toEqual(['assistant.transcribed', 'response.started']);
+    const [first, second] = call.frames;
+    expect(second?.itemId).not.toBe(first?.itemId);
+    expect(second?.responseId).not.toBe(first?.responseId);
+  });
+
+  test('a transcript that comes long after a turn begins one', async () => {
+    const call = await startCall();
+    call.says(sound(), generated, turnComplete);
+    await call.advance(1_000);
+    call.news();
+    call.says(spoken('Next.'));
+    expect(types(call.news())).toEqual(['response.started', 'assistant.transcribed']);
+  });
+
+  test('one that is made and not over is followed by another one', async () => {
+    const call = await startCall();
+    call.says(sound(), generated, sound(), turnComplete);
+    expect(call.events.filter(({ type }) => type === 'response.ended')).toHaveLength(2);
+  });
+
+  test('without generationComplete it ends with turnComplete', async () => {
+    const call = await startCall();
+    call.says(sound(), turnComplete);
+    expect(call.last('response.ended')).toMatchObject({ status: 'completed' });
+  });
+
+  test('thoughts are not said', async () => {
+    const call = await startCall();
+    call.says({ serverContent: { modelTurn: { parts: [{ text: 'Hm.', thought: true }] } } });
+    expect(call.news()).toEqual([]);
+  });
+
+  test('all parts of a message count', async () => {
+    const call = await startCall();
+    const { serverContent } = sound();
+    call.says({
+      serverContent: { ...serverContent, outputTranscription: { text: 'Hi.' }, turnComplete: true },
+      usageMetadata: {
+        cachedContentTokenCount: 3,
+        promptTokenCount: 10,
+        toolUsePromptTokenCount: 2,
+        responseTokenCount: 5,
+      },
+    });
+    expect(types(call.news())).toEqual([
+      'response.started',
+      'assistant.transcribed',
+      'response.ended',
+      'usage.reported',
+    ]);
+    expect(call.last('usage.reported')).toMatchObject({
+      inputTokens: 12,
+      outputTokens: 5,
+      raw: { usageMetadata: { cachedContentTokenCount: 3 } },
+    });
+  });
+});
+
+describe('how it ends', () => {
+  test('interrupted: cancelled', async () => {
+    const call = await startCall();
+    call.says(sound(), interrupted);
+    expect(call.last('response.ended')).toMatchObject({
+      status: 'cancelled',
+      reason: 'interrupted',
+      audio: [{ durationMs: 100 }],
+    });
+  });
+
+  test.each([
+    ['NEED_MORE_INPUT', 'completed'],
+    ['RESPONSE_REJECTED', 'failed'],
+    ['MALFORMED_FUNCTION_CALL', 'failed'],
+  ] as const)('%s: %s', async (turnCompleteReason, status) => {
+    const call = await startCall();
+    call.says(sound(), { serverContent: { turnComplete: true, turnCompleteReason } });
+    expect(call.last('response.ended')).toMatchObject({ status });
+  });
+
+  test('R2: what strays after an interruption is dropped until the turn is over', async () => {
+    const call = await startCall();
+    call.says(sound(), interrupted, sound(), turnComplete);
+    expect(call.frames).toHaveLength(1);
+    call.says(sound());
+    expect(call.frames).toHaveLength(2);
+    expect(call.events.filter(({ type }) => type === 'response.started')).toHaveLength(2);
+  });
+
+  test('R2: or for a moment, where the end of the turn is missing', async () => {
+    const call = await startCall();
+    call.says(sound(), interrupted, sound());
+    await call.advance(1_000);
+    call.says(sound());
+    expect(call.frames).toHaveLength(2);
+  });
+});
+
+describe('cancelled by us', () => {
+  test('at once: it ends, nothing more of it is heard, and the server is interrupted', async () => {
+    const call = await startCall();
+    call.says(sound());
+    const said = await call.sends({ type: 'response.cancel' });
+    expect(call.last('response.ended')).toMatchObject({ status: 'cancelled' });
+    expect(said).toEqual([{ clientContent: { turnComplete: false } }]);
+    call.says(sound(), spoken('lost'));
+    expect(call.frames).toHaveLength(1);
+    call.news();
+    call.says(interrupted);
+    // T2: nobody spoke.
+    expect(call.news()).toEqual([]);
+    call.says(turnComplete, sound());
+    expect(call.frames).toHaveLength(2);
+  });
+
+  test('while the user speaks, whose voice interrupts it, nothing is sent', async () => {
+    const call = await startCall();
+    call.says({ voiceActivity: { voiceActivityType: 'ACTIVITY_START', audioOffset: '0s' } });
+    call.says(sound());
+    call.says({ voiceActivity: { voiceActivityType: 'ACTIVITY_START', audioOffset: '1s' } });
+    expect(await call.sends({ type: 'response.cancel' })).toEqual([]);
+  });
+
+  test('where client content would end the session it goes on in silence', async () => {
+    const call = await startCall({ model: 'gemini-3.1-flash-live-preview' });
+    call.says(sound());
+    expect(await call.sends({ type: 'response.cancel' })).toEqual([]);
+    call.says(sound());
+    expect(call.frames).toHaveLength(1);
+  });
+
+  test('with nothing to cancel: silence', async () => {
+    const call = await startCall();
+    expect(await call.sends({ type: 'response.cancel' })).toEqual([]);
+    expect(call.news()).toEqual([]);
+  });
+});
+
+describe('the model works', () => {
+  test('until it says that it is idle; said once', async () => {
+    const call = await startCall({ model: 'gemini-3.8-live-extended-thinking' });
+    const working = {
+      serverContent: { turnComplete: true, interactionStatus: 'IN_PROGRESS' },
+    } as const;
+    call.says(working, working);
+    call.says({ serverContent: { turnComplete: true, interactionStatus: 'IDLE' } });
+    expect(call.news()).toEqual([
+      { type: 'model.changed', status: 'working' },
+      { type: 'model.changed', status: 'idle' },
+    ]);
+  });
+});
+
+test('a model that waits for us does not work', async () => {
+  const call = await startCall();
+  const inProgress = {
+    serverContent: { turnComplete: true, interactionStatus: 'IN_PROGRESS' },
+  } as const;
+  call.says(toolCall('c1'), inProgress);
+  expect(call.last('model.changed')).toBeUndefined();
+  await call.sends({ type: 'tool.answer', callId: 'c1', output: 'Booked.' });
+  call.says(inProgress);
+  expect(call.last('model.changed')).toMatchObject({ status: 'working' });
+});
+
+describe('calls', () => {
+  test('belong to a response; K1: one that is said again is not told again', async () => {
+    const call = await startCall();
+    call.says(toolCall('c1', 'book_ride', { to: 'airport' }), toolCall('c1'));
+    const { responseId } = call.last('response.started') ?? {};
+    expect(call.news().slice(1)).toEqual([
+      {
+        type: 'tool.called',
+        callId: 'c1',
+        name: 'book_ride',
+        arguments: '{"to":"airport"}',
+        responseId,
+      },
+    ]);
+  });
+
+  test('where the model waits for the answer, its response is over', async () => {
+    const call = await startCall({ model: 'gemini-3.1-flash-live-preview' });
+    call.says(toolCall('c1'));
+    expect(types(call.news())).toEqual(['response.started', 'tool.called', 'response.ended']);
+    await call.sends({ type: 'tool.answer', callId: 'c1', output: 'Booked.' });
+    call.says(sound());
+    expect(types(call.news())).toEqual(['response.started']);
+  });
+
+  test('without an id gets one', async () => {
+    const call = await startCall();
+    call.says({ toolCall: { functionCalls: [{ name: 'book_ride' }] } });
+    expect(call.last('tool.called')?.callId).toMatch(/^call_/);
+  });
+
+  test('K3: one that is cancelled is told so once, and not answered', async () => {
+    const call = await startCall();
+    const cancellation = { toolCallCancellation: { ids: ['c1', 'c2'] } };
+    call.says(toolCall('c1'), turnComplete, cancellation, cancellation);
+    expect(call.news().slice(3)).toEqual([{ type: 'tool.cancelled', callId: 'c1' }]);
+    expect(await call.sends({ type: 'tool.answer', callId: 'c1', output: 'late' })).toEqual([]);
+  });
+});

@@ -1,0 +1,166 @@
+import { describe, expect, test } from 'vitest';
+import type { GeminiLiveOptions } from '../../../src/adapters/gemini-live/index.ts';
+import type { TransportCommand } from '../../../src/voice/transport.ts';
+import { Call, sound, startCall, toolCall, turnComplete, words } from './support/call.ts';
+
+const note: TransportCommand = {
+  type: 'message.add',
+  itemId: 'n1',
+  role: 'system',
+  text: '[SYSTEM: Rain.]',
+};
+const rain = {
+  clientContent: {
+    turns: [{ role: 'user', parts: [{ text: '[SYSTEM: Rain.]' }] }],
+    turnComplete: false,
+  },
+};
+const handle = (newHandle: string, more = {}) => ({
+  sessionResumptionUpdate: { newHandle, resumable: true, ...more },
+});
+
+/** Goes on from another connection. */
+function goOn(from: Call, options?: GeminiLiveOptions): Call {
+  const resume = from.last('transport.resumable')?.resume;
+  const { environment } = from;
+  const history = () => [note];
+  const call = new Call(options, { resume, history, environment });
+  call.peer.open();
+  return call;
+}
+
+describe('H1: a token is offered while it is true', () => {
+  test('from the handle of the server on', async () => {
+    const call = await startCall();
+    call.says(handle('h1'));
+    expect(call.news()).toEqual([{ type: 'transport.resumable', resume: expect.anything() }]);
+  });
+
+  test.each([
+    ['the server takes it back', { sessionResumptionUpdate: { resumable: false } }],
+    ['the user speaks', words('Hello')],
+    ['the model speaks', sound()],
+    ['the model calls', toolCall('c1')],
+  ])('until %s', async (_, message) => {
+    const call = await startCall();
+    call.says(handle('h1'));
+    call.news();
+    call.says(message);
+    expect(call.news()[0]).toEqual({ type: 'transport.resumable', resume: null });
+  });
+});
+
+describe('a session that goes on', () => {
+  test('names the handle, is not told the past again, and says that it is resumed', async () => {
+    const call = await startCall();
+    call.says(handle('h1'));
+    const next = goOn(call);
+    expect(next.peer.said[0]).toMatchObject({ setup: { sessionResumption: { handle: 'h1' } } });
+    next.says({ setupComplete: {} });
+    await next.settle();
+    expect(next.peer.said).toHaveLength(1);
+    expect(next.events).toEqual([{ type: 'transport.ready', resumed: true }]);
+  });
+
+  test('H2: is told again what was said since the handle, also after it was offered', async () => {
+    const call = await startCall();
+    await call.sends({ ...note, text: '[SYSTEM: known]' });
+    call.says(handle('h1'));
+    call.hears();
+    await call.sends(note);
+    call.peer.close(1006);
+    const next = goOn(call);
+    next.hears();
+    next.says({ setupComplete: {} });
+    await next.settle();
+    expect(next.peer.said.slice(1, 3)).toEqual([
+      rain,
+      expect.objectContaining({ realtimeInput: expect.anything() }),
+    ]);
+  });
+
+  test('H2: what the server has not consumed is said again, by the index of the message', async () => {
+    const call = await startCall();
+    call.hears();
+    await call.sends({ ...note, text: '[SYSTEM: known]' });
+    await call.sends(note);
+    // The setup is 0, the sound 1, what is known 2; or else they are 1, 2 and 3.
+    call.says(handle('h1', { lastConsumedClientMessageIndex: '3' }));
+    const next = goOn(call);
+    next.says({ setupComplete: {} });
+    expect(next.peer.said.slice(1)).toEqual([rain]);
+  });
+
+  test('H2: is not asked again to speak', async () => {
+    const call = await startCall();
+    call.says(toolCall('c1'), turnComplete, handle('h1'));
+    await call.sends(
+      { type: 'tool.answer', callId: 'c1', output: 'Booked.' },
+      { type: 'response.request', responseKey: 'k1', instructions: 'Tell it.' },
+    );
+    const next = goOn(call);
+    next.says({ setupComplete: {} });
+    const again = next.peer.said.slice(1);
+    expect(again).toHaveLength(1);
+    expect(again[0]).toHaveProperty('toolResponse.functionResponses.0.scheduling', 'SILENT');
+    expect(JSON.stringify(again)).not.toContain('Tell it.');
+
+    const late = await startCall();
+    late.says(handle('h2'));
+    await late.sends(note, { type: 'response.request', responseKey: 'k1', instructions: 'Tell.' });
+    const after = goOn(late);
+    after.says({ setupComplete: {} });
+    expect(after.peer.said.slice(1)).toEqual([rain]);
+  });
+
+  test('answers the calls of before by their ids', async () => {
+    const call = await startCall();
+    call.says(toolCall('c1'), turnComplete, handle('h1'));
+    const next = await goOn(call).begin();
+    const said = await next.sends({ type: 'tool.answer', callId: 'c1', output: 'Booked.' });
+    expect(said).toHaveLength(1);
+    expect(said[0]).toHaveProperty('toolResponse.functionResponses.0.name', 'book_ride');
+  });
+});
+
+describe('H3: a handle that is refused', () => {
+  test.each([1007, 1008, 1011])('%i: is worth another try, without it', async (code) => {
+    const call = await startCall();
+    call.says(handle('h1'));
+    const next = goOn(call);
+    next.peer.close(code, 'BidiGenerateContent session not found');
+    expect(next.events).toEqual([
+      expect.objectContaining({ type: 'transport.closed', code, retryable: true }),
+    ]);
+    const third = goOn(call);
+    expect(third.peer.said[0]).toHaveProperty('setup.sessionResumption', {});
+    third.says({ setupComplete: {} });
+    await third.settle();
+    expect(third.peer.said[1]).toHaveProperty('clientContent.turnComplete', true);
+    expect(third.events).toEqual([{ type: 'transport.ready', told: true }]);
+  });
+
+  test('also just after it was accepted', async () => {
+    const call = await startCall();
+    call.says(handle('h1'));
+    const next = await goOn(call).begin();
+    next.peer.close(1007);
+    expect(goOn(call).peer.said[0]).toHaveProperty('setup.sessionResumption', {});
+  });
+
+  test('a connection that was lost refuses nothing', async () => {
+    const call = await startCall();
+    call.says(handle('h1'));
+    goOn(call).peer.close(1006);
+    expect(goOn(call).peer.said[0]).toHaveProperty('setup.sessionResumption.handle', 'h1');
+  });
+});
+
+test.each([undefined, null, 'h1', { handle: 'h1' }])(
+  'what is no token begins anew: %j',
+  (resume) => {
+    const call = new Call({}, { resume });
+    call.peer.open();
+    expect(call.peer.said[0]).toHaveProperty('setup.sessionResumption', {});
+  },
+);

@@ -1,0 +1,99 @@
+// A socket in memory, and a server that a test plays by hand. What it sends is typed
+// against the official types, so that a drift of the wire does not compile.
+
+import type {
+  WebSocketFactory,
+  WebSocketLike,
+  WebSocketOptions,
+} from '../../../../src/adapters/gemini-live/index.ts';
+import type { OfficialServerMessage } from '../../../../src/adapters/gemini-live/wire/official.ts';
+
+export type ServerSays = OfficialServerMessage;
+/** A client message as it was on the wire. */
+export type Said = Readonly<Record<string, unknown>>;
+
+/** The server's end of one connection. */
+export class MemoryPeer {
+  readonly url: string;
+  readonly options: WebSocketOptions;
+  /** All that the client said. */
+  readonly said: Said[] = [];
+  /** Each frame as text. */
+  readonly frames: string[] = [];
+  #listeners = new Map<string, (...args: never[]) => void>();
+  #taken = 0;
+  isClosed = false;
+
+  constructor(url: string, options: WebSocketOptions) {
+    this.url = url;
+    this.options = options;
+  }
+
+  readonly socket = ((): WebSocketLike => {
+    const on = (event: string, listener: (...args: never[]) => void): void => {
+      this.#listeners.set(event, listener);
+    };
+    return {
+      bufferedAmount: 0,
+      on,
+      send: (text, onFlushed) => {
+        this.frames.push(text);
+        this.said.push(JSON.parse(text) as Said);
+        onFlushed();
+      },
+      ping: () => {},
+      close: (code) => this.close(code),
+      terminate: () => {
+        this.isClosed = true;
+      },
+    };
+  })();
+
+  open(): void {
+    this.#emit('open');
+  }
+
+  says(message: ServerSays): void {
+    this.saysRaw(JSON.stringify(message));
+  }
+
+  saysRaw(text: string): void {
+    this.#emit('message', Buffer.from(text));
+  }
+
+  close(code: number, reason = ''): void {
+    if (this.isClosed) return;
+    this.isClosed = true;
+    this.#emit('close', code, Buffer.from(reason));
+  }
+
+  /** What the client said since this was asked for last, without its sound. */
+  news(): readonly Said[] {
+    const news = this.said.slice(this.#taken);
+    this.#taken = this.said.length;
+    return news.filter((message) => !isSound(message));
+  }
+
+  #emit(event: string, ...args: unknown[]): void {
+    this.#listeners.get(event)?.(...(args as never[]));
+  }
+}
+
+function isSound(message: Said): boolean {
+  return JSON.stringify(message).startsWith('{"realtimeInput":{"audio"');
+}
+
+export function memoryServer(): {
+  readonly webSocket: WebSocketFactory;
+  readonly peers: readonly MemoryPeer[];
+} {
+  const peers: MemoryPeer[] = [];
+  return {
+    peers,
+    webSocket: (url, options) => {
+      const peer = new MemoryPeer(url, options);
+      peers.push(peer);
+      return peer.socket;
+    },
+  };
+}

@@ -1,0 +1,189 @@
+import { describe, expect, test } from 'vitest';
+import type { TransportEvent } from '../../../src/voice/transport.ts';
+import {
+  generated,
+  interrupted,
+  sound,
+  startCall,
+  turnComplete,
+  words,
+  type Call,
+} from './support/call.ts';
+
+/** What is told of utterances, in short. */
+function told(events: readonly TransportEvent[]): readonly string[] {
+  return events.flatMap((event) => {
+    if (event.type === 'utterance.transcribed') return [`${event.final ? '=' : '~'}${event.text}`];
+    return event.type.startsWith('utterance.') ? [event.type.slice('utterance.'.length)] : [];
+  });
+}
+
+const ids = ({ events }: Call) =>
+  new Set(events.flatMap((event) => ('utteranceId' in event ? [event.utteranceId] : [])));
+
+describe('U1: an utterance begins, ends and has its words, once', () => {
+  test('of scraps that never say which one is the last', async () => {
+    const call = await startCall();
+    call.says(words('A taxi '));
+    await call.advance(1_400);
+    call.says(words('to the airport.'));
+    await call.advance(2_000);
+    expect(told(call.events)).toEqual(['started', '~A taxi ', '~A taxi to the airport.', 'ended']);
+    await call.advance(100);
+    expect(told(call.events).at(-1)).toBe('=A taxi to the airport.');
+    await call.advance(60_000);
+    expect(told(call.events)).toHaveLength(5);
+    expect(ids(call).size).toBe(1);
+  });
+
+  test('that ends when the model answers; words that trail belong to it', async () => {
+    const call = await startCall();
+    call.says(words('Hello'), sound());
+    expect(call.news().map(({ type }) => type)).toEqual([
+      'utterance.started',
+      'utterance.transcribed',
+      'utterance.ended',
+      'response.started',
+    ]);
+    await call.advance(500);
+    call.says(words(' there.'));
+    await call.advance(600);
+    expect(told(call.events).at(-1)).toBe('=Hello there.');
+    expect(ids(call).size).toBe(1);
+  });
+
+  test('where the wire does say that they are the last ones, at once', async () => {
+    const call = await startCall();
+    call.says({ serverContent: { inputTranscription: { text: 'Yes.', finished: true } } });
+    expect(told(call.events)).toEqual(['started', '~Yes.', 'ended', '=Yes.']);
+  });
+
+  test('with what it seems to be meanwhile', async () => {
+    const call = await startCall();
+    call.says({ serverContent: { interimInputTranscription: { text: 'A tax' } } });
+    call.says({ serverContent: { interimInputTranscription: { text: 'A taxi to' } } });
+    call.says(words('A taxi '), words('to town.'));
+    await call.advance(2_100);
+    expect(told(call.events)).toEqual([
+      'started',
+      '~A tax',
+      '~A taxi to',
+      '~A taxi ',
+      '~A taxi to town.',
+      'ended',
+      '=A taxi to town.',
+    ]);
+  });
+
+  test('reported by the detector', async () => {
+    const call = await startCall();
+    call.hears(2_000);
+    call.says({ voiceActivity: { voiceActivityType: 'ACTIVITY_START', audioOffset: '1.2s' } });
+    expect(call.last('utterance.started')).toMatchObject({ audioStartMs: 1_200 });
+    await call.advance(10_000);
+    expect(told(call.events)).toEqual(['started']);
+    call.says({ voiceActivity: { voiceActivityType: 'ACTIVITY_END', audioOffset: '2s' } });
+    call.says(words('Stop.'));
+    await call.advance(600);
+    expect(told(call.events)).toEqual(['started', 'ended', '~Stop.', '=Stop.']);
+  });
+
+  test('or by its older signal, and with no words in the end', async () => {
+    const call = await startCall();
+    call.says({ voiceActivityDetectionSignal: { vadSignalType: 'VAD_SIGNAL_TYPE_SOS' } });
+    call.says({ voiceActivityDetectionSignal: { vadSignalType: 'VAD_SIGNAL_TYPE_EOS' } });
+    await call.advance(1_999);
+    expect(told(call.events)).toEqual(['started', 'ended']);
+    await call.advance(1);
+    expect(told(call.events)).toEqual(['started', 'ended', '=']);
+  });
+
+  test('by an interruption: first the response ends, then somebody speaks', async () => {
+    const call = await startCall();
+    call.says(sound(), interrupted);
+    expect(call.news().map(({ type }) => type)).toEqual([
+      'response.started',
+      'response.ended',
+      'utterance.started',
+    ]);
+    call.says(turnComplete, words('No, wait.'));
+    await call.advance(2_100);
+    expect(told(call.events)).toEqual(['started', '~No, wait.', 'ended', '=No, wait.']);
+  });
+
+  test('one that nobody ends is over some time', async () => {
+    const call = await startCall();
+    call.says(sound(), interrupted, turnComplete);
+    await call.advance(5_000);
+    expect(told(call.events)).toEqual(['started', 'ended', '=']);
+  });
+
+  test('somebody who speaks again speaks anew', async () => {
+    const call = await startCall();
+    call.says(words('One.'), sound(), interrupted);
+    expect(told(call.events)).toEqual(['started', '~One.', 'ended', '=One.', 'started']);
+    expect(ids(call).size).toBe(2);
+  });
+});
+
+describe('U2: words that come late', () => {
+  test('begin no utterance that would cut the answer off; they are told', async () => {
+    const call = await startCall();
+    call.says(words('Hello.'), sound());
+    await call.advance(600);
+    expect(told(call.events).at(-1)).toBe('=Hello.');
+    call.news();
+    call.says(words(' there'));
+    expect(call.news()).toEqual([
+      expect.objectContaining({ type: 'transport.error', code: 'LATE_WORDS', raw: ' there' }),
+    ]);
+  });
+
+  test('when the model is done, or long after, they are the next utterance', async () => {
+    const call = await startCall();
+    call.says(words('Hello.'), sound(), generated, turnComplete);
+    await call.advance(600);
+    call.says(words('And you?'));
+    expect(ids(call).size).toBe(2);
+  });
+
+  test('the first ones of all that come during an answer are what it answers, and are older', async () => {
+    const call = await startCall();
+    call.hears(3_000);
+    call.says(sound());
+    call.hears(2_000);
+    call.says(words('Hello.'));
+    expect(told(call.events)).toEqual(['started', '~Hello.', 'ended']);
+    expect(call.last('utterance.started')).toMatchObject({ audioStartMs: 2_200 });
+    await call.advance(600);
+    expect(told(call.events).at(-1)).toBe('=Hello.');
+  });
+
+  test('also where they only seem to be so', async () => {
+    const call = await startCall();
+    call.says(sound(), { serverContent: { interimInputTranscription: { text: 'Hello' } } });
+    expect(told(call.events)).toEqual(['started', '~Hello', 'ended']);
+    call.says(interrupted);
+    expect(told(call.events).slice(3)).toEqual(['=Hello', 'started']);
+  });
+
+  test('and whoever breaks in then speaks anew', async () => {
+    const call = await startCall();
+    call.says(sound(), words('Hello.'), interrupted);
+    expect(told(call.events)).toEqual(['started', '~Hello.', 'ended', '=Hello.', 'started']);
+  });
+});
+
+test('U3: words are older than the moment at which they come', async () => {
+  const call = await startCall();
+  call.hears(2_000);
+  call.says(words('Hi.'));
+  expect(call.last('utterance.started')).toMatchObject({ audioStartMs: 1_200 });
+});
+
+test('U3: the wire may say when they began', async () => {
+  const call = await startCall();
+  call.hears(2_000);
+  call.says({ serverContent: { inputTranscription: { text: 'Hi.', startOffset: '0.4s' } } });
+  expect(call.last('utterance.started')).toMatchObject({ audioStartMs: 400 });
+});

@@ -1,0 +1,239 @@
+// Whole conversations on the fake Gemini server: session, transport and wire together.
+
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { geminiLive } from '../../../src/adapters/gemini-live/index.ts';
+import { VoiceSession, type SessionEvent } from '../../../src/index.ts';
+import { simulatedEnvironment } from '../../../src/testing/index.ts';
+import {
+  createVoiceServer,
+  type UserSpeech,
+  type VoiceBrain,
+} from '../../../src/testing/voice-server/index.ts';
+import { frameDurationMs } from '../../../src/voice/audio-frame.ts';
+import { agentsOf, castOf, configsOf, type TalkOptions } from '../../support/text-talk.ts';
+import { API_KEY } from './support/call.ts';
+
+interface Scene extends Pick<TalkOptions, 'subagents' | 'greeting'> {
+  readonly model: string;
+  readonly brain?: VoiceBrain;
+  /** The server also says when somebody speaks. */
+  readonly voiceActivity?: boolean;
+}
+
+/** Calls what the user names; else says what it was told. */
+const obedient: VoiceBrain = ({ cause }) => {
+  if (cause.type === 'utterance') {
+    const wanted = /^use (\w+)$/.exec(cause.text)?.[1];
+    return wanted === undefined ? [{ say: `You said: ${cause.text}` }] : [{ call: wanted }];
+  }
+  if (cause.type === 'message') return [{ say: `Told: ${cause.text}` }];
+  if (cause.type === 'result') return [{ say: `Result: ${JSON.stringify(cause.output)}` }];
+  return [];
+};
+
+async function start({ model, brain = obedient, voiceActivity = false, ...talk }: Scene) {
+  const environment = simulatedEnvironment();
+  const server = createVoiceServer({ environment, brain, voiceActivity });
+  const errors: unknown[] = [];
+  const session = new VoiceSession({
+    environment,
+    transport: geminiLive({
+      apiKey: API_KEY,
+      model,
+      webSocket: server.webSocket,
+      keepAliveMs: null,
+    }),
+    model: castOf(talk),
+    agents: agentsOf(talk),
+    subagentConfigs: configsOf(talk),
+    hooks: { onError: (error) => errors.push(error) },
+  });
+  const events: SessionEvent[] = [];
+  session.events.subscribe((event) => events.push(event));
+  // A loudspeaker that plays as fast as it gets sound.
+  const playedMs = new Map<string, number>();
+  session.audioOut.subscribe((frame) => {
+    const { itemId = '' } = frame;
+    const played = (playedMs.get(itemId) ?? 0) + frameDurationMs(frame);
+    playedMs.set(itemId, played);
+    session.playout.next({ itemId, playedMs: played });
+  });
+  session.attach();
+  const started = session.start();
+  await environment.advance(1_000);
+  await started;
+  onTestFinished(async () => {
+    const closed = session.close();
+    await environment.advance(60_000);
+    await closed;
+    await server.close();
+  });
+  /** Time passes, with a microphone that is on. */
+  const pass = async (ms: number): Promise<void> => {
+    for (let leftMs = ms; leftMs > 0; leftMs -= 100) {
+      session.audioIn.next({ samples: new Int16Array(1_600), sampleRateHz: 16_000 });
+      await environment.advance(Math.min(100, leftMs));
+    }
+  };
+  const latest = () => {
+    const connection = server.connections.at(-1);
+    if (connection === undefined) throw new Error('No connection');
+    return connection;
+  };
+  return {
+    pass,
+    server,
+    events,
+    errors,
+    latest,
+    state: () => session.store.getSnapshot().context,
+    /** What was said aloud to the end, in order. */
+    said: () =>
+      server.connections.flatMap(({ replies }) =>
+        replies
+          .filter(({ text, status }) => text !== '' && status === 'completed')
+          .map(({ text }) => text),
+      ),
+    async say(text: string, speech: UserSpeech = {}) {
+      const said = latest().user.says(text, { durationMs: 1_000, ...speech });
+      await pass(1_000);
+      await said;
+      await environment.settle();
+    },
+  };
+}
+
+const report = (pending: string | null, delayMs = 0) => ({
+  report: { script: () => ({ text: 'Sales are up.', delayMs }), pending },
+});
+
+const MODELS = [
+  'gemini-2.5-flash-native-audio-latest',
+  'gemini-3.1-flash-live-preview',
+  'gemini-3.8-live',
+  'gemini-3.8-live-extended-thinking',
+];
+
+describe.each(MODELS)('%s', (model) => {
+  test('answers by itself, once', async () => {
+    const scene = await start({ model });
+    await scene.say('Hello there.');
+    await scene.pass(20_000);
+    expect(scene.said()).toEqual(['You said: Hello there.']);
+    expect(scene.errors).toEqual([]);
+    const turns = scene.events.flatMap((event) =>
+      event.type === 'transcript.changed' && event.item.final ? [event.item.text] : [],
+    );
+    expect(turns).toEqual(expect.arrayContaining(['Hello there.', 'You said: Hello there.']));
+  });
+
+  test.each<UserSpeech['transcript']>(['early', 'duplicated', { lateMs: 300 }, { lateMs: 900 }])(
+    'answers once, whenever the words come: %j',
+    async (transcript) => {
+      for (const voiceActivity of [true, false]) {
+        const scene = await start({ model, voiceActivity });
+        await scene.say('Hello there.', { transcript });
+        await scene.pass(20_000);
+        expect(scene.said()).toEqual(['You said: Hello there.']);
+        const words = scene.events.flatMap((event) =>
+          event.type === 'transcript.changed' && event.item.role === 'user' && event.item.final
+            ? [event.item.text]
+            : [],
+        );
+        expect(words).toHaveLength(1);
+        expect(words[0]).toMatch(/^Hello there\./);
+      }
+    },
+  );
+
+  test('P2 P3: a question is put to the user, whose answer is for the subagent alone', async () => {
+    const scene = await start({
+      model,
+      subagents: {
+        ride: {
+          pending: null,
+          config: { interactive: true },
+          script: ({ results }) =>
+            results.length === 0
+              ? { calls: [{ name: 'ask_user', input: { question: 'Economy or Premium?' } }] }
+              : { text: `Booked: ${JSON.stringify(results[0])}` },
+        },
+      },
+    });
+    await scene.say('use ride');
+    // This model says all that it reads, which takes its time.
+    await scene.pass(60_000);
+    expect(scene.said().filter((text) => text.includes('Economy or Premium?'))).toHaveLength(1);
+    await scene.say('Economy');
+    await scene.pass(60_000);
+    expect(scene.state().questions.at(-1)).toMatchObject({ state: 'answered' });
+    expect(scene.said().filter((text) => text.includes('Booked'))).toHaveLength(1);
+    const result = scene.state().deliveries.find(({ kind }) => kind === 'result');
+    expect(result).toMatchObject({ state: 'delivered', grade: 'played' });
+    expect(scene.errors).toEqual([]);
+  });
+
+  test('greets who comes', async () => {
+    const scene = await start({ model, greeting: 'Welcome the user.' });
+    await scene.pass(10_000);
+    expect(scene.said()).toHaveLength(1);
+    expect(scene.errors).toEqual([]);
+  });
+
+  test.each([null, 'I am on it.'])(
+    'P4: a result is told, and heard, once (told at once: %s)',
+    async (pending) => {
+      const scene = await start({ model, subagents: report(pending) });
+      await scene.say('use report');
+      await scene.pass(60_000);
+      expect(scene.errors).toEqual([]);
+      const result = scene.state().deliveries.find(({ kind }) => kind === 'result');
+      expect(result).toMatchObject({ state: 'delivered', grade: 'played' });
+      const told = scene.said().filter((text) => text.includes('Sales are up.'));
+      expect(told).toHaveLength(1);
+      expect(scene.latest().openCalls).toEqual([]);
+    },
+  );
+
+  test('P4: a result that is broken off is told again', async () => {
+    const scene = await start({ model, subagents: report('I am on it.') });
+    await scene.say('use report');
+    for (let step = 0; step < 600 && !scene.latest().reply?.text.includes('Sales'); step += 1) {
+      await scene.pass(100);
+    }
+    expect(scene.latest().reply?.text).toContain('Sales');
+    await scene.say('Wait a moment.');
+    await scene.pass(60_000);
+    expect(scene.errors).toEqual([]);
+    const told = scene.said().filter((text) => text.includes('Sales are up.'));
+    expect(told).toHaveLength(1);
+    const result = scene.state().deliveries.find(({ kind }) => kind === 'result');
+    expect(result).toMatchObject({ state: 'delivered', grade: 'played' });
+  });
+
+  test('after a connection that broke it knows what was said', async () => {
+    const scene = await start({ model });
+    await scene.say('My name is Ada.');
+    await scene.pass(20_000);
+    scene.latest().faults.drop();
+    await scene.pass(10_000);
+    expect(scene.server.connections).toHaveLength(2);
+    expect(JSON.stringify(scene.latest().items)).toContain('My name is Ada.');
+    await scene.say('Hello again.');
+    await scene.pass(20_000);
+    expect(scene.said()).toHaveLength(2);
+  });
+
+  test('a server that goes away is left in time, and nothing is said twice', async () => {
+    const scene = await start({ model });
+    await scene.say('My name is Ada.');
+    await scene.pass(20_000);
+    scene.latest().faults.goAway(30_000);
+    await scene.pass(40_000);
+    expect(scene.server.connections).toHaveLength(2);
+    expect(scene.server.connections.map(({ isOpen }) => isOpen)).toEqual([false, true]);
+    expect(JSON.stringify(scene.latest().items)).toContain('My name is Ada.');
+    expect(scene.said()).toHaveLength(1);
+    expect(scene.errors).toEqual([]);
+  });
+});

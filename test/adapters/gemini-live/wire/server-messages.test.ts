@@ -1,0 +1,92 @@
+import fc from 'fast-check';
+import { describe, expect, expectTypeOf, test } from 'vitest';
+import type { LiveServerMessage } from '@google/genai';
+import {
+  durationMs,
+  parseServerMessage,
+  type ServerMessage,
+} from '../../../../src/adapters/gemini-live/wire/index.ts';
+
+// `never` when each field that we read is in the official type and has a type that our schema
+// accepts; else the names of the fields that drifted.
+type Drift<Read, Official> = {
+  [Key in keyof Read]-?: Key extends keyof Official
+    ? NonNullable<Official[Key]> extends NonNullable<Read[Key]>
+      ? never
+      : NonNullable<Read[Key]> extends readonly (infer ReadEntry)[]
+        ? NonNullable<Official[Key]> extends readonly (infer OfficialEntry)[]
+          ? Drift<ReadEntry, OfficialEntry>
+          : Key
+        : NonNullable<Read[Key]> extends object
+          ? Drift<NonNullable<Read[Key]>, NonNullable<Official[Key]>>
+          : Key
+    : Key;
+}[keyof Read];
+
+describe('drift', () => {
+  test('each field that we read is a field of the official type', () => {
+    expectTypeOf<Drift<ServerMessage, LiveServerMessage>>().toBeNever();
+  });
+
+  test('the check itself bites', () => {
+    expectTypeOf<Drift<{ a?: { b: string } }, { a: { b: number } }>>().toEqualTypeOf<'b'>();
+    expectTypeOf<Drift<{ gone: string }, { a: string }>>().toEqualTypeOf<'gone'>();
+    expectTypeOf<Drift<{ a: { b: string }[] }, { a: { b: number }[] }>>().toEqualTypeOf<'b'>();
+  });
+});
+
+describe('parseServerMessage', () => {
+  test('reads what we read, and drops what is known and not read', () => {
+    const text = JSON.stringify({
+      serverContent: {
+        turnComplete: true,
+        groundingMetadata: { a: 1 },
+        modelTurn: { role: 'model', parts: [{ text: 'Hi', thoughtSignature: 'x' }] },
+      },
+    });
+    expect(parseServerMessage(text)).toMatchObject({
+      kind: 'read',
+      unknown: [],
+      message: {
+        serverContent: { turnComplete: true, modelTurn: { parts: [{ text: 'Hi' }] } },
+      },
+    });
+  });
+
+  test('null is as good as nothing', () => {
+    const parsed = parseServerMessage('{"serverContent":{"interrupted":null},"goAway":null}');
+    expect(parsed).toMatchObject({ kind: 'read', unknown: [] });
+  });
+
+  test('names what it does not know', () => {
+    const parsed = parseServerMessage('{"news":1,"serverContent":{"mood":2}}');
+    expect(parsed).toMatchObject({ kind: 'read', unknown: ['news', 'serverContent.mood'] });
+  });
+
+  test('says where a message is wrong', () => {
+    const parsed = parseServerMessage('{"serverContent":{"turnComplete":"yes"}}');
+    expect(parsed).toMatchObject({
+      kind: 'malformed',
+      message: expect.stringContaining('serverContent.turnComplete'),
+    });
+  });
+
+  test('never throws', () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.string(), fc.json()), (text) => {
+        expect(parseServerMessage(text).kind).toMatch(/read|malformed/);
+      }),
+    );
+  });
+});
+
+test.each([
+  ['9.5s', 9_500],
+  ['60s', 60_000],
+  ['0.0004s', 0],
+  ['10', null],
+  ['', null],
+  [undefined, null],
+])('the duration %j is %j ms', (text, ms) => {
+  expect(durationMs(text)).toBe(ms);
+});
