@@ -1,0 +1,134 @@
+// What was found on this machine, and what is missing. Pure of the machine: it is handed in.
+//
+// D1. No finding holds the value of a key, or a part of it.
+
+import { ALWAYS, REQUIREMENTS, type Requirements } from './requirements.ts';
+
+/** The machine, as far as the doctor looks at it. */
+export interface Machine {
+  readonly nodeVersion: string;
+  readonly variables: Readonly<Record<string, string | undefined>>;
+  /** The version of an installed package, or null. */
+  installed(packageName: string): string | null;
+  /** The range of versions that Offstage works with, such as `^7.0.0`, or null: any. */
+  range(packageName: string): string | null;
+}
+
+export interface Finding {
+  readonly status: 'ok' | 'note' | 'missing';
+  readonly text: string;
+}
+
+/** One group of findings: the machine, or a transport. */
+export interface Section {
+  readonly name: string;
+  readonly findings: readonly Finding[];
+  /** Nothing is missing. */
+  readonly isReady: boolean;
+}
+
+const MIN_NODE = [22, 13] as const;
+
+/** Examines the machine, and each of these transports. */
+export function examine(machine: Machine, names: readonly string[]): readonly Section[] {
+  return [
+    section('this machine', [
+      nodeFinding(machine.nodeVersion),
+      ...ALWAYS.map((name) => packageFinding(machine, name)),
+    ]),
+    ...REQUIREMENTS.filter(({ name }) => names.includes(name)).map((needed) =>
+      section(needed.name, [
+        ...keyFindings(machine, needed),
+        ...needed.variables.flatMap((variable) => variableFinding(machine, variable)),
+        ...needed.packages.map((name) => packageFinding(machine, name)),
+      ]),
+    ),
+  ];
+}
+
+function section(name: string, findings: readonly Finding[]): Section {
+  return { name, findings, isReady: findings.every(({ status }) => status !== 'missing') };
+}
+
+function nodeFinding(version: string): Finding {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const isNew = major > MIN_NODE[0] || (major === MIN_NODE[0] && minor >= MIN_NODE[1]);
+  return isNew
+    ? { status: 'ok', text: `Node ${version}` }
+    : {
+        status: 'missing',
+        text: `Node ${MIN_NODE.join('.')} or newer is needed, this is ${version}`,
+      };
+}
+
+function packageFinding(machine: Machine, name: string): Finding {
+  const version = machine.installed(name);
+  if (version === null)
+    return { status: 'missing', text: `The package ${name} is missing: run npm install ${name}` };
+  const range = machine.range(name);
+  if (range !== null && !isInCaretRange(version, range)) {
+    const text = `${name} ${version} is installed, ${range} is needed: run npm install ${name}@${range}`;
+    return { status: 'missing', text };
+  }
+  return { status: 'ok', text: `${name} ${version}` };
+}
+
+/** The key that counts is the first that is set; others are named, since they may surprise. */
+function keyFindings({ variables }: Machine, { keys }: Requirements): readonly Finding[] {
+  if (keys.length === 0) return [{ status: 'ok', text: 'Needs no key' }];
+  const set = keys.filter((name) => (variables[name] ?? '') !== '');
+  const [used, ...others] = set;
+  if (used === undefined) return [{ status: 'missing', text: `No key: set ${keys.join(', or ')}` }];
+  return [
+    { status: 'ok', text: `The key is taken from ${used}` },
+    ...malformedKey(used, variables[used] ?? ''),
+    ...others.map((name): Finding => ({
+      status: 'note',
+      text: `${name} is set too, and not used`,
+    })),
+  ];
+}
+
+/** What a shell or an .env file often does to a key. */
+function malformedKey(name: string, value: string): readonly Finding[] {
+  const problem =
+    value !== value.trim()
+      ? 'begins or ends with white space'
+      : /\s/.test(value)
+        ? 'has white space in it'
+        : /^(['"]).*\1$/s.test(value)
+          ? 'is in quotation marks that are part of it'
+          : /^(?:<.*>|your[-_ ].*|x{3,}|\.{3,}|change[-_ ]?me)$/i.test(value)
+            ? 'looks like a placeholder'
+            : null;
+  return problem === null ? [] : [{ status: 'missing', text: `The key in ${name} ${problem}` }];
+}
+
+function variableFinding(
+  { variables }: Machine,
+  { name, what }: { readonly name: string; readonly what: string },
+): readonly Finding[] {
+  const value = variables[name];
+  if (value === undefined || value === '') return [];
+  if (!URL.canParse(value))
+    return [{ status: 'missing', text: `${name} is set (${what}), but is no address` }];
+  // An address may hold a user and a password, or a key in its query.
+  return [{ status: 'note', text: `${name} is set: ${what}, at ${new URL(value).host}` }];
+}
+
+/** Is the version in a range `^a.b.c`? Pre-releases of the next version are not. */
+export function isInCaretRange(version: string, range: string): boolean {
+  const wanted = numbersOf(range.replace(/^\^/, ''));
+  const found = numbersOf(version);
+  // What may change within the range are the numbers after the first that is not 0.
+  const fixed = Math.max(1, wanted.findIndex((number) => number !== 0) + 1);
+  for (let index = 0; index < 3; index += 1) {
+    const difference = (found[index] ?? 0) - (wanted[index] ?? 0);
+    if (difference !== 0) return difference > 0 && index >= fixed;
+  }
+  return true;
+}
+
+function numbersOf(version: string): readonly number[] {
+  return version.split(/[-+]/, 1).flatMap((core) => core.split('.').map(Number));
+}

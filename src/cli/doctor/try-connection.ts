@@ -1,0 +1,46 @@
+// Opens one connection to a voice model and closes it again: whether key, model and
+// network are right is known only by trying. Nothing is said on it.
+
+import { nodeEnvironment } from '../../adapters/node/index.ts';
+import { messageOf } from '../../errors.ts';
+import type { Transport } from '../../voice/transport.ts';
+import type { Finding } from './findings.ts';
+
+/** Makes a transport with the defaults of its adapter. Throws what the adapter throws. */
+export type MakeTransport = () => Promise<Transport>;
+
+/** Transports that a key and a network are enough for. */
+export const CONNECTABLE: ReadonlyMap<string, MakeTransport> = new Map([
+  [
+    'openai-realtime',
+    async () => (await import('../../adapters/openai-realtime/index.ts')).openaiRealtime(),
+  ],
+  ['openai-live', async () => (await import('../../adapters/openai-live/index.ts')).openaiLive()],
+  ['gemini-live', async () => (await import('../../adapters/gemini-live/index.ts')).geminiLive()],
+]);
+
+const configuration = { instructions: 'Say nothing.', tools: [] };
+
+/** Never rejects. */
+export async function tryConnection(make: MakeTransport): Promise<Finding> {
+  const environment = nodeEnvironment();
+  try {
+    const transport = await make();
+    const since = environment.clock.now();
+    const connection = transport.connect(configuration, { environment });
+    connection.audio.subscribe();
+    return await new Promise<Finding>((resolve) => {
+      connection.events.subscribe((event) => {
+        if (event.type === 'transport.ready') {
+          const text = `Connected in ${Math.round(environment.clock.now() - since)} ms`;
+          void connection.close().then(() => resolve({ status: 'ok', text }));
+        } else if (event.type === 'transport.closed') {
+          const advice = event.retryable ? ' (may go away by itself)' : '';
+          resolve({ status: 'missing', text: `${event.reason}${advice}` });
+        }
+      });
+    });
+  } catch (error) {
+    return { status: 'missing', text: messageOf(error) };
+  }
+}
