@@ -1,0 +1,87 @@
+// Appends that come in the same turn of the event loop become one transaction: a
+// commit waits for the disk, so a hundred subagents share the wait.
+//
+// Invariants
+//   B1. An append resolves only after the transaction that holds it was committed.
+//   B2. One bad entry does not harm those that came with it.
+//   B3. The same entry again is no error: the first attempt was kept, and its answer lost.
+
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { Scheduler } from '../../actors/ports/environment.ts';
+import { OffstageError } from '../../errors.ts';
+import { explained, isConstraint } from './database.ts';
+import type { Row } from './stored-entry.ts';
+
+interface Waiting {
+  readonly row: Row;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+const INSERT = `insert into entries
+  (unit, seq, at, actor, definition_version, event, checksum) values (?, ?, ?, ?, ?, ?, ?)`;
+const FIND = 'select checksum from entries where unit = ? and seq = ?';
+
+export class AppendBatch {
+  readonly #database: DatabaseSync;
+  readonly #path: string;
+  readonly #scheduler: Scheduler;
+  readonly #insert: StatementSync;
+  readonly #find: StatementSync;
+  #waiting: Waiting[] = [];
+
+  constructor(database: DatabaseSync, path: string, scheduler: Scheduler) {
+    this.#database = database;
+    this.#path = path;
+    this.#scheduler = scheduler;
+    this.#insert = database.prepare(INSERT);
+    this.#find = database.prepare(FIND);
+  }
+
+  append(row: Row): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ row, resolve, reject });
+      if (this.#waiting.length === 1) this.#scheduler.schedule(() => this.flush(), 0);
+    });
+  }
+
+  /** Writes what waits, now. */
+  flush(): void {
+    const batch = this.#waiting;
+    if (batch.length === 0) return;
+    this.#waiting = [];
+    const outcomes: { readonly waiting: Waiting; readonly error: unknown }[] = [];
+    try {
+      this.#database.exec('begin immediate');
+      for (const waiting of batch) outcomes.push({ waiting, error: this.#write(waiting.row) });
+      this.#database.exec('commit');
+    } catch (error) {
+      // Nothing of it was kept; each unit tries again.
+      if (this.#database.isTransaction) this.#database.exec('rollback');
+      const reason = explained(error, this.#path);
+      for (const { reject } of batch) reject(reason);
+      return;
+    }
+    for (const { waiting, error } of outcomes)
+      if (error === null) waiting.resolve();
+      else waiting.reject(error);
+  }
+
+  /** B2, B3. Returns what is wrong with this row; throws what is wrong with all. */
+  #write(row: Row): unknown {
+    try {
+      this.#insert.run(...row);
+      return null;
+    } catch (error) {
+      if (!isConstraint(error)) throw error;
+      const [unit, seq] = row;
+      const checksum = row.at(-1);
+      if (this.#find.get(unit, seq)?.['checksum'] === checksum) return null;
+      return new OffstageError(
+        'JOURNAL_CONFLICT',
+        `${this.#path} has another entry ${seq} of ${unit} already: two writers have the same unit`,
+        { cause: error },
+      );
+    }
+  }
+}

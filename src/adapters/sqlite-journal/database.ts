@@ -1,0 +1,148 @@
+// The file of a journal: opened, locked, checked and brought to the present layout.
+//
+// Owns:     the connection, the layout of the tables, what an error of SQLite means.
+// Does not: know what entries mean.
+//
+// Invariants
+//   D1. One process at a time: a second one gets `JOURNAL_IN_USE`, and touches nothing.
+//   D2. A file that is not ours, or of a newer version, is never written to.
+
+import { mkdirSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { CapacityError, ConfigurationError, OffstageError, messageOf } from '../../errors.ts';
+
+/** "OFFS": tells our files from those of others. Source: sqlite.org, `pragma application_id`. */
+const APPLICATION_ID = 0x4f_46_46_53;
+const LAYOUT_VERSION = 1;
+
+const LAYOUT = `
+  create table entries (
+    id integer primary key,
+    unit text not null,
+    seq integer not null,
+    at integer not null,
+    actor text not null,
+    definition_version integer not null,
+    event text not null,
+    checksum integer not null,
+    unique (unit, seq)
+  ) strict;
+`;
+
+export type Synchronous = 'full' | 'normal';
+
+/** Primary result codes of SQLite. Source: sqlite.org/rescode.html. */
+const OK = 0;
+const BUSY = 5;
+const LOCKED = 6;
+const IO_ERROR = 10;
+const CORRUPT = 11;
+const FULL = 13;
+const CANNOT_OPEN = 14;
+const CONSTRAINT = 19;
+const NOT_A_DATABASE = 26;
+
+/**
+ * Opens or makes the file.
+ * @throws {ConfigurationError} `JOURNAL_IN_USE`, `JOURNAL_TOO_NEW`, `NOT_A_JOURNAL` or `CANNOT_OPEN`
+ * @throws {OffstageError} `JOURNAL_CORRUPT`
+ */
+export function openDatabase(path: string, synchronous: Synchronous): DatabaseSync {
+  let database: DatabaseSync | undefined;
+  try {
+    if (path !== ':memory:') mkdirSync(dirname(path), { recursive: true });
+    database = new DatabaseSync(path);
+    // D1: kept until the connection closes, or the process dies.
+    database.exec('pragma locking_mode = exclusive');
+    checkIdentity(database, path);
+    database.exec('pragma journal_mode = wal');
+    database.exec(`pragma synchronous = ${synchronous}`);
+    database.exec('begin immediate');
+    if (numberOf(database, 'user_version') === 0) {
+      database.exec(LAYOUT);
+      database.exec(`pragma application_id = ${APPLICATION_ID}`);
+      database.exec(`pragma user_version = ${LAYOUT_VERSION}`);
+    }
+    database.exec('commit');
+    return database;
+  } catch (error) {
+    database?.close();
+    throw explained(error, path);
+  }
+}
+
+/** D2 */
+function checkIdentity(database: DatabaseSync, path: string): void {
+  const version = numberOf(database, 'user_version');
+  const isNew = version === 0 && tablesOf(database) === 0;
+  if (!isNew && numberOf(database, 'application_id') !== APPLICATION_ID)
+    throw new ConfigurationError(
+      'NOT_A_JOURNAL',
+      `Expected \`path\` to be a journal of Offstage, ${path} is another SQLite database`,
+    );
+  if (version > LAYOUT_VERSION)
+    throw new ConfigurationError(
+      'JOURNAL_TOO_NEW',
+      `${path} was written by a newer version of Offstage (layout ${version}; this one knows ${LAYOUT_VERSION})`,
+    );
+}
+
+function numberOf(database: DatabaseSync, pragma: string): number {
+  return Number(database.prepare(`pragma ${pragma}`).get()?.[pragma] ?? 0);
+}
+
+function tablesOf(database: DatabaseSync): number {
+  return Number(database.prepare('select count(*) as count from sqlite_schema').get()?.['count']);
+}
+
+export function isConstraint(error: unknown): boolean {
+  return resultCode(error) === CONSTRAINT;
+}
+
+/** An error of SQLite as one of ours, which says who must act; any other error as it is. */
+export function explained(error: unknown, path: string): unknown {
+  const said = messageOf(error);
+  switch (resultCode(error)) {
+    case BUSY:
+    case LOCKED:
+      return new ConfigurationError(
+        'JOURNAL_IN_USE',
+        `${path} is in use by another process: a SQLite journal serves one`,
+        { cause: error },
+      );
+    case FULL:
+      return new CapacityError('DISK_FULL', `${path}: the disk is full`, { cause: error });
+    case IO_ERROR:
+      return new OffstageError('JOURNAL_IO', `${path}: ${said}`, { cause: error });
+    case CORRUPT:
+      return corrupt(path, said, error);
+    case NOT_A_DATABASE:
+      return new ConfigurationError(
+        'NOT_A_JOURNAL',
+        `Expected \`path\` to be a journal of Offstage, ${path} is no SQLite database`,
+        { cause: error },
+      );
+    case CANNOT_OPEN:
+      return new ConfigurationError('CANNOT_OPEN', `${path} cannot be opened: ${said}`, {
+        cause: error,
+      });
+    default:
+      return error;
+  }
+}
+
+/** The file is damaged; whoever runs this must decide what to do. */
+export function corrupt(path: string, what: string, cause?: unknown): OffstageError {
+  return new OffstageError(
+    'JOURNAL_CORRUPT',
+    `${path} is damaged (${what}): restore it from a copy, or move it away to begin anew`,
+    { cause },
+  );
+}
+
+/** The primary code: extended ones keep it in their lowest byte. `OK`: no error of SQLite. */
+function resultCode(error: unknown): number {
+  const code = (error as { readonly errcode?: unknown } | null)?.errcode;
+  return typeof code === 'number' ? code & 0xff : OK;
+}

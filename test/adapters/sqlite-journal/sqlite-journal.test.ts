@@ -1,0 +1,262 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { DatabaseSync } from 'node:sqlite';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { JournalEntry } from '../../../src/actors/ports/journal.ts';
+import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
+import { sqliteJournal, type SqliteJournal } from '../../../src/adapters/sqlite-journal/index.ts';
+import { simulatedEnvironment } from '../../../src/testing/index.ts';
+
+let folder: string;
+let path: string;
+const opened: SqliteJournal[] = [];
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'offstage-journal-'));
+  path = join(folder, 'deep', 'a.journal');
+});
+
+afterEach(() => {
+  for (const journal of opened.splice(0)) journal.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function open(environment = nodeEnvironment()): SqliteJournal {
+  const journal = sqliteJournal({ path, environment });
+  opened.push(journal);
+  return journal;
+}
+
+function entry(seq: number, unit = 'ses', text = `words ${seq} äöü 🚕`): JournalEntry {
+  const event = { type: 'user.said', text } as { type: string };
+  return { seq, at: 1_700_000_000_000 + seq, unit, actor: 'user', definitionVersion: 3, event };
+}
+
+test('what was appended is read in order, also by the next one who opens the file', async () => {
+  const journal = open();
+  const entries = [entry(1), entry(1, 'sub'), entry(2), entry(2, 'sub'), entry(3)];
+  for (const one of entries) await journal.append(one);
+  expect(journal.read()).toEqual(entries);
+  journal.close();
+  const again = open();
+  expect(again.read()).toEqual(entries);
+  expect(again.read('sub')).toEqual([entries[1], entries[3]]);
+  expect(again.read('nobody')).toEqual([]);
+});
+
+test('B1: an append of a turn that has not ended has not resolved; one commit serves all of them', async () => {
+  const environment = simulatedEnvironment();
+  const journal = open(environment);
+  const kept: number[] = [];
+  const appends = [1, 2, 3].map((seq) =>
+    journal.append(entry(seq, `unit ${seq}`)).then(() => kept.push(seq)),
+  );
+  await Promise.resolve();
+  expect(kept).toEqual([]);
+  await environment.advance(0);
+  await Promise.all(appends);
+  expect(kept).toEqual([1, 2, 3]);
+});
+
+test('what waits is kept when the file is closed', async () => {
+  const journal = open(simulatedEnvironment());
+  const appended = journal.append(entry(1));
+  journal.close();
+  await appended;
+  await expect(journal.append(entry(2))).rejects.toMatchObject({ code: 'JOURNAL_CLOSED' });
+  expect(open().read()).toEqual([entry(1)]);
+});
+
+describe('two writers of one unit', () => {
+  test('B3: the same entry again is no error', async () => {
+    const journal = open();
+    await journal.append(entry(1));
+    await journal.append(entry(1));
+    expect(journal.read()).toEqual([entry(1)]);
+  });
+
+  test('B2: another one with its number is refused, and those that came with it are kept', async () => {
+    const journal = open();
+    await journal.append(entry(1));
+    const [conflict, other] = await Promise.allSettled([
+      journal.append(entry(1, 'ses', 'otherwise')),
+      journal.append(entry(1, 'sub')),
+    ]);
+    expect(conflict).toMatchObject({ reason: { code: 'JOURNAL_CONFLICT' } });
+    expect(other.status).toBe('fulfilled');
+    expect(journal.read()).toEqual([entry(1), entry(1, 'sub')]);
+  });
+});
+
+test('an event that is no JSON is refused, and names itself', async () => {
+  const journal = open();
+  const event: Record<string, unknown> & { type: string } = { type: 'user.said' };
+  event['self'] = event;
+  await expect(journal.append({ ...entry(1), event })).rejects.toMatchObject({
+    code: 'NOT_JSON',
+    message: expect.stringContaining('user.said'),
+  });
+});
+
+describe('options', () => {
+  test.each([
+    [{ path: '' }, 'path'],
+    [{ synchronous: 'off' }, 'synchronous'],
+    [{ environment: undefined }, 'environment'],
+  ])('%j', (wrong, name) => {
+    const options = { path, environment: nodeEnvironment(), ...wrong };
+    expect(() => sqliteJournal(options as never)).toThrow(name);
+  });
+});
+
+describe('a file that cannot be used', () => {
+  const write = async (count: number): Promise<void> => {
+    const journal = open();
+    await Promise.all(
+      Array.from({ length: count }, (_, index) => journal.append(entry(index + 1))),
+    );
+    journal.close();
+  };
+
+  test('D2: another database is left as it was', () => {
+    path = join(folder, 'other.db');
+    const other = new DatabaseSync(path);
+    other.exec('create table mine (x)');
+    other.close();
+    const before = readFileSync(path);
+    expect(() => open()).toThrow(expect.objectContaining({ code: 'NOT_A_JOURNAL' }));
+    expect(readFileSync(path).equals(before)).toBe(true);
+  });
+
+  test('D2: no database at all', () => {
+    path = join(folder, 'letter.txt');
+    writeFileSync(path, 'Dear Sir or Madam, '.repeat(100));
+    expect(() => open()).toThrow(expect.objectContaining({ code: 'NOT_A_JOURNAL' }));
+    expect(readFileSync(path, 'utf8')).toContain('Dear Sir');
+  });
+
+  test('D2: one of a newer version', async () => {
+    await write(1);
+    const file = new DatabaseSync(path);
+    file.exec('pragma user_version = 99');
+    file.close();
+    expect(() => open()).toThrow(
+      expect.objectContaining({
+        code: 'JOURNAL_TOO_NEW',
+        message: expect.stringContaining('layout 99'),
+      }),
+    );
+  });
+
+  test('a folder', () => {
+    path = folder;
+    expect(() => open()).toThrow(expect.objectContaining({ code: 'CANNOT_OPEN' }));
+  });
+
+  test('E1: an entry that somebody changed', async () => {
+    await write(3);
+    const file = new DatabaseSync(path);
+    file.exec(`update entries set event = replace(event, 'words 2', 'words 7') where seq = 2`);
+    file.close();
+    const journal = open();
+    expect(() => journal.read()).toThrow(
+      expect.objectContaining({
+        code: 'JOURNAL_CORRUPT',
+        message: expect.stringContaining('entry 2 of ses'),
+      }),
+    );
+  });
+
+  test('a file that lost its end', async () => {
+    await write(200);
+    truncateSync(path, Math.floor(statSync(path).size / 2));
+    expect(() => open().read()).toThrow(expect.objectContaining({ code: 'JOURNAL_CORRUPT' }));
+  });
+
+  test('a page of noise, wherever it is: an error, or all that was written, never something else', async () => {
+    await write(60);
+    const whole = readFileSync(path);
+    const pageBytes = 4096;
+    let found = 0;
+    for (let page = 1; page * pageBytes < whole.length; page += 1) {
+      const damaged = Buffer.from(whole);
+      damaged.fill(0x5a, page * pageBytes, (page + 1) * pageBytes);
+      writeFileSync(path, damaged);
+      const journal = open();
+      try {
+        // Where the page is of the index only, reading does not need it.
+        expect(journal.read()).toEqual(Array.from({ length: 60 }, (_, index) => entry(index + 1)));
+      } catch (error) {
+        expect(error).toMatchObject({ code: 'JOURNAL_CORRUPT' });
+        found += 1;
+      }
+      journal.close();
+    }
+    expect(found).toBeGreaterThan(1);
+  });
+});
+
+describe('other processes', () => {
+  const writer = fileURLToPath(new URL('writer.ts', import.meta.url));
+
+  function start(unit: string, limitBlocks = 'unlimited') {
+    const command = `ulimit -f ${limitBlocks}; exec "$0" "$@"`;
+    const args = ['-c', command, process.execPath, writer, path, unit];
+    const child = spawn('sh', args, { stdio: ['ignore', 'pipe', 'inherit'] });
+    return { child, lines: createInterface({ input: child.stdout }) };
+  }
+
+  const ended = (child: ChildProcess): Promise<void> =>
+    new Promise((resolve) => child.once('close', () => resolve()));
+
+  test('what a process said was kept is there after SIGKILL, and nothing else but perhaps one more', async () => {
+    let kept = 0;
+    for (const killAfter of [1, 7, 20]) {
+      const { child, lines } = start('unit');
+      const over = ended(child);
+      let here = 0;
+      for await (const line of lines) {
+        kept = Number(line);
+        here += 1;
+        if (here === killAfter) child.kill('SIGKILL');
+      }
+      await over;
+      const journal = open();
+      const entries = journal.read('unit');
+      expect(entries.map(({ seq }) => seq)).toEqual(entries.map((_, index) => index + 1));
+      // The one that was being written may be there, its answer not.
+      expect(entries.length - kept).toBeOneOf([0, 1]);
+      journal.close();
+    }
+  });
+
+  test('D1: a second process is told so, and the first goes on', async () => {
+    const journal = open();
+    await journal.append(entry(1));
+    const { child, lines } = start('unit');
+    const said: string[] = [];
+    for await (const line of lines) said.push(line);
+    await (child.exitCode === null ? ended(child) : undefined);
+    expect(said).toEqual([expect.stringContaining('JOURNAL_IN_USE')]);
+    await journal.append(entry(2));
+    expect(journal.read()).toHaveLength(2);
+  });
+
+  test('a disk that is full is an error, and what was kept before it is kept', async () => {
+    const { lines } = start('unit', '200');
+    let kept = 0;
+    let last = '';
+    for await (const line of lines) {
+      if (Number(line) > 0) kept = Number(line);
+      last = line;
+    }
+    expect(last).toMatch(/^(DISK_FULL|JOURNAL_IO): /);
+    expect(kept).toBeGreaterThan(0);
+    const entries = open().read('unit');
+    expect(entries).toHaveLength(kept);
+  });
+});
