@@ -110,6 +110,7 @@ export type {
 } from './actors/session/subagent-messages.ts';
 export type { PromptStyle } from './actors/session/synthetic-turns.ts';
 export type { TextPart } from './actors/session/text-output.ts';
+export type { NoticeOptions } from './actors/session/notices.ts';
 export type { SessionSubagents } from './actors/session/session-face.ts';
 export type { SessionHooks } from './actors/session/hooks.ts';
 export type { SessionLimits } from './actors/supervisor/limits.ts';
@@ -125,6 +126,7 @@ export type {
   SubagentCompletion,
   UiPayload,
 } from './actors/session/client-messages.ts';
+export type { ShownImage } from './actors/session/shown-image.ts';
 export type { TransferAnswer } from './actors/session/transfer.ts';
 export type { ConversationOptions } from './actors/session/conversation-options.ts';
 export {
@@ -319,6 +321,7 @@ export type {
   AnswerReceipt,
   ConnectionState,
   DeliveryView,
+  LimitView,
   QuestionOption,
   QuestionView,
   SessionEvent,
@@ -326,6 +329,7 @@ export type {
   SubagentState,
   SubagentView,
   TranscriptItem,
+  UsageView,
 } from './actors/session-views.ts';
 
 // Ports, and what is built in for them

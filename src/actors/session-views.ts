@@ -113,6 +113,22 @@ export interface DeliveryView {
   readonly at: number;
 }
 
+/** Tokens of the lead agent's voice model; null: its wire has not said. Subagents have budgets of their own. */
+export interface UsageView {
+  readonly inputTokens: number | null;
+  readonly outputTokens: number | null;
+}
+
+/** What the provider of the voice model still allows, as it last said. */
+export interface LimitView {
+  /** Such as `requests` or `tokens`. */
+  readonly name: string;
+  readonly limit: number;
+  readonly remaining: number;
+  /** Until it is full again, in milliseconds from when it was said. */
+  readonly resetInMs: number;
+}
+
 export type ConnectionState =
   | 'created'
   | 'connecting'
@@ -187,6 +203,13 @@ export type SessionEvent =
   /** The client must drop what it has not played yet, and report what it has. */
   | { readonly type: 'playout.clear' }
   | { readonly type: 'speech.interrupted'; readonly itemId: string; readonly playedMs: number }
+  /** What the user said was no interruption: speech goes on with `itemId` at `playedMs`. The rest comes as a new item. */
+  | { readonly type: 'speech.resumed'; readonly itemId: string; readonly playedMs: number }
+  /** A word of somebody who listens ("mm-hm"): nobody answers it. */
+  | { readonly type: 'backchannel.heard'; readonly utteranceId: string; readonly text: string }
+  /** The voice model has used `used` since it last said so, and `usage` in this session. */
+  | { readonly type: 'usage.changed'; readonly usage: UsageView; readonly used: UsageView }
+  | { readonly type: 'limits.changed'; readonly limits: readonly LimitView[] }
   /** Something went wrong that the session survives. */
   | { readonly type: 'error.reported'; readonly code: string; readonly message: string };
 
@@ -200,6 +223,10 @@ export interface SessionState {
   readonly subagents: readonly SubagentView[];
   readonly questions: readonly QuestionView[];
   readonly deliveries: readonly DeliveryView[];
+  /** Of the whole session, over all its connections. */
+  readonly usage: UsageView;
+  /** Empty until the wire has said. */
+  readonly limits: readonly LimitView[];
 }
 
 /** What became of an answer. */

@@ -104,9 +104,13 @@ const retract = {
   params: ({ context }: { context: BatchContext }) => ({ batchId: context.batchId }),
 } as const;
 
-/** Those that the others wait for. */
-const lateOf = ({ working, asking }: BatchContext): readonly string[] =>
-  working.filter((id) => !asking.includes(id));
+/** Does anybody work that the others wait for? Whoever asks, works. */
+const someAreLate = ({ working, asking }: BatchContext): boolean => working.length > asking.length;
+
+const lateOf = ({ working, asking }: BatchContext): readonly string[] => {
+  const waiting = new Set(asking);
+  return working.filter((id) => !waiting.has(id));
+};
 
 export const batchMachine = setup({
   types: {
@@ -171,8 +175,8 @@ export const batchMachine = setup({
     hasOnePart: ({ context }) => context.parts.length === 1,
     nobodyWorks: ({ context }) => context.working.length === 0,
     /** Whoever could still be waited for has ended, and no more calls come. */
-    isComplete: ({ context }) => !context.isReplying && lateOf(context).length === 0,
-    nobodyIsLate: ({ context }) => lateOf(context).length === 0,
+    isComplete: ({ context }) => !context.isReplying && !someAreLate(context),
+    nobodyIsLate: ({ context }) => !someAreLate(context),
     isThisDeadline: ({ context }, { dueAt }: { dueAt: number }) => dueAt === context.dueAt,
   },
 }).createMachine({
@@ -268,7 +272,7 @@ export const batchMachine = setup({
                 guard: ({ context, event }) =>
                   event.dueAt === context.dueAt &&
                   context.atCeiling === 'cancel' &&
-                  lateOf(context).length > 0,
+                  someAreLate(context),
                 target: '#batch.closing',
                 actions: {
                   type: 'stop',

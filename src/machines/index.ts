@@ -25,8 +25,10 @@ export {
 export type { OutboxEvent, OutboxInput } from './outbox-events.ts';
 export { outboxMachine, type OutboxSnapshot } from './outbox-machine.ts';
 export {
+  DELIVERY_MODES,
   hasRoom,
   type DeliveryKind,
+  type DeliveryMode,
   type DeliveryPriority,
   type DropReason,
   type HearingGrade,
@@ -41,6 +43,14 @@ export {
   type QuestionInput,
   type QuestionSnapshot,
 } from './question-machine.ts';
+export {
+  rotationMachine,
+  type RotationEvent,
+  type RotationFact,
+  type RotationInput,
+  type RotationNow,
+  type RotationSnapshot,
+} from './rotation-machine.ts';
 export { sourceMessages } from './service-wiring.ts';
 export {
   serviceMachine,
@@ -61,6 +71,7 @@ export {
   askingFor,
   gateMessage,
   gateOf,
+  priorityOf,
   questionItem,
   resultItem,
   shared,

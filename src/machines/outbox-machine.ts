@@ -22,7 +22,9 @@
 //       somebody attaches, so that a wire that always fails is not tried for ever.
 //   O6. At most `capacity` items and reservations of results; a reserved result always fits.
 //   O7. Of each subagent only the latest progress waits.
-import { assign, type SnapshotFrom } from 'xstate';
+//   O8. What is silent is never offered: it rests until it was shown or dismissed. What skips
+//       when busy is silent if it comes while it cannot be said; else it is like any other.
+import { and, assign, type SnapshotFrom } from 'xstate';
 import { machineOptions } from './effect.ts';
 import { hasRoom, next, replaces } from './outbox-queue.ts';
 import { outboxSetup, type OutboxContext } from './outbox-setup.ts';
@@ -84,6 +86,20 @@ export const outboxMachine = outboxSetup.createMachine({
             }),
           },
           { type: 'add', params: ({ event }) => event },
+        ],
+      },
+      {
+        guard: { type: 'isSilent', params: ({ event }) => event },
+        actions: [
+          { type: 'addSilent', params: ({ event }) => event },
+          { type: 'rested', params: ({ event }) => ({ deliveryId: event.item.deliveryId }) },
+        ],
+      },
+      {
+        guard: and([({ event }) => event.item.rests === 'if_busy', 'isBusy']),
+        actions: [
+          { type: 'addSilent', params: ({ event }) => event },
+          { type: 'rested', params: ({ event }) => ({ deliveryId: event.item.deliveryId }) },
         ],
       },
       {

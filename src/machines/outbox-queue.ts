@@ -6,6 +6,10 @@
 export type DeliveryKind = 'result' | 'question' | 'notice' | 'progress';
 export type DeliveryPriority = 'normal' | 'high' | 'urgent';
 
+/** How the result of a background call wants to reach the user. */
+export const DELIVERY_MODES = ['when_idle', 'interrupt', 'silent', 'skip_if_busy'] as const;
+export type DeliveryMode = (typeof DELIVERY_MODES)[number];
+
 /** Something that wants to be said; what it says is kept by the host under `deliveryId`. */
 export interface OutboxItem {
   readonly deliveryId: string;
@@ -17,6 +21,11 @@ export interface OutboxItem {
   readonly reserved: boolean;
   /** Not worth saying after this; null: it keeps. Results and questions always keep. */
   readonly expiresAt: number | null;
+  /**
+   * It rests from the beginning, as a card that nothing wakes: in any case, or unless it comes
+   * when the gate is open and nothing else waits. @defaultValue 'never'
+   */
+  readonly rests?: 'never' | 'always' | 'if_busy';
 }
 
 /** Why an item will not be said. */

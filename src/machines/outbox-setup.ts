@@ -3,7 +3,7 @@
 // Owns:     the arithmetic of the queue and of the attempts.
 // Does not: say when (outbox-machine and outbox-slot do).
 
-import { assign, setup, stateIn } from 'xstate';
+import { assign, not, or, setup, stateIn } from 'xstate';
 import { activity, effect, type DeadlineInput, type Stamped } from './effect.ts';
 import type { OutboxEvent, OutboxInput } from './outbox-events.ts';
 import {
@@ -58,6 +58,8 @@ export const outboxSetup = setup({
     dropped: effect<{ readonly deliveryIds: readonly string[]; readonly reason: DropReason }>(),
     /** It could not be said `attempts` times; show it as a card. */
     card: effect<{ readonly deliveryId: string; readonly attempts: number }>(),
+    /** It is not to be said: the lead model shall know it, and a screen shows it as a card. */
+    rested: effect<{ readonly deliveryId: string }>(),
     /** It was not heard and waits again. */
     returned: effect<{ readonly deliveryId: string; readonly attempts: number }>(),
     startQuiet: assign(({ context }, { at }: Stamped) => ({ dueAt: at + context.quietMs })),
@@ -93,7 +95,16 @@ export const outboxSetup = setup({
       reserved: item.reserved ? Math.max(0, context.reserved - 1) : context.reserved,
       pending: insert(
         context.pending.filter((other) => !replaces(item, other)),
-        { ...item, attempts: 0, resting: false },
+        { ...item, attempts: 0, resting: false, rests: 'never' },
+        'back',
+      ),
+    })),
+    /** Until it was shown or dismissed. */
+    addSilent: assign(({ context }, { item }: { item: OutboxItem }) => ({
+      reserved: item.reserved ? Math.max(0, context.reserved - 1) : context.reserved,
+      pending: insert(
+        context.pending,
+        { ...item, attempts: 0, resting: true, rests: 'always' },
         'back',
       ),
     })),
@@ -103,7 +114,7 @@ export const outboxSetup = setup({
     clear: assign({ current: null }),
     wake: assign(({ context }) => ({
       pending: context.pending.map((item) =>
-        item.resting ? { ...item, resting: false, attempts: 0 } : item,
+        item.resting && item.rests !== 'always' ? { ...item, resting: false, attempts: 0 } : item,
       ),
     })),
   },
@@ -134,6 +145,11 @@ export const outboxSetup = setup({
       context.pending.some((item) => item.deliveryId === deliveryId),
     isPendingNews: ({ context }, { deliveryId }: { deliveryId: string }) =>
       context.pending.some((item) => item.deliveryId === deliveryId && !keeps(item)),
+    isSilent: (_, { item }: { item: OutboxItem }) => item.rests === 'always',
+    isBusy: or([
+      not(stateIn({ gate: 'open' })),
+      ({ context }) => context.current !== null || next(context) !== undefined,
+    ]),
     isKnown: ({ context }, { item }: { item: OutboxItem }) =>
       context.current?.deliveryId === item.deliveryId ||
       context.pending.some((other) => other.deliveryId === item.deliveryId),

@@ -30,6 +30,10 @@ type Unstamped =
       readonly error: Failure;
       readonly retryInMs: number | null;
     }
+  /** It was hung up, to go on over another one: that is to be opened now. */
+  | { readonly type: 'transport.renewing' }
+  /** Another connection has taken its place. */
+  | { readonly type: 'transport.replaced' }
   /** Another agent shall lead. `transferId` names this attempt and no other. */
   | { readonly type: 'transfer.started'; readonly transferId: string; readonly to: string }
   /** It leads, or (`error`) it does not and the one before it still does. */

@@ -16,13 +16,14 @@
 //   V1. Nothing leaves `closed`; `closing` ends by itself (grace, then kill).
 //   V2. The gate is open only while connected, attached, and both parties are quiet:
 //       the user silent, the model idle, the playout drained.
-//   V3. A reconnect forgets what the old connection was in the middle of (generation),
-//       never what the user's device is doing (playout, speech are told anew).
+//   V3. Another connection, whatever it is for, forgets what the old one was in the middle of
+//       (generation), never what the user's device is doing (playout, speech are told anew).
 //   V4. After `maxReconnects` failed reconnects in a row the session closes and says why.
 //   V5. A transfer that was begun ends once: done, or failed, after `transferTimeoutMs` at the
 //       latest. Its end closes nothing, and a late word about another one counts for nothing.
 //   V6. A connection that is not ready after `connectTimeoutMs` is given up, as one that failed.
 //   V7. A turn of the model ends when it has said what it had to say, not when its line is lost.
+//   V8. A connection that was hung up to be renewed is no failure: another one is opened at once.
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
 import { activity, effect, machineOptions, type DeadlineInput } from './effect.ts';
@@ -134,6 +135,7 @@ export const sessionMachine = setup({
           entry: 'forgetFailures',
           on: {
             'transport.lost': lost,
+            'transport.renewing': 'connecting',
             'transfer.started': {
               target: 'transferring',
               actions: [
@@ -176,6 +178,14 @@ export const sessionMachine = setup({
               ...to,
               actions: [transferEnded(({ event }: { event: Lost }) => event.error), actions],
             })),
+            'transport.renewing': {
+              target: 'connecting',
+              actions: transferEnded(() => ({
+                code: 'TRANSPORT_RENEWING',
+                message: 'The connection was about to end and was opened anew',
+                retryable: true,
+              })),
+            },
             'session.close': {
               target: 'closing',
               actions: transferEnded(() => ({
@@ -285,6 +295,8 @@ export const sessionMachine = setup({
             'utterance.settled': 'silent',
             // The connection that would have told the end is gone.
             'transport.lost': 'silent',
+            'transport.renewing': 'silent',
+            'transport.replaced': 'silent',
           },
         },
         // What was said is not known yet: whoever speaks now may answer the wrong thing.
@@ -305,6 +317,8 @@ export const sessionMachine = setup({
               target: 'silent',
             },
             'transport.lost': 'silent',
+            'transport.renewing': 'silent',
+            'transport.replaced': 'silent',
           },
         },
       },
@@ -317,6 +331,8 @@ export const sessionMachine = setup({
           on: {
             'response.ended': { target: 'idle', actions: { type: 'turnEnded', params: {} } },
             'transport.lost': 'idle',
+            'transport.renewing': 'idle',
+            'transport.replaced': 'idle',
           },
         },
       },

@@ -8,7 +8,7 @@
 // Owns:     the messages within a session.
 // Does not: say what leaves it (to the lead agent, the subagents, screens).
 
-import type { HearingGrade, OutboxItem } from './outbox-queue.ts';
+import type { DeliveryMode, DeliveryPriority, HearingGrade, OutboxItem } from './outbox-queue.ts';
 import { gateIsOpen, type SessionSnapshot } from './session-machine.ts';
 import type { CallAnswer } from './tool-call-machine.ts';
 
@@ -30,6 +30,7 @@ interface WiredParams {
   readonly batchId: string;
   readonly deliveryIds: readonly string[];
   readonly places: number;
+  readonly delivery: DeliveryMode;
 }
 
 /**
@@ -69,7 +70,7 @@ export function wire(
     case 'call.deliver': {
       const batchId = batchOf(params.callId);
       return batchId === null
-        ? [to('outbox', { type: 'outbox.add', item: resultItem(params.callId) })]
+        ? [to('outbox', { type: 'outbox.add', item: resultItem(params.callId, params.delivery) })]
         : [to(`batch:${batchId}`, { type: 'batch.settled', callId: params.callId })];
     }
     case 'call.answer':
@@ -120,6 +121,8 @@ export function shared(
       return [{ actor: 'outbox', event }];
     case 'response.ended':
     case 'transport.lost':
+    case 'transport.renewing':
+    case 'transport.replaced':
       return batch === null ? [] : [to(`batch:${batch}`, { type: 'batch.replied' })];
     default:
       return [];
@@ -134,9 +137,9 @@ export function gateOf(session: SessionSnapshot, canInterrupt: boolean): Gate {
   if (gateIsOpen(session)) return 'open';
   const isSpeaking =
     session.matches({ model: 'generating' }) || session.matches({ playout: 'playing' });
-  return canInterrupt && isSpeaking && session.matches({ user: 'silent' })
-    ? 'interruptible'
-    : 'closed';
+  // Where nobody is there to hear what is urgent, it breaks nothing off.
+  const isHeard = session.matches({ client: 'attached' }) && session.matches({ user: 'silent' });
+  return canInterrupt && isSpeaking && isHeard ? 'interruptible' : 'closed';
 }
 
 export function gateMessage(gate: Gate): WiredMessage {
@@ -161,15 +164,26 @@ export function questionItem(requestId: string): OutboxItem {
 }
 
 /** The result of a background call, or of a batch; its place was reserved when the work was accepted. */
-export function resultItem(deliveryId: string): OutboxItem {
+export function resultItem(deliveryId: string, delivery: DeliveryMode = 'when_idle'): OutboxItem {
   return {
     deliveryId,
     kind: 'result',
-    priority: 'normal',
+    priority: priorityOf(delivery),
     replaces: null,
     reserved: true,
     expiresAt: null,
+    ...restOf(delivery),
   };
+}
+
+/** What interrupts is urgent. */
+export function priorityOf(delivery: DeliveryMode): DeliveryPriority {
+  return delivery === 'interrupt' ? 'urgent' : 'normal';
+}
+
+function restOf(delivery: DeliveryMode): Pick<OutboxItem, 'rests'> {
+  if (delivery === 'silent') return { rests: 'always' };
+  return delivery === 'skip_if_busy' ? { rests: 'if_busy' } : {};
 }
 
 function leaving(

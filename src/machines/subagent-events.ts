@@ -90,7 +90,7 @@ export function budgetExhausted(message: string): Failure {
 export function stepLimit(maxSteps: number): Failure {
   return {
     code: 'STEP_LIMIT',
-    message: `The model still called tools after ${maxSteps} steps (maxSteps)`,
+    message: `The work was not done after ${maxSteps} model steps (maxSteps)`,
     retryable: false,
   };
 }

@@ -29,8 +29,8 @@
 //       message where the model would have ended (it goes on instead), any other at the next
 //       step. What came before it ran at all is read at once. It completes with something
 //       unread only in its last step.
-//   S11. A message with `interrupt` breaks off what is under way (model call, tools, waiting)
-//       and is read by the next step; without a step left it is like `steer`.
+//   S11. A message with `interrupt` breaks off what is under way (model call, tools, waiting),
+//       and what has not begun; the next step reads it. Without a step left it is like `steer`.
 //   S12. Once the budget is exhausted nothing more of the step begins and one more model call
 //       at most is made, the final one, after which it has failed with BUDGET_EXHAUSTED. A
 //       result that was under way counts. A step whose call was refused is the final one.
@@ -91,9 +91,6 @@ export const subagentMachine = subagentSetup.createMachine({
             },
           },
         },
-        'subagent.message': {
-          actions: { type: 'keepMessage', params: ({ event }) => ({ ...event, mode: 'steer' }) },
-        },
       },
     },
     ready: {
@@ -104,9 +101,13 @@ export const subagentMachine = subagentSetup.createMachine({
       },
       on: {
         'slot.granted': 'running',
-        'subagent.message': {
-          actions: { type: 'keepMessage', params: ({ event }) => ({ ...event, mode: 'steer' }) },
-        },
+        'subagent.message': [
+          {
+            guard: { type: 'breaksOff', params: ({ event }) => event },
+            actions: ['dropStep', { type: 'keepMessage', params: ({ event }) => event }],
+          },
+          whileLive['subagent.message'],
+        ],
         'budget.exhausted': [
           {
             guard: { type: 'isAtOnce', params: ({ event }) => event },

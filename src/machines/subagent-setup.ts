@@ -168,9 +168,10 @@ export const subagentSetup = setup({
     forgetMisses: assign(({ context }) => ({
       missed: askOf(context.calls)?.kind === 'input' ? context.missed : 0,
     })),
+    /** What comes before it ran at all is read at once. */
     keepMessage: assign(
       ({ context }, { messageId, mode }: { messageId: string; mode: MessageMode }) => ({
-        unread: [...context.unread, { messageId, waits: mode === 'queue' }],
+        unread: [...context.unread, { messageId, waits: mode === 'queue' && context.step > 0 }],
       }),
     ),
     /** The first reason counts. */

@@ -16,6 +16,7 @@
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
 import { activity, effect, machineOptions, type DeadlineInput, type Stamped } from './effect.ts';
+import type { DeliveryMode } from './outbox-queue.ts';
 
 export interface ToolCallInput {
   readonly callId: string;
@@ -32,6 +33,8 @@ interface ToolCallContext {
   readonly dueAt: number;
   /** The model already has an answer ("still in progress"). */
   readonly acknowledged: boolean;
+  /** How its result wants to reach the user. */
+  readonly delivery: DeliveryMode;
 }
 
 type Unstamped =
@@ -40,6 +43,8 @@ type Unstamped =
       readonly execution: 'inline' | 'background';
       /** Background: the model is told at once that the work goes on. */
       readonly acknowledge: boolean;
+      /** Background: how the result wants to reach the user. @defaultValue 'when_idle' */
+      readonly delivery?: DeliveryMode;
     }
   | { readonly type: 'call.invalid' }
   | { readonly type: 'call.executed' }
@@ -76,7 +81,11 @@ export const toolCallMachine = setup({
     /** Asks for a subagent; `subagent.accepted` or `subagent.rejected` comes back. */
     delegate: effect<{ readonly callId: string }>(),
     /** The result goes to the outbox; `delivery.settled` comes back. */
-    deliver: effect<{ readonly callId: string; readonly acknowledged: boolean }>(),
+    deliver: effect<{
+      readonly callId: string;
+      readonly acknowledged: boolean;
+      readonly delivery: DeliveryMode;
+    }>(),
     /** The subagent of this call is wanted no more. */
     cancelSubagent: effect<{ readonly callId: string }>(),
     startClock: assign(({ context }, { at }: Stamped) => ({ dueAt: at + context.timeoutMs })),
@@ -89,6 +98,7 @@ export const toolCallMachine = setup({
     batchId: input?.batchId ?? null,
     dueAt: 0,
     acknowledged: false,
+    delivery: 'when_idle',
   }),
   initial: 'received',
   options: machineOptions,
@@ -105,7 +115,10 @@ export const toolCallMachine = setup({
           },
           {
             target: 'acknowledged',
-            actions: assign({ acknowledged: ({ event }) => event.acknowledge }),
+            actions: assign({
+              acknowledged: ({ event }) => event.acknowledge,
+              delivery: ({ event }) => event.delivery ?? 'when_idle',
+            }),
           },
         ],
         'call.invalid': { target: 'answered', actions: answer('invalid') },
@@ -166,7 +179,11 @@ export const toolCallMachine = setup({
       tags: ['dormant', 'inFlight'],
       entry: {
         type: 'deliver',
-        params: ({ context }) => ({ callId: context.callId, acknowledged: context.acknowledged }),
+        params: ({ context: { callId, acknowledged, delivery } }) => ({
+          callId,
+          acknowledged,
+          delivery,
+        }),
       },
       on: { 'delivery.settled': 'delivered' },
     },

@@ -1,6 +1,7 @@
 // Helpers for the tests of programs built on Offstage: the same that Offstage is tested with.
 
 export * from './check/index.ts';
+export * from './conformance/index.ts';
 export {
   simulatedEnvironment,
   type SimulatedEnvironment,

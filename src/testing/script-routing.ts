@@ -59,7 +59,8 @@ export function routeScript(options: ScriptedModelOptions, seen: Seen): RoutedSc
   const { scripts = [], agents = {}, agentOf = nameIn(agents), otherwise } = options;
   const found = scripts.find(({ when }) => {
     if (typeof when === 'string') return seen.system.includes(when);
-    return typeof when === 'function' ? when(seen) : when.test(seen.system);
+    // `test` would go on where a global expression has found something before.
+    return typeof when === 'function' ? when(seen) : seen.system.search(when) >= 0;
   });
   if (found) return { name: String(found.when), script: found.script };
   const agent = agentOf(seen);

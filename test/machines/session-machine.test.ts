@@ -32,6 +32,8 @@ describe('every state of a session', () => {
   test('[B62] V7: a turn ends when the model has said what it had to say', () =>
     holds(report, 'V7'));
 
+  test('V8: a connection that is renewed has not failed', () => holds(report, 'V8'));
+
   test('each clock runs in its own state only', () => {
     holds(report, 'each deadline is armed in the state that owns it');
     holds(report, 'each deadline is that of its state');

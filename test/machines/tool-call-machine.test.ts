@@ -63,7 +63,7 @@ describe('a tool call by example', () => {
       ['validate', { callId: 'call_1' }],
       ['delegate', { callId: 'call_1' }],
       ['answer', { callId: 'call_1', answer: 'pending' }],
-      ['deliver', { callId: 'call_1', acknowledged: true }],
+      ['deliver', { callId: 'call_1', acknowledged: true, delivery: 'when_idle' }],
     ]);
     expect(stage.actor.getSnapshot().value).toBe('settled');
     stage.send({ type: 'delivery.settled' });

@@ -9,6 +9,7 @@ import type {
   TransportCommand,
   TransportConfiguration,
   TransportConnection,
+  TransportContext,
   TransportEvent,
 } from '../../src/voice/transport.ts';
 
@@ -31,7 +32,28 @@ const capabilities: TransportCapabilities = {
   maxConnectionMs: null,
 };
 
+/** A response in the making. */
+export interface Spoken {
+  readonly responseId: string;
+  readonly itemId: string;
+  readonly end: (status?: 'completed' | 'cancelled' | 'failed') => void;
+}
+
 type Of<T extends TransportCommand['type']> = Extract<TransportCommand, { type: T }>;
+
+/** Answers by itself what it hears, has no way to forget, and does not schedule results. */
+export const BY_ITSELF = {
+  responds: 'by_itself',
+  truncatesAudio: false,
+  deletesItems: false,
+} as const satisfies Partial<TransportCapabilities>;
+
+/** Only says that something is to be done, without a name for it. */
+export const DELEGATES = {
+  ...BY_ITSELF,
+  utterances: 'inferred',
+  toolCalls: 'delegation',
+} as const satisfies Partial<TransportCapabilities>;
 
 export class FakeConnection implements TransportConnection {
   readonly events = new Subject<TransportEvent>();
@@ -44,8 +66,23 @@ export class FakeConnection implements TransportConnection {
   autoConfigured = true;
   #items = 0;
 
-  constructor(configuration: TransportConfiguration) {
+  /** What it was told to go on from. */
+  readonly resume: unknown;
+  readonly #history: () => readonly TransportCommand[];
+
+  constructor(configuration: TransportConfiguration, context?: TransportContext) {
     this.configuration = configuration;
+    this.resume = context?.resume;
+    this.#history = () => context?.history?.() ?? [];
+  }
+
+  /** The wire takes the conversation with its first message. */
+  takeHistory(): readonly TransportCommand[] {
+    return this.#history();
+  }
+
+  ready(how: { readonly resumed?: boolean; readonly told?: boolean } = {}): void {
+    this.events.next({ type: 'transport.ready', ...how });
   }
 
   sendAudio(frame: AudioFrame): void {
@@ -97,18 +134,37 @@ export class FakeConnection implements TransportConnection {
   readonly #begun = new Set<string>();
 
   /** Answers the oldest open request by speaking `text`, of which `ms` of audio are made. */
-  begin(
-    text: string,
-    ms: number,
-  ): {
-    responseId: string;
-    itemId: string;
-    end: (status?: 'completed' | 'cancelled' | 'failed') => void;
-  } {
+  begin(text: string, ms: number): Spoken {
     const request = this.openRequests[0];
     if (!request) throw new Error('The model was not asked to speak');
     const { responseKey } = request;
     this.#begun.add(responseKey);
+    return this.#speak(text, ms, responseKey);
+  }
+
+  /** Begins to speak without being asked. */
+  beginByItself(text: string, ms: number): Spoken {
+    return this.#speak(text, ms, null);
+  }
+
+  /** The oldest open request comes to nothing. */
+  lapse(): void {
+    const [request] = this.openRequests;
+    if (!request) return;
+    const { responseKey } = request;
+    this.#begun.add(responseKey);
+    const number = (this.#items += 1);
+    this.events.next({
+      type: 'response.ended',
+      responseId: `lapsed_${number}`,
+      responseKey,
+      status: 'cancelled',
+      reason: 'lapsed',
+      audio: [],
+    });
+  }
+
+  #speak(text: string, ms: number, responseKey: string | null): Spoken {
     const number = (this.#items += 1);
     const responseId = `resp_${number}`;
     const itemId = `item_${number}`;
@@ -137,6 +193,13 @@ export class FakeConnection implements TransportConnection {
     };
   }
 
+  /** Says a whole message without being asked. */
+  speakByItself(text: string, ms = 1000): string {
+    const { itemId, end } = this.beginByItself(text, ms);
+    end();
+    return itemId;
+  }
+
   /** Answers the oldest open request by a whole spoken message. */
   speak(text: string, ms = 1000): string {
     const { itemId, end } = this.begin(text, ms);
@@ -163,12 +226,17 @@ export class FakeTransport implements Transport {
     this.capabilities = { ...capabilities, ...changed };
   }
 
-  connect(configuration: TransportConfiguration): FakeConnection {
-    const connection = new FakeConnection(configuration);
+  connect(configuration: TransportConfiguration, context?: TransportContext): FakeConnection {
+    const connection = new FakeConnection(configuration, context);
     this.connections.push(connection);
     if (this.autoReady)
       void Promise.resolve().then(() => connection.events.next({ type: 'transport.ready' }));
     return connection;
+  }
+
+  /** The one that the session talks to: one that is to take its place is newer. */
+  get inUse(): FakeConnection {
+    return this.connections.find(({ isClosed }) => !isClosed) ?? this.current;
   }
 
   /** The newest that was not closed by the session. */

@@ -4,6 +4,7 @@
 // The lead agent: "use report and ride" calls these tools; "use report {"days":7}" with
 // arguments. What the runtime tells it, it passes on as `Told: …`; anything else it echoes.
 
+import type { LanguageModel } from 'ai';
 import { z } from 'zod';
 import {
   defineTool,
@@ -21,6 +22,7 @@ import {
   type Script,
   type ScriptedPrompt,
 } from '../../src/testing/index.ts';
+import type { ScriptedLanguageModel } from '../../src/testing/scripted-model.ts';
 
 export const LEAD = 'You are the lead agent.';
 
@@ -42,6 +44,8 @@ export interface TalkOptions extends Partial<Omit<TextSessionOptions, 'agents' |
   readonly others?: readonly OtherAgent[];
   /** Sees every call of a model before it is answered. */
   readonly onModelCall?: (who: string, prompt: ScriptedPrompt) => void;
+  /** What stands between the session and its scripted models. @defaultValue nothing */
+  readonly wire?: (mind: ScriptedLanguageModel) => LanguageModel;
 }
 
 export interface OtherAgent extends Omit<MainAgent, 'instructions'> {
@@ -145,6 +149,7 @@ export function textTalk(options: TalkOptions = {}) {
     onModelCall: _____,
     agent: ______,
     others: _______,
+    wire = (mind) => mind,
     ...rest
   } = options;
   const environment =
@@ -154,7 +159,7 @@ export function textTalk(options: TalkOptions = {}) {
   const session = new TextSession({
     ...(options.runtime ? {} : { environment }),
     ...rest,
-    model: castOf(options),
+    model: wire(castOf(options)),
     agents: agentsOf(options),
     subagentConfigs: configsOf(options),
     hooks: {

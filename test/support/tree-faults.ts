@@ -9,8 +9,8 @@ import { Messages } from '../../src/actors/delegation/messages.ts';
 import { Retention } from '../../src/actors/delegation/retention.ts';
 import { SubagentTree } from '../../src/actors/delegation/subagent-tree.ts';
 import { Waits } from '../../src/actors/delegation/waits.ts';
-import { SessionCore } from '../../src/actors/session/session-core.ts';
 import { SessionUnit } from '../../src/actors/session/session-unit.ts';
+import { UserDoor } from '../../src/actors/session/user-door.ts';
 import { Subagent } from '../../src/actors/subagent/subagent.ts';
 import { SubagentLog } from '../../src/actors/subagent/subagent-log.ts';
 import { Budget } from '../../src/actors/supervisor/budget.ts';
@@ -314,10 +314,10 @@ export const faults: readonly Fault[] = [
     breaks: ['P3'],
     plant: () =>
       replace(
-        SessionCore.prototype,
-        'settleReceipt',
+        UserDoor.prototype,
+        'answered',
         (right) =>
-          function (this: SessionCore, ticket) {
+          function (this: UserDoor, ticket) {
             right.call(this, ticket, { accepted: true });
           },
       ),

@@ -40,6 +40,14 @@ export function asJson(value: unknown, replacer?: Replacer): AsJson {
   }
 }
 
+/**
+ * The arguments of a call as a history may hold them: an object. Models write other things now
+ * and then, and providers refuse every later request that repeats them.
+ */
+export function asArguments(input: unknown): object {
+  return typeof input === 'object' && input !== null && !Array.isArray(input) ? input : {};
+}
+
 const MAX_BYTES_PER_CHARACTER = 3;
 const encoder = new TextEncoder();
 
@@ -52,15 +60,4 @@ export function isLongerThan(text: string, maxBytes: number): boolean {
 /** Its length in UTF-8. */
 export function byteLength(text: string): number {
   return encoder.encode(text).length;
-}
-
-/** Not longer than `maxCharacters`, and says so when something is missing. */
-export function clip(text: string, maxCharacters: number): string {
-  if (text.length <= maxCharacters) return text;
-  return `${head(text, maxCharacters)}… [${text.length - maxCharacters} characters are missing]`;
-}
-
-/** The beginning of a text; never half a character. */
-export function head(text: string, characters: number): string {
-  return text.slice(0, characters).replace(/[\uD800-\uDBFF]$/, '');
 }

@@ -10,9 +10,12 @@
 //   S3. The response is plain JSON, and no wall clock and no chance is in it.
 //   S4. A call that is not one (unknown tool, arguments that do not fit) comes back with the
 //       message that the model shall read; it never fails the step.
+//   S5. Any provider reads the messages of the response again: arguments are an object, and a
+//       blank text is not there, unless the provider put something of its own on it.
 
 import {
   generateText,
+  type AssistantContent,
   type FinishReason,
   type LanguageModel,
   type LanguageModelCallOptions,
@@ -25,7 +28,7 @@ import type { Consent } from '../approvals/approval.ts';
 import type { Clock, Ids } from '../ports/environment.ts';
 import { raceAbort } from '../race-abort.ts';
 import { withoutUndefined } from '../without-undefined.ts';
-import { isJson } from './json.ts';
+import { asArguments, isJson } from './json.ts';
 import { carefulModel, resolveModel } from './model.ts';
 import { invalidCallMessage } from './schema.ts';
 import type { Delta } from './streamed-answer.ts';
@@ -159,6 +162,7 @@ const unobserved: Sources = {
 };
 
 type Step = Awaited<ReturnType<typeof generateText>>['finalStep'];
+type AssistantPart = Exclude<AssistantContent, string>[number];
 type Answered = Parameters<Parameters<typeof carefulModel>[1]['answered']>[0];
 
 function toResponse(step: Step, written: Answered): ModelResponse {
@@ -195,20 +199,29 @@ function writtenInput(callId: string, written: Answered): unknown {
 }
 
 function assistantMessages(step: Step, calls: readonly ModelCall[]): ModelMessage[] {
-  const rawInputs = new Map(calls.flatMap((call) => (call.raw ? [[call.callId, call.input]] : [])));
+  // One input for the call and for the message that makes it. What is invalid is no input.
+  const inputs = new Map(
+    calls.flatMap((call) => (call.invalid ? [] : [[call.callId, call.input]])),
+  );
   const messages: ModelMessage[] = [];
   // Answers to invalid calls are there too: the runtime gives its own.
   for (const message of step.response.messages) {
     if (message.role !== 'assistant' || typeof message.content === 'string') continue;
-    const content = message.content.map((part) => {
+    const content = message.content.filter(isRepeatable).map((part) => {
       const kept = withoutUndefined(part);
-      return kept.type === 'tool-call' && rawInputs.has(kept.toolCallId)
-        ? { ...kept, input: rawInputs.get(kept.toolCallId) }
-        : kept;
+      if (kept.type !== 'tool-call') return kept;
+      const { toolCallId } = kept;
+      const input = inputs.has(toolCallId) ? inputs.get(toolCallId) : kept.input;
+      return { ...kept, input: asArguments(input) };
     });
     messages.push({ role: 'assistant', content });
   }
   return messages;
+}
+
+/** Some providers refuse to read the white space again that they write before a call. */
+function isRepeatable(part: AssistantPart): boolean {
+  return part.type !== 'text' || part.providerOptions !== undefined || part.text.trim() !== '';
 }
 
 function toUsage({

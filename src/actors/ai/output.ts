@@ -3,7 +3,8 @@
 
 import type { JSONValue, Schema } from 'ai';
 import { messageOf } from '../../errors.ts';
-import { asJson, clip, isJson } from './json.ts';
+import { asJson, isJson } from './json.ts';
+import { clip } from '../clip.ts';
 import { knownJsonSchema, validateWith, wrapSchema } from './schema.ts';
 
 export type CheckedOutput =

@@ -3,7 +3,7 @@
 
 import { asSchema, InvalidToolInputError, TypeValidationError, zodSchema, type Schema } from 'ai';
 import { ConfigurationError, messageOf } from '../../errors.ts';
-import { clip } from './json.ts';
+import { clip } from '../clip.ts';
 
 type Wrappable = Parameters<typeof asSchema>[0];
 

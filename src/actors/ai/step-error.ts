@@ -20,7 +20,7 @@ import {
   UnsupportedFunctionalityError,
 } from 'ai';
 import { messageOf, OffstageError, ProviderError } from '../../errors.ts';
-import { clip } from './json.ts';
+import { clip } from '../clip.ts';
 
 export interface StepError {
   /**

@@ -6,7 +6,8 @@
 
 import { convertDataContentToBase64String, type JSONValue, type ToolResultPart } from 'ai';
 import { z } from 'zod';
-import { asJson, byteLength, head, isLongerThan } from './json.ts';
+import { asJson, byteLength, isLongerThan } from './json.ts';
+import { head } from '../clip.ts';
 
 /** What the model reads of a tool's result. */
 export type ToolResultOutput = ToolResultPart['output'];

@@ -14,7 +14,7 @@ import type { JSONValue, ModelMessage } from 'ai';
 import { CancelledError, messageOf } from '../../errors.ts';
 import type { Environment } from '../ports/environment.ts';
 import { raceAbort } from '../race-abort.ts';
-import { clip } from './json.ts';
+import { clip } from '../clip.ts';
 import { settledOutput } from './settled-output.ts';
 import {
   DEFAULT_MAX_OUTPUT_BYTES,

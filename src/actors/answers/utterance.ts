@@ -2,6 +2,7 @@
 // apostrophes do not count, numbers are digits, ordinals are `#2`, symbols are words.
 // Labels, descriptions, tables and utterances all go through here, so that they meet.
 
+import { ownValue } from '../own-value.ts';
 import type { AnswerLanguage } from './language.ts';
 
 export interface Utterance {
@@ -72,8 +73,19 @@ function spokenWords(text: string, language: AnswerLanguage): string[] {
   for (const [symbol, word] of Object.entries(language.symbols)) {
     folded = folded.replaceAll(symbol, ` ${word} `);
   }
+  return (folded.match(wordPatternOf(language)) ?? []).flatMap((found) =>
+    (ownValue(language.synonyms, found) ?? found).split(' '),
+  );
+}
+
+const wordPatterns = new WeakMap<AnswerLanguage, RegExp>();
+
+/** Made once for each language: making it takes longer than all the rest of reading an utterance. */
+function wordPatternOf(language: AnswerLanguage): RegExp {
+  const known = wordPatterns.get(language);
+  if (known) return known;
   const suffix = language.ordinalSuffixes.map((end) => `${end}(?!\\p{L})`).join('|');
-  const word = new RegExp(
+  const made = new RegExp(
     [
       `[${unspaced}]`,
       suffix === '' ? '' : `\\d+(?:${suffix})`,
@@ -85,9 +97,8 @@ function spokenWords(text: string, language: AnswerLanguage): string[] {
       .join('|'),
     'gu',
   );
-  return (folded.match(word) ?? []).flatMap((found) =>
-    (own(language.synonyms, found) ?? found).split(' '),
-  );
+  wordPatterns.set(language, made);
+  return made;
 }
 
 /** A number in words: `twenty four`, `two hundred and six`. */
@@ -96,14 +107,14 @@ function readCardinal(
   start: number,
   { cardinals, multipliers, numberJoint }: AnswerLanguage,
 ): { readonly value: number; readonly end: number } | null {
-  let value = own(cardinals, spoken[start]);
+  let value = ownValue(cardinals, spoken[start]);
   if (value === undefined) return null;
   let end = start + 1;
   let total = 0;
   // What may still be added: 9 after `twenty`, 99 after `hundred`.
   let room = value >= 20 ? 9 : 0;
   for (;;) {
-    const multiplier = own(multipliers, spoken[end]);
+    const multiplier = ownValue(multipliers, spoken[end]);
     if (multiplier !== undefined && value > 0) {
       value *= multiplier;
       room = multiplier - 1;
@@ -115,7 +126,7 @@ function readCardinal(
       continue;
     }
     const joint = room > 9 && spoken[end] === numberJoint ? 1 : 0;
-    const more = own(cardinals, spoken[end + joint]);
+    const more = ownValue(cardinals, spoken[end + joint]);
     if (more === undefined || more === 0 || more > room) return { value: total + value, end };
     value += more;
     room = room > 9 && more >= 20 ? 9 : 0;
@@ -138,14 +149,9 @@ function isProform(spoken: readonly string[], index: number, language: AnswerLan
 }
 
 function canonical(word: string, { ordinals, ordinalSuffixes }: AnswerLanguage): string {
-  const ordinal = own(ordinals, word);
+  const ordinal = ownValue(ordinals, word);
   if (ordinal !== undefined) return `#${ordinal}`;
   const suffix = ordinalSuffixes.find((end) => word.endsWith(end));
   if (suffix && isNumber(word.slice(0, -suffix.length))) return `#${Number.parseInt(word, 10)}`;
   return word;
-}
-
-/** Tables are plain objects; what was said must not reach `constructor` and its like. */
-function own<T>(table: Readonly<Record<string, T>>, key: string | undefined): T | undefined {
-  return key !== undefined && Object.hasOwn(table, key) ? table[key] : undefined;
 }

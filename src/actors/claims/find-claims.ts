@@ -4,7 +4,7 @@
 // Invariants
 //   C1. When in doubt it is no claim: nobody is accused for a description of data.
 
-import { clip, head } from '../ai/json.ts';
+import { clip, head } from '../clip.ts';
 import { CLAIMING, effectVerb, THINGS, type EffectVerb } from './effect-words.ts';
 
 export interface Claim {

@@ -7,7 +7,7 @@
 import type { LanguageModel } from 'ai';
 import { z } from 'zod';
 import { CancelledError } from '../../errors.ts';
-import { clip } from '../ai/json.ts';
+import { clip } from '../clip.ts';
 import { runModelStep } from '../ai/model-step.ts';
 import { checkOutput, outputInstructions } from '../ai/output.ts';
 import { prepareTools } from '../ai/tools.ts';

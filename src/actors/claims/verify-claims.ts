@@ -8,6 +8,7 @@
 //       effects are neither declared nor clear from its name counts as one that can.
 //   C3. A call that failed, was denied or was not run has done nothing.
 
+import { ownValue } from '../own-value.ts';
 import type { LedgerEntry, Outcome } from '../subagent/outcome.ts';
 import { declaredEffect, effectVerb, toolNature } from './effect-words.ts';
 import { findClaims, type Claim } from './find-claims.ts';
@@ -87,7 +88,7 @@ export function effectsOf(tools: Readonly<Record<string, unknown>>): DeclaredEff
 
 function canHaveDone({ toolName }: LedgerEntry, claim: Claim, effects: DeclaredEffects): boolean {
   const { verb, words } = claim;
-  const declared = Object.hasOwn(effects, toolName) ? effects[toolName] : undefined;
+  const declared = ownValue(effects, toolName);
   if (declared)
     return declared.some((effect) => {
       const { word, noun } = declaredEffect(effect);

@@ -8,6 +8,7 @@ import type { ConversationItem } from '../conversation/items.ts';
 import { checkOutput, outputInstructions } from '../ai/output.ts';
 import type { Environment } from '../ports/environment.ts';
 import type { MemoryFact } from '../ports/memory-store.ts';
+import { indented } from '../indented.ts';
 import { askModel } from './ask-model.ts';
 import { transcriptText } from './transcript-text.ts';
 
@@ -63,7 +64,7 @@ export function modelDistiller(options: ModelDistillerOptions): MemoryDistiller 
   const schema = z.strictObject({ facts: z.array(distilledFactSchema).max(maxFacts) });
   const told = `${instructions}\n\n${outputInstructions(schema)}`;
   return async ({ items, known, signal, environment }) => {
-    const knownFacts = known.map(({ id, text }) => `- ${id}: ${text}`).join('\n');
+    const knownFacts = known.map(({ id, text }) => `- ${id}: ${indented(text)}`).join('\n');
     const content = [
       ...(known.length === 0 ? [] : [`# Known already\n${knownFacts}`]),
       `# Transcript\n${transcriptText(items, maxItemChars)}`,

@@ -6,6 +6,7 @@
 
 import type { ModelMessage } from 'ai';
 import type { SubagentContextSnapshot } from './context-snapshot.ts';
+import { indented } from '../indented.ts';
 
 /** The sections that have something to say, in this order, apart by an empty line. */
 export function systemPrompt(snapshot: SubagentContextSnapshot): string {
@@ -46,8 +47,4 @@ export function openingMessages(snapshot: SubagentContextSnapshot): ModelMessage
 /** JSON in one line with spaces, `{ "a": 1 }`: within a JSON string there is no raw line break. */
 function spacedJson(value: unknown): string {
   return JSON.stringify(value, null, 1).replace(/\n\s*/g, ' ');
-}
-
-function indented(text: string): string {
-  return text.trim().replace(/\r?\n|\r|[\u2028\u2029]/g, '\n  ');
 }

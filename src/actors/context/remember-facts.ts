@@ -34,8 +34,10 @@ export async function rememberFacts(found: unknown, where: Where): Promise<reado
     // Its own words find it, if it is there.
     const alike = await raceAbort(store.facts({ scope, query: text, limit: 5 }), signal);
     if (alike.some((fact) => sameWords(fact.text, text))) continue;
-    // Only what the distiller was told of can be replaced: an invented id is a new fact.
-    const id = known.find((fact) => fact.id === replaces)?.id ?? environment.ids.next('fact');
+    // Only what the distiller was told of can be replaced, and once: an invented id is a new fact.
+    const isKnown = known.some((fact) => fact.id === replaces);
+    const isTaken = remembered.some((fact) => fact.id === replaces);
+    const id = isKnown && !isTaken ? (replaces as string) : environment.ids.next('fact');
     const at = environment.clock.now();
     const fact = { id, scope, text, at, source, ...(category === undefined ? {} : { category }) };
     await raceAbort(store.remember(fact), signal);

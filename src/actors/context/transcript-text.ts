@@ -4,13 +4,14 @@
 // first line of an entry stands at the margin. What is too long is cut, and says so.
 
 import {
-  clip,
   isMessage,
   messageText,
   toolOutputText,
   type ConversationItem,
 } from '../conversation/items.ts';
+import { clip } from '../clip.ts';
 import { transferText } from '../conversation/model-messages.ts';
+import { indented } from '../indented.ts';
 
 /** One entry for each item, in order. `maxItemChars`: of each. */
 export function transcriptText(items: readonly ConversationItem[], maxItemChars: number): string {
@@ -29,8 +30,4 @@ function entryOf(item: ConversationItem): readonly [speaker: string, text: strin
     return ['tool call', `${item.toolName} ${JSON.stringify(item.args)}`];
   const kind = item.output.type === 'error' ? 'tool error' : 'tool result';
   return [kind, `${item.toolName} ${toolOutputText(item.output)}`];
-}
-
-function indented(text: string): string {
-  return text.trim().replace(/\r?\n|\r|[\u2028\u2029]/g, '\n  ');
 }

@@ -13,12 +13,14 @@
 //   K5. Each job ends, after `timeoutMs` at the latest.
 
 import type { ConversationLog } from '../conversation/conversation.ts';
-import { charsOf, clip, type ConversationItem } from '../conversation/items.ts';
+import { charsOf, type ConversationItem } from '../conversation/items.ts';
+import { clip } from '../clip.ts';
 import { isOpen } from '../conversation/limits.ts';
-import type { MemoryFact, MemoryStore } from '../ports/memory-store.ts';
+import type { MemoryFact } from '../ports/memory-store.ts';
 import { raceAbort } from '../race-abort.ts';
 import type { Host } from '../runtime/host.ts';
 import { CancelledError, OffstageError } from '../../errors.ts';
+import type { FactSource } from './context-snapshot.ts';
 import { rememberFacts } from './remember-facts.ts';
 import type { MemoryDistiller } from './distiller.ts';
 import { itemsToSummarise, stillCovered, type Summarise } from './summary.ts';
@@ -41,7 +43,8 @@ export interface UpkeepOptions {
 export interface UpkeepSession {
   readonly id: string;
   readonly host: Host;
-  readonly memory: { readonly store: MemoryStore; readonly scope: string } | null;
+  /** Where facts are remembered; undefined: nowhere. */
+  readonly facts: FactSource | undefined;
   conversation(): ConversationLog;
   summarised(summary: string, covers: readonly string[]): void;
   remembered(facts: readonly MemoryFact[]): void;
@@ -120,15 +123,15 @@ export class Upkeep {
 
   #distil(): void {
     const { distil } = this.#options;
-    const { memory, host } = this.#session;
-    if (!distil || !memory || this.#jobs.has('memory')) return;
+    const { facts, host } = this.#session;
+    if (!distil || !facts || this.#jobs.has('memory')) return;
     const { items: all } = this.#session.conversation();
     const finished = all.filter((item) => !isOpen(item, all));
     const items = finished.filter(({ id }) => !this.#read.has(id));
     if (!items.some((item) => item.role === 'user')) return;
     this.#turnsSince = 0;
     this.#run('memory', async (signal) => {
-      const { store, scope } = memory;
+      const { memory: store, scope } = facts;
       const query = transcriptText(lastOf(items, QUERY_CHARS), QUERY_CHARS);
       const known = await raceAbort(store.facts({ scope, query, limit: KNOWN_FACTS }), signal);
       const { environment } = host;

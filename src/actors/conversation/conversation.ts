@@ -24,15 +24,14 @@ import { z } from 'zod';
 import { ProtocolError } from '../../errors.ts';
 import {
   asJson,
-  clip,
   conversationItemSchema,
-  head,
   isMessage,
   type ConversationItem,
   type MessageItem,
   type ToolOutput,
   type ToolResultItem,
 } from './items.ts';
+import { clip, head } from '../clip.ts';
 import {
   checkedLimits,
   isOpen,
@@ -119,7 +118,8 @@ export class ConversationLog {
   }
 
   get(id: string): ConversationItem | undefined {
-    return this.items.find((item) => item.id === id);
+    // From the newest: that is the one which changes, with each word that is said.
+    return this.items.findLast((item) => item.id === id);
   }
 
   /** Holds the place of a message whose words will follow. */
@@ -313,7 +313,7 @@ export class ConversationLog {
     make: (where: { id: string; at: number }) => ConversationItem,
   ): ConversationLog {
     const { items } = this;
-    if (items.some(({ id }) => id === place.id)) return this;
+    if (this.get(place.id)) return this;
     const leader = place.after ? items.findIndex(({ id }) => id === place.after) : -1;
     let index = leader + 1;
     let { at } = place;
@@ -332,7 +332,7 @@ export class ConversationLog {
   }
 
   #change(id: string, change: (item: MessageItem) => MessageItem): ConversationLog {
-    const index = this.items.findIndex((item) => item.id === id);
+    const index = this.items.findLastIndex((item) => item.id === id);
     const item = this.items[index];
     if (!item || !isMessage(item)) return this;
     const changed = change(item);

@@ -3,6 +3,8 @@
 import type { JSONValue } from 'ai';
 import { z } from 'zod';
 import { messageOf } from '../../errors.ts';
+import { isJson } from '../ai/json.ts';
+import { cutMark } from '../clip.ts';
 
 interface ItemBase {
   /** Names the item for ever; where a wire has ids of its own, that id. */
@@ -111,29 +113,15 @@ export function messageText(item: MessageItem): string {
   return item.omittedChars ? `${item.text} ${cutMark(item.omittedChars)}` : item.text;
 }
 
-/** `text`, or its beginning and a mark that says how much is missing: at most `maxChars` and the mark. */
-export function clip(text: string, maxChars: number): string {
-  if (text.length <= maxChars) return text;
-  const kept = head(text, maxChars);
-  return `${kept} ${cutMark(text.length - kept.length)}`;
-}
-
-/** The first `maxChars` characters; never half of a surrogate pair. */
-export function head(text: string, maxChars: number): string {
-  const last = text.charCodeAt(maxChars - 1);
-  const splitsPair = text.length > maxChars && last >= 0xd800 && last <= 0xdbff;
-  return text.slice(0, splitsPair ? maxChars - 1 : maxChars);
-}
-
-function cutMark(chars: number): string {
-  return `[… ${chars} more characters]`;
-}
-
-/** Any value as JSON data and as JSON text; in the place of what JSON cannot say stands why. */
+/**
+ * Any value as JSON data and as JSON text; in the place of what JSON cannot say stands why.
+ * What is JSON already is taken as it is, and not copied: the log holds what events carry.
+ */
 export function asJson(value: unknown): { readonly value: JSONValue; readonly text: string } {
   let text: string | undefined;
   try {
     text = JSON.stringify(value);
+    if (text !== undefined && isJson(value)) return { value, text };
   } catch (error) {
     text = JSON.stringify(`[not JSON: ${messageOf(error)}]`);
   }

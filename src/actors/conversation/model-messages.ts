@@ -6,8 +6,10 @@
 //       that says so, or is left out.
 //   M2. A failed call keeps its error.
 //   M3. What is still being said is not in it.
+//   M4. The arguments of a call are an object, whatever the model wrote.
 
 import type { ModelMessage } from 'ai';
+import { asArguments } from '../ai/json.ts';
 import {
   isMessage,
   messageText,
@@ -66,7 +68,7 @@ export function toModelMessages(
             type: 'tool-call' as const,
             toolCallId: callId,
             toolName,
-            input: args,
+            input: asArguments(args),
           })),
         ],
       });

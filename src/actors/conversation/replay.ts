@@ -2,6 +2,7 @@
 // model goes on where it was: messages, tool calls and their outputs (errors too).
 // A call in flight stays open: its answer will still come, under the same id.
 
+import { asArguments } from '../ai/json.ts';
 import { isMessage, messageText, toolOutputText, type ConversationItem } from './items.ts';
 import { transferText } from './model-messages.ts';
 
@@ -16,7 +17,7 @@ export type ReplayItem =
       readonly type: 'tool_call';
       readonly callId: string;
       readonly toolName: string;
-      /** JSON text. */
+      /** JSON text of an object. */
       readonly arguments: string;
       /** It has no result yet. */
       readonly open: boolean;
@@ -53,7 +54,7 @@ export function toReplay(
         type: 'tool_call',
         callId: item.callId,
         toolName: item.toolName,
-        arguments: JSON.stringify(item.args),
+        arguments: JSON.stringify(asArguments(item.args)),
         open: !answered.has(item.callId),
       });
     } else {

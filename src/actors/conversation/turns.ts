@@ -2,7 +2,8 @@
 // row are one turn; tool calls, results, notes and transfers belong to nobody's
 // stretch and do not end one.
 
-import { clip, isMessage, messageText, type ConversationItem } from './items.ts';
+import { isMessage, messageText, type ConversationItem } from './items.ts';
+import { clip } from '../clip.ts';
 
 /** One stretch of one party, in one string. */
 export interface ConversationTurn {

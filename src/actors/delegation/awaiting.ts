@@ -6,7 +6,7 @@
 // Invariants
 //   E2. Whoever is asked does not go on waiting for the asker, nor, if it is a subagent, for
 //       anybody: nobody else would answer. A question that it has read already ends only
-//       waits for the asker itself.
+//       waits for the asker itself; one that a handler of the program answers ends none.
 //   E3. A wait that could end only by its timeout is refused (WAIT_CYCLE), naming both ends.
 //   E4. Being hung ends no wait.
 
@@ -51,19 +51,16 @@ export class Awaiting {
     return this.#waits.count;
   }
 
-  await(
-    ids: readonly string[],
-    requester: Requester,
-    { mode = 'all', timeoutMs = this.#options.defaultTimeoutMs, signal }: AwaitOptions,
-  ): Promise<AwaitResult> {
-    const { family } = this.#options;
+  await(ids: readonly string[], requester: Requester, options: AwaitOptions): Promise<AwaitResult> {
+    const { family, defaultTimeoutMs } = this.#options;
+    const { mode = 'all', timeoutMs = defaultTimeoutMs, alsoAsking = true, signal } = options;
     const records: SubagentRecord[] = [];
     for (const id of new Set(ids)) {
       const record = family.seenBy(requester, id);
       if (!record) return Promise.resolve(refusal('NOT_FOUND', `There is no subagent "${id}"`));
       records.push(record);
     }
-    const wait: Wait = { by: requester.subagentId, mode, records };
+    const wait: Wait = { by: requester.subagentId, mode, records, heedsOthers: alsoAsking };
     const refused = this.#refusalOf(wait, timeoutMs, signal);
     if (refused) return Promise.resolve(refused);
     const why = this.#reached(wait);
@@ -76,6 +73,9 @@ export class Awaiting {
         signal,
         settle: (end) => resolve(this.#result(wait, end)),
       });
+      // What the lead agent waits for may from now on depend on its answer to somebody.
+      if (wait.by !== null)
+        for (const other of this.#waits.all) if (other.by === null) this.#wake(other);
     });
   }
 
@@ -86,12 +86,11 @@ export class Awaiting {
       if (wait.records.some((record) => record.id === id)) this.#wake(wait);
   }
 
-  /** It asks its parent. True if the parent waited for it, and so learns of it. */
-  asked(record: SubagentRecord): boolean {
+  /** It asks its parent. True if that ended a wait of the parent, which so learns of it. */
+  asked({ parentId }: SubagentRecord): boolean {
     let isHeard = false;
     for (const wait of this.#waits.all)
-      if (this.#wake(wait) && wait.by === record.parentId && wait.records.includes(record))
-        isHeard = true;
+      if (this.#wake(wait) && wait.by === parentId) isHeard = true;
     return isHeard;
   }
 
@@ -105,17 +104,21 @@ export class Awaiting {
     const { mode, records, by } = wait;
     const isEnded = ({ isLive }: SubagentRecord): boolean => !isLive;
     if (mode === 'all' ? records.every(isEnded) : records.some(isEnded)) return 'ended';
-    const isAsked = records.some((record) => record.request && record.isBelow(by));
-    return isAsked || this.#othersAsking(wait).some(({ request }) => !request?.isTold)
-      ? 'asked'
-      : null;
+    const isAsked = records.some(
+      (record) => record.request && !record.request.isHandled && record.isBelow(by),
+    );
+    const isCalled =
+      isAsked || this.#othersAsking(wait).some(({ request }) => request?.isTold === false);
+    return isCalled ? 'asked' : null;
   }
 
   /** Those that ask whoever waits, and are not waited for. */
-  #othersAsking({ by, records }: Wait): readonly SubagentRecord[] {
+  #othersAsking({ by, records, heedsOthers }: Wait): readonly SubagentRecord[] {
+    if (!heedsOthers) return [];
     const asking = this.#options
       .asking()
-      .filter((record) => record.parentId === by && !records.includes(record));
+      .filter((record) => record.parentId === by && !records.includes(record))
+      .filter(({ request }) => request?.isHandled === false);
     // A subagent has one mind: while it waits, it answers nobody. The lead agent and a
     // program have many, and are called back only where the wait depends on the answer.
     return by !== null

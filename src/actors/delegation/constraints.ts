@@ -1,11 +1,18 @@
-// What may be spawned at all, before it is counted: depth, adapters, models.
+// What may be spawned at all, before it is counted: the names of its inputs, its depth, its
+// adapter, its model.
 
-import type { LanguageModel } from 'ai';
+import type { LanguageModel, Schema } from 'ai';
+import { wrongInputNames } from '../ai/input-names.ts';
+import { wrapSchema } from '../ai/schema.ts';
+import type { SubagentDefinition } from '../subagent/config.ts';
+import type { SubagentTask } from '../subagent/subagent-ports.ts';
 import type { SessionLimits } from '../supervisor/limits.ts';
 import { refusal } from './delegation-failure.ts';
 import type { Refused } from './service-types.ts';
 
 interface Wanted {
+  readonly definition: SubagentDefinition;
+  readonly task: SubagentTask;
   /** 1 for a subagent of the lead agent or of a program. */
   readonly depth: number;
   /** The lowest limit of those above it and of its request. */
@@ -15,10 +22,20 @@ interface Wanted {
   readonly model: LanguageModel | undefined;
 }
 
-/** Null: nothing is against it. */
+/**
+ * Null: nothing is against it.
+ * @throws {ConfigurationError} INVALID_SCHEMA, for an `inputSchema` that is none.
+ */
 export function constraintOn(wanted: Wanted, limits: SessionLimits): Refused | null {
-  const { depth, maxDepth, adapterName } = wanted;
-  if (depth > maxDepth)
+  const { definition, task, depth, maxDepth, adapterName } = wanted;
+  const wrong = wrongInputsOf(definition, task);
+  if (wrong !== null)
+    return refusal(
+      'INVALID_INPUT',
+      `The inputs of ${definition.name}: ${wrong}. No subagent was spawned.`,
+    );
+  // So that a limit that is no number lets nobody in.
+  if (!(depth <= maxDepth))
     return refusal(
       'DEPTH_EXCEEDED',
       `A subagent at depth ${depth} is too deep: maxDepth is ${maxDepth}`,
@@ -36,6 +53,17 @@ export function constraintOn(wanted: Wanted, limits: SessionLimits): Refused | n
       `The model "${names[0] ?? 'unknown'}" is not allowed: expected one of ${allowedModels.join(', ')}`,
     );
   return null;
+}
+
+/** A schema is wrapped once: that costs more than all the rest of a spawn. */
+const inputSchemas = new WeakMap<SubagentDefinition, Schema>();
+
+function wrongInputsOf(definition: SubagentDefinition, { args }: SubagentTask): string | null {
+  const { inputSchema, name } = definition;
+  if (inputSchema === undefined) return null;
+  const known = inputSchemas.get(definition) ?? wrapSchema(inputSchema, `${name}.inputSchema`);
+  inputSchemas.set(definition, known);
+  return wrongInputNames(known, args);
 }
 
 /** As it was asked for, its id, and its id after its provider. */

@@ -9,7 +9,7 @@
 //       does not see is answered as what does not exist.
 
 import type { Observable } from 'rxjs';
-import { clip } from '../ai/json.ts';
+import { clip } from '../clip.ts';
 import { callSafely } from '../runtime/host.ts';
 import type { Subagent } from '../subagent/subagent.ts';
 import { refusal } from './delegation-failure.ts';
@@ -38,8 +38,8 @@ import { subAgentStream, type SubAgentStreamChunk } from './sub-agents/sub-agent
 import { Sweeper } from './sweeper.ts';
 import { reportOf, viewOf } from './views.ts';
 
-/** Notes of one subagent that are kept. */
-const MAX_NOTES = 50;
+/** Notes of one subagent that are kept: the latest. */
+export const PROGRESS_RING = 50;
 const MAX_NOTE_CHARS = 2000;
 
 export class Delegation implements SubagentService {
@@ -132,8 +132,15 @@ export class Delegation implements SubagentService {
     const sender = family.get(requester.subagentId ?? '');
     const words =
       record.isBelow(requester.subagentId) || !sender ? content : peerMessage(sender, content);
-    const { messageId, receipt } = messages.send(record, words, mode);
-    chunks.emit(record, { type: 'message.sent', messageId, content, mode, inResponseTo: null });
+    const { messageId, receipt } = messages.send(record, words, mode, (id_) =>
+      chunks.emit(record, {
+        type: 'message.sent',
+        messageId: id_,
+        content,
+        mode,
+        inResponseTo: null,
+      }),
+    );
     return { ok: true, messageId, resolvedPending: false, receipt };
   }
 
@@ -165,7 +172,7 @@ export class Delegation implements SubagentService {
     if (percent !== null && !(percent >= 0 && percent <= 100))
       return refusal('INVALID_STATE', `Expected percent to be 0 to 100 or null, got ${percent}`);
     const note: ProgressNote = { update: clip(update, MAX_NOTE_CHARS), percent, at: now() };
-    record.progress = [...record.progress, note].slice(-MAX_NOTES);
+    record.progress = [...record.progress, note].slice(-PROGRESS_RING);
     record.said = note.update;
     if (health.seen(record, note.at)) chunks.emit(record, { type: 'recovered' });
     chunks.emit(record, { type: 'progress', update: note.update, percent });
@@ -174,10 +181,9 @@ export class Delegation implements SubagentService {
   }
 
   delivered(id: string): void {
-    const { family, retention, now } = this.#parts;
-    const record = family.get(id);
+    const record = this.#parts.family.get(id);
     if (!record) return;
-    retention.delivered(record, now());
+    this.#parts.delivered(record);
     this.#sweeper.update();
   }
 

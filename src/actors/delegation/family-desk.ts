@@ -68,7 +68,8 @@ export class FamilyDesk implements SubagentPorts {
     const parent = parentId === null ? undefined : this.#parts.family.get(parentId);
     const readerTools = parent?.place.definition.tools ?? place.ports.tools();
     const owner = this.#memoryOf(face.id);
-    return outcomes.settle(face, { owner, tools, readerTools, progress }, outcome);
+    const { startedAt } = place;
+    return outcomes.settle(face, { owner, startedAt, tools, readerTools, progress }, outcome);
   }
 
   /** Who must wait for another run of its instance asks for a slot only then. */
@@ -108,14 +109,16 @@ export class FamilyDesk implements SubagentPorts {
   requestInput(asked: AskedInput): void {
     const { requests, awaiting, chunks, messages, family } = this.#parts;
     const record = this.#recordOf(asked.subagentId);
-    const request = requests.open(record, asked);
+    const { parentId, place } = record;
+    const isHandled = parentId === null && place.ports.handlesInput === true;
+    const request = requests.open(record, asked, isHandled);
     const pending = pendingOf(request);
-    const view = viewOf(record);
     chunks.emit(record, { type: 'input.requested', request: pending });
-    if (awaiting.asked(record)) return;
-    const { parentId } = record;
+    // Who follows the stream may have answered it already, or ended the asker.
+    if (record.request !== request || awaiting.asked(record)) return;
+    const view = viewOf(record);
     if (parentId === null) {
-      record.place.ports.inputRequested(view, pending);
+      place.ports.inputRequested(view, pending);
       return;
     }
     const parent = family.get(parentId);
@@ -189,7 +192,7 @@ export class FamilyDesk implements SubagentPorts {
     own: SubagentDefinition,
     messages: SpawnRequest['messages'],
   ): Promise<Briefing> {
-    const { ports, task, lineage, callId } = place;
+    const { ports, task, lineage, request } = place;
     const briefing = await ports.brief(own, task, messages);
     if (own.lineage !== true || !ports.outcomes) return briefing;
     const seen = this.#parts.family.allSeenBy({ subagentId: parentId });
@@ -197,7 +200,7 @@ export class FamilyDesk implements SubagentPorts {
       subagentId: id,
       task,
       giver: { sessionId: this.path, path: lineage },
-      request: ports.requestOf?.(callId) ?? null,
+      request,
       ended: seen.filter(({ isLive }) => !isLive).map(reportOf),
     });
   }

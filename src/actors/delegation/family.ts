@@ -20,6 +20,8 @@ export interface OpenRequest extends PendingInput {
   readonly stopClock: () => void;
   /** The parent has read it: in a report, or as a message. */
   isTold: boolean;
+  /** A handler of the program has it: it is not for those who wait. */
+  readonly isHandled: boolean;
 }
 
 /** What is fixed about one subagent when it is admitted. */
@@ -36,6 +38,8 @@ export interface Place {
   readonly callId: string | null;
   readonly workstreamId: string | null;
   readonly idempotencyKey: string | null;
+  /** What the user had said that led to it, or to those above it; null: nobody asked. */
+  readonly request: string | null;
   /** Whom it, and those below it, work for. */
   readonly ports: ScopePorts;
   readonly startedAt: number;
@@ -156,6 +160,7 @@ export class Family {
   ended(record: SubagentRecord, outcome: Outcome, at: number): void {
     record.lastStep = record.subagent?.step ?? 0;
     record.subagent = null;
+    record.opening = undefined;
     record.isHung = false;
     record.outcome = outcome;
     record.endedAt = at;

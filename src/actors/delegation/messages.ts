@@ -20,12 +20,15 @@ export class Messages {
     this.#ids = ids;
   }
 
+  /** `sending` learns of the id before anything can become of the message. */
   send(
     record: SubagentRecord,
     content: string,
     mode: MessageMode,
+    sending?: (messageId: string) => void,
   ): { readonly messageId: string; readonly receipt: Promise<MessageReceipt> } {
     const messageId = this.#ids.next('msg');
+    sending?.(messageId);
     const receipt = new Promise<MessageReceipt>((resolve) => {
       this.#owed.set(messageId, resolve);
     });

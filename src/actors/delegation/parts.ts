@@ -43,6 +43,8 @@ export interface Parts extends Omit<DelegationOptions, 'budget'> {
   readonly instances: SessionInstances;
   readonly chunks: Chunks;
   now(): number;
+  /** Its result has reached whom it was for, also before it ends. */
+  delivered(record: SubagentRecord): void;
   /** Its report, which counts as delivered to those above it. */
   tell(record: SubagentRecord, requester: Requester): SubagentReport;
 }
@@ -55,17 +57,24 @@ export function makeParts(options: DelegationOptions): Parts {
   const chunks = new Chunks(environment.clock);
   const retention = new Retention(family, limits.stateRetentionMs);
   const instances = new SessionInstances(ports.host);
+  const delivered = (record: SubagentRecord): void => {
+    const isNew = record.deliveredAt === null;
+    retention.delivered(record, now());
+    if (isNew) record.place.ports.delivered?.(record.id);
+  };
   const tell = (record: SubagentRecord, { subagentId }: Requester): SubagentReport => {
     if (record.request && record.parentId === subagentId) record.request.isTold = true;
     const report = reportOf(record);
-    if (!record.isLive && record.isBelow(subagentId)) retention.delivered(record, now());
+    if (!record.isLive && record.isBelow(subagentId)) delivered(record);
     return report;
   };
   const requests = new Requests({
     environment,
     defaultTimeoutMs: limits.defaultRequestTimeoutMs,
-    settled: (record, requestId, how) =>
-      chunks.emit(record, { type: 'input.settled', requestId, how }),
+    settled(record, requestId, how) {
+      chunks.emit(record, { type: 'input.settled', requestId, how });
+      if (record.parentId === null) record.place.ports.inputSettled?.(requestId);
+    },
   });
   const awaiting = new Awaiting({
     environment,
@@ -91,6 +100,7 @@ export function makeParts(options: DelegationOptions): Parts {
     instances,
     chunks,
     now,
+    delivered,
     tell,
   };
 }

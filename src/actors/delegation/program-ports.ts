@@ -21,7 +21,7 @@ import type { SubagentDefinition } from '../subagent/config.ts';
 import { briefing, type Briefing } from '../subagent/instance.ts';
 import type { Outcome } from '../subagent/outcome.ts';
 import type { StepReport, SubagentTask, SubagentUnitEvent } from '../subagent/subagent-ports.ts';
-import type { ScopePorts } from './scope-ports.ts';
+import type { EndFacts, ScopePorts } from './scope-ports.ts';
 import type { PendingInput, ProgressNote, SpawnRequest } from './service-types.ts';
 
 /** What a subagent asks the program that gave it the task. */
@@ -81,6 +81,10 @@ export class ProgramPorts implements ScopePorts {
     this.model = line.model;
     this.outcomes = new OutcomeDesk(line.host, line.outcomes ?? {});
     this.#line = line;
+  }
+
+  get handlesInput(): boolean {
+    return this.#line.handlers.onInput !== undefined;
   }
 
   tools(): Readonly<Record<string, unknown>> {
@@ -175,12 +179,7 @@ export class ProgramPorts implements ScopePorts {
     callSafely(this.host, 'onStep', () => this.#line.handlers.onStep?.(report, id));
   }
 
-  ended(
-    view: SubagentView,
-    outcome: Outcome,
-    _isDelivered: boolean,
-    disposed: Promise<void>,
-  ): void {
+  ended(view: SubagentView, outcome: Outcome, { disposed }: EndFacts): void {
     for (const [requestId, { subagentId }] of this.#questions)
       if (subagentId === view.id) this.withdraw(requestId);
     this.#line.ended?.(view, outcome, disposed);

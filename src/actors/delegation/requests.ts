@@ -31,7 +31,7 @@ export class Requests {
     return [...this.#asking];
   }
 
-  open(record: SubagentRecord, asked: AskedInput): OpenRequest {
+  open(record: SubagentRecord, asked: AskedInput, isHandled: boolean): OpenRequest {
     const { environment, defaultTimeoutMs } = this.#options;
     const { requestId, question, context, timeoutMs = defaultTimeoutMs } = asked;
     const askedAt = environment.clock.now();
@@ -44,6 +44,7 @@ export class Requests {
       dueAt: askedAt + timeoutMs,
       stopClock: environment.scheduler.schedule(() => this.#expire(record, requestId), timeoutMs),
       isTold: false,
+      isHandled,
     };
     record.request = request;
     this.#asking.add(record);

@@ -17,7 +17,7 @@ export interface ScopePorts {
   /** What is done with outputs and outcomes; nothing, where it is absent. */
   readonly outcomes?: OutcomeDesk;
   /** What the user had said when this call of the lead agent was made; null: nobody asked. */
-  requestOf?(callId: string | null): string | null;
+  requestOf?(callId: string): string | null;
   /** Of the subagents that have none of their own. */
   readonly model: LanguageModel | undefined;
   /** The tools of the lead agent or of the program, out of which a grant is made. */
@@ -32,14 +32,28 @@ export interface ScopePorts {
   ask(question: AskedQuestion): void;
   /** The question is over for the asker. */
   withdraw(requestId: string): void;
+  /** `inputRequested` finds an answer by itself: what it is told ends no wait. @defaultValue false */
+  readonly handlesInput?: boolean;
   /** To the lead agent or the program; the answer comes back by `send`. */
   inputRequested(view: SubagentView, request: PendingInput): void;
+  /** What was told by `inputRequested` is over, however. */
+  inputSettled?(requestId: string): void;
   progressed(view: SubagentView, note: ProgressNote): void;
   changed(view: SubagentView): void;
   stepped(view: SubagentView, report: StepReport): void;
   /**
-   * The last call. `isDelivered`: whoever waited for the result has it already. `disposed`
-   * settles when its instance is disposed; it never rejects.
+   * The last call but `delivered`. `disposed` settles when its instance is disposed; it never
+   * rejects.
    */
-  ended(view: SubagentView, outcome: Outcome, isDelivered: boolean, disposed: Promise<void>): void;
+  ended(view: SubagentView, outcome: Outcome, end: EndFacts): void;
+  /** Its result has reached whom it was for, also before `ended`. */
+  delivered?(id: string): void;
+}
+
+export interface EndFacts {
+  /** Whoever waited for the result has it already. */
+  readonly isDelivered: boolean;
+  /** What the user had said that led to it; null: nobody asked. */
+  readonly request: string | null;
+  readonly disposed: Promise<void>;
 }

@@ -34,6 +34,8 @@ export type DelegationErrorCode =
   | 'ALREADY_TERMINAL'
   /** It has an open request, and this is not the answer to it. */
   | 'REQUEST_PENDING'
+  /** Its task lacks an input that the configuration declares, or has one that it does not know. */
+  | 'INVALID_INPUT'
   | 'DEPTH_EXCEEDED'
   /** A limit of the scope, named in the message. */
   | 'SESSION_LIMIT'
@@ -195,10 +197,12 @@ export type SendResult =
 
 export interface AwaitOptions {
   /**
-   * Of several: until one has ended, or until all have. A question to the requester always
+   * Of several: until one has ended, or until all have. A question of one of them always
    * ends the wait. @defaultValue 'all'
    */
   readonly mode?: 'any' | 'all';
+  /** A question of somebody else to the requester ends the wait, too. @defaultValue true */
+  readonly alsoAsking?: boolean;
   /** @defaultValue `defaultAwaitTimeoutMs` */
   readonly timeoutMs?: number;
   /** Ends the wait with CANCELLED; the subagents are not touched. */
@@ -296,8 +300,8 @@ export interface SubagentService {
 
   /**
    * Waits, at most `timeoutMs`. Returns at once if what it waits for is so already. Being hung
-   * ends no wait. Never rejects. Refused: NOT_FOUND (any of them), WAIT_CYCLE, SESSION_LIMIT
-   * (too many waits), CANCELLED, SESSION_CLOSED.
+   * ends no wait. Never rejects. Refused: NOT_FOUND (any of them), INVALID_STATE (nobody to
+   * wait for, no time), WAIT_CYCLE, SESSION_LIMIT (too many waits), CANCELLED.
    */
   await(ids: readonly string[], requester: Requester, options?: AwaitOptions): Promise<AwaitResult>;
 

@@ -7,7 +7,8 @@
 // Invariants
 //   I1. At most one run of a name holds the lock, in the order in which they were spawned.
 //   I2. A lock is free again when its holder has ended, however; who has ended waits no more.
-//   I3. An instance is disposed once, when the session has closed and its last run is over.
+//   I3. An instance is disposed once, when its last run is over and the session has closed, or
+//       nobody can begin another run of it.
 
 import type { ModelMessage } from 'ai';
 import { closeDanglingCalls } from '../ai/messages.ts';
@@ -16,7 +17,14 @@ import type { SubagentDefinition } from '../subagent/config.ts';
 import { releaseInstance, takeInstance } from '../subagent/instance.ts';
 import type { SubagentRecord } from './family.ts';
 
+/**
+ * On a configuration: may somebody still begin a run of it? Without this, for as long as the
+ * session lasts. What is wanted no more is let go when the next run of any begins or ends.
+ */
+export const IS_WANTED: unique symbol = Symbol('offstage.isWanted');
+
 interface Instance {
+  isWanted(): boolean;
   /** Those that use it, in the order of their spawning: the first one may hold the lock. */
   readonly users: string[];
   holder: string | null;
@@ -30,20 +38,25 @@ interface Instance {
 export class SessionInstances {
   readonly #host: Host;
   readonly #byName = new Map<string, Instance>();
+  /** Those that are being disposed. */
+  readonly #leaving = new Set<Promise<void>>();
 
   constructor(host: Host) {
     this.#host = host;
   }
 
   get isEmpty(): boolean {
-    return this.#byName.size === 0;
+    return this.#byName.size === 0 && this.#leaving.size === 0;
   }
 
   /** It takes its place in the queue for the lock. */
   enter({ id, place }: SubagentRecord): void {
     if (place.definition.lifetime !== 'session') return;
-    const { name } = place.definition;
+    this.#letGo();
+    const { name, source } = place.definition;
+    const { [IS_WANTED]: isWanted = () => true } = source as { [IS_WANTED]?: () => boolean };
     const instance = this.#byName.get(name) ?? {
+      isWanted,
       users: [],
       holder: null,
       history: [],
@@ -104,13 +117,27 @@ export class SessionInstances {
       history.splice(0, history.length, ...said);
     }
     pass(instance);
+    this.#letGo();
   }
 
   /** At the end, when nobody runs any more. Resolves when every instance is disposed. */
   async dispose(): Promise<void> {
-    const made = [...this.#byName.values()].flatMap((instance) => instance.made ?? []);
-    this.#byName.clear();
-    await Promise.all(made.map(({ own }) => releaseInstance(this.#host, { definition: own })));
+    for (const name of this.#byName.keys()) this.#release(name);
+    await Promise.all(this.#leaving);
+  }
+
+  #letGo(): void {
+    for (const [name, { users, isWanted }] of this.#byName)
+      if (users.length === 0 && !isWanted()) this.#release(name);
+  }
+
+  #release(name: string): void {
+    const { made } = this.#byName.get(name) ?? {};
+    this.#byName.delete(name);
+    if (!made) return;
+    const leaving = releaseInstance(this.#host, { definition: made.own });
+    this.#leaving.add(leaving);
+    void leaving.then(() => this.#leaving.delete(leaving));
   }
 
   #instanceOf({ lifetime, name }: SubagentDefinition): Instance | undefined {

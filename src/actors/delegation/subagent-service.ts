@@ -2,6 +2,7 @@
 // that is given `createParentSubagentToolset({ service })`.
 
 import type { LanguageModel } from 'ai';
+import { ConfigurationError } from '../../errors.ts';
 import { splitOutcomeOptions, type OutcomeOptions } from '../outcomes/outcome-options.ts';
 import { createHost } from '../runtime/host.ts';
 import type { Runtime } from '../runtime/runtime.ts';
@@ -41,12 +42,17 @@ export interface OwnedSubagentService extends SubagentService {
 
 /**
  * A service of its own: its subagents are a scope of the runtime, as those of a session are.
- * @throws {ConfigurationError} for a constraint or a budget that is unknown or out of range.
+ * @throws {ConfigurationError} for a constraint, a budget or a grace that is unknown or out of range.
  */
 export function createSubagentService(options: SubagentServiceOptions): OwnedSubagentService {
   const { runtime, model, budget, graceMs, onError, tools, constraints = {}, ...rest } = options;
   const [outcomes, handlers] = splitOutcomeOptions(rest);
   const { environment, journal, inspect, supervisor } = runtime;
+  if (graceMs !== undefined && !(graceMs >= 0))
+    throw new ConfigurationError(
+      'INVALID_OPTION',
+      `Expected graceMs to be at least 0, got ${graceMs}`,
+    );
   const limits = sessionLimits({ maxTotalPerSession: Number.MAX_SAFE_INTEGER, ...constraints });
   const id = environment.ids.next('scope');
   const host = createHost({ environment, journal, inspect, onError });

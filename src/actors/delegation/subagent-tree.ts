@@ -74,6 +74,8 @@ export class SubagentTree {
     );
     const refused = constraintOn(
       {
+        definition,
+        task: request.task,
         depth,
         maxDepth,
         adapterName: request.adapterName ?? definition.name,
@@ -86,11 +88,8 @@ export class SubagentTree {
     if (retention.isFull)
       return rejected('SESSION_LIMIT', `${MAX_UNDELIVERED} results wait to be looked at`);
     const id = works.host.environment.ids.next('sub');
-    const admission = supervisor.admit(this.#parts.id, id, depth);
-    if (admission.status === 'rejected') {
-      const { code, message } = admission.error;
-      return rejected(code as DelegationErrorCode, message);
-    }
+    const full = supervisor.admit(this.#parts.id, id);
+    if (full) return rejected(full.code, full.message);
     const budgetRefusal = budgets.admit(id, parentId, definition.budget, (message) =>
       family.get(id)?.subagent?.exhaust(message),
     );
@@ -98,6 +97,7 @@ export class SubagentTree {
       supervisor.retract(this.#parts.id, id);
       return rejected('BUDGET_EXCEEDED', budgetRefusal.message);
     }
+    const { callId = null } = request;
     const subagent = new Subagent(works.host, id, definition, request.task, this.#desk);
     const record = new SubagentRecord(
       {
@@ -107,11 +107,12 @@ export class SubagentTree {
         lineage: parent ? [...parent.place.lineage, parent.id] : nobodyAbove,
         maxDepth,
         denied: granted.denied,
-        callId: request.callId ?? null,
+        callId,
         workstreamId: request.workstreamId ?? parent?.place.workstreamId ?? null,
         idempotencyKey: request.idempotencyKey ?? null,
+        request: parent ? parent.place.request : requestOf(callId, works),
         ports: works,
-        startedAt: subagent.startedAt,
+        startedAt: this.#parts.now(),
       },
       subagent,
       request.messages,
@@ -121,9 +122,10 @@ export class SubagentTree {
     instances.enter(record);
     const { description, args } = request.task;
     const { workstreamId } = record.place;
-    chunks.emit(record, { type: 'spawned', task: description, input: args, workstreamId });
+    // First: who follows the stream may end it as soon as it hears of it.
     subagent.start();
-    record.place.ports.changed(viewOf(record));
+    chunks.emit(record, { type: 'spawned', task: description, input: args, workstreamId });
+    if (record.isLive) record.place.ports.changed(viewOf(record));
     this.#changed();
     return { status: 'accepted', subagentId: id };
   }
@@ -173,7 +175,12 @@ export class SubagentTree {
     });
     awaiting.ended(record);
     parts.chunks.emit(record, { type: 'ended', outcome });
-    record.place.ports.ended(viewOf(record), outcome, record.deliveredAt !== null, disposed);
+    const { ports, request } = record.place;
+    ports.ended(viewOf(record), outcome, {
+      isDelivered: record.deliveredAt !== null,
+      request,
+      disposed,
+    });
     this.#changed();
   }
 
@@ -201,6 +208,10 @@ function granterOf(parent: SubagentRecord | null, ports: ScopePorts): Granter {
   const { definition, denied } = parent.place;
   const { tools, toolsContext } = definition;
   return { tools, denied, ...(toolsContext ? { toolsContext } : {}) };
+}
+
+function requestOf(callId: string | null, ports: ScopePorts): string | null {
+  return callId === null ? null : (ports.requestOf?.(callId) ?? null);
 }
 
 function rejected(code: DelegationErrorCode, message: string): SpawnReceipt {

@@ -46,7 +46,7 @@ export function reportOf(record: SubagentRecord): SubagentReport {
 
 /** Without what is only ours. */
 export function pendingOf(request: OpenRequest): PendingInput {
-  const { stopClock: _, isTold: __, ...pending } = request;
+  const { stopClock: _, isTold: __, isHandled: ___, ...pending } = request;
   return pending;
 }
 

@@ -18,6 +18,8 @@ export interface Wait {
   readonly by: string | null;
   readonly mode: Need['mode'];
   readonly records: readonly SubagentRecord[];
+  /** Does a question of somebody else end it, too? */
+  readonly heedsOthers: boolean;
 }
 
 interface WaitOptions {

@@ -7,9 +7,10 @@
 //       listed, never inlined; what does not fit is listed with how it can be read.
 //   L6. What others wrote is data: only the runtime's own lines stand at the margin.
 
-import { head } from '../ai/json.ts';
+import { head } from '../clip.ts';
 import { countWords, relevance } from '../ranking/bm25.ts';
 import type { Outcome } from '../subagent/outcome.ts';
+import { indented } from '../indented.ts';
 
 /** Something that the new subagent was given to work on. */
 export interface PriorInput {
@@ -66,7 +67,7 @@ export function priorWorkSection(
   block.add(TITLE);
   block.add(NOTE);
   if (request !== null)
-    block.add(`The user had asked: ${quoted(head(request, MAX_REQUEST_CHARS))}`);
+    block.add(`The user had asked: ${indented(head(request, MAX_REQUEST_CHARS))}`);
   // Whatever the inputs are like, a part is left to say what else there is.
   const kept = results.length > 0 ? Math.floor(budgetChars / 6) : 0;
   block.begin('## Inputs');
@@ -74,7 +75,7 @@ export function priorWorkSection(
   block.begin('## Earlier Results');
   const listed: PriorResult[] = [];
   for (const result of ranked(results, task)) {
-    const inlined = `- ${titleOf(result)}\n  ${quoted(result.text)}`;
+    const inlined = `- ${titleOf(result)}\n  ${indented(result.text)}`;
     const isShown = result.status === 'completed' && result.text !== '';
     if (!isShown || !block.add(inlined, kept)) listed.push(result);
   }
@@ -133,13 +134,13 @@ class Block {
 
 function addInput(block: Block, key: string, text: string, kept: number): void {
   const title = `- ${oneLine(key)}:`;
-  const whole = `${title}\n  ${quoted(text)}`;
+  const whole = `${title}\n  ${indented(text)}`;
   if (block.add(whole, kept)) return;
   const rest = `\n  … (${text.length} characters in all; read the rest under this key)`;
   const room = block.room - kept - title.length - rest.length - 3;
   if (room < LEAST_CHARS)
     block.add(`${title} ${text.length} characters, to be read under this key`);
-  else block.add(`${title}\n  ${head(quoted(head(text, room)), room)}${rest}`, kept);
+  else block.add(`${title}\n  ${head(indented(head(text, room)), room)}${rest}`, kept);
 }
 
 /** The best first, of equals the newest. */
@@ -170,8 +171,4 @@ function lineOf(result: PriorResult): string {
 
 function oneLine(text: string): string {
   return head(text.replace(/\s+/g, ' ').trim(), MAX_LINE_CHARS);
-}
-
-function quoted(text: string): string {
-  return text.trim().replace(/\r?\n|\r|[\u2028\u2029]/g, '\n  ');
 }

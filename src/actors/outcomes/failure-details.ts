@@ -1,7 +1,8 @@
 // Why a subagent did not complete, for whoever has to find out: what it was doing, how far it
 // had come, and within which limits. Small, whatever the run was like.
 
-import { asJson, clip } from '../ai/json.ts';
+import { asJson } from '../ai/json.ts';
+import { clip } from '../clip.ts';
 import type { LedgerEntry, Outcome, Usage } from '../subagent/outcome.ts';
 
 /** What kind of end it was. */

@@ -37,6 +37,7 @@ type Tools = Readonly<Record<string, unknown>>;
 export interface EndedWork {
   /** Its place in working memory. */
   readonly owner: MemoryOwner;
+  readonly startedAt: number;
   readonly tools: Tools;
   /** The tools of whoever reads its result. */
   readonly readerTools: Tools;
@@ -102,8 +103,8 @@ export class OutcomeDesk {
 
   /** The outcome as others read it: at once, or soon. A promise of it never rejects. */
   settle(
-    { definition, task, startedAt }: SubagentFace,
-    { owner, tools, readerTools, progress }: EndedWork,
+    { definition, task }: SubagentFace,
+    { owner, startedAt, tools, readerTools, progress }: EndedWork,
     outcome: Outcome,
   ): Outcome | Promise<Outcome> {
     const { environment, report } = this.#host;

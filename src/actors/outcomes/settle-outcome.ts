@@ -125,21 +125,24 @@ function isLarge({ output, text, partial = '' }: Outcome, { maxInlineBytes }: Ou
 }
 
 async function withBoundedResult(outcome: Outcome, keeping: Keeping): Promise<Outcome> {
+  const isTooLong = (words: string): boolean => isLongerThan(words, keeping.maxInlineBytes);
   const { text } = outcome;
   const json = asJson(outcome.output);
   const output: JSONValue = json.ok ? json.value : text;
   const whole = typeof output === 'string' ? output : JSON.stringify(output);
-  const isOutputLarge = isLongerThan(whole, keeping.maxInlineBytes);
-  if (!isOutputLarge && !isLongerThan(text, keeping.maxInlineBytes)) return outcome;
+  const [isOutputLarge, isTextLarge] = [isTooLong(whole), isTooLong(text)];
+  const given = outcome.summary;
+  const own = given !== undefined && isTooLong(given) ? speakable(given) : given;
+  if (!isOutputLarge && !isTextLarge) return own === given ? outcome : { ...outcome, summary: own };
   // The text of structured output is the same, or its summary; what is kept is the larger one.
   const large = isOutputLarge
     ? await largeOutput(output, whole, { ...keeping, key: RESULT_KEY })
     : await largeOutput(text, text, { ...keeping, key: RESULT_KEY });
-  const summary = outcome.summary ?? speakable(isOutputLarge ? output : text);
+  const summary = own ?? speakable(isOutputLarge ? output : text);
   return {
     ...outcome,
     output: isOutputLarge ? large : outcome.output,
-    text: isLongerThan(text, keeping.maxInlineBytes) ? shortened(summary, large) : text,
+    text: isTextLarge ? shortened(summary, large) : text,
     summary,
   };
 }

@@ -4,6 +4,7 @@
 import { z } from 'zod';
 import { CapacityError, ConfigurationError } from '../../errors.ts';
 import { countWords, relevance } from '../ranking/bm25.ts';
+import { withoutUndefined } from '../without-undefined.ts';
 
 export interface MemoryFact {
   /** Unique in its scope. */
@@ -68,7 +69,7 @@ export const defaultMemoryLimits = {
 
 /** @throws {ConfigurationError} when a limit is not a positive whole number. */
 export function checkedMemoryLimits(partial: Partial<MemoryLimits>): MemoryLimits {
-  const limits = { ...defaultMemoryLimits, ...partial };
+  const limits = { ...defaultMemoryLimits, ...withoutUndefined(partial) };
   for (const [name, value] of Object.entries(limits)) checkWhole(name, value, 1);
   return limits;
 }

@@ -18,7 +18,7 @@ import { CapacityError, ProtocolError } from '../../errors.ts';
 import type { DeadlineInput, Stamped } from '../../machines/index.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import type { Effect } from './hosting.ts';
-import { callSafely, type Host } from './host.ts';
+import type { Host } from './host.ts';
 import type { Task } from './router.ts';
 
 export type UnitEvent = { readonly type: string };
@@ -62,7 +62,8 @@ export class CommitUnit implements Task {
   readonly #body: UnitBody;
   readonly #version: number;
   #seq = 0;
-  #mailbox: Message[] = [];
+  /** Null: empty. Thousands of idle units need no array each, nor the room of one that was filled. */
+  #mailbox: Message[] | null = null;
   #committing = false;
   #scheduled = false;
   #disposed = false;
@@ -94,13 +95,12 @@ export class CommitUnit implements Task {
         `Expected an event of the domain, got \`${event.type}\`: names that begin with "xstate." are reserved`,
         { raw: event },
       );
-    if (this.#mailbox.length >= MAX_MAILBOX)
+    if ((this.#mailbox?.length ?? 0) >= MAX_MAILBOX)
       throw new CapacityError(
         'MAILBOX_FULL',
         `${this.id}: ${MAX_MAILBOX} events wait already; \`${event.type}\` was not accepted`,
       );
-    this.#mailbox.push({ actor, event });
-    this.#wake();
+    this.#admit(actor, event);
   }
 
   /** Takes an effect of the event that is being applied. */
@@ -118,15 +118,14 @@ export class CommitUnit implements Task {
   run(): void {
     this.#scheduled = false;
     if (this.#disposed || this.#committing) return;
-    const message = this.#mailbox.shift();
+    const message = this.#mailbox?.shift();
     if (!message) return;
-    // An array that was filled once keeps its room; thousands of idle units need none.
-    if (this.#mailbox.length === 0) this.#mailbox = [];
+    if (this.#mailbox?.length === 0) this.#mailbox = null;
     const at = this.#host.environment.clock.now();
     const event = { ...message.event, at };
     if (this.#isAcceptable(message.actor, event)) this.#commit(message.actor, event);
     else this.#host.ignored(this.id, message.actor, event);
-    if (!this.#committing && this.#mailbox.length > 0) this.#wake();
+    if (!this.#committing && this.#mailbox) this.#wake();
   }
 
   /** Carries an effect out. Called by the router. */
@@ -140,10 +139,15 @@ export class CommitUnit implements Task {
   /** Stops everything that the unit still waits for. */
   dispose(): void {
     this.#disposed = true;
-    this.#mailbox = [];
+    this.#mailbox = null;
     this.#cancelRetry?.();
     for (const cancel of this.#deadlines?.values() ?? []) cancel();
     this.#deadlines = null;
+  }
+
+  #admit(actor: string, event: UnitEvent): void {
+    (this.#mailbox ??= []).push({ actor, event });
+    this.#wake();
   }
 
   #wake(): void {
@@ -189,7 +193,7 @@ export class CommitUnit implements Task {
         this.#committing = false;
         if (this.#disposed) return;
         this.#committed(actor, event);
-        if (this.#mailbox.length > 0) this.#wake();
+        if (this.#mailbox) this.#wake();
       },
       (error: unknown) => this.#retry(actor, event, retryMs, error),
     );
@@ -203,7 +207,7 @@ export class CommitUnit implements Task {
       this.#cancelRetry = null;
       this.#committing = false;
       this.#commit(actor, event, Math.min(retryMs * 2, LAST_RETRY_MS));
-      if (!this.#committing && this.#mailbox.length > 0) this.#wake();
+      if (!this.#committing && this.#mailbox) this.#wake();
     }, retryMs);
   }
 
@@ -251,9 +255,8 @@ export class CommitUnit implements Task {
       key,
       scheduler.schedule(() => {
         this.#deadlines?.delete(key);
-        callSafely(this.#host, `deadline of ${this.id}`, () =>
-          this.receive(actor, { type: event, dueAt } as UnitEvent),
-        );
+        // However many events wait: deadlines are few, and this one does not come again.
+        this.#admit(actor, { type: event, dueAt } as UnitEvent);
       }, dueAt - clock.now()),
     );
   }

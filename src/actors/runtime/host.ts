@@ -27,23 +27,25 @@ export interface Host {
 
 export function createHost(options: HostOptions): Host {
   const report = quietly(options.onError);
-  return {
+  const host: Host = {
     environment: options.environment,
     journal: options.journal,
     router: new Router((error) => report(error, 'router')),
     inspect: options.inspect && guarded(options.inspect, report),
     report,
     ignored(unit, actor, event) {
-      options.onIgnored?.(unit, actor, event);
+      callSafely(host, 'onIgnored', () => options.onIgnored?.(unit, actor, event));
     },
   };
+  return host;
 }
 
 /** Tells somebody else's code of errors. Whoever listens for them is not helped by one of their own. */
 export function quietly(onError: HostOptions['onError']): Host['report'] {
   return (error, where) => {
     try {
-      onError?.(error, where);
+      const told: unknown = onError?.(error, where);
+      if (told instanceof Promise) told.catch(() => {});
     } catch {
       // There is nobody left to tell.
     }

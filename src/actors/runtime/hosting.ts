@@ -45,8 +45,19 @@ export interface HostOptions {
   readonly snapshot?: Snapshot<unknown>;
 }
 
-/** The system of an actor is the one thing that the actor, its actions and its activities share. */
-const postboxes = new WeakMap<object, Postbox>();
+/**
+ * The system of an actor is the one thing that the actor, its actions and its activities share:
+ * it carries the postbox. (A weak map would keep a place for each actor that ever woke, until
+ * the garbage collector has been through all of them.)
+ */
+const postboxKey = Symbol('postbox');
+
+interface System {
+  [postboxKey]?: Postbox;
+}
+
+const post = (system: System, effect: Effect): void => system[postboxKey]?.post(effect);
+
 /** With activities as actors, which an inspector shows. */
 const inspected = new WeakMap<AnyStateMachine, AnyStateMachine>();
 /** With activities as actions. */
@@ -69,10 +80,10 @@ export function startHosted<M extends AnyStateMachine>(
     ...(input === undefined ? {} : { input }),
     ...(inspect ? { inspect } : {}),
     ...(snapshot
-      ? { snapshot: { ...atRest, ...snapshot, children: inspect ? actors(underWay) : {} } }
+      ? { snapshot: inspect ? { ...atRest, ...snapshot, children: actors(underWay) } : snapshot }
       : {}),
   } as never) as unknown as Actor<M>;
-  postboxes.set((actor as AnyActorRef).system, postbox);
+  ((actor as AnyActorRef).system as System)[postboxKey] = postbox;
   (actor as AnyActorRef).subscribe(observer as never);
   actor.start();
   if (!inspect) for (const activity of underWay) postbox.post({ kind: 'start', ...activity });
@@ -80,12 +91,12 @@ export function startHosted<M extends AnyStateMachine>(
 }
 
 /** What every actor of ours has in common when it is started again. */
-const atRest = { output: undefined, error: undefined, historyValue: {} };
+const atRest = { status: 'active', output: undefined, error: undefined, historyValue: {} };
 
-/** What an actor goes on from when it is started again: plain JSON. */
+/** What an actor that is not over goes on from when it is started again: plain JSON. */
 export function restOf(actor: AnyActorRef): Snapshot<unknown> {
-  const { status, value, context } = actor.getSnapshot() as AnyMachineSnapshot;
-  return { status, value, context } as unknown as Snapshot<unknown>;
+  const { value, context } = actor.getSnapshot() as AnyMachineSnapshot;
+  return { value, context } as unknown as Snapshot<unknown>;
 }
 
 function inspectedForm(machine: AnyStateMachine): AnyStateMachine {
@@ -94,10 +105,9 @@ function inspectedForm(machine: AnyStateMachine): AnyStateMachine {
   const logic: Record<string, unknown> = {};
   for (const name of Object.keys(machine.implementations.actors))
     logic[name] = fromCallback<EventObject, unknown>(({ input, self, system }) => {
-      const postbox = postboxes.get(system);
       const { id } = self;
-      postbox?.post({ kind: 'start', name, id, input });
-      return () => postbox?.post({ kind: 'stop', name, id });
+      post(system as System, { kind: 'start', name, id, input });
+      return () => post(system as System, { kind: 'stop', name, id });
     });
   const posting = machine.provide({ actions: postingActions(machine), actors: logic } as never);
   inspected.set(machine, posting);
@@ -108,10 +118,12 @@ function leanForm(machine: AnyStateMachine): AnyStateMachine {
   const known = lean.get(machine);
   if (known) return known;
   const posting = unfoldActivities(machine.provide({ actions: postingActions(machine) } as never), {
-    start: ({ system }, { name, id, input }) =>
-      postboxes.get(system)?.post({ kind: 'start', name, id, input }),
-    stop: ({ system }, { name, id }) => postboxes.get(system)?.post({ kind: 'stop', name, id }),
+    start: ({ system }, { name, id, input }) => post(system, { kind: 'start', name, id, input }),
+    stop: ({ system }, { name, id }) => post(system, { kind: 'stop', name, id }),
   });
+  // XState would look all through the context for actors to revive. Ours holds none, and may be
+  // long: a batch names each of its calls, and wakes at each event of each of them.
+  posting.restoreSnapshot = (snapshot) => posting.resolveState(snapshot as never);
   lean.set(machine, posting);
   return posting;
 }
@@ -120,8 +132,8 @@ function postingActions(machine: AnyStateMachine): Record<string, unknown> {
   const actions: Record<string, unknown> = {};
   for (const [name, action] of Object.entries(machine.implementations.actions))
     if (isEffect(action))
-      actions[name] = ({ system }: { system: object }, params: unknown) =>
-        postboxes.get(system)?.post({ kind: 'do', name, params });
+      actions[name] = ({ system }: { system: System }, params: unknown) =>
+        post(system, { kind: 'do', name, params });
   return actions;
 }
 

@@ -3,7 +3,7 @@
 import { CapacityError } from '../../errors.ts';
 import { THE_LEAD } from '../delegation/service-types.ts';
 import type { Failure } from '../../machines/index.ts';
-import { noticePrompt } from '../session/prompts.ts';
+import { postNotice } from '../session/notices.ts';
 import type { EffectsSession } from '../session/session-parts.ts';
 import { checkServiceConfigs, type ServiceSubagentConfig } from './service-config.ts';
 import { SessionServices } from './session-services.ts';
@@ -24,19 +24,7 @@ export function servicesOf(
         caller: THE_LEAD,
       }),
     cancel: (subagentId, reason) => session.delegation.cancel(subagentId, THE_LEAD, reason),
-    notify: ({ deliveryId, priority, label, text }) =>
-      session.tell('notices', {
-        type: 'notice.posted',
-        deliveryId,
-        kind: 'notice',
-        priority,
-        label,
-        text,
-        prompt: noticePrompt(label, text),
-        subagentId: null,
-        ttlMs: null,
-        reserved: true,
-      }),
+    notify: (notice) => void postNotice(session, { ...notice, reserved: true }),
     dropped: (dropped) => {
       session.projection.emit({ type: 'service.dropped', event: dropped });
       // The end of the session is no failure, nor is what somebody cancelled.

@@ -17,6 +17,7 @@ import { ConfigurationError, ProviderError } from '../../errors.ts';
 import type { Environment } from '../ports/environment.ts';
 import type { EmitEvent, EventSourceConfig, ExternalEvent } from '../ports/event-source.ts';
 import { raceAbort } from '../race-abort.ts';
+import { withoutUndefined } from '../without-undefined.ts';
 
 /** What a poll found. */
 export interface Polled<Cursor> {
@@ -68,7 +69,7 @@ const schema = z.object({
 export function pollingSource<Cursor = unknown>(
   options: PollingSourceOptions<Cursor>,
 ): EventSourceConfig {
-  const checked = { ...defaults, ...options };
+  const checked = { ...defaults, ...withoutUndefined(options) };
   const parsed = schema.safeParse(checked);
   if (!parsed.success)
     throw new ConfigurationError(
@@ -148,7 +149,7 @@ class Polling<Cursor> {
     const { name, keyOf, maxKeys } = this.#options;
     const { events, cursor } = Array.isArray(polled)
       ? { events: polled as readonly ExternalEvent[], cursor: undefined }
-      : (polled as Polled<Cursor>);
+      : ((polled ?? {}) as Polled<Cursor>);
     if (!Array.isArray(events))
       throw new ConfigurationError(
         'INVALID_POLL',

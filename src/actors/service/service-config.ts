@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { ConfigurationError } from '../../errors.ts';
 import type { BackoffInput } from '../../machines/index.ts';
 import type { EventSourceConfig, ExternalEvent } from '../ports/event-source.ts';
+import { withoutUndefined } from '../without-undefined.ts';
 import {
   checkSubagentConfig,
   type SubagentConfig,
@@ -73,7 +74,9 @@ const source = z.looseObject({
   stop: anyFunction.optional(),
 });
 const schema = z.strictObject({
-  agent: z.unknown(),
+  agent: z.custom<SubagentConfig>((value) => typeof value === 'object' && value !== null, {
+    error: 'expected a configuration of a subagent',
+  }),
   eventSources: z.array(source).min(1),
   shouldInvoke: anyFunction.optional(),
   label: z.string().min(1).optional(),
@@ -100,9 +103,9 @@ export function checkServiceConfig(
   if (known) return known;
   const options = {
     ...defaultServiceOptions,
-    ...config,
-    invocationBackoff: { ...defaultBackoff, ...config.invocationBackoff },
-    sourceBackoff: { ...defaultBackoff, ...config.sourceBackoff },
+    ...withoutUndefined(config),
+    invocationBackoff: { ...defaultBackoff, ...withoutUndefined(config.invocationBackoff ?? {}) },
+    sourceBackoff: { ...defaultBackoff, ...withoutUndefined(config.sourceBackoff ?? {}) },
   };
   const parsed = schema.safeParse(options);
   if (!parsed.success)

@@ -12,7 +12,7 @@
 //       source was released or given up.
 
 import type { Actor, AnyMachineSnapshot } from 'xstate';
-import { CapacityError, messageOf, OffstageError, ProtocolError } from '../../errors.ts';
+import { CapacityError, OffstageError, ProtocolError } from '../../errors.ts';
 import {
   serviceMachine,
   sourceMessages,
@@ -39,6 +39,9 @@ import type { DroppedEvent, ServiceView } from './service-view.ts';
 
 /** Raised when a machine, or what its events carry, changes. */
 const DEFINITION_VERSION = 1;
+
+/** Of one service. Events that come while so many wait for the journal are refused. */
+const MAX_UNDECIDED = 1_000;
 
 /** What a service needs of its session. Nothing here may throw. */
 export interface ServicePorts {
@@ -176,6 +179,7 @@ export class Service implements UnitBody {
   }
 
   release({ actor, effect }: Posted): void {
+    if (this.unit.disposed) return;
     if (actor !== 'service') this.#sources.release(nameOf(actor), effect);
     else if (effect.kind === 'do') this.#releaseOfService(effect.name, effect.params);
     else this.#invocation(effect);
@@ -227,10 +231,13 @@ export class Service implements UnitBody {
       this.#invoked = eventId;
       const record = this.#events.get(eventId);
       if (record) this.#ports.invoke(this, eventId, record.event);
-    } else if (this.#invoked !== null) {
-      this.#ports.leave(this.#invoked);
-      this.#invoked = null;
-    }
+    } else this.#leave();
+  }
+
+  #leave(): void {
+    const eventId = this.#invoked;
+    this.#invoked = null;
+    if (eventId !== null) this.#ports.leave(eventId);
   }
 
   #settled(eventId: string): void {
@@ -307,20 +314,16 @@ export class Service implements UnitBody {
       const message = `${this.name} has no use for ${event.type}`;
       return Promise.resolve({ accepted: false, reason: 'ignored', message });
     }
+    if (this.#receipts.size >= MAX_UNDECIDED) {
+      const message = `${MAX_UNDECIDED} events of ${this.name} wait for the journal`;
+      return Promise.resolve({ accepted: false, reason: 'full', message });
+    }
     const eventId = this.#host.environment.ids.next('evt');
     const { priority } = event;
+    const arrived = { type: 'event.arrived', eventId, priority, event };
     return new Promise((resolve) => {
       this.#receipts.set(eventId, resolve);
-      try {
-        this.unit.receive('service', {
-          type: 'event.arrived',
-          eventId,
-          priority,
-          event,
-        } as UnitEvent);
-      } catch (error) {
-        this.#receipt(eventId, { accepted: false, reason: 'full', message: messageOf(error) });
-      }
+      this.unit.receive('service', arrived);
     });
   }
 
@@ -339,6 +342,7 @@ export class Service implements UnitBody {
       this.unit.dispose();
       this.#machine.stop();
       this.#sources.kill();
+      this.#leave();
       for (const eventId of this.#events.keys()) this.#dropped(eventId, 'stopped');
       this.#refuseAll();
     }

@@ -11,14 +11,13 @@ import type { ConsolidationOptions } from './consolidation.ts';
 
 /** Which results are told together. */
 export interface BatchOptions extends ConsolidationOptions {
-  /** By the name of the tool. */
-  readonly includes: (toolName: string) => boolean;
+  /** May the result of this call be told with others? */
+  readonly includes: (callId: string) => boolean;
 }
 
 /** A call, as it is made. */
 export interface MadeCall {
   readonly callId: string;
-  readonly name: string;
   /** What the user said that it is made for. @defaultValue null: nothing */
   readonly requestId?: string | null;
   readonly at: number;
@@ -48,8 +47,8 @@ export class Batches extends Population {
    * Lets a call join those that were made for the same request, or begins a batch with it.
    * Returns the batch, or null where its result is told by itself.
    */
-  join({ callId, name, requestId = null, at }: MadeCall, isAttached: boolean): string | null {
-    if (requestId === null || !this.#options?.includes(name)) return null;
+  join({ callId, requestId = null, at }: MadeCall, isAttached: boolean): string | null {
+    if (requestId === null || !this.#options?.includes(callId)) return null;
     const { interactiveCeilingMs, backgroundCeilingMs, atCeiling, graceMs } = this.#options;
     const joined = { type: 'batch.joined', callId, at };
     const latest = this.#latest;

@@ -8,7 +8,12 @@
 //   W1. A record exists as long as its life, and until what it led to is over.
 //   W2. Folding is a function of the events alone: the same events give the same books.
 
-import type { OutboxItem, Stamped } from '../../machines/index.ts';
+import {
+  priorityOf,
+  type DeliveryMode,
+  type OutboxItem,
+  type Stamped,
+} from '../../machines/index.ts';
 import { ConversationLog } from '../conversation/conversation.ts';
 import type { ConversationLimits } from '../conversation/limits.ts';
 import type { Message, UnitEvent } from '../runtime/commit-unit.ts';
@@ -82,7 +87,7 @@ export class Books {
         return [];
       }
       case 'tool.called':
-        this.#called(event as unknown as Carried & CallRecord);
+        this.#called(event as never);
         return [];
       case 'notice.posted':
         return this.#posted(event);
@@ -142,20 +147,21 @@ export class Books {
     this.agentName = to;
   }
 
-  #called(event: Carried & CallRecord): void {
+  #called(event: Carried & Extract<SessionInputEvent, { type: 'tool.called' }>): void {
     const { callId, name } = event;
     if (this.calls.has(callId)) return;
     this.calls.set(callId, {
       callId,
       name,
-      agentName: this.agentName,
+      agentName: event.agentName ?? this.agentName,
       arguments: event.arguments,
       input: null,
       output: null,
-      request: this.#requestOf((event['requestId'] ?? null) as string | null),
+      request: this.#requestOf(event.requestId ?? null),
       subagentId: null,
       outcome: null,
       endedAt: 0,
+      delivery: 'when_idle',
     });
     this.conversation = this.conversation.toolCall({
       callId,
@@ -199,6 +205,7 @@ export class Books {
     switch (event.type) {
       case 'call.validated':
         call.input = event['input'];
+        call.delivery = (event['delivery'] ?? 'when_idle') as DeliveryMode;
         call.output =
           event['acknowledge'] === true ? pendingAnswer(String(event['message'])) : null;
         break;
@@ -252,7 +259,7 @@ export class Books {
     return {
       deliveryId: id,
       kind: 'result',
-      priority: 'normal',
+      priority: priorityOf(call.delivery),
       label: call.name,
       text: call.outcome ? saidOf(told, call.outcome) : told.text,
       prompt: this.#words.one(told),

@@ -13,6 +13,7 @@ import { raceAbort } from '../race-abort.ts';
 import { callSafely } from '../runtime/host.ts';
 import { checkSubagentConfig } from '../subagent/config.ts';
 import { DuplicateCalls, type HeldBack } from './duplicate-calls.ts';
+import { DEFAULT_PENDING_MESSAGE } from './prompts.ts';
 import type { CallRecord } from './records.ts';
 import type { EffectsSession } from './session-parts.ts';
 import { toolContext } from './tool-context.ts';
@@ -49,11 +50,16 @@ export class CallEffects {
       return;
     }
     const checked = await tool.validate(call.arguments);
+    // It may have been called off meanwhile, or the session may have ended.
+    if (session.books.calls.get(callId) !== call || session.unit.unit.disposed) return;
     if (!checked.ok) {
       invalid(checked.message);
       return;
     }
-    const { execution = 'inline', pendingMessage } = tool.definition;
+    const { execution = 'inline', delivery = session.configs[call.name]?.delivery } =
+      tool.definition;
+    const { pendingMessage = session.acknowledgesCalls ? DEFAULT_PENDING_MESSAGE : undefined } =
+      tool.definition;
     session.projection.emit({ type: 'tool.called', callId, name: call.name, input: checked.value });
     callSafely(session.host, 'hook onToolCall', () =>
       session.hooks.onToolCall?.({ callId, name: call.name, input: checked.value }),
@@ -63,6 +69,7 @@ export class CallEffects {
       execution,
       acknowledge: pendingMessage !== undefined,
       message: pendingMessage,
+      delivery: delivery ?? 'when_idle',
       input: checked.value,
     });
   }
@@ -162,7 +169,7 @@ export class CallEffects {
       callId,
     });
     if (delegated.status === 'accepted') {
-      this.#duplicates.begun(task, delegated.subagentId);
+      this.#duplicates.begun(definition, task, delegated.subagentId);
       session.receive(`call:${callId}`, {
         type: 'subagent.accepted',
         subagentId: delegated.subagentId,
@@ -182,9 +189,12 @@ export class CallEffects {
   }
 
   #refuse(callId: string, { error, output }: Pick<HeldBack, 'output'> & { error: Failure }): void {
-    const session = this.#session;
-    session.receive('outbox', { type: 'outbox.unreserve' });
-    session.receive(`call:${callId}`, { type: 'subagent.rejected', error, output });
+    this.#session.receive(`call:${callId}`, {
+      type: 'subagent.rejected',
+      error,
+      output,
+      reserved: true,
+    });
   }
 }
 

@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { messageOf, ProtocolError } from '../../errors.ts';
 import type { AnswerReceipt } from '../session-views.ts';
 import type { GivenAnswer } from '../subagent/ask-user.ts';
+import { MAX_IMAGE_BYTES, type ShownImage } from './shown-image.ts';
 
 const MAX_TEXT_CHARS = 20_000;
 const MAX_ID_CHARS = 200;
@@ -22,7 +23,13 @@ export const clientInputSchema = z.discriminatedUnion('type', [
       selectedOptionId: id.optional(),
       approved: z.boolean().optional(),
       text: text.optional(),
-      formData: z.record(z.string().max(MAX_ID_CHARS), z.json()).optional(),
+      formData: z
+        .record(z.string().max(MAX_ID_CHARS), z.json())
+        .refine(
+          (form) => JSON.stringify(form).length <= MAX_TEXT_CHARS,
+          `expected at most ${MAX_TEXT_CHARS} characters of JSON`,
+        )
+        .optional(),
     })
     .refine(
       ({ selectedOptionId, approved, text: words, formData }) =>
@@ -39,6 +46,12 @@ export const clientInputSchema = z.discriminatedUnion('type', [
   /** The user does not want to hear it. */
   z.object({ type: z.literal('delivery.dismissed'), deliveryId: id }),
   z.object({ type: z.literal('subagent.cancel'), subagentId: id }),
+  /** The user shows a picture; `data` is its file in base64. */
+  z.object({
+    type: z.literal('image_input'),
+    mediaType: z.string().max(MAX_ID_CHARS),
+    data: z.base64().max(Math.ceil(MAX_IMAGE_BYTES / 3) * 4),
+  }),
 ]);
 
 export type ClientInput = z.infer<typeof clientInputSchema>;
@@ -56,6 +69,8 @@ export interface ClientDoor {
   shown(deliveryId: string): void;
   dismiss(deliveryId: string): void;
   cancelSubagent(subagentId: string): boolean;
+  /** False: the model is not on the line. Throws where it takes no pictures, or not this one. */
+  showImage(image: ShownImage): boolean;
   reportError(error: unknown, where: string): void;
 }
 
@@ -64,19 +79,36 @@ export async function receiveFromClient(
   door: ClientDoor,
   message: unknown,
 ): Promise<ClientReceipt> {
-  const parsed = clientInputSchema.safeParse(asData(message));
-  if (!parsed.success) {
-    const expected = `Expected a message of a client: ${z.prettifyError(parsed.error)}`;
+  const checked = check(message);
+  if (!checked.ok) {
+    const { why, cause } = checked;
+    const expected = `Expected a message of a client: ${why}`;
     door.reportError(
-      new ProtocolError('INVALID_CLIENT_MESSAGE', expected, { raw: message, cause: parsed.error }),
+      new ProtocolError('INVALID_CLIENT_MESSAGE', expected, { raw: message, cause }),
       'client',
     );
     return { accepted: false, reason: 'invalid', message: expected };
   }
   try {
-    return await handOver(door, parsed.data);
+    return await handOver(door, checked.input);
   } catch (error) {
     return { accepted: false, reason: 'refused', message: messageOf(error) };
+  }
+}
+
+type Checked =
+  | { readonly ok: true; readonly input: ClientInput }
+  | { readonly ok: false; readonly why: string; readonly cause: unknown };
+
+function check(message: unknown): Checked {
+  try {
+    const parsed = clientInputSchema.safeParse(asData(message));
+    return parsed.success
+      ? { ok: true, input: parsed.data }
+      : { ok: false, why: z.prettifyError(parsed.error), cause: parsed.error };
+  } catch (cause) {
+    // So deeply nested that nobody can even look at it: the stack overflows.
+    return { ok: false, why: messageOf(cause), cause };
   }
 }
 
@@ -99,6 +131,12 @@ async function handOver(door: ClientDoor, input: ClientInput): Promise<ClientRec
     case 'subagent.cancel':
       if (!door.cancelSubagent(input.subagentId)) return { accepted: false, reason: 'unknown' };
       break;
+    case 'image_input': {
+      const data = new Uint8Array(Buffer.from(input.data, 'base64'));
+      if (door.showImage({ mediaType: input.mediaType, data })) break;
+      const message = 'The model is not on the line: show it again when the session is active';
+      return { accepted: false, reason: 'refused', message };
+    }
   }
   return { accepted: true };
 }

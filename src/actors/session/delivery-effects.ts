@@ -9,6 +9,7 @@ import { callSafely } from '../runtime/host.ts';
 import type { DeliveryView } from '../session-views.ts';
 import type { CallEffects } from './call-effects.ts';
 import { CEILING_REASON } from './consolidation.ts';
+import { silentNote } from './prompts.ts';
 import type { DeliveryRecord } from './records.ts';
 import type { EffectsSession } from './session-parts.ts';
 
@@ -58,7 +59,10 @@ export class DeliveryEffects {
       case 'outbox.card':
         this.#each(params.deliveryId, { state: 'pending', card: true });
         for (const view of this.#partsOf(params.deliveryId))
-          lead.cannotTell?.(view, () => session.shown(view));
+          lead.cannotTell?.(view, () => session.door.shown(view));
+        break;
+      case 'outbox.rested':
+        this.#rested(params.deliveryId);
         break;
       // What was told together is settled part by part, by its batch.
       case 'outbox.delivered':
@@ -145,6 +149,18 @@ export class DeliveryEffects {
     });
   }
 
+  /** It is not to be told: the model knows it, and it is on the screen. */
+  #rested(deliveryId: string): void {
+    const { books, lead } = this.#session;
+    this.#show(deliveryId, { state: 'pending', card: true });
+    const delivery = books.delivery(deliveryId);
+    if (!delivery) return;
+    const words = silentNote(delivery.prompt);
+    if (delivery.answersCall) this.#answerSilently(deliveryId, words);
+    else lead.note(words);
+    lead.cannotTell?.(deliveryId, () => this.#session.door.shown(deliveryId));
+  }
+
   /** What an item of the outbox tells: itself, or the results of a batch. */
   #partsOf(deliveryId: string): readonly string[] {
     return this.#session.unit.batches.contextOf(deliveryId)?.parts ?? [deliveryId];
@@ -167,11 +183,11 @@ export class DeliveryEffects {
   }
 
   /** It reached the user, or was waved away, without being told: the model shall know it all the same. */
-  #answerSilently(deliveryId: string): void {
+  #answerSilently(deliveryId: string, words?: string): void {
     const { books, lead } = this.#session;
     const delivery = books.delivery(deliveryId);
     const callId = delivery ? this.#answerLate(delivery) : null;
-    if (delivery && callId !== null) lead.answerTool(callId, delivery.prompt, false);
+    if (delivery && callId !== null) lead.answerTool(callId, words ?? delivery.prompt, false);
   }
 
   #delivered(deliveryId: string, grade: HearingGrade): void {

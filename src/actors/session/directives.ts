@@ -10,6 +10,7 @@
 //   G3. A value is one entry: none of its lines can pass for another one.
 
 import { CapacityError, ConfigurationError } from '../../errors.ts';
+import { indented } from '../indented.ts';
 
 /** `session`: until it is taken back. `agent`: until another agent leads. */
 export type DirectiveScope = 'session' | 'agent';
@@ -96,7 +97,7 @@ export function leadInstructions(
   if (language !== undefined) parts.push(languageDirective(language));
   if (instructions !== '') parts.push(instructions);
   if (directives.length > 0) {
-    const lines = directives.map(({ key, value }) => `- ${oneEntry(key)}: ${oneEntry(value)}`);
+    const lines = directives.map(({ key, value }) => `- ${indented(key)}: ${indented(value)}`);
     parts.push(`# Directives\n${lines.join('\n')}`);
   }
   return parts.join('\n\n');
@@ -114,8 +115,4 @@ export function languageTag(language: string): string | null {
 function languageDirective(language: string): string {
   const name = new Intl.DisplayNames(['en'], { type: 'language' }).of(language) ?? language;
   return `Speak and write ${name} (${language}), unless the user asks for another language.`;
-}
-
-function oneEntry(text: string): string {
-  return text.trim().replace(/\r?\n|\r|[\u2028\u2029]/g, '\n  ');
 }

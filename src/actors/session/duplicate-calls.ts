@@ -5,7 +5,7 @@
 // |--------------|------------------------------------------------------------------------|
 // | `join`       | begins nothing; the model is told that the result of the first comes   |
 // | `reject`     | is refused with DUPLICATE                                              |
-// | `replace`    | is done, and the first one is cancelled                                |
+// | `replace`    | is done, and the first one is cancelled once the second is accepted    |
 // | `confirm`    | is done if the user has said something since it was last held back     |
 //
 // Owns:     who was begun for what, and what was held back until the user confirms it.
@@ -43,8 +43,11 @@ export class DuplicateCalls {
     this.#find = find;
   }
 
-  begun(task: SubagentTask, subagentId: string): void {
-    this.#begun.set(hashOf(workOf(task)), subagentId);
+  /** The work was accepted: only now is nothing lost when the one before it is cancelled. */
+  begun({ duplicates }: SubagentDefinition, task: SubagentTask, subagentId: string): void {
+    const work = workOf(task);
+    if (duplicates === 'replace') this.#twinOf(work)?.cancel('the same work was asked for anew');
+    this.#begun.set(hashOf(work), subagentId);
     if (this.#begun.size % MAX_BEGUN !== 0) return;
     for (const [hash, id] of this.#begun) if (!this.#find(id)) this.#begun.delete(hash);
   }
@@ -56,8 +59,8 @@ export class DuplicateCalls {
     requestId: string | null,
   ): HeldBack | null {
     const work = workOf(task);
-    const twin = this.#find(this.#begun.get(hashOf(work)) ?? '');
-    if (!twin || workOf(twin.task) !== work) {
+    const twin = this.#twinOf(work);
+    if (!twin) {
       this.#held.delete(work);
       return null;
     }
@@ -72,7 +75,6 @@ export class DuplicateCalls {
       case 'reject':
         return held(`${said}. Expected to be called once for it`);
       case 'replace':
-        twin.cancel('the same work was asked for anew');
         return null;
       case 'confirm': {
         const before = this.#held.get(work);
@@ -86,6 +88,12 @@ export class DuplicateCalls {
         });
       }
     }
+  }
+
+  /** Who is at work on exactly this. */
+  #twinOf(work: string): Subagent | undefined {
+    const twin = this.#find(this.#begun.get(hashOf(work)) ?? '');
+    return twin && workOf(twin.task) === work ? twin : undefined;
   }
 
   #hold(work: string, requestId: string | null): void {

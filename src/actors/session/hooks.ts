@@ -3,7 +3,7 @@
 
 import type { CallAnswer, Failure } from '../../machines/index.ts';
 import type { AskedQuestion } from './records.ts';
-import type { DeliveryView, SubagentView } from '../session-views.ts';
+import type { DeliveryView, LimitView, SubagentView, UsageView } from '../session-views.ts';
 import type { Outcome } from '../subagent/outcome.ts';
 
 export interface SessionHooks {
@@ -41,6 +41,10 @@ export interface SessionHooks {
   readonly onTransfer?: (event: { from: string; to: string; error: Failure | null }) => void;
   /** The model has said what it had to say. `turn` counts from 1. */
   readonly onTurnEnd?: (event: { turn: number; agentName: string }) => void;
+  /** The voice model said what it has used: `used` since it last did, `usage` in this session. */
+  readonly onUsage?: (event: { usage: UsageView; used: UsageView }) => void;
+  /** The provider of the voice model said what it still allows. */
+  readonly onLimits?: (event: { limits: readonly LimitView[] }) => void;
   /** Something came that could not be taken at that time: late, double, or not for whom it named. */
   readonly onIgnored?: (event: { unit: string; actor: string; type: string }) => void;
   readonly onDelivered?: (event: DeliveryView) => void;

@@ -1,8 +1,12 @@
 // The tools of a lead agent: defined by the app, checked once, offered to the model.
 
-import { asSchema, type FlexibleSchema } from 'ai';
+import { jsonSchema, tool as modelTool, type FlexibleSchema, type ToolSet } from 'ai';
 import { z } from 'zod';
 import { ConfigurationError, messageOf } from '../../errors.ts';
+import { DELIVERY_MODES, type DeliveryMode } from '../../machines/index.ts';
+import { withInputNames } from '../ai/input-names.ts';
+import { validateWith, wrapSchema } from '../ai/schema.ts';
+import { clip } from '../clip.ts';
 import type { SubagentService } from '../delegation/service-types.ts';
 import type { SetDirective } from './directives.ts';
 
@@ -44,6 +48,11 @@ export interface ToolDefinition<Args = never> {
    * @defaultValue what its subagent's configuration says, else true
    */
   readonly consolidate?: boolean;
+  /**
+   * Background: how its result reaches the user; see `SubagentConfig.delivery`.
+   * @defaultValue what its subagent's configuration says, else 'when_idle'
+   */
+  readonly delivery?: DeliveryMode;
   /** Required for inline tools. */
   readonly execute?: (args: Args, context: ToolContext) => unknown;
   /** Time `execute` may take, in milliseconds. @defaultValue 30000 */
@@ -58,6 +67,7 @@ export function defineTool<Args>(definition: ToolDefinition<Args>): ToolDefiniti
 export interface LeadTool {
   readonly definition: ToolDefinition;
   readonly jsonSchema: Readonly<Record<string, unknown>>;
+  /** The arguments as `execute` gets them, or what the model is told of them. Never rejects. */
   validate(json: string): Promise<{ ok: true; value: unknown } | { ok: false; message: string }>;
 }
 
@@ -65,17 +75,28 @@ const shape = z.object({
   name: z.string().regex(/^[a-zA-Z0-9_-]{1,64}$/, 'expected 1 to 64 letters, digits, _ or -'),
   description: z.string().min(1),
   execution: z.enum(['inline', 'background']).optional(),
+  pendingMessage: z.string().optional(),
   timeout: z.number().positive().optional(),
   consolidate: z.boolean().optional(),
+  delivery: z.enum(DELIVERY_MODES).optional(),
 });
 
-/** Prepares the schemas of an agent's tools. They are checked already. */
+/** An error that quotes large arguments would fill the model's context. */
+const MAX_MESSAGE_CHARS = 4000;
+
+/**
+ * Prepares the schemas of an agent's tools. They are checked already.
+ * @throws {ConfigurationError} `INVALID_SCHEMA`, for one that cannot be told to a model.
+ */
 export async function prepareLeadTools(
   definitions: readonly ToolDefinition[],
 ): Promise<ReadonlyMap<string, LeadTool>> {
   const tools = new Map<string, LeadTool>();
   for (const definition of definitions) {
-    const schema = asSchema(definition.parameters as FlexibleSchema<unknown>);
+    const { name, execution, parameters } = definition;
+    const given = wrapSchema(parameters, `tool "${name}".parameters`);
+    // Work that goes on by itself is not begun on inputs that nobody knows.
+    const schema = execution === 'background' ? withInputNames(given) : given;
     tools.set(definition.name, {
       definition,
       jsonSchema: (await schema.jsonSchema) as Readonly<Record<string, unknown>>,
@@ -89,15 +110,28 @@ export async function prepareLeadTools(
             message: `Validation failed: the arguments are no JSON (${messageOf(error)})`,
           };
         }
-        if (!schema.validate) return { ok: true, value };
-        const checked = await schema.validate(value);
-        return checked.success
-          ? { ok: true, value: checked.value }
-          : { ok: false, message: `Validation failed: ${messageOf(checked.error)}` };
+        const checked = await validateWith(schema, value);
+        if (checked.ok) return checked;
+        const why = messageOf(checked.error.cause ?? checked.error);
+        return { ok: false, message: `Validation failed: ${clip(why, MAX_MESSAGE_CHARS)}` };
       },
     });
   }
   return tools;
+}
+
+/** An agent's tools as a text model is offered them; whoever asks it runs the calls. */
+export function modelToolsOf(tools: ReadonlyMap<string, LeadTool>): ToolSet {
+  const offered = [...tools].map(([name, { definition, jsonSchema: schema }]) => [
+    name,
+    modelTool({
+      description: definition.description,
+      inputSchema: jsonSchema(schema),
+      outputSchema: jsonSchema({}),
+    }),
+  ]);
+  // So that a tool called `__proto__` is a tool.
+  return Object.fromEntries(offered) as ToolSet;
 }
 
 /**

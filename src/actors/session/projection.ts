@@ -7,7 +7,7 @@
 
 import { createStore } from '@xstate/store';
 import { Subject, type Observable } from 'rxjs';
-import type { Environment } from '../ports/environment.ts';
+import type { Host } from '../runtime/host.ts';
 import type {
   DeliveryView,
   QuestionView,
@@ -16,12 +16,10 @@ import type {
   SubagentView,
   TranscriptItem,
 } from '../session-views.ts';
+import { KeptViews } from './kept-views.ts';
 
 /** Of what is over, so much is kept for a look back. */
 const KEPT = { transcript: 500, subagents: 100, questions: 50, deliveries: 100 } as const;
-
-/** Where nobody looks at the store, what is long over is forgotten after so many changes. */
-const TRIM_EVERY = 500;
 
 export function createSessionStore(state: SessionState) {
   return createStore({
@@ -33,28 +31,29 @@ export function createSessionStore(state: SessionState) {
 export type SessionStore = ReturnType<typeof createSessionStore>;
 
 export class Projection {
-  readonly #environment: Environment;
+  readonly #host: Pick<Host, 'environment' | 'report'>;
   readonly #events = new Subject<SessionEvent>();
-  readonly #transcript = new Map<string, TranscriptItem>();
-  readonly #subagents = new Map<string, SubagentView>();
-  readonly #questions = new Map<string, QuestionView>();
-  readonly #deliveries = new Map<string, DeliveryView>();
+  readonly #transcript = new KeptViews<TranscriptItem>(KEPT.transcript, ({ final }) => final);
+  readonly #subagents = new KeptViews<SubagentView>(KEPT.subagents, isEnded);
+  readonly #questions = new KeptViews<QuestionView>(KEPT.questions, isOver);
+  readonly #deliveries = new KeptViews<DeliveryView>(KEPT.deliveries, isGone);
   #connection: SessionState['connection'] = 'created';
   #floor: SessionState['floor'] = 'nobody';
   #agent: string | null = null;
+  #usage: SessionState['usage'] = { inputTokens: null, outputTokens: null };
+  #limits: SessionState['limits'] = [];
   #store: SessionStore | null = null;
   /** There is something that the store does not have. */
   #isDirty = false;
-  #changes = 0;
   #isComplete = false;
 
-  constructor(environment: Environment) {
-    this.#environment = environment;
+  constructor(host: Pick<Host, 'environment' | 'report'>) {
+    this.#host = host;
   }
 
   /** Up to date at the moment it is asked for. */
   get store(): SessionStore {
-    if (!this.#store || this.#isDirty) this.flush();
+    if (this.#isDirty) this.flush();
     this.#store ??= createSessionStore(this.#state);
     return this.#store;
   }
@@ -80,7 +79,7 @@ export class Projection {
   }
 
   subagents(): readonly SubagentView[] {
-    return [...this.#subagents.values()];
+    return [...this.#subagents.list];
   }
 
   /** Emits the event and keeps what it says of the state. */
@@ -113,7 +112,13 @@ export class Projection {
       case 'agent.entered':
         this.#agent = event.agentName;
         break;
-      // These change nothing that lasts.
+      case 'usage.changed':
+        this.#usage = event.usage;
+        break;
+      case 'limits.changed':
+        this.#limits = event.limits;
+        break;
+      // These change nothing that the store has.
       case 'agent.exited':
       case 'transfer.completed':
       case 'transfer.failed':
@@ -130,7 +135,8 @@ export class Projection {
       case 'playout.clear':
       case 'speech.interrupted':
       case 'error.reported':
-        break;
+        this.#events.next(event);
+        return;
     }
     this.#events.next(event);
     this.#schedule();
@@ -143,14 +149,15 @@ export class Projection {
     this.#events.complete();
   }
 
-  /** Brings the store up to date, and forgets what is long over. */
+  /** Brings the store up to date. */
   flush(): void {
     this.#isDirty = false;
-    trim(this.#transcript, KEPT.transcript, ({ final }) => final);
-    trim(this.#subagents, KEPT.subagents, ({ endedAt }) => endedAt !== null);
-    trim(this.#questions, KEPT.questions, isOver);
-    trim(this.#deliveries, KEPT.deliveries, isGone);
-    this.#store?.trigger.replaced({ state: this.#state });
+    try {
+      this.#store?.trigger.replaced({ state: this.#state });
+    } catch (error) {
+      // A listener threw; the session must not end half for it.
+      this.#host.report(error, 'listener of the store');
+    }
   }
 
   get #state(): SessionState {
@@ -158,22 +165,19 @@ export class Projection {
       connection: this.#connection,
       floor: this.#floor,
       agent: this.#agent,
-      transcript: [...this.#transcript.values()].toSorted((a, b) => a.at - b.at),
-      subagents: [...this.#subagents.values()],
-      questions: [...this.#questions.values()],
-      deliveries: [...this.#deliveries.values()],
+      transcript: this.#transcript.list.toSorted((a, b) => a.at - b.at),
+      subagents: this.#subagents.list,
+      questions: this.#questions.list,
+      deliveries: this.#deliveries.list,
+      usage: this.#usage,
+      limits: this.#limits,
     };
   }
 
   #schedule(): void {
-    this.#changes += 1;
-    if (!this.#store) {
-      if (this.#changes % TRIM_EVERY === 0) this.flush();
-      return;
-    }
-    if (this.#isDirty) return;
+    if (!this.#store || this.#isDirty) return;
     this.#isDirty = true;
-    const { scheduler } = this.#environment;
+    const { scheduler } = this.#host.environment;
     // Behind the work that waits already: an answer is urgent, a screen is not.
     scheduler.yieldThen(() =>
       scheduler.yieldThen(() => {
@@ -190,20 +194,10 @@ function isSame<T extends object>(before: T | undefined, after: T): boolean {
   return keys.every((key) => Object.is(before[key], after[key]));
 }
 
+const isEnded = ({ endedAt }: SubagentView): boolean => endedAt !== null;
+
 const isOver = ({ state }: QuestionView): boolean =>
   state === 'answered' || state === 'expired' || state === 'withdrawn' || state === 'superseded';
 
 const isGone = ({ state }: DeliveryView): boolean =>
   state === 'delivered' || state === 'dismissed' || state === 'dropped';
-
-/** Forgets the oldest of what is over. What goes on is always kept. */
-function trim<T>(views: Map<string, T>, kept: number, over: (view: T) => boolean): void {
-  let excess = -kept;
-  for (const view of views.values()) if (over(view)) excess += 1;
-  for (const [id, view] of views) {
-    if (excess <= 0) return;
-    if (!over(view)) continue;
-    views.delete(id);
-    excess -= 1;
-  }
-}

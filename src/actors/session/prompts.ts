@@ -15,6 +15,14 @@ export function pendingAnswer(message: string) {
   };
 }
 
+/** Said for a background call whose author wants nothing said, where the call cannot stay open. */
+export const DEFAULT_PENDING_MESSAGE = 'I am working on it and will tell you when it is done.';
+
+/** For a result that the model shall know and not tell. */
+export function silentNote(prompt: string): string {
+  return `${prompt} [SYSTEM: It is on the user's screen. Do not speak about it unless they ask.]`;
+}
+
 export function completedPrompt(toolName: string, text: string): string {
   return (
     `[SYSTEM: Background task "${toolName}" completed successfully. Result: ${fenced(text)}. ` +

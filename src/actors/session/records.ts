@@ -1,7 +1,13 @@
 // What the lives of a session are about. The machines hold ids and states; the words,
 // inputs and results are kept here, under the same ids, folded from the same events.
 
-import type { DeliveryKind, DeliveryPriority, Failure, StepCall } from '../../machines/index.ts';
+import type {
+  DeliveryKind,
+  DeliveryMode,
+  DeliveryPriority,
+  Failure,
+  StepCall,
+} from '../../machines/index.ts';
 import type { QuestionOption } from '../session-views.ts';
 import type { Outcome } from '../subagent/outcome.ts';
 import type { DirectiveScope } from './directives.ts';
@@ -55,6 +61,8 @@ export interface CallRecord {
   outcome: Outcome | null;
   /** When its subagent ended; 0 before. */
   endedAt: number;
+  /** How its result wants to reach the user. */
+  delivery: DeliveryMode;
 }
 
 export interface DeliveryRecord {
@@ -80,6 +88,8 @@ export type SessionInputEvent =
       readonly callId: string;
       readonly name: string;
       readonly arguments: string;
+      /** Whose model made it. @defaultValue the agent that leads */
+      readonly agentName?: string;
       /** The utterance that it was made for. @defaultValue null: nobody asked for it */
       readonly requestId?: string | null;
     }

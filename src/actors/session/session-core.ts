@@ -6,18 +6,18 @@
 // Does not: decide what happens next (machines), carry effects out (session-effects),
 //           speak (lead), hold sockets or audio.
 
-import { CancelledError, ConfigurationError, OffstageError } from '../../errors.ts';
-import { type DeliveryPriority, type Failure, type Stamped } from '../../machines/index.ts';
+import { CancelledError, messageOf, OffstageError } from '../../errors.ts';
+import type { Failure, Stamped } from '../../machines/index.ts';
 import { Delegation } from '../delegation/delegation.ts';
+import type { FactSource } from '../context/context-snapshot.ts';
 import { Upkeep } from '../context/upkeep.ts';
 import { OutcomeDesk } from '../outcomes/outcome-desk.ts';
 import type { MemoryFact } from '../ports/memory-store.ts';
 import type { Message, UnitEvent } from '../runtime/commit-unit.ts';
-import { callSafely, createHost, type Host } from '../runtime/host.ts';
+import { callSafely, createHost, quietly, type Host } from '../runtime/host.ts';
 import { servicesOf } from '../service/for-session.ts';
 import type { SessionServices } from '../service/session-services.ts';
-import type { AnswerReceipt, SubagentView } from '../session-views.ts';
-import type { GivenAnswer } from '../subagent/ask-user.ts';
+import type { SubagentView } from '../session-views.ts';
 import type { SubagentConfig } from '../subagent/config.ts';
 import { sessionLimits } from '../supervisor/limits.ts';
 import { Books } from './books.ts';
@@ -25,10 +25,11 @@ import { checkedConversation } from './conversation-options.ts';
 import { consolidationOf } from './consolidation.ts';
 import type { SessionHooks } from './hooks.ts';
 import type { Lead } from './lead.ts';
+import type { ToolDefinition } from './lead-tools.ts';
 import { Leads } from './leads.ts';
+import { checkedNotice, postNotice, type NoticeOptions } from './notices.ts';
 import type { SpeakProgress } from './progress-pace.ts';
 import { Projection } from './projection.ts';
-import { noticePrompt } from './prompts.ts';
 import type { SessionInputEvent } from './records.ts';
 import { SessionEffects } from './session-effects.ts';
 import { checkSessionOptions, type CoreOptions } from './session-options.ts';
@@ -37,6 +38,7 @@ import type { EffectsSession } from './session-parts.ts';
 import { SessionUnit } from './session-unit.ts';
 import { TopicBook } from './subagent-messages.ts';
 import { transferRequested } from './transfer.ts';
+import { UserDoor } from './user-door.ts';
 import { answerGiven, userSaid } from './user-input.ts';
 
 const INLINE_TOOL_TIMEOUT_MS = 30_000;
@@ -53,15 +55,16 @@ export class SessionCore implements EffectsSession {
   readonly lead: Lead;
   readonly leads: Leads;
   readonly upkeep: Upkeep;
-  readonly hasVoice: boolean;
+  /** What the user and their screens do. */
+  readonly door: UserDoor;
   readonly startedAt: number;
   readonly hooks: SessionHooks;
   readonly topics = new TopicBook();
   readonly #options: CoreOptions;
+  /** What is remembered of the user. */
+  readonly #facts: FactSource | undefined;
   readonly #effects: SessionEffects;
-  readonly #receipts = new Map<string, (receipt: AnswerReceipt) => void>();
-  readonly #saying = new Map<string, () => void>();
-  #clients = 0;
+  readonly #tellOfError: Host['report'];
   #started: Promise<void> | null = null;
   #settleStart: { resolve: () => void; reject: (error: Error) => void } | null = null;
   #closed: (() => void)[] = [];
@@ -75,7 +78,7 @@ export class SessionCore implements EffectsSession {
     const consolidation = consolidationOf(options.consolidation ?? 'off');
     this.#options = options;
     this.hooks = hooks;
-    this.hasVoice = options.hasVoice;
+    this.#tellOfError = quietly((error, where) => hooks.onError?.(error, where));
     this.id = options.sessionId ?? runtime.environment.ids.next('ses');
     this.host = createHost({
       environment: runtime.environment,
@@ -85,8 +88,10 @@ export class SessionCore implements EffectsSession {
       onIgnored: (unit, actor, { type }) => hooks.onIgnored?.({ unit, actor, type }),
     });
     this.startedAt = runtime.environment.clock.now();
-    this.projection = new Projection(runtime.environment);
-    const { memory, memoryScope = 'default', model } = options;
+    this.projection = new Projection(this.host);
+    this.door = new UserDoor(this, { isHeard: options.hasVoice });
+    const { memory, memoryScope: scope = 'default', model } = options;
+    this.#facts = memory && { memory, scope };
     const hasMemory = memory !== undefined;
     const conversation = checkedConversation(options.conversation, { model, hasMemory });
     this.books = new Books(options.agents[0]?.name ?? '', conversation.limits, options.promptStyle);
@@ -95,7 +100,7 @@ export class SessionCore implements EffectsSession {
       {
         id: this.id,
         host: this.host,
-        memory: memory ? { store: memory, scope: memoryScope } : null,
+        facts: this.#facts,
         conversation: () => this.books.conversation,
         summarised: (summary, covers) =>
           this.tell('conversation', { type: 'conversation.summarised', summary, covers }),
@@ -103,18 +108,16 @@ export class SessionCore implements EffectsSession {
       },
       conversation.upkeep,
     );
-    runtime.supervisor.open(this.id, limits);
     this.lead = options.makeLead(this);
-    const facts = memory && { memory, scope: memoryScope };
     const outcomes = new OutcomeDesk(this.host, options);
-    const scope = { model, facts, outcomes, news: () => this.#effects.news };
-    this.ofCalls = new SessionScope(this, { ...scope, hasCalls: true });
+    const served = { model, facts: this.#facts, outcomes, news: () => this.#effects.news };
+    this.ofCalls = new SessionScope(this, { ...served, hasCalls: true });
     this.delegation = new Delegation({
       id: this.id,
       supervisor: runtime.supervisor,
       limits,
       budget: options.budget,
-      ports: new SessionScope(this, { ...scope, hasCalls: false }),
+      ports: new SessionScope(this, { ...served, hasCalls: false }),
       graceMs: options.closeGraceMs ?? 5000,
     });
     this.services = servicesOf(this, options.services ?? []);
@@ -132,13 +135,11 @@ export class SessionCore implements EffectsSession {
           detachGraceMs: options.detachGraceMs ?? null,
         },
         outbox: { ...options.outbox, capacity: limits.maxDeliveries },
-        toolTimeoutMs: (name) =>
-          this.leads.toolsOf(this.books.agentName).get(name)?.definition.timeout ??
-          INLINE_TOOL_TIMEOUT_MS,
+        toolTimeoutMs: (callId) => this.#toolOf(callId)?.timeout ?? INLINE_TOOL_TIMEOUT_MS,
         canInterrupt: options.canInterrupt,
         batches: consolidation && {
           ...consolidation,
-          includes: (name) => this.#isConsolidated(name),
+          includes: (callId) => this.#isConsolidated(callId),
         },
       },
       {
@@ -147,6 +148,8 @@ export class SessionCore implements EffectsSession {
         crashed: (error) => this.#effects.crashed(error),
       },
     );
+    // Last: what cannot work has thrown by now.
+    runtime.supervisor.open(this.id, limits);
   }
 
   get configs(): Readonly<Record<string, SubagentConfig>> {
@@ -155,6 +158,10 @@ export class SessionCore implements EffectsSession {
 
   get speakProgress(): SpeakProgress {
     return this.#options.speakProgress ?? 'off';
+  }
+
+  get acknowledgesCalls(): boolean {
+    return this.#options.acknowledgesCalls === true;
   }
 
   get showsRawResults(): boolean {
@@ -230,10 +237,7 @@ export class SessionCore implements EffectsSession {
     // What belongs together may go on under the same id after an error, not after a close.
     if (!error)
       callSafely(this.host, 'working memory', () => this.#options.workingMemory?.forget(this.id));
-    for (const receive of this.#receipts.values()) receive({ accepted: false, reason: 'over' });
-    this.#receipts.clear();
-    for (const resolve of this.#saying.values()) resolve();
-    this.#saying.clear();
+    this.door.close();
     this.#settleStart?.reject(
       error ? new OffstageError(error.code, error.message) : new CancelledError('closed'),
     );
@@ -254,117 +258,12 @@ export class SessionCore implements EffectsSession {
     this.#closed = [];
   }
 
-  get isAttached(): boolean {
-    return this.#clients > 0;
-  }
-
-  /** Somebody is there. Returns what to call when they leave. */
-  attach(): () => void {
-    let left = false;
-    this.#clients += 1;
-    if (this.#clients === 1) this.receive('session', { type: 'client.attached' });
-    return () => {
-      if (left) return;
-      left = true;
-      this.#clients -= 1;
-      if (this.#clients === 0) this.receive('session', { type: 'client.detached' });
-    };
-  }
-
-  /** The user answers a question by its button, or in words that name it. */
-  answer(requestId: string, answer: GivenAnswer): Promise<AnswerReceipt> {
-    const question = this.books.questions.get(requestId);
-    if (!question || this.unit.unit.disposed)
-      return Promise.resolve({
-        accepted: false,
-        reason: this.projection.question(requestId) ? 'over' : 'unknown',
-      });
-    const ticket = this.host.environment.ids.next('ans');
-    return new Promise((resolve) => {
-      this.#receipts.set(ticket, resolve);
-      this.tell('answers', { type: 'answer.given', ticket, requestId, ...answer });
-    });
-  }
-
-  /** The user typed. Resolves when it was given to a question or to the lead agent. */
-  say(text: string): Promise<void> {
-    const { connection } = this.projection;
-    if (this.unit.unit.disposed || connection === 'created' || connection === 'closing')
-      return Promise.reject(
-        new ConfigurationError(
-          'SESSION_NOT_ACTIVE',
-          `Expected the session to be started and not closed, it is ${connection}`,
-        ),
-      );
-    const { clock, ids } = this.host.environment;
-    const utteranceId = ids.next('utt');
-    return new Promise((resolve) => {
-      this.#saying.set(utteranceId, resolve);
-      this.tell('user', {
-        type: 'user.said',
-        utteranceId,
-        text,
-        channel: 'typing',
-        startedAt: clock.now(),
-      });
-    });
-  }
-
-  /** Words of the user have reached whom they were for. */
-  said(utteranceId: string): void {
-    this.#saying.get(utteranceId)?.();
-    this.#saying.delete(utteranceId);
-  }
-
-  settleReceipt(ticket: string, receipt: AnswerReceipt): void {
-    this.#receipts.get(ticket)?.(receipt);
-    this.#receipts.delete(ticket);
-  }
-
-  /** The question is on a screen. */
-  questionShown(requestId: string): void {
-    this.receive(`question:${requestId}`, {
-      type: 'question.shown',
-      startsClock: !this.hasVoice || this.projection.delivery(requestId)?.card === true,
-    });
-  }
-
-  /** A result or notice was seen; a question that is seen is not yet answered. */
-  shown(deliveryId: string): void {
-    if (this.books.questions.has(deliveryId)) this.questionShown(deliveryId);
-    else this.receive(`delivery:${deliveryId}`, { type: 'delivery.shown', deliveryId });
-  }
-
-  dismiss(deliveryId: string): void {
-    if (!this.books.questions.has(deliveryId))
-      this.receive(`delivery:${deliveryId}`, { type: 'delivery.dismissed', deliveryId });
-  }
-
-  /** Something that the user shall hear, not from a subagent. Returns its `deliveryId`. */
-  notifyBackground(
-    text: string,
-    options: { priority?: DeliveryPriority; label?: string; ttlMs?: number } = {},
-  ): string {
-    if (typeof text !== 'string' || text.trim() === '')
-      throw new ConfigurationError(
-        'INVALID_NOTICE',
-        `Expected the text of a notice to have words, got ${JSON.stringify(text)}`,
-      );
-    const { priority = 'normal', label = 'SUBAGENT UPDATE', ttlMs = null } = options;
-    const deliveryId = this.host.environment.ids.next('dlv');
-    this.tell('notices', {
-      type: 'notice.posted',
-      deliveryId,
-      kind: 'notice',
-      priority,
-      label,
-      text,
-      prompt: noticePrompt(label, text),
-      subagentId: null,
-      ttlMs,
-      reserved: false,
-    });
-    return deliveryId;
+  /**
+   * Something that the user shall hear, not from a subagent. Returns its `deliveryId`.
+   * @throws {ConfigurationError} `INVALID_NOTICE`.
+   */
+  notifyBackground(text: string, options?: NoticeOptions): string {
+    return postNotice(this, checkedNotice(text, options));
   }
 
   /** To the clients. */
@@ -374,8 +273,8 @@ export class SessionCore implements EffectsSession {
 
   /** The newest facts that are remembered of the user. */
   async facts(limit: number): Promise<readonly MemoryFact[]> {
-    const { memory, memoryScope: scope = 'default' } = this.#options;
-    return memory ? memory.facts({ scope, limit }) : [];
+    const { memory, scope } = this.#facts ?? {};
+    return memory && scope ? memory.facts({ scope, limit }) : [];
   }
 
   turnEnded(): void {
@@ -388,13 +287,9 @@ export class SessionCore implements EffectsSession {
   }
 
   reportError(error: unknown, where: string): void {
-    try {
-      this.hooks.onError?.(error, where);
-    } catch {
-      // Whoever listens for errors is not helped by an error of their own.
-    }
+    this.#tellOfError(error, where);
     const code = error instanceof OffstageError ? error.code : 'INTERNAL';
-    const message = `${where}: ${error instanceof Error ? error.message : String(error)}`;
+    const message = `${where}: ${messageOf(error)}`;
     this.projection.emit({ type: 'error.reported', code, message });
   }
 
@@ -411,12 +306,17 @@ export class SessionCore implements EffectsSession {
     return this.books.fold(actor, carried);
   }
 
-  /** A background tool whose author has nothing against it. */
-  #isConsolidated(toolName: string): boolean {
-    const definition = this.leads.toolsOf(this.books.agentName).get(toolName)?.definition;
-    return (
-      definition?.execution === 'background' &&
-      (definition.consolidate ?? this.configs[toolName]?.consolidate ?? true)
-    );
+  #toolOf(callId: string): ToolDefinition | undefined {
+    const call = this.books.calls.get(callId);
+    return call && this.leads.toolsOf(call.agentName).get(call.name)?.definition;
+  }
+
+  /** A call of a background tool whose author has nothing against it. */
+  #isConsolidated(callId: string): boolean {
+    const tool = this.#toolOf(callId);
+    if (tool?.execution !== 'background') return false;
+    const config = this.configs[tool.name];
+    const delivery = tool.delivery ?? config?.delivery ?? 'when_idle';
+    return delivery === 'when_idle' && (tool.consolidate ?? config?.consolidate ?? true);
   }
 }

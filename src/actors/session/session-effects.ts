@@ -157,19 +157,20 @@ export class SessionEffects {
         break;
       case 'notices.posted':
         this.#deliveries.waits(params.deliveryId);
+        this.news.reportResult(params.deliveryId);
         break;
       case 'user.heardUser':
         this.#said(params.utterance);
         lead.heardUser(params.utterance);
-        core.said(params.utterance.id);
+        core.door.said(params.utterance.id);
         break;
       case 'user.overheard':
         this.#said(params.utterance);
         lead.overheard(params.utterance, params.subagentName);
-        core.said(params.utterance.id);
+        core.door.said(params.utterance.id);
         break;
       case 'answers.receipt':
-        core.settleReceipt(params.ticket, params.receipt);
+        core.door.answered(params.ticket, params.receipt);
         break;
       default:
         break;
@@ -233,7 +234,8 @@ export class SessionEffects {
     const { options, askedAt, timeoutMs, subagentId, subagentName, kind, question } = record;
     const isNew = projection.question(requestId) === undefined;
     const view: QuestionView = {
-      requestId,
+      // The record's own: the id at hand may be a piece of an actor's name, which V8 would keep.
+      requestId: record.requestId,
       subagentId,
       subagentName,
       kind,

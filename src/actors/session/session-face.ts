@@ -2,7 +2,6 @@
 
 import { map, filter, type Observable } from 'rxjs';
 import { ConfigurationError } from '../../errors.ts';
-import type { DeliveryPriority } from '../../machines/index.ts';
 import type {
   AnswerReceipt,
   DeliveryView,
@@ -21,7 +20,9 @@ import type { ServiceView } from '../service/service-view.ts';
 import { receiveFromClient, type ClientReceipt } from './client-input.ts';
 import { clientMessages, type ClientMessage } from './client-messages.ts';
 import type { SetDirective } from './directives.ts';
+import type { NoticeOptions } from './notices.ts';
 import type { SessionCore } from './session-core.ts';
+import { refuseImages, type ShownImage } from './shown-image.ts';
 import type { TransferAnswer } from './transfer.ts';
 import type { SessionStore } from './projection.ts';
 import type { SubagentTopics } from './subagent-messages.ts';
@@ -145,16 +146,25 @@ export abstract class SessionFace {
     const core = this.#core;
     return receiveFromClient(
       {
-        answer: (requestId, answer) => core.answer(requestId, answer),
-        say: (text) => core.say(text),
-        questionShown: (requestId) => core.questionShown(requestId),
-        shown: (deliveryId) => core.shown(deliveryId),
-        dismiss: (deliveryId) => core.dismiss(deliveryId),
+        answer: (requestId, answer) => core.door.answer(requestId, answer),
+        say: (text) => core.door.say(text),
+        questionShown: (requestId) => core.door.questionShown(requestId),
+        shown: (deliveryId) => core.door.shown(deliveryId),
+        dismiss: (deliveryId) => core.door.dismiss(deliveryId),
         cancelSubagent: (id) => this.subagents.cancel(id),
+        showImage: (image) => this.showImage(image),
         reportError: (error, where) => core.reportError(error, where),
       },
       message,
     );
+  }
+
+  /**
+   * Shows the lead model a picture, if it is a voice model that takes any.
+   * @throws {ConfigurationError} `IMAGES_NOT_ACCEPTED`
+   */
+  showImage(_image: ShownImage): boolean {
+    return refuseImages('a text session');
   }
 
   /** Another agent shall lead. Resolves when it does, or with why it does not. Never rejects. */
@@ -195,12 +205,12 @@ export abstract class SessionFace {
 
   /** Is anybody there? */
   get isAttached(): boolean {
-    return this.#core.isAttached;
+    return this.#core.door.isAttached;
   }
 
   /** A client is there. Returns what to call when it leaves. */
   attach(): () => void {
-    return this.#core.attach();
+    return this.#core.door.attach();
   }
 
   /**
@@ -216,7 +226,7 @@ export abstract class SessionFace {
           `Expected text with words, got ${JSON.stringify(text)}`,
         ),
       );
-    return this.#core.say(text.trim());
+    return this.#core.door.say(text.trim());
   }
 
   /** Answers a question by an option's id, in words, or with consent. The first valid answer wins. */
@@ -224,29 +234,29 @@ export abstract class SessionFace {
     requestId: string,
     answer: { optionId?: string; text?: string; approved?: boolean },
   ): Promise<AnswerReceipt> {
-    return this.#core.answer(requestId, answer);
+    return this.#core.door.answer(requestId, answer);
   }
 
   /** A client shows the question: its buttons count from now. */
   questionShown(requestId: string): void {
-    this.#core.questionShown(requestId);
+    this.#core.door.questionShown(requestId);
   }
 
   /** The user has seen a result or notice: it need not be said any more. */
   shown(deliveryId: string): void {
-    this.#core.shown(deliveryId);
+    this.#core.door.shown(deliveryId);
   }
 
   /** The user does not want to hear it. */
   dismiss(deliveryId: string): void {
-    this.#core.dismiss(deliveryId);
+    this.#core.door.dismiss(deliveryId);
   }
 
-  /** Something that the user shall hear when there is a pause; `urgent` interrupts. Returns its `deliveryId`. */
-  notifyBackground(
-    text: string,
-    options?: { priority?: DeliveryPriority; label?: string; ttlMs?: number },
-  ): string {
+  /**
+   * Something that the user shall hear when there is a pause; `urgent` interrupts. Returns its `deliveryId`.
+   * @throws {ConfigurationError} `INVALID_NOTICE` for a text without words, and options that are none.
+   */
+  notifyBackground(text: string, options?: NoticeOptions): string {
     return this.#core.notifyBackground(text, options);
   }
 }

@@ -1,6 +1,7 @@
 // What a session is made of: what every app may give, and what voice and text add to it.
 
 import type { LanguageModel } from 'ai';
+import { z } from 'zod';
 import { ConfigurationError } from '../../errors.ts';
 import type { OutboxInput } from '../../machines/index.ts';
 import type { OutcomeOptions } from '../outcomes/outcome-options.ts';
@@ -66,6 +67,11 @@ export interface CoreOptions extends SessionOptions {
   readonly transferTimeoutMs?: number;
   /** Can what the lead agent says be stopped in mid-sentence? */
   readonly canInterrupt: boolean;
+  /**
+   * The lead model cannot leave a call open: every background call is answered at once, and its
+   * result told as a notice. @defaultValue false
+   */
+  readonly acknowledgesCalls?: boolean;
   /** Is a question heard (voice), or only shown (text)? */
   readonly hasVoice: boolean;
   readonly makeLead: (session: LeadSession) => Lead;
@@ -73,13 +79,23 @@ export interface CoreOptions extends SessionOptions {
   readonly promptStyle?: PromptStyle;
 }
 
+const durationMs = z.number().nonnegative().optional();
+const name = z.string().min(1).max(200).optional();
+const schema = z.object({
+  speakProgress: z.enum(SPEAK_PROGRESS).optional(),
+  sessionId: name,
+  memoryScope: name,
+  closeGraceMs: durationMs,
+  detachGraceMs: durationMs.nullable(),
+});
+
 /** @throws {ConfigurationError} that names the option, its value and what was expected. */
-export function checkSessionOptions({ subagentConfigs, speakProgress }: SessionOptions): void {
-  for (const [name, config] of Object.entries(subagentConfigs ?? {}))
-    toolsOf(checkSubagentConfig(config, `subagentConfigs.${name}`));
-  if (!SPEAK_PROGRESS.includes(speakProgress ?? 'off'))
-    throw new ConfigurationError(
-      'INVALID_OPTION',
-      `Expected \`speakProgress\` to be one of ${SPEAK_PROGRESS.join(', ')}, got ${String(speakProgress)}`,
-    );
+export function checkSessionOptions(options: SessionOptions): void {
+  for (const [key, config] of Object.entries(options.subagentConfigs ?? {}))
+    toolsOf(checkSubagentConfig(config, `subagentConfigs.${key}`));
+  const [issue] = schema.safeParse(options).error?.issues ?? [];
+  if (!issue) return;
+  const option = String(issue.path[0]);
+  const got = String((options as unknown as Record<string, unknown>)[option]);
+  throw new ConfigurationError('INVALID_OPTION', `\`${option}\`: ${issue.message}, got ${got}`);
 }

@@ -6,7 +6,6 @@ import type { ScopePorts } from '../delegation/scope-ports.ts';
 import type { UnitEvent } from '../runtime/commit-unit.ts';
 import type { Host } from '../runtime/host.ts';
 import type { SessionServices } from '../service/session-services.ts';
-import type { AnswerReceipt } from '../session-views.ts';
 import type { SubagentConfig } from '../subagent/config.ts';
 import type { Books } from './books.ts';
 import type { SessionHooks } from './hooks.ts';
@@ -17,6 +16,7 @@ import type { Projection } from './projection.ts';
 import type { SessionInputEvent } from './records.ts';
 import type { SessionUnit } from './session-unit.ts';
 import type { TopicBook } from './subagent-messages.ts';
+import type { UserDoor } from './user-door.ts';
 
 /** What a lead agent sees of its session. */
 export interface LeadSession {
@@ -28,6 +28,7 @@ export interface LeadSession {
   readonly unit: SessionUnit;
   readonly delegation: Delegation;
   readonly projection: Projection;
+  readonly hooks: SessionHooks;
   /** Puts an event into the session's mailbox. */
   receive(actor: string, event: UnitEvent & Record<string, unknown>): void;
   /** Words and new lives, checked by their type. */
@@ -40,7 +41,8 @@ export interface LeadSession {
 export interface EffectsSession extends LeadSession {
   readonly lead: Lead;
   readonly services: SessionServices;
-  readonly hooks: SessionHooks;
+  /** What the user and their screens do. */
+  readonly door: UserDoor;
   readonly configs: Readonly<Record<string, SubagentConfig>>;
   /** Whom the subagents of background calls work for. */
   readonly ofCalls: ScopePorts;
@@ -48,19 +50,16 @@ export interface EffectsSession extends LeadSession {
   readonly topics: TopicBook;
   /** Is progress said aloud, where its subagent does not say? */
   readonly speakProgress: SpeakProgress;
+  /** The lead model cannot leave a call open: each is answered at once. */
+  readonly acknowledgesCalls: boolean;
   /** A result is shown as it is before it is put into words. */
   readonly showsRawResults: boolean;
-  /** A result or notice was seen. */
-  shown(deliveryId: string): void;
   /** To the clients. */
   sendJson(data: unknown): void;
   /** The model has said what it had to say. */
   turnEnded(): void;
   /** The machine's connection may be another one now. */
   connectionChanged(): void;
-  /** Words of the user have reached whom they were for. */
-  said(utteranceId: string): void;
-  settleReceipt(ticket: string, receipt: AnswerReceipt): void;
   /** The last thing that happens in a session. */
   ended(error: Failure | null): void;
 }

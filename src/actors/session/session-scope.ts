@@ -5,7 +5,7 @@
 
 import type { LanguageModel } from 'ai';
 import { requestMessage } from '../delegation/parent-words.ts';
-import type { ScopePorts } from '../delegation/scope-ports.ts';
+import type { EndFacts, ScopePorts } from '../delegation/scope-ports.ts';
 import type { PendingInput, ProgressNote, SpawnRequest } from '../delegation/service-types.ts';
 import { assembleContextSnapshot, type FactSource } from '../context/context-snapshot.ts';
 import type { OutcomeDesk } from '../outcomes/outcome-desk.ts';
@@ -16,6 +16,7 @@ import { briefing, type Briefing } from '../subagent/instance.ts';
 import type { Outcome } from '../subagent/outcome.ts';
 import type { StepReport, SubagentTask } from '../subagent/subagent-ports.ts';
 import { inheritedTools } from './inherited-tools.ts';
+import { postNotice, type NewNotice } from './notices.ts';
 import type { AskedQuestion } from './records.ts';
 import type { EffectsSession } from './session-parts.ts';
 import type { SubagentNews } from './subagent-news.ts';
@@ -30,6 +31,8 @@ export class SessionScope implements ScopePorts {
   readonly #news: () => SubagentNews;
   /** They work for background calls and services, which take their results. */
   readonly #hasCalls: boolean;
+  /** What waits to be told of results and requests, by the ids of subagents and requests. */
+  readonly #posted = new Map<string, string>();
 
   constructor(
     session: EffectsSession,
@@ -55,8 +58,8 @@ export class SessionScope implements ScopePorts {
     return inheritedTools(this.#session);
   }
 
-  requestOf(callId: string | null): string | null {
-    return this.#session.books.calls.get(callId ?? '')?.request ?? null;
+  requestOf(callId: string): string | null {
+    return this.#session.books.calls.get(callId)?.request ?? null;
   }
 
   async brief(
@@ -89,15 +92,19 @@ export class SessionScope implements ScopePorts {
 
   /** The lead agent is told in a pause, as of everything else; it answers with a tool. */
   inputRequested(view: SubagentView, request: PendingInput): void {
-    const { question, dueAt, askedAt } = request;
-    this.#post(view, {
-      kind: 'notice',
+    const { requestId, question, dueAt, askedAt } = request;
+    this.#post(requestId, {
+      subagentId: view.id,
       priority: 'high',
       label: 'SUBAGENT REQUEST',
       text: question,
       prompt: requestMessage(view, request),
       ttlMs: dueAt - askedAt,
     });
+  }
+
+  inputSettled(requestId: string): void {
+    this.#takeBack(requestId);
   }
 
   progressed(view: SubagentView, note: ProgressNote): void {
@@ -117,40 +124,37 @@ export class SessionScope implements ScopePorts {
     this.#news().stepped(view, report);
   }
 
-  ended(view: SubagentView, outcome: Outcome, isDelivered: boolean): void {
+  ended(view: SubagentView, outcome: Outcome, { isDelivered, request }: EndFacts): void {
     const isOfCall = this.#hasCalls && view.parentId === null;
-    this.#news().ended(view, outcome, isOfCall ? view.callId : null);
+    this.#news().ended(view, outcome, isOfCall ? view.callId : null, request);
     if (isOfCall && view.callId === null) this.#session.delegation.delivered(view.id);
     if (isOfCall || isDelivered || view.parentId !== null || outcome.status === 'cancelled') return;
     // Nobody waits for it at this moment: the lead agent learns of it in the next pause.
-    this.#post(view, {
+    this.#post(view.id, {
+      subagentId: view.id,
       kind: 'result',
-      priority: 'normal',
       label: view.name,
       ...wordsOf(view, outcome, this.#session.books.words),
-      ttlMs: null,
     });
   }
 
-  #post(
-    { id: subagentId }: SubagentView,
-    notice: {
-      readonly kind: 'result' | 'notice';
-      readonly priority: 'normal' | 'high';
-      readonly label: string;
-      readonly text: string;
-      readonly prompt: string;
-      readonly ttlMs: number | null;
-    },
-  ): void {
-    const deliveryId = this.host.environment.ids.next('dlv');
-    this.#session.tell('notices', {
-      type: 'notice.posted',
-      deliveryId,
-      subagentId,
-      reserved: false,
-      ...notice,
-    });
+  /** The lead agent has looked it up, or was told. */
+  delivered(id: string): void {
+    this.#takeBack(id);
+  }
+
+  #post(key: string, notice: NewNotice): void {
+    this.#posted.set(key, postNotice(this.#session, notice));
+  }
+
+  /** What waits to be told under this key is known already, or over. */
+  #takeBack(key: string): void {
+    const deliveryId = this.#posted.get(key);
+    if (deliveryId === undefined) return;
+    this.#posted.delete(key);
+    const { state = 'pending' } = this.#session.projection.delivery(deliveryId) ?? {};
+    if (state === 'pending')
+      this.#session.receive('outbox', { type: 'delivery.dismissed', deliveryId });
   }
 }
 

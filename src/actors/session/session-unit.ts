@@ -11,7 +11,7 @@
 //   U2. The gate of the outbox is told in the transaction that changes it.
 //   U3. Words of the user go to exactly one: the owner's question or the lead agent.
 //   U4. Background work is delegated only when the place of its result was reserved in the
-//       same transaction; else the call is rejected in it.
+//       same transaction; else the call is rejected in it. A place is freed once.
 
 import type { Actor, AnyMachineSnapshot } from 'xstate';
 import {
@@ -52,8 +52,8 @@ export interface SessionUnitOptions {
   readonly id: string;
   readonly session: SessionInput;
   readonly outbox: OutboxInput;
-  /** Time that an inline tool may take, by its name. */
-  readonly toolTimeoutMs: (toolName: string) => number;
+  /** Time that the tool of a call may take, if it is an inline tool, in milliseconds. */
+  readonly toolTimeoutMs: (callId: string) => number;
   /** Can what the lead agent is saying be stopped in mid-sentence? */
   readonly canInterrupt: boolean;
   /** Null: each result is told by itself. */
@@ -182,6 +182,9 @@ export class SessionUnit implements UnitBody {
         break;
       case 'call':
         this.calls.apply(id, event);
+        // In the same transaction: a call that is called off meanwhile frees its place itself.
+        if (event.type === 'subagent.rejected' && 'reserved' in event)
+          this.#within([{ actor: 'outbox', event: { type: 'outbox.unreserve' } }], event.at);
         break;
       case 'batch':
         this.batches.apply(id, event);
@@ -203,11 +206,11 @@ export class SessionUnit implements UnitBody {
       }
       case 'calls': {
         const call = event as unknown as MadeCall;
-        const { callId, name } = call;
+        const { callId } = call;
         if (this.calls.has(callId)) break;
         const isAttached = this.#session.getSnapshot().matches({ client: 'attached' });
         const batchId = this.batches.join(call, isAttached);
-        this.calls.create(callId, { callId, timeoutMs: this.#toolTimeoutMs(name), batchId });
+        this.calls.create(callId, { callId, timeoutMs: this.#toolTimeoutMs(callId), batchId });
         break;
       }
       case 'services': {

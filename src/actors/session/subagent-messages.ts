@@ -35,7 +35,7 @@ export interface SubagentResultMessage extends SubagentMessage {
   readonly batchId: string | null;
   /** It is told together with its siblings. */
   readonly consolidate: boolean;
-  /** What the user had said when the lead agent began it; null: it was begun without being asked. */
+  /** What the user had said when the lead agent began it, or the one above it; null: nobody asked. */
   readonly originatingUserRequest: string | null;
   /** What it was to do. */
   readonly description: string;

@@ -8,6 +8,7 @@ import { callSafely } from '../runtime/host.ts';
 import type { SubagentView } from '../session-views.ts';
 import type { Outcome } from '../subagent/outcome.ts';
 import type { StepReport } from '../subagent/think.ts';
+import { postNotice } from './notices.ts';
 import { ProgressPace, PROGRESS_TTL_MS } from './progress-pace.ts';
 import { cancelledNote } from './prompts.ts';
 import type { EffectsSession } from './session-parts.ts';
@@ -66,10 +67,10 @@ export class SubagentNews {
   }
 
   /** What it came to, as it is: the user need not wait for it to be put into words. */
-  reportResult(callId: string): void {
+  reportResult(deliveryId: string): void {
     const { books, lead, showsRawResults } = this.#session;
-    const { subagentId, label, text } = books.delivery(callId) ?? {};
-    if (!showsRawResults || subagentId === undefined || subagentId === null) return;
+    const { kind, subagentId, label, text } = books.delivery(deliveryId) ?? {};
+    if (!showsRawResults || kind !== 'result' || !subagentId) return;
     const subagentName = this.#session.configs[label ?? '']?.name ?? label ?? '';
     lead.reported?.({ kind: 'result', subagentId, subagentName, text: text ?? '' });
   }
@@ -88,14 +89,15 @@ export class SubagentNews {
     );
   }
 
-  ended(view: SubagentView, outcome: Outcome, callId: string | null): void {
+  /** `request`: what the user had said that led to it; null: nobody asked. */
+  ended(view: SubagentView, outcome: Outcome, callId: string | null, request: string | null): void {
     const { host, hooks, projection } = this.#session;
     this.#silence(view.id);
     projection.emit({ type: 'subagent.changed', subagent: { ...view, outcome } });
     callSafely(host, 'hook onSubagentEnd', () =>
       hooks.onSubagentEnd?.({ subagentId: view.id, subagentName: view.name, outcome }),
     );
-    this.#publish(view, outcome, callId);
+    this.#publish(view, outcome, callId, request);
     this.#session.services.subagentEnded(view.id, outcome);
     if (callId === null) return;
     if (outcome.status !== 'cancelled' || this.#isAwaited(callId)) {
@@ -127,8 +129,13 @@ export class SubagentNews {
     };
   }
 
-  #publish(view: SubagentView, outcome: Outcome, callId: string | null): void {
-    const { books, host, topics, unit } = this.#session;
+  #publish(
+    view: SubagentView,
+    outcome: Outcome,
+    callId: string | null,
+    originatingUserRequest: string | null,
+  ): void {
+    const { host, topics, unit } = this.#session;
     const batchId = callId === null ? null : unit.batchOf(callId);
     const isSuccess = outcome.status === 'completed';
     topics.ended({
@@ -140,7 +147,7 @@ export class SubagentNews {
       status: outcome.status,
       batchId,
       consolidate: batchId !== null,
-      originatingUserRequest: callId === null ? null : (books.calls.get(callId)?.request ?? null),
+      originatingUserRequest,
       description: view.task,
       toolCalls: outcome.toolLedger,
       toolCallCount: outcome.toolLedger.length,
@@ -148,21 +155,15 @@ export class SubagentNews {
   }
 
   #say(view: SubagentView, text: string): void {
-    const label = 'SUBAGENT UPDATE';
-    const deliveryId = this.#session.host.environment.ids.next('dlv');
-    this.#spoken.set(view.id, deliveryId);
-    this.#session.tell('notices', {
-      type: 'notice.posted',
-      deliveryId,
+    const deliveryId = postNotice(this.#session, {
       kind: 'progress',
-      priority: 'normal',
-      label,
+      label: 'SUBAGENT UPDATE',
       text,
       prompt: this.#session.books.words.progress(view, text),
       subagentId: view.id,
       ttlMs: PROGRESS_TTL_MS,
-      reserved: false,
     });
+    this.#spoken.set(view.id, deliveryId);
   }
 
   /** What it would still have said of its progress is old news. */

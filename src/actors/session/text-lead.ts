@@ -2,21 +2,24 @@
 // calls the session's tools, and tells what the outbox offers.
 //
 // Owns:     the one response under way, and what shall be responded to next.
-// Does not: run tools (the session does), decide when something may be said (outbox).
+// Does not: ask the model (text-response), run tools (the session does), decide when something
+//           may be said (outbox).
 //
 // Invariants
 //   E1. One response at a time. What asks for another one meanwhile is answered by the next.
 //   E2. The model is called again for tool results only when every call of its last
 //       response that is answered at once has its answer.
 //   E3. An offer was heard when its whole text was pushed and somebody read past it.
+//   E4. A reply that was cut off for something urgent is given afterwards, whatever becomes of
+//       what was urgent.
 
-import { jsonSchema, streamText, tool, type LanguageModel, type ToolSet } from 'ai';
+import type { LanguageModel } from 'ai';
 import { CancelledError, ProviderError } from '../../errors.ts';
-import { toStepError } from '../ai/model-step.ts';
 import type { Lead, Offer, SubagentWords, Utterance } from './lead.ts';
 import { overheardNote, OWED_REPLY_NOTE } from './prompts.ts';
 import type { LeadSession } from './session-parts.ts';
 import type { TextOutput } from './text-output.ts';
+import { runResponse, type ResponseCall, type TextResponse } from './text-response.ts';
 import { Watchdog } from './watchdog.ts';
 
 /** The model may call tools so often for one utterance; then it has to answer. */
@@ -31,10 +34,8 @@ export class TextLead implements Lead {
   readonly #watchdog: Watchdog;
   /** Calls of the last response whose answers the model waits for. */
   readonly #awaited = new Set<string>();
-  /** When the messages began that are not whole yet. */
-  readonly #said = new Map<string, number>();
   #wantsReply = false;
-  /** A reply was cut off for something urgent: it is given afterwards. */
+  /** A reply was cut off for something urgent (E4). */
   #owesReply = false;
   #offer: Offer | null = null;
   #response: AbortController | null = null;
@@ -191,6 +192,11 @@ export class TextLead implements Lead {
     if (this.#response || this.#core.unit.unit.disposed) return;
     // Whoever leads then shall speak.
     if (this.#core.unit.session.getSnapshot().matches({ connection: 'transferring' })) return;
+    if (this.#owesReply && !this.#offer && !this.#isUrgentWaiting()) {
+      this.#owesReply = false;
+      this.note(OWED_REPLY_NOTE);
+      this.#wantsReply = true;
+    }
     // E2: the answers that are still due belong to what the model reads next.
     const isReply = this.#wantsReply && this.#awaited.size === 0;
     const offer = isReply ? null : this.#offer;
@@ -221,55 +227,40 @@ export class TextLead implements Lead {
   async #respond(signal: AbortSignal, offer: Offer | null): Promise<void> {
     const core = this.#core;
     if (core.unit.unit.disposed) return;
-    const itemId = core.host.environment.ids.next('item');
     // What the user says meanwhile belongs to the next reply, and so do the calls made for it.
     const { requestId } = core.books;
     if (offer) this.note(offer.prompt, offer.role);
-    let text = '';
-    let failed = false;
-    try {
-      for await (const part of this.#stream(signal, offer !== null)) {
-        this.#watchdog.sign();
-        if (part.type === 'text') {
-          if (offer && text === '')
-            core.receive('outbox', { type: 'delivery.playing', generation: offer.generation });
-          text += part.text;
-          this.#say(itemId, text, false);
-          this.#output.push({ type: 'text.delta', itemId, text: part.text });
-        } else {
-          const callId = this.#freshCallId(part.callId);
-          this.#awaited.add(callId);
-          core.tell('calls', { type: 'tool.called', ...part.call, callId, requestId });
-        }
-      }
-    } catch (error) {
-      failed = true;
-      if (!signal.aborted || error instanceof ProviderError) {
-        const { code, message } = toStepError(error);
-        core.reportError(error, 'lead model');
-        this.#output.push({ type: 'response.failed', code, message });
-      }
-    }
+    else this.#rounds += 1;
+    const response = await runResponse({
+      core,
+      model: this.#model,
+      output: this.#output,
+      signal,
+      // What a subagent reported is told; it starts nothing new by itself.
+      mayCall: offer === null && this.#rounds <= MAX_ROUNDS,
+      onSign: () => this.#watchdog.sign(),
+      onWords: () => {
+        if (!offer) return;
+        const { generation } = offer;
+        core.receive('outbox', { type: 'delivery.playing', generation });
+      },
+      onCall: (call) => this.#called(call, requestId),
+    });
     this.#watchdog.stop();
-    this.#settle(itemId, text, offer, failed || signal.aborted);
+    this.#settle(response, offer);
     this.#response = null;
     this.#saying = null;
     this.#next();
   }
 
-  #settle(itemId: string, text: string, offer: Offer | null, broken: boolean): void {
+  #called(call: ResponseCall, requestId: string | null): void {
+    const callId = this.#freshCallId(call.callId);
+    this.#awaited.add(callId);
+    this.#core.tell('calls', { type: 'tool.called', ...call, callId, requestId });
+  }
+
+  #settle({ itemId, text, isBroken }: TextResponse, offer: Offer | null): void {
     const core = this.#core;
-    if (text !== '') {
-      core.books.conversation = core.books.conversation.add({
-        id: itemId,
-        role: 'assistant',
-        text,
-        at: core.host.environment.clock.now(),
-      });
-      this.#say(itemId, text, true, broken);
-    }
-    const generation = offer?.generation ?? 0;
-    if (offer && this.#offer?.generation === generation) this.#offer = null;
     const done = {
       type: 'text.done',
       itemId,
@@ -281,50 +272,23 @@ export class TextLead implements Lead {
       if (text !== '') this.#output.push(done);
       return;
     }
-    if (broken || text === '') {
+    const { generation } = offer;
+    if (this.#offer?.generation === generation) this.#offer = null;
+    if (isBroken || text === '')
       core.receive('outbox', {
-        type: broken ? 'delivery.interrupted' : 'delivery.failed',
+        type: isBroken ? 'delivery.interrupted' : 'delivery.failed',
         generation,
       });
-      return;
-    }
-    if (this.#owesReply) {
-      this.#owesReply = false;
-      this.note(OWED_REPLY_NOTE);
-      this.#wantsReply = true;
-    }
-    this.#output.push(done, () =>
-      core.receive('outbox', { type: 'delivery.heard', generation, grade: 'assumed' }),
-    );
+    else
+      this.#output.push(done, () =>
+        core.receive('outbox', { type: 'delivery.heard', generation, grade: 'assumed' }),
+      );
   }
 
-  async *#stream(signal: AbortSignal, isOffer: boolean) {
-    const core = this.#core;
-    this.#rounds += 1;
-    const { name: agentName, providerOptions } = core.leads.agent;
-    const { stream } = streamText({
-      model: this.#model,
-      instructions: core.leads.instructionsOf(agentName),
-      ...(providerOptions && { providerOptions }),
-      messages: core.books.conversation.toModelMessages(),
-      tools: this.#tools(agentName),
-      // What a subagent reported is told; it starts nothing new by itself.
-      toolChoice: isOffer || this.#rounds > MAX_ROUNDS ? 'none' : 'auto',
-      abortSignal: signal,
-      maxRetries: 0,
-      onError: () => {},
-    });
-    for await (const part of stream) {
-      if (signal.aborted) throw signal.reason;
-      if (part.type === 'text-delta') yield { type: 'text' as const, text: part.text };
-      else if (part.type === 'error') throw part.error;
-      else if (part.type === 'abort') throw signal.reason;
-      else if (part.type === 'tool-call') {
-        const { toolCallId: callId, toolName: name, input } = part;
-        const json = typeof input === 'string' ? input : JSON.stringify(input ?? {});
-        yield { type: 'call' as const, callId, call: { callId, name, arguments: json } };
-      }
-    }
+  /** Will something urgent be offered as soon as the model is silent? */
+  #isUrgentWaiting(): boolean {
+    const { pending } = this.#core.unit.outbox.getSnapshot().context;
+    return pending.some(({ priority, resting }) => priority === 'urgent' && !resting);
   }
 
   /** Some providers count their calls from 0 in each answer: here an id names one call for ever. */
@@ -338,37 +302,8 @@ export class TextLead implements Lead {
     return isTaken ? host.environment.ids.next('call') : callId;
   }
 
-  #tools(agentName: string): ToolSet {
-    const tools: Record<string, ToolSet[string]> = {};
-    for (const [name, { definition, jsonSchema: schema }] of this.#core.leads.toolsOf(agentName))
-      tools[name] = tool({
-        description: definition.description,
-        inputSchema: jsonSchema(schema),
-        outputSchema: jsonSchema({}),
-      }) as ToolSet[string];
-    return tools;
-  }
-
-  #say(itemId: string, text: string, final: boolean, interrupted = false): void {
-    const { projection, host } = this.#core;
-    const at = this.#said.get(itemId) ?? host.environment.clock.now();
-    if (final) this.#said.delete(itemId);
-    else this.#said.set(itemId, at);
-    projection.emit({
-      type: 'transcript.changed',
-      item: {
-        id: itemId,
-        role: 'assistant',
-        text,
-        final,
-        at,
-        ...(interrupted ? { interrupted } : {}),
-      },
-    });
-  }
-
   #checkIdle(): void {
-    if (this.#response || this.#wantsReply || this.#awaited.size > 0) return;
+    if (this.#response || this.#wantsReply || this.#owesReply || this.#awaited.size > 0) return;
     this.#settleIdle();
   }
 

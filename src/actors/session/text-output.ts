@@ -79,6 +79,7 @@ const MAX_LAG = 10_000;
 export class TextOutput {
   readonly #subject = new Subject<TextPart>();
   readonly #readers = new Set<Reader>();
+  #isComplete = false;
 
   get parts(): Observable<TextPart> {
     return this.#subject.asObservable();
@@ -99,9 +100,9 @@ export class TextOutput {
     if (isObserved && this.#readers.size === 0) see(piece);
   }
 
-  /** Reads from now on, until `end` (or for ever). The reader is there before this returns. */
+  /** Reads from now on, until `end` or `complete`. The reader is there before this returns. */
   read(): { parts: AsyncGenerator<TextPart, void, undefined>; end: () => void } {
-    const reader: Reader = { buffer: [], missed: 0, wake: null, done: false };
+    const reader: Reader = { buffer: [], missed: 0, wake: null, done: this.#isComplete };
     this.#readers.add(reader);
     const end = (): void => {
       reader.done = true;
@@ -110,7 +111,9 @@ export class TextOutput {
     return { parts: this.#pull(reader), end };
   }
 
+  /** Nothing more is said: whoever reads comes to an end, who begins to read finds nothing. */
   complete(): void {
+    this.#isComplete = true;
     this.#subject.complete();
     for (const reader of this.#readers) {
       reader.done = true;

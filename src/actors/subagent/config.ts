@@ -3,6 +3,7 @@
 import type { LanguageModel } from 'ai';
 import { z } from 'zod';
 import { ConfigurationError } from '../../errors.ts';
+import { DELIVERY_MODES, type DeliveryMode } from '../../machines/index.ts';
 import { withoutUndefined } from '../without-undefined.ts';
 import type { PreApproval } from '../approvals/approval.ts';
 import { budgetLimits, type BudgetLimits } from '../supervisor/budget-limits.ts';
@@ -39,6 +40,12 @@ export interface SubagentConfig {
    * share one instance share its `dispose`, called when the last of them has ended.
    */
   readonly dispose?: () => void | Promise<void>;
+  /**
+   * The arguments of its tasks have these names: a zod schema or any Standard Schema of an object.
+   * A task that lacks one, or has one more, is refused before anything is begun. Values are the
+   * affair of the tool by which it is called.
+   */
+  readonly inputSchema?: unknown;
   /** The result shall be JSON of this shape: a zod schema or any Standard Schema. */
   readonly outputSchema?: unknown;
   /** How much of the conversation it gets. @defaultValue 'snapshot' */
@@ -83,6 +90,14 @@ export interface SubagentConfig {
   readonly onHung?: 'mark' | 'cancel' | ((subagent: HungSubagent) => void);
   /** Its result may be told together with those of its siblings. @defaultValue true */
   readonly consolidate?: boolean;
+  /**
+   * How its result reaches the user, of a background call of the lead agent. `when_idle`: said in
+   * the next pause. `interrupt`: said at once, as what is urgent. `silent`: never said; the lead
+   * model knows it, and it is a card on the screen until it was shown or dismissed.
+   * `skip_if_busy`: said if nobody speaks when it comes, else as `silent`. Results with another
+   * mode than `when_idle` are told by themselves (see `consolidate`). @defaultValue 'when_idle'
+   */
+  readonly delivery?: DeliveryMode;
   /** Is what it says of its progress said aloud? @defaultValue what the session says */
   readonly speakProgress?: 'off' | 'milestones' | 'all';
   /** What `execute` of a tool gets as its `context`, by the name of the tool, as in the AI SDK. */
@@ -164,6 +179,7 @@ const schema = z.strictObject({
   toolTimeout: milliseconds.optional(),
   createInstance: anyFunction.optional(),
   dispose: anyFunction.optional(),
+  inputSchema: z.unknown().optional(),
   outputSchema: z.unknown().optional(),
   context: z.enum(['snapshot', 'none', 'summary', 'recent', 'fork']),
   onBargeIn: z.enum(['continue', 'cancel']),
@@ -179,6 +195,7 @@ const schema = z.strictObject({
   onHung: z.union([z.enum(['mark', 'cancel']), anyFunction]),
   lineage: z.boolean().optional(),
   consolidate: z.boolean().optional(),
+  delivery: z.enum(DELIVERY_MODES).optional(),
   speakProgress: z.enum(['off', 'milestones', 'all']).optional(),
   toolsContext: z.record(z.string(), z.record(z.string(), z.unknown())).optional(),
 });
@@ -196,7 +213,7 @@ export function checkSubagentConfig(config: SubagentConfig, path = 'subagent'): 
     tools: {},
     ...defaultSubagentOptions,
     ...withoutUndefined(config),
-    retry: { ...defaultRetry, ...config.retry },
+    retry: { ...defaultRetry, ...withoutUndefined(config.retry ?? {}) },
   };
   const parsed = schema.safeParse(options);
   if (!parsed.success)

@@ -88,9 +88,8 @@ function foldAnswer(
   }
 }
 
-/** A message interrupts the step: in `ready` and before, there is nothing that it could interrupt. */
+/** A message interrupts the step. In the last one there is nothing that it could interrupt. */
 function breakOff(log: SubagentLog, snapshot: SubagentSnapshot): void {
-  if (snapshot.matches('ready')) return;
   const open = snapshot.context.calls.filter(({ settled }) => !settled);
   const begun = open.filter(isUnderWay(snapshot));
   log.gaveUp(idsOf(begun), statusIn(snapshot), INTERRUPTED);

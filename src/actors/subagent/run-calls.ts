@@ -2,7 +2,7 @@
 // tool does.
 
 import type { JSONValue } from 'ai';
-import { clip } from '../ai/json.ts';
+import { clip } from '../clip.ts';
 import type { ModelCall } from '../ai/model-step.ts';
 import { runToolCall, toolDenied, toolError, type ToolOutcome } from '../ai/tool-run.ts';
 import { INHERITED_DENIAL } from '../approvals/approval.ts';

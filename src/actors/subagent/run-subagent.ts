@@ -9,7 +9,7 @@
 //       It never rejects.
 
 import type { LanguageModel } from 'ai';
-import { CapacityError } from '../../errors.ts';
+import { CapacityError, ConfigurationError } from '../../errors.ts';
 import { Delegation } from '../delegation/delegation.ts';
 import { ProgramPorts, type ProgramHandlers } from '../delegation/program-ports.ts';
 import { THE_LEAD } from '../delegation/service-types.ts';
@@ -44,7 +44,8 @@ export interface SubagentRun {
  * Starts a subagent that works for a program instead of a conversation. What it asks with
  * `request_input` goes to `onInput`; without that nobody answers. An instance with
  * `lifetime: 'session'` lives as long as its run.
- * @throws {ConfigurationError} for a configuration that cannot work.
+ * @throws {ConfigurationError} for a configuration that cannot work, or a task without the inputs
+ * that it declares.
  * @throws {CapacityError} when 100,000 runs of the runtime have not ended.
  */
 export function runSubagent(
@@ -82,8 +83,12 @@ export function runSubagent(
     },
     caller: THE_LEAD,
   });
-  if (receipt.status === 'rejected')
-    throw new CapacityError(receipt.error.code, receipt.error.message);
+  if (receipt.status === 'rejected') {
+    const { code, message } = receipt.error;
+    throw code === 'INVALID_INPUT'
+      ? new ConfigurationError(code, message)
+      : new CapacityError(code, message);
+  }
   const id = receipt.subagentId;
   return {
     id,

@@ -24,13 +24,15 @@ interface Parked {
 }
 
 export class SubagentLife {
+  readonly #id: string;
   readonly #postbox: Postbox;
-  readonly #hosting: Omit<HostOptions, 'snapshot'>;
+  readonly #isInspected: boolean;
   #form: Live | string;
 
   constructor(input: SubagentInput, postbox: Postbox, hosting: Omit<HostOptions, 'snapshot'>) {
+    this.#id = input.id;
     this.#postbox = postbox;
-    this.#hosting = hosting;
+    this.#isInspected = hosting.inspect !== undefined;
     const actor = startHosted(subagentMachine, input, postbox, hosting);
     this.#form = { actor, log: new SubagentLog() };
   }
@@ -49,7 +51,7 @@ export class SubagentLife {
 
   /** Puts it away until somebody asks for its actor or log. An inspected one stays as it is. */
   park(): void {
-    if (typeof this.#form === 'string' || this.#hosting.inspect) return;
+    if (typeof this.#form === 'string' || this.#isInspected) return;
     const { actor, log } = this.#form;
     const parked: Parked = { snapshot: restOf(actor), log: log.record };
     this.#form = JSON.stringify(parked);
@@ -59,10 +61,9 @@ export class SubagentLife {
   get #awake(): Live {
     if (typeof this.#form !== 'string') return this.#form;
     const { snapshot, log } = JSON.parse(this.#form) as Parked;
-    const actor = startHosted(subagentMachine, undefined, this.#postbox, {
-      ...this.#hosting,
-      snapshot,
-    });
+    // Its name in the inspector is not kept: an inspected one is never put away.
+    const hosting = { id: this.#id, snapshot };
+    const actor = startHosted(subagentMachine, undefined, this.#postbox, hosting);
     this.#form = { actor, log: new SubagentLog(log) };
     return this.#form;
   }

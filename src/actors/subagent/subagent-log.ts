@@ -50,7 +50,8 @@ export interface Responded {
 /** A log as plain JSON. */
 export interface LogRecord {
   readonly messages: readonly ModelMessage[];
-  readonly calls: readonly OpenCall[];
+  /** Without an input: it is that of the message that made the call. */
+  readonly calls: readonly (Omit<OpenCall, 'input'> & Partial<Pick<OpenCall, 'input'>>)[];
   readonly ledger: readonly LedgerEntry[];
   readonly text: string;
   readonly usage: Usage;
@@ -84,7 +85,7 @@ export class SubagentLog {
   /** Goes on from `record`. */
   constructor(record: LogRecord = empty) {
     this.#messages = [...record.messages];
-    this.#calls = record.calls;
+    this.#calls = record.calls.map((call) => ({ input: this.#inputOf(call.callId), ...call }));
     this.#ledger = [...record.ledger];
     this.#text = record.text;
     this.#usage = record.usage;
@@ -96,7 +97,9 @@ export class SubagentLog {
   get record(): LogRecord {
     return {
       messages: this.#messages,
-      calls: this.#calls,
+      calls: this.#calls.map(({ input, ...call }) =>
+        input === this.#inputOf(call.callId) ? call : { ...call, input },
+      ),
       ledger: this.#ledger,
       text: this.#text,
       usage: this.#usage,
@@ -182,7 +185,10 @@ export class SubagentLog {
     if (answer.approved !== undefined) this.#grade(callId, answer.approved ? 'given' : 'denied');
     if (answer.approved === true) return;
     if (answer.approved === false) {
-      this.#settle(callId, { callId, denied: answer.userResponse }, 'denied', answer.userResponse);
+      const { userResponse } = answer;
+      // The model of a provider without denials reads this as it reads a result.
+      const denied = `Not approved. The user said: ${userResponse}`;
+      this.#settle(callId, { callId, denied }, 'denied', userResponse);
       return;
     }
     const { approved: _, ...output } = answer;
@@ -284,6 +290,14 @@ export class SubagentLog {
       if (call.result === null)
         this.#ledger.push(entry(call, call.isUnderWay ? 'in_flight' : 'not_run', null));
     this.#calls = [];
+  }
+
+  /** As the message of the step under way has it. */
+  #inputOf(callId: string): unknown {
+    const content = this.#messages.findLast(({ role }) => role === 'assistant')?.content;
+    if (typeof content === 'string') return undefined;
+    const made = content?.find((part) => part.type === 'tool-call' && part.toolCallId === callId);
+    return made && 'input' in made ? made.input : undefined;
   }
 
   #grade(callId: string, approval: ApprovalGrade): void {

@@ -26,7 +26,6 @@ export interface SubagentFace {
   readonly id: string;
   readonly definition: SubagentDefinition;
   readonly task: SubagentTask;
-  readonly startedAt: number;
   readonly state: SubagentState;
   /** The model step it is in, from 1; 0 before the first. */
   readonly step: number;

@@ -59,7 +59,6 @@ export class Subagent implements UnitBody, Worker {
   readonly id: string;
   readonly definition: SubagentDefinition;
   readonly task: SubagentTask;
-  readonly startedAt: number;
   state: SubagentState = 'spawning';
   step = 0;
   readonly #unit: CommitUnit;
@@ -87,14 +86,14 @@ export class Subagent implements UnitBody, Worker {
     this.task = task;
     this.#host = host;
     this.#ports = ports;
-    this.startedAt = host.environment.clock.now();
     this.#unit = new CommitUnit(id, DEFINITION_VERSION, host, this);
     this.#work = new SubagentWork(host, ports, this);
   }
 
   start(): void {
     const { maxSteps, timeout, maxInputRetries } = this.definition;
-    const { id, startedAt: at } = this;
+    const { id } = this;
+    const at = this.#host.environment.clock.now();
     this.#unit.start(() => {
       this.#life = new SubagentLife(
         { id, at, maxSteps, timeoutMs: timeout, maxInputRetries },

@@ -2,7 +2,7 @@
 // comes back, unless it was aborted.
 
 import type { ModelMessage } from 'ai';
-import type { StepCall } from '../../machines/index.ts';
+import { backoffMs, type StepCall } from '../../machines/index.ts';
 import { checkOutput } from '../ai/output.ts';
 import { runModelStep, toStepError, type ModelCall, type ModelResponse } from '../ai/model-step.ts';
 import { approvalNeeded } from '../ai/tool-run.ts';
@@ -97,9 +97,8 @@ async function attempt(thinking: Thinking, number: number): Promise<void> {
     }
     host.report(error, `model call ${number} of step ${step} of ${instance.definition.name}`);
     const { random, scheduler } = host.environment;
-    // Full jitter between half and whole of the doubled delay: many that failed together do not retry together.
-    const backoffMs = baseDelayMs * 2 ** (number - 1) * (0.5 + random.next() / 2);
-    const delayMs = Math.max(backoffMs, retryAfterMs);
+    const pauseMs = backoffMs({ baseDelayMs, maxDelayMs: Infinity }, number, random.next());
+    const delayMs = Math.max(pauseMs, retryAfterMs);
     const cancel = scheduler.schedule(() => void attempt(thinking, number + 1), delayMs);
     signal.addEventListener('abort', cancel, { once: true });
   }

@@ -8,7 +8,7 @@
 //       requests in the same instant cannot both take the last place, nor the last run slot.
 //   A2. Whatever was accepted is counted until it has ended, and then no more.
 
-import type { Failure } from '../../machines/index.ts';
+import { ConfigurationError } from '../../errors.ts';
 import type { SessionLimits } from './limits.ts';
 import { Slots } from './slots.ts';
 
@@ -20,9 +20,11 @@ interface Scope {
   total: number;
 }
 
-export type Admission =
-  | { readonly status: 'accepted'; readonly queued: boolean }
-  | { readonly status: 'rejected'; readonly error: Failure };
+/** Why somebody was not admitted: the message names the limit. */
+export interface Rejection {
+  readonly code: 'SESSION_CLOSED' | 'SESSION_LIMIT' | 'GLOBAL_LIMIT';
+  readonly message: string;
+}
 
 export class Supervisor {
   readonly #slots: Slots;
@@ -35,7 +37,13 @@ export class Supervisor {
     this.#slots = new Slots(maxTotalActive);
   }
 
+  /** @throws {ConfigurationError} `SESSION_ID_TAKEN`: who shared an id would share limits, memory and end. */
   open(session: string, limits: SessionLimits): void {
+    if (this.#scopes.has(session))
+      throw new ConfigurationError(
+        'SESSION_ID_TAKEN',
+        `Expected a session that is not open in this runtime, got "${session}"`,
+      );
     this.#scopes.set(session, { limits, live: new Set(), starting: new Set(), total: 0 });
     this.#slots.open(session, limits.maxConcurrentPerSession);
   }
@@ -46,16 +54,11 @@ export class Supervisor {
     this.#slots.close(session);
   }
 
-  /** Decides and counts in one step. `depth` is 1 for a subagent of the lead agent. */
-  admit(session: string, id: string, depth: number): Admission {
+  /** Decides and counts in one step; null: it is admitted. */
+  admit(session: string, id: string): Rejection | null {
     const scope = this.#scopes.get(session);
     if (!scope) return rejected('SESSION_CLOSED', 'The session is closed');
     const { limits } = scope;
-    if (depth > limits.maxDepth)
-      return rejected(
-        'DEPTH_EXCEEDED',
-        `A subagent at depth ${depth} is too deep: maxDepth is ${limits.maxDepth}`,
-      );
     if (scope.live.size >= limits.maxLivePerSession)
       return rejected(
         'SESSION_LIMIT',
@@ -80,7 +83,7 @@ export class Supervisor {
     scope.starting.add(id);
     scope.total += 1;
     this.#starting += 1;
-    return { status: 'accepted', queued: !free };
+    return null;
   }
 
   /** It was admitted here, and refused by somebody else in the same step. */
@@ -116,10 +119,6 @@ export class Supervisor {
   }
 }
 
-/** The admission of what is refused, for a stated reason. */
-export function rejected(
-  code: string,
-  message: string,
-): Extract<Admission, { status: 'rejected' }> {
-  return { status: 'rejected', error: { code, message, retryable: code !== 'DEPTH_EXCEEDED' } };
+function rejected(code: Rejection['code'], message: string): Rejection {
+  return { code, message };
 }

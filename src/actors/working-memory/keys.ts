@@ -5,7 +5,7 @@
 //   K1. A key means the same in every operation.
 //   K2. A prefix ends where a segment ends.
 
-import { clip } from '../ai/json.ts';
+import { clip } from '../clip.ts';
 import type { MemoryOwner } from '../ports/working-memory.ts';
 
 const KINDS: ReadonlySet<string> = new Set(['session', 'subagent']);

@@ -11,7 +11,8 @@
 
 import type { JSONValue } from 'ai';
 import { messageOf } from '../../errors.ts';
-import { byteLength, clip, head, isLongerThan } from '../ai/json.ts';
+import { byteLength, isLongerThan } from '../ai/json.ts';
+import { clip, head } from '../clip.ts';
 import type { MemoryOwner, WorkingMemory } from '../ports/working-memory.ts';
 import { raceAbort } from '../race-abort.ts';
 

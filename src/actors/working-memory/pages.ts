@@ -1,6 +1,7 @@
 // What fits into one answer of a tool, as JSON in UTF-8.
 
-import { byteLength, head } from '../ai/json.ts';
+import { byteLength } from '../ai/json.ts';
+import { head } from '../clip.ts';
 
 /** Room for the numbers and names that come with a page or a list. */
 const FRAME_BYTES = 120;

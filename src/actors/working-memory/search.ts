@@ -1,7 +1,7 @@
 // Full-text search over entries: key, labels and the beginning of the text, one entry for each
 // turn of the event loop, so that a search over megabytes makes no audio late.
 
-import { head } from '../ai/json.ts';
+import { head } from '../clip.ts';
 import type { Scheduler } from '../ports/environment.ts';
 import { countWords, relevance, wordsOf, type WordCounts } from '../ranking/bm25.ts';
 import type { KeptEntry } from './entry-table.ts';

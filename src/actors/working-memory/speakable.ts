@@ -3,7 +3,7 @@
 // summary of its own does better.
 
 import type { JSONValue } from 'ai';
-import { head } from '../ai/json.ts';
+import { head } from '../clip.ts';
 
 const DEFAULT_CHARS = 400;
 /** Of a text; what is said comes from its beginning. */
@@ -14,9 +14,12 @@ const TELLING = ['summary', 'answer', 'message', 'title', 'headline', 'descripti
 
 /** At most `maxChars` characters, without line breaks; empty only if the result is. @defaultValue 400 */
 export function speakable(result: JSONValue, maxChars = DEFAULT_CHARS): string {
-  return typeof result === 'string'
-    ? sentences(withoutMarkup(head(result, READ_CHARS)), maxChars)
-    : described(result, maxChars);
+  if (typeof result !== 'string') return described(result, maxChars);
+  const words = withoutMarkup(head(result, READ_CHARS));
+  // Nothing but code or a table: nobody would want to hear it.
+  if (words === '' && result.trim() !== '')
+    return sentences(`A text with ${counted(result.trim().split('\n').length, 'line')}.`, maxChars);
+  return sentences(words, maxChars);
 }
 
 function described(value: Exclude<JSONValue, string>, maxChars: number): string {
@@ -42,7 +45,7 @@ function withoutMarkup(text: string): string {
     text
       .replace(/^(```|~~~)[\s\S]*?(^\1|$(?![\s\S]))/gm, ' ')
       .replace(/!?\[([^\]\n]*)\]\([^)\n]*\)/g, '$1')
-      .replace(/^\s*\|.*\|\s*$/gm, ' ')
+      .replace(/^[ \t]*\|.*\|[ \t\r]*$/gm, ' ')
       // A heading or an item of a list ends like a sentence.
       .replace(/^[ \t]*(?:#{1,6}|[-*+•]|\d+[.)])[ \t]+(.*?)[ \t]*$/gm, (_, line: string) =>
         /[.!?:;…]$/.test(line) || line === '' ? line : `${line}.`,

@@ -54,7 +54,7 @@ export interface WebhookSourceOptions {
   readonly maxConcurrent?: number;
   /** Time for a request's body to arrive, in milliseconds. @defaultValue 10000 */
   readonly bodyTimeoutMs?: number;
-  /** Learns why requests are refused. Must not throw. */
+  /** Learns why requests are refused. What it throws is reported. */
   readonly onRefused?: (refusal: WebhookRefusal) => void;
 }
 
@@ -67,17 +67,6 @@ export type CheckedOptions = Omit<
   readonly listen: { readonly port: number; readonly host: string } | null;
 };
 
-const defaults = {
-  name: 'webhook',
-  signature: 'standard',
-  maxBytes: 262_144,
-  toleranceMs: 300_000,
-  maxRemembered: 10_000,
-  rate: { burst: 30, perSecond: 10 },
-  maxConcurrent: 50,
-  bodyTimeoutMs: 10_000,
-} as const satisfies Partial<WebhookSourceOptions>;
-
 const MIN_KEY_BYTES = 16;
 
 const count = z.number().int().min(1);
@@ -87,19 +76,21 @@ const anyFunction = z.custom<() => never>((value) => typeof value === 'function'
   error: 'expected a function',
 });
 const schema = z.strictObject({
-  name: z.string().min(1),
+  name: z.string().min(1).default('webhook'),
   path: z.string().regex(/^\/[^?#\s]*$/, 'expected a path that begins with "/"'),
   secret: z.union([z.string(), z.array(z.string()).min(1)]),
-  signature: z.union([
-    z.enum(['standard', 'stripe', 'github']),
-    z.strictObject({
-      header: headerName,
-      prefix: z.string().optional(),
-      encoding: z.enum(['hex', 'base64']).optional(),
-      timestampHeader: headerName.optional(),
-      idHeader: headerName.optional(),
-    }),
-  ]),
+  signature: z
+    .union([
+      z.enum(['standard', 'stripe', 'github']),
+      z.strictObject({
+        header: headerName,
+        prefix: z.string().optional(),
+        encoding: z.enum(['hex', 'base64']).optional(),
+        timestampHeader: headerName.optional(),
+        idHeader: headerName.optional(),
+      }),
+    ])
+    .default('standard'),
   listen: z
     .strictObject({
       port: z.number().int().min(0).max(65_535),
@@ -108,18 +99,20 @@ const schema = z.strictObject({
     .nullable()
     .default(null),
   toEvent: anyFunction.optional(),
-  maxBytes: count,
-  toleranceMs: milliseconds,
-  maxRemembered: count,
-  rate: z.strictObject({ burst: z.number().min(1), perSecond: z.number().positive() }),
-  maxConcurrent: count,
-  bodyTimeoutMs: milliseconds,
+  maxBytes: count.default(262_144),
+  toleranceMs: milliseconds.default(300_000),
+  maxRemembered: count.default(10_000),
+  rate: z
+    .strictObject({ burst: z.number().min(1), perSecond: z.number().positive() })
+    .default({ burst: 30, perSecond: 10 }),
+  maxConcurrent: count.default(50),
+  bodyTimeoutMs: milliseconds.default(10_000),
   onRefused: anyFunction.optional(),
 });
 
 /** @throws {ConfigurationError} that names the option and what was expected; never shows a secret. */
 export function checkOptions(options: WebhookSourceOptions): CheckedOptions {
-  const parsed = schema.safeParse({ ...defaults, ...options });
+  const parsed = schema.safeParse(options);
   if (!parsed.success) throw invalid(z.prettifyError(parsed.error));
   const { secret, signature: scheme, ...rest } = parsed.data;
   const keys = [secret].flat().map((one) => keyOf(scheme, one));

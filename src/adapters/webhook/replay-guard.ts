@@ -24,8 +24,4 @@ export class ReplayGuard {
     }
     this.#until.set(key, until);
   }
-
-  forget(key: string): void {
-    this.#until.delete(key);
-  }
 }

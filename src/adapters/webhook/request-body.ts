@@ -11,8 +11,9 @@ export function readBody(
   maxBytes: number,
   signal: AbortSignal,
 ): Promise<Body> {
-  // Something before us has read it, and its parsed form is not what was signed.
-  if (request.readableEnded || request.readableDidRead) return Promise.resolve('consumed');
+  // Something before us has read or decoded it, and that form is not what was signed.
+  if (request.readableEnded || request.readableDidRead || request.readableEncoding !== null)
+    return Promise.resolve('consumed');
   if (signal.aborted) return Promise.resolve('aborted');
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];

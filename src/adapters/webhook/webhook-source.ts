@@ -11,7 +11,8 @@
 //   H1. Nothing of a request is parsed before its signature is right. The signatures are
 //       compared in constant time, and each refusal for them has the same answer.
 //   H2. A message is taken at most once: it is remembered for as long as its time would be
-//       accepted. One that could not be taken is not remembered, and may be sent again.
+//       accepted. One that could not be taken is not remembered, and may be sent again. While
+//       nobody knows yet, the same message is answered with 503.
 //   H3. 202 is answered only for what is accepted: in the journal of the session.
 //   H4. Requests without a right signature take nothing from the rate of those that have one.
 //   H5. When it is stopped, requests under way are answered with 503, and the port is free.
@@ -70,6 +71,8 @@ class Webhook implements WebhookSource {
   readonly #options: CheckedOptions;
   readonly #seen: ReplayGuard;
   readonly #rate: RateLimit;
+  /** The keys of messages of which nobody knows yet whether they are accepted. */
+  readonly #undecided = new Set<string>();
   readonly #underWay = new Set<Promise<void>>();
   #attempt: Attempt | null = null;
   #listener: Listener | null = null;
@@ -129,9 +132,16 @@ class Webhook implements WebhookSource {
       attempt?.report(error);
       answer = refuse(500, 'Internal error', messageOf(error));
     }
-    if (answer.status >= 400)
-      this.#options.onRefused({ status: answer.status, reason: answer.reason });
+    if (answer.status >= 400) this.#tellRefused(answer, attempt);
     await send(response, answer, request.complete);
+  }
+
+  #tellRefused({ status, reason }: Answer, attempt: Attempt | null): void {
+    try {
+      this.#options.onRefused({ status, reason });
+    } catch (error) {
+      attempt?.report(error);
+    }
   }
 
   async #answer(attempt: Attempt, request: IncomingMessage): Promise<Answer> {
@@ -195,45 +205,61 @@ class Webhook implements WebhookSource {
     const now = environment.clock.now();
     if (claim.timestamp !== null && Math.abs(now - Number(claim.timestamp) * 1000) > toleranceMs)
       return unauthorized('it was sent too long ago, or in the future');
-    if (this.#seen.has(this.#keyOf(claim, body), now)) return duplicate;
+    const key = this.#keyOf(claim, body);
+    if (this.#seen.has(key, now)) return duplicate;
+    if (this.#undecided.has(key)) return unavailable('the same message is being taken', 1);
     return this.#rate.take(now)
       ? null
       : refuse(429, 'Too many requests', undefined, { 'retry-after': '1' });
   }
 
   async #take(
-    { emit, report, environment }: Attempt,
+    attempt: Attempt,
     { headers }: IncomingMessage,
     claim: Claim,
     body: Buffer,
   ): Promise<Answer> {
+    let json: unknown;
+    try {
+      json = JSON.parse(body.toString('utf8'));
+    } catch {
+      return refuse(400, 'Expected JSON');
+    }
     let event: ExternalEvent | null;
     try {
-      event = this.#options.toEvent({
-        body: JSON.parse(body.toString('utf8')),
-        headers,
-        id: claim.id,
-      });
+      event = this.#options.toEvent({ body: json, headers, id: claim.id });
     } catch (error) {
-      if (error instanceof SyntaxError) return refuse(400, 'Expected JSON');
-      report(error);
+      attempt.report(error);
       return refuse(422, 'Unprocessable', messageOf(error));
     }
-    const { toleranceMs } = this.#options;
     const key = this.#keyOf(claim, body);
-    const now = environment.clock.now();
-    const until = claim.timestamp === null ? Number.POSITIVE_INFINITY : now + 2 * toleranceMs;
-    // Before the wait: the same message may come a second time meanwhile.
-    this.#seen.remember(key, until, now);
-    if (!event) return unused('toEvent made no event of it');
+    this.#undecided.add(key);
+    try {
+      const answer = event
+        ? await this.#emit(attempt, event)
+        : unused('toEvent made no event of it');
+      // What is answered with an error may be sent again.
+      if (answer.status < 400) this.#remember(key, claim, attempt);
+      return answer;
+    } finally {
+      this.#undecided.delete(key);
+    }
+  }
+
+  async #emit({ emit, report }: Attempt, event: ExternalEvent): Promise<Answer> {
     const receipt = await emit(event);
     if (receipt.accepted) return accepted;
-    if (receipt.reason === 'ignored') return unused(receipt.message);
-    this.#seen.forget(key);
-    if (receipt.reason === 'full' || receipt.reason === 'stopped')
-      return unavailable(receipt.message);
-    report(new ProtocolError('INVALID_EVENT', `${this.name}: ${receipt.message}`, { raw: event }));
-    return refuse(422, 'Unprocessable', receipt.message);
+    const { reason, message } = receipt;
+    if (reason === 'ignored') return unused(message);
+    if (reason === 'full' || reason === 'stopped') return unavailable(message);
+    report(new ProtocolError('INVALID_EVENT', `${this.name}: ${message}`, { raw: event }));
+    return refuse(422, 'Unprocessable', message);
+  }
+
+  #remember(key: string, { timestamp }: Claim, { environment }: Attempt): void {
+    const now = environment.clock.now();
+    const forMs = timestamp === null ? Number.POSITIVE_INFINITY : 2 * this.#options.toleranceMs;
+    this.#seen.remember(key, now + forMs, now);
   }
 
   /** What makes a message the same: its id, where it is signed; else all that is. */

@@ -259,7 +259,7 @@ describe('R1: it always resolves', () => {
     const outcome = await run({ execute: thrown(new Error('x'.repeat(50_000))) });
     expect(outcome.status === 'error' && outcome.error.message.length).toBeLessThan(8200);
     expect(outcome.modelOutput).toMatchObject({
-      value: expect.stringContaining('characters are missing'),
+      value: expect.stringContaining('more characters'),
     });
   });
 });

@@ -1,6 +1,7 @@
 // Agents that call agents, with real subagents, outside any session.
 
 import { describe, expect, test } from 'vitest';
+import { withCaller } from '../../../src/actors/delegation/caller.ts';
 import { createChildSubagentToolset } from '../../../src/actors/delegation/toolsets/child-toolset.ts';
 import { companions } from '../../../src/actors/delegation/sub-agents/companions.ts';
 import { THE_LEAD } from '../../../src/actors/delegation/service-types.ts';
@@ -10,8 +11,8 @@ import {
   createSubAgentTool,
   subAgentTools,
 } from '../../../src/actors/delegation/sub-agents/sub-agent-tool.ts';
-import type { SubagentConfig } from '../../../src/index.ts';
-import type { ScriptedPrompt } from '../../../src/testing/index.ts';
+import { workingMemory, type SubagentConfig } from '../../../src/index.ts';
+import { simulatedEnvironment, type ScriptedPrompt } from '../../../src/testing/index.ts';
 import { simpleTool } from '../../support/subagent-runs.ts';
 import { call, program, summarizer, summaryOf, texts } from '../../support/agents-at-work.ts';
 
@@ -257,6 +258,20 @@ test('[MW1] a child that asks while its parent waits is told at once that nobody
   ]);
 });
 
+test('AT1: a child that is ended while it asks ends the call', async () => {
+  const { plan, service } = program({
+    planner: [call('subagent__summarizer', { texts: [] }), { text: 'Done.' }],
+    summarizer: [call('request_input', { question: 'How long?' })],
+  });
+  service.events.subscribe(({ type, subagentId }) => {
+    if (type === 'input.requested') service.cancel(subagentId, THE_LEAD, 'no questions');
+  });
+  const { request_input } = createChildSubagentToolset();
+  const asking = { ...summarizer, tools: { request_input } };
+  const { outputs } = await plan(subAgentTools(createSubAgentTool(asking, texts, { service })));
+  expect(outputs).toEqual([{ error: 'Cancelled: no questions', code: 'CANCELLED' }]);
+});
+
 test('[H18 HW6] a companion remembers, from run to run', async () => {
   const prompts: ScriptedPrompt[] = [];
   const { plan, service } = program({
@@ -283,4 +298,119 @@ test('[H18 HW6] a companion remembers, from run to run', async () => {
   const remembered = JSON.stringify(prompts[1]?.prompt);
   expect(remembered).toContain('My name is Ada');
   expect(remembered).toContain('Answer 1');
+});
+
+/** Calls a tool as a program would. */
+function use(tools: object, name: string, input: object, context?: object): Promise<unknown> {
+  const { execute } = (tools as Record<string, { execute(...of: object[]): Promise<unknown> }>)[
+    name
+  ] as { execute(...of: object[]): Promise<unknown> };
+  return execute(input, { toolCallId: 'call_1', messages: [], context });
+}
+
+describe('[H18] CP1: a message to a companion is never lost', () => {
+  const researcher = { name: 'researcher', instructions: 'You are the researcher.' };
+
+  test.each([
+    ['blocking', true],
+    ['blocking', false],
+    ['background', true],
+    ['background', false],
+  ] as const)(
+    '%s: what a run has not read when it ends begins the next one (with a memory: %s)',
+    async (mode, hasMemory) => {
+      const tasks: string[] = [];
+      const { service, environment } = program(
+        {
+          researcher: ({ user }) => {
+            tasks.push(user);
+            return tasks.length === 1
+              ? { error: new Error('the model is broken'), delayMs: 1000 }
+              : { text: `Answer to ${user}` };
+          },
+        },
+        // Where there is one, an end takes a moment to be looked at.
+        hasMemory ? { workingMemory: workingMemory({ environment: simulatedEnvironment() }) } : {},
+      );
+      const tools = companions([{ agent: { ...researcher, retry: { maxAttempts: 1 } }, mode }], {
+        service,
+      });
+      const spawning = use(tools, 'companion__spawnAgent', {
+        agentType: 'researcher',
+        message: 'One',
+      });
+      await environment.settle();
+      const telling = use(tools, 'companion__sendMessage', {
+        agentId: 'researcher-1',
+        message: 'Two',
+      });
+      await environment.advance(10_000);
+      expect(await spawning).toMatchObject({ status: mode === 'blocking' ? 'failed' : 'running' });
+      expect(tasks).toEqual([expect.stringContaining('One'), expect.stringContaining('Two')]);
+      const told =
+        mode === 'blocking'
+          ? await telling
+          : await use(tools, 'companion__getChildStatus', { agentId: 'researcher-1' });
+      expect(told).toMatchObject({ status: 'completed', result: expect.stringContaining('Two') });
+    },
+  );
+
+  test('[M25] the same call again is the same companion', async () => {
+    const { service, environment } = program({ researcher: [{ text: 'Found', delayMs: 1000 }] });
+    const tools = companions([{ agent: researcher }], { service });
+    const context = withCaller(undefined, {
+      sessionId: service.id,
+      subagentId: null,
+      parentId: null,
+      depth: 0,
+      idempotencyKey: 'k',
+      service,
+    });
+    const input = { agentType: 'researcher', message: 'Go' };
+    const first = await use(tools, 'companion__spawnAgent', input, context);
+    expect(await use(tools, 'companion__spawnAgent', input, context)).toEqual(first);
+    expect(await use(tools, 'companion__listChildren', {}, context)).toMatchObject({
+      children: [{ agentId: 'researcher-1' }],
+    });
+    await environment.advance(2000);
+  });
+});
+
+test('[H18 MW9] a companion that is ended for good, or whose parent has ended, leaves nothing', async () => {
+  const disposed: string[] = [];
+  const agent: SubagentConfig = {
+    name: 'researcher',
+    instructions: 'You are the researcher.',
+    createInstance: () => ({
+      name: 'researcher',
+      instructions: 'You are the researcher.',
+      lifetime: 'session',
+      dispose: () => void disposed.push('researcher'),
+    }),
+  };
+  const tools = companions([{ agent }]);
+  const { service, environment } = program({
+    editor: ({ prompt }) =>
+      [
+        call('companion__spawnAgent', { agentType: 'researcher', message: 'One' }),
+        call('companion__spawnAgent', { agentType: 'researcher', message: 'Two' }),
+        { ...call('companion__terminateChild', { agentId: 'researcher-1' }), delayMs: 5000 },
+      ][prompt.filter(({ role }) => role === 'tool').length] ?? { text: 'Done.', delayMs: 5000 },
+    researcher: ({ user }) => ({ text: 'Found', delayMs: user.includes('One') ? 100_000 : 1000 }),
+  });
+  const begin = () =>
+    service.spawn({
+      config: { name: 'editor', instructions: 'You are the editor.', tools: { ...tools } },
+      task: { toolName: 'editor', args: {}, description: 'Edit' },
+      caller: THE_LEAD,
+    });
+  begin();
+  await environment.advance(8000);
+  expect(disposed).toHaveLength(1);
+  await environment.advance(8000);
+  expect(service.list(THE_LEAD)).toEqual([]);
+  // What the first editor left goes when the next one has companions.
+  begin();
+  await environment.advance(4000);
+  expect(disposed).toHaveLength(2);
 });

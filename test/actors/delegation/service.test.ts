@@ -1,6 +1,7 @@
 // The service of subagents, without a session: spawned, looked at, told, asked, ended.
 
 import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
 import { THE_LEAD } from '../../../src/actors/delegation/service-types.ts';
 import { by, puppets } from '../../support/puppets.ts';
 
@@ -144,7 +145,7 @@ describe('[M1 M22 M23 M26 HW5] what is admitted', () => {
     );
   });
 
-  test('[M23] the lower of the limits of request and scope, for the whole subtree', () => {
+  test('[H12 M23] the lower of the limits of request and scope, for the whole subtree', () => {
     const { spawn, request } = puppets();
     const parent = spawn('p', { maxDepth: 2 });
     const child = spawn('c', { caller: by(parent), maxDepth: 9 });
@@ -152,6 +153,9 @@ describe('[M1 M22 M23 M26 HW5] what is admitted', () => {
       rejected('DEPTH_EXCEEDED', 'maxDepth is 2'),
     );
     expect(request('none', { maxDepth: 0 })).toEqual(rejected('DEPTH_EXCEEDED'));
+    expect(request('none', { maxDepth: Number.NaN })).toEqual(rejected('DEPTH_EXCEEDED'));
+    // Trying again later does not help.
+    expect(request('none', { maxDepth: 0 })).toMatchObject({ error: { retryable: false } });
   });
 
   test('[RW7 MW5] limits are kept in the same step, and named', () => {
@@ -202,6 +206,32 @@ describe('[M1 M22 M23 M26 HW5] what is admitted', () => {
     expect(request('c', { caller: by('sub_9') })).toEqual(rejected('INVALID_STATE', 'sub_9'));
     await service.close();
     expect(request('x')).toEqual(rejected('SESSION_CLOSED'));
+  });
+
+  test('[R6] inputs that the configuration does not declare: refused by name, and nothing is begun', () => {
+    const { request, service, chunks } = puppets();
+    const config = { inputSchema: z.object({ city: z.string(), date: z.string().optional() }) };
+    const task = (args: Record<string, unknown>) => ({
+      config,
+      task: { toolName: 'a', args, description: 'Go' },
+    });
+    expect(request('a', task({ ctiy: 'Rome' }))).toEqual(
+      rejected(
+        'INVALID_INPUT',
+        'The inputs of a: "city" is missing; "ctiy" is unknown, did you mean "city"?; ' +
+          'expected city, date. No subagent was spawned.',
+      ),
+    );
+    expect(request('a', { config })).toEqual(rejected('INVALID_INPUT', '"city" is missing'));
+    const parent = request('p');
+    const caller = by(parent.status === 'accepted' ? parent.subagentId : '');
+    expect(request('a', { ...task({ ctiy: 'Rome' }), caller })).toEqual(rejected('INVALID_INPUT'));
+    expect(service.list(THE_LEAD)).toHaveLength(1);
+    expect(chunks.map(({ name }) => name)).toEqual(['p']);
+    expect(request('a', task({ city: 'Rome' }))).toMatchObject({ status: 'accepted' });
+    expect(() => request('a', { config: { inputSchema: 'city' } })).toThrow(
+      /INVALID_SCHEMA|schema/,
+    );
   });
 
   test('a configuration that cannot work is its author’s affair', () => {
@@ -277,6 +307,24 @@ describe('[M4 MW6 HW5] messages', () => {
       reason: expect.stringContaining('cancelled'),
     });
     expect(service.send(id, { content: 'later' }, THE_LEAD)).toEqual(refused('ALREADY_TERMINAL'));
+  });
+
+  test('are told in the stream before what becomes of them', async () => {
+    const { spawn, calls, service, chunks, settle } = puppets();
+    const id = spawn('a');
+    await settle();
+    for (let number = 0; number < 101; number += 1)
+      service.send(id, { content: `Message ${number}` }, THE_LEAD);
+    await calls('a', ['report_progress', { update: 'x' }]);
+    const told = new Map<string, string[]>();
+    for (const chunk of chunks)
+      if ('messageId' in chunk)
+        told.set(chunk.messageId, [...(told.get(chunk.messageId) ?? []), chunk.type]);
+    const lives = [...told.values()].map((types) => types.join(' '));
+    expect(lives).toHaveLength(101);
+    expect(new Set(lives)).toEqual(
+      new Set(['message.sent message.applied', 'message.sent message.refused']),
+    );
   });
 
   test('of a colleague are data, not words of its parent', async () => {
@@ -374,6 +422,41 @@ describe('[M9 M14] a request to the parent', () => {
     expect(asked).toEqual(['a: Which?', 'a: Other?', 'a: broken']);
     await says('a', 'done');
     expect(look(id)?.state).toBe('completed');
+  });
+
+  test('goes to the handler of the program also while the program waits', async () => {
+    const { spawn, calls, says, service, prompts } = puppets({ onInput: () => 'Red' });
+    const id = spawn('a');
+    const wait = service.await([id], THE_LEAD);
+    await calls('a', ['request_input', { question: 'Which?' }]);
+    expect(prompts.at(-1)?.prompt.results).toMatchObject([{ responded: true, response: 'Red' }]);
+    await says('a', 'done');
+    expect(await wait).toMatchObject({ ok: true, why: 'ended', reports: [{ result: 'done' }] });
+  });
+
+  test('that is answered by who saw it in the stream is put to nobody else', async () => {
+    const asked: string[] = [];
+    const stage = puppets({
+      onInput: ({ question }) => {
+        asked.push(question);
+        return null;
+      },
+    });
+    const { spawn, calls, service, prompts } = stage;
+    service.events.subscribe((chunk) => {
+      if (chunk.type !== 'input.requested') return;
+      const { requestId: inResponseTo } = chunk.request;
+      service.send(chunk.subagentId, { content: 'Blue', inResponseTo }, THE_LEAD);
+    });
+    const parent = spawn('p');
+    spawn('c', { caller: by(parent) });
+    for (const name of ['p', 'c']) {
+      await calls(name, ['request_input', { question: 'Which?' }]);
+      expect(prompts.at(-1)?.prompt.results).toMatchObject([{ response: 'Blue' }]);
+    }
+    expect(asked).toEqual([]);
+    await calls('p', ['report_progress', { update: 'x' }]);
+    expect(JSON.stringify(prompts.at(-1)?.prompt.prompt)).not.toContain('SUBAGENT REQUEST');
   });
 
   test('[MW3] one that has ended asks nobody any more', async () => {

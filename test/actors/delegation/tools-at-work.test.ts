@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { createParentSubagentToolset } from '../../../src/actors/delegation/toolsets/parent-toolset.ts';
 import { rockbotToolset } from '../../../src/actors/delegation/toolsets/rockbot-toolset.ts';
-import { PROGRESS_RING } from '../../../src/actors/delegation/toolsets/child-toolset.ts';
+import { PROGRESS_RING } from '../../../src/actors/delegation/delegation.ts';
 import { THE_LEAD } from '../../../src/actors/delegation/service-types.ts';
 import type { ScriptedPrompt } from '../../../src/testing/index.ts';
 import { simpleTool } from '../../support/subagent-runs.ts';

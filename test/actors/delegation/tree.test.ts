@@ -96,6 +96,20 @@ describe('[MW7 HW4] D4: when a parent ends', () => {
   });
 });
 
+test('D3: who is cancelled by whoever sees it begin ends, and is told of in order', async () => {
+  const stage = puppets();
+  const cancelled: boolean[] = [];
+  stage.service.events.subscribe(({ type, subagentId }) => {
+    if (type === 'spawned') cancelled.push(stage.service.cancel(subagentId, THE_LEAD, 'not now'));
+  });
+  const id = stage.spawn('a');
+  await stage.settle();
+  expect(cancelled).toEqual([true]);
+  expect(stage.look(id)).toMatchObject({ state: 'cancelled', error: { code: 'CANCELLED' } });
+  expect(stage.types(id)).toEqual(['spawned', 'ended']);
+  expect(stage.errors).toEqual([]);
+});
+
 describe('D3: close', () => {
   test('cancels all, disposes all, and resolves once nobody is left', async () => {
     const disposed: string[] = [];
@@ -116,6 +130,10 @@ describe('D3: close', () => {
     expect(stage.look(parent)?.error?.message).toBe('Cancelled: enough');
     expect(stage.look(child)?.state).toBe('cancelled');
     expect(stage.timersLeft()).toBe(0);
+  });
+
+  test.each([-1, Number.NaN])('a grace of %d is none', (graceMs) => {
+    expect(() => puppets({ graceMs })).toThrow(expect.objectContaining({ code: 'INVALID_OPTION' }));
   });
 
   test('[M25] also of one that was still being made ready', async () => {

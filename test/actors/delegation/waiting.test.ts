@@ -197,6 +197,31 @@ describe('[MW1] a wait is woken by a question', () => {
   });
 });
 
+describe('E2: a question and a wait', () => {
+  test('that begins to depend on the answer after the question was asked', async () => {
+    const { spawn, calls, service } = puppets();
+    const asker = spawn('b', { workstreamId: 'w' });
+    const first = spawn('a', { workstreamId: 'w' });
+    const wait = later(service.await([first], THE_LEAD));
+    await calls('b', ['request_input', { question: 'Which?' }]);
+    expect(wait.value).toBeUndefined();
+    await calls('a', ['wait', { ids: [asker] }]);
+    expect(wait.value).toMatchObject({ why: 'asked', alsoAsking: [{ id: asker }] });
+  });
+
+  test('a parent that learns of it by its wait is not told a second time', async () => {
+    const { spawn, calls, waited, prompts } = puppets();
+    const parent = spawn('p');
+    const first = spawn('a', { caller: by(parent) });
+    const second = spawn('b', { caller: by(parent) });
+    await calls('p', ['wait', { ids: [first] }]);
+    await calls('b', ['request_input', { question: 'Which?' }]);
+    expect(waited.get(parent)).toMatchObject({ alsoAsking: [{ id: second }] });
+    const last = prompts.findLast(({ name }) => name === 'p');
+    expect(JSON.stringify(last?.prompt.prompt)).not.toContain('SUBAGENT REQUEST');
+  });
+});
+
 describe('WAIT_CYCLE', () => {
   test('two that would wait for each other: the second is refused, naming both', async () => {
     const { spawn, calls, says, waited } = puppets();

@@ -104,6 +104,6 @@ describe('[R25] the record of an end that was no success', () => {
     expect(details.recentProgress.map(({ at }) => at)).toEqual([
       40, 41, 42, 43, 44, 45, 46, 47, 48, 49,
     ]);
-    expect(details.description).toContain('99500 characters are missing');
+    expect(details.description).toContain('99500 more characters');
   });
 });

@@ -114,6 +114,22 @@ describe('[HW7 MW9] large results', () => {
     expect(outcome.notes).toEqual(['subagent/sub_1/final-result']);
   });
 
+  test('E3: a summary that is too large itself is shortened, and the result is kept', async () => {
+    const { memory, settle } = setUp();
+    const summary = 'One leaves at nine. '.repeat(500);
+    const output = { flights: 3 };
+    const small = await settle({ ...completed, output, text: summary, summary });
+    expect(small.output).toEqual(output);
+    const text = 'Flight. '.repeat(2000);
+    const large = await settle({ ...completed, output: text, text, summary });
+    for (const outcome of [small, large]) {
+      expect(outcome.summary?.length).toBeLessThanOrEqual(400);
+      expect(outcome.text.length).toBeLessThanOrEqual(2000);
+      expect(outcome.text).toMatch(/^One leaves at nine\./);
+    }
+    expect(await memory.get(owner, 'final-result')).toMatchObject({ entry: { text } });
+  });
+
   test('large data are kept as data, and a summary of its own is what is said', async () => {
     const { memory, settle } = setUp();
     const output = { flights: Array.from({ length: 300 }, (_, id) => ({ id })) };

@@ -240,6 +240,30 @@ describe('a slow journal', () => {
   });
 });
 
+describe('what a unit cannot take', () => {
+  test('does not hold up what comes behind it, whatever whoever is told of it does', async () => {
+    const journal = gatedJournal();
+    const environment = simulatedEnvironment();
+    const errors: string[] = [];
+    const host = createHost({
+      environment,
+      journal,
+      onError: (error, where) => errors.push(`${where}: ${String(error)}`),
+      onIgnored: () => {
+        throw new Error('the log is full');
+      },
+    });
+    const body = new Recorder();
+    const unit = new CommitUnit('unit', 1, host, body);
+    body.unit = unit;
+    for (const event of [{ type: 'go' }, { type: 'refused' }, { type: 'late' }])
+      unit.receive('a', event);
+    await environment.settle();
+    expect(body.applied).toEqual(['a.go', 'a.late']);
+    expect(errors).toEqual(['onIgnored: Error: the log is full']);
+  });
+});
+
 describe.each(['throws', 'rejects'] as const)('a journal that fails (%s)', (how) => {
   test('C3: is tried again, later each time; nothing is lost, repeated or reordered', async () => {
     const journal = failingJournal(how);
@@ -368,15 +392,18 @@ describe('a deadline', () => {
     expect(body.applied.filter((name) => name === 'a.deadline.due')).toHaveLength(1);
   });
 
-  test('that finds the mailbox full is reported, and brings nothing down', async () => {
+  test('is taken however many events wait', async () => {
     const journal = gatedJournal();
-    const { unit, environment, errors } = unitWith(journal);
+    const { unit, body, environment, errors } = unitWith(journal);
     unit.receive('a', due);
     await environment.settle();
     journal.shut();
     for (let index = 0; index <= 10_000; index += 1) unit.receive('a', { type: 'go' });
     await environment.advance(1000);
-    expect(errors).toEqual([expect.stringContaining('deadline of unit')]);
+    journal.open();
+    await environment.settle();
+    expect(errors).toEqual([]);
+    expect(body.applied.at(-1)).toBe('a.deadline.due');
   });
 
   test('C5: none outlives the unit', async () => {

@@ -36,6 +36,25 @@ describe('somebody else’s code', () => {
     expect(() => host.report(new Error('bad'), 'here')).not.toThrow();
   });
 
+  test('may reject while it is told of an error, and throw when it is told of an event too late', async () => {
+    const where: string[] = [];
+    const host = createHost({
+      environment: simulatedEnvironment(),
+      journal: memoryJournal(),
+      // An unhandled rejection would fail the run.
+      onError: (async (_: unknown, place: string) => {
+        where.push(place);
+        throw new Error('worse');
+      }) as (error: unknown, where: string) => void,
+      onIgnored() {
+        throw new Error('broken');
+      },
+    });
+    expect(() => host.ignored('unit', 'actor', { type: 'late' })).not.toThrow();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(where).toEqual(['onIgnored']);
+  });
+
   test('that inspects may throw, and the actor goes on', () => {
     const reports: string[] = [];
     const host = hostWith(
@@ -122,6 +141,21 @@ describe('a hosted machine', () => {
     expect(posted).toEqual([
       { kind: 'start', name: 'deadline', id: 'd', input: { dueAt: 7, event: 'due' } },
     ]);
+  });
+
+  test('goes on without a look through what its context holds, which may be long', () => {
+    const first = startHosted(counter, undefined, { post() {} }, { id: 'a' });
+    const { value, context } = first.getSnapshot();
+    let looks = 0;
+    const long = new Proxy(['one', 'two'], {
+      get: (target, key) => ((looks += 1), Reflect.get(target, key)),
+      ownKeys: (target) => ((looks += 1), Reflect.ownKeys(target)),
+    });
+    const snapshot = { value, context: { ...context, long } } as never;
+    const second = startHosted(counter, undefined, { post() {} }, { id: 'a', snapshot });
+    second.send({ type: 'count' });
+    expect(second.getSnapshot().context).toMatchObject({ count: 1 });
+    expect(looks).toBe(0);
   });
 });
 

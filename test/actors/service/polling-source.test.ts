@@ -32,6 +32,12 @@ const found = (...ids: number[]): ExternalEvent[] => ids.map((id) => order({ id 
 const never = (): Promise<never> => new Promise(() => {});
 
 describe('[B76] an event source that polls', () => {
+  test('has its defaults where an option is undefined', async () => {
+    const stage = pollingStage(() => Promise.resolve(found(1)), { name: undefined });
+    await stage.start();
+    expect(stage.service.view.sources).toMatchObject([{ name: 'polling' }]);
+  });
+
   test('at once, then at its interval, and hands the cursor on', async () => {
     const stage = pollingStage(
       (_signal, cursor = 0) => Promise.resolve({ events: found(cursor + 1), cursor: cursor + 1 }),
@@ -68,6 +74,17 @@ describe('[B76] an event source that polls', () => {
     await stage.environment.advance(1_000);
     expect(stage.polls).toHaveLength(2);
   });
+
+  test.each([undefined, null, {}, { events: 'none' }])(
+    'a poll that gives no events is a failure that says what was expected: %o',
+    async (polled) => {
+      const stage = pollingStage(() => Promise.resolve(polled as never));
+      await stage.start();
+      expect(stage.errors.map(String)).toEqual([
+        expect.stringContaining('expected poll() to resolve to events, or to { events, cursor }'),
+      ]);
+    },
+  );
 
   test('P2: what has a known key is left out, also in a later poll', async () => {
     const stage = pollingStage(() => Promise.resolve(found(1, 2, 2)), {

@@ -1,7 +1,7 @@
 // A service with its ports in the hands of the test.
 
 import { describe, expect, test } from 'vitest';
-import { defineService } from '../../../src/actors/service/service-config.ts';
+import { checkServiceConfig, defineService } from '../../../src/actors/service/service-config.ts';
 import { ManualSource, order, outcomeOf, serviceStage } from './support.ts';
 
 describe('[B76] events become invocations', () => {
@@ -91,6 +91,26 @@ describe('[BW32] no event is lost silently', () => {
     ]);
     const { accepted, dropped } = stage.service.view.counts;
     expect({ accepted, dropped }).toEqual({ accepted: 4, dropped: 2 });
+  });
+
+  test('K1: while the journal hangs, so many at most wait for it, and the agent is still heard', async () => {
+    const stage = serviceStage();
+    await stage.start();
+    await stage.emit(order({ n: 0 }));
+    stage.journal.shut();
+    const receipts: unknown[] = [];
+    for (let n = 1; n <= 11_000; n += 1)
+      void stage.source.emit(order({ n })).then((receipt) => receipts.push(receipt));
+    await stage.environment.settle();
+    expect(receipts).toHaveLength(10_000);
+    expect(new Set(receipts.map((receipt) => (receipt as { reason: string }).reason))).toEqual(
+      new Set(['full']),
+    );
+    await stage.end('the agent saw it');
+    stage.journal.open();
+    await stage.environment.settle();
+    expect(receipts).toHaveLength(11_000);
+    expect(stage.told).toEqual([{ text: 'the agent saw it', priority: 'normal' }]);
   });
 
   test('a refused invocation is tried again; one that is refused for ever is told', async () => {
@@ -317,7 +337,7 @@ describe('[BW20] the stop', () => {
     expect(never.source).toMatchObject({ starts: 0, stops: 0 });
   });
 
-  test('kill frees the sources without waiting, and answers for what waits', async () => {
+  test('kill frees the sources without waiting, answers for what waits, and leaves the agent', async () => {
     const stage = serviceStage();
     stage.source.onStop = () => new Promise(() => {});
     await stage.start();
@@ -329,8 +349,15 @@ describe('[BW20] the stop', () => {
     expect(isStopped).toBe(true);
     expect(stage.source.stops).toBe(1);
     expect(stage.dropped).toMatchObject([{ reason: 'stopped' }]);
+    expect(stage.left).toEqual(['evt_1']);
     expect(stage.service.view.state).toBe('stopped');
   });
+});
+
+test('K4: what was decided before a kill, and not done yet, is not done any more', async () => {
+  const stage = serviceStage({}, { onChanged: (service) => service.kill() });
+  await stage.start();
+  expect(stage.source.starts).toBe(0);
 });
 
 describe('a service is checked where it is written', () => {
@@ -341,6 +368,11 @@ describe('a service is checked where it is written', () => {
       'two of one name',
       { agent, eventSources: [new ManualSource(), new ManualSource()] },
       /"shop" twice/,
+    ],
+    [
+      'no agent',
+      { eventSources: [new ManualSource()] },
+      /expected a configuration of a subagent\n.*at agent/,
     ],
     ['no start', { agent, eventSources: [{ name: 'x' }] }, /expected a function/],
     ['an unknown option', { agent, eventSources: [new ManualSource()], maxQueue: 1 }, /maxQueue/],
@@ -355,6 +387,27 @@ describe('a service is checked where it is written', () => {
       /at most maxDelayMs/,
     ],
   ])('%s', (_what, config, message) => {
-    expect(() => defineService(config as never)).toThrow(message);
+    expect(() => defineService(config as never)).toThrow(
+      expect.objectContaining({
+        name: 'ConfigurationError',
+        message: expect.stringMatching(message),
+      }),
+    );
+  });
+
+  test('an option that is undefined is as good as none', () => {
+    const config = {
+      agent: { ...agent, retry: { maxAttempts: undefined } },
+      eventSources: [new ManualSource()],
+      maxWaiting: undefined,
+      label: undefined,
+      sourceBackoff: { maxDelayMs: undefined },
+    };
+    expect(checkServiceConfig(config)).toMatchObject({
+      agent: { retry: { maxAttempts: 3 } },
+      maxWaiting: 100,
+      label: 'monitor',
+      sourceBackoff: { maxDelayMs: 60_000 },
+    });
   });
 });

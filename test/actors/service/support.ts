@@ -64,7 +64,10 @@ export class ManualSource implements EventSourceConfig {
 
 export function serviceStage(
   config: Partial<ServiceSubagentConfig> = {},
-  { autoEnd = false }: { readonly autoEnd?: boolean } = {},
+  {
+    autoEnd = false,
+    onChanged,
+  }: { readonly autoEnd?: boolean; readonly onChanged?: (own: Service) => void } = {},
 ) {
   const environment = simulatedEnvironment();
   const errors: unknown[] = [];
@@ -89,7 +92,10 @@ export function serviceStage(
     leave: (eventId) => left.push(eventId),
     tell: (_own, _eventId, { priority }, text) => told.push({ text, priority }),
     dropped: (one) => dropped.push(one),
-    changed: (view) => views.push(view),
+    changed: (view) => {
+      views.push(view);
+      onChanged?.(service);
+    },
   });
   return {
     environment,

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import type { SubagentConfig } from '../../../src/index.ts';
-import { textTalk, type ScriptedSubagent } from '../../support/text-talk.ts';
+import { textTalk, type ScriptedSubagent, type TalkOptions } from '../../support/text-talk.ts';
 
 /** A subagent that works until the test lets it. */
 function slow(config: Partial<SubagentConfig> = {}) {
@@ -15,9 +15,10 @@ function slow(config: Partial<SubagentConfig> = {}) {
   return { subagent, waiting };
 }
 
-function talk(duplicates?: SubagentConfig['duplicates'], pending?: null) {
+function talk(duplicates?: SubagentConfig['duplicates'], pending?: null, more: TalkOptions = {}) {
   const { subagent, waiting } = slow(duplicates === undefined ? {} : { duplicates });
   const it = textTalk({
+    ...more,
     subagents: { report: { ...subagent, ...(pending === null ? { pending } : {}) } },
   });
   const outputs = () =>
@@ -73,6 +74,17 @@ describe('users row 8: the same work again', () => {
     await type('use report');
     expect(states()).toEqual(['cancelled', 'running']);
     expect(state().subagents[0]?.outcome?.error?.message).toContain('asked for anew');
+  });
+
+  test('replace: what is refused has replaced nothing', async () => {
+    const { start, type, states, outputs } = talk('replace', undefined, {
+      limits: { maxLivePerSession: 1 },
+    });
+    await start();
+    await type('use report');
+    await type('use report');
+    expect(states()).toEqual(['running']);
+    expect(outputs()[1]).toEqual({ error: expect.stringContaining('maxLivePerSession') });
   });
 
   test('confirm: held back until the user has said something', async () => {

@@ -5,6 +5,7 @@ import { z } from 'zod';
 import {
   defineTool,
   TextSession,
+  type SessionEvent,
   type ToolContext,
   type ToolDefinition,
 } from '../../../src/index.ts';
@@ -205,6 +206,50 @@ describe('a call that is none', () => {
     await start();
     await type('count');
     expect(said()[0]).toMatch(/I got \[.*error/);
+  });
+});
+
+describe('a schema', () => {
+  const checkedBy = (check: () => boolean | Promise<boolean>) =>
+    defineTool({
+      name: 'count',
+      description: 'Counts',
+      parameters: z.looseObject({}).refine(check),
+      execute: () => 1,
+    });
+  const answered = (events: readonly SessionEvent[]) =>
+    events.filter((event) => event.type === 'tool.answered');
+
+  test('that throws is an answer to the model, like one that refuses', async () => {
+    const broken = checkedBy(() => {
+      throw new Error('the check broke');
+    });
+    const { start, type, events } = textTalk({ tools: [broken] });
+    await start();
+    await type('use count');
+    expect(answered(events)).toEqual([
+      expect.objectContaining({
+        status: 'invalid',
+        output: { error: expect.stringContaining('the check broke') },
+      }),
+    ]);
+  });
+
+  test('that takes its time: a call that was called off meanwhile is told of no more', async () => {
+    let pass: (fits: boolean) => void = () => {};
+    const slow = checkedBy(() => new Promise((resolve) => (pass = resolve)));
+    const told: string[] = [];
+    const { start, type, session, events, environment } = textTalk({
+      tools: [slow],
+      hooks: { onToolCall: ({ name }) => told.push(name) },
+    });
+    await start();
+    await type('use count');
+    expect(session.cancelToolCall(session.pendingToolCalls[0] ?? '')).toBe(true);
+    pass(true);
+    await environment.settle();
+    expect(answered(events).map(({ status }) => status)).toEqual(['cancelled']);
+    expect(told).toEqual([]);
   });
 });
 

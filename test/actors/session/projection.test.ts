@@ -12,12 +12,13 @@ const line = (id: string, at: number, final = true): SessionEvent => ({
 
 function projected() {
   const environment = simulatedEnvironment();
-  const projection = new Projection(environment);
+  const errors: string[] = [];
+  const projection = new Projection({ environment, report: (_, where) => errors.push(where) });
   const events: SessionEvent[] = [];
   projection.events.subscribe((event) => events.push(event));
   let states = 0;
   projection.store.subscribe(() => (states += 1));
-  return { environment, projection, events, states: () => states };
+  return { environment, projection, events, errors, states: () => states };
 }
 
 test('many changes of one turn of the event loop are one new state', async () => {
@@ -48,6 +49,27 @@ test('the transcript stands in the order of beginning, and its end is kept', asy
   expect(transcript).toHaveLength(501);
   expect(transcript[0]?.id).toBe('open');
   expect(transcript.at(-1)?.id).toBe('l599');
+});
+
+test('what the store does not hold is an event and no new state', async () => {
+  const { projection, events, states, environment } = projected();
+  projection.emit({ type: 'client.json', data: 1 });
+  await environment.settle();
+  expect([events.length, states()]).toEqual([1, 0]);
+});
+
+test('a listener of the store that throws is reported, and harms nobody else', async () => {
+  const { projection, errors, environment } = projected();
+  let isComplete = false;
+  projection.events.subscribe({ complete: () => (isComplete = true) });
+  projection.store.subscribe(() => {
+    throw new Error('the screen broke');
+  });
+  projection.emit(line('a', 1));
+  await environment.settle();
+  projection.complete();
+  expect(isComplete).toBe(true);
+  expect(new Set(errors)).toEqual(new Set(['listener of the store']));
 });
 
 test('after the end nothing changes any more', async () => {

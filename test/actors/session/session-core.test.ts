@@ -7,8 +7,9 @@ import type { Lead, Offer } from '../../../src/actors/session/lead.ts';
 import type { LeadSession } from '../../../src/actors/session/session-parts.ts';
 import { SessionCore } from '../../../src/actors/session/session-core.ts';
 import type { SessionOptions } from '../../../src/actors/session/session-options.ts';
-import { createRuntime, defineTool, type SessionEvent } from '../../../src/index.ts';
+import { createRuntime, defineTool, type Journal, type SessionEvent } from '../../../src/index.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
+import { gatedJournal } from '../../support/journals.ts';
 import { calls, never, say, simpleTool, steps } from '../../support/subagent-runs.ts';
 import { agentOf, castOf, configsOf, type TalkOptions } from '../../support/text-talk.ts';
 
@@ -35,13 +36,16 @@ class NotingLead implements Lead {
   overheard = (): void => void this.said.push('overheard');
 }
 
-async function coreTalk(options: TalkOptions = {}, more: Partial<SessionOptions> = {}) {
+async function coreTalk(
+  options: TalkOptions = {},
+  { journal, ...more }: Partial<SessionOptions> & { readonly journal?: Journal } = {},
+) {
   const environment = simulatedEnvironment();
   const lead = new NotingLead();
   const errors: string[] = [];
   const ended: unknown[] = [];
   const core = new SessionCore({
-    runtime: createRuntime({ environment }),
+    runtime: createRuntime({ environment, ...(journal && { journal }) }),
     agents: [agentOf(options)],
     subagentConfigs: configsOf(options),
     model: castOf(options),
@@ -63,7 +67,7 @@ async function coreTalk(options: TalkOptions = {}, more: Partial<SessionOptions>
   const events: SessionEvent[] = [];
   core.projection.events.subscribe((event) => events.push(event));
   await core.start();
-  core.attach();
+  core.door.attach();
   await environment.settle();
   let number = 0;
   return {
@@ -119,7 +123,7 @@ describe('W1: what is over is forgotten (P7)', () => {
     }
     for (const subagent of core.delegation.live) subagent.cancel('enough');
     await call('asking');
-    core.shown(lead.offers.at(-1)?.deliveryId ?? '');
+    core.door.shown(lead.offers.at(-1)?.deliveryId ?? '');
     await environment.settle();
     core.tell('user', {
       type: 'user.said',
@@ -132,7 +136,7 @@ describe('W1: what is over is forgotten (P7)', () => {
     await hear();
     core.notifyBackground('A notice');
     await environment.settle();
-    core.dismiss(lead.offers.at(-1)?.deliveryId ?? '');
+    core.door.dismiss(lead.offers.at(-1)?.deliveryId ?? '');
     await environment.settle();
     const { books, unit } = core;
     expect({
@@ -171,6 +175,38 @@ describe('W1: what is over is forgotten (P7)', () => {
     expect(state().subagents[0]).toMatchObject({ name: 'hanging', state: 'running' });
     expect(state().subagents[1]?.callId).toBe('q5');
   });
+});
+
+test('U4 O6: a call that is refused and called off in the same instant frees one place, not two', async () => {
+  const journal = gatedJournal();
+  const { core, call, events, environment } = await coreTalk(
+    {
+      subagents: { hanging: { ...hanging, config: { ...hanging.config, duplicates: 'reject' } } },
+      tools: [],
+    },
+    { journal },
+  );
+  const reserved = () => core.unit.outbox.getSnapshot().context.reserved;
+  await call('hanging', 'first');
+  expect(reserved()).toBe(1);
+  core.projection.events.subscribe((event) => {
+    if (event.type !== 'tool.called') return;
+    // Its validation is being written down, and it is called off before it can be handed on.
+    journal.shut();
+    queueMicrotask(() => {
+      core.receive('call:second', { type: 'call.cancel' });
+      journal.open();
+    });
+  });
+  core.tell('calls', {
+    type: 'tool.called',
+    callId: 'second',
+    name: 'hanging',
+    arguments: '{"callId":"first"}',
+  });
+  await environment.settle();
+  expect(events.at(-1)).toMatchObject({ type: 'tool.answered', status: 'cancelled' });
+  expect(reserved()).toBe(1);
 });
 
 describe('O7: progress', () => {
@@ -242,7 +278,7 @@ describe('an offer', () => {
     const deliveryId = core.notifyBackground('A notice');
     await environment.settle();
     const { generation } = lead.offers[0] as Offer;
-    core.dismiss(deliveryId);
+    core.door.dismiss(deliveryId);
     await environment.settle();
     expect(lead.said).toContain(`abandon ${generation}`);
     core.receive('outbox', { type: 'delivery.heard', generation, grade: 'assumed' });

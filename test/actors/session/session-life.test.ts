@@ -2,7 +2,8 @@
 // refused before and after.
 
 import { describe, expect, test } from 'vitest';
-import type { SessionEvent } from '../../../src/index.ts';
+import { createRuntime, type SessionEvent } from '../../../src/index.ts';
+import { simulatedEnvironment } from '../../../src/testing/index.ts';
 import { calls, never, say, simpleTool, steps } from '../../support/subagent-runs.ts';
 import { failingJournal } from '../../support/journals.ts';
 import { instructionsOf, textTalk } from '../../support/text-talk.ts';
@@ -75,6 +76,21 @@ describe('what is no text is refused', () => {
     await start();
     await expect(session.sendText(text)).rejects.toMatchObject({ code: 'INVALID_TEXT' });
     expect(() => session.notifyBackground(text)).toThrow(
+      expect.objectContaining({ code: 'INVALID_NOTICE' }),
+    );
+  });
+
+  test.each([
+    { priority: 'loud' },
+    { ttlMs: Number.NaN },
+    { ttlMs: -1 },
+    { label: ' ' },
+    { label: 7 },
+    { urgent: true },
+  ])('a notice with %j', async (options) => {
+    const { session, start } = textTalk();
+    await start();
+    expect(() => session.notifyBackground('News', options as never)).toThrow(
       expect.objectContaining({ code: 'INVALID_NOTICE' }),
     );
   });
@@ -271,6 +287,37 @@ describe('close', () => {
     });
     expect(question()?.state).toBe('withdrawn');
     expect(environment.pendingTimers).toBe(0);
+  });
+});
+
+describe('options that cannot work are refused, and leave nothing behind', () => {
+  test.each([
+    { closeGraceMs: Number.NaN },
+    { closeGraceMs: -1 },
+    { detachGraceMs: -1 },
+    { sessionId: '' },
+    { memoryScope: '' },
+    { speakProgress: 'loudly' },
+  ])('%j', (options) => {
+    const [name] = Object.keys(options);
+    expect(() => textTalk(options as never)).toThrow(
+      expect.objectContaining({
+        name: 'ConfigurationError',
+        message: expect.stringContaining(name as string),
+      }),
+    );
+  });
+
+  test('the id of a session that was refused is free; of one that is open it is taken', async () => {
+    const environment = simulatedEnvironment();
+    const runtime = createRuntime({ environment });
+    const options = { environment, runtime, sessionId: 'mine' };
+    expect(() => textTalk({ ...options, services: [{} as never] })).toThrow();
+    const { start, session } = textTalk(options);
+    await start();
+    expect(() => textTalk(options)).toThrow(expect.objectContaining({ code: 'SESSION_ID_TAKEN' }));
+    await session.close();
+    await textTalk(options).start();
   });
 });
 

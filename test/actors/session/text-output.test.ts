@@ -32,6 +32,12 @@ describe('X1: readers', () => {
     expect(await parts.next()).toEqual({ done: true, value: undefined });
   });
 
+  test('that begin when everything is over find nothing', async () => {
+    const output = new TextOutput();
+    output.complete();
+    expect(await output.read().parts.next()).toEqual({ done: true, value: undefined });
+  });
+
   test('X3: that are too slow lose the oldest, and are told how many', async () => {
     const output = new TextOutput();
     const { parts } = output.read();

@@ -61,6 +61,23 @@ describe('a message to queue', () => {
     expect(run.receipts()).toEqual([['applied', ['m1'], 3]]);
   });
 
+  test('waits also where it comes between two steps, for a slot', async () => {
+    const run = loneSubagent(
+      { interactive: true },
+      steps(calls(['ask_user', { question: 'Which?' }]), say('first done'), say('second done')),
+    );
+    await run.environment.settle();
+    run.holdSlots();
+    const answer = { userResponse: 'Blue' };
+    run.subagent.receive({ type: 'question.answered', requestId: 'sub_1.q1', answer });
+    await run.environment.settle();
+    expect(run.subagent.state).toBe('ready');
+    run.subagent.message('m1', 'Then the other one', 'queue');
+    run.grantSlot();
+    expect(await run.result).toMatchObject({ output: 'second done', steps: 3 });
+    expect(run.receipts()).toEqual([['applied', ['m1'], 3]]);
+  });
+
   test('that comes before it runs is read at once', async () => {
     const run = loneSubagent({}, steps(say('done')));
     run.subagent.message('m1', 'In French', 'queue');
@@ -154,6 +171,32 @@ describe('a message that interrupts', () => {
     run.subagent.message('m1', 'Go on without them', 'interrupt');
     expect(await run.result).toMatchObject({ output: 'done', steps: 2 });
     expect(signals.map((signal) => signal?.aborted)).toEqual([true]);
+  });
+
+  test('calls off what has consent and waits for its slot', async () => {
+    let payments = 0;
+    const pay = simpleTool(() => (payments += 1), { needsApproval: true });
+    const run = loneSubagent({ tools: { pay } }, steps(calls(['pay']), say('done')));
+    await run.environment.settle();
+    run.holdSlots();
+    run.subagent.receive({
+      type: 'question.answered',
+      requestId: 'sub_1.q1',
+      approved: true,
+      answer: { userResponse: 'Yes', approved: true },
+    });
+    await run.environment.settle();
+    expect(run.subagent.state).toBe('ready');
+    run.subagent.message('m1', 'Stop, the wrong account', 'interrupt');
+    run.grantSlot();
+    expect(await run.result).toMatchObject({
+      output: 'done',
+      steps: 2,
+      toolLedger: [{ toolName: 'pay', status: 'not_run', approval: 'given' }],
+    });
+    expect(payments).toBe(0);
+    expect(run.receipts()).toEqual([['applied', ['m1'], 2]]);
+    expect(wordsIn(run.prompts[1]!)).toEqual(['Do it', 'Stop, the wrong account']);
   });
 
   test('is like one to steer in the last step', async () => {

@@ -11,18 +11,15 @@ function supervised(limits: Partial<SessionLimits> = {}, maxTotalActive = 50) {
   return {
     supervisor,
     running,
-    admit: (id: string, depth = 1) => supervisor.admit('s', id, depth),
+    admit: (id: string) => supervisor.admit('s', id),
     run: (id: string) => supervisor.requestSlot('s', id, false, () => running.push(id)),
   };
 }
 
-const accepted = { status: 'accepted', queued: false };
+const accepted = null;
 const rejected = (code: string, ...words: string[]) => ({
-  status: 'rejected',
-  error: expect.objectContaining({
-    code,
-    message: expect.stringMatching(new RegExp(words.join('.*'))),
-  }),
+  code,
+  message: expect.stringMatching(new RegExp(words.join('.*'))),
 });
 
 describe('A1: a request is accepted or rejected, once', () => {
@@ -61,14 +58,6 @@ describe('A1: a request is accepted or rejected, once', () => {
     expect(admit('2')).toEqual(accepted);
   });
 
-  test('[H12 M23] maxDepth: trying again later does not help', () => {
-    const { admit } = supervised({ maxDepth: 2 });
-    expect(admit('1', 2)).toEqual(accepted);
-    const refused = admit('2', 3);
-    expect(refused).toEqual(rejected('DEPTH_EXCEEDED', 'depth 3', 'maxDepth is 2'));
-    expect(refused).toMatchObject({ error: { retryable: false } });
-  });
-
   test('a session that is not open takes nobody in', () => {
     const { supervisor, admit } = supervised();
     supervisor.close('s');
@@ -77,11 +66,11 @@ describe('A1: a request is accepted or rejected, once', () => {
 });
 
 describe('whenFull', () => {
-  test('queue: accepted, and says that it waits', () => {
+  test('queue: accepted, and waits for its slot', () => {
     const { supervisor, admit, run, running } = supervised({ maxConcurrentPerSession: 1 });
     expect(admit('1')).toEqual(accepted);
     run('1');
-    expect(admit('2')).toEqual({ status: 'accepted', queued: true });
+    expect(admit('2')).toEqual(accepted);
     run('2');
     expect(running).toEqual(['1']);
     supervisor.ended('s', '1');
@@ -123,7 +112,7 @@ describe('whenFull', () => {
     const { supervisor, admit } = supervised({ whenFull: 'reject' }, 2);
     supervisor.open('t', sessionLimits({ whenFull: 'reject' }));
     expect(admit('1')).toEqual(accepted);
-    expect(supervisor.admit('t', '2', 1)).toEqual(accepted);
+    expect(supervisor.admit('t', '2')).toEqual(accepted);
     expect(admit('3')).toEqual(rejected('GLOBAL_LIMIT', 'maxTotalActive is 2'));
     supervisor.ended('t', '2');
     expect(admit('4')).toEqual(accepted);
@@ -132,7 +121,7 @@ describe('whenFull', () => {
   test('A2: a session that was closed keeps no place', () => {
     const { supervisor, admit } = supervised({ whenFull: 'reject' }, 1);
     supervisor.open('t', sessionLimits({ whenFull: 'reject' }));
-    expect(supervisor.admit('t', '1', 1)).toEqual(accepted);
+    expect(supervisor.admit('t', '1')).toEqual(accepted);
     supervisor.close('t');
     expect(admit('2')).toEqual(accepted);
   });
@@ -143,7 +132,7 @@ test('L2: sessions share what is left, and nobody overtakes', () => {
   supervisor.open('t', sessionLimits({}));
   const running: string[] = [];
   const run = (session: string, id: string): void => {
-    supervisor.admit(session, id, 1);
+    supervisor.admit(session, id);
     supervisor.requestSlot(session, id, false, () => running.push(id));
   };
   for (const [session, id] of [

@@ -117,6 +117,12 @@ describe('a summary that can be said', () => {
     expect(speakable(text)).toBe('Result. one flight. two trains. Good.');
   });
 
+  test('what is nothing but code or a table is said to be there', () => {
+    expect(speakable('```js\nconst a = 1;\n```\n')).toBe('A text with 3 lines.');
+    expect(speakable('| a |\n| b |')).toBe('A text with 2 lines.');
+    expect(speakable(' \n ')).toBe('');
+  });
+
   test('a long text is cut at the end of a sentence, or of a word, and says so', () => {
     const sentence = 'This is a sentence of some length. ';
     expect(speakable(sentence.repeat(20), 80)).toBe(sentence.repeat(2).trim());

@@ -89,6 +89,25 @@ describe('B76: a signed request becomes an event', () => {
     expect(reply).toMatchObject({ status: 422, body: { error: 'Unprocessable' } });
     expect(hook.errors.map(String)).toEqual(['Error: no such column']);
   });
+
+  test('also one that throws because of JSON of its own: the body was JSON', async () => {
+    await start({ toEvent: () => JSON.parse('{') as never });
+    expect(await hook.sendSigned({})).toMatchObject({
+      status: 422,
+      body: { error: 'Unprocessable' },
+    });
+    expect(hook.errors).toEqual([expect.any(SyntaxError)]);
+  });
+
+  test('a listener of refusals that throws is reported, and the sender has its answer', async () => {
+    await start({
+      onRefused: () => {
+        throw new Error('the log is full');
+      },
+    });
+    expect(await hook.send({ body: '{}' })).toMatchObject(unauthorized);
+    expect(hook.errors.map(String)).toEqual(['Error: the log is full']);
+  });
 });
 
 describe('H1: the signature', () => {
@@ -215,6 +234,22 @@ describe('H2: a message is taken once', () => {
     const replies = await Promise.all([hook.sendSigned({}), hook.sendSigned({})]);
     expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200, 202]));
     expect(hook.emitted).toHaveLength(1);
+  });
+
+  test('while nobody knows whether it is accepted, the same message is told to come later', async () => {
+    await start();
+    let refuse: (receipt: EventReceipt) => void = () => {};
+    hook.receipt = new Promise((resolve) => (refuse = resolve));
+    const first = hook.sendSigned({});
+    while (hook.emitted.length === 0) await hook.environment.settle();
+    const again = await hook.sendSigned({});
+    expect(again).toMatchObject({ status: 503, headers: { 'retry-after': '1' } });
+    refuse({ accepted: false, reason: 'full', message: 'full' });
+    expect((await first).status).toBe(503);
+    hook.receipt = { accepted: true, eventId: 'evt_1' };
+    expect((await hook.sendSigned({})).status).toBe(202);
+    expect(await hook.sendSigned({})).toMatchObject({ body: { duplicate: true } });
+    expect(hook.emitted).toHaveLength(2);
   });
 
   test('one that could not be taken may come again', async () => {
@@ -416,10 +451,21 @@ describe('where it listens', () => {
       expect((await send(url, signed())).status).toBe(503);
     });
 
-    test('a body that was read before is the programmer’s mistake, and reported', async () => {
-      const url = await serve(async (request) => {
-        for await (const _ of request) void _;
-      });
+    test.each([
+      [
+        'read',
+        async (request: NodeJS.ReadableStream) => {
+          for await (const _ of request) void _;
+        },
+      ],
+      [
+        'decoded',
+        async (request: NodeJS.ReadableStream) => {
+          request.setEncoding('utf8');
+        },
+      ],
+    ])('a body that was %s before is the programmer’s mistake, and reported', async (_, before) => {
+      const url = await serve(before);
       expect(await send(url, signed())).toMatchObject({
         status: 500,
         body: { error: 'Internal error' },
@@ -427,6 +473,11 @@ describe('where it listens', () => {
       expect(String(hook.errors[0])).toContain('before any body parser');
     });
   });
+});
+
+test('an option that is undefined is as good as none', () => {
+  const none = { name: undefined, signature: undefined, maxBytes: undefined, rate: undefined };
+  expect(webhookSource({ path: PATH, secret: SECRET, ...none }).name).toBe('webhook');
 });
 
 describe('options that cannot work are refused', () => {

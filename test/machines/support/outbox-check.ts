@@ -101,7 +101,12 @@ export function checkOutbox(
     onViolation,
     key: ({ value, context, children }) => {
       const { pending, current, reserved, interruptible } = context;
-      const brief = (one: (typeof pending)[number]) => [one.deliveryId, one.attempts, one.resting];
+      const brief = (one: (typeof pending)[number]) => [
+        one.deliveryId,
+        one.attempts,
+        one.resting,
+        one.rests,
+      ];
       return [
         value,
         pending.map(brief),
@@ -144,8 +149,10 @@ export function checkOutbox(
         pending.every((one, index) => index === 0 || rankOf(pending[index - 1]!) <= rankOf(one)),
       'O5: an item rests exactly when it has been tried often enough': ({ context }) =>
         context.pending.every(
-          ({ resting, attempts }) => attempts <= maxAttempts && resting === attempts >= maxAttempts,
+          ({ resting, attempts, rests }) =>
+            attempts <= maxAttempts && resting === (rests === 'always' || attempts >= maxAttempts),
         ),
+      'O8: what is silent is never said': ({ context: { current } }) => current?.rests !== 'always',
       'O6: no more than fits': ({ context: { pending, current, reserved } }) => {
         const held = [...pending, current].filter((one) => one !== null && one.kind !== 'question');
         return held.length + reserved <= capacity;
@@ -251,7 +258,9 @@ export function checkOutbox(
         const got = idsOf(after.context.pending);
         if (offer === undefined) return same(got, expected);
         // The first that does not rest was taken out to be said.
-        const resting = wakes(event) ? [] : idsOf(pending.filter((one) => one.resting));
+        const resting = idsOf(
+          pending.filter((one) => one.resting && (one.rests === 'always' || !wakes(event))),
+        );
         const exhausted = new Set(paramsOf(effects, 'card').map(({ deliveryId }) => deliveryId));
         const first = expected.find((id) => !resting.includes(id) && !exhausted.has(id));
         return (
@@ -280,7 +289,26 @@ export function checkOutbox(
           : same(returns, told) && cards.length === 0;
       },
       'O5: whoever speaks or comes wakes what rests': (_before, event, after) =>
-        !wakes(event) || after.context.pending.every(({ resting }) => !resting),
+        !wakes(event) ||
+        after.context.pending.every(({ resting, rests }) => !resting || rests === 'always'),
+      'O8: what comes silently, or cannot be said at once and skips then, rests and is told': (
+        before,
+        event,
+        after,
+        effects,
+      ) => {
+        const rested = paramsOf(effects, 'rested');
+        if (event.type !== 'outbox.add') return rested.length === 0;
+        const { deliveryId, rests } = (event as { item: OutboxItem }).item;
+        if (idsOf(itemsOf(before)).includes(deliveryId)) return rested.length === 0;
+        const isBusy =
+          !gateIsOpen(before) || before.context.current !== null || nextOf(before) !== undefined;
+        const isSilent = rests === 'always' || (rests === 'if_busy' && isBusy);
+        const kept = after.context.pending.find((one) => one.deliveryId === deliveryId);
+        return isSilent
+          ? same(rested, [{ deliveryId }]) && kept?.rests === 'always' && kept.resting
+          : rested.length === 0 && kept?.rests !== 'always';
+      },
       'O5: an attempt that nobody could hear does not count': (before, { type }, after) => {
         const { current } = before.context;
         if (type !== 'client.detached' || current === null) return true;

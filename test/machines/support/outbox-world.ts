@@ -42,6 +42,11 @@ export const outboxScopes: Readonly<Record<string, readonly OutboxItem[]>> = {
     item('p1', 'progress', { replaces: 'progress of a' }),
     item('p2', 'progress', { replaces: 'progress of a' }),
   ],
+  'results that are silent, or skip when busy': [
+    item('s', 'result', { rests: 'always' }),
+    item('b', 'result', { rests: 'if_busy' }),
+    item('q', 'question', { priority: 'high' }),
+  ],
   'notices that expire': [
     item('n1', 'notice', { expiresAt: 0 }),
     item('n2', 'notice'),

@@ -1,4 +1,4 @@
-// Every state of a session: what may come, and what shall hold in it (V1 to V7).
+// Every state of a session: what may come, and what shall hold in it (V1 to V8).
 //
 // Time: each of the six clocks starts at 0 and is told from a stale one by its `dueAt` only, so
 // the key leaves moments out. Two failed reconnects in a row are allowed.
@@ -92,6 +92,8 @@ function sessionEvents({ context }: S): readonly SessionMachineEvent[] {
     { type: 'transport.ready', at },
     { type: 'transport.lost', at, error, retryInMs },
     { type: 'transport.lost', at, error, retryInMs: null },
+    { type: 'transport.renewing', at },
+    { type: 'transport.replaced', at },
     ...['t1', 't2'].flatMap((transferId): SessionMachineEvent[] => [
       { type: 'transfer.started', at, transferId, to: 'b' },
       { type: 'transfer.ended', at, transferId, error: null },
@@ -120,6 +122,12 @@ function sessionEvents({ context }: S): readonly SessionMachineEvent[] {
 
 const connectionOf = (snapshot: S): Connection => snapshot.value.connection;
 const isClosed = (snapshot: S): boolean => snapshot.matches({ connection: 'closed' });
+/** What goes on does so over another connection. */
+const another: ReadonlySet<string> = new Set([
+  'transport.lost',
+  'transport.renewing',
+  'transport.replaced',
+]);
 const linked: ReadonlySet<Connection> = new Set(['connecting', 'active', 'transferring']);
 
 /** Explores a session, or a faulty one in its place. */
@@ -225,7 +233,7 @@ export function checkSession(
         { type },
         after,
       ) => {
-        if (type !== 'transport.lost') return true;
+        if (!another.has(type)) return true;
         const [was, is] = [before.value, after.value];
         return (
           is.model === 'idle' &&
@@ -275,10 +283,19 @@ export function checkSession(
         const attempt = after.context.failures + 1;
         if (!same(paramsOf(effects, 'connect'), begins ? [{ attempt }] : [])) return false;
         if (!begins) return true;
-        return before.matches({ connection: 'created' })
-          ? event.type === 'session.start'
-          : event.type === 'deadline.reconnect';
+        const cause = {
+          created: 'session.start',
+          reconnecting: 'deadline.reconnect',
+        };
+        const was = connectionOf(before);
+        return event.type === (cause[was as keyof typeof cause] ?? 'transport.renewing');
       },
+      'V8: one that is renewed has not failed': (before, { type }, after) =>
+        type !== 'transport.renewing' ||
+        same(before.value.connection, after.value.connection) ||
+        (after.matches({ connection: 'connecting' }) &&
+          after.context.failures === 0 &&
+          after.context.error === null),
       'V4: being connected starts the count again': (before, _event, after) =>
         connectionOf(after) !== 'active' ||
         connectionOf(before) === 'active' ||

@@ -164,6 +164,14 @@ export const subagentFaults: readonly SubagentFault[] = [
     scope: 'messages',
   },
   {
+    fault: 'what has consent is begun although it was interrupted',
+    machine: mutate(subagentMachine, (chart) => {
+      stateOf(chart, 'ready').on['subagent.message'] = whileLive['subagent.message'];
+    }),
+    property: 'S11: an interruption breaks off what is under way, if there is a step left',
+    scope: 'messages',
+  },
+  {
     fault: 'an interruption begins a step too many',
     machine: provide(subagentMachine, 'guards', {
       breaksOff: (_: unknown, { mode }: { mode: string }) => mode === 'interrupt',

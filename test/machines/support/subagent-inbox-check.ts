@@ -13,9 +13,6 @@ const { maxSteps } = subagentInput;
 const completes = ({ kind }: StepCall): boolean => kind === 'completion';
 const idsOf = ({ context }: S): readonly string[] =>
   context.unread.map(({ messageId }) => messageId);
-const isBusy = (snapshot: S): boolean =>
-  !snapshot.matches('spawning') && !snapshot.matches('ready');
-
 /** Would the model have ended where this event came, as far as it knows? */
 function wouldEnd(before: S, event: Event): boolean {
   if (event.type === 'model.responded') {
@@ -83,7 +80,8 @@ export const inboxSteps: NonNullable<Properties['steps']> = {
   'S10: what is queued waits, unless nothing ran yet': (before, event, after) => {
     if (event.type !== 'subagent.message') return true;
     const kept = after.context.unread.find(({ messageId }) => messageId === event.messageId);
-    return kept === undefined || kept.waits === (event.mode === 'queue' && isBusy(before));
+    const hasRun = before.context.step > 0;
+    return kept === undefined || kept.waits === (event.mode === 'queue' && hasRun);
   },
   'S11: an interruption breaks off what is under way, if there is a step left': (
     before,
@@ -94,11 +92,15 @@ export const inboxSteps: NonNullable<Properties['steps']> = {
     if (event.type !== 'subagent.message') return true;
     const { mode, messageId } = event;
     const { step, isFinal } = before.context;
-    if (mode !== 'interrupt' || !isBusy(before) || step >= maxSteps || isFinal)
-      return effects.length === 0 && same(after.value, before.value);
-    if (before.matches('running'))
+    const breaksOff = mode === 'interrupt' && step < maxSteps && !isFinal;
+    if (before.matches('running') && breaksOff)
       return spawned(effects, 'modelStep').some((begun) => begun.messageIds.includes(messageId));
-    return after.matches('ready') && after.context.calls.length === 0;
+    if (breaksOff && after.context.calls.length > 0) return false;
+    // Nobody waits but for a slot: there is nothing to be stopped, and nothing is begun any more.
+    const staysPut = !breaksOff || before.matches('spawning') || before.matches('ready');
+    return staysPut
+      ? effects.length === 0 && same(after.value, before.value)
+      : after.matches('ready');
   },
   'S12: with an exhausted budget nothing new of the step begins': (
     _before,

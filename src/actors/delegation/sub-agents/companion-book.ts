@@ -2,10 +2,15 @@
 //
 // Owns:     their names, and whose they are.
 // Does not: keep their history: each has a configuration of its own with `lifetime: 'session'`,
-//           so the service keeps it from run to run.
+//           so the service keeps it from run to run, until it is forgotten here.
+//
+// Invariants
+//   CB1. Who has ended has no companions: what nobody can reach is not kept.
 
+import type { LanguageModel } from 'ai';
 import type { SubagentConfig } from '../../subagent/config.ts';
-import type { Requester, SubagentService } from '../service-types.ts';
+import { THE_LEAD, type Requester, type SubagentService } from '../service-types.ts';
+import { IS_WANTED } from '../session-instances.ts';
 
 /** What a companion is made of. */
 export interface CompanionAgent {
@@ -24,29 +29,35 @@ export interface Companion {
   readonly isBlocking: boolean;
   readonly config: SubagentConfig;
   /** Of its latest run. */
-  subagentId: string;
+  readonly subagentId: string;
 }
+
+/** One that has had no run yet. */
+export type NewCompanion = Omit<Companion, 'subagentId'>;
 
 interface Book {
   readonly counts: Map<string, number>;
   readonly owned: Map<string | null, Map<string, Companion>>;
+  /** The ids of those that are in it, whoever has them. */
+  readonly names: Set<string>;
 }
 
 /** They end with the service, so they are kept with it. */
 const books = new WeakMap<SubagentService, Book>();
 
 function bookOf(service: SubagentService): Book {
-  const book = books.get(service) ?? { counts: new Map(), owned: new Map() };
+  const book = books.get(service) ?? { counts: new Map(), owned: new Map(), names: new Set() };
   books.set(service, book);
   return book;
 }
 
-/** A new one, which nobody else's history can be mistaken for. */
+/** A new one, which nobody else's history can be mistaken for. `model`: if it has none of its own. */
 export function makeCompanion(
   service: SubagentService,
   { agent, mode = 'background' }: CompanionAgent,
-): Omit<Companion, 'subagentId'> {
-  const { counts } = bookOf(service);
+  model: LanguageModel | undefined,
+): NewCompanion {
+  const { counts, names } = bookOf(service);
   const count = (counts.get(agent.name) ?? 0) + 1;
   counts.set(agent.name, count);
   const agentId = `${agent.name}-${count}`;
@@ -54,7 +65,15 @@ export function makeCompanion(
     agentId,
     agentType: agent.name,
     isBlocking: mode === 'blocking',
-    config: { context: 'none', ...agent, name: agentId, lifetime: 'session' },
+    // One object for all its runs: they share an instance.
+    config: {
+      context: 'none',
+      ...(model ? { model } : {}),
+      ...agent,
+      name: agentId,
+      lifetime: 'session',
+      [IS_WANTED]: () => names.has(agentId),
+    } as SubagentConfig,
   };
 }
 
@@ -63,10 +82,12 @@ export function keepCompanion(
   { subagentId: owner }: Requester,
   companion: Companion,
 ): void {
-  const { owned } = bookOf(service);
+  const { owned, names } = bookOf(service);
+  forgetOrphans(service);
   const own = owned.get(owner) ?? new Map<string, Companion>();
   owned.set(owner, own);
   own.set(companion.agentId, companion);
+  names.add(companion.agentId);
 }
 
 /** Oldest first. Nobody has another's. */
@@ -79,8 +100,17 @@ export function forgetCompanion(
   { subagentId: owner }: Requester,
   agentId: string,
 ): void {
-  const { owned } = bookOf(service);
+  const { owned, names } = bookOf(service);
   const own = owned.get(owner);
   own?.delete(agentId);
+  names.delete(agentId);
   if (own?.size === 0) owned.delete(owner);
+}
+
+function forgetOrphans(service: SubagentService): void {
+  const live = new Set(service.list(THE_LEAD).map(({ id }) => id));
+  for (const [owner, companions] of bookOf(service).owned)
+    if (owner !== null && !live.has(owner))
+      for (const agentId of companions.keys())
+        forgetCompanion(service, { subagentId: owner }, agentId);
 }

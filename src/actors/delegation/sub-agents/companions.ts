@@ -6,11 +6,13 @@
 //
 // Invariants
 //   CP1. A companion works on one thing at a time: a message while it works is read by the run
-//        under way, any other begins the next run, which knows all the earlier ones.
+//        under way; one that this run has not read, and any other, begins the next run, which
+//        knows all the earlier ones. A message to one that asks is the answer.
 //   CP2. An agent has its own companions and sees nobody else's.
 
 import type { Toolset } from '../../toolset.ts';
 import { tool, zodSchema } from 'ai';
+import { filter, firstValueFrom } from 'rxjs';
 import { z } from 'zod';
 import { ConfigurationError } from '../../../errors.ts';
 import { checkSubagentConfig } from '../../subagent/config.ts';
@@ -22,11 +24,12 @@ import {
   makeCompanion,
   type Companion,
   type CompanionAgent,
+  type NewCompanion,
 } from './companion-book.ts';
 import { DELEGATES, marked } from '../marks.ts';
 import { checkView } from '../toolsets/parent-views.ts';
 import { programService, type ProgramOptions } from '../program-service.ts';
-import type { SubagentReport } from '../service-types.ts';
+import type { SubagentChunk, SubagentReport } from '../service-types.ts';
 import { toolFailure, type ToolFailure } from '../toolsets/tool-failure.ts';
 import { inScope, type ToolScope } from '../toolsets/toolset-scope.ts';
 
@@ -81,8 +84,8 @@ export function companions(
         ),
         execute: ({ agentType, message }, call: CallOptions) =>
           answer(call, (scope) => {
-            const companion = makeCompanion(scope.service, types.get(agentType) as CompanionAgent);
-            return begin(scope, companion, message, call, options);
+            const type = types.get(agentType) as CompanionAgent;
+            return begin(scope, makeCompanion(scope.service, type, options.model), message, call);
           }),
       }),
       { [DELEGATES]: true as const },
@@ -93,7 +96,7 @@ export function companions(
         inputSchema: zodSchema(z.object({ agentId, message: words })),
         execute: ({ agentId: id, message }, call: CallOptions) =>
           answer(call, (scope) =>
-            withCompanion(scope, id, (companion) => tell(scope, companion, message, call, options)),
+            withCompanion(scope, id, (companion) => tell(scope, companion, message, call)),
           ),
       }),
       { [DELEGATES]: true as const },
@@ -105,7 +108,7 @@ export function companions(
         answer(call, (scope) => ({
           children: companionsOf(scope.service, scope.requester).map((companion) => ({
             ...nameOf(companion),
-            status: listedStatus(scope, companion),
+            status: isWorking(scope, companion) ? ('running' as const) : ('idle' as const),
           })),
         })),
     }),
@@ -128,8 +131,8 @@ export function companions(
       execute: ({ agentId: id, reason = 'Terminated by parent' }, call: CallOptions) =>
         answer(call, (scope) =>
           withCompanion(scope, id, ({ subagentId }) => {
-            scope.service.cancel(subagentId, scope.requester, reason);
             forgetCompanion(scope.service, scope.requester, id);
+            scope.service.cancel(subagentId, scope.requester, reason);
             return { terminated: true };
           }),
         ),
@@ -155,25 +158,28 @@ export function companions(
 /** Begins a run of it; of a blocking one, waits for what it finds. */
 async function begin(
   scope: ToolScope,
-  companion: Omit<Companion, 'subagentId'>,
+  companion: NewCompanion,
   message: string,
   call: CallOptions,
-  { model }: ProgramOptions,
 ): Promise<unknown> {
   const { service, requester, idempotencyKey } = scope;
   const { config, agentType } = companion;
   const receipt = service.spawn({
-    config: model && !config.model ? { ...config, model } : config,
+    config,
     task: { toolName: agentType, args: {}, description: message },
     caller: requester,
     callId: call.toolCallId,
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
   });
   if (receipt.status === 'rejected') return toolFailure(receipt.error.code, receipt.error.message);
-  const begun: Companion = { ...companion, subagentId: receipt.subagentId };
+  const { subagentId } = receipt;
+  // The same call again is about the companion that it began.
+  const known = receipt.isRepeat
+    ? companionsOf(service, requester).find((own) => own.subagentId === subagentId)
+    : undefined;
+  const begun: Companion = known ?? { ...companion, subagentId };
   keepCompanion(service, requester, begun);
-  if (begun.isBlocking) return finding(scope, begun, call);
-  return { ...nameOf(begun), status: 'running' };
+  return begun.isBlocking ? finding(scope, begun, call) : { ...nameOf(begun), status: 'running' };
 }
 
 async function tell(
@@ -181,14 +187,27 @@ async function tell(
   companion: Companion,
   message: string,
   call: CallOptions,
-  options: ProgramOptions,
 ): Promise<unknown> {
   const { service, requester } = scope;
-  const sent = service.send(companion.subagentId, { content: message, mode: 'queue' }, requester);
+  const { agentId: id, subagentId, isBlocking } = companion;
+  const request = reportOf(scope, companion)?.pendingRequest;
+  const how = request ? { inResponseTo: request.requestId } : { mode: 'queue' as const };
+  const sent = service.send(subagentId, { content: message, ...how }, requester);
   // It has ended, perhaps long ago.
-  if (!sent.ok) return begin(scope, companion, message, call, options);
-  if (companion.isBlocking) return finding(scope, companion, call);
-  return { ...nameOf(companion), status: 'running' };
+  if (!sent.ok) return begin(scope, companion, message, call);
+  let isUnread = false;
+  const settled = sent.receipt.then(({ applied }) => {
+    isUnread = !applied;
+  });
+  const again = () => withCompanion(scope, id, (own) => tell(scope, own, message, call));
+  if (!isBlocking) {
+    void settled.then(async () => {
+      if (isUnread) await hasEnded(scope, companion).then(again);
+    });
+    return { ...nameOf(companion), status: 'running' };
+  }
+  const found = await finding(scope, companion, call);
+  return isUnread && !isWorking(scope, companion) ? again() : found;
 }
 
 async function finding(
@@ -212,16 +231,27 @@ function withCompanion<T>(
   return companion ? work(companion) : toolFailure('NOT_FOUND', `You have no companion "${id}"`);
 }
 
-function nameOf({ agentId: id, agentType, isBlocking }: Omit<Companion, 'subagentId'>) {
+function nameOf({ agentId: id, agentType, isBlocking }: Companion) {
   return { agentId: id, agentType, mode: isBlocking ? 'blocking' : 'background' } as const;
 }
 
-/** Looking at a list tells nobody a result. */
-function listedStatus({ service, requester }: ToolScope, { subagentId }: Companion) {
-  const report: SubagentReport | undefined = service
-    .list(requester, { includeEnded: true })
-    .find(({ id }) => id === subagentId);
-  return report && report.endedAt === null ? ('running' as const) : ('idle' as const);
+function isWorking(scope: ToolScope, companion: Companion): boolean {
+  return reportOf(scope, companion)?.endedAt === null;
+}
+
+async function hasEnded(scope: ToolScope, companion: Companion): Promise<void> {
+  if (!isWorking(scope, companion)) return;
+  const isEnd = ({ type, subagentId }: SubagentChunk): boolean =>
+    type === 'ended' && subagentId === companion.subagentId;
+  await firstValueFrom(scope.service.events.pipe(filter(isEnd)), { defaultValue: null });
+}
+
+/** How its latest run is, as long as that is known. Looking at a list tells nobody a result. */
+function reportOf(
+  { service, requester }: ToolScope,
+  { subagentId }: Companion,
+): SubagentReport | undefined {
+  return service.list(requester, { includeEnded: true }).find(({ id }) => id === subagentId);
 }
 
 function describe(agents: readonly CompanionAgent[]): string {

@@ -1,5 +1,6 @@
 // Which calls of a step go to subagents: names, marks, and a pure plan.
 
+import { ownValue } from '../../own-value.ts';
 import type { SubagentConfig } from '../../subagent/config.ts';
 
 /** A tool under `subagent__<type>` runs the subagent of that type. */
@@ -54,7 +55,7 @@ export function planStepProcessing<Call extends PlannableCall>(
   const subAgentCalls: StepPlan['subAgentCalls'][number][] = [];
   for (const call of calls) {
     const { id, name, input } = partsOf(call);
-    const agentType = agentTypeOf(name, Object.hasOwn(tools, name) ? tools[name] : undefined);
+    const agentType = agentTypeOf(name, ownValue(tools, name));
     if (agentType === null) toolCalls.push(call);
     else subAgentCalls.push({ id, agentType, input });
   }

@@ -6,11 +6,13 @@
 //           and only the result comes out.
 //
 // Invariants
-//   AT1. One call is one subagent: it has ended, or was cancelled, when the call has.
+//   AT1. One call is one subagent: it has ended, or was cancelled, when the call has, unless its
+//        question is the result (`questions: 'return'`).
 //   AT2. A failure is a result, `{ error, code }`: the model that called decides what follows.
 
 import { tool, type FlexibleSchema, type Tool } from 'ai';
 import { ConfigurationError } from '../../../errors.ts';
+import { withInputNames } from '../../ai/input-names.ts';
 import { wrapSchema } from '../../ai/schema.ts';
 import { checkSubagentConfig, type SubagentConfig } from '../../subagent/config.ts';
 import { awaitEnd } from './await-end.ts';
@@ -90,11 +92,17 @@ export function createSubAgentTool<Input>(
     );
   const { model, questions = 'decline' } = options;
   const description = options.description ?? `Hands a task to the subagent "${agent.name}".`;
-  const config: SubagentConfig = { context: 'none', ...(model ? { model } : {}), ...agent };
+  const inputs = withInputNames(wrapSchema(inputSchema, `${agent.name}: inputSchema`));
+  const config: SubagentConfig = {
+    context: 'none',
+    ...(model ? { model } : {}),
+    ...agent,
+    inputSchema: inputs,
+  };
   checkSubagentConfig(config, agent.name);
   const made = tool({
     description,
-    inputSchema: wrapSchema(inputSchema, `${agent.name}: inputSchema`) as FlexibleSchema<Input>,
+    inputSchema: inputs as FlexibleSchema<Input>,
     execute: async (input: Input, call: CallOptions) => {
       const done = await inScope(call, programService(options), async (scope) => ({
         output: await run(scope, config, description, input, call, questions),

@@ -15,9 +15,6 @@ import { toolFailure, type ToolFailure } from './tool-failure.ts';
 /** For a registry of toolsets. */
 export const CHILD_TOOLSET = { name: 'subagent-child', version: '0.1.0' } as const;
 
-/** Progress notes of one subagent that are kept. */
-export const PROGRESS_RING = 50;
-
 const MAX_WORDS = 20_000;
 const words = z.string().trim().min(1).max(MAX_WORDS);
 

@@ -3,6 +3,7 @@
 
 import { type FlexibleSchema } from 'ai';
 import { ConfigurationError } from '../../../errors.ts';
+import { ownValue } from '../../own-value.ts';
 import type { ToolContext, ToolDefinition } from '../../session/lead-tools.ts';
 import type { SubagentConfig } from '../../subagent/config.ts';
 import { withCaller } from '../caller.ts';
@@ -42,7 +43,8 @@ export function leadTools(
       parameters: source.inputSchema as FlexibleSchema<never>,
       [SOURCE_TOOL]: given,
     };
-    const pending = typeof pendingMessage === 'object' ? pendingMessage[name] : pendingMessage;
+    const pending =
+      typeof pendingMessage === 'object' ? ownValue(pendingMessage, name) : pendingMessage;
     if (subAgentOf(source))
       return {
         ...base,

@@ -2,8 +2,9 @@
 //
 // Owns:     the shapes of these tools, the meaning of the names in a spawn (spawn-plan.ts),
 //           and what a model reads of them (parent-views.ts).
-// Does not: hold any state. All of it is the service's: the one of the session or of the
-//           subagent that calls, or the one in the options where a program calls.
+// Does not: hold any state. It is the service's, or kept for the service (sent-messages.ts):
+//           the one of the session or of the subagent that calls, or the one in the options
+//           where a program calls.
 //
 // Invariants
 //   PT1. What the service refuses comes back as a result, `{ error: { code, message } }` with

@@ -1,6 +1,6 @@
 // What a parent's tools answer: the service's reports in the words of the tools.
 
-import { clip } from '../../ai/json.ts';
+import { clip } from '../../clip.ts';
 import { outcomeNotes, type OutcomeNotes } from '../../outcomes/outcome-notes.ts';
 import { sentMessages, type SentMessage } from './sent-messages.ts';
 import type {

@@ -6,7 +6,7 @@
 
 import { tool, zodSchema, type Schema, type Tool } from 'ai';
 import { z } from 'zod';
-import { clip } from '../../ai/json.ts';
+import { clip } from '../../clip.ts';
 import type { Clock } from '../../ports/environment.ts';
 import { callerOf } from '../caller.ts';
 import { marked } from '../marks.ts';

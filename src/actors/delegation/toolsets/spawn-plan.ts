@@ -6,14 +6,16 @@
 //           subset of the caller's and its denials hold (service: it knows the caller).
 
 import type { LanguageModel } from 'ai';
+import { ownValue } from '../../own-value.ts';
 import type { SubagentConfig } from '../../subagent/config.ts';
+import { withoutUndefined } from '../../without-undefined.ts';
 import { createChildSubagentToolset } from './child-toolset.ts';
 import type { SpawnInput } from './parent-schemas.ts';
 import { responseSchemaOf } from './response-schema.ts';
 import { toolFailure, type ToolFailure } from './tool-failure.ts';
 
 /** What a spawned subagent is unless the call says otherwise. */
-export type SpawnBase = Partial<Omit<SubagentConfig, 'outputSchema'>>;
+export type SpawnBase = Partial<Omit<SubagentConfig, 'inputSchema' | 'outputSchema'>>;
 
 /** The names that a host gives a meaning of its own. */
 export type HostNames = Pick<
@@ -63,8 +65,8 @@ export function planSpawn(input: SpawnInput, options: SpawnOptions): SpawnPlan {
     return { ok: false, failure: toolFailure('INVALID_SCHEMA', schema.message) };
   const base: SpawnBase = {
     ...agent,
-    ...(adapterName === undefined ? {} : own(adapters, adapterName)),
-    ...(model === undefined || !Object.hasOwn(models, model) ? {} : { model: models[model] }),
+    ...ownValue(adapters, adapterName),
+    ...withoutUndefined({ model: ownValue(models, model) }),
     ...configure?.(hostNames(input)),
   };
   const instructions = base.instructions ?? DEFAULT_INSTRUCTIONS;
@@ -109,8 +111,4 @@ function hostNames(input: SpawnInput): HostNames {
   const { adapterName, providerConfigId, harnessId, model, executionTargetId, workstreamId } =
     input;
   return { adapterName, providerConfigId, harnessId, model, executionTargetId, workstreamId };
-}
-
-function own<T extends object>(record: Readonly<Record<string, T>>, key: string): T | undefined {
-  return Object.hasOwn(record, key) ? record[key] : undefined;
 }

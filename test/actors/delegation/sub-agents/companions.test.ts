@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { withCaller } from '../../../../src/actors/delegation/caller.ts';
 import { companions } from '../../../../src/actors/delegation/sub-agents/companions.ts';
+import type { ProgramOptions } from '../../../../src/actors/delegation/program-service.ts';
 import { delegates } from '../../../../src/actors/delegation/marks.ts';
 import { ConfigurationError } from '../../../../src/index.ts';
 import { callOptions, fakeService } from '../../../support/fake-service.ts';
@@ -8,11 +9,11 @@ import { callOptions, fakeService } from '../../../support/fake-service.ts';
 const researcher = { name: 'researcher', instructions: 'Find out.' };
 const critic = { name: 'critic', instructions: 'Doubt.' };
 
-function withCompanions() {
+function withCompanions(options: ProgramOptions = {}) {
   const service = fakeService();
   const tools: Record<string, object> = companions(
     [{ agent: researcher, mode: 'blocking' }, { agent: critic }],
-    { service },
+    { service, ...options },
   );
   const call = (name: string, input: object = {}, more: object = {}): Promise<unknown> =>
     (
@@ -84,6 +85,23 @@ describe('[H18] a background companion', () => {
     // The same configuration, so the same instance with its history.
     expect(service.spawned[1]?.config).toBe(service.spawned[0]?.config);
     expect(await call('listChildren')).toMatchObject({ children: [{ status: 'running' }] });
+  });
+
+  test('runs share one configuration, and so one instance, also with a model of the program', async () => {
+    const { service, call } = withCompanions({ model: 'some/model' });
+    await call('spawnAgent', { agentType: 'critic', message: 'First' });
+    service.end('sub_1');
+    await call('sendMessage', { agentId: 'critic-1', message: 'Second' });
+    expect(service.spawned[0]?.config.model).toBe('some/model');
+    expect(service.spawned[1]?.config).toBe(service.spawned[0]?.config);
+  });
+
+  test('[M9] that asks is answered by the next message', async () => {
+    const { service, call } = withCompanions();
+    await call('spawnAgent', { agentType: 'critic', message: 'First' });
+    service.ask('sub_1', 'Which?');
+    await call('sendMessage', { agentId: 'critic-1', message: 'The second' });
+    expect(service.sent).toMatchObject([{ content: 'The second', inResponseTo: 'sub_1.q1' }]);
   });
 
   test('two of one type have a history each', async () => {

@@ -79,6 +79,22 @@ describe('[H4 H5] one call', () => {
     expect(await running).toEqual({ summary: 'ab' });
   });
 
+  test('[R6] an input that it does not know is told to the model, and nobody is spawned', async () => {
+    const { service, made } = summarize();
+    const model = scriptedModel([
+      { calls: [{ name: 'summarize', input: { texts: ['a'], maxLenght: 5 } }] },
+      { text: 'Done.' },
+    ]);
+    const { steps } = await generateText({
+      model,
+      prompt: 'Go',
+      tools: { summarize: made },
+      stopWhen: isStepCount(2),
+    });
+    expect(JSON.stringify(steps[0]?.content)).toContain('did you mean \\"maxLength\\"?');
+    expect(service.spawned).toEqual([]);
+  });
+
   test('[H10] a failure is a result, and the model decides', async () => {
     const { service, call } = summarize();
     const running = call(['a']);

@@ -1,0 +1,146 @@
+// One response of the lead model of a text session: the model is asked, its words are said as
+// they come, its calls are handed over, and in the end it is known what was said.
+//
+// Owns:     nothing that outlives the response.
+// Does not: decide when to respond, or what becomes of the response (text-lead).
+//
+// Invariants
+//   N1. What is said stands in the conversation where it began: before the calls that follow
+//       it, and before what the user says meanwhile.
+//   N2. A response without words and calls is a failure: silence explains nothing to a user.
+//   N3. Whatever happens it comes to an end, and never throws.
+
+import { streamText, type LanguageModel } from 'ai';
+import { ProviderError } from '../../errors.ts';
+import { toStepError } from '../ai/model-step.ts';
+import { modelToolsOf } from './lead-tools.ts';
+import type { LeadSession } from './session-parts.ts';
+import type { TextOutput } from './text-output.ts';
+
+/** A call that the model makes. */
+export interface ResponseCall {
+  /** As the provider named it: not always unique. */
+  readonly callId: string;
+  readonly name: string;
+  /** JSON text. */
+  readonly arguments: string;
+  /** Whose model made it, whoever leads by now. */
+  readonly agentName: string;
+}
+
+export interface TextResponseOptions {
+  readonly core: LeadSession;
+  readonly model: LanguageModel;
+  readonly output: TextOutput;
+  readonly signal: AbortSignal;
+  /** May it call tools? */
+  readonly mayCall: boolean;
+  /** A sign of life. */
+  onSign(): void;
+  /** It begins to speak. */
+  onWords(): void;
+  onCall(call: ResponseCall): void;
+}
+
+/** How a response ended. */
+export interface TextResponse {
+  readonly itemId: string;
+  /** All that was said. */
+  readonly text: string;
+  /** It was aborted, or failed: more would have been said. */
+  readonly isBroken: boolean;
+}
+
+/** Asks the lead model for a response, and says it. Never rejects (N3). */
+export async function runResponse(options: TextResponseOptions): Promise<TextResponse> {
+  const { core, output, signal } = options;
+  const { clock, ids } = core.host.environment;
+  const itemId = ids.next('item');
+  let text = '';
+  let at = 0;
+  let hasCalled = false;
+  let isBroken = false;
+  const show = (final: boolean): void =>
+    core.projection.emit({
+      type: 'transcript.changed',
+      item: {
+        id: itemId,
+        role: 'assistant',
+        text,
+        final,
+        at,
+        ...(isBroken ? { interrupted: true } : {}),
+      },
+    });
+  try {
+    for await (const part of partsOf(options)) {
+      if (part.type === 'call') {
+        hasCalled = true;
+        options.onCall(part.call);
+        continue;
+      }
+      if (text === '') {
+        at = clock.now();
+        core.books.conversation = core.books.conversation.begin({
+          id: itemId,
+          role: 'assistant',
+          at,
+        });
+        options.onWords();
+      }
+      text += part.text;
+      show(false);
+      output.push({ type: 'text.delta', itemId, text: part.text });
+    }
+    if (text === '' && !hasCalled && !signal.aborted)
+      throw new ProviderError('EMPTY_OUTPUT', 'The model ended without a word', {
+        retryable: true,
+      });
+  } catch (error) {
+    isBroken = true;
+    if (!signal.aborted || error instanceof ProviderError) {
+      const { code, message } = toStepError(error);
+      core.reportError(error, 'lead model');
+      output.push({ type: 'response.failed', code, message });
+    }
+  }
+  isBroken ||= signal.aborted;
+  if (text !== '') {
+    const item = { id: itemId, role: 'assistant', text, at } as const;
+    core.books.conversation = core.books.conversation.add(item);
+    show(true);
+  }
+  return { itemId, text, isBroken };
+}
+
+type Part =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'call'; readonly call: ResponseCall };
+
+async function* partsOf(options: TextResponseOptions): AsyncGenerator<Part> {
+  const { core, model, signal, mayCall } = options;
+  const { name: agentName, providerOptions } = core.leads.agent;
+  const { stream } = streamText({
+    model,
+    instructions: core.leads.instructionsOf(agentName),
+    ...(providerOptions && { providerOptions }),
+    messages: core.books.conversation.toModelMessages(),
+    tools: modelToolsOf(core.leads.toolsOf(agentName)),
+    toolChoice: mayCall ? 'auto' : 'none',
+    abortSignal: signal,
+    maxRetries: 0,
+    onError: () => {},
+  });
+  for await (const part of stream) {
+    if (signal.aborted) throw signal.reason;
+    options.onSign();
+    if (part.type === 'text-delta' && part.text !== '') yield { type: 'text', text: part.text };
+    else if (part.type === 'error') throw part.error;
+    else if (part.type === 'abort') throw signal.reason;
+    else if (part.type === 'tool-call') {
+      const { toolCallId: callId, toolName: name, input } = part;
+      const json = typeof input === 'string' ? input : JSON.stringify(input ?? {});
+      yield { type: 'call', call: { callId, name, arguments: json, agentName } };
+    }
+  }
+}

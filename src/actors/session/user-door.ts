@@ -1,0 +1,141 @@
+// The user's way into a session: who is there, what is typed, seen and answered. It is put into
+// the mailbox, and whoever waits learns what became of it.
+//
+// Owns:     those who wait, and how many clients are attached.
+// Does not: decide to whom words go, or whether an answer counts (user-input).
+//
+// Invariants
+//   I1. Whoever waits is told once: what became of it, or that the session has ended.
+
+import { ConfigurationError } from '../../errors.ts';
+import type { UnitEvent } from '../runtime/commit-unit.ts';
+import type { Host } from '../runtime/host.ts';
+import type { AnswerReceipt } from '../session-views.ts';
+import type { GivenAnswer } from '../subagent/ask-user.ts';
+import type { Books } from './books.ts';
+import type { Projection } from './projection.ts';
+import type { SessionInputEvent } from './records.ts';
+import type { SessionUnit } from './session-unit.ts';
+
+/** What the door sees of the session. */
+export interface DoorSession {
+  readonly host: Host;
+  readonly books: Books;
+  readonly projection: Projection;
+  readonly unit: SessionUnit;
+  receive(actor: string, event: UnitEvent & Record<string, unknown>): void;
+  tell(actor: string, event: SessionInputEvent): void;
+}
+
+export class UserDoor {
+  readonly #session: DoorSession;
+  readonly #isHeard: boolean;
+  readonly #receipts = new Map<string, (receipt: AnswerReceipt) => void>();
+  readonly #saying = new Map<string, () => void>();
+
+  #clients = 0;
+
+  /** `isHeard`: questions are put by voice, not only on a screen. */
+  constructor(session: DoorSession, { isHeard }: { readonly isHeard: boolean }) {
+    this.#session = session;
+    this.#isHeard = isHeard;
+  }
+
+  get isAttached(): boolean {
+    return this.#clients > 0;
+  }
+
+  /** Somebody is there. Returns what to call when they leave. */
+  attach(): () => void {
+    let left = false;
+    this.#clients += 1;
+    if (this.#clients === 1) this.#session.receive('session', { type: 'client.attached' });
+    return () => {
+      if (left) return;
+      left = true;
+      this.#clients -= 1;
+      if (this.#clients === 0) this.#session.receive('session', { type: 'client.detached' });
+    };
+  }
+
+  /** The question is on a screen. */
+  questionShown(requestId: string): void {
+    const { projection } = this.#session;
+    this.#session.receive(`question:${requestId}`, {
+      type: 'question.shown',
+      startsClock: !this.#isHeard || projection.delivery(requestId)?.card === true,
+    });
+  }
+
+  /** A result or notice was seen; a question that is seen is not yet answered. */
+  shown(deliveryId: string): void {
+    if (this.#session.books.questions.has(deliveryId)) this.questionShown(deliveryId);
+    else this.#session.receive(`delivery:${deliveryId}`, { type: 'delivery.shown', deliveryId });
+  }
+
+  /** The user does not want to hear it. A question is answered, not waved away. */
+  dismiss(deliveryId: string): void {
+    if (!this.#session.books.questions.has(deliveryId))
+      this.#session.receive(`delivery:${deliveryId}`, { type: 'delivery.dismissed', deliveryId });
+  }
+
+  /** The user answers a question by its button, or in words that name it. Never rejects. */
+  answer(requestId: string, answer: GivenAnswer): Promise<AnswerReceipt> {
+    const { books, host, projection, unit } = this.#session;
+    if (!books.questions.has(requestId) || unit.unit.disposed)
+      return Promise.resolve({
+        accepted: false,
+        reason: projection.question(requestId) ? 'over' : 'unknown',
+      });
+    const ticket = host.environment.ids.next('ans');
+    return new Promise((resolve) => {
+      this.#receipts.set(ticket, resolve);
+      this.#session.tell('answers', { type: 'answer.given', ticket, requestId, ...answer });
+    });
+  }
+
+  /** The user typed. Resolves when it was given to a question or to the lead agent. */
+  say(text: string): Promise<void> {
+    const { host, projection, unit } = this.#session;
+    const { connection } = projection;
+    if (unit.unit.disposed || connection === 'created' || connection === 'closing')
+      return Promise.reject(
+        new ConfigurationError(
+          'SESSION_NOT_ACTIVE',
+          `Expected the session to be started and not closed, it is ${connection}`,
+        ),
+      );
+    const { clock, ids } = host.environment;
+    const utteranceId = ids.next('utt');
+    return new Promise((resolve) => {
+      this.#saying.set(utteranceId, resolve);
+      this.#session.tell('user', {
+        type: 'user.said',
+        utteranceId,
+        text,
+        channel: 'typing',
+        startedAt: clock.now(),
+      });
+    });
+  }
+
+  /** Words of the user have reached whom they were for. */
+  said(utteranceId: string): void {
+    this.#saying.get(utteranceId)?.();
+    this.#saying.delete(utteranceId);
+  }
+
+  /** It is known whether an answer counts. */
+  answered(ticket: string, receipt: AnswerReceipt): void {
+    this.#receipts.get(ticket)?.(receipt);
+    this.#receipts.delete(ticket);
+  }
+
+  /** The session has ended: nobody waits for it any more (I1). */
+  close(): void {
+    for (const receive of this.#receipts.values()) receive({ accepted: false, reason: 'over' });
+    this.#receipts.clear();
+    for (const resolve of this.#saying.values()) resolve();
+    this.#saying.clear();
+  }
+}

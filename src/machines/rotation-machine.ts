@@ -1,0 +1,246 @@
+// A connection that ends soon is exchanged for a fresh one while nobody speaks.
+//
+//   idle ─opened─▶ unlimited, limited ─due─▶ preparing ─ready─▶ prepared ─rest─▶ idle  takeOver
+//                        │                    ▲   │ failed        │ failed
+//                        │                    │   ▼               │
+//                        │                    pausing ◀───────────┘
+//                        └─due, and can resume─▶ awaiting ─rest─▶ idle  renew
+//
+// There are two ways. Make before break: a fresh connection is prepared, and takes over
+// (`takeOver`). Where the wire can go on from where the old one ends, break before make: it is
+// closed first, and the session connects again (`renew`).
+//
+// Owns:     when a connection is exchanged, and in which way.
+// Does not: hold connections, or know why nobody speaks.
+//
+// Invariants
+//   RO1. One candidate at a time, in `making` only: it takes over, is dropped, or is lost.
+//   RO2. The exchange is made at rest; else at `lastAt`, or when the old connection is lost.
+//   RO3. Nothing is exchanged while a transfer is under way, or without a connection: a
+//        transfer takes the place of a rotation, and what is due by then comes after it.
+//   RO4. A candidate that fails, or is not ready in time, is followed by another after a pause
+//        that grows, for as long as the old connection lasts.
+
+import { and, assign, or, setup, type SnapshotFrom } from 'xstate';
+import { backoffMs, type BackoffInput } from './backoff.ts';
+import { activity, effect, machineOptions, type DeadlineInput } from './effect.ts';
+
+export interface RotationInput extends BackoffInput {
+  /** A candidate that is not ready by then has failed, in milliseconds. */
+  readonly connectTimeoutMs: number;
+}
+
+interface RotationContext extends RotationInput {
+  /** When a fresh connection is needed; null: no limit is known. */
+  readonly dueAt: number | null;
+  /** When nobody waits for a pause any more. */
+  readonly lastAt: number;
+  readonly failures: number;
+  readonly attemptBy: number;
+  readonly retryAt: number;
+}
+
+/** What is the case when an event is accepted: the machine cannot look. */
+export interface RotationNow {
+  readonly at: number;
+  /** Nobody speaks, and nobody is about to. */
+  readonly isAtRest: boolean;
+  /** The connection can be gone on from where it ends. */
+  readonly canResume: boolean;
+}
+
+export type RotationFact =
+  /** A connection is in use. */
+  | { readonly type: 'line.opened'; readonly dueAt: number | null; readonly lastAt: number }
+  /** It ends sooner than was known. */
+  | { readonly type: 'line.expiring'; readonly lastAt: number }
+  /** Something has changed that may make it a good moment. */
+  | { readonly type: 'line.rested' }
+  /** It is gone. */
+  | { readonly type: 'line.lost' }
+  /** It was hung up. */
+  | { readonly type: 'line.closed' }
+  | { readonly type: 'transfer.began' }
+  /** On the connection before; one that came with another connection says `line.opened`. */
+  | { readonly type: 'transfer.ended' }
+  | { readonly type: 'candidate.ready' }
+  /** `jitter`: uniform in [0, 1). */
+  | { readonly type: 'candidate.lost'; readonly jitter: number }
+  | { readonly type: 'deadline.due'; readonly dueAt: number }
+  | { readonly type: 'deadline.last'; readonly dueAt: number }
+  | { readonly type: 'deadline.attempt'; readonly dueAt: number }
+  | { readonly type: 'deadline.retry'; readonly dueAt: number };
+
+export type RotationEvent = RotationFact & RotationNow;
+
+const renews = { target: '#rotation.idle', actions: { type: 'renew', params: {} } } as const;
+const takesOver = { target: '#rotation.idle', actions: { type: 'takeOver', params: {} } } as const;
+const drops = { type: 'drop', params: {} } as const;
+
+/** How an exchange begins. */
+const begins = [
+  { guard: 'isGoodMoment', ...renews },
+  { guard: 'canResume', target: '#rotation.awaiting' },
+  { target: '#rotation.making' },
+] as const;
+
+/** How it begins where the end comes sooner than was known. */
+const hurries = [
+  { guard: 'isGoodMoment', ...renews },
+  { guard: 'canResume', target: '#rotation.awaiting', actions: ['expires', 'isDueNow'] },
+  { target: '#rotation.making', actions: ['expires', 'isDueNow'] },
+] as const;
+
+export const rotationMachine = setup({
+  types: {
+    input: {} as RotationInput,
+    context: {} as RotationContext,
+    events: {} as RotationEvent,
+  },
+  actors: { deadline: activity<DeadlineInput>('deadline') },
+  actions: {
+    /** Opens a candidate; `candidate.ready` or `candidate.lost` comes back. */
+    prepare: effect<object>(),
+    /** The candidate is not wanted any more. */
+    drop: effect<object>(),
+    /** The candidate is the connection from now on; `line.opened` comes back. */
+    takeOver: effect<object>(),
+    /** The connection is hung up, and another one is to go on from there. */
+    renew: effect<object>(),
+    opened: assign(({ event }) =>
+      event.type === 'line.opened' ? { dueAt: event.dueAt, lastAt: event.lastAt, failures: 0 } : {},
+    ),
+    expires: assign(({ event }) =>
+      event.type === 'line.expiring' ? { lastAt: event.lastAt } : {},
+    ),
+    isDueNow: assign({ dueAt: ({ event }) => event.at }),
+    begun: assign(({ context, event }) => ({ attemptBy: event.at + context.connectTimeoutMs })),
+    failed: assign(({ context, event }) => {
+      const failures = context.failures + 1;
+      const jitter = event.type === 'candidate.lost' ? event.jitter : 0;
+      return { failures, retryAt: event.at + backoffMs(context, failures, jitter) };
+    }),
+  },
+  guards: {
+    isAtRest: ({ event }) => event.isAtRest,
+    canResume: ({ event }) => event.canResume,
+    isGoodMoment: ({ event }) => event.isAtRest && event.canResume,
+    isLate: ({ context, event }) => event.at >= context.lastAt,
+    isLimited: ({ context }) => context.dueAt !== null,
+    isDue: ({ context, event }) => context.dueAt !== null && event.at >= context.dueAt,
+  },
+}).createMachine({
+  id: 'rotation',
+  context: ({ input }) => ({
+    baseDelayMs: input?.baseDelayMs ?? 0,
+    maxDelayMs: input?.maxDelayMs ?? 0,
+    connectTimeoutMs: input?.connectTimeoutMs ?? 0,
+    dueAt: null,
+    lastAt: 0,
+    failures: 0,
+    attemptBy: 0,
+    retryAt: 0,
+  }),
+  initial: 'idle',
+  options: machineOptions,
+  on: {
+    'line.opened': [
+      { guard: ({ event }) => event.dueAt !== null, target: '.limited', actions: 'opened' },
+      { target: '.unlimited', actions: 'opened' },
+    ],
+    'line.closed': '.idle',
+    'line.lost': '.idle',
+    'transfer.began': '.held',
+  },
+  states: {
+    // There is no connection: nothing to exchange.
+    idle: { on: { 'line.closed': {}, 'line.lost': {}, 'transfer.began': {} } },
+    unlimited: { on: { 'line.expiring': hurries } },
+    limited: {
+      invoke: {
+        id: 'due',
+        src: 'deadline',
+        input: ({ context }) => ({ dueAt: context.dueAt ?? 0, event: 'deadline.due' }),
+      },
+      on: { 'deadline.due': begins, 'line.expiring': hurries },
+    },
+    // Another agent is about to lead, perhaps on a connection of its own.
+    held: {
+      on: {
+        'line.expiring': { actions: ['expires', 'isDueNow'] },
+        'transfer.began': {},
+        'transfer.ended': [
+          { guard: and(['isDue', 'isGoodMoment']), ...renews },
+          { guard: and(['isDue', 'canResume']), target: 'awaiting' },
+          { guard: 'isDue', target: 'making' },
+          { guard: 'isLimited', target: 'limited' },
+          { target: 'unlimited' },
+        ],
+      },
+    },
+    // Break before make.
+    awaiting: {
+      invoke: {
+        id: 'last',
+        src: 'deadline',
+        input: ({ context }) => ({ dueAt: context.lastAt, event: 'deadline.last' }),
+      },
+      on: {
+        'line.rested': { guard: 'isGoodMoment', ...renews },
+        'deadline.last': renews,
+        'line.expiring': { target: 'awaiting', reenter: true, actions: 'expires' },
+      },
+    },
+    // Make before break.
+    making: {
+      initial: 'preparing',
+      states: {
+        preparing: {
+          entry: ['begun', { type: 'prepare', params: {} }],
+          invoke: {
+            id: 'attempt',
+            src: 'deadline',
+            input: ({ context }) => ({ dueAt: context.attemptBy, event: 'deadline.attempt' }),
+          },
+          on: {
+            'candidate.ready': [
+              { guard: or(['isAtRest', 'isLate']), ...takesOver },
+              { target: 'prepared' },
+            ],
+            'deadline.attempt': { target: '#rotation.pausing', actions: [drops, 'failed'] },
+            'line.expiring': { actions: 'expires' },
+          },
+        },
+        prepared: {
+          invoke: {
+            id: 'last',
+            src: 'deadline',
+            input: ({ context }) => ({ dueAt: context.lastAt, event: 'deadline.last' }),
+          },
+          on: {
+            'line.rested': { guard: 'isAtRest', ...takesOver },
+            'deadline.last': takesOver,
+            'line.lost': takesOver,
+            'line.expiring': { target: 'prepared', reenter: true, actions: 'expires' },
+          },
+        },
+      },
+      on: {
+        'candidate.lost': { target: 'pausing', actions: 'failed' },
+        'line.closed': { target: 'idle', actions: drops },
+        'line.lost': { target: 'idle', actions: drops },
+        'transfer.began': { target: 'held', actions: drops },
+      },
+    },
+    pausing: {
+      invoke: {
+        id: 'retry',
+        src: 'deadline',
+        input: ({ context }) => ({ dueAt: context.retryAt, event: 'deadline.retry' }),
+      },
+      on: { 'deadline.retry': begins, 'line.expiring': { actions: 'expires' } },
+    },
+  },
+});
+
+export type RotationSnapshot = SnapshotFrom<typeof rotationMachine>;

@@ -1,0 +1,31 @@
+import { describe, test } from 'vitest';
+import { rotationMachine } from '../../src/machines/index.ts';
+import { mutate } from './support/mutate.ts';
+import { checkRotation } from './support/rotation-check.ts';
+import { rotationFaults } from './support/rotation-faults.ts';
+import { announce, catches, holds, holdsThroughout } from './support/verdicts.ts';
+
+describe('every state of a rotation', () => {
+  const report = checkRotation();
+  announce(report);
+
+  test('RO1: one candidate at a time, and none is forgotten', () => holds(report, 'RO1'));
+
+  test('RO2: it is exchanged in a pause, or at the last moment', () => holds(report, 'RO2'));
+
+  test('RO3: not during a transfer, not without a connection', () => holds(report, 'RO3'));
+
+  test('RO4: one that fails is followed by another', () => holds(report, 'RO4'));
+
+  test('nothing else is wrong, and it is not because nothing happens', () =>
+    holdsThroughout(report));
+});
+
+describe('the check bites', () => {
+  test('nothing is caught without a fault', () =>
+    holdsThroughout(checkRotation(mutate(rotationMachine, () => {}))));
+
+  test.each(rotationFaults)('$fault', ({ machine, property }) =>
+    catches((first) => checkRotation(machine, first), property),
+  );
+});

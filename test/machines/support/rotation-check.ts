@@ -1,0 +1,204 @@
+// Every state of a rotation: what may come, and what shall hold in it (RO1 to RO4).
+//
+// Time: a connection is opened at 0, due at 10, and nobody waits for a pause after 20. What
+// comes, comes at 5 (early), 10 (due) or 20 (late). The key counts failures up to 3.
+
+import {
+  rotationMachine,
+  type RotationEvent,
+  type RotationFact,
+  type RotationSnapshot,
+} from '../../../src/machines/index.ts';
+import { checkMachine } from '../../../src/testing/check/index.ts';
+import { paramsOf, running, same } from './effects.ts';
+import type { OnViolation } from './verdicts.ts';
+
+const input = { baseDelayMs: 2, maxDelayMs: 8, connectTimeoutMs: 3 } as const;
+const DUE = 10;
+const LAST = 20;
+
+type Machine = typeof rotationMachine;
+type S = RotationSnapshot;
+
+/** Candidates that were prepared, and are neither in use, nor dropped, nor lost; is there a connection; a transfer. */
+interface Ghost {
+  readonly candidates: number;
+  readonly hasLine: boolean;
+  readonly transfers: boolean;
+}
+
+const making = (snapshot: S): boolean => snapshot.matches('making');
+
+function factsOf(snapshot: S): readonly RotationFact[] {
+  const { dueAt, lastAt, attemptBy, retryAt } = snapshot.context;
+  const canOpen = snapshot.matches('idle') || snapshot.matches('held');
+  const timers: RotationFact[] = [];
+  for (const id of running(snapshot)) {
+    if (id === 'due') timers.push({ type: 'deadline.due', dueAt: dueAt ?? 0 });
+    if (id === 'last') timers.push({ type: 'deadline.last', dueAt: lastAt });
+    if (id === 'attempt') timers.push({ type: 'deadline.attempt', dueAt: attemptBy });
+    if (id === 'retry') timers.push({ type: 'deadline.retry', dueAt: retryAt });
+  }
+  return [
+    ...(canOpen
+      ? ([
+          { type: 'line.opened', dueAt: null, lastAt: 0 },
+          { type: 'line.opened', dueAt: DUE, lastAt: LAST },
+        ] as const)
+      : []),
+    { type: 'line.expiring', lastAt: LAST },
+    { type: 'line.rested' },
+    { type: 'line.lost' },
+    { type: 'line.closed' },
+    { type: 'transfer.began' },
+    { type: 'transfer.ended' },
+    ...(making(snapshot)
+      ? ([
+          { type: 'candidate.ready' },
+          { type: 'candidate.lost', jitter: 0 },
+          { type: 'candidate.lost', jitter: 0.5 },
+        ] as const)
+      : []),
+    ...timers,
+  ];
+}
+
+function rotationEvents(snapshot: S): readonly RotationEvent[] {
+  return factsOf(snapshot).flatMap((fact) =>
+    [5, DUE, LAST].flatMap((at) =>
+      [true, false].flatMap((isAtRest) =>
+        [true, false].map((canResume) => ({ ...fact, at, isAtRest, canResume })),
+      ),
+    ),
+  );
+}
+
+const count = (effects: Parameters<typeof paramsOf>[0], type: string): number =>
+  paramsOf(effects, type as never).length;
+
+/** Explores a rotation, or a faulty one in its place. */
+export function checkRotation(
+  machine: Machine = rotationMachine,
+  onViolation: OnViolation = 'collect',
+) {
+  return checkMachine<Machine, Ghost>(machine, {
+    name: 'rotation',
+    input,
+    onViolation,
+    key: ({ value, context: { dueAt, lastAt, failures }, children }) => [
+      value,
+      dueAt,
+      lastAt,
+      Math.min(failures, 3),
+      running({ children }),
+    ],
+    events: rotationEvents,
+    end: (snapshot) => snapshot.matches('idle'),
+    ghost: {
+      initial: { candidates: 0, hasLine: false, transfers: false },
+      next({ candidates, hasLine, transfers }, { event: { type }, effects }) {
+        const over = count(effects, 'drop') + count(effects, 'takeOver');
+        const lost = type === 'candidate.lost' ? 1 : 0;
+        const renews = count(effects, 'renew') > 0;
+        const ends = type === 'line.lost' || type === 'line.closed' || renews;
+        const has = type === 'line.opened' || count(effects, 'takeOver') > 0 || (hasLine && !ends);
+        return {
+          candidates: candidates + count(effects, 'prepare') - over - lost,
+          hasLine: has,
+          transfers:
+            has && type !== 'transfer.ended' && type !== 'line.opened'
+              ? transfers || type === 'transfer.began'
+              : false,
+        };
+      },
+    },
+    invariants: {
+      'RO1: there is one candidate while one is made, else none': (snapshot, { candidates }) =>
+        candidates === (making(snapshot) ? 1 : 0),
+      'RO3: without a connection there is nothing to exchange': (snapshot, { hasLine }) =>
+        hasLine || snapshot.matches('idle'),
+      'each timer runs in its own state': (snapshot) => {
+        const timer = snapshot.matches('limited')
+          ? ['due']
+          : snapshot.matches('awaiting') || snapshot.matches({ making: 'prepared' })
+            ? ['last']
+            : snapshot.matches({ making: 'preparing' })
+              ? ['attempt']
+              : snapshot.matches('pausing')
+                ? ['retry']
+                : [];
+        return same(running(snapshot), timer);
+      },
+    },
+    steps: {
+      'RO2: the exchange is made at rest, or at the last moment': (
+        before,
+        event,
+        _after,
+        effects,
+      ) => {
+        const exchanges = count(effects, 'takeOver') + count(effects, 'renew');
+        if (exchanges === 0) return true;
+        const { at, isAtRest, type } = event as RotationEvent;
+        const isLast = type === 'deadline.last' || type === 'line.lost';
+        return exchanges === 1 && (isAtRest || isLast || at >= before.context.lastAt);
+      },
+      'RO2: one that is closed first can be gone on from, unless it is late': (
+        _before,
+        event,
+        _after,
+        effects,
+      ) =>
+        count(effects, 'renew') === 0 ||
+        (event as RotationEvent).canResume ||
+        event.type === 'deadline.last',
+      'RO2: a ready candidate takes the place of one that is lost': (
+        before,
+        { type },
+        _after,
+        effects,
+      ) =>
+        type !== 'line.lost' ||
+        count(effects, 'takeOver') === (before.matches({ making: 'prepared' }) ? 1 : 0),
+      'RO3: nothing is exchanged during a transfer': (before, { type }, _after, effects) =>
+        !before.matches('held') || type === 'transfer.ended' || effects.every(isNoExchange),
+      'RO4: after a failure there is a pause that grows': (before, event, after) => {
+        const { type, at } = event as RotationEvent;
+        if (type !== 'candidate.lost' && type !== 'deadline.attempt') return true;
+        const { failures, retryAt } = after.context;
+        const wholeMs = Math.min(8, 2 * 2 ** (failures - 1));
+        const jitter = (event as { jitter?: number }).jitter ?? 0;
+        return (
+          after.matches('pausing') &&
+          failures === before.context.failures + 1 &&
+          retryAt === at + wholeMs * (1 - jitter / 2)
+        );
+      },
+    },
+    waits: {
+      'RO2: who waits for a pause waits until the last moment only': {
+        when: (snapshot) =>
+          snapshot.matches('awaiting') || snapshot.matches({ making: 'prepared' }),
+        exits: ['deadline.last'],
+      },
+      'RO4: a candidate that says nothing is given up': {
+        when: (snapshot) => snapshot.matches({ making: 'preparing' }),
+        exits: ['deadline.attempt'],
+      },
+      'RO4: another one follows': {
+        when: (snapshot) => snapshot.matches('pausing'),
+        exits: ['deadline.retry'],
+      },
+    },
+    reachable: {
+      'it fails three times': ({ context }) => context.failures === 3,
+      'it waits to go on from the old one': (snapshot) => snapshot.matches('awaiting'),
+      'it stands ready': (snapshot) => snapshot.matches({ making: 'prepared' }),
+      'a transfer holds it': (snapshot) => snapshot.matches('held'),
+    },
+  });
+}
+
+function isNoExchange({ type }: { readonly type: string }): boolean {
+  return !['prepare', 'takeOver', 'renew'].includes(type);
+}

@@ -1,0 +1,135 @@
+// A voice model whose connections do not last: some can be gone on from where they ended,
+// some refuse that, some take the conversation with their first message. It remembers what
+// each of them knows, so that a test can say what is missing, and what was told twice.
+
+import type { Random } from '../../src/index.ts';
+import type {
+  TransportCapabilities,
+  TransportCommand,
+  TransportConfiguration,
+  TransportContext,
+  TransportEvent,
+} from '../../src/voice/transport.ts';
+import { FakeConnection, FakeTransport } from './fake-transport.ts';
+
+/** What a resumed connection goes on from. */
+interface Token {
+  readonly of: FakeConnection;
+  readonly number: number;
+}
+
+const idOf = (said: TransportCommand | TransportEvent): string | null => {
+  switch (said.type) {
+    case 'message.add':
+      return said.itemId;
+    case 'tool.recall':
+    case 'tool.called':
+      return said.callId;
+    case 'tool.answer':
+      return `${said.callId} answered`;
+    case 'utterance.transcribed':
+      return said.utteranceId;
+    case 'assistant.transcribed':
+      return said.itemId;
+    default:
+      return null;
+  }
+};
+
+export class PassingTransport extends FakeTransport {
+  readonly #random: Random;
+  readonly #knew = new Map<FakeConnection, readonly string[]>();
+  readonly #happened = new Map<FakeConnection, string[]>();
+  readonly #refused = new Set<unknown>();
+  readonly violations: string[] = [];
+  #tokens = 0;
+  #history: () => readonly TransportCommand[] = () => [];
+
+  constructor(random: Random, capabilities: Partial<TransportCapabilities>) {
+    super(capabilities);
+    this.#random = random;
+  }
+
+  override connect(configuration: TransportConfiguration, context: TransportContext) {
+    const connection = new FakeConnection(configuration, context);
+    this.connections.push(connection);
+    this.#history = context.history ?? this.#history;
+    const happened: string[] = [];
+    this.#happened.set(connection, happened);
+    connection.events.subscribe((event) => {
+      const id = idOf(event);
+      if (id !== null) happened.push(id);
+    });
+    const token = context.resume as Token | undefined;
+    const chance = this.#random.next();
+    // L3: no two hear the user.
+    if (token && !token.of.isClosed) this.violations.push('two go on from one');
+    if (this.#refused.has(token)) this.violations.push('what was refused is tried again');
+    if (token && chance < 0.3) {
+      this.#refused.add(token);
+      this.#soon(connection, {
+        type: 'transport.closed',
+        code: 1007,
+        reason: 'no such session',
+        retryable: true,
+      });
+    } else if (token && chance < 0.8) {
+      this.#knew.set(connection, this.knownTo(token.of));
+      this.#soon(connection, { type: 'transport.ready', resumed: true });
+    } else if (chance % 0.2 < 0.1) {
+      const taken = connection.takeHistory().map((command) => idOf(command) ?? '');
+      this.#knew.set(connection, taken);
+      this.#soon(connection, { type: 'transport.ready', told: true });
+    } else this.#soon(connection, { type: 'transport.ready' });
+    return connection;
+  }
+
+  /** The one in use can be gone on from, or not any more. */
+  offer(resumable: boolean): void {
+    const of = this.inUse;
+    const resume: Token | null = resumable ? { of, number: (this.#tokens += 1) } : null;
+    of.events.next({ type: 'transport.resumable', resume });
+  }
+
+  /** What this one knows, by id. */
+  knownTo(connection: FakeConnection): readonly string[] {
+    const told = connection.commands.map(idOf).filter((id) => id !== null);
+    return [
+      ...(this.#knew.get(connection) ?? []),
+      ...told,
+      ...(this.#happened.get(connection) ?? []),
+    ];
+  }
+
+  /** What the one in use was told that it knew, and what of the conversation it does not know. */
+  get mistold(): { readonly twice: readonly string[]; readonly missing: readonly string[] } {
+    const { inUse } = this;
+    const known = new Set(this.knownTo(inUse));
+    const told = inUse.commands.map(idOf).filter((id) => id !== null);
+    const knew = new Set(this.#knew.get(inUse));
+    const history = this.#history();
+    const notes = history.flatMap((command) =>
+      command.type === 'message.add' && command.role === 'system' ? [command.text] : [],
+    );
+    // What was typed for a subagent is told to the model as that.
+    const wasForOther = (command: TransportCommand): boolean =>
+      command.type === 'message.add' &&
+      command.role === 'user' &&
+      notes.some((note) => note.includes('answered a question of') && note.includes(command.text));
+    return {
+      twice: told.filter((id, index) => knew.has(id) || told.indexOf(id) !== index),
+      missing: history
+        .filter((command) => !wasForOther(command))
+        .map((command) => idOf(command) ?? '')
+        .filter((id) => !known.has(id)),
+    };
+  }
+
+  #soon(connection: FakeConnection, event: TransportEvent): void {
+    void Promise.resolve().then(() => {
+      if (connection.isClosed) return;
+      connection.events.next(event);
+      if (event.type === 'transport.closed') connection.events.complete();
+    });
+  }
+}

@@ -1,0 +1,86 @@
+// Five providers of language models, each through its official package, on a server of ours:
+// what a suite that runs on all of them has to know of their differences, and nothing else.
+
+import { createAnthropic } from '@ai-sdk/anthropic';
+import { createCohere } from '@ai-sdk/cohere';
+import { createGoogle } from '@ai-sdk/google';
+import { createOpenAI } from '@ai-sdk/openai';
+import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
+import type { LanguageModel } from 'ai';
+
+export interface Wire {
+  /** Without a slash at the end. */
+  readonly url: string;
+  readonly fetch: typeof globalThis.fetch;
+}
+
+export interface Provider {
+  readonly name: string;
+  model(wire: Wire): LanguageModel;
+  /** The path of the request that streams. */
+  readonly path: string | RegExp;
+  /** What the model reads of a tool, in the JSON that the package makes of it. @defaultValue all of it */
+  readonly resultIn?: (json: unknown) => unknown;
+  /** Puts right where a line of the server differs from the API that it stands for. */
+  readonly mend?: (line: string) => string;
+  /** Can the server give its reasoning? @defaultValue true */
+  readonly reasons?: boolean;
+}
+
+const apiKey = 'some-key';
+
+export const providers: readonly Provider[] = [
+  {
+    name: 'openai responses',
+    path: '/v1/responses',
+    model: ({ url, fetch }) => createOpenAI({ baseURL: `${url}/v1`, apiKey, fetch })('gpt-5'),
+    // The API says why it is incomplete.
+    mend: (line) =>
+      line.replace(
+        '"status":"incomplete"',
+        '"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"}',
+      ),
+  },
+  {
+    name: 'openai-compatible',
+    path: '/v1/chat/completions',
+    model: ({ url, fetch }) =>
+      createOpenAICompatible({
+        name: 'local',
+        baseURL: `${url}/v1`,
+        apiKey,
+        fetch,
+        includeUsage: true,
+      })('qwen-3'),
+  },
+  {
+    name: 'anthropic',
+    path: '/v1/messages',
+    model: ({ url, fetch }) =>
+      createAnthropic({ baseURL: `${url}/v1`, apiKey, fetch })('claude-sonnet-4-5'),
+  },
+  {
+    name: 'google',
+    path: /^\/v1beta\/models\/gemini-2\.5-flash:/,
+    model: ({ url, fetch }) =>
+      createGoogle({ baseURL: `${url}/v1beta`, apiKey, fetch })('gemini-2.5-flash'),
+    // Its results are objects: ours is in there as text.
+    resultIn(json) {
+      const { content, error } = json as { readonly content?: string; readonly error?: string };
+      return error ?? content;
+    },
+  },
+  {
+    name: 'cohere',
+    path: '/v2/chat',
+    model: ({ url, fetch }) =>
+      createCohere({ baseURL: `${url}/v2`, apiKey, fetch })('command-a-03-2025'),
+    // The API begins a text with an empty one, and has its error messages at the top.
+    mend: (line) =>
+      line
+        .replace('{"content":{"type":"text"}}', '{"content":{"type":"text","text":""}}')
+        .replace(/^\{"error":(\{.*\})\}$/s, '$1'),
+    // What it thinks is told as if it said it.
+    reasons: false,
+  },
+];
