@@ -134,7 +134,9 @@ export class GeminiWire implements Wire {
       this.#ports.emit({ type: 'transport.expiring', inMs });
     }
     this.#translator.fromWire(message, raw);
-    if (message.sessionResumptionUpdate) {
+    // Before it has said anything the server may not have taken the history in.
+    const isKnown = this.#hasGoneOn || (this.#history ?? []).length === 0;
+    if (message.sessionResumptionUpdate && isKnown) {
       this.#resumption.updated(message.sessionResumptionUpdate);
     }
   }

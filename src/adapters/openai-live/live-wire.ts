@@ -2,11 +2,11 @@
 // that its time goes on. What events mean is the translator's.
 
 import { createHash } from 'node:crypto';
-import { OffstageError, messageOf } from '../../errors.ts';
 import { encodePcm16Base64 } from '../../voice/audio/pcm16.ts';
 import { frameDurationMs, type AudioFrame } from '../../voice/audio-frame.ts';
 import type { TransportCommand, TransportConfiguration } from '../../voice/transport.ts';
 import { TRANSIENT_REASON, type Ending } from '../socket/close-codes.ts';
+import { takeEvent } from '../socket/event-table.ts';
 import type { Wire, WirePorts } from '../socket/wire.ts';
 import { historyOf } from './history.ts';
 import { InputClock, SILENCE_FRAME_MS } from './input-clock.ts';
@@ -103,23 +103,7 @@ export class LiveWire implements Wire {
   }
 
   read(text: string): void {
-    const parsed = wire.parseServerEvent(text);
-    switch (parsed.kind) {
-      case 'ignored':
-        return;
-      case 'unknown':
-        return this.#ports.unknown(parsed.type, parsed.raw);
-      case 'malformed':
-        return this.#ports.malformed(parsed.message, parsed.raw);
-      case 'read':
-        try {
-          this.#onEvent(parsed.event);
-        } catch (error) {
-          const code = error instanceof OffstageError ? error.code : 'INTERNAL';
-          const message = `${parsed.event.type}: ${messageOf(error)}`;
-          this.#ports.malformed(message, parsed.event, code);
-        }
-    }
+    takeEvent(wire.parseServerEvent(text), this.#ports, (event) => this.#onEvent(event));
   }
 
   /** The server makes its record of the session complete before it closes. */

@@ -1,11 +1,11 @@
 // The Realtime wire on a connection: when it is configured, what its frames are, how it
 // says that it ends. What events mean is the translator's.
 
-import { OffstageError, messageOf } from '../../errors.ts';
 import { encodePcm16Base64 } from '../../voice/audio/pcm16.ts';
 import type { AudioFrame } from '../../voice/audio-frame.ts';
 import type { TransportCommand, TransportConfiguration } from '../../voice/transport.ts';
 import { TRANSIENT_REASON, type Ending } from '../socket/close-codes.ts';
+import { takeEvent } from '../socket/event-table.ts';
 import type { Wire, WirePorts } from '../socket/wire.ts';
 import { Expiry } from './expiry.ts';
 import type { OpenaiRealtimeSettings } from './options.ts';
@@ -54,23 +54,7 @@ export class RealtimeWire implements Wire {
   }
 
   read(text: string): void {
-    const parsed = parseServerEvent(text);
-    switch (parsed.kind) {
-      case 'ignored':
-        return;
-      case 'unknown':
-        return this.#ports.unknown(parsed.type, parsed.raw);
-      case 'malformed':
-        return this.#ports.malformed(parsed.message, parsed.raw);
-      case 'read':
-        try {
-          this.#onEvent(parsed.event);
-        } catch (error) {
-          const code = error instanceof OffstageError ? error.code : 'INTERNAL';
-          const message = `${parsed.event.type}: ${messageOf(error)}`;
-          this.#ports.malformed(message, parsed.event, code);
-        }
-    }
+    takeEvent(parseServerEvent(text), this.#ports, (event) => this.#onEvent(event));
   }
 
   stop(): void {

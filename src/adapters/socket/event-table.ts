@@ -3,6 +3,8 @@
 // not read it. At run time fields that we do not know are fine, missing ones are not.
 
 import type { z } from 'zod';
+import { OffstageError, messageOf } from '../../errors.ts';
+import type { WirePorts } from './wire.ts';
 
 /** By type: what we read of it, or why we do not. */
 export type EventTable = Readonly<Record<string, z.ZodType | string>>;
@@ -56,4 +58,30 @@ export function parseEvent<const Table extends EventTable>(
 function typeOf(raw: unknown): string | null {
   if (typeof raw !== 'object' || raw === null || !('type' in raw)) return null;
   return typeof raw.type === 'string' ? raw.type : null;
+}
+
+/**
+ * Hands an event on that is read; of what is not, the connection learns what it needs to know. What
+ * `take` throws is the fault of the event: it is told as malformed, and the connection goes on.
+ */
+export function takeEvent<Event extends { readonly type: string }>(
+  parsed: ParsedEvent<Event>,
+  ports: Pick<WirePorts, 'malformed' | 'unknown'>,
+  take: (event: Event) => void,
+): void {
+  switch (parsed.kind) {
+    case 'ignored':
+      return;
+    case 'unknown':
+      return ports.unknown(parsed.type, parsed.raw);
+    case 'malformed':
+      return ports.malformed(parsed.message, parsed.raw);
+    case 'read':
+      try {
+        take(parsed.event);
+      } catch (error) {
+        const code = error instanceof OffstageError ? error.code : 'INTERNAL';
+        ports.malformed(`${parsed.event.type}: ${messageOf(error)}`, parsed.event, code);
+      }
+  }
 }

@@ -1,28 +1,16 @@
-import { createServer, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createEphemeralToken } from '../../../src/adapters/gemini-live/index.ts';
 import { ProviderError } from '../../../src/errors.ts';
+import { tokenServer } from '../socket/token-server.ts';
 import { API_KEY, configuration } from './support/call.ts';
 
-async function tokenServer(status: number, answer: string) {
-  const requests: { request: IncomingMessage; body: string }[] = [];
-  const server = createServer((request, response) => {
-    let body = '';
-    request.on('data', (chunk: Buffer) => (body += chunk.toString()));
-    request.on('end', () => {
-      requests.push({ request, body });
-      response.writeHead(status).end(answer);
-    });
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => void server.close());
-  const { port } = server.address() as AddressInfo;
-  return { requests, access: { apiKey: API_KEY, baseUrl: `http://127.0.0.1:${port}/v1beta` } };
+async function started(status: number, answer: string) {
+  const { requests, host } = await tokenServer(status, answer);
+  return { requests, access: { apiKey: API_KEY, baseUrl: `http://${host}/v1beta` } };
 }
 
 test('a token is made with the key in a header', async () => {
-  const { requests, access } = await tokenServer(
+  const { requests, access } = await started(
     200,
     '{"name":"auth_tokens/1","expireTime":"2026-01-01T00:30:00Z"}',
   );
@@ -38,7 +26,7 @@ test('a token is made with the key in a header', async () => {
 });
 
 test('E1: it is locked to what a session is', async () => {
-  const { requests, access } = await tokenServer(200, '{"name":"auth_tokens/1"}');
+  const { requests, access } = await started(200, '{"name":"auth_tokens/1"}');
   await createEphemeralToken({
     ...access,
     expiresAt: new Date('2026-01-01T00:30:00Z'),
@@ -66,7 +54,7 @@ describe('no token', () => {
     [200, '{"name":""}', false],
     [200, 'no json', false],
   ])('%i %s', async (status, answer, retryable) => {
-    const { access } = await tokenServer(status, answer);
+    const { access } = await started(status, answer);
     const error = await createEphemeralToken(access).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(ProviderError);
     expect(error).toMatchObject({ code: 'TOKEN_REFUSED', retryable });

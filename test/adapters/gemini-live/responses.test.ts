@@ -139,8 +139,10 @@ describe('how it ends', () => {
 
   test('R2: what strays after an interruption is dropped until the turn is over', async () => {
     const call = await startCall();
-    call.says(sound(), interrupted, sound(), turnComplete);
+    call.says(sound(), interrupted, sound(), turnComplete, sound());
     expect(call.frames).toHaveLength(1);
+    // Nobody answers so soon.
+    await call.advance(200);
     call.says(sound());
     expect(call.frames).toHaveLength(2);
     expect(call.events.filter(({ type }) => type === 'response.started')).toHaveLength(2);

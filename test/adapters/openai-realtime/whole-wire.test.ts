@@ -1,12 +1,11 @@
 // What the wire also says: usage, limits, its own end; and what can also be asked of it.
 
-import { createServer, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { Expiry } from '../../../src/adapters/openai-realtime/expiry.ts';
 import { createClientSecret } from '../../../src/adapters/openai-realtime/index.ts';
 import { ProviderError } from '../../../src/errors.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
+import { tokenServer } from '../socket/token-server.ts';
 import { startCall } from './support/connected.ts';
 
 describe('usage and limits', () => {
@@ -143,28 +142,14 @@ test('more fields of the session are sent; where both name one, ours holds', asy
 });
 
 describe('a client secret', () => {
-  async function secretServer(status: number, answer: string) {
-    const requests: { request: IncomingMessage; body: string }[] = [];
-    const server = createServer((request, response) => {
-      let body = '';
-      request.on('data', (chunk: Buffer) => (body += chunk.toString()));
-      request.on('end', () => {
-        requests.push({ request, body });
-        response.writeHead(status).end(answer);
-      });
-    });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    onTestFinished(() => void server.close());
-    const { port } = server.address() as AddressInfo;
-    const options = { apiKey: 'sk-proj-secret-of-ours', url: `ws://127.0.0.1:${port}/v1/realtime` };
+  async function started(status: number, answer: string) {
+    const { requests, host } = await tokenServer(status, answer);
+    const options = { apiKey: 'sk-proj-secret-of-ours', url: `ws://${host}/v1/realtime` };
     return { requests, options };
   }
 
   test('is asked for beside the socket, with what the session shall be', async () => {
-    const { requests, options } = await secretServer(
-      200,
-      '{"value":"ek_1","expires_at":1800000000}',
-    );
+    const { requests, options } = await started(200, '{"value":"ek_1","expires_at":1800000000}');
     const made = await createClientSecret({
       options: { ...options, voice: 'cedar' },
       configuration: { instructions: 'Be brief.', tools: [] },
@@ -189,7 +174,7 @@ describe('a client secret', () => {
     [503, 'busy', true],
     [200, '{"session":{}}', false],
   ])('HTTP %i %s', async (status, answer, retryable) => {
-    const { options } = await secretServer(status, answer);
+    const { options } = await started(status, answer);
     const error = await createClientSecret({ options }).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(ProviderError);
     expect(error).toMatchObject({ code: 'TOKEN_REFUSED', retryable });

@@ -9,24 +9,8 @@ import {
   parseServerEvent,
   type ServerEvent,
 } from '../../../../src/adapters/openai-realtime/wire/index.ts';
+import type { Drift } from '../../socket/drift.ts';
 
-// `never` when each field that we read is in the official type and has a type that our schema
-// accepts; else the names of the fields that drifted.
-type KeyOf<Union> = Union extends unknown ? keyof Union : never;
-type ValueOf<Union, Key> = Union extends unknown
-  ? Key extends keyof Union
-    ? Union[Key]
-    : never
-  : never;
-type Drift<Read, Official> = {
-  [Key in keyof Read]-?: Key extends KeyOf<Official>
-    ? NonNullable<ValueOf<Official, Key>> extends NonNullable<Read[Key]>
-      ? never
-      : NonNullable<Read[Key]> extends object
-        ? Drift<NonNullable<Read[Key]>, NonNullable<ValueOf<Official, Key>>>
-        : Key
-    : Key;
-}[keyof Read];
 type DriftOf<Type extends ServerEvent['type']> = Drift<
   Extract<ServerEvent, { type: Type }>,
   Extract<RealtimeServerEvent, { type: Type }>

@@ -1,0 +1,22 @@
+// A server that is asked for tokens, and answers as it is told to.
+
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { onTestFinished } from 'vitest';
+
+/** Closes with the test. `host`: such as `127.0.0.1:40000`. */
+export async function tokenServer(status: number, answer: string) {
+  const requests: { readonly request: IncomingMessage; readonly body: string }[] = [];
+  const server = createServer((request, response) => {
+    let body = '';
+    request.on('data', (chunk: Buffer) => (body += chunk.toString()));
+    request.on('end', () => {
+      requests.push({ request, body });
+      response.writeHead(status).end(answer);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  return { requests, host: `127.0.0.1:${port}` };
+}
