@@ -428,6 +428,18 @@ describe('a lead model that fails', () => {
     expect(said()).toEqual(['You said: hello again']);
   });
 
+  test('N2: that says nothing at all has failed, too', async () => {
+    const { start, session, said } = textTalk({
+      lead: ({ turn }) => say(turn === 1 ? '' : 'Here I am.'),
+    });
+    await start();
+    expect(await read(session, 'hello')).toEqual([
+      { type: 'response.failed', code: 'EMPTY_OUTPUT', message: 'The model ended without a word' },
+    ]);
+    expect(texts(await read(session, 'hello?'))).toEqual(['Here I am.']);
+    expect(said()).toEqual(['Here I am.']);
+  });
+
   test('[RW12] with a subagent at work: the result is given as it is, and the model knows of it', async () => {
     const { script, finish } = slowReport();
     let fails = false;
@@ -513,6 +525,23 @@ describe('what is urgent', () => {
       expect.stringContaining('on fire'),
       expect.stringContaining('Your order was sent'),
     ]);
+  });
+
+  test('interrupts nothing while nobody is there to hear it', async () => {
+    let finish: () => void = () => {};
+    const { start, session, environment, state } = textTalk({
+      lead: () => new Promise((resolve) => (finish = () => resolve(say('The answer.')))),
+    });
+    const leave = session.attach();
+    await start();
+    leave();
+    await session.sendText('What is it?');
+    await environment.settle();
+    session.notifyBackground('The building is on fire', { priority: 'urgent' });
+    await environment.settle();
+    finish();
+    await environment.settle();
+    expect(state().transcript.map(({ text }) => text)).toEqual(['What is it?', 'The answer.']);
   });
 
   test('does not cost the user the answer that it interrupted', async () => {

@@ -10,15 +10,11 @@
 
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import {
-  LLMock,
-  type ChatCompletionRequest,
-  type ChatMessage,
-  type FixtureResponse,
-} from '@copilotkit/aimock';
+import { LLMock, type ChatCompletionRequest, type FixtureResponse } from '@copilotkit/aimock';
 import type { LanguageModel } from 'ai';
 import type { ScriptedLanguageModel } from '../../src/testing/scripted-model.ts';
 import type { SimulatedEnvironment } from '../../src/testing/simulated-environment.ts';
+import { thinkOf } from './model-mind.ts';
 import type { Provider } from './providers.ts';
 
 /** One request, and what became of it. */
@@ -27,19 +23,7 @@ export interface Exchange {
   asked: ChatCompletionRequest | null;
   path: string;
   /** How the server saw it end; `hung_up`: the client closed the connection. */
-  end: 'open' | 'answered' | 'hung_up';
-}
-
-/** What a script throws when the provider shall refuse. */
-export class Refusal extends Error {
-  readonly status: number;
-  readonly retryAfterS: number | undefined;
-
-  constructor(status: number, message: string, retryAfterS?: number) {
-    super(message);
-    this.status = status;
-    this.retryAfterS = retryAfterS;
-  }
+  end: 'unseen' | 'open' | 'answered' | 'hung_up';
 }
 
 interface Tracked extends Exchange {
@@ -49,23 +33,20 @@ interface Tracked extends Exchange {
 
 /** Tells the exchanges apart; aimock hands it on. */
 const NUMBER_HEADER = 'x-aimock-context';
-/** The tokens that every answer costs. */
-export const USAGE = { input: 10, output: 5 };
+const SLICE_MS = 500;
 
-const usage = {
-  prompt_tokens: USAGE.input,
-  completion_tokens: USAGE.output,
-  input_tokens: USAGE.input,
-  output_tokens: USAGE.output,
-  promptTokenCount: USAGE.input,
-  candidatesTokenCount: USAGE.output,
-};
+type When = (asked: ChatCompletionRequest) => boolean;
+const never: When = () => false;
+/** Past the beginning of an answer, and before the end of a long one, on every wire. */
+const LINES_BEFORE_END = 24;
 
-export async function modelServer({ model, resultIn = same, mend = same }: Provider) {
+export async function modelServer(provider: Provider) {
+  const { mend = (line) => line } = provider;
   const aimock = new LLMock({ port: 0, host: '127.0.0.1', strict: true, logLevel: 'silent' });
   const exchanges: Tracked[] = [];
   let mind: ScriptedLanguageModel | null = null;
-  let breaksOff: (asked: ChatCompletionRequest) => boolean = () => false;
+  let breaksOff: When = never;
+  let endsEarly: When = never;
 
   const of = (number: unknown): Tracked => exchanges[Number(number)] as Tracked;
   const respond = async (asked: ChatCompletionRequest): Promise<FixtureResponse> => {
@@ -73,7 +54,7 @@ export async function modelServer({ model, resultIn = same, mend = same }: Provi
     exchange.asked = asked;
     exchange.isThinking = true;
     try {
-      return await answerOf(mind as ScriptedLanguageModel, asked, resultIn);
+      return await thinkOf(mind as ScriptedLanguageModel, asked, provider);
     } finally {
       exchange.isThinking = false;
     }
@@ -106,7 +87,7 @@ export async function modelServer({ model, resultIn = same, mend = same }: Provi
     const exchange: Tracked = {
       asked: null,
       path: '',
-      end: 'hung_up',
+      end: 'unseen',
       isThinking: false,
       isReadToEnd: false,
     };
@@ -117,7 +98,9 @@ export async function modelServer({ model, resultIn = same, mend = same }: Provi
     };
     try {
       const response = await fetch(input, { ...init, headers });
-      return new Response(response.body?.pipeThrough(byLine(mend, done)) ?? null, response);
+      const isCut = exchange.asked !== null && endsEarly(exchange.asked);
+      const lines = byLine(mend, isCut ? LINES_BEFORE_END : Infinity, done);
+      return new Response(response.body?.pipeThrough(lines) ?? null, response);
     } catch (error) {
       done();
       throw error;
@@ -132,11 +115,15 @@ export async function modelServer({ model, resultIn = same, mend = same }: Provi
     /** The provider's model, with this mind behind the wire. */
     serve(thinking: ScriptedLanguageModel): LanguageModel {
       mind = thinking;
-      return model({ url: aimock.url, fetch: tracked });
+      return provider.model({ url: aimock.url, fetch: tracked });
     },
-    /** Answers to such requests break off in the middle. */
-    breakOff(when: (asked: ChatCompletionRequest) => boolean): void {
+    /** The connection breaks in the middle of the answers to such requests. */
+    breakOff(when: When): void {
       breaksOff = when;
+    },
+    /** A proxy in between ends the answers to such requests in the middle, as if that were all. */
+    endEarly(when: When): void {
+      endsEarly = when;
     },
     /** This environment, where settling lets the wire come to rest too (V1). */
     within(time: SimulatedEnvironment): SimulatedEnvironment {
@@ -147,10 +134,13 @@ export async function modelServer({ model, resultIn = same, mend = same }: Provi
       };
       return Object.assign(Object.create(time) as SimulatedEnvironment, {
         settle,
+        // In slices: an answer may arm a timer that is due before all the time has passed.
         async advance(ms: number) {
           await settle();
-          await time.advance(ms);
-          await settle();
+          for (let left = ms; left > 0; left -= SLICE_MS) {
+            await time.advance(Math.min(left, SLICE_MS));
+            await settle();
+          }
         },
       });
     },
@@ -161,18 +151,24 @@ export async function modelServer({ model, resultIn = same, mend = same }: Provi
   };
 }
 
-const same = <T>(value: T): T => value;
-
 /** Bytes with their lines mended; `done` when the reader has them all, or wants no more. */
-function byLine(mend: (line: string) => string, done: () => void) {
+function byLine(mend: (line: string) => string, maxLines: number, done: () => void) {
   const decoder = new TextDecoder();
   const encoder = new TextEncoder();
   let rest = '';
+  let count = 0;
   return new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
     transform(chunk, controller) {
       const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
       rest = lines.pop() ?? '';
-      for (const line of lines) controller.enqueue(encoder.encode(`${mend(line)}\n`));
+      for (const line of lines) {
+        controller.enqueue(encoder.encode(`${mend(line)}\n`));
+        count += 1;
+        if (count < maxLines) continue;
+        controller.terminate();
+        done();
+        return;
+      }
     },
     flush(controller) {
       controller.enqueue(encoder.encode(mend(rest)));
@@ -180,101 +176,4 @@ function byLine(mend: (line: string) => string, done: () => void) {
     },
     cancel: done,
   });
-}
-
-async function answerOf(
-  mind: ScriptedLanguageModel,
-  asked: ChatCompletionRequest,
-  resultIn: (json: unknown) => unknown,
-): Promise<FixtureResponse> {
-  try {
-    const prompt: Prompt = [];
-    for (const message of asked.messages) add(prompt, message, resultIn);
-    const { content, finishReason } = await mind.doGenerate({
-      prompt,
-      tools: (asked.tools ?? []).map(({ function: { name } }) => ({
-        type: 'function',
-        name,
-        inputSchema: {},
-      })),
-    });
-    const words = content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('');
-    const reasoning = content.flatMap((part) => (part.type === 'reasoning' ? [part.text] : []));
-    const toolCalls = content.flatMap((part) =>
-      part.type === 'tool-call'
-        ? [{ id: part.toolCallId, name: part.toolName, arguments: part.input }]
-        : [],
-    );
-    const more = {
-      usage,
-      ...(reasoning.length > 0 ? { reasoning: reasoning.join('') } : {}),
-      ...(finishReason.unified === 'length' ? { finishReason: 'length' } : {}),
-    };
-    if (toolCalls.length === 0) return { content: words, ...more };
-    return words === '' ? { toolCalls, ...more } : { content: words, toolCalls, ...more };
-  } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
-    const { status, message, retryAfterS: retryAfter } = error;
-    return { status, error: { message }, ...(retryAfter === undefined ? {} : { retryAfter }) };
-  }
-}
-
-type Prompt = Parameters<ScriptedLanguageModel['doGenerate']>[0]['prompt'];
-
-/**
- * Adds what the server understood to the prompt for the mind: the results of a step are one message.
- * @throws {Refusal} 400, for what one provider or another refuses to read.
- */
-function add(prompt: Prompt, message: ChatMessage, resultIn: (json: unknown) => unknown): void {
-  const { role, tool_calls = [], tool_call_id: toolCallId = '' } = message;
-  const text = textOf(message);
-  if (role === 'system') prompt.push({ role, content: text });
-  if (role === 'user') prompt.push({ role, content: [{ type: 'text', text }] });
-  if (role === 'assistant') {
-    if (text.trim() === '' && (text !== '' || tool_calls.length === 0)) refuse('a blank text');
-    const calls = tool_calls.map(({ id, function: { name: toolName, arguments: json } }) => {
-      const input = JSON.parse(json) as unknown;
-      if (typeof input !== 'object' || input === null || Array.isArray(input))
-        refuse(`arguments that are no object: ${json}`);
-      return { type: 'tool-call' as const, toolCallId: id, toolName, input };
-    });
-    const words = text === '' ? [] : [{ type: 'text' as const, text }];
-    prompt.push({ role, content: [...words, ...calls] });
-  }
-  if (role !== 'tool') return;
-  const toolName = nameOf(prompt, toolCallId);
-  const output = outputOf(text, resultIn);
-  const part = { type: 'tool-result' as const, toolCallId, toolName, output };
-  const last = prompt.at(-1);
-  if (last?.role === 'tool') last.content.push(part);
-  else prompt.push({ role, content: [part] });
-}
-
-function refuse(what: string): never {
-  throw new Refusal(400, `The history holds ${what}`);
-}
-
-function nameOf(prompt: Prompt, callId: string): string {
-  for (const { role, content } of prompt)
-    if (role === 'assistant')
-      for (const part of content)
-        if (part.type === 'tool-call' && part.toolCallId === callId) return part.toolName;
-  return refuse(`the result of a call that was not made: ${callId}`);
-}
-
-function outputOf(text: string, resultIn: (json: unknown) => unknown) {
-  let json: unknown;
-  try {
-    json = resultIn(JSON.parse(text) as unknown);
-  } catch {
-    json = text;
-  }
-  return typeof json === 'string'
-    ? { type: 'text' as const, value: json }
-    : { type: 'json' as const, value: json as null };
-}
-
-function textOf({ content }: ChatMessage): string {
-  if (typeof content === 'string') return content;
-  return (content ?? []).map(({ text = '' }) => text).join('');
 }

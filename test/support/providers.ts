@@ -23,17 +23,31 @@ export interface Provider {
   readonly resultIn?: (json: unknown) => unknown;
   /** Puts right where a line of the server differs from the API that it stands for. */
   readonly mend?: (line: string) => string;
+  /** Does it read white space that it wrote? @defaultValue false */
+  readonly readsBlanks?: boolean;
   /** Can the server give its reasoning? @defaultValue true */
   readonly reasons?: boolean;
 }
 
 const apiKey = 'some-key';
 
+/** An error is put into an object. */
+function withoutError(json: unknown): unknown {
+  return isError(json) ? json.error : json;
+}
+
+function isError(json: unknown): json is { readonly error: unknown } {
+  return typeof json === 'object' && json !== null && 'error' in json;
+}
+
 export const providers: readonly Provider[] = [
   {
     name: 'openai responses',
     path: '/v1/responses',
     model: ({ url, fetch }) => createOpenAI({ baseURL: `${url}/v1`, apiKey, fetch })('gpt-5'),
+    resultIn: withoutError,
+    // Its texts have names, and are sent back as they were.
+    readsBlanks: true,
     // The API says why it is incomplete.
     mend: (line) =>
       line.replace(
@@ -64,11 +78,9 @@ export const providers: readonly Provider[] = [
     path: /^\/v1beta\/models\/gemini-2\.5-flash:/,
     model: ({ url, fetch }) =>
       createGoogle({ baseURL: `${url}/v1beta`, apiKey, fetch })('gemini-2.5-flash'),
-    // Its results are objects: ours is in there as text.
-    resultIn(json) {
-      const { content, error } = json as { readonly content?: string; readonly error?: string };
-      return error ?? content;
-    },
+    // Its results are objects, with ours inside.
+    resultIn: (json) =>
+      isError(json) ? json.error : (json as { readonly content: unknown }).content,
   },
   {
     name: 'cohere',

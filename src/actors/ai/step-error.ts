@@ -105,6 +105,8 @@ export function toStepError(thrown: unknown): StepError {
       retryable: thrown instanceof ProviderError && thrown.retryable,
     };
   if (isCallError(thrown)) return fromCallError(thrown, message);
+  const said = saidInStream(thrown);
+  if (said) return said;
   if (thrown instanceof Error) {
     // The SDK's message holds terminal colours and a link.
     if (thrown.name === 'GatewayAuthenticationError' || thrown.name === 'GatewayError')
@@ -138,7 +140,35 @@ function isCallError(thrown: unknown): thrown is CallError {
   );
 }
 
+/**
+ * What a provider says in the middle of its answer is an object, no Error; its package adds the
+ * status that it stands for, and whether to try again, where it knows.
+ */
+function saidInStream(thrown: unknown): StepError | null {
+  if (typeof thrown !== 'object' || thrown === null || thrown instanceof Error) return null;
+  const { message, statusCode, code, isRetryable } = thrown as Readonly<Record<string, unknown>>;
+  if (typeof message !== 'string') return null;
+  const status = [statusCode, code].find((given) => typeof given === 'number');
+  const isPassing = status !== undefined && (status === 408 || status === 429 || status >= 500);
+  const retryable = typeof isRetryable === 'boolean' ? isRetryable : isPassing;
+  return {
+    code: status === undefined ? 'MODEL_ERROR' : codeOf(status, retryable),
+    message: clip(message, MAX_MESSAGE_CHARACTERS),
+    retryable,
+  };
+}
+
 function fromCallError(error: CallError, message: string): StepError {
+  const { cause } = error;
+  // The SDK only says that it could not read an answer that had begun well.
+  if (error.statusCode !== undefined && cause instanceof Error && isConnectionError(cause)) {
+    const why = messageOf(cause.cause ?? cause);
+    return {
+      code: 'CONNECTION_LOST',
+      message: `The connection broke off in mid-answer: ${clip(why, MAX_MESSAGE_CHARACTERS)}`,
+      retryable: error.isRetryable,
+    };
+  }
   const retryAfterMs = waitOf(error);
   return {
     code: codeOf(error.statusCode, error.isRetryable),

@@ -7,6 +7,7 @@
 //       which they began, without those that hold nothing.
 //   W2. An error in the stream, and a stream without an end, are errors of the call.
 
+import type { FinishReason } from 'ai';
 import { ProviderError } from '../../errors.ts';
 import type { Answer, ContentPart, Model } from './model.ts';
 
@@ -60,9 +61,10 @@ export async function streamedAnswer(
       case 'reasoning-delta': {
         const type = part.type === 'text-delta' ? 'text' : 'reasoning';
         const words = open.get(`${type}/${part.id}`);
+        // What proves the reasoning may come without words.
+        note(words, part);
         if (!words || part.delta === '') break;
         words.text += part.delta;
-        note(words, part);
         told({ type, delta: part.delta });
         break;
       }
@@ -95,13 +97,10 @@ export async function streamedAnswer(
         break;
     }
   }
-  if (finish === null)
-    throw new ProviderError(
-      'STREAM_CUT_OFF',
-      'Expected the stream of the model to end with a part "finish", but it just ended',
-      { retryable: true },
-    );
+  if (finish === null) throw cutOff();
   const { usage, finishReason, providerMetadata } = finish;
+  const tokens = usage.inputTokens.total ?? usage.outputTokens.total;
+  if (hasJustEnded(finishReason.unified, finishReason.raw, tokens)) throw cutOff();
   return {
     content: content.filter((part) => !isWords(part) || holdsSomething(part)),
     finishReason,
@@ -111,6 +110,28 @@ export async function streamedAnswer(
     ...(request === undefined ? {} : { request }),
     ...(Object.keys(metadata).length === 0 ? {} : { response: metadata }),
   };
+}
+
+/**
+ * Packages finish themselves what just ended. Some say so; of others it is known by this, that
+ * the provider said neither why it ended nor what it cost.
+ */
+export function hasJustEnded(
+  reason: FinishReason,
+  raw: string | undefined,
+  tokens: number | undefined,
+): boolean {
+  if (reason === 'interrupted') return true;
+  return reason === 'other' && raw === undefined && tokens === undefined;
+}
+
+/** The error of a stream that ended before the provider had finished. */
+export function cutOff(): ProviderError {
+  return new ProviderError(
+    'STREAM_CUT_OFF',
+    'The stream of the model ended in mid-answer, before the provider had finished',
+    { retryable: true },
+  );
 }
 
 /** A provider may keep its reasoning to itself, and send only what proves it. */

@@ -13,6 +13,7 @@
 import { streamText, type LanguageModel } from 'ai';
 import { ProviderError } from '../../errors.ts';
 import { toStepError } from '../ai/model-step.ts';
+import { cutOff, hasJustEnded } from '../ai/streamed-answer.ts';
 import { modelToolsOf } from './lead-tools.ts';
 import type { LeadSession } from './session-parts.ts';
 import type { TextOutput } from './text-output.ts';
@@ -137,7 +138,11 @@ async function* partsOf(options: TextResponseOptions): AsyncGenerator<Part> {
     if (part.type === 'text-delta' && part.text !== '') yield { type: 'text', text: part.text };
     else if (part.type === 'error') throw part.error;
     else if (part.type === 'abort') throw signal.reason;
-    else if (part.type === 'tool-call') {
+    else if (part.type === 'finish') {
+      const { finishReason, rawFinishReason, totalUsage } = part;
+      const tokens = totalUsage.inputTokens ?? totalUsage.outputTokens;
+      if (hasJustEnded(finishReason, rawFinishReason, tokens)) throw cutOff();
+    } else if (part.type === 'tool-call') {
       const { toolCallId: callId, toolName: name, input } = part;
       const json = typeof input === 'string' ? input : JSON.stringify(input ?? {});
       yield { type: 'call', call: { callId, name, arguments: json, agentName } };

@@ -220,6 +220,23 @@ describe('S3: the response', () => {
   });
 });
 
+describe('S5: any provider can read it again', () => {
+  test.each(['[7]', 'null', '"Rome"', '7'])('arguments are an object, not %s', async (json) => {
+    const response = await step(model(answer([call('c1', 'weather', json)])));
+    expect(response.calls[0]?.invalid?.message).toContain('Invalid input for tool weather');
+    expect(response.assistantMessages[0]?.content).toMatchObject([{ toolCallId: 'c1', input: {} }]);
+  });
+
+  test('white space is no text, unless the provider has named it', async () => {
+    const named = { ...text('\n'), providerMetadata: { openai: { itemId: 'msg_1' } } } as Part;
+    const response = await step(model(answer([text(' \n'), named, call('c1', 'ping', {})])));
+    expect(response.assistantMessages[0]?.content).toMatchObject([
+      { type: 'text', text: '\n', providerOptions: { openai: { itemId: 'msg_1' } } },
+      { type: 'tool-call' },
+    ]);
+  });
+});
+
 describe('S4: calls that are not', () => {
   test('arguments that do not fit', async () => {
     const response = await step(model(answer([call('c1', 'weather', { city: 7 })])));

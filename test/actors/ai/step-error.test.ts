@@ -49,6 +49,16 @@ describe('what a provider answers', () => {
     });
   });
 
+  test('an answer that broke off', () => {
+    const closed = Object.assign(new Error('other side closed'), { code: 'UND_ERR_SOCKET' });
+    const cause = new TypeError('terminated', { cause: closed });
+    expect(toStepError(callError(200, { isRetryable: true, cause }))).toEqual({
+      code: 'CONNECTION_LOST',
+      message: 'The connection broke off in mid-answer: other side closed',
+      retryable: true,
+    });
+  });
+
   test.each([
     [{ 'retry-after-ms': '1500', 'retry-after': '9' }, 1500],
     [{ 'retry-after': '20' }, 20_000],
@@ -151,4 +161,20 @@ test('messages with an unanswered call are refused before the model is called', 
     (thrown: unknown) => thrown,
   );
   expect(toStepError(error)).toMatchObject({ code: 'INVALID_PROMPT', retryable: false });
+});
+
+describe('what a provider says in mid-answer', () => {
+  test.each([
+    [{ message: 'Overloaded', statusCode: 529, isRetryable: true }, 'PROVIDER_UNAVAILABLE', true],
+    [{ message: 'Too fast', statusCode: 429 }, 'RATE_LIMITED', true],
+    [
+      { message: 'Engine died', type: 'InternalServerError', code: 500 },
+      'PROVIDER_UNAVAILABLE',
+      true,
+    ],
+    [{ message: 'Bad input', statusCode: 400, isRetryable: false }, 'PROVIDER_REFUSED', false],
+    [{ message: 'Hm', code: 'strange' }, 'MODEL_ERROR', false],
+  ])('%j', (said, code, retryable) => {
+    expect(toStepError(said)).toEqual({ code, message: said.message, retryable });
+  });
 });

@@ -12,6 +12,11 @@ const usage = {
   inputTokens: { total: 3, noCache: 3, cacheRead: 0, cacheWrite: 0 },
   outputTokens: { total: 2, text: 2, reasoning: 0 },
 };
+const none = undefined;
+const noUsage = {
+  inputTokens: { total: none, noCache: none, cacheRead: none, cacheWrite: none },
+  outputTokens: { total: none, text: none, reasoning: none },
+};
 const finish: Part = { type: 'finish', usage, finishReason: { unified: 'stop', raw: 'stop' } };
 
 function streamOf(parts: readonly Part[], cancelled?: () => void): Stream {
@@ -96,6 +101,18 @@ describe('W1: the answer', () => {
   });
 });
 
+test('W1: what proves the reasoning may come in a piece without words', async () => {
+  const providerMetadata = { anthropic: { signature: 'sig' } };
+  const { answer } = await read([
+    { type: 'reasoning-start', id: '1' },
+    { type: 'reasoning-delta', id: '1', delta: 'Hm.' },
+    { type: 'reasoning-delta', id: '1', delta: '', providerMetadata },
+    { type: 'reasoning-end', id: '1' },
+    finish,
+  ]);
+  expect(answer.content).toEqual([{ type: 'reasoning', text: 'Hm.', providerMetadata }]);
+});
+
 describe('W2: the call fails', () => {
   test('with the error in the stream', async () => {
     const error = new Error('overloaded');
@@ -107,6 +124,25 @@ describe('W2: the call fails', () => {
       code: 'STREAM_CUT_OFF',
       retryable: true,
     });
+  });
+
+  test.each([
+    ['says that it just ended', 'interrupted', usage],
+    ['cannot say why it ended, and what it cost', 'other', noUsage],
+  ] as const)('if the package %s', async (_, unified, spent) => {
+    const reading = read([
+      { type: 'text-start', id: '1' },
+      { type: 'text-delta', id: '1', delta: 'Sales are' },
+      { type: 'finish', usage: spent, finishReason: { unified, raw: undefined } },
+    ]);
+    await expect(reading).rejects.toMatchObject({ code: 'STREAM_CUT_OFF', retryable: true });
+  });
+
+  test('not if the provider gives no reason, but the cost', async () => {
+    const { answer } = await read([
+      { type: 'finish', usage, finishReason: { unified: 'other', raw: undefined } },
+    ]);
+    expect(answer.finishReason.unified).toBe('other');
   });
 
   test('when nobody waits any more, and the stream is told so', async () => {

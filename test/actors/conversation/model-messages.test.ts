@@ -108,6 +108,16 @@ test('M3: what is being said, and silence, are not in it', () => {
   expect(log.interrupt('a1').toModelMessages()).toHaveLength(2);
 });
 
+test.each([[7], null, '{"to":"air', 7].map((args) => [args]))(
+  'M4: the arguments %j are none',
+  (args) => {
+    const messages = start
+      .toolCall({ callId: 'c1', toolName: 'ride', args, at: 2 })
+      .toModelMessages();
+    expect(messages[1]?.content).toMatchObject([{ type: 'tool-call', input: {} }]);
+  },
+);
+
 test('notes of the runtime are user messages with a mark, or system messages', async () => {
   const log = start
     .add({ id: 's1', role: 'system', at: 2, text: 'The report is ready.' })

@@ -1,0 +1,591 @@
+// The same conversations over five providers, each through its official package and real HTTP,
+// on a server that we did not write. Time is simulated; only the sockets take their own.
+
+import { tool } from 'ai';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { z } from 'zod';
+import { simulatedEnvironment } from '../../src/testing/index.ts';
+import { Refusal, USAGE } from '../support/model-mind.ts';
+import { modelServer } from '../support/model-server.ts';
+import { providers, type Provider } from '../support/providers.ts';
+import { calls, never, resultsIn, say, simpleTool, steps } from '../support/subagent-runs.ts';
+import { instructionsOf, leadScript, textTalk, type TalkOptions } from '../support/text-talk.ts';
+
+async function talkOver(provider: Provider, options: TalkOptions = {}) {
+  const server = await modelServer(provider);
+  const environment = server.within(simulatedEnvironment());
+  const warnings: unknown[] = [];
+  globalThis.AI_SDK_LOG_WARNINGS = (told) => warnings.push(...told.warnings);
+  const talk = textTalk({ ...options, environment, wire: server.serve });
+  onTestFinished(async () => {
+    await talk.close();
+    await server.close();
+    globalThis.AI_SDK_LOG_WARNINGS = undefined;
+  });
+  await talk.start();
+  return {
+    ...talk,
+    server,
+    /** Of the AI SDK. */
+    warnings,
+    /** The exchanges of a subagent; those of the lead agent are all others. */
+    exchangesOf: (name: string) =>
+      server.exchanges.filter(({ asked }) =>
+        JSON.stringify(asked?.messages ?? []).includes(
+          JSON.stringify(instructionsOf(name)).slice(1, -1),
+        ),
+      ),
+    outcomeOf: (name: string) =>
+      talk.state().subagents.findLast((view) => view.name === name)?.outcome,
+  };
+}
+
+/** A tool that writes down what it is called with. */
+function look(seen: unknown[] = [], more: Record<string, unknown> = {}) {
+  return {
+    ...tool({ description: 'Looks', inputSchema: z.object({ at: z.string() }) }),
+    execute: (input: unknown) => {
+      seen.push(input);
+      return { seen: input };
+    },
+    ...more,
+  };
+}
+
+const LONG = 'Sales are up by 7 percent. '.repeat(20).trim();
+const deny = { optionId: 'deny' };
+
+describe.each(providers)('$name', (provider) => {
+  const over = (options?: TalkOptions) => talkOver(provider, options);
+
+  describe('a conversation', () => {
+    test('streams word by word', async () => {
+      const { type, said, parts, server } = await over();
+      await type('hello there, how are you?');
+      expect(said()).toEqual(['You said: hello there, how are you?']);
+      const deltas = parts.flatMap((part) => (part.type === 'text.delta' ? [part.text] : []));
+      expect(deltas.length).toBeGreaterThan(2);
+      expect(deltas.join('')).toBe(said()[0]);
+      expect(server.exchanges.map(({ path, end }) => [path, end])).toEqual([
+        [expect.stringMatching(provider.path), 'answered'],
+      ]);
+    });
+
+    test('goes on while a subagent works, which calls a tool; its result is told, its tokens are counted', async () => {
+      const seen: unknown[] = [];
+      const { type, said, outcomeOf, exchangesOf, errors } = await over({
+        subagents: {
+          report: {
+            script: steps(calls(['look', { at: 'sales' }]), (prompt) =>
+              say(`I read ${JSON.stringify(resultsIn(prompt))}`),
+            ),
+            config: { tools: { look: look(seen) } },
+          },
+        },
+      });
+      await type('use report {"days":7}');
+      expect(seen).toEqual([{ at: 'sales' }]);
+      expect(said()[0]).toContain('still_in_progress');
+      expect(outcomeOf('report')).toMatchObject({
+        status: 'completed',
+        text: 'I read [["look","json",{"seen":{"at":"sales"}}]]',
+        usage: {
+          inputTokens: 2 * USAGE.input,
+          outputTokens: 2 * USAGE.output,
+          totalTokens: 2 * (USAGE.input + USAGE.output),
+        },
+      });
+      expect(said().at(-1)).toContain('completed successfully');
+      expect(exchangesOf('report')).toHaveLength(2);
+      expect(errors).toEqual([]);
+    });
+
+    test('remembers its calls and their results', async () => {
+      const histories: string[] = [];
+      const { type } = await over({
+        subagents: { report: { script: () => say('Sales are up.') } },
+        onModelCall: (who, { prompt }) => {
+          if (who === 'lead') histories.push(JSON.stringify(prompt));
+        },
+      });
+      await type('use report {"days":7}');
+      await type('thank you');
+      for (const part of ['"toolName":"report"', '"days":7', 'still_in_progress', 'Sales are up.'])
+        expect(histories.at(-1)).toContain(part);
+    });
+  });
+
+  describe('calls', () => {
+    test('of one step run side by side, and their results come back in order', async () => {
+      const seen: unknown[] = [];
+      const { type, outcomeOf } = await over({
+        subagents: {
+          report: {
+            script: steps(
+              calls(['look', { at: 'here' }], ['look', { at: 'there' }], ['count']),
+              (prompt) => say(JSON.stringify(resultsIn(prompt))),
+            ),
+            config: { tools: { look: look(seen), count: simpleTool(() => 3) } },
+          },
+        },
+      });
+      await type('use report');
+      expect(seen).toEqual([{ at: 'here' }, { at: 'there' }]);
+      expect(JSON.parse(outcomeOf('report')?.text ?? '')).toEqual([
+        ['look', 'json', { seen: { at: 'here' } }],
+        ['look', 'json', { seen: { at: 'there' } }],
+        ['count', 'json', 3],
+      ]);
+    });
+
+    test('have ids of their own, even if the provider counts them from 0 in each answer', async () => {
+      const seen: unknown[] = [];
+      const { type, outcomeOf } = await over({
+        subagents: {
+          report: {
+            script: steps(
+              calls(['look', { at: 'one' }, 'call_0']),
+              calls(['look', { at: 'two' }, 'call_0'], ['look', { at: 'three' }, 'call_0']),
+              (prompt) => say(JSON.stringify(resultsIn(prompt))),
+            ),
+            config: { tools: { look: look(seen) } },
+          },
+        },
+      });
+      await type('use report');
+      expect(seen).toEqual([{ at: 'one' }, { at: 'two' }, { at: 'three' }]);
+      const ledger = outcomeOf('report')?.toolLedger ?? [];
+      expect(new Set(ledger.map(({ callId }) => callId)).size).toBe(3);
+      expect(JSON.parse(outcomeOf('report')?.text ?? '')).toEqual([
+        ['look', 'json', { seen: { at: 'two' } }],
+        ['look', 'json', { seen: { at: 'three' } }],
+      ]);
+    });
+
+    test.each([
+      ['arguments that do not fit', ['look', { at: 7 }], 'Invalid input for tool look'],
+      ['arguments that are cut off', ['look', '{"at":"sal'], 'Invalid input for tool look'],
+      ['arguments that are no object', ['look', '[7]'], 'Invalid input for tool look'],
+      ['a tool that is not there', ['peek', { at: 'sales' }], 'unavailable tool'],
+    ] as const)(
+      'with %s are answered with the error, and then can be right',
+      async (_, call, message) => {
+        const seen: unknown[] = [];
+        const answers: unknown[] = [];
+        const { type, outcomeOf, exchangesOf } = await over({
+          subagents: {
+            report: {
+              script: steps(
+                calls([...call]),
+                ({ results }) => {
+                  answers.push(...results);
+                  return calls(['look', { at: 'sales' }]);
+                },
+                say('Sales are up.'),
+              ),
+              config: { tools: { look: look(seen) } },
+            },
+          },
+        });
+        await type('use report');
+        expect(answers).toEqual([expect.stringContaining(message)]);
+        expect(seen).toEqual([{ at: 'sales' }]);
+        expect(outcomeOf('report')).toMatchObject({ status: 'completed', text: 'Sales are up.' });
+        expect(exchangesOf('report')).toHaveLength(3);
+      },
+    );
+
+    test.each(['{"days":', '[7]', 'null'])(
+      'of the lead agent with the arguments %s do not spoil the conversation',
+      async (json) => {
+        const { type, parts, said } = await over({
+          subagents: { report: { script: () => say('Sales are up.') } },
+          lead: (prompt) => (prompt.turn === 1 ? calls(['report', json]) : leadScript(prompt)),
+        });
+        await type('the sales, please');
+        await type('go on');
+        expect(parts.filter((part) => part.type === 'response.failed')).toEqual([]);
+        expect(said().at(-1)).toContain('go on');
+      },
+    );
+
+    test('with white space before them are no words', async () => {
+      const { type, outcomeOf, errors } = await over({
+        subagents: {
+          report: {
+            script: steps(
+              { text: '\n\n', ...calls(['look', { at: 'sales' }]) },
+              say('Sales are up.'),
+            ),
+            config: { tools: { look: look() } },
+          },
+        },
+      });
+      await type('use report');
+      expect(outcomeOf('report')).toMatchObject({ status: 'completed', text: 'Sales are up.' });
+      expect(errors).toEqual([]);
+    });
+
+    test('that the user denies are not run, and the model reads that', async () => {
+      const seen: unknown[] = [];
+      const { type, session, environment, question, outcomeOf } = await over({
+        subagents: {
+          report: {
+            script: steps(calls(['look', { at: 'mail' }]), ({ results }) =>
+              say(JSON.stringify(results)),
+            ),
+            config: { tools: { look: look(seen, { needsApproval: true }) } },
+          },
+        },
+      });
+      await type('use report');
+      expect(question()).toMatchObject({ kind: 'approval', state: 'open' });
+      void session.answer(question()?.requestId ?? '', deny);
+      await environment.settle();
+      expect(seen).toEqual([]);
+      expect(outcomeOf('report')?.toolLedger).toEqual([
+        expect.objectContaining({ status: 'denied', approval: 'denied' }),
+      ]);
+      expect(outcomeOf('report')?.text).toBe('["Not approved. The user said: No"]');
+    });
+  });
+
+  describe('a question', () => {
+    const asking = {
+      ride: {
+        script: steps(
+          calls([
+            'ask_user',
+            {
+              question: 'Economy or Premium?',
+              options: [
+                { id: 'economy', label: 'Economy' },
+                { id: 'premium', label: 'Premium' },
+              ],
+            },
+          ]),
+          ({ results }) => say(`Booked: ${JSON.stringify(results)}`),
+        ),
+        config: { interactive: true },
+      },
+    };
+    const booked = 'Booked: [{"userResponse":"Premium","optionId":"premium"}]';
+
+    test('is answered in words', async () => {
+      const { type, parts, outcomeOf } = await over({ subagents: asking });
+      await type('use ride');
+      expect(parts.find((part) => part.type === 'question.asked')).toMatchObject({
+        question: 'Economy or Premium?',
+      });
+      await type('premium, please');
+      expect(outcomeOf('ride')?.text).toBe(booked);
+    });
+
+    test('is answered by a button', async () => {
+      const { type, session, question, environment, outcomeOf } = await over({ subagents: asking });
+      await type('use ride');
+      const receipt = session.answer(question()?.requestId ?? '', { optionId: 'premium' });
+      await environment.settle();
+      expect(await receipt).toEqual({ accepted: true });
+      expect(outcomeOf('ride')?.text).toBe(booked);
+    });
+  });
+
+  describe('an answer', () => {
+    test('of the wrong shape is asked for again, with the reason', async () => {
+      const asked: string[] = [];
+      const { type, outcomeOf } = await over({
+        subagents: {
+          report: {
+            script: steps(say('{"sales":"a lot"}'), ({ user }) => {
+              asked.push(user);
+              return say('```json\n{"sales":7}\n```');
+            }),
+            config: { outputSchema: z.object({ sales: z.number() }) },
+          },
+        },
+      });
+      await type('use report');
+      expect(outcomeOf('report')).toMatchObject({
+        status: 'completed',
+        output: { sales: 7 },
+        steps: 2,
+      });
+      expect(asked).toEqual([expect.stringMatching(/not accepted.*expected number/s)]);
+    });
+
+    test('that is empty is a failure with a name', async () => {
+      const { type, said, outcomeOf } = await over({
+        subagents: { report: { script: () => say('') } },
+      });
+      await type('use report');
+      expect(outcomeOf('report')?.error).toMatchObject({ code: 'EMPTY_OUTPUT', retryable: true });
+      expect(said().at(-1)).toContain('The model ended without a word');
+    });
+
+    test('of the lead agent that is empty is told as a failure', async () => {
+      const { type, parts, said } = await over({
+        lead: (prompt) => (prompt.turn === 1 ? say('') : leadScript(prompt)),
+      });
+      await type('hello');
+      expect(parts).toEqual([
+        {
+          type: 'response.failed',
+          code: 'EMPTY_OUTPUT',
+          message: 'The model ended without a word',
+        },
+      ]);
+      await type('are you there?');
+      expect(said().at(-1)).toContain('are you there?');
+    });
+
+    test('that is cut at the length limit is a failure with a name', async () => {
+      const { type, outcomeOf } = await over({
+        subagents: { report: { script: () => ({ text: 'Sales are', finish: 'length' }) } },
+      });
+      await type('use report');
+      expect(outcomeOf('report')).toMatchObject({
+        error: { code: 'OUTPUT_TRUNCATED' },
+        partial: 'Sales are',
+      });
+    });
+
+    test.runIf(provider.reasons !== false).for([true, false])(
+      'with reasoning is the words only; the reasoning is read again with the results (stream: %s)',
+      async (stream) => {
+        const { type, said, outcomeOf, warnings } = await over({
+          lead: async (prompt) => ({ thinking: 'Hm, hm.', ...(await leadScript(prompt)) }),
+          subagents: {
+            report: {
+              script: steps(
+                { thinking: 'Look first.', ...calls(['look', { at: 'sales' }]) },
+                { thinking: 'Up they are.', text: 'Sales are up.' },
+              ),
+              config: { tools: { look: look() }, stream },
+            },
+          },
+        });
+        await type('use report');
+        expect(outcomeOf('report')).toMatchObject({ status: 'completed', text: 'Sales are up.' });
+        expect(said().at(-1)).toContain('Sales are up.');
+        expect(said().join()).not.toContain('Hm, hm.');
+        // A package that cannot send reasoning back says so.
+        expect(warnings).toEqual([]);
+      },
+    );
+
+    test('of a subagent that streams is the same', async () => {
+      const { type, outcomeOf, errors } = await over({
+        subagents: {
+          report: {
+            script: steps(calls(['look', { at: 'sales' }]), say('Sales are up by 7 percent.')),
+            config: { tools: { look: look() }, stream: true },
+          },
+        },
+      });
+      await type('use report');
+      expect(outcomeOf('report')).toMatchObject({
+        text: 'Sales are up by 7 percent.',
+        toolLedger: [{ toolName: 'look', output: { seen: { at: 'sales' } } }],
+        usage: { totalTokens: 2 * (USAGE.input + USAGE.output) },
+      });
+      expect(errors).toEqual([]);
+    });
+  });
+
+  describe('a provider that refuses', () => {
+    test('for a while (429) is asked again when it said, and not before', async () => {
+      const { type, outcomeOf, exchangesOf, environment, errors } = await over({
+        subagents: {
+          report: {
+            script: ({ turn }) => {
+              if (turn === 1) throw new Refusal(429, 'slow down', 7);
+              return say('Sales are up.');
+            },
+          },
+        },
+      });
+      await type('use report');
+      await environment.advance(6_999);
+      expect(exchangesOf('report')).toHaveLength(1);
+      await environment.advance(1);
+      expect(outcomeOf('report')).toMatchObject({ status: 'completed', text: 'Sales are up.' });
+      expect(errors.map(({ where }) => where)).toEqual(['model call 1 of step 1 of report']);
+    });
+
+    test('again and again (500) fails the task, in its own words', async () => {
+      const { type, said, outcomeOf, exchangesOf, environment } = await over({
+        subagents: {
+          report: {
+            script: () => {
+              throw new Refusal(500, 'the disk is full');
+            },
+          },
+        },
+      });
+      await type('use report');
+      await environment.advance(10_000);
+      expect(exchangesOf('report')).toHaveLength(3);
+      expect(outcomeOf('report')?.error).toEqual({
+        code: 'PROVIDER_UNAVAILABLE',
+        message: 'the disk is full',
+        retryable: true,
+      });
+      expect(said().at(-1)).toContain('the disk is full');
+    });
+
+    test('for good (400) is not asked again', async () => {
+      const { type, outcomeOf, exchangesOf, environment } = await over({
+        subagents: {
+          report: {
+            script: () => {
+              throw new Refusal(400, 'no such parameter');
+            },
+          },
+        },
+      });
+      await type('use report');
+      await environment.advance(10_000);
+      expect(exchangesOf('report')).toHaveLength(1);
+      expect(outcomeOf('report')?.error).toMatchObject({
+        code: 'PROVIDER_REFUSED',
+        message: 'no such parameter',
+      });
+    });
+
+    test.each([
+      [429, 'RATE_LIMITED'],
+      [500, 'PROVIDER_UNAVAILABLE'],
+      [401, 'PROVIDER_UNAUTHORIZED'],
+    ])(
+      'the lead agent (%d): the user is told, and the next words are answered',
+      async (status, code) => {
+        const { type, parts, said } = await over({
+          lead: (prompt) => {
+            if (prompt.turn === 1) throw new Refusal(status, 'not today');
+            return leadScript(prompt);
+          },
+        });
+        await type('hello');
+        expect(parts).toEqual([{ type: 'response.failed', code, message: 'not today' }]);
+        await type('hello again');
+        // Some providers make one message of two in a row.
+        expect(said()).toEqual([expect.stringMatching(/^You said: (hello)?hello again$/)]);
+      },
+    );
+  });
+
+  describe('a stream that breaks off', () => {
+    test('leaves what was said, and says so', async () => {
+      const { type, parts, state, server, said } = await over();
+      let breaks = true;
+      server.breakOff(() => breaks);
+      await type('tell me a very long story of the sea');
+      expect(parts.filter((part) => part.type === 'text.delta').length).toBeGreaterThan(0);
+      expect(parts.filter((part) => part.type === 'response.failed')).toEqual([
+        {
+          type: 'response.failed',
+          code: 'CONNECTION_LOST',
+          message: 'The connection broke off in mid-answer: other side closed',
+        },
+      ]);
+      expect(state().transcript.at(-1)).toMatchObject({ role: 'assistant', interrupted: true });
+      breaks = false;
+      await type('go on');
+      expect(said().at(-1)).toBe('You said: go on');
+    });
+
+    test('of a subagent is asked for again', async () => {
+      const { type, outcomeOf, exchangesOf, environment, server, errors } = await over({
+        subagents: {
+          report: {
+            script: () => say('Sales are up by 7 percent in the south.'),
+            config: { stream: true },
+          },
+        },
+      });
+      let breaks = true;
+      server.breakOff(
+        ({ messages }) => breaks && JSON.stringify(messages).includes('the subagent'),
+      );
+      await type('use report');
+      expect(errors).toHaveLength(1);
+      breaks = false;
+      await environment.advance(10_000);
+      expect(exchangesOf('report')).toHaveLength(2);
+      expect(outcomeOf('report')).toMatchObject({
+        status: 'completed',
+        text: 'Sales are up by 7 percent in the south.',
+      });
+    });
+  });
+
+  test('a stream that ends in mid-answer as if it were all is not taken for all', async () => {
+    const { type, parts, server, outcomeOf, environment } = await over({
+      subagents: { report: { script: () => say(LONG), config: { stream: true } } },
+      lead: (prompt) => (prompt.user === 'hello' ? say(LONG) : leadScript(prompt)),
+    });
+    let ends = true;
+    server.endEarly(() => ends);
+    await type('hello');
+    expect(parts.filter((part) => part.type === 'response.failed')).toEqual([
+      expect.objectContaining({
+        code: expect.stringMatching(/^(STREAM_CUT_OFF|MALFORMED_RESPONSE)$/),
+      }),
+    ]);
+    server.endEarly(({ messages }) => ends && JSON.stringify(messages).includes('the subagent'));
+    await type('use report');
+    expect(outcomeOf('report')).toBeNull();
+    ends = false;
+    await environment.advance(10_000);
+    expect(outcomeOf('report')).toMatchObject({ status: 'completed', text: LONG });
+  });
+
+  describe('who is cancelled', () => {
+    test('hangs up: a subagent in the middle of its model call', async () => {
+      const { type, session, state, exchangesOf, environment } = await over({
+        subagents: { report: { script: never } },
+      });
+      await type('use report');
+      expect(exchangesOf('report').map(({ end }) => end)).toEqual(['open']);
+      session.subagents.cancel(state().subagents[0]?.id ?? '', 'enough');
+      await environment.settle();
+      expect(state().subagents[0]?.state).toBe('cancelled');
+      expect(exchangesOf('report').map(({ end }) => end)).toEqual(['hung_up']);
+    });
+
+    test('hangs up: the lead agent, for something urgent', async () => {
+      const { type, session, said, server, environment } = await over({
+        lead: (prompt) => (prompt.turn === 1 ? never() : leadScript(prompt)),
+      });
+      await type('hello');
+      session.notifyBackground('The building is on fire', { priority: 'urgent' });
+      await environment.settle();
+      expect(said()[0]).toContain('on fire');
+      expect(server.exchanges.map(({ end }) => end)).toEqual(['hung_up', 'answered', 'answered']);
+    });
+  });
+
+  test('a token budget bounds what the model may say, and ends the work with what there is', async () => {
+    const { type, outcomeOf, exchangesOf } = await over({
+      subagents: {
+        report: {
+          script: ({ user }) =>
+            user.includes('last answer') ? say('Two of five found.') : calls(['look', { at: 'x' }]),
+          config: { maxSteps: 50, tools: { look: look() }, budget: { tokens: 200 } },
+        },
+      },
+    });
+    await type('use report');
+    expect(outcomeOf('report')).toMatchObject({
+      status: 'failed',
+      partial: 'Two of five found.',
+      error: { code: 'BUDGET_EXHAUSTED' },
+    });
+    const limits = exchangesOf('report').map(({ asked }) => asked?.max_tokens);
+    expect(limits.length).toBeGreaterThan(2);
+    for (const limit of limits.slice(0, -1)) expect(limit).toBeLessThan(200);
+    // The last call hands in what there is.
+    expect(limits.at(-1)).toBe(1024);
+  });
+});
