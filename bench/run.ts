@@ -4,9 +4,10 @@
 // a warm cache nor a busy minute of the machine is to the advantage of one. A figure is
 // the median over the repetitions.
 //
-//   npm run bench                        all of it, some twenty minutes
+//   npm run bench                        all of it, some forty minutes
 //   npm run bench -- --only run_cpu      one measurement (may be given more than once)
 //   npm run bench -- --repetitions 1     a quick look
+//   npm run bench -- --markdown          rows for the table in README.md, in place of JSON
 
 import { execFile } from 'node:child_process';
 import { parseArgs, promisify } from 'node:util';
@@ -18,6 +19,7 @@ const { values } = parseArgs({
   options: {
     only: { type: 'string', multiple: true },
     repetitions: { type: 'string' },
+    markdown: { type: 'boolean' },
   },
 });
 
@@ -57,12 +59,20 @@ function print({ figure, unit, number, floor, goal }: Line, n: number, results: 
   const value = medianOf('offstage') ?? NaN;
   const base = medianOf(floor);
   const ratio = base === null ? null : rounded(value / base);
-  console.log(JSON.stringify({ figure, n, value, unit, floor: base, ratio }));
-  if (goal === null) return;
-  const [what, reached, wanted] =
-    'ratio' in goal ? ['ratio', ratio ?? NaN, goal.ratio] : [unit, value, goal.value];
-  if (!(reached <= wanted))
-    console.error(`${figure} n=${n} misses its goal: ${what} ${reached}, at most ${wanted}`);
+  const verdict = goal ? verdictOf(goal, unit, value, base ?? NaN) : '';
+  const cells = [`\`${figure}\``, n, `${value} ${unit}`, base ?? '', ratio ?? '', verdict];
+  if (values.markdown) console.log(`| ${cells.join(' | ')} |`);
+  else console.log(JSON.stringify({ figure, n, value, unit, floor: base, ratio }));
+  if (verdict.endsWith('missed')) console.error(`${figure} n=${n} misses its goal: ${verdict}`);
+}
+
+/** As the column `goal` of README.md has it. */
+function verdictOf(goal: NonNullable<Line['goal']>, unit: string, value: number, base: number) {
+  const verdict = (wanted: string, isMet: boolean): string =>
+    `${wanted}: ${isMet ? 'met' : 'missed'}`;
+  if ('ratio' in goal) return verdict(`${goal.ratio}`, value / base <= goal.ratio);
+  if ('value' in goal) return verdict(`${goal.value} ${unit}`, value <= goal.value);
+  return verdict(`floor + ${goal.aboveFloor} ${unit}`, value - base <= goal.aboveFloor);
 }
 
 /** Three digits say enough. */

@@ -1,7 +1,7 @@
 // What a measurement is: something that is done by several contenders, each time in a
 // process of its own, and gives some numbers.
 
-/** Who does the work: Offstage, or the bare AI SDK in one of two manners. */
+/** Who does the work: Offstage, or what one would do without it (in one of two manners). */
 export type Contender = 'offstage' | 'floor' | 'floor_wrapped';
 
 /** What one process measured, by name. */
@@ -25,6 +25,13 @@ export interface Line {
   readonly number: string;
   /** Whose number of the same name it is held against. */
   readonly floor: Exclude<Contender, 'offstage'> | null;
-  /** How far `ratio` may go, or `value`; null where nothing was promised. */
-  readonly goal: { readonly ratio: number } | { readonly value: number } | null;
+  /**
+   * How far `ratio` may go, or `value`, or how far above the floor it may lie; null where nothing
+   * was promised.
+   */
+  readonly goal:
+    | { readonly ratio: number }
+    | { readonly value: number }
+    | { readonly aboveFloor: number }
+    | null;
 }

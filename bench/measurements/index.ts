@@ -12,6 +12,7 @@ import {
 } from './frame-lateness.ts';
 import { parkedHeap } from './parked-heap.ts';
 import { runCpu } from './run-cpu.ts';
+import { voice, voiceSmall } from './voice.ts';
 
 export const measurements: Readonly<Record<string, Measurement>> = {
   run_cpu: runCpu,
@@ -23,4 +24,6 @@ export const measurements: Readonly<Record<string, Measurement>> = {
   frame_lateness_small_young: frameLatenessSmall,
   frame_lateness_paced_small_young: frameLatenessPacedSmall,
   barge_in: bargeIn,
+  voice,
+  voice_small_young: voiceSmall,
 };

@@ -1,0 +1,162 @@
+// What is between a device and a voice model: a session of Offstage; and the floor, a bare relay
+// of the same frames that answers each word at once and remembers nothing.
+
+import { generateText } from 'ai';
+import { WebSocket } from 'ws';
+import { z } from 'zod';
+import { createRuntime, defineTool, VoiceSession } from '../../src/index.ts';
+import { openaiRealtime } from '../../src/adapters/openai-realtime/index.ts';
+import { decodePcm16, encodePcm16 } from '../../src/voice/index.ts';
+import { SAMPLES_PER_MS, textOf, type FromDevice, type ToDevice } from './voice-frames.ts';
+import type { Bridge } from './voice-stage.ts';
+import { INSTRUCTIONS, model, TASK, text, type Model } from './workload.ts';
+
+const errandTool = defineTool({
+  name: 'run_errand',
+  description: 'Runs an errand in the background',
+  parameters: z.object({ what: z.string() }),
+  execution: 'background',
+});
+
+/** A model whose answer is there when the device says so. */
+function waitingModel(): { readonly chosen: Model; finish(): void } {
+  let isDue = false;
+  let answer: (() => void) | null = null;
+  const next = (): void => {
+    if (!isDue || !answer) return;
+    answer();
+    isDue = false;
+    answer = null;
+  };
+  return {
+    chosen: model(async () => {
+      await new Promise<void>((resolve) => {
+        answer = resolve;
+        next();
+      });
+      return [text('It is done.')];
+    }),
+    finish() {
+      isDue = true;
+      next();
+    },
+  };
+}
+
+/** Tells the device, and when an item begins, which one. */
+function deviceLine(device: WebSocket) {
+  let current: string | undefined;
+  const tell = (message: ToDevice): void => device.send(JSON.stringify(message));
+  return {
+    tell,
+    sound(itemId: string, bytes: Uint8Array): void {
+      if (itemId !== current) tell({ type: 'item', itemId });
+      current = itemId;
+      device.send(bytes);
+    },
+  };
+}
+
+/** A `VoiceSession` for each device; all share a runtime, as in a server. */
+export function offstageBridge(): Bridge {
+  const runtime = createRuntime();
+  return (device, modelUrl) => {
+    const errands = waitingModel();
+    const line = deviceLine(device);
+    const session = new VoiceSession({
+      runtime,
+      transport: openaiRealtime({ url: modelUrl, apiKey: 'bench' }),
+      agents: [{ name: 'lead', instructions: 'You talk to the user.', tools: [errandTool] }],
+      subagentConfigs: {
+        run_errand: { name: 'errand runner', instructions: INSTRUCTIONS, model: errands.chosen },
+      },
+      // The talk keeps the pauses that are due. What a session waits on purpose is not what it costs.
+      voice: { quietMs: 0 },
+      hooks: { onError: failed },
+    });
+    // Somebody watches the screen.
+    session.store.subscribe(() => {});
+    session.audioOut.subscribe(({ itemId = '', samples }) =>
+      line.sound(itemId, encodePcm16(samples)),
+    );
+    session.events.subscribe((event) => {
+      if (event.type === 'playout.clear') line.tell({ type: 'clear' });
+      if (event.type === 'delivery.changed' && event.delivery.state === 'delivered')
+        line.tell({ type: 'told' });
+    });
+    device.on('message', (data, isBinary) => {
+      if (isBinary) {
+        const samples = decodePcm16(data as Buffer);
+        session.audioIn.next({ samples, sampleRateHz: SAMPLES_PER_MS * 1000 });
+        return;
+      }
+      const message = JSON.parse(textOf(data)) as FromDevice;
+      if (message.type === 'finish') errands.finish();
+      else session.playout.next(message);
+    });
+    session.attach();
+    session.start().catch(failed);
+  };
+}
+
+/** As much of a server event as a relay reads. */
+interface ServerEvent {
+  readonly type: string;
+  readonly delta: string;
+  readonly item_id: string;
+}
+
+/** The floor: no session, and the AI SDK for what works in the background. */
+export function relayBridge(): Bridge {
+  return (device, modelUrl) => {
+    const errands = waitingModel();
+    const line = deviceLine(device);
+    const upstream = new WebSocket(modelUrl, { perMessageDeflate: false });
+    const say = (event: object): void => upstream.send(JSON.stringify(event));
+    const respond = (): void => say({ type: 'response.create' });
+    const runErrand = async (): Promise<void> => {
+      const { text: words } = await generateText({
+        model: errands.chosen,
+        instructions: INSTRUCTIONS,
+        prompt: TASK,
+      });
+      const item = { type: 'function_call_output', call_id: 'call', output: words };
+      say({ type: 'conversation.item.create', item });
+      respond();
+      line.tell({ type: 'told' });
+    };
+    upstream.on('open', () => say({ type: 'session.update', session: { type: 'realtime' } }));
+    upstream.on('message', (data) => {
+      const event = JSON.parse(textOf(data)) as ServerEvent;
+      switch (event.type) {
+        case 'response.output_audio.delta':
+          line.sound(event.item_id, Buffer.from(event.delta, 'base64'));
+          break;
+        case 'input_audio_buffer.speech_started':
+          line.tell({ type: 'clear' });
+          say({ type: 'response.cancel' });
+          break;
+        case 'conversation.item.input_audio_transcription.completed':
+          respond();
+          break;
+        case 'response.function_call_arguments.done':
+          runErrand().catch(failed);
+          break;
+        default:
+          break;
+      }
+    });
+    device.on('message', (data, isBinary) => {
+      if (isBinary) {
+        const audio = (data as Buffer).toString('base64');
+        upstream.send(`{"type":"input_audio_buffer.append","audio":"${audio}"}`);
+      } else if ((JSON.parse(textOf(data)) as FromDevice).type === 'finish') errands.finish();
+    });
+  };
+}
+
+/** A figure of something that went wrong would say nothing. */
+function failed(error: unknown): void {
+  console.error(error);
+  process.exit(1);
+}

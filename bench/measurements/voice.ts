@@ -1,0 +1,48 @@
+// What a voice session adds to the way of sound and words, beside a bare relay of the same
+// frames: over real sockets, with 50 and 200 conversations under way. Everything is timed in
+// the same conversations: how late frames are, how soon an answer, silence and a result come.
+// And once more with a small young generation, as a server that carries voice is to be started.
+
+import type { Line, Measurement } from '../lib/measurement.ts';
+import { offstageBridge, relayBridge } from '../lib/voice-bridges.ts';
+import { converse } from '../lib/voice-stage.ts';
+
+const WITHIN_MS = 2;
+
+const percentiles = (figure: string, what: string): Line[] => [
+  { figure: `${figure}_p50`, unit: 'ms', number: `${what}_p50`, floor: 'floor', goal: null },
+  {
+    figure: `${figure}_p99`,
+    unit: 'ms',
+    number: `${what}_p99`,
+    floor: 'floor',
+    goal: { aboveFloor: WITHIN_MS },
+  },
+];
+
+const measurement = (suffix: string, nodeOptions: readonly string[] = []): Measurement => ({
+  contenders: {
+    offstage: (n) => converse(n, offstageBridge()),
+    floor: (n) => converse(n, relayBridge()),
+  },
+  sizes: [50, 200],
+  nodeOptions,
+  repetitions: 3,
+  lines: [
+    ...percentiles(`voice_turn_latency${suffix}`, 'turn'),
+    ...percentiles(`voice_offer_latency${suffix}`, 'offer'),
+    ...percentiles(`voice_barge_in${suffix}`, 'bargeIn'),
+    ...percentiles(`voice_relay_lateness_up${suffix}`, 'up'),
+    ...percentiles(`voice_relay_lateness_down${suffix}`, 'down'),
+    {
+      figure: `voice_cpu${suffix}`,
+      unit: '% of a core',
+      number: 'cpu',
+      floor: 'floor',
+      goal: { value: 100 },
+    },
+  ],
+});
+
+export const voice = measurement('');
+export const voiceSmall = measurement('_small_young', ['--max-semi-space-size=4']);
