@@ -17,6 +17,8 @@ export const emptyState: SessionState = {
   subagents: [],
   questions: [],
   deliveries: [],
+  usage: { inputTokens: null, outputTokens: null },
+  limits: [],
 };
 
 export class FakeSession implements SessionFace {

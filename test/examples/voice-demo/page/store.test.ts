@@ -13,6 +13,7 @@ import {
   subagents,
   transcript,
   trouble,
+  usage as shownUsage,
 } from '../../../../examples/voice-demo/page/store.ts';
 import type { ServerMessage } from '../../../../examples/voice-demo/shared/protocol.ts';
 import type {
@@ -27,7 +28,7 @@ const welcome = (state = emptyState): ServerMessage => ({
   now: 1000,
   state,
   calls: [{ callId: 'c0', input: { destination: 'home' } }],
-  about: { lead: '', subagents: '', speech: '' },
+  about: { transport: '', lead: '', subagents: '', speech: '' },
   suggestions: [],
 });
 const happens = (event: SessionEvent): void =>
@@ -113,6 +114,15 @@ describe('events', () => {
     ]);
     expect(questions.value).toHaveLength(4);
     expect([...endedAt.value.keys()]).toEqual(['over']);
+  });
+
+  test('what the voice model has used is counted on', () => {
+    const usage = { inputTokens: 12, outputTokens: 3 };
+    applyMessage(welcome({ ...emptyState, usage }));
+    expect(shownUsage.value).toEqual(usage);
+    const more = { inputTokens: 20, outputTokens: 5 };
+    happens({ type: 'usage.changed', usage: more, used: { inputTokens: 8, outputTokens: 2 } });
+    expect(shownUsage.value).toEqual(more);
   });
 
   test('arguments of calls are kept for titles', () => {

@@ -11,7 +11,7 @@ import { emptyState, FakeSession } from '../fake-session.ts';
 import { PageSocket } from '../page-socket.ts';
 import { testEnvironment, type TestEnvironment } from '../support.ts';
 
-const about = { lead: 'rules', subagents: 'rules', speech: 'none' };
+const about = { transport: 'none', lead: 'rules', subagents: 'rules', speech: 'none' };
 
 let session: FakeSession;
 let environment: TestEnvironment;

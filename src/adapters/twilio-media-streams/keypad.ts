@@ -1,0 +1,79 @@
+// The keys that a caller presses. While a question with options waits for its answer, the
+// number of an option answers it, counted from 1 in the order in which the options were given;
+// everything else is what the user types.
+//
+// Owns:     the keys that were pressed and may go on to be a longer number.
+// Does not: decide whether an answer counts (session).
+//
+// Invariants
+//   K1. Keys never consent: an approval is put in words and answered in words.
+//   K2. Each key counts once: as an answer, or as a part of what was typed.
+
+import type { Scheduler } from '../../actors/ports/environment.ts';
+
+/** A question, as far as keys can answer it. */
+export interface AskedQuestion {
+  readonly requestId: string;
+  readonly kind: string;
+  readonly state: string;
+  readonly options: readonly { readonly id: string }[];
+}
+
+export interface KeypadPorts {
+  questions(): readonly AskedQuestion[];
+  answer(requestId: string, optionId: string): void;
+  typed(text: string): void;
+}
+
+/** A single key is enough to choose among so many. */
+const KEYS = 9;
+const END_OF_NUMBER = '#';
+
+export class Keypad {
+  readonly #ports: KeypadPorts;
+  readonly #scheduler: Scheduler;
+  readonly #pauseMs: number;
+  #pressed = '';
+  #cancel: (() => void) | null = null;
+
+  constructor(ports: KeypadPorts, scheduler: Scheduler, pauseMs: number) {
+    this.#ports = ports;
+    this.#scheduler = scheduler;
+    this.#pauseMs = pauseMs;
+  }
+
+  press(key: string): void {
+    this.#cancel?.();
+    if (key !== END_OF_NUMBER) this.#pressed += key;
+    const options = this.#asked?.options.length ?? 0;
+    const isChoice = options > 0 && options <= KEYS;
+    if (isChoice || key === END_OF_NUMBER) this.#finish();
+    else this.#cancel = this.#scheduler.schedule(() => this.#finish(), this.#pauseMs);
+  }
+
+  /** What was begun is not finished any more. */
+  stop(): void {
+    this.#cancel?.();
+    this.#pressed = '';
+  }
+
+  #finish(): void {
+    const pressed = this.#pressed;
+    this.stop();
+    if (pressed === '') return;
+    const question = this.#asked;
+    const option = /^\d+$/.test(pressed) ? question?.options[Number(pressed) - 1] : undefined;
+    if (question && option) this.#ports.answer(question.requestId, option.id);
+    else this.#ports.typed(pressed);
+  }
+
+  /** The question that waits for an answer, if a number can be one. */
+  get #asked(): AskedQuestion | undefined {
+    return this.#ports
+      .questions()
+      .findLast(
+        ({ kind, state, options }) =>
+          kind === 'question' && options.length > 0 && (state === 'presenting' || state === 'open'),
+      );
+  }
+}

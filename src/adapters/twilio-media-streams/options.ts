@@ -1,0 +1,84 @@
+// What a call needs of the outside, and its options, checked.
+
+import type { Observable } from 'rxjs';
+import { z } from 'zod';
+import type { Environment } from '../../actors/ports/environment.ts';
+import type { AudioFrame } from '../../voice/audio-frame.ts';
+import { checkOptions, withoutUndefined } from '../socket/checked-options.ts';
+import type { AskedQuestion } from './keypad.ts';
+
+/** What a call uses of a `WebSocket` that a server of the `ws` package accepted. */
+export interface TwilioSocket {
+  on(
+    event: 'message',
+    listener: (data: { toString(): string }, isBinary: boolean) => void,
+  ): unknown;
+  on(event: 'close', listener: () => void): unknown;
+  on(event: 'error', listener: (error: Error) => void): unknown;
+  send(text: string): void;
+  close(code: number, reason: string): void;
+}
+
+/** What a call uses of a session: a `VoiceSession` has all of it. */
+export interface CallSession {
+  readonly audioIn: { next(frame: AudioFrame): void };
+  readonly audioOut: Observable<AudioFrame>;
+  readonly playout: {
+    next(report: { readonly itemId: string; readonly playedMs: number }): void;
+  };
+  readonly events: Observable<{ readonly type: string }>;
+  readonly store: {
+    getSnapshot(): { readonly context: { readonly questions: readonly AskedQuestion[] } };
+  };
+  attach(): () => void;
+  sendText(text: string): Promise<void>;
+  answer(requestId: string, answer: { readonly optionId: string }): Promise<unknown>;
+}
+
+export interface TwilioCallOptions {
+  /** Time; `nodeEnvironment()` of `offstage/node`. */
+  readonly environment: Environment;
+  /** Twilio says what the call is so long after the socket opened, at most. @defaultValue 10000 */
+  readonly startTimeoutMs?: number;
+  /** Twilio sends sound all the time: without any for so long the call is gone. @defaultValue 15000 */
+  readonly silenceTimeoutMs?: number;
+  /** So much of the caller's sound is kept until a session is connected; the newest. @defaultValue 10000 */
+  readonly keptAudioMs?: number;
+  /**
+   * So much sound is with Twilio and not proven to be played. More survives a slower network; less
+   * is more easily taken back. @defaultValue 1000
+   */
+  readonly maxAheadMs?: number;
+  /** So much of what the lead agent says is kept for Twilio; what is longer loses its end. @defaultValue 300000 */
+  readonly maxQueuedMs?: number;
+  /** A longer message is refused, in characters; one of Twilio has about 300. @defaultValue 65536 */
+  readonly maxMessageLength?: number;
+  /** A number from the keypad is complete so long after its last digit, or at once with `#`. @defaultValue 2000 */
+  readonly keyPauseMs?: number;
+  /** What goes wrong without ending the call: what Twilio should not send, what the session refuses. */
+  readonly onError?: (error: unknown) => void;
+}
+
+const positive = z.number().positive();
+const schema = z.strictObject({
+  environment: z.custom<Environment>(
+    (value) => typeof (value as Partial<Environment> | null)?.scheduler?.schedule === 'function',
+    'Expected an environment, such as nodeEnvironment()',
+  ),
+  startTimeoutMs: positive.default(10_000),
+  silenceTimeoutMs: positive.default(15_000),
+  keptAudioMs: positive.default(10_000),
+  maxAheadMs: positive.default(1000),
+  maxQueuedMs: positive.default(300_000),
+  maxMessageLength: z.number().int().min(1024).default(65_536),
+  keyPauseMs: positive.default(2000),
+  onError: z
+    .custom<(error: unknown) => void>((value) => typeof value === 'function')
+    .default(() => () => {}),
+});
+
+/** @throws {ConfigurationError} `INVALID_OPTION` */
+export function checkCallOptions(options: TwilioCallOptions): z.output<typeof schema> {
+  return checkOptions('acceptTwilioCall', schema, withoutUndefined(options));
+}
+export type CheckedCallOptions = ReturnType<typeof checkCallOptions>;

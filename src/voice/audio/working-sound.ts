@@ -1,0 +1,47 @@
+// A sound that says "I am at it": two soft notes and a pause, made by arithmetic, so that there
+// is one without a file or a licence. Loops without a click.
+
+import type { AudioFrame } from '../audio-frame.ts';
+import { assertSampleRateHz } from './resampler.ts';
+import { ConfigurationError } from '../../errors.ts';
+
+const LOOP_MS = 2000;
+const NOTE_MS = 180;
+/** E and A: a question that is about to be answered. */
+const notes = [
+  { hz: 329.63, atMs: 0 },
+  { hz: 440, atMs: 240 },
+];
+
+export interface WorkingSoundOptions {
+  /** 8000 to 48000. @defaultValue 24000 */
+  readonly sampleRateHz?: number;
+  /** Of full scale, above 0 and at most 1. @defaultValue 0.08 */
+  readonly volume?: number;
+}
+
+/**
+ * Two seconds of it, for `VoiceSessionOptions.thinkingSound`.
+ * @throws {ConfigurationError} `INVALID_SAMPLE_RATE`, `INVALID_OPTION`
+ */
+export function workingSound(options: WorkingSoundOptions = {}): AudioFrame {
+  const { sampleRateHz = 24_000, volume = 0.08 } = options;
+  assertSampleRateHz('sampleRateHz', sampleRateHz);
+  if (!(volume > 0 && volume <= 1))
+    throw new ConfigurationError(
+      'INVALID_OPTION',
+      `Expected \`volume\` to be above 0 and at most 1, got \`${volume}\``,
+    );
+  const lengthOf = (ms: number): number => Math.round((ms * sampleRateHz) / 1000);
+  const samples = new Int16Array(lengthOf(LOOP_MS));
+  for (const { hz, atMs } of notes) {
+    const length = lengthOf(NOTE_MS);
+    for (let n = 0; n < length; n += 1) {
+      // Swells and fades: a tone that begins at once is a click.
+      const swell = Math.sin((Math.PI * n) / length) ** 2;
+      const wave = Math.sin((2 * Math.PI * hz * n) / sampleRateHz);
+      samples[lengthOf(atMs) + n] = Math.round(32_767 * volume * swell * wave);
+    }
+  }
+  return { samples, sampleRateHz };
+}

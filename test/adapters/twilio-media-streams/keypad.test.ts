@@ -1,0 +1,94 @@
+import { describe, expect, test } from 'vitest';
+import { Keypad, type AskedQuestion } from '../../../src/adapters/twilio-media-streams/keypad.ts';
+import { simulatedEnvironment } from '../../../src/testing/index.ts';
+
+const optionsOf = (count: number) =>
+  Array.from({ length: count }, (_, index) => ({ id: `option_${index + 1}` }));
+
+function keypadFor(...questions: Partial<AskedQuestion>[]) {
+  const environment = simulatedEnvironment();
+  const done: string[] = [];
+  const keypad = new Keypad(
+    {
+      questions: () =>
+        questions.map((question, index) => ({
+          requestId: `req_${index + 1}`,
+          kind: 'question',
+          state: 'open',
+          options: optionsOf(2),
+          ...question,
+        })),
+      answer: (requestId, optionId) => done.push(`${requestId} ${optionId}`),
+      typed: (text) => done.push(text),
+    },
+    environment.scheduler,
+    2000,
+  );
+  const press = (keys: string): void => keys.split('').forEach((key) => keypad.press(key));
+  return { environment, keypad, press, done };
+}
+
+describe('while a question with options waits', () => {
+  test('a key chooses at once, in the order of the options', () => {
+    const { press, done } = keypadFor({});
+    press('2');
+    expect(done).toEqual(['req_1 option_2']);
+  });
+
+  test('it may still be about to be put, or be one of several', () => {
+    const { press, done } = keypadFor(
+      { state: 'answered' },
+      { state: 'presenting' },
+      { state: 'queued' },
+    );
+    press('1');
+    expect(done).toEqual(['req_2 option_1']);
+  });
+
+  test('a key of no option is what the user typed', () => {
+    const { press, done } = keypadFor({});
+    press('7');
+    press('0');
+    press('*');
+    expect(done).toEqual(['7', '0', '*']);
+  });
+
+  test('with more options than keys a number is waited for, or ended by #', async () => {
+    const { press, done, environment } = keypadFor({ options: optionsOf(12) });
+    press('1');
+    expect(done).toEqual([]);
+    press('2');
+    await environment.advance(2000);
+    press('3#');
+    expect(done).toEqual(['req_1 option_12', 'req_1 option_3']);
+  });
+});
+
+describe('otherwise', () => {
+  test('K2: keys are one text, complete after a pause or at #', async () => {
+    const { press, done, environment } = keypadFor({ options: [] });
+    press('47');
+    await environment.advance(1999);
+    press('11');
+    expect(done).toEqual([]);
+    await environment.advance(2000);
+    press('8#');
+    press('#');
+    expect(done).toEqual(['4711', '8']);
+    expect(environment.pendingTimers).toBe(0);
+  });
+
+  test('K1: no key consents', () => {
+    const { press, done } = keypadFor({ kind: 'approval' });
+    press('1#');
+    expect(done).toEqual(['1']);
+  });
+
+  test('what was begun is not finished after the call', async () => {
+    const { keypad, press, done, environment } = keypadFor();
+    press('47');
+    keypad.stop();
+    await environment.advance(5000);
+    expect(done).toEqual([]);
+  });
+});

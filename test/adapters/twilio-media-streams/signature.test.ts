@@ -1,0 +1,79 @@
+import { createHmac } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import { isTwilioRequest, streamTwiml } from '../../../src/adapters/twilio-media-streams/index.ts';
+import { ConfigurationError } from '../../../src/errors.ts';
+
+/** The example of Twilio's documentation, "Validating Signatures from Twilio". */
+const documented = {
+  signature: 'RSOYDt4T1cUTdK1PDd93/VVr8B8=',
+  url: 'https://mycompany.com/myapp.php?foo=1&bar=2',
+  params: {
+    Digits: '1234',
+    To: '+18005551212',
+    From: '+14158675309',
+    Caller: '+14158675309',
+    CallSid: 'CA1234567890ABCDE',
+  },
+};
+
+const signed = (text: string): string => createHmac('sha1', 'key').update(text).digest('base64');
+
+describe('a request', () => {
+  test('is from Twilio if its signature is that of the address and the fields', () => {
+    expect(isTwilioRequest('12345', documented)).toBe(true);
+  });
+
+  test.each([
+    ['another token', '12346', {}],
+    ['another address', '12345', { url: 'https://mycompany.com/myapp.php?foo=1&bar=3' }],
+    ['another scheme', '12345', { url: 'http://mycompany.com/myapp.php?foo=1&bar=2' }],
+    ['another field', '12345', { params: { ...documented.params, Digits: '1235' } }],
+    ['a field more', '12345', { params: { ...documented.params, Admin: '1' } }],
+    ['another signature', '12345', { signature: 'RSOYDt4T1cUTdK1PDd93/VVr8B9=' }],
+    ['half a signature', '12345', { signature: documented.signature.slice(0, 14) }],
+    ['no signature', '12345', { signature: undefined }],
+  ])('is not, with %s', (_what, token, changed) => {
+    expect(isTwilioRequest(token, { ...documented, ...changed })).toBe(false);
+  });
+
+  test.each(['wss://example.com/call', 'wss://example.com:443/call'])(
+    'may be an upgrade, with the usual port or without it: %s',
+    (url) => {
+      for (const of of ['wss://example.com/call', 'wss://example.com:443/call'])
+        expect(isTwilioRequest('key', { url, signature: signed(of) })).toBe(true);
+      const other = signed('wss://example.com:8443/call');
+      expect(isTwilioRequest('key', { url, signature: other })).toBe(false);
+    },
+  );
+
+  test('may have a field several times: each value once, sorted', () => {
+    const url = 'https://example.com/';
+    const params = { b: ['2', '1', '2'], a: 'x' };
+    expect(isTwilioRequest('key', { url, params, signature: signed(`${url}axb1b2`) })).toBe(true);
+  });
+
+  test('cannot be judged without a token or an address', () => {
+    expect(() => isTwilioRequest('', documented)).toThrow(ConfigurationError);
+    expect(() => isTwilioRequest('key', { url: '/call', signature: 'x' })).toThrow(
+      /Expected an address, got `\/call`/,
+    );
+  });
+});
+
+describe('TwiML', () => {
+  test('names the stream and its parameters', () => {
+    expect(streamTwiml('wss://example.com/call', { who: '"Ann" & <Bob>', a: "it's" })).toBe(
+      '<?xml version="1.0" encoding="UTF-8"?><Response><Connect>' +
+        '<Stream url="wss://example.com/call">' +
+        '<Parameter name="who" value="&quot;Ann&quot; &amp; &lt;Bob&gt;"/>' +
+        '<Parameter name="a" value="it&apos;s"/></Stream></Connect></Response>',
+    );
+  });
+
+  test.each(['ws://example.com/call', 'https://example.com', 'wss://example.com/?key=1', '/call'])(
+    'Twilio would not take %s',
+    (url) => {
+      expect(() => streamTwiml(url)).toThrow(ConfigurationError);
+    },
+  );
+});

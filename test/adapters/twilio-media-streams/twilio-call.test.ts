@@ -1,0 +1,326 @@
+import { Subject } from 'rxjs';
+import { describe, expect, test } from 'vitest';
+import {
+  acceptTwilioCall,
+  type CallSession,
+  type TwilioCall,
+  type TwilioCallOptions,
+} from '../../../src/adapters/twilio-media-streams/index.ts';
+import { ConfigurationError, ProtocolError, ProviderError } from '../../../src/errors.ts';
+import { simulatedEnvironment } from '../../../src/testing/index.ts';
+import type { AudioFrame } from '../../../src/voice/audio-frame.ts';
+import { FakeTwilio } from './support/fake-twilio.ts';
+
+/** A session that only keeps what it is told. */
+class Listener implements CallSession {
+  readonly heard: AudioFrame[] = [];
+  readonly reports: unknown[] = [];
+  readonly said: string[] = [];
+  readonly audioOut = new Subject<AudioFrame>();
+  readonly events = new Subject<{ type: string }>();
+  readonly audioIn = { next: (frame: AudioFrame) => void this.heard.push(frame) };
+  readonly playout = { next: (report: unknown) => void this.reports.push(report) };
+  readonly questions = [
+    { requestId: 'req_1', kind: 'question', state: 'open', options: [{ id: 'a' }, { id: 'b' }] },
+  ];
+  readonly store = { getSnapshot: () => ({ context: { questions: this.questions } }) };
+  attached = 0;
+  attach(): () => void {
+    this.attached += 1;
+    return () => {
+      this.attached -= 1;
+    };
+  }
+  sendText(text: string): Promise<void> {
+    this.said.push(text);
+    return text === '0' ? Promise.reject(new Error('not now')) : Promise.resolve();
+  }
+  answer(requestId: string, { optionId }: { optionId: string }): Promise<unknown> {
+    this.said.push(`${requestId}: ${optionId}`);
+    return Promise.resolve();
+  }
+}
+
+function ring(options: Partial<TwilioCallOptions> = {}) {
+  const environment = simulatedEnvironment();
+  const twilio = new FakeTwilio(environment);
+  const errors: Error[] = [];
+  const accepted = acceptTwilioCall(twilio, {
+    environment,
+    onError: (error) => errors.push(error as Error),
+    ...options,
+  });
+  // Tests that do not look at it shall not fail by it.
+  accepted.catch(() => {});
+  return { environment, twilio, errors, accepted };
+}
+
+async function inCall(options: Partial<TwilioCallOptions> = {}) {
+  const { accepted, ...rest } = ring(options);
+  rest.twilio.start({ who: 'Ann' });
+  const call = await accepted;
+  const session = new Listener();
+  const ends: string[] = [];
+  void call.ended.then((reason) => ends.push(reason));
+  const connect = (): TwilioCall => {
+    call.connect(session);
+    return call;
+  };
+  return { ...rest, call, session, connect, ends };
+}
+
+const frame = (ms: number, itemId = 'item_1'): AudioFrame => ({
+  samples: new Int16Array(24 * ms).fill(3000),
+  sampleRateHz: 24_000,
+  itemId,
+  responseId: 'resp_1',
+});
+
+describe('a call begins', () => {
+  test('when Twilio has said what it is', async () => {
+    const { call } = await inCall();
+    expect(call).toMatchObject({
+      callSid: 'CA1',
+      streamSid: 'MZ1',
+      accountSid: 'AC1',
+      customParameters: { who: 'Ann' },
+    });
+  });
+
+  test.each([
+    ['no JSON', 'hello'],
+    ['no message', '[]'],
+    ['a message before its start', JSON.stringify({ event: 'stop', streamSid: 'MZ1' })],
+    [
+      'another sound than μ-law',
+      JSON.stringify({
+        event: 'start',
+        streamSid: 'MZ1',
+        start: {
+          accountSid: 'AC1',
+          callSid: 'CA1',
+          mediaFormat: { encoding: 'audio/l16', sampleRate: 16_000, channels: 1 },
+        },
+      }),
+    ],
+  ])('but not with %s', async (_what, text) => {
+    const { twilio, accepted } = ring();
+    twilio.tellRaw(text);
+    await expect(accepted).rejects.toThrow(ProtocolError);
+    expect(twilio.closedWith).toEqual({ code: 1008, reason: 'refused' });
+  });
+
+  test('but not with bytes, or with more than a message has', async () => {
+    for (const [text, isBinary] of [
+      ['{}', true],
+      [`"${'x'.repeat(70_000)}"`, false],
+    ] as const) {
+      const { twilio, accepted } = ring();
+      twilio.tellRaw(text, isBinary);
+      await expect(accepted).rejects.toThrow(/Expected text of at most 65536 characters, got /);
+    }
+  });
+
+  test('or it is given up', async () => {
+    const late = ring({ startTimeoutMs: 500 });
+    late.twilio.tellRaw(JSON.stringify({ event: 'connected' }));
+    await late.environment.advance(500);
+    await expect(late.accepted).rejects.toMatchObject({ code: 'START_TIMEOUT' });
+    expect(late.twilio.closedWith?.code).toBe(1008);
+
+    const gone = ring();
+    gone.twilio.vanish();
+    await expect(gone.accepted).rejects.toThrow(ProviderError);
+    await expect(gone.accepted).rejects.toMatchObject({ code: 'CALL_LOST' });
+    expect(gone.environment.pendingTimers).toBe(0);
+  });
+
+  test('options that cannot work are refused', () => {
+    const { environment, twilio } = ring();
+    expect(() => acceptTwilioCall(twilio, { environment, maxAheadMs: 0 })).toThrow(
+      ConfigurationError,
+    );
+    expect(() => acceptTwilioCall(twilio, {} as TwilioCallOptions)).toThrow(/environment/);
+  });
+});
+
+describe('C3: what the caller says', () => {
+  test('reaches the session, also what was said before it was there', async () => {
+    const { twilio, session, connect } = await inCall();
+    twilio.say(8);
+    twilio.say(16);
+    connect();
+    twilio.say(24);
+    expect(
+      session.heard.map(({ samples, sampleRateHz }) => [samples[0], samples.length, sampleRateHz]),
+    ).toEqual([
+      [8, 160, 8000],
+      [16, 160, 8000],
+      [24, 160, 8000],
+    ]);
+  });
+
+  test('is kept, the newest of it, for as long as nobody listens', async () => {
+    const { twilio, session, connect } = await inCall({ keptAudioMs: 40 });
+    for (const value of [100, 204, 308]) twilio.say(value);
+    connect();
+    expect(session.heard).toHaveLength(2);
+  });
+
+  test('is not what we say', async () => {
+    const { twilio, session, connect } = await inCall();
+    connect();
+    twilio.say(100, 'outbound');
+    expect(session.heard).toEqual([]);
+  });
+});
+
+describe('what the session says', () => {
+  test('is played, and reported as far as it was', async () => {
+    const { environment, twilio, session, connect } = await inCall();
+    connect();
+    session.audioOut.next(frame(300));
+    await environment.advance(250);
+    expect(session.reports).toEqual([
+      { itemId: 'item_1', playedMs: 100 },
+      { itemId: 'item_1', playedMs: 200 },
+    ]);
+    await environment.advance(100);
+    // The last 4 ms are held back by the filter.
+    expect(session.reports.at(-1)).toMatchObject({ itemId: 'item_1' });
+    expect(twilio.heardMs).toBeGreaterThan(290);
+    expect(twilio.of('media').every(({ streamSid }) => streamSid === 'MZ1')).toBe(true);
+  });
+
+  test('stops at once, and what was cut off is not reported as heard', async () => {
+    const { environment, twilio, session, connect } = await inCall();
+    connect();
+    session.audioOut.next(frame(2000));
+    await environment.advance(450);
+    session.events.next({ type: 'playout.clear' });
+    expect(twilio.sent.at(-1)).toMatchObject({ event: 'clear', streamSid: 'MZ1' });
+    await environment.advance(2000);
+    expect(twilio.heardMs).toBe(450);
+    expect(session.reports.at(-1)).toEqual({ itemId: 'item_1', playedMs: 400 });
+    // The marks that came back with the clear said nothing more.
+    expect(session.reports).toHaveLength(5);
+  });
+
+  test('loses its end where nobody takes it, and that is told', async () => {
+    const { session, connect, errors } = await inCall({ maxQueuedMs: 1000 });
+    connect();
+    session.audioOut.next(frame(5000));
+    expect(errors).toMatchObject([{ code: 'QUEUE_FULL' }]);
+  });
+});
+
+describe('keys', () => {
+  test('answer the question that waits, or are typed', async () => {
+    const { twilio, session, connect, environment, errors } = await inCall();
+    twilio.press('1');
+    connect();
+    twilio.press('2');
+    session.questions.pop();
+    twilio.press('4', '7', '#');
+    twilio.press('0', '#');
+    await environment.settle();
+    expect(session.said).toEqual(['req_1: b', '47', '0']);
+    expect(errors).toMatchObject([{ message: 'not now' }]);
+  });
+});
+
+describe('C1: it ends', () => {
+  test.each([
+    ['stopped', 1000, ({ twilio }: Ringing) => twilio.stop()],
+    ['closed', null, ({ twilio }: Ringing) => twilio.vanish()],
+    ['hung_up', 1000, ({ call }: Ringing) => call.hangUp()],
+    ['hung_up', 1000, ({ session }: Ringing) => session.events.complete()],
+  ] as const)('once: %s (%s)', async (reason, code, end) => {
+    const ringing = await inCall();
+    const { environment, twilio, session, connect, ends, call } = ringing;
+    connect();
+    expect(session.attached).toBe(1);
+    end(ringing);
+    twilio.stop();
+    call.hangUp();
+    await environment.settle();
+    expect(ends).toEqual([reason]);
+    expect(session.attached).toBe(0);
+    expect(twilio.closedWith?.code ?? null).toBe(code);
+    expect(environment.pendingTimers).toBe(0);
+    // Nobody hears it, and nobody is heard.
+    const before = twilio.sent.length;
+    session.audioOut.next(frame(100));
+    session.events.next({ type: 'playout.clear' });
+    twilio.say(1);
+    expect(twilio.sent).toHaveLength(before);
+    expect(session.heard).toEqual([]);
+  });
+
+  test('when nothing is heard of Twilio any more', async () => {
+    const { environment, twilio, ends, connect } = await inCall({ silenceTimeoutMs: 1000 });
+    connect();
+    await environment.advance(900);
+    twilio.say(1);
+    await environment.advance(1000);
+    expect(ends).toEqual([]);
+    await environment.advance(200);
+    expect(ends).toEqual(['lost']);
+  });
+
+  test('before a session was there: it is not attached', async () => {
+    const { twilio, session, connect } = await inCall();
+    twilio.stop();
+    connect();
+    expect(session.attached).toBe(0);
+  });
+
+  test('a call has one session', async () => {
+    const { connect, call } = await inCall();
+    connect();
+    expect(() => call.connect(new Listener())).toThrow(ConfigurationError);
+  });
+});
+
+type Ringing = Awaited<ReturnType<typeof inCall>>;
+
+describe('C2: what should not come', () => {
+  test('is told, and nothing is taken of it', async () => {
+    const { twilio, session, connect, errors } = await inCall();
+    connect();
+    const mark = { mark: { name: 'played:1' } };
+    twilio.tellRaw(JSON.stringify({ event: 'mark', streamSid: 'MZ2', ...mark }));
+    twilio.tell('media', { media: { payload: 'not base64!' } });
+    twilio.tell('dtmf', { dtmf: { digit: 'oops' } });
+    twilio.start();
+    twilio.tellRaw('{');
+    expect(errors.map(({ constructor }) => constructor)).toEqual(
+      Array.from({ length: 5 }, () => ProtocolError),
+    );
+    expect(session.heard).toEqual([]);
+    expect(session.said).toEqual([]);
+    twilio.say(100);
+    expect(session.heard).toHaveLength(1);
+  });
+
+  test('but what is new of Twilio is nobody’s mistake', async () => {
+    const { twilio, errors } = await inCall();
+    twilio.tell('weather', { weather: 'fine' });
+    expect(errors).toEqual([]);
+  });
+
+  test('ends the call when it is too much', async () => {
+    const { twilio, environment, ends, errors } = await inCall();
+    for (let count = 0; count < 50; count += 1) twilio.tellRaw('{');
+    await environment.settle();
+    expect(ends).toEqual(['refused']);
+    expect(twilio.closedWith?.code).toBe(1008);
+    expect(errors).toHaveLength(11);
+  });
+
+  test('an error of the socket is told; that it closes comes by itself', async () => {
+    const { twilio, errors } = await inCall();
+    twilio.fail(new Error('Max payload size exceeded'));
+    expect(errors).toMatchObject([{ message: 'Max payload size exceeded' }]);
+  });
+});

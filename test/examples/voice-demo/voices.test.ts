@@ -1,0 +1,69 @@
+import { describe, expect, test } from 'vitest';
+import { chooseVoice, remoteTransport } from '../../../examples/voice-demo/voices.ts';
+import type { Machine } from '../../../src/cli/doctor/findings.ts';
+
+const key = 'sk-very-secret';
+
+/** A machine that has every package but these. */
+const machineWithout = (...packages: readonly string[]): Machine => ({
+  nodeVersion: '24.0.0',
+  variables: {},
+  installed: (name) => (packages.includes(name) ? null : '1.0.0'),
+  range: () => null,
+});
+
+const choose = (variables: Record<string, string>, ...missing: readonly string[]) =>
+  chooseVoice(variables, machineWithout(...missing));
+
+describe('which voice', () => {
+  test('the local one without a key, and around a model of one’s own', () => {
+    expect(choose({})).toBe('local-voice');
+    expect(choose({ OPENAI_API_KEY: '', TRANSPORT: '' })).toBe('local-voice');
+    const own = { OPENAI_BASE_URL: 'http://127.0.0.1:11434/v1', OPENAI_API_KEY: key };
+    expect(choose(own)).toBe('local-voice');
+  });
+
+  test('OpenAI Realtime with a key of OpenAI’s; no other key decides', () => {
+    expect(choose({ OPENAI_API_KEY: key })).toBe('openai-realtime');
+    expect(choose({ GOOGLE_API_KEY: key })).toBe('local-voice');
+  });
+
+  test.each(['openai-realtime', 'openai-live', 'gemini-live', 'local-voice'])(
+    'the one that TRANSPORT names: %s',
+    (TRANSPORT) => {
+      expect(choose({ TRANSPORT, OPENAI_API_KEY: key, GEMINI_API_KEY: key })).toBe(TRANSPORT);
+    },
+  );
+
+  test('a name that is none is refused with those that are', () => {
+    expect(() => choose({ TRANSPORT: 'gemini' })).toThrow(
+      /^Expected TRANSPORT to be one of openai-realtime, .*, got "gemini"$/,
+    );
+  });
+
+  test.each([
+    ['openai-live', /No key: set OPENAI_API_KEY/],
+    ['gemini-live', /No key: set GOOGLE_GENERATIVE_AI_API_KEY, or GOOGLE_API_KEY/],
+  ])('%s without a key: says which one, and where to learn more', (TRANSPORT, words) => {
+    expect(() => choose({ TRANSPORT })).toThrow(words);
+    expect(() => choose({ TRANSPORT })).toThrow(`npm run doctor ${TRANSPORT}`);
+    expect(() => choose({ TRANSPORT })).toThrow('npx offstage doctor');
+  });
+
+  test('a key that cannot be one, and a package that is missing, are named; no key is shown', () => {
+    expect(() => choose({ OPENAI_API_KEY: `"${key}"` })).toThrow(/quotation marks/);
+    expect(() => choose({ OPENAI_API_KEY: `"${key}"` })).not.toThrow(/secret/);
+    expect(() => choose({}, 'onnxruntime-node')).toThrow(/onnxruntime-node is missing/);
+  });
+
+  test('this machine has what the local voice needs', () => {
+    expect(chooseVoice({})).toBe('local-voice');
+  });
+});
+
+describe('the way to it', () => {
+  test.each(['openai-realtime', 'openai-live', 'gemini-live'] as const)('%s', (name) => {
+    const variables = { OPENAI_API_KEY: key, GEMINI_API_KEY: key };
+    expect(remoteTransport(name, variables).name).toBe(name);
+  });
+});

@@ -1,0 +1,208 @@
+// A whole conversation by telephone: the caller on a Twilio Media Stream, a voice session, a
+// voice model. Heard is what marks have proven (P4).
+
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { expect, test, describe } from 'vitest';
+import { WebSocket, WebSocketServer } from 'ws';
+import { acceptTwilioCall } from '../../src/adapters/twilio-media-streams/index.ts';
+import { nodeEnvironment } from '../../src/adapters/node/index.ts';
+import { FakeTwilio } from '../adapters/twilio-media-streams/support/fake-twilio.ts';
+import { calls, say, steps } from '../support/subagent-runs.ts';
+import { voiceTalk, type VoiceTalkOptions } from '../support/voice-talk.ts';
+
+const report = { report: { script: steps(say('42 sales')) } };
+
+async function onThePhone(options: VoiceTalkOptions) {
+  const talk = voiceTalk(options);
+  const { environment, session } = talk;
+  const ring = async () => {
+    const twilio = new FakeTwilio(environment);
+    const accepted = acceptTwilioCall(twilio, { environment });
+    twilio.start();
+    const call = await accepted;
+    call.connect(session);
+    return { twilio, call };
+  };
+  const first = await ring();
+  await session.start();
+  await environment.settle();
+  /** The caller asks for it; the subagent goes to work, and the lead agent says so. */
+  const use = async (name: string) => {
+    await talk.say(`use ${name}`);
+    talk.model().call({ callId: 'call_1', name, arguments: '{}' });
+    await environment.settle();
+    talk.model().speak('I am on it.');
+    await environment.advance(1500);
+  };
+  return { ...talk, ...first, ring, use };
+}
+
+test('what the caller says reaches the model at its rate', async () => {
+  const { twilio, model } = await onThePhone({});
+  for (let count = 0; count < 50; count += 1) twilio.say(1004);
+  const samples = model().heard.flatMap((frame) => [...frame.samples]);
+  expect(model().heard.every(({ sampleRateHz }) => sampleRateHz === 24_000)).toBe(true);
+  expect(samples.length).toBeGreaterThan(23_500);
+  expect(samples[12_000]).toBeGreaterThan(950);
+});
+
+describe('P4: a result', () => {
+  test('is heard when the telephone has played it, not when it was sent', async () => {
+    const { use, model, result, environment, asked, twilio } = await onThePhone({
+      subagents: report,
+    });
+    await use('report');
+    expect(asked()).toContain('42 sales');
+    model().speak('42 sales.', 2000);
+    await environment.advance(1000);
+    expect(result()).toMatchObject({ state: 'playing' });
+    await environment.advance(1500);
+    expect(result()).toMatchObject({ state: 'delivered', grade: 'played' });
+    expect(twilio.heardMs).toBeGreaterThan(2900);
+  });
+
+  test('that the caller breaks off is not heard, though all its marks come back', async () => {
+    const { use, model, result, environment, twilio, asked, events } = await onThePhone({
+      subagents: report,
+    });
+    await use('report');
+    const itemId = model().speak('42 sales.', 900);
+    await environment.advance(450);
+    const marks = twilio.of('mark').length;
+    model().speechStarted('barge');
+    // At once, before anybody knows what was said.
+    expect(twilio.sent.at(-1)).toMatchObject({ event: 'clear' });
+    await environment.settle();
+    expect(twilio.of('mark')).toHaveLength(marks);
+    // It goes on for longer than a word of somebody who listens.
+    await environment.advance(2000);
+    expect(model().of('playout.truncate')).toEqual([
+      { type: 'playout.truncate', itemId, playedMs: 400 },
+    ]);
+    expect(events).toContainEqual({ type: 'speech.interrupted', itemId, playedMs: 400 });
+    expect(result()).toMatchObject({ state: 'pending' });
+    model().speechEnded('barge', 'wait');
+    await environment.settle();
+    model().speak('Sure.');
+    await environment.advance(1500);
+    expect(asked()).toContain('say it again');
+    model().speak('42 sales.', 900);
+    await environment.advance(1000);
+    expect(result()).toMatchObject({ state: 'delivered', attempts: 2 });
+  });
+
+  test('waits when the caller hangs up, and is told in the next call', async () => {
+    const { use, model, result, environment, twilio, call, ring, session, asked } =
+      await onThePhone({ subagents: report });
+    await use('report');
+    model().speak('42 sales.', 2000);
+    await environment.advance(500);
+    twilio.stop();
+    await expect(call.ended).resolves.toBe('stopped');
+    expect(session.isAttached).toBe(false);
+    await environment.advance(10_000);
+    expect(result()).toMatchObject({ state: 'pending' });
+    const second = await ring();
+    await environment.advance(400);
+    expect(asked()).toContain('42 sales');
+    model().speak('42 sales.', 500);
+    await environment.advance(600);
+    expect(result()).toMatchObject({ state: 'delivered' });
+    expect(second.twilio.heardMs).toBeGreaterThan(480);
+  });
+});
+
+describe('a question', () => {
+  const options = [
+    { id: 'economy', label: 'Economy' },
+    { id: 'premium', label: 'Premium' },
+  ];
+  const ride = {
+    ride: {
+      script: steps(
+        calls(['ask_user', { question: 'Economy or Premium?', options }]),
+        ({ results }) => say(`Got ${JSON.stringify(results[0])}`),
+      ),
+      config: { interactive: true },
+    },
+  };
+
+  test('is answered by the key of an option, and its voice stops', async () => {
+    const { use, model, environment, twilio, question, state } = await onThePhone({
+      subagents: ride,
+    });
+    await use('ride');
+    model().speak('Economy or Premium?', 2000);
+    await environment.advance(800);
+    twilio.press('2');
+    await environment.settle();
+    expect(question()).toMatchObject({ state: 'answered', answer: 'Premium' });
+    expect(twilio.of('clear').length).toBeGreaterThan(0);
+    expect(state().subagents[0]?.outcome).toMatchObject({ status: 'completed' });
+  });
+
+  test('other keys are words', async () => {
+    const { use, model, environment, twilio, question, state } = await onThePhone({
+      subagents: ride,
+    });
+    await use('ride');
+    model().speak('Economy or Premium?', 2000);
+    await environment.advance(2500);
+    twilio.press('9');
+    await environment.settle();
+    expect(question()).toMatchObject({ state: 'open', answer: null });
+    expect(state().transcript.at(-1)).toMatchObject({ role: 'user', text: '9' });
+  });
+});
+
+test('the end of the session ends the call', async () => {
+  const { session, environment, twilio, call } = await onThePhone({});
+  const closed = session.close();
+  await environment.advance(60_000);
+  await closed;
+  await expect(call.ended).resolves.toBe('hung_up');
+  expect(twilio.closedWith).toEqual({ code: 1000, reason: 'hung_up' });
+});
+
+test('over a real socket', async () => {
+  const talk = voiceTalk({ environment: nodeEnvironment() });
+  const server = new WebSocketServer({ port: 0, host: '127.0.0.1', maxPayload: 65_536 });
+  await once(server, 'listening');
+  const arrived = new Promise<string>((resolve) => {
+    server.on('connection', (socket) => {
+      void acceptTwilioCall(socket, { environment: nodeEnvironment() }).then(async (call) => {
+        call.connect(talk.session);
+        await talk.session.start();
+        resolve(call.callSid);
+        await call.ended;
+        await talk.session.close();
+      });
+    });
+  });
+  const { port } = server.address() as AddressInfo;
+  const phone = new WebSocket(`ws://127.0.0.1:${port}/call`);
+  const received: { event: string; mark?: { name: string } }[] = [];
+  phone.on('message', (data: Buffer) => received.push(JSON.parse(data.toString())));
+  await once(phone, 'open');
+  const tell = (event: string, content: object = {}): void =>
+    phone.send(JSON.stringify({ event, streamSid: 'MZ1', ...content }));
+  tell('connected');
+  tell('start', {
+    start: {
+      accountSid: 'AC1',
+      callSid: 'CA1',
+      mediaFormat: { encoding: 'audio/x-mulaw', sampleRate: 8000, channels: 1 },
+    },
+  });
+  expect(await arrived).toBe('CA1');
+  tell('media', { media: { payload: Buffer.alloc(160, 0xff).toString('base64') } });
+  await expect.poll(() => talk.model().heard.length).toBeGreaterThan(0);
+  talk.model().beginByItself('Hello.', 250);
+  await expect.poll(() => received.filter(({ event }) => event === 'mark')).toHaveLength(3);
+  expect(received.filter(({ event }) => event === 'media')).toHaveLength(3);
+  tell('stop');
+  await once(phone, 'close');
+  await expect.poll(() => talk.session.isAttached).toBe(false);
+  await new Promise((resolve) => server.close(resolve));
+});
