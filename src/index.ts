@@ -114,6 +114,7 @@ export type { NoticeOptions } from './actors/session/notices.ts';
 export type { SessionSubagents } from './actors/session/session-face.ts';
 export type { SessionHooks } from './actors/session/hooks.ts';
 export type { SessionLimits } from './actors/supervisor/limits.ts';
+export type { ThinkingSoundOptions } from './voice/thinking-sound.ts';
 export type { PlayoutReport, VoiceOptions } from './voice/voice-session.ts';
 
 // Agents, tools, subagents

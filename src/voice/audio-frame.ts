@@ -7,7 +7,11 @@ export interface AudioFrame {
   readonly samples: Int16Array;
   /** 24000 on the OpenAI Realtime wire; 8000 to 48000 are accepted from a client. */
   readonly sampleRateHz: number;
-  /** Audio of the model names the conversation item that it belongs to; audio of the user has none. */
+  /**
+   * Audio of the model names the conversation item that it belongs to; what goes on after a false
+   * interruption has a name of its own (`<id>~2`). Audio of the user has none, nor has what is no
+   * speech: it is played, and not reported.
+   */
   readonly itemId?: string;
   /** The response that made it; a frame of a cancelled response is dropped. */
   readonly responseId?: string;

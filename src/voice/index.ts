@@ -6,9 +6,11 @@ export {
   type BoundedBuffer,
   type BoundedBufferOptions,
 } from './audio/bounded-buffer.ts';
+export { decodeMuLaw, encodeMuLaw } from './audio/mu-law.ts';
 export { decodePcm16, decodePcm16Base64, encodePcm16, encodePcm16Base64 } from './audio/pcm16.ts';
 export { reframe } from './audio/reframe.ts';
 export { resampleFrames } from './audio/resample-frames.ts';
+export { workingSound, type WorkingSoundOptions } from './audio/working-sound.ts';
 export { createResampler, isSampleRateHz, type Resampler } from './audio/resampler.ts';
 export type {
   Transport,

@@ -4,7 +4,7 @@
 import { transferText } from '../actors/conversation/model-messages.ts';
 import type { ConversationItem } from '../actors/conversation/items.ts';
 import type { Leads } from '../actors/session/leads.ts';
-import type { LineClosed } from './line.ts';
+import type { LineClosed } from './link.ts';
 import type { TransportCommand, TransportConfiguration } from './transport.ts';
 
 /** Who the model shall be: the instructions and tools of this agent. */
@@ -20,7 +20,9 @@ export function configurationOf(leads: Leads, agentName: string): TransportConfi
 }
 
 /** That the conversation was handed over, for a model that was there before. */
-export function transferNote(item: ConversationItem | undefined): TransportCommand | null {
+export function transferNote(
+  item: ConversationItem | undefined,
+): Extract<TransportCommand, { type: 'message.add' }> | null {
   if (item?.role !== 'transfer') return null;
   return { type: 'message.add', itemId: item.id, role: 'system', text: transferText(item) };
 }

@@ -1,235 +1,291 @@
-// The line to the voice model: dialled, in use, changed for another agent, closed.
+// The line to the voice model: dialled, in use, exchanged for another one, closed. A
+// connection is exchanged for another agent (where the wire cannot change the session), and
+// for a fresh one before it ends (rotation): in the same way.
 //
-// Owns:     the connection in use, the one that is being prepared for another agent, and
+// Owns:     the connection in use, the one that is being prepared to take its place, and
 //           the user's sound while nobody can take it.
-// Does not: decide when to dial again (session machine), or what is said.
+// Does not: decide when to dial again (session machine) or to rotate (rotation machine), what
+//           a new connection begins with (continuation), or what is said.
 //
 // Invariants
-//   L1. Only the connection in use is listened to; nothing that an adapter does brings the
-//       process down.
-//   L2. While another agent is being prepared the user's sound is kept (the newest
-//       `keptAudioMs`) and then given, in order, to whoever leads.
-//   L3. Make before break: where it takes a new connection the one in use stays until the
-//       other is ready, so that a transfer that fails has changed nothing.
+//   L1. Only the connection in use is listened to; what it and others have used is counted
+//       whenever they say so. Nothing that an adapter does brings the process down.
+//   L2. While nobody can take the user's sound (another agent is being prepared, the line is
+//       lost or not ready) it is kept, the newest `keptAudioMs`, and then given, in order.
+//   L3. Make before break: the one in use stays until the other is ready, so that an exchange
+//       that fails has changed nothing. It is closed when the other takes over: no two hear the
+//       user. Where the other goes on from where the one in use ends, that is closed first.
 //   L4. After a transfer that failed the model is told again who it was, if it may have
 //       taken itself for the other.
+//   L5. Nothing is told to a connection that is not ready: it is told what it does not know
+//       when it is (continuation).
 
-import { callSafely, type Host } from '../actors/runtime/host.ts';
-import { messageOf } from '../errors.ts';
+import type { Host } from '../actors/runtime/host.ts';
 import type { Failure } from '../machines/index.ts';
 import type { AudioFrame } from './audio-frame.ts';
-import { createBoundedBuffer, type BoundedBuffer } from './audio/bounded-buffer.ts';
+import { Continuation } from './continuation.ts';
+import type { LineOptions, LinePorts } from './line-ports.ts';
+import { Link, type LineClosed } from './link.ts';
+import { Rotation } from './rotation.ts';
 import type {
   Transport,
   TransportCommand,
   TransportConfiguration,
-  TransportConnection,
   TransportEvent,
 } from './transport.ts';
+import { UserSound } from './user-sound.ts';
 
-export type LineClosed = Extract<TransportEvent, { type: 'transport.closed' }>;
-
-export interface LinePorts {
-  /** A connection is ready, and has been told nothing yet. */
-  ready(): void;
-  /** The connection in use is gone. */
-  lost(event: LineClosed): void;
-  happened(event: TransportEvent): void;
-  spoke(frame: AudioFrame): void;
-  /** Another connection has taken the place of the one in use, and has been told nothing yet. */
-  replaced(): void;
-  /** The other agent is ready, or why it will not be. Once for each `transfer`. */
-  transferred(error: Failure | null): void;
-}
-
-interface Handover {
-  /** On a new connection; null: the one in use is configured anew. */
-  readonly candidate: TransportConnection | null;
-  /** The number of the configuration that must be answered. */
+interface Transfer {
+  /** The number of the configuration that must be answered; 0: it is made on a new connection. */
   readonly configure: number;
   /** The other agent is ready. */
   isReady: boolean;
-  /** What became of a candidate that did not last. */
-  lost: LineClosed | null;
 }
 
 export class Line {
   readonly #transport: Transport;
   readonly #host: Host;
   readonly #ports: LinePorts;
-  readonly #kept: BoundedBuffer;
-  #connection: TransportConnection | null = null;
-  #handover: Handover | null = null;
-  #configures = 0;
-  #answered = 0;
+  readonly #sound: UserSound;
+  readonly #continuation: Continuation;
+  readonly #rotation: Rotation;
+  #isWanted = false;
+  #inUse: Link | null = null;
+  /** Takes the place of the one in use, if all goes well. */
+  #candidate: Link | null = null;
+  #transfer: Transfer | null = null;
 
-  constructor(transport: Transport, host: Host, ports: LinePorts, keptAudioMs: number) {
+  constructor(transport: Transport, host: Host, ports: LinePorts, options: LineOptions) {
     this.#transport = transport;
     this.#host = host;
     this.#ports = ports;
-    this.#kept = createBoundedBuffer({ maxMs: keptAudioMs, keep: 'newest' });
+    this.#sound = new UserSound(options.keptAudioMs);
+    this.#continuation = new Continuation(host.environment, () => ports.history());
+    this.#rotation = new Rotation(host, options, {
+      isAtRest: () => ports.isAtRest(),
+      canResume: () => transport.capabilities.resumes && this.#continuation.isPossible,
+      prepare: () => this.#prepare(ports.configuration()),
+      drop: () => this.#dropCandidate(),
+      takeOver: () => this.#exchange(),
+      renew: () => this.#renew(),
+    });
   }
 
   /** There is somebody to talk to. */
   get isUp(): boolean {
-    return this.#connection !== null;
+    return this.#inUse?.isReady === true;
   }
 
   /** Another agent is being prepared: nobody shall speak. */
   get isHandingOver(): boolean {
-    return this.#handover !== null;
+    return this.#transfer !== null;
   }
 
   dial(configuration: TransportConfiguration): void {
-    const connection = this.#connect(configuration);
-    this.#connection = connection;
-    this.#configures = 0;
-    this.#answered = 0;
-    this.#listen(connection, (event) => this.#said(event));
+    this.#isWanted = true;
+    this.#inUse = this.#connect(configuration, true);
+    this.#listen(this.#inUse);
   }
 
   /** Closes what there is; it may be dialled again. */
   hangUp(): void {
-    this.#giveUpHandover();
-    const connection = this.#connection;
-    this.#connection = null;
-    void connection?.close();
+    const link = this.#inUse;
+    this.#clear();
+    if (link && !link.isReady) this.#continuation.unanswered(link.beginning);
+    this.#rotation.tell({ type: 'line.closed' });
+  }
+
+  /** Closes what there is, for good. */
+  close(): void {
+    this.#isWanted = false;
+    this.hangUp();
+    this.#rotation.stop();
+    this.#sound.clear();
+  }
+
+  /** Nobody speaks. */
+  rested(): void {
+    this.#rotation.rested();
   }
 
   send(command: TransportCommand): void {
-    this.#connection?.send(command);
+    if (this.isUp) this.#inUse?.send(command);
   }
 
-  /** Returns whether the sound was sent, or else kept for whoever leads then (L2). */
-  sendAudio(frame: AudioFrame): boolean {
-    if (this.#handover) {
-      this.#kept.push(frame);
-      return false;
+  /**
+   * Sound of the user. `isUnderstood`: there are no words of theirs that are not known yet.
+   * Returns whether it was sent, or else kept (L2).
+   */
+  sendAudio(frame: AudioFrame, isUnderstood: boolean): boolean {
+    if (this.isUp && !this.#transfer) {
+      this.#inUse?.sendAudio(frame);
+      this.#sound.given(frame, isUnderstood);
+      return true;
     }
-    this.#connection?.sendAudio(frame);
-    return true;
+    if (this.#isWanted) this.#sound.keep(frame);
+    return false;
+  }
+
+  /** The newest `ms` of what was sent were not understood: they are kept, too. Returns whether there are any. */
+  hearAgain(ms: number): boolean {
+    return this.#sound.again(ms);
+  }
+
+  /** What was kept, for who listens now. */
+  takeSound(): readonly AudioFrame[] {
+    return this.isUp && !this.#transfer ? this.#sound.take() : [];
   }
 
   /** Instructions or tools have changed. False: the wire cannot do that. */
   configure(configuration: TransportConfiguration): boolean {
     if (!this.#transport.capabilities.updatesSession) return false;
-    this.#configure(configuration);
+    this.#inUse?.configure(configuration);
     return true;
   }
 
   /** Prepares the model for another agent. */
   transfer(configuration: TransportConfiguration): void {
-    if (this.#transport.capabilities.updatesSession) {
-      const configure = this.#configures + 1;
-      this.#handover = { candidate: null, configure, isReady: false, lost: null };
-      this.#configure(configuration);
+    const configure = (this.#inUse?.configures ?? 0) + 1;
+    const { updatesSession } = this.#transport.capabilities;
+    this.#transfer = { configure: updatesSession ? configure : 0, isReady: false };
+    this.#rotation.tell({ type: 'transfer.began' });
+    if (!this.configure(configuration)) this.#prepare(configuration);
+  }
+
+  /** The transfer is over, as the session sees it; on an error the model shall be again who `before` says. */
+  endTransfer(error: Failure | null, before: () => TransportConfiguration): void {
+    const transfer = this.#transfer;
+    const candidate = this.#candidate;
+    const link = this.#inUse;
+    this.#transfer = null;
+    if (!transfer || !link) return;
+    if (candidate && !error) {
+      if (candidate.lost) this.#lost(candidate.lost);
+      else this.#exchange();
       return;
     }
-    const candidate = this.#connect(configuration);
-    this.#handover = { candidate, configure: 0, isReady: false, lost: null };
-    this.#listen(candidate, (event) => this.#candidateSaid(candidate, event));
+    this.#dropCandidate();
+    // L4. A refusal has changed nothing; an answer that is missing, or came too late, may have.
+    const isRefused = link.answered >= transfer.configure && !transfer.isReady;
+    if (transfer.configure > 0 && error && !isRefused) link.configure(before());
+    this.#rotation.tell({ type: 'transfer.ended' });
   }
 
-  /**
-   * The transfer is over, as the session sees it; on an error the model shall be again who
-   * `before` says. Returns the user's sound that was kept.
-   */
-  endTransfer(error: Failure | null, before: () => TransportConfiguration): readonly AudioFrame[] {
-    const handover = this.#handover;
-    this.#handover = null;
-    if (handover?.candidate) this.#choose(handover.candidate, handover, error);
-    else if (handover && error && this.#connection) {
-      // L4. A refusal has changed nothing; an answer that is missing, or came too late, may have.
-      const isRefused = this.#answered >= handover.configure && !handover.isReady;
-      if (!isRefused) this.#configure(before());
-    }
-    return this.#kept.drain();
+  /** The candidate takes over (L3). */
+  #exchange(): void {
+    const link = this.#candidate;
+    if (!link) return;
+    this.#candidate = null;
+    this.#inUse?.close();
+    this.#inUse = link;
+    this.#continuation.offered(link.resume);
+    this.#ports.replaced(link.untold);
+    const configuration = this.#ports.configuration();
+    if (!link.isConfiguredAs(configuration)) this.configure(configuration);
+    this.#opened(link);
   }
 
-  /** The candidate takes over, or is hung up (L3). */
-  #choose(candidate: TransportConnection, { lost }: Handover, error: Failure | null): void {
-    if (error) {
-      void candidate.close();
-      return;
-    }
-    void this.#connection?.close();
-    this.#connection = lost ? null : candidate;
-    if (lost) this.#ports.lost(lost);
-    else this.#ports.replaced();
+  #renew(): void {
+    this.#continuation.ended();
+    this.#clear();
+    this.#ports.renewing();
   }
 
-  #giveUpHandover(): void {
-    void this.#handover?.candidate?.close();
-    this.#handover = null;
+  #lost(event: LineClosed): void {
+    this.#clear();
+    this.#rotation.tell({ type: 'line.lost' });
+    this.#ports.lost(event);
   }
 
-  #connect(configuration: TransportConfiguration): TransportConnection {
-    return this.#transport.connect(configuration, { environment: this.#host.environment });
+  #clear(): void {
+    this.#transfer = null;
+    this.#dropCandidate();
+    this.#inUse?.close();
+    this.#inUse = null;
   }
 
-  #configure(configuration: TransportConfiguration): void {
-    this.#configures += 1;
-    this.#connection?.send({ type: 'session.configure', configuration });
+  #prepare(configuration: TransportConfiguration): void {
+    this.#candidate = this.#connect(configuration, false);
+    this.#listen(this.#candidate);
   }
 
-  #listen(connection: TransportConnection, hear: (event: TransportEvent) => void): void {
-    const isOurs = (): boolean =>
-      this.#connection === connection || this.#handover?.candidate === connection;
-    // Whatever an adapter sends, it must not bring the process down: an observer that throws would.
-    const guarded = <T>(take: (value: T) => void): ((value: T) => void) => {
-      return (value) => {
-        if (isOurs()) callSafely(this.#host, 'transport', () => take(value));
-      };
-    };
-    connection.audio.subscribe(
-      guarded((frame: AudioFrame) => {
-        if (this.#connection === connection) this.#ports.spoke(frame);
-      }),
-    );
-    connection.events.subscribe({
-      next: guarded(hear),
-      error: guarded((error: unknown) =>
-        hear({ type: 'transport.closed', code: null, reason: messageOf(error), retryable: true }),
-      ),
+  #dropCandidate(): void {
+    this.#candidate?.close();
+    this.#candidate = null;
+  }
+
+  #connect(configuration: TransportConfiguration, goesOn: boolean): Link {
+    const beginning = this.#continuation.begin(goesOn);
+    return new Link(this.#transport, this.#host, configuration, beginning);
+  }
+
+  #listen(link: Link): void {
+    link.listen({
+      heard: (from, event) => this.#hear(from, event),
+      spoke: (from, frame) => {
+        if (this.#inUse === from) this.#ports.spoke(frame);
+      },
     });
   }
 
-  #said(event: TransportEvent): void {
-    const { type } = event;
-    if (type === 'transport.ready') this.#ports.ready();
-    else if (type === 'session.configured') this.#configured(null);
-    else if (type === 'session.refused') {
-      const { code, message } = event;
-      this.#configured({ code, message, retryable: false });
-    } else if (type === 'transport.closed') {
-      this.#giveUpHandover();
-      this.#connection = null;
-      this.#ports.lost(event);
-    } else this.#ports.happened(event);
+  #opened({ since }: Link): void {
+    this.#rotation.opened(since, this.#transport.capabilities.maxConnectionMs);
   }
 
-  #configured(error: Failure | null): void {
-    this.#answered += 1;
-    const handover = this.#handover;
-    if (handover && !handover.isReady && handover.configure === this.#answered) {
-      handover.isReady = error === null;
+  #hear(link: Link, event: TransportEvent): void {
+    if (event.type === 'usage.reported') this.#ports.happened(event);
+    else if (this.#inUse === link) this.#said(link, event);
+    else if (this.#candidate === link) this.#candidateSaid(link, event);
+  }
+
+  #said(link: Link, event: TransportEvent): void {
+    const { type } = event;
+    if (type === 'transport.ready') {
+      this.#continuation.answered(link.beginning);
+      this.#ports.ready(link.untold);
+      this.#opened(link);
+    } else if (type === 'transport.resumable') {
+      this.#continuation.offered(event.resume);
+      this.#rotation.rested();
+    } else if (type === 'transport.expiring') this.#rotation.expiring(event.inMs);
+    else if (type === 'session.configured') this.#configured(link, null);
+    else if (type === 'session.refused') {
+      const { code, message } = event;
+      this.#configured(link, { code, message, retryable: false });
+    } else if (type === 'transport.closed') this.#ended(link, event);
+    else this.#ports.happened(event);
+  }
+
+  #ended({ isReady, beginning }: Link, event: LineClosed): void {
+    if (isReady) this.#continuation.ended();
+    else if (event.code === null) this.#continuation.unanswered(beginning);
+    else this.#continuation.answered(beginning);
+    // Where another one stands ready nothing is lost.
+    if (this.#rotation.isPrepared) this.#rotation.tell({ type: 'line.lost' });
+    else this.#lost(event);
+  }
+
+  #configured({ answered }: Link, error: Failure | null): void {
+    const transfer = this.#transfer;
+    if (transfer && !transfer.isReady && transfer.configure === answered) {
+      transfer.isReady = error === null;
       this.#ports.transferred(error);
     } else if (error) this.#ports.happened(refusal(error));
   }
 
-  #candidateSaid(candidate: TransportConnection, event: TransportEvent): void {
-    const handover = this.#handover;
-    if (this.#connection === candidate) this.#said(event);
-    else if (!handover || handover.lost) return;
-    else if (event.type === 'transport.ready') {
-      handover.isReady = true;
-      this.#ports.transferred(null);
+  #candidateSaid(link: Link, event: TransportEvent): void {
+    if (event.type === 'transport.ready') {
+      if (this.#transfer) this.#ports.transferred(null);
+      else this.#rotation.tell({ type: 'candidate.ready' });
     } else if (event.type === 'transport.closed') {
-      handover.lost = event;
-      if (handover.isReady) return;
-      const message = `The connection to ${this.#transport.name} for the other agent failed: ${event.reason}`;
-      const { retryable } = event;
-      this.#ports.transferred({ code: 'TRANSPORT_LOST', message, retryable });
+      if (!this.#transfer) {
+        this.#candidate = null;
+        this.#rotation.candidateLost();
+      } else if (!link.isReady) {
+        const message = `The connection to ${this.#transport.name} for the other agent failed: ${event.reason}`;
+        const { retryable } = event;
+        this.#ports.transferred({ code: 'TRANSPORT_LOST', message, retryable });
+      }
     }
   }
 }

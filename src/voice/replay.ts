@@ -4,8 +4,14 @@
 import type { ReplayItem } from '../actors/conversation/replay.ts';
 import type { TransportCommand } from './transport.ts';
 
-/** The commands that restore a conversation on a fresh connection. */
-export function replay(items: readonly ReplayItem[]): readonly TransportCommand[] {
+/**
+ * The commands that restore a conversation on a fresh connection. `speaksByItself`: a model that speaks by
+ * itself is told not to speak to results that it had before.
+ */
+export function replay(
+  items: readonly ReplayItem[],
+  { speaksByItself }: { readonly speaksByItself: boolean },
+): readonly TransportCommand[] {
   return items.map((item): TransportCommand => {
     switch (item.type) {
       case 'message':
@@ -18,7 +24,12 @@ export function replay(items: readonly ReplayItem[]): readonly TransportCommand[
           arguments: item.arguments,
         };
       case 'tool_result':
-        return { type: 'tool.answer', callId: item.callId, output: item.output };
+        return {
+          type: 'tool.answer',
+          callId: item.callId,
+          output: item.output,
+          ...(speaksByItself && { silent: true }),
+        };
     }
   });
 }

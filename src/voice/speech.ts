@@ -59,6 +59,16 @@ export class Speech {
     return this.#playout.isDrained;
   }
 
+  /** What was sent and is not played to its end. */
+  get playing(): readonly string[] {
+    return this.#playout.current.map(({ itemId }) => itemId);
+  }
+
+  /** The responses of which something plays, or is about to. */
+  get playingOf(): readonly string[] {
+    return this.#playout.current.map(({ responseId }) => responseId);
+  }
+
   get attempt(): Attempt | null {
     return this.#attempt;
   }

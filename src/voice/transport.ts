@@ -23,7 +23,9 @@ export interface TransportCapabilities {
   readonly outputSampleRateHz: number;
   /**
    * `reported`: the wire says when the user begins and ends to speak. `inferred`: the adapter
-   * concludes it from transcripts and the like; the beginning may come late.
+   * concludes it from transcripts and the like; the beginning may come late, but its
+   * `audioStartMs` is as near to the truth as can be: what the model began to say after it
+   * answers the utterance, and is not broken off by it.
    */
   readonly utterances: 'reported' | 'inferred';
   /**
@@ -48,7 +50,12 @@ export interface TransportCapabilities {
   readonly toolCalls: 'named' | 'delegation';
   /** A tool call may stay unanswered while the conversation goes on. */
   readonly defersToolResults: boolean;
-  /** The wire itself knows when a tool result is to be spoken: silently, when idle, at once. */
+  /**
+   * The wire itself knows when a tool result is to be spoken: silently, when idle, at once. Each
+   * `tool.answer` is `silent` then, and the session asks for what is to be said. A wire that
+   * responds `by_itself` without it speaks to each answer that is not, and is asked only if it
+   * stays silent.
+   */
   readonly schedulesToolResults: boolean;
   /** Instructions and tools can be changed by `session.configure`; else it takes a new connection. */
   readonly updatesSession: boolean;
@@ -97,8 +104,17 @@ export type TransportCommand =
       readonly data: Uint8Array;
     }
   | { readonly type: 'item.delete'; readonly itemId: string }
-  /** Answers a tool call; no response is asked for. `output` is what the model reads. */
-  | { readonly type: 'tool.answer'; readonly callId: string; readonly output: string }
+  /**
+   * Answers a tool call; no response is asked for. `output` is what the model reads. `silent`: the
+   * model shall not speak to it unasked, as far as the wire can keep it from that; else one that
+   * answers results by itself may.
+   */
+  | {
+      readonly type: 'tool.answer';
+      readonly callId: string;
+      readonly output: string;
+      readonly silent?: boolean;
+    }
   /**
    * Restores a past tool call after a reconnect (the model must know that it made it).
    * Followed by `tool.answer` if it was answered.
@@ -120,12 +136,20 @@ export type TransportCommand =
       readonly instructions?: string;
       /** A request for the same came to nothing before: by the strongest means that the wire has. */
       readonly insist?: boolean;
+      /**
+       * What is said is not to be remembered by the model, such as a word to fill a pause; where the
+       * wire can keep it out.
+       */
+      readonly outOfBand?: boolean;
     }
   /** Stops the response in the making; answered by `response.ended` with status `cancelled`. */
   | { readonly type: 'response.cancel' }
   /** The user heard only the first `playedMs` of this item. */
   | { readonly type: 'playout.truncate'; readonly itemId: string; readonly playedMs: number }
-  /** The delegation means these calls; each `tool.answer` of one of them belongs to it. */
+  /**
+   * The delegation means these calls; each `tool.answer` of one of them belongs to it. Without
+   * calls: it is dealt with, and nothing is to be said.
+   */
   | {
       readonly type: 'delegation.accept';
       readonly delegationId: string;
@@ -138,12 +162,18 @@ export type TransportCommand =
 export type TransportEvent =
   /**
    * The wire is up and the model configured; commands before this are queued by the transport.
-   * `resumed`: the model remembers what the connection of `TransportContext.resume` was told.
+   * `resumed`: the model remembers what the connection of `TransportContext.resume` was told until
+   * it ended; what its server had not taken of that, the transport tells again. The session tells
+   * what it has added since.
+   * `told`: it knows `TransportContext.history`, as that was when it was asked for.
    */
-  | { readonly type: 'transport.ready'; readonly resumed?: boolean }
+  | { readonly type: 'transport.ready'; readonly resumed?: boolean; readonly told?: boolean }
   /** The wire ends this connection soon; a new one is opened before. */
   | { readonly type: 'transport.expiring'; readonly inMs: number }
-  /** With this a later connection can go on from here; replaces the one before. */
+  /**
+   * With this a later connection can go on from where this one ends; replaces the one before. Null:
+   * none can any more. A session that rotates closes this connection before it opens the other.
+   */
   | { readonly type: 'transport.resumable'; readonly resume: unknown }
   /** The model is configured as the oldest unanswered `session.configure` said. */
   | { readonly type: 'session.configured' }
@@ -270,4 +300,10 @@ export interface TransportContext {
   readonly environment: Environment;
   /** What `transport.resumable` gave last, where `resumes`. A wire that cannot use it begins anew. */
   readonly resume?: unknown;
+  /**
+   * The conversation so far, oldest first, as the commands that would tell it to a model that
+   * knows nothing. Asked for at most once, for a wire that takes it only with its first message; it
+   * says so by `told`. Any other is told after `transport.ready`.
+   */
+  readonly history?: () => readonly TransportCommand[];
 }

@@ -13,6 +13,7 @@ export class Utterances {
   readonly #beginnings = new Map<string, number>();
   readonly #untranscribed = new Set<string>();
   #isSpeaking = false;
+  #latest: string | null = null;
 
   /** Audio of the user went to the wire. */
   sent(durationMs: number): void {
@@ -60,12 +61,20 @@ export class Utterances {
     // Audio is sent as it is recorded: what was sent after the beginning is how long ago it was.
     const at = now - Math.max(0, this.#sentMs - audioStartMs);
     this.#isSpeaking = true;
+    this.#latest = utteranceId;
     this.#beginnings.set(utteranceId, at);
     for (const id of this.#beginnings.keys()) {
       if (this.#beginnings.size <= KEPT) break;
       this.#beginnings.delete(id);
     }
     return at;
+  }
+
+  /** When the user began to say what is not known in words yet; null: they have not the floor. */
+  get unknownSince(): number | null {
+    const open = [...this.#untranscribed, ...(this.#isSpeaking ? [this.#latest ?? ''] : [])];
+    const begun = open.flatMap((id) => this.#beginnings.get(id) ?? []);
+    return begun.length === 0 ? null : Math.min(...begun);
   }
 
   beganAt(utteranceId: string): number | undefined {

@@ -1,16 +1,21 @@
 // A conversation by voice: the lead agent is a voice model behind a transport; audio
 // goes in and out as streams, and the client says what was played.
 
+import type { LanguageModel } from 'ai';
 import { Subject, type Observable, type Observer } from 'rxjs';
 import { z } from 'zod';
 import { ConfigurationError, ProtocolError } from '../errors.ts';
 import type { Runtime } from '../actors/runtime/runtime.ts';
 import { SessionCore } from '../actors/session/session-core.ts';
 import type { SessionOptions } from '../actors/session/session-options.ts';
+import type { LeadSession } from '../actors/session/session-parts.ts';
 import { SessionFace } from '../actors/session/session-face.ts';
+import { checkImage, refuseImages, type ShownImage } from '../actors/session/shown-image.ts';
 import { resampleFrames } from './audio/resample-frames.ts';
 import { isSampleRateHz } from './audio/resampler.ts';
-import type { AudioFrame } from './audio-frame.ts';
+import { frameDurationMs, type AudioFrame } from './audio-frame.ts';
+import { checkDelegable, withModel, withoutModel, type WorkOut } from './delegation-step.ts';
+import type { ThinkingSoundOptions } from './thinking-sound.ts';
 import type { Transport } from './transport.ts';
 import { VoiceLead } from './voice-lead.ts';
 
@@ -35,14 +40,31 @@ export interface VoiceOptions {
   readonly maxReconnectDelayMs: number;
   /** The client reports what it played so long after it was told to stop. @defaultValue 300 */
   readonly clearReportMs: number;
+  /**
+   * What the user says over the lead agent's speech stops it at once. If it turns out to be a noise,
+   * or a word of somebody who listens ("mm-hm"), within so long after they fell silent, or nothing
+   * is known of it by then, speech goes on from where it was heard. 0: every sound of the user is
+   * an interruption. In milliseconds. @defaultValue 2000
+   */
+  readonly falseInterruptionMs: number;
+  /** What the user says for longer over the lead agent's speech is an interruption. @defaultValue 1000 */
+  readonly backchannelMs: number;
   /** A response without any sign of life for so long has failed. @defaultValue 30000 */
   readonly responseTimeoutMs: number;
+  /**
+   * A model that answers by itself, and stays silent for so long after words that were for it or
+   * a tool's answer, is asked to speak. In milliseconds. @defaultValue 5000
+   */
+  readonly replyTimeoutMs: number;
   /** A connection that is not ready by then has failed, in milliseconds. @defaultValue 30000 */
   readonly connectTimeoutMs: number;
   /** An agent that is not ready to lead by then does not lead, in milliseconds; at most 45000. @defaultValue 30000 */
   readonly transferTimeoutMs: number;
-  /** So much of the user's sound is kept while the lead agent changes, in milliseconds; the newest. @defaultValue 10000 */
-  readonly transferAudioMs: number;
+  /**
+   * So much of the user's sound is kept while nobody can hear it, in milliseconds; the newest: while
+   * the connection is lost or not ready, or the lead agent changes. @defaultValue 10000
+   */
+  readonly keptAudioMs: number;
 }
 
 export const defaultVoiceOptions = {
@@ -56,10 +78,13 @@ export const defaultVoiceOptions = {
   reconnectDelayMs: 1000,
   maxReconnectDelayMs: 30_000,
   clearReportMs: 300,
+  falseInterruptionMs: 2000,
+  backchannelMs: 1000,
   responseTimeoutMs: 30_000,
+  replyTimeoutMs: 5000,
   connectTimeoutMs: 30_000,
   transferTimeoutMs: 30_000,
-  transferAudioMs: 10_000,
+  keptAudioMs: 10_000,
 } as const satisfies VoiceOptions;
 
 export interface VoiceSessionOptions extends SessionOptions {
@@ -67,6 +92,17 @@ export interface VoiceSessionOptions extends SessionOptions {
   readonly transport: Transport;
   readonly runtime: Runtime;
   readonly voice?: Partial<VoiceOptions>;
+  /**
+   * What the user hears while the lead agent waits for a tool and nobody speaks, such as
+   * `{ loop: workingSound() }`. It has no `itemId`, and ends at once. @defaultValue none
+   */
+  readonly thinkingSound?: ThinkingSoundOptions;
+  /**
+   * Works out which tools a voice model means that delegates without naming any: one short step
+   * for each delegation. Needed only with such a transport, unless each agent has at most one
+   * tool, which takes one required string: that gets the user's words. @defaultValue `model`
+   */
+  readonly delegationModel?: LanguageModel;
 }
 
 const milliseconds = z.number().min(0);
@@ -81,10 +117,13 @@ const voiceSchema = z.strictObject({
   reconnectDelayMs: milliseconds,
   maxReconnectDelayMs: milliseconds,
   clearReportMs: milliseconds,
+  falseInterruptionMs: milliseconds,
+  backchannelMs: milliseconds,
   responseTimeoutMs: milliseconds,
+  replyTimeoutMs: z.number().positive(),
   connectTimeoutMs: z.number().positive(),
   transferTimeoutMs: z.number().positive().max(45_000),
-  transferAudioMs: z.number().positive(),
+  keptAudioMs: z.number().positive(),
 });
 
 /** The client's word on what it has played. */
@@ -100,11 +139,13 @@ export class VoiceSession extends SessionFace {
   /** What the client has played: about every 100 ms, at the end of an item, and after `playout.clear`. */
   readonly playout: Observer<PlayoutReport>;
   readonly #lead: VoiceLead;
+  readonly #transport: Transport;
 
   /** @throws {ConfigurationError} for options that cannot work. */
   constructor(options: VoiceSessionOptions) {
     const voice = checkedVoice(options.voice);
-    const { transport } = options;
+    const { transport, thinkingSound } = options;
+    checkThinkingSound(thinkingSound);
     if (typeof transport?.connect !== 'function')
       throw new ConfigurationError(
         'INVALID_OPTION',
@@ -118,13 +159,20 @@ export class VoiceSession extends SessionFace {
       maxReconnects: voice.maxReconnects,
       connectTimeoutMs: voice.connectTimeoutMs,
       transferTimeoutMs: voice.transferTimeoutMs,
-      canInterrupt:
-        transport.capabilities.cancelsResponses && transport.capabilities.truncatesAudio,
+      // Stopped is what can be cancelled. Where the model's memory cannot be cut it is told what
+      // was heard; but one that talks on into the void would talk over what is urgent.
+      canInterrupt: transport.capabilities.cancelsResponses,
+      acknowledgesCalls: !transport.capabilities.defersToolResults,
       hasVoice: true,
-      makeLead: (made) => (lead = new VoiceLead(made, { ...voice, transport })),
+      makeLead: (made) => {
+        const workOut = workOutOf(made, options);
+        const extras = { ...(workOut && { workOut }), ...(thinkingSound && { thinkingSound }) };
+        return (lead = new VoiceLead(made, { ...voice, transport, ...extras }));
+      },
     });
     super(core);
     this.#lead = lead as unknown as VoiceLead;
+    this.#transport = transport;
     const microphone = new Subject<AudioFrame>();
     microphone
       .pipe(resampleFrames(transport.capabilities.inputSampleRateHz))
@@ -151,6 +199,19 @@ export class VoiceSession extends SessionFace {
     return this.#lead.audioOut;
   }
 
+  /**
+   * Shows the lead model a picture; no answer is asked for. It is not kept: a model on a later
+   * connection, and subagents, only know that there was one. Returns whether it was shown: false
+   * while the model is not on the line.
+   * @throws {ConfigurationError} `IMAGES_NOT_ACCEPTED` where the transport takes none,
+   * `INVALID_IMAGE` for one of another type or size than `ShownImage` says.
+   */
+  override showImage(image: ShownImage): boolean {
+    if (!this.#transport.capabilities.acceptsImages) refuseImages(this.#transport.name);
+    checkImage(image);
+    return this.#lead.showImage(image);
+  }
+
   override attach(): () => void {
     const leave = super.attach();
     this.#lead.clientCame();
@@ -161,10 +222,28 @@ export class VoiceSession extends SessionFace {
   }
 }
 
+/** How delegations are worked out; null: the model names its tools. */
+function workOutOf(core: LeadSession, options: VoiceSessionOptions): WorkOut | null {
+  const { transport, agents, delegationModel = options.model } = options;
+  if (transport.capabilities.toolCalls !== 'delegation') return null;
+  if (delegationModel !== undefined) return withModel(core, delegationModel);
+  checkDelegable(agents);
+  return withoutModel(core);
+}
+
 function checkedVoice(voice: Partial<VoiceOptions> = {}): VoiceOptions {
   const parsed = voiceSchema.safeParse({ ...defaultVoiceOptions, ...voice });
   if (parsed.success) return parsed.data;
   throw new ConfigurationError('INVALID_OPTION', `voice: ${z.prettifyError(parsed.error)}`);
+}
+
+function checkThinkingSound(options: ThinkingSoundOptions | undefined): void {
+  if (options === undefined) return;
+  const { loop, afterMs = 0 } = options;
+  const problem = problemOf(loop);
+  if (problem === null && frameDurationMs(loop) >= 100 && afterMs >= 0) return;
+  const expected = problem ?? 'Expected a `loop` of at least 100 ms, and `afterMs` of at least 0';
+  throw new ConfigurationError('INVALID_OPTION', `thinkingSound: ${expected}`);
 }
 
 function problemOf(frame: AudioFrame): string | null {

@@ -2,7 +2,7 @@
 // and reconnects read, and onto screens.
 //
 // Owns:     how speech becomes text: partials, the end, and what is left of it after
-//           an interruption.
+//           an interruption; what was understood so far of what the user still says.
 // Does not: decide who is meant by what was said.
 
 import type { LeadSession } from '../actors/session/session-parts.ts';
@@ -11,13 +11,43 @@ import type { TransportEvent } from './transport.ts';
 
 export class VoiceTranscript {
   readonly #core: LeadSession;
+  /** What the user is saying, as far as it was understood, by utterance. */
+  readonly #unfinished = new Map<string, string>();
 
   constructor(core: LeadSession) {
     this.#core = core;
   }
 
+  /** What was understood of what the user has not ended saying. */
+  get unfinished(): string {
+    return [...this.#unfinished.values()].join(' ').trim();
+  }
+
+  /** It is whole, or nothing more will come of it. */
+  finished(utteranceId: string): void {
+    this.#unfinished.delete(utteranceId);
+  }
+
+  /** Whoever listened is gone. */
+  reset(): void {
+    this.#unfinished.clear();
+  }
+
+  /** The connection is gone: what it had begun to say or to understand stays as it is. */
+  lost(): void {
+    this.reset();
+    const { books, projection } = this.#core;
+    for (const { id, role, ...item } of books.conversation.items) {
+      if (role !== 'assistant' || !('partial' in item) || !item.partial) continue;
+      const { text, at } = item;
+      books.conversation = books.conversation.finish(id);
+      projection.emit({ type: 'transcript.changed', item: { id, role, text, final: true, at } });
+    }
+  }
+
   /** The user's words so far. */
   userPartial(utteranceId: string, text: string, startedAt: number): void {
+    this.#unfinished.set(utteranceId, text);
     const item = { id: utteranceId, role: 'user', text, final: false, at: startedAt } as const;
     this.#core.projection.emit({ type: 'transcript.changed', item });
   }
@@ -46,17 +76,20 @@ export class VoiceTranscript {
     });
   }
 
-  /** Of this item the user heard only a part. */
-  cut({ itemId: id, playedMs, sentMs }: Played): void {
+  /** Of this item the user heard only a part. Returns what, in words; null: they are not known. */
+  cut({ itemId: id, playedMs, sentMs }: Played): string | null {
     const { books, projection } = this.#core;
     const said = books.conversation.get(id);
+    let heard: string | null = null;
     if (said?.role === 'assistant') {
       const text = heardPart(said.text, playedMs / sentMs);
+      heard = text;
       books.conversation = books.conversation.interrupt(id, { audioHeardMs: playedMs, text });
       const item = { id, role: 'assistant', text, final: true, at: said.at } as const;
       projection.emit({ type: 'transcript.changed', item: { ...item, interrupted: true } });
     }
     projection.emit({ type: 'speech.interrupted', itemId: id, playedMs });
+    return heard;
   }
 
   /** A word of the runtime to the model. Returns the id of its item. */

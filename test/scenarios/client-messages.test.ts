@@ -324,6 +324,14 @@ describe('[B55 B63] what clients say', () => {
     ['two answers', { type: 'ui.response', requestId: 'r', text: 'x', selectedOptionId: 'y' }],
     ['no words', { type: 'text_input', text: '  ' }],
     ['too many words', { type: 'text_input', text: 'x'.repeat(20_001) }],
+    [
+      'a form that is too large',
+      { type: 'ui.response', requestId: 'r', formData: { a: 'x'.repeat(20_000) } },
+    ],
+    [
+      'a form that nobody could look at',
+      `{"type":"ui.response","requestId":"r","formData":{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}}`,
+    ],
   ])('%s is refused with what was expected, and reported', async (_, message) => {
     const { start, send, errors, state } = clientTalk();
     await start();

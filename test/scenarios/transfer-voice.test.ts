@@ -103,7 +103,7 @@ describe('on a wire whose session can be changed', () => {
 
   test('[B69] what the user says meanwhile is kept, bounded, and then heard, in order', async () => {
     const { start, hand, hum, model, environment, connection } = handover({
-      voice: { transferAudioMs: 60 },
+      voice: { keptAudioMs: 60 },
     });
     await start();
     model().autoConfigured = false;

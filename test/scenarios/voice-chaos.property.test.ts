@@ -5,8 +5,21 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { memoryJournal, type Journal } from '../../src/index.ts';
-import { simulatedEnvironment, type SimulatedEnvironment } from '../../src/testing/index.ts';
-import { FakeTransport, type FakeConnection } from '../support/fake-transport.ts';
+import {
+  scriptedModel,
+  simulatedEnvironment,
+  type Script,
+  type SimulatedEnvironment,
+} from '../../src/testing/index.ts';
+import type { TransportCapabilities } from '../../src/voice/transport.ts';
+import {
+  BY_ITSELF,
+  DELEGATES,
+  FakeTransport,
+  type FakeConnection,
+  type Spoken,
+} from '../support/fake-transport.ts';
+import { PassingTransport } from '../support/passing-transport.ts';
 import { calls, say } from '../support/subagent-runs.ts';
 import { backgroundTool } from '../support/text-talk.ts';
 import { voiceTalk } from '../support/voice-talk.ts';
@@ -66,10 +79,59 @@ function loudspeaker({ session }: Talk) {
   };
 }
 
+/** What the voice model said by itself while it was not known for whom the user's words were. */
+class Unasked {
+  readonly violations: string[] = [];
+  readonly #undecided = new Set<string>();
+  readonly #forbidden = new Set<string>();
+  readonly #heard = new Set<string>();
+
+  constructor({ session }: Talk) {
+    session.audioOut.subscribe(({ itemId = '' }) => {
+      // D1: what is held is released once, or not at all.
+      if (this.#heard.has(itemId)) this.violations.push(`${itemId} was heard twice`);
+      // F7, D2: what answers somebody else's words is never heard.
+      if (this.#forbidden.has(itemId)) this.violations.push(`${itemId} was for somebody else`);
+      this.#heard.add(itemId);
+    });
+  }
+
+  get heard(): ReadonlySet<string> {
+    return new Set(this.#heard);
+  }
+
+  /** Somebody speaks, or it is not known what they said, while a question has the floor. */
+  began(itemId: string): void {
+    if (this.#heard.has(itemId)) this.violations.push(`${itemId} was heard before it was known`);
+    else this.#undecided.add(itemId);
+  }
+
+  /** The words were for whoever asked. `heard`: before they were known. */
+  overheard(heard: ReadonlySet<string>): void {
+    for (const itemId of this.#undecided) {
+      if (heard.has(itemId)) continue;
+      if (this.#heard.has(itemId)) this.violations.push(`${itemId} was heard all the same`);
+      this.#forbidden.add(itemId);
+    }
+    this.#undecided.clear();
+  }
+
+  decided(): void {
+    this.#undecided.clear();
+  }
+
+  /** Another connection: its items count from the beginning. */
+  moved(): void {
+    this.#undecided.clear();
+    this.#forbidden.clear();
+    this.#heard.clear();
+  }
+}
+
 /** The voice model: one response at a time, ended when it is told to. */
 class Model {
   #connection: FakeConnection | null = null;
-  #response: ReturnType<FakeConnection['begin']> | null = null;
+  #response: Spoken | null = null;
   #cancelled = 0;
   calls = 0;
 
@@ -88,6 +150,39 @@ class Model {
   begin(ms: number): void {
     if (this.#response || !this.#connection?.openRequests.length) return;
     this.#response = this.#connection.begin('Some words to say.', ms);
+  }
+
+  /** Answers by itself; what it was asked for meanwhile comes to nothing. Returns the item. */
+  beginByItself(ms: number): string | null {
+    if (this.#response || !this.#connection) return null;
+    this.#response = this.#connection.beginByItself('Some words of my own.', ms);
+    this.#connection.lapse();
+    return this.#response.itemId;
+  }
+
+  callByItself(name: string): void {
+    if (this.#response || !this.#connection) return;
+    this.calls += 1;
+    const response = this.#connection.beginByItself('', 0);
+    this.#connection.lapse();
+    this.#connection.events.next({
+      type: 'tool.called',
+      callId: `call_${this.calls}`,
+      name,
+      arguments: '{}',
+      responseId: response.responseId,
+    });
+    response.end();
+  }
+
+  changed(status: 'working' | 'idle'): void {
+    this.#connection?.events.next({ type: 'model.changed', status });
+  }
+
+  delegate(): void {
+    this.calls += 1;
+    const delegationId = `delegation_${this.calls}`;
+    this.#connection?.events.next({ type: 'delegation.created', delegationId });
   }
 
   end(status: 'completed' | 'failed' | 'cancelled' = 'completed'): void {
@@ -130,6 +225,11 @@ const action = fc.record({
     'call',
     'call',
     'drop',
+    // Only where connections do not last.
+    'expires',
+    'expires',
+    'resumable',
+    'resumable',
     'leave',
     'attach',
     'notice',
@@ -143,6 +243,11 @@ const action = fc.record({
     'time',
     'time',
     'time',
+    // Only where the model does that.
+    'by itself',
+    'by itself',
+    'by itself',
+    'works',
   ),
   n: fc.nat(1000),
 });
@@ -173,18 +278,46 @@ function slowJournal({ random, scheduler }: SimulatedEnvironment, mostMs: number
   };
 }
 
+/** A subagent is called that asks, and its question is heard. */
+const untilAsked: readonly Action[] = [
+  { kind: 'call', n: 3 },
+  { kind: 'by itself', n: 1 },
+  { kind: 'end', n: 0 },
+  { kind: 'play', n: 1000 },
+  { kind: 'time', n: 300 },
+  { kind: 'begin', n: 2 },
+  { kind: 'end', n: 0 },
+  { kind: 'play', n: 1000 },
+  { kind: 'time', n: 50 },
+];
+
 interface World {
   /** An entry is kept after so long at most, in milliseconds. @defaultValue 0: at once */
   readonly journalMs?: number;
-  /** Can the wire change its session? @defaultValue true */
-  readonly updatesSession?: boolean;
+  /** What the wire can do beside the usual. */
+  readonly capabilities?: Partial<TransportCapabilities>;
+  /** Connections end, are gone on from, or refuse that. @defaultValue false */
+  readonly passes?: boolean;
+}
+
+/** What is delegated means one tool or another, or none, or cannot be worked out. */
+function delegationScript(): Script {
+  let times = 0;
+  const names = Object.keys(subagents);
+  return () => {
+    times += 1;
+    // The first one asks the user.
+    const name = names[(times + 2) % (names.length + 1)];
+    return name === undefined ? say('That needs no tool.') : calls([name, {}]);
+  };
 }
 
 async function story(
   actions: readonly Action[],
-  { journalMs = 0, updatesSession = true }: World = {},
+  { journalMs = 0, capabilities = {}, passes = false }: World = {},
 ): Promise<void> {
   const clocks = simulatedEnvironment();
+  const passing = passes ? new PassingTransport(clocks.random, capabilities) : null;
   const talk = voiceTalk({
     environment: clocks,
     subagents,
@@ -195,7 +328,8 @@ async function story(
         tools: Object.keys(subagents).map((name) => backgroundTool(name)),
       },
     ],
-    transport: new FakeTransport({ updatesSession }),
+    transport: passing ?? new FakeTransport(capabilities),
+    delegationModel: scriptedModel({ scripts: [{ when: '', script: delegationScript() }] }),
     voice: { maxReconnects: 50 },
     ...(journalMs > 0 && { journal: slowJournal(clocks, journalMs) }),
   });
@@ -225,8 +359,19 @@ async function story(
 
   talk.leave = session.attach();
   await inTime(session.start());
+  passing?.offer(true);
   const play = loudspeaker(talk);
   const model = new Model();
+  model.sync(transport.inUse);
+  const unasked = new Unasked(talk);
+  const isByItself = capabilities.responds === 'by_itself';
+  const delegates = capabilities.toolCalls === 'delegation';
+  const hasOwner = (): boolean =>
+    state().questions.some(({ state: now }) => ['presenting', 'open', 'parked'].includes(now));
+  const timesOverheard = (): number =>
+    transport.connections
+      .flatMap((connection) => connection.of('message.add'))
+      .filter(({ text }) => text.includes('answered a question of')).length;
   let leave: (() => void) | null = talk.leave;
   let utterances = 0;
   let speaking: string | null = null;
@@ -237,9 +382,12 @@ async function story(
   });
 
   const check = (): void => {
-    model.sync(transport.current);
+    model.sync(transport.inUse);
     // F1, P2, T1.
     expect(model.outstanding).toBeLessThanOrEqual(1);
+    expect(unasked.violations).toEqual([]);
+    // CN1.
+    if (passing) expect(passing.mistold.twice).toEqual([]);
     const owners = state().questions.filter(({ state: now }) =>
       ['presenting', 'open', 'parked'].includes(now),
     );
@@ -250,8 +398,17 @@ async function story(
     }
   };
 
+  let connection = transport.inUse;
+  const moved = (): void => {
+    if (transport.inUse === connection) return;
+    connection = transport.inUse;
+    unasked.moved();
+    speaking = null;
+    untranscribed = [];
+  };
   const act = async ({ kind, n }: Action): Promise<void> => {
-    const { current } = transport;
+    moved();
+    const { inUse: current } = transport;
     const isUp = state().connection === 'active' && !current.isClosed;
     switch (kind) {
       case 'speech starts':
@@ -268,12 +425,17 @@ async function story(
       case 'transcript': {
         const utteranceId = untranscribed.shift();
         if (!isUp || utteranceId === undefined) break;
+        const before = timesOverheard();
+        const { heard: heardBefore } = unasked;
         current.events.next({
           type: 'utterance.transcribed',
           utteranceId,
           text: pick(words, n) ?? '',
           final: true,
         });
+        if (journalMs === 0) await environment.settle();
+        if (timesOverheard() > before) unasked.overheard(heardBefore);
+        else if (untranscribed.length === 0 && speaking === null) unasked.decided();
         break;
       }
       case 'begin':
@@ -288,14 +450,35 @@ async function story(
       case 'play':
         play(n * 3);
         break;
-      case 'call':
-        model.call(pick(Object.keys(subagents), n) ?? '');
+      case 'call': {
+        const name = pick(Object.keys(subagents), n) ?? '';
+        if (delegates) model.delegate();
+        else if (isByItself && n % 2) model.callByItself(name);
+        else model.call(name);
+        break;
+      }
+      case 'by itself': {
+        if (!isByItself || !isUp) break;
+        // A slow journal knows later who speaks.
+        const mayBeForOther = journalMs === 0 && hasOwner() && state().floor === 'user';
+        const itemId = model.beginByItself((n % 5) * 400);
+        if (itemId !== null && mayBeForOther) unasked.began(itemId);
+        break;
+      }
+      case 'works':
+        if (isByItself && isUp) model.changed(n % 3 ? 'working' : 'idle');
         break;
       case 'drop':
         if (!isUp || n % 3 > 0) break;
         speaking = null;
         untranscribed = [];
         current.drop();
+        break;
+      case 'expires':
+        if (passing && isUp) current.events.next({ type: 'transport.expiring', inMs: n * 10 });
+        break;
+      case 'resumable':
+        if (passing && isUp) passing.offer(n % 4 > 0);
         break;
       case 'leave':
         leave?.();
@@ -333,15 +516,18 @@ async function story(
         await environment.advance(n * 2);
     }
     await environment.settle();
-    model.sync(transport.current);
+    moved();
+    model.sync(transport.inUse);
     model.obey();
     await environment.settle();
     check();
   };
 
-  for (const each of actions) await act(each);
+  // Where the model speaks by itself the interesting part begins with an open question.
+  for (const each of isByItself ? [...untilAsked, ...actions] : actions) await act(each);
 
   // Now everybody behaves.
+  await act({ kind: 'works', n: 0 });
   await act({ kind: 'attach', n: 0 });
   await act({ kind: 'time', n: 4000 });
   if (speaking !== null) await act({ kind: 'speech ends', n: 0 });
@@ -367,6 +553,7 @@ async function story(
     }
     // What rests as a card is told to whoever speaks next.
     if (
+      idleRounds > 2 &&
       model.outstanding === 0 &&
       state().deliveries.some(({ state: now, card }) => card && now === 'pending')
     )
@@ -392,6 +579,9 @@ async function story(
   expect(codes.filter((code) => code !== 'RESPONSE_TIMEOUT' && !code.includes('it broke'))).toEqual(
     [],
   );
+  // CN1, CN2, L3: whoever is on the line in the end knows everything, and was told it once.
+  expect(passing?.violations ?? []).toEqual([]);
+  if (passing && journalMs === 0) expect(passing.mistold).toEqual({ twice: [], missing: [] });
   await talk.close();
   expect(environment.pendingTimers).toBe(0);
 }
@@ -407,8 +597,28 @@ const anything = fc.array(action, { minLength: 5, maxLength: 45 });
 test.each<[string, World]>([
   ['whatever happens in whatever order', {}],
   ['with a journal that takes its time', { journalMs: 40 }],
-  ['where another agent needs another connection', { updatesSession: false }],
-  ['and that with such a journal', { journalMs: 40, updatesSession: false }],
+  ['where another agent needs another connection', { capabilities: { updatesSession: false } }],
+  ['and that with such a journal', { journalMs: 40, capabilities: { updatesSession: false } }],
+  ['with a model that answers by itself', { capabilities: BY_ITSELF }],
+  [
+    'with one that schedules results',
+    { capabilities: { ...BY_ITSELF, schedulesToolResults: true } },
+  ],
+  [
+    'with one that has its notes answered',
+    { capabilities: { ...BY_ITSELF, silentContext: false } },
+  ],
+  ['where connections end and are replaced', { passes: true }],
+  [
+    'and those that begin where others ended',
+    { passes: true, capabilities: { resumes: true, updatesSession: false } },
+  ],
+  [
+    'with a model of that kind that answers by itself, and such a journal',
+    { passes: true, journalMs: 40, capabilities: { ...BY_ITSELF, resumes: true } },
+  ],
+  ['with one that delegates', { capabilities: DELEGATES }],
+  ['with one that delegates and such a journal', { journalMs: 40, capabilities: DELEGATES }],
 ])('P1 to P4 hold, %s', { timeout: 120_000 }, (_, world) =>
   fc.assert(
     fc.asyncProperty(anything, (actions) => story(actions, world)),

@@ -151,10 +151,14 @@ describe('two at once that both ask', () => {
   });
 });
 
+/** Every sound of the user is an interruption: nobody waits for what it was. */
+const atOnce = { falseInterruptionMs: 0 };
+
 describe('P5: the user breaks in', () => {
   test('speech stops at once, and the model remembers what was heard; the work goes on', async () => {
     const { start, use, play, model, state, environment, events } = voiceTalk({
       subagents: { work: working },
+      voice: atOnce,
     });
     await start();
     await use('work');
@@ -180,6 +184,7 @@ describe('P5: the user breaks in', () => {
         brief: { ...working, config: { ...working.config, onBargeIn: 'cancel' } },
         work: working,
       },
+      voice: atOnce,
     });
     await start();
     await use('brief', 'work');
@@ -205,7 +210,7 @@ describe('P5: the user breaks in', () => {
   });
 
   test('a client that says nothing of what it played is taken by its last word', async () => {
-    const { start, play, model, environment } = voiceTalk();
+    const { start, play, model, environment } = voiceTalk({ voice: atOnce });
     await start();
     await voiceReply(model, 'tell me a story', environment);
     const story = model().begin('Once upon a time', 8000);
@@ -261,6 +266,7 @@ describe('P4: heard', () => {
     async (playedMs, expected) => {
       const { start, use, pause, play, model, result, environment } = voiceTalk({
         subagents: { report },
+        voice: atOnce,
       });
       await start();
       await use('report');
@@ -403,7 +409,7 @@ describe('what is urgent', () => {
   });
 
   test('[B59] waits for the end where the wire cannot break off', async () => {
-    const transport = new FakeTransport({ truncatesAudio: false });
+    const transport = new FakeTransport({ cancelsResponses: false });
     const { start, session, asked, model, play, environment, speak } = voiceTalk({ transport });
     await start();
     await voiceReply(model, 'tell me a story', environment);

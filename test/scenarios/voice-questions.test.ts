@@ -111,6 +111,27 @@ describe('speech counts', () => {
   });
 });
 
+describe('what was to be said of a question that is over', () => {
+  test('is dismissed, while it is said as well as before', async () => {
+    const { model, environment, play, session, requestId, state } = await untilAsked();
+    const putting = model().begin('Economy or Premium?', 2000);
+    await play(putting.itemId, 700);
+    expect(state().deliveries[0]).toMatchObject({ deliveryId: requestId, state: 'playing' });
+    const receipt = session.answer(requestId, { optionId: 'economy' });
+    await environment.settle();
+    expect(await receipt).toEqual({ accepted: true });
+    expect(state().deliveries[0]).toMatchObject({ deliveryId: requestId, state: 'dismissed' });
+  });
+
+  test('stays delivered if it was heard', async () => {
+    const { speak, say: utter, state } = await untilAsked();
+    await speak('Economy or Premium?');
+    await utter('Economy');
+    expect(state().questions[0]?.state).toBe('answered');
+    expect(state().deliveries[0]).toMatchObject({ state: 'delivered', grade: 'played' });
+  });
+});
+
 describe('the clock', () => {
   test('runs from when the question was heard in full', async () => {
     const { model, environment, play, question } = await untilAsked();

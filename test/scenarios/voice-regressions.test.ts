@@ -96,4 +96,21 @@ describe('faults found in the browser', () => {
     await environment.settle();
     expect(state().subagents[0]).toMatchObject({ state: 'waiting_for_input', progress: null });
   });
+
+  // A wire that ends a transcript only with its turn was cut in between: the words that the user
+  // had heard stayed grey on the screen, as if they were still being said, and no subagent
+  // was ever told of them.
+  test('what was being said when the connection was lost is not still being said', async () => {
+    const { environment, model, state, play } = await conversation();
+    model().utterance('hello');
+    await environment.settle();
+    const { itemId, responseId } = model().begin('', 1000);
+    const event = { type: 'assistant.transcribed', itemId, responseId, final: false } as const;
+    model().events.next({ ...event, text: 'Hello to you.' });
+    await play(itemId);
+    expect(state().transcript.at(-1)).toMatchObject({ text: 'Hello to you.', final: false });
+    model().drop();
+    await environment.settle();
+    expect(state().transcript.at(-1)).toMatchObject({ text: 'Hello to you.', final: true });
+  });
 });

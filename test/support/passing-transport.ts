@@ -19,21 +19,11 @@ interface Token {
 }
 
 const idOf = (said: TransportCommand | TransportEvent): string | null => {
-  switch (said.type) {
-    case 'message.add':
-      return said.itemId;
-    case 'tool.recall':
-    case 'tool.called':
-      return said.callId;
-    case 'tool.answer':
-      return `${said.callId} answered`;
-    case 'utterance.transcribed':
-      return said.utteranceId;
-    case 'assistant.transcribed':
-      return said.itemId;
-    default:
-      return null;
-  }
+  const { type } = said;
+  if (type === 'message.add' || type === 'assistant.transcribed') return said.itemId;
+  if (type === 'utterance.transcribed') return said.utteranceId;
+  if (type === 'tool.recall' || type === 'tool.called') return said.callId;
+  return type === 'tool.answer' ? `${said.callId} answered` : null;
 };
 
 export class PassingTransport extends FakeTransport {
@@ -43,7 +33,7 @@ export class PassingTransport extends FakeTransport {
   readonly #refused = new Set<unknown>();
   readonly violations: string[] = [];
   #tokens = 0;
-  #history: () => readonly TransportCommand[] = () => [];
+  #history: (() => readonly TransportCommand[]) | null = null;
 
   constructor(random: Random, capabilities: Partial<TransportCapabilities>) {
     super(capabilities);
@@ -53,7 +43,8 @@ export class PassingTransport extends FakeTransport {
   override connect(configuration: TransportConfiguration, context: TransportContext) {
     const connection = new FakeConnection(configuration, context);
     this.connections.push(connection);
-    this.#history = context.history ?? this.#history;
+    // Of the first one: to ask for it is to take it.
+    this.#history ??= context.history ?? null;
     const happened: string[] = [];
     this.#happened.set(connection, happened);
     connection.events.subscribe((event) => {
@@ -107,7 +98,7 @@ export class PassingTransport extends FakeTransport {
     const known = new Set(this.knownTo(inUse));
     const told = inUse.commands.map(idOf).filter((id) => id !== null);
     const knew = new Set(this.#knew.get(inUse));
-    const history = this.#history();
+    const history = this.#history?.() ?? [];
     const notes = history.flatMap((command) =>
       command.type === 'message.add' && command.role === 'system' ? [command.text] : [],
     );

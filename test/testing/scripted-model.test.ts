@@ -186,6 +186,11 @@ describe('[H19 HW8] scripts by agent', () => {
     expect((await call('', 'fun')).text).toBe('by function');
   });
 
+  test('a pattern that is global is looked for from the beginning each time', async () => {
+    const { call } = ask({ scripts: [{ when: /nobody/g, script: () => ({ text: 'yes' }) }] });
+    expect([(await call()).text, (await call()).text]).toEqual(['yes', 'yes']);
+  });
+
   test('a script that has run dry says whose it is, and what was asked', async () => {
     const { call } = ask({ agents });
     await call('You are the plan-checker.');

@@ -5,7 +5,7 @@ import { createHost } from '../../src/actors/runtime/host.ts';
 import { memoryJournal } from '../../src/actors/runtime/memory-journal.ts';
 import { simulatedEnvironment } from '../../src/testing/index.ts';
 import { Line } from '../../src/voice/line.ts';
-import type { TransportConnection } from '../../src/voice/transport.ts';
+import type { TransportCommand, TransportConnection } from '../../src/voice/transport.ts';
 import { FakeTransport, type FakeConnection } from '../support/fake-transport.ts';
 
 const agent = (instructions: string) => ({ instructions, tools: [] });
@@ -15,29 +15,55 @@ const failure = { code: 'TRANSFER_TIMEOUT', message: 'too late', retryable: true
 
 function lineOf(transport = new FakeTransport()) {
   transport.autoReady = false;
+  const environment = simulatedEnvironment();
   const told: string[] = [];
+  const who = {
+    leads: lead,
+    history: [] as TransportCommand[],
+    isAtRest: true,
+  };
   const reported: string[] = [];
   const line = new Line(
     transport,
     createHost({
-      environment: simulatedEnvironment(),
+      environment,
       journal: memoryJournal(),
       onError: (error, where) => reported.push(`${where}: ${(error as Error).message}`),
     }),
     {
-      ready: () => told.push('ready'),
+      configuration: () => who.leads,
+      history: () => who.history,
+      isAtRest: () => who.isAtRest,
+      renewing: () => told.push('renewing'),
+      ready: (untold) => told.push(['ready', ...words(untold)].join(' ')),
       lost: ({ reason }) => told.push(`lost ${reason}`),
       happened: ({ type }) => told.push(type),
       spoke: () => told.push('spoke'),
-      replaced: () => told.push('replaced'),
+      replaced: (untold) => told.push(['replaced', ...words(untold)].join(' ')),
       transferred: (error) => told.push(`transferred ${error?.code ?? 'ok'}`),
     },
-    100,
+    {
+      keptAudioMs: 100,
+      connectTimeoutMs: 30_000,
+      backoff: { baseDelayMs: 1000, maxDelayMs: 30_000 },
+    },
   );
   const connections = transport.connections as readonly FakeConnection[];
   line.dial(lead);
-  return { line, told, reported, transport, connections, first: connections[0] as FakeConnection };
+  return {
+    line,
+    told,
+    reported,
+    transport,
+    who,
+    environment,
+    connections,
+    first: connections[0] as FakeConnection,
+  };
 }
+
+const words = (untold: readonly TransportCommand[]): string[] =>
+  untold.map((command) => (command.type === 'message.add' ? command.text : command.type));
 
 const configured = (connection: FakeConnection): string[] =>
   connection.of('session.configure').map(({ configuration }) => configuration.instructions);
@@ -143,7 +169,8 @@ describe('L3: make before break', () => {
     expect(second.isClosed).toBe(true);
     second.events.next({ type: 'transport.ready' });
     expect(told.at(-1)).toBe('lost gone');
-    expect(line.endTransfer(failure, () => lead)).toEqual([]);
+    line.endTransfer(failure, () => lead);
+    expect(told.at(-1)).toBe('lost gone');
   });
 
   test('a session that ends hangs up both', () => {
@@ -153,10 +180,11 @@ describe('L3: make before break', () => {
   });
 });
 
-test('L2: without anybody to talk to, sound is not kept for later', () => {
+test('L2: without anybody to talk to, nothing is said; before and after, sound is not kept for later', () => {
   const { line, first } = lineOf();
-  line.hangUp();
-  expect(line.sendAudio(sound)).toBe(true);
+  line.close();
+  expect(line.sendAudio(sound, true)).toBe(false);
   line.send({ type: 'response.cancel' });
   expect((first as TransportConnection & FakeConnection).commands).toEqual([]);
+  expect(line.takeSound()).toEqual([]);
 });

@@ -97,6 +97,13 @@ export class DeliveryEffects {
     if (!this.#session.projection.delivery(deliveryId)) this.#show(deliveryId, {});
   }
 
+  /** The question is over: what of it was not heard will not be said any more. */
+  withdrawn(requestId: string): void {
+    const view = this.#session.projection.delivery(requestId);
+    if (view && view.state !== 'delivered') this.#show(requestId, { state: 'dismissed' });
+    this.forget(requestId);
+  }
+
   forget(deliveryId: string): void {
     const { books, unit, delegation } = this.#session;
     const { kind, subagentId } = books.delivery(deliveryId) ?? {};

@@ -134,6 +134,8 @@ export class Projection {
       case 'tool.answered':
       case 'playout.clear':
       case 'speech.interrupted':
+      case 'speech.resumed':
+      case 'backchannel.heard':
       case 'error.reported':
         this.#events.next(event);
         return;

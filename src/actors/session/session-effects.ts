@@ -198,7 +198,7 @@ export class SessionEffects {
     else asker?.receive({ type: 'question.withdrawn', requestId, reason: end });
     this.#question(requestId);
     books.questions.delete(requestId);
-    books.deliveries.delete(requestId);
+    this.#deliveries.withdrawn(requestId);
     unit.questions.forget(requestId);
   }
 

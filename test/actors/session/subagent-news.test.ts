@@ -391,9 +391,9 @@ describe('consolidation by voice [R34]', () => {
     expect(state().deliveries.map(({ state: now }) => now)).toEqual(['playing', 'playing']);
     model().speechStarted('barge');
     await play(item, 1100);
-    expect(state().deliveries.map(({ state: now }) => now)).toEqual(['pending', 'pending']);
     model().speechEnded('barge', 'one moment');
     await environment.settle();
+    expect(state().deliveries.map(({ state: now }) => now)).toEqual(['pending', 'pending']);
     await speak('Yes?');
     await pause();
     expect(asked()).toMatch(/say it again.*flight is found.*hotel is found/s);

@@ -1,0 +1,65 @@
+// What a listener says to show that they listen ("mm-hm", "okay", "right"): it takes no turn,
+// and whoever speaks goes on. Whether it is meant so also depends on when it is said; here it
+// is only words.
+//
+// Owns:     the words, by language.
+// Does not: know who speaks, or whether an answer is waited for (then "okay" is one).
+
+import { languageFor } from './languages.ts';
+import { phraseAt, standsAt, type Phrases } from './tables.ts';
+import { readUtterance, wordsOf } from './utterance.ts';
+
+/** In any language. */
+const sounds = 'mm, mmm, hm, hmm, mhm, mm-hm, mm-hmm, uh-huh, ah, aha, oh, okay';
+/** Sounds that are a no. */
+const denials = 'mm-mm';
+
+const byLanguage: Readonly<Record<string, string>> = {
+  en:
+    'ooh, yeah, yes, yep, yup, right, sure, alright, all right, i see, got it, gotcha, good, ' +
+    'great, nice, cool, fine, wow, true, exactly, of course, makes sense, that makes sense, ' +
+    'go on, very good, sounds good',
+  de:
+    'ja, jo, jap, genau, klar, stimmt, richtig, gut, sehr gut, schön, verstehe, ich verstehe, ' +
+    'ach so, achso, alles klar, in ordnung, natürlich',
+  fr:
+    "oui, ouais, d'accord, je vois, bien, très bien, bien sûr, voilà, exactement, c'est ça, " +
+    'entendu, je comprends, parfait',
+  es:
+    'ajá, sí, vale, claro, ya, ya veo, bueno, bien, muy bien, exacto, de acuerdo, entiendo, ' +
+    'por supuesto, perfecto',
+};
+
+const made = new Map<string, { readonly phrases: Phrases; readonly denials: Phrases }>();
+
+/**
+ * Is this nothing but such words? `beginning`: not yet, but it may become so, as the beginning
+ * of what is still being said. `language`: a tag such as `en-GB`; of an unknown one only sounds
+ * are known. What is asked ("right?") is none.
+ */
+export function backchannelIn(text: string, language = 'en'): 'whole' | 'beginning' | 'none' {
+  const answers = languageFor(language);
+  const { code } = answers;
+  const phrasesOf = (list: string): Phrases =>
+    list.split(', ').map((phrase) => wordsOf(phrase, answers));
+  let tables = made.get(code);
+  if (!tables) {
+    const phrases = [...phrasesOf(sounds), ...phrasesOf(byLanguage[code] ?? sounds)];
+    tables = { phrases, denials: phrasesOf(denials) };
+    made.set(code, tables);
+  }
+  const { words, asks } = readUtterance(text, answers);
+  if (words.length === 0) return text.trim() === '' ? 'beginning' : 'none';
+  let index = 0;
+  while (index < words.length) {
+    if (asks || phraseAt(words, index, tables.denials) > 0) return 'none';
+    const length = phraseAt(words, index, tables.phrases);
+    if (length === 0) {
+      const rest = words.slice(index);
+      const isBeginning = tables.phrases.some((phrase) => standsAt(phrase, 0, rest));
+      return isBeginning ? 'beginning' : 'none';
+    }
+    index += length;
+  }
+  return 'whole';
+}

@@ -1,0 +1,51 @@
+// The tool calls of a voice model, on their way to the session and back.
+//
+// Owns:     which calls the model gets an answer to at once: nothing is asked of it before.
+// Does not: check, run or answer them (session).
+
+import type { LeadSession } from '../actors/session/session-parts.ts';
+
+export interface MadeCall {
+  readonly callId: string;
+  readonly name: string;
+  /** JSON text. */
+  readonly arguments: string;
+}
+
+export class LeadCalls {
+  readonly #core: LeadSession;
+  readonly #awaited = new Set<string>();
+
+  constructor(core: LeadSession) {
+    this.#core = core;
+  }
+
+  get areAwaited(): boolean {
+    return this.#awaited.size > 0;
+  }
+
+  made({ callId, name, arguments: json }: MadeCall): void {
+    const { books } = this.#core;
+    // One that is known is the same message again: it has its answer, or will have it.
+    if (books.calls.has(callId) || books.conversation.get(callId)) return;
+    this.#awaited.add(callId);
+    const { requestId } = books;
+    this.#core.tell('calls', { type: 'tool.called', callId, name, arguments: json, requestId });
+  }
+
+  /** The model has its answer, or will be told later. */
+  settled(callId: string): void {
+    this.#awaited.delete(callId);
+  }
+
+  /** The model does not want the result any more. */
+  cancelled(callId: string): void {
+    this.#awaited.delete(callId);
+    this.#core.receive(`call:${callId}`, { type: 'call.cancel' });
+  }
+
+  /** Whoever waited for the answers is gone. */
+  reset(): void {
+    this.#awaited.clear();
+  }
+}

@@ -1,0 +1,438 @@
+// Who speaks next in a voice session: what the user said is answered once, what tools found
+// is told, and two never speak at a time.
+//
+// Owns:     what is responded to next.
+// Does not: decide when an offer may be said (outbox) or who an utterance is for (session),
+//           run tools, hold connections (line); know what is owed (replies), what was said
+//           (listening, model-voice), what the model remembers (model-memory) or delegates
+//           (delegations).
+//
+// Invariants
+//   F1. One response at a time (responses). What asks for another one meanwhile is answered
+//       by the next.
+//   F2. Nothing is asked of the model while the user has the floor (listening).
+//   F5. Interrupting the voice cancels no subagent, unless it wants that (`onBargeIn`).
+//   F7. An utterance is answered once: by the lead agent or by the subagent that it was for,
+//       also where the model answers by itself what it hears.
+
+import { backchannelIn } from '../actors/answers/backchannel.ts';
+import type { Offer, Utterance } from '../actors/session/lead.ts';
+import { overheardNote, OWED_REPLY_NOTE } from '../actors/session/prompts.ts';
+import type { LeadSession } from '../actors/session/session-parts.ts';
+import { Attempt } from './attempt.ts';
+import type { WorkOut } from './delegation-step.ts';
+import { Delegations } from './delegations.ts';
+import { Interruptions, type InterruptionsOptions } from './interruptions.ts';
+import { LeadCalls } from './lead-calls.ts';
+import { Listening } from './listening.ts';
+import { ModelMemory } from './model-memory.ts';
+import { ModelVoice, type ModelVoiceOptions } from './model-voice.ts';
+import { Replies } from './replies.ts';
+import { offerInstructions } from './speech-prompts.ts';
+import { ThinkingSound, type ThinkingSoundOptions } from './thinking-sound.ts';
+import type { TransportCommand, TransportEvent } from './transport.ts';
+import { VoiceTranscript } from './voice-transcript.ts';
+
+export interface TurnsOptions extends ModelVoiceOptions, InterruptionsOptions {
+  /** So much of an item's audio must have been played for it to count as heard. */
+  readonly heardFraction: number;
+  /** A model that answers by itself is asked to if it stays silent for so long. */
+  readonly replyTimeoutMs: number;
+  /** What is heard while a tool works; none without it. */
+  readonly thinkingSound?: ThinkingSoundOptions | undefined;
+  /** What a delegation means, for a transport that delegates. */
+  readonly workOut?: WorkOut;
+}
+
+export interface TurnsPorts {
+  send(command: TransportCommand): void;
+  /** Is there nobody who could be asked? */
+  isOffLine(): boolean;
+  /** Nobody speaks, and nobody is about to. */
+  rested(): void;
+}
+
+export class Turns {
+  readonly memory: ModelMemory;
+  readonly voice: ModelVoice;
+  readonly listening: Listening;
+  readonly #core: LeadSession;
+  readonly #options: TurnsOptions;
+  readonly #ports: TurnsPorts;
+  readonly #transcript: VoiceTranscript;
+  readonly #replies: Replies;
+  readonly #interruptions: Interruptions;
+  readonly #calls: LeadCalls;
+  readonly #delegations: Delegations | null;
+  readonly #thinkingSound: ThinkingSound | null;
+  /** What was asked for came to nothing since somebody spoke: the model may still answer both. */
+  #mayAnswerBoth = false;
+
+  constructor(core: LeadSession, options: TurnsOptions, ports: TurnsPorts) {
+    this.#core = core;
+    this.#options = options;
+    this.#ports = ports;
+    const { capabilities, settleTimeoutMs, responseTimeoutMs: timeoutMs, workOut } = options;
+    const send = (command: TransportCommand): void => ports.send(command);
+    const next = (): void => this.next();
+    const userHasFloor = (): boolean => this.listening.hasFloor;
+    this.#calls = new LeadCalls(core);
+    this.#transcript = new VoiceTranscript(core);
+    this.memory = new ModelMemory(core, this.#transcript, capabilities, send);
+    this.listening = new Listening(
+      core,
+      this.#transcript,
+      {
+        brokeIn: (utteranceId, startedAt) => this.#bargeIn(utteranceId, startedAt),
+        fellSilent: (utteranceId) => this.#interruptions.ended(utteranceId),
+        isBackchannel: (utteranceId, text, final) => this.#isBackchannel(utteranceId, text, final),
+        meantNothing: (utteranceId) => this.memory.forget(utteranceId),
+        settled: () => this.#settled(),
+      },
+      settleTimeoutMs,
+    );
+    this.voice = new ModelVoice(core, this.memory, options, {
+      send,
+      happened: (event) => this.happened(event),
+      isUndecided: () => this.#isUndecided,
+      userHasFloor,
+      replying: () => this.#replies.given(),
+      responded: (said, status, calledOff) => this.#responded(said, status, calledOff),
+      settled: next,
+      drained: () => this.#thinkingSound?.look(),
+    });
+    this.#replies = new Replies(
+      core.host.environment,
+      {
+        answersWords: capabilities.responds === 'by_itself',
+        answersResults: this.#answersResults,
+        timeoutMs: options.replyTimeoutMs,
+      },
+      { isBusy: () => this.#isBusy, overdue: next },
+    );
+    this.#interruptions = new Interruptions(core.host.environment, options, {
+      // Where somebody waits for an answer, every word may be one.
+      pause: () => core.unit.owner === null && this.voice.pause(),
+      isPaused: () => this.voice.isPaused,
+      goOn: () => this.voice.goOn(),
+      breakOff: () => this.#breakOff(),
+      backchannelIn: (text) =>
+        this.#isAsking ? 'none' : backchannelIn(text, core.leads.agent.language),
+    });
+    const { thinkingSound } = options;
+    const rateHz = capabilities.outputSampleRateHz;
+    this.#thinkingSound = thinkingSound
+      ? new ThinkingSound(core.host.environment, thinkingSound, rateHz, {
+          isWanted: () => this.#isAwaited,
+          sounds: (frame) => this.voice.background.murmur(frame),
+          ends: () => this.voice.background.endMurmur(),
+        })
+      : null;
+    const delegationPorts = {
+      send,
+      called: this.#calls.made.bind(this.#calls),
+      userHasFloor,
+      unfinished: () => this.#transcript.unfinished,
+      settled: next,
+    };
+    this.#delegations = workOut
+      ? new Delegations(core, workOut, delegationPorts, { settleTimeoutMs, timeoutMs })
+      : null;
+  }
+
+  /** What the wire says, but for the connection itself. */
+  happened(event: TransportEvent): void {
+    this.#happened(event);
+    this.#thinkingSound?.look();
+  }
+
+  #happened(event: TransportEvent): void {
+    if (this.voice.takes(event)) {
+      // The model itself took it for an interruption, and has stopped.
+      if (event.type === 'response.ended' && event.status === 'cancelled')
+        this.#interruptions.confirm();
+      return;
+    }
+    switch (event.type) {
+      case 'utterance.started':
+      case 'utterance.ended':
+      case 'utterance.transcribed':
+      case 'utterance.untranscribed':
+        this.listening.happened(event);
+        break;
+      case 'assistant.transcribed':
+        this.voice.sign();
+        this.#transcript.modelSaid(event);
+        break;
+      case 'tool.called':
+        this.#replies.given();
+        this.#calls.made(event);
+        break;
+      case 'tool.cancelled':
+        this.#calls.cancelled(event.callId);
+        this.next();
+        break;
+      case 'delegation.created':
+        this.#replies.given();
+        this.#delegations?.created(event.delegationId);
+        break;
+      case 'transport.error':
+        this.#core.reportError(new Error(`${event.code}: ${event.message}`), 'transport');
+        if (event.responseKey !== null) this.voice.refused(event.responseKey, event.code);
+        break;
+      // The voice has dealt with these.
+      case 'response.started':
+      case 'response.ended':
+      case 'model.changed':
+      // They are about the line, and not about who speaks.
+      case 'transport.ready':
+      case 'transport.expiring':
+      case 'transport.resumable':
+      case 'transport.closed':
+      case 'session.configured':
+      case 'session.refused':
+      case 'usage.reported':
+      case 'limits.reported':
+        break;
+    }
+  }
+
+  offer(offer: Offer): void {
+    const attempt = new Attempt(offer, this.#options.heardFraction);
+    const { answersCallId: callId, deliveryId, prompt } = offer;
+    if (callId !== null) this.#tellResult(callId, prompt, true);
+    // What was offered before is in the model's conversation already.
+    else this.memory.noteOnce(`${deliveryId}.note`, prompt);
+    // Where the journal takes its time, somebody may have begun to speak meanwhile, or is gone.
+    if (this.voice.isBusy || this.listening.hasFloor || this.#ports.isOffLine()) {
+      this.voice.notHeard('delivery.interrupted', attempt);
+      return;
+    }
+    this.memory.tellWaiting();
+    this.voice.say(attempt, offerInstructions(offer));
+    this.#thinkingSound?.look();
+  }
+
+  /** Something urgent waits. */
+  interrupt(): void {
+    if (this.voice.isReply) this.#replies.cutOff();
+    this.voice.hush();
+    // While only a tool works there is a pause.
+    if (!this.voice.isBusy) this.#core.receive('session', { type: 'response.ended' });
+  }
+
+  answerTool(callId: string, output: unknown, respond: boolean): void {
+    this.#tellResult(
+      callId,
+      typeof output === 'string' ? output : JSON.stringify(output ?? null),
+      !respond || !this.#answersResults,
+    );
+    this.#calls.settled(callId);
+    if (respond) {
+      this.voice.held.expectWanted();
+      this.#replies.toResult();
+    }
+    this.next();
+  }
+
+  deferTool(callId: string): void {
+    this.#calls.settled(callId);
+    this.next();
+  }
+
+  /** The model shall speak, whatever was said before. */
+  askToSpeak(): void {
+    this.#replies.ask();
+    this.next();
+  }
+
+  heardUser({ id, text, typed }: Utterance): void {
+    const { held } = this.voice;
+    if (typed) {
+      this.memory.add({ type: 'message.add', itemId: id, role: 'user', text });
+      this.voice.hush();
+    }
+    held.expectWanted();
+    this.#mayAnswerBoth = false;
+    this.#delegations?.understood(true);
+    const isDue = this.#replies.toWords(typed);
+    if (isDue) this.#core.receive('session', { type: 'response.requested' });
+    this.#understood(id);
+  }
+
+  overheard({ id, text, typed }: Utterance, subagentName: string): void {
+    const { held } = this.voice;
+    const wasHeld = !typed && held.silence();
+    if (!typed) {
+      this.memory.forget(id);
+      this.#delegations?.understood(false);
+    }
+    this.memory.note(overheardNote(text, subagentName));
+    // What else was said waits for a reply that was in what is not heard.
+    if (wasHeld && this.#replies.isExpected) this.#replies.ask();
+    this.#understood(id);
+    const { capabilities, replyTimeoutMs } = this.#options;
+    const isAnswered = wasHeld && !this.#mayAnswerBoth;
+    this.#mayAnswerBoth = false;
+    const mayAnswer = capabilities.responds === 'by_itself' && !typed && !isAnswered;
+    // What the model says to words that are not settled yet is held.
+    if (mayAnswer && !this.listening.hasFloor) held.expectUnwanted(replyTimeoutMs);
+  }
+
+  clientLeft(): void {
+    this.listening.giveUpWaiting();
+    this.voice.nobodyListens();
+    this.#thinkingSound?.stop();
+  }
+
+  /** Nobody speaks, and nobody is about to; what was said may still be playing. */
+  get isAtRest(): boolean {
+    return !this.#isBusy && !this.#replies.isWanted;
+  }
+
+  /** So much of the user's sound, the newest, holds words that nobody has understood or answered; in milliseconds. */
+  get unheardMs(): number {
+    const isAnswered = this.#replies.hasAnswered && !this.voice.isBusy;
+    return isAnswered ? 0 : this.listening.unknownMs;
+  }
+
+  /**
+   * What was in the making on a connection that is not in use any more comes to nothing.
+   * `hearsAgain`: what the user was saying is given to the next one.
+   */
+  lineLost(hearsAgain: boolean): void {
+    this.#interruptions.reset();
+    const wasReplying = this.voice.lost();
+    const wasDelegating = this.#delegations?.lost() === true;
+    // The words that were still to be answered are part of what the next connection is told.
+    this.#replies.moved(!hearsAgain && (wasReplying || wasDelegating));
+    this.listening.reset();
+  }
+
+  /** Nobody on the line waits for the answer to a call. */
+  callsLost(): void {
+    this.#calls.reset();
+    this.#thinkingSound?.look();
+  }
+
+  stop(): void {
+    // What was said last gets no reply any more, also when what was cut off is settled.
+    this.#replies.stop();
+    this.#thinkingSound?.stop();
+    this.#delegations?.stop();
+    this.listening.reset();
+    this.voice.stop();
+    this.#interruptions.reset();
+  }
+
+  /** Asks for the reply that is wanted, if nothing is in its way. */
+  next(): void {
+    this.#thinkingSound?.look();
+    if (this.#isBusy) return;
+    if (this.#replies.take()) {
+      this.voice.held.expectWanted();
+      this.memory.tellWaiting();
+      this.voice.reply();
+    } else if (!this.#replies.isExpected) {
+      this.#core.receive('session', { type: 'response.ended' });
+      this.#ports.rested();
+    }
+  }
+
+  /** Only a model that speaks by itself has to be told where it shall not. */
+  #tellResult(callId: string, output: string, isSilent: boolean): void {
+    const silent = this.#options.capabilities.responds === 'by_itself' && isSilent;
+    this.#ports.send({ type: 'tool.answer', callId, output, ...(silent && { silent }) });
+  }
+
+  #bargeIn(utteranceId: string, startedAt: number): void {
+    // Where the beginning is told late, the model may be answering these very words.
+    const isLate = this.#options.capabilities.utterances === 'inferred';
+    if (isLate && startedAt <= this.voice.ownSince) return;
+    this.#replies.userSpeaks();
+    this.voice.held.expectWanted();
+    if (this.voice.isSpeaking) this.#interruptions.began(utteranceId);
+  }
+
+  #breakOff(): void {
+    if (!this.voice.isSpeaking) return;
+    for (const subagent of this.#core.delegation.live)
+      if (subagent.definition.onBargeIn === 'cancel') subagent.cancel('the user broke in');
+    this.voice.hush();
+  }
+
+  #isBackchannel(utteranceId: string, text: string, final: boolean): boolean {
+    const isBackchannel = this.#interruptions.understood(utteranceId, text, final);
+    if (isBackchannel)
+      this.#core.projection.emit({ type: 'backchannel.heard', utteranceId, text: text.trim() });
+    return isBackchannel;
+  }
+
+  /** The lead agent asks the user something, in what it is saying. */
+  get #isAsking(): boolean {
+    const { conversation } = this.#core.books;
+    return this.voice.playing.some((itemId) => {
+      const said = conversation.get(itemId);
+      return said?.role === 'assistant' && /[?？؟]/.test(said.text);
+    });
+  }
+
+  /** It is known what was said, and to whom. */
+  #understood(utteranceId: string): void {
+    this.listening.understood(utteranceId);
+    this.#settled();
+  }
+
+  /** The user may have the floor no more. */
+  #settled(): void {
+    if (!this.listening.hasFloor) this.voice.held.release();
+    this.#delegations?.wordsSettled();
+    this.next();
+  }
+
+  #responded(said: Attempt | null, status: string, calledOff: boolean): void {
+    this.#mayAnswerBoth = status === 'cancelled' && !calledOff;
+    if (said === null) {
+      if (!calledOff && status !== 'completed') this.#replies.cameToNothing();
+    } else if (status === 'completed' && this.#replies.resume()) this.memory.note(OWED_REPLY_NOTE);
+  }
+
+  /** May what the model begins to say be an answer to words that were for a subagent? */
+  get #isUndecided(): boolean {
+    const { owner, questions } = this.#core.unit;
+    if (owner === null) return false;
+    if (this.listening.hasFloor) return true;
+    // Where the user's speech is inferred, the model may be quicker than the word that they spoke.
+    if (this.#options.capabilities.utterances === 'reported') return false;
+    const asked = questions.stateOf(owner)?.context as { playingSince: number | null } | undefined;
+    return asked !== undefined && asked.playingSince !== null && !this.#replies.isExpected;
+  }
+
+  /** The model speaks to the results of its calls without being asked. */
+  get #answersResults(): boolean {
+    const { responds, schedulesToolResults } = this.#options.capabilities;
+    return responds === 'by_itself' && !schedulesToolResults;
+  }
+
+  /** The user waits for what a tool brings, and nobody speaks. */
+  get #isAwaited(): boolean {
+    return (
+      (this.#calls.areAwaited || this.#delegations?.areUnderWay === true) &&
+      !this.voice.isSpeaking &&
+      !this.listening.hasFloor &&
+      !this.#ports.isOffLine() &&
+      this.#core.unit.session.getSnapshot().matches({ client: 'attached' })
+    );
+  }
+
+  /** Nothing can be asked of the model. */
+  get #isBusy(): boolean {
+    return (
+      this.voice.isBusy ||
+      this.listening.hasFloor ||
+      this.#ports.isOffLine() ||
+      this.#calls.areAwaited ||
+      this.#delegations?.areUnderWay === true
+    );
+  }
+}

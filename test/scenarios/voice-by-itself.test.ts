@@ -1,0 +1,499 @@
+// A voice model that answers by itself what it hears: what it is asked for all the same, what
+// it may be heard to say while a subagent's question is open, and what it remembers.
+
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { defineTool } from '../../src/index.ts';
+import type { TransportCapabilities } from '../../src/voice/transport.ts';
+import { BY_ITSELF, FakeTransport } from '../support/fake-transport.ts';
+import { calls, say, steps } from '../support/subagent-runs.ts';
+import { voiceTalk, type VoiceTalkOptions } from '../support/voice-talk.ts';
+
+const report = { script: () => say('Sales are up.') };
+const options = [
+  { id: 'economy', label: 'Economy' },
+  { id: 'premium', label: 'Premium' },
+];
+const ride = {
+  script: steps(calls(['ask_user', { question: 'Economy or Premium?', options }]), ({ results }) =>
+    say(`Got ${JSON.stringify(results[0])}`),
+  ),
+  config: { interactive: true },
+};
+
+type Talk = ReturnType<typeof voiceTalk>;
+
+/** With a log of what the client got. */
+async function talkWith(
+  talkOptions: VoiceTalkOptions = {},
+  capabilities: Partial<TransportCapabilities> = {},
+) {
+  const transport = new FakeTransport({ ...BY_ITSELF, ...capabilities });
+  const talk = voiceTalk({ ...talkOptions, transport });
+  const heard: string[] = [];
+  talk.session.audioOut.subscribe(({ itemId }) => heard.push(itemId ?? ''));
+  await talk.start();
+  return {
+    ...talk,
+    heard,
+    told: () =>
+      talk
+        .model()
+        .of('message.add')
+        .map(({ text }) => text),
+    floor: () => talk.state().floor,
+  };
+}
+
+/** The model calls `ride` by itself, and its question was heard. */
+async function askedForRide(talk: Talk): Promise<void> {
+  const { model, environment, say: utter, play, pause, speak } = talk;
+  await utter('book a ride');
+  const booking = model().beginByItself('', 0);
+  const { responseId } = booking;
+  model().events.next({
+    type: 'tool.called',
+    callId: 'call_1',
+    name: 'ride',
+    arguments: '{}',
+    responseId,
+  });
+  booking.end();
+  await environment.settle();
+  await play(model().speakByItself('On it.'));
+  await pause();
+  await speak('Economy or Premium?');
+  await environment.advance(100);
+}
+
+describe('what is asked of it', () => {
+  test('R1: nothing, where it answers the user in time; its speech closes the gate', async () => {
+    const { say: utter, model, play, asked, floor, environment, session, pause } = await talkWith();
+    await utter('hello');
+    expect(asked()).toBeNull();
+    expect(floor()).toBe('model');
+    session.notifyBackground('News.');
+    await environment.advance(2000);
+    expect(asked()).toBeNull();
+    const reply = model().beginByItself('Hello!', 1000);
+    await environment.settle();
+    reply.end();
+    await pause();
+    expect(asked()).toBeNull();
+    await play(reply.itemId);
+    expect(floor()).toBe('nobody');
+    await pause();
+    expect(asked()).toContain('News.');
+  });
+
+  test('R1: a reply, where it stays silent; again where that came to nothing, not for ever', async () => {
+    const { say: utter, model, asked, environment, floor } = await talkWith();
+    await utter('hello?');
+    await environment.advance(4900);
+    expect(asked()).toBeNull();
+    for (let round = 0; round < 3; round += 1) {
+      await environment.advance(5000);
+      expect(asked()).toBe('reply');
+      model().lapse();
+      await environment.settle();
+    }
+    await environment.advance(60_000);
+    expect(asked()).toBeNull();
+    expect(floor()).toBe('nobody');
+  });
+
+  test('R2: nothing, for words that become known when it has answered them', async () => {
+    const { model, play, asked, environment, events, floor } = await talkWith();
+    model().speechStarted('u1');
+    model().events.next({ type: 'utterance.ended', utteranceId: 'u1' });
+    const item = model().speakByItself('It is noon.');
+    await play(item);
+    model().events.next({
+      type: 'utterance.transcribed',
+      utteranceId: 'u1',
+      text: 'what time is it?',
+      final: true,
+    });
+    await environment.advance(10_000);
+    expect(asked()).toBeNull();
+    expect(floor()).toBe('nobody');
+    expect(events.filter(({ type }) => type === 'turn.ended')).toHaveLength(1);
+  });
+
+  test('a reply to typed words, which it does not hear', async () => {
+    const { session, environment, model, asked } = await talkWith();
+    await session.sendText('hello');
+    await environment.settle();
+    expect(model().of('message.add')).toMatchObject([{ role: 'user', text: 'hello' }]);
+    expect(asked()).toBe('reply');
+  });
+
+  const clock = defineTool({
+    name: 'clock',
+    description: 'Tells the time',
+    parameters: z.object({}),
+    execute: () => 'noon',
+  });
+  const call = (talk: Pick<Talk, 'model'>): void => {
+    const response = talk.model().beginByItself('', 0);
+    const { responseId } = response;
+    talk.model().events.next({
+      type: 'tool.called',
+      callId: 'c',
+      name: 'clock',
+      arguments: '{}',
+      responseId,
+    });
+    response.end();
+  };
+
+  test('what it makes of a tool’s result comes by itself, or is asked for', async () => {
+    const talk = await talkWith({ tools: [clock] });
+    const { say: utter, model, environment, asked, floor } = talk;
+    await utter('what time is it?');
+    call(talk);
+    await environment.settle();
+    expect(model().of('tool.answer')).toEqual([
+      { type: 'tool.answer', callId: 'c', output: 'noon' },
+    ]);
+    expect(asked()).toBeNull();
+    expect(floor()).toBe('model');
+    await environment.advance(5000);
+    expect(asked()).toBe('reply');
+  });
+
+  test('where it schedules results they are silent, and what it says to them is asked for', async () => {
+    const talk = await talkWith({ tools: [clock] }, { schedulesToolResults: true });
+    await talk.say('what time is it?');
+    call(talk);
+    await talk.environment.settle();
+    expect(talk.model().of('tool.answer')).toMatchObject([{ output: 'noon', silent: true }]);
+    expect(talk.asked()).toBe('reply');
+  });
+
+  test('F1: an offer that meets something of its own was interrupted, and is offered again', async () => {
+    const { session, model, play, pause, asked, speak, state } = await talkWith();
+    session.notifyBackground('News.');
+    await pause();
+    expect(asked()).toContain('News.');
+    const own = model().beginByItself('By the way …', 1000);
+    own.end();
+    expect(state().deliveries[0]).toMatchObject({ state: 'pending', attempts: 1 });
+    model().lapse();
+    await pause();
+    // Not while it is heard.
+    expect(asked()).toBeNull();
+    await play(own.itemId);
+    await pause();
+    await speak('News!');
+    expect(state().deliveries[0]).toMatchObject({ state: 'delivered', attempts: 2 });
+  });
+
+  test('F1: an offer whose key is taken back was interrupted; what is said goes on', async () => {
+    const { session, model, play, pause, state, heard, asked, speak } = await talkWith();
+    session.notifyBackground('News.');
+    await pause();
+    const telling = model().begin('News!', 1000);
+    const [request] = model().of('response.request');
+    model().events.next({
+      type: 'response.ended',
+      responseId: 'other',
+      responseKey: request?.responseKey ?? '',
+      status: 'cancelled',
+      reason: 'somebody spoke',
+      audio: [],
+    });
+    expect(state().deliveries[0]).toMatchObject({ state: 'pending' });
+    expect(state().floor).toBe('model');
+    model().events.next({
+      type: 'response.ended',
+      responseId: telling.responseId,
+      responseKey: null,
+      status: 'completed',
+      reason: null,
+      audio: [{ itemId: telling.itemId, durationMs: 1000 }],
+    });
+    await play(telling.itemId);
+    expect(heard).toEqual([telling.itemId]);
+    expect(state().deliveries[0]).toMatchObject({ state: 'pending', attempts: 1 });
+    await pause();
+    expect(asked()).toContain('News.');
+    await speak('News, again.');
+    expect(state().deliveries[0]).toMatchObject({ state: 'delivered' });
+  });
+
+  test('F6: a response of its own that neither goes on nor ends is called off', async () => {
+    const { model, environment, errors, floor } = await talkWith();
+    model().beginByItself('Well', 0);
+    await environment.advance(30_000);
+    expect(errors).toMatchObject([{ error: { code: 'RESPONSE_TIMEOUT' } }]);
+    expect(model().of('response.cancel')).toHaveLength(1);
+    await environment.advance(3000);
+    expect(floor()).toBe('nobody');
+  });
+
+  test('nothing is lost with the connection: the next one is asked', async () => {
+    const { say: utter, model, environment, asked } = await talkWith();
+    await utter('hello');
+    model().drop();
+    await environment.advance(1000);
+    expect(asked()).toBe('reply');
+  });
+});
+
+describe('a model that works', () => {
+  test('N1: is not idle: nothing is offered, and nothing asked', async () => {
+    const { say: utter, session, model, environment, asked, floor } = await talkWith();
+    await utter('plan my week');
+    model().events.next({ type: 'model.changed', status: 'working' });
+    session.notifyBackground('News.');
+    await environment.advance(20_000);
+    expect(asked()).toBeNull();
+    expect(floor()).toBe('model');
+    model().events.next({ type: 'model.changed', status: 'idle' });
+    await environment.advance(5000);
+    expect(asked()).toBe('reply');
+  });
+
+  test('N2: and says nothing for long is not believed any more', async () => {
+    const { session, model, environment, asked, errors } = await talkWith();
+    model().events.next({ type: 'model.changed', status: 'working' });
+    session.notifyBackground('News.');
+    await environment.advance(29_000);
+    expect(asked()).toBeNull();
+    await environment.advance(2000);
+    expect(errors).toMatchObject([{ error: { code: 'RESPONSE_TIMEOUT' } }]);
+    expect(asked()).toContain('News.');
+  });
+});
+
+describe('F7: while a question is open', () => {
+  test('what it says to the answer is neither heard nor shown', async () => {
+    const talk = await talkWith({ subagents: { ride } });
+    await askedForRide(talk);
+    const { model, environment, heard, question, told, events } = talk;
+    heard.length = 0;
+    model().speechStarted('u1');
+    await environment.advance(500);
+    model().events.next({ type: 'utterance.ended', utteranceId: 'u1' });
+    const own = model().beginByItself('Premium it is!', 1000);
+    await environment.advance(200);
+    expect(heard).toEqual([]);
+    model().events.next({
+      type: 'utterance.transcribed',
+      utteranceId: 'u1',
+      text: 'premium',
+      final: true,
+    });
+    await environment.settle();
+    expect(question()).toMatchObject({ state: 'answered', answer: 'Premium' });
+    expect(model().of('response.cancel')).toHaveLength(1);
+    own.end('cancelled');
+    await environment.settle();
+    expect(heard).toEqual([]);
+    expect(told().slice(-2)).toEqual([
+      expect.stringContaining('was not played'),
+      expect.stringContaining('answered a question of "ride"'),
+    ]);
+    expect(JSON.stringify(events)).not.toContain('Premium it is!');
+  });
+
+  test('D2: nor what it says when the answer is known already; nor is what it calls run', async () => {
+    const talk = await talkWith({ subagents: { ride, report } });
+    await askedForRide(talk);
+    const { model, environment, heard, say: utter, question, state, speak, pause } = talk;
+    heard.length = 0;
+    await utter('premium');
+    expect(question()?.state).toBe('answered');
+    await environment.advance(100);
+    const own = model().beginByItself('Premium!', 1000);
+    const { responseId } = own;
+    model().events.next({
+      type: 'tool.called',
+      callId: 'late',
+      name: 'report',
+      arguments: '{}',
+      responseId,
+    });
+    own.end();
+    await environment.settle();
+    expect(heard).toEqual([]);
+    expect(state().subagents).toHaveLength(1);
+    expect(model().of('tool.answer').at(-1)).toMatchObject({ callId: 'late', silent: true });
+    // What the subagent found is told all the same.
+    await pause();
+    await speak('You ride Premium.');
+    expect(state().deliveries.find(({ kind }) => kind === 'result')?.state).toBe('delivered');
+  });
+
+  test('D1: what was for the lead agent is heard, in order, when that is known', async () => {
+    const talk = await talkWith({ subagents: { ride } });
+    await askedForRide(talk);
+    const { model, environment, heard, asked, question, state, play } = talk;
+    heard.length = 0;
+    model().speechStarted('u1');
+    await environment.advance(500);
+    model().events.next({ type: 'utterance.ended', utteranceId: 'u1' });
+    const own = model().beginByItself('It is noon.', 500);
+    own.end();
+    const shown = (): boolean =>
+      state().transcript.some(({ text }: { text: string }) => text === 'It is noon.');
+    await environment.settle();
+    expect(heard).toEqual([]);
+    expect(shown()).toBe(false);
+    model().events.next({
+      type: 'utterance.transcribed',
+      utteranceId: 'u1',
+      text: 'what time is it?',
+      final: true,
+    });
+    await environment.settle();
+    expect(heard).toEqual([own.itemId]);
+    expect(shown()).toBe(true);
+    await play(own.itemId, 500);
+    await environment.advance(10_000);
+    expect(asked()).toBeNull();
+    expect(question()?.state).toBe('open');
+  });
+
+  test('D3: it is heard when the words never come', async () => {
+    const talk = await talkWith({ subagents: { ride } });
+    await askedForRide(talk);
+    const { model, environment, heard } = talk;
+    heard.length = 0;
+    model().speechStarted('u1');
+    await environment.advance(500);
+    model().events.next({ type: 'utterance.ended', utteranceId: 'u1' });
+    const own = model().beginByItself('Pardon?', 500);
+    await environment.advance(4900);
+    expect(heard).toEqual([]);
+    await environment.advance(200);
+    expect(heard).toEqual([own.itemId]);
+  });
+
+  test('D3: where speech is inferred it is held before anybody is known to have spoken', async () => {
+    const talk = await talkWith({ subagents: { ride } }, { utterances: 'inferred' });
+    await askedForRide(talk);
+    const { model, environment, heard, question } = talk;
+    heard.length = 0;
+    await environment.advance(1000);
+    const own = model().beginByItself('Premium!', 500);
+    await environment.advance(300);
+    expect(heard).toEqual([]);
+    // The beginning lies before what it said: nothing was broken off.
+    for (let sent = 0; sent < 5; sent += 1)
+      talk.session.audioIn.next({ samples: new Int16Array(2400), sampleRateHz: 24_000 });
+    model().speechStarted('u1');
+    expect(model().of('response.cancel')).toEqual([]);
+    model().speechEnded('u1', 'premium');
+    await environment.settle();
+    expect(question()).toMatchObject({ state: 'answered' });
+    own.end('cancelled');
+    await environment.settle();
+    expect(heard).toEqual([]);
+  });
+
+  test('who goes on speaking is not answered in between', async () => {
+    const talk = await talkWith({ subagents: { ride } });
+    await askedForRide(talk);
+    const { model, environment, heard, play } = talk;
+    heard.length = 0;
+    model().speechStarted('u1');
+    model().events.next({ type: 'utterance.ended', utteranceId: 'u1' });
+    const first = model().beginByItself('Well …', 500);
+    await environment.advance(100);
+    model().speechStarted('u2');
+    first.end('cancelled');
+    model().speechEnded('u2', 'what time is it?');
+    model().events.next({
+      type: 'utterance.transcribed',
+      utteranceId: 'u1',
+      text: 'tell me',
+      final: true,
+    });
+    await environment.settle();
+    expect(heard).toEqual([]);
+    const second = model().speakByItself('Noon.');
+    await play(second);
+    expect(heard).toEqual([second]);
+  });
+});
+
+describe('what it remembers', () => {
+  test('M1: what was heard, told in a note where its memory cannot be cut', async () => {
+    const { say: utter, model, play, environment, told } = await talkWith();
+    await utter('tell me a story');
+    const story = model().beginByItself('Once upon a time there was a king.', 4000);
+    await play(story.itemId, 2000);
+    model().speechStarted('u2');
+    // The model takes it for an interruption.
+    story.end('cancelled');
+    await environment.advance(300);
+    expect(model().of('playout.truncate')).toEqual([]);
+    expect(told()).toEqual([expect.stringContaining('heard only "Once upon a time"')]);
+  });
+
+  test('M2: a note waits for the next request, where the wire would have it answered', async () => {
+    const {
+      session,
+      model,
+      environment,
+      pause,
+      say: utter,
+    } = await talkWith({}, { silentContext: false });
+    session.setDirective('tone', 'formal');
+    await environment.settle();
+    await utter('tell me a story');
+    const story = model().beginByItself('Once upon a time there was a king.', 4000);
+    await environment.settle();
+    model().speechStarted('u2');
+    await environment.advance(300);
+    story.end('cancelled');
+    model().speechEnded('u2', '');
+    expect(model().of('message.add')).toEqual([]);
+    session.notifyBackground('News.');
+    await pause();
+    const types = model().commands.map(({ type }) => type);
+    expect(types.slice(-3)).toEqual(['message.add', 'message.add', 'response.request']);
+  });
+});
+
+test('a call that cannot stay open is answered at once, its result comes as a notice', async () => {
+  const transport = new FakeTransport({ defersToolResults: false });
+  const {
+    start,
+    say: utter,
+    model,
+    environment,
+    speak,
+    pause,
+    asked,
+  } = voiceTalk({
+    transport,
+    subagents: { report: { ...report, pending: null } },
+  });
+  await start();
+  await utter('the report please');
+  model().call({ callId: 'c1', name: 'report', arguments: '{}' });
+  await environment.settle();
+  expect(model().of('tool.answer')).toMatchObject([
+    { callId: 'c1', output: expect.stringContaining('I am working on it') },
+  ]);
+  await speak('I am working on it.');
+  await pause();
+  expect(asked()).toContain('Sales are up.');
+  expect(model().of('tool.answer')).toHaveLength(1);
+});
+
+test('closing leaves nothing behind, whatever is held or awaited', async () => {
+  const talk = await talkWith({ subagents: { ride } });
+  await askedForRide(talk);
+  const { model, environment, close } = talk;
+  model().events.next({ type: 'model.changed', status: 'working' });
+  model().speechStarted('u1');
+  model().events.next({ type: 'utterance.ended', utteranceId: 'u1' });
+  model().beginByItself('Well', 500);
+  await environment.settle();
+  await close();
+  expect(environment.pendingTimers).toBe(0);
+});

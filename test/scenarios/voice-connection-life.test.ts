@@ -1,0 +1,457 @@
+// A conversation that outlives its connections: they end and are replaced, or gone on from,
+// and nobody notices. What they used is counted, and what was shown on them is not kept.
+
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { defineTool, type SessionEvent } from '../../src/index.ts';
+import type { TransportCapabilities } from '../../src/voice/transport.ts';
+import { BY_ITSELF, FakeTransport, type FakeConnection } from '../support/fake-transport.ts';
+import { calls, say, steps } from '../support/subagent-runs.ts';
+import { voiceTalk, type VoiceTalkOptions } from '../support/voice-talk.ts';
+
+const HOUR = 3_600_000;
+
+async function talkOver(
+  capabilities: Partial<TransportCapabilities> = {},
+  options: VoiceTalkOptions = {},
+) {
+  const transport = new FakeTransport(capabilities);
+  const talk = voiceTalk({ ...options, transport });
+  await talk.start();
+  const frame = (mark: number) => ({
+    samples: new Int16Array(480).fill(mark),
+    sampleRateHz: 24_000,
+  });
+  return {
+    ...talk,
+    expire: async (inMs = 60_000) => {
+      transport.inUse.events.next({ type: 'transport.expiring', inMs });
+      await talk.environment.settle();
+    },
+    /** The user speaks so many frames of 20 ms; each is marked. */
+    hum: (...marks: number[]) => {
+      for (const mark of marks) talk.session.audioIn.next(frame(mark));
+    },
+    connections: () =>
+      talk.events.flatMap((event) => (event.type === 'connection.changed' ? [event.state] : [])),
+  };
+}
+
+const marks = ({ heard }: FakeConnection): number[] => heard.map(({ samples }) => samples[0] ?? 0);
+const types = ({ commands }: FakeConnection): string[] => commands.map(({ type }) => type);
+
+const report = { script: () => say('Sales are up.') };
+const ride = {
+  script: steps(calls(['ask_user', { question: 'Which colour?' }]), ({ results }) =>
+    say(`Got ${JSON.stringify(results[0])}`),
+  ),
+  config: { interactive: true },
+};
+
+describe('a connection that is about to end', () => {
+  test('is replaced in a pause after what is due was said, with all that was said and called', async () => {
+    const {
+      transport,
+      environment,
+      use,
+      speak,
+      pause,
+      say: utter,
+      asked,
+      connections,
+      result,
+    } = await talkOver(
+      { maxConnectionMs: HOUR },
+      { subagents: { report: { ...report, pending: null } } },
+    );
+    await use('report');
+    await pause();
+    await speak('Sales are up.');
+    await environment.advance(HOUR * 0.8);
+    expect(result()).toMatchObject({ state: 'delivered' });
+    await environment.advance(HOUR * 0.16);
+    expect(transport.connections).toHaveLength(2);
+    const [before, after] = transport.connections as [FakeConnection, FakeConnection];
+    expect(before.isClosed).toBe(true);
+    expect(types(after)).toEqual(
+      expect.arrayContaining(['message.add', 'tool.recall', 'tool.answer']),
+    );
+    await utter('and now?');
+    expect(asked()).toBe('reply');
+    await speak('That was all.');
+    await pause();
+    // The session has seen nothing of it.
+    expect(connections()).toEqual(['connecting', 'active']);
+  });
+
+  test('an open call comes along, and its result is told on the new one', async () => {
+    const { environment, transport, use, model, expire, pause, asked, speak, result } =
+      await talkOver({}, { subagents: { ride: { ...ride, pending: null } } });
+    await use('ride');
+    await pause();
+    await speak('Which colour?');
+    await expire();
+    expect(transport.connections).toHaveLength(2);
+    expect(model().of('tool.recall')).toHaveLength(1);
+    expect(model().of('tool.answer')).toEqual([]);
+    model().utterance('red');
+    await environment.settle();
+    await environment.advance(2000);
+    expect(asked()).toContain('red');
+    await speak('You get a red one.');
+    expect(result()).toMatchObject({ state: 'delivered' });
+    expect(model().of('tool.answer')).toHaveLength(1);
+  });
+
+  test('nobody is broken off; at the last moment what was being told is told again', async () => {
+    const { environment, transport, use, pause, play, expire, asked, result, speak } =
+      await talkOver({}, { subagents: { report } });
+    await use('report');
+    await pause();
+    const telling = transport.inUse.begin('Sales', 1000);
+    await play(telling.itemId, 300);
+    await expire(8000);
+    expect(transport.connections).toHaveLength(2);
+    expect(transport.inUse).toBe(transport.connections[0]);
+    await environment.advance(6000);
+    expect(transport.inUse).toBe(transport.connections[1]);
+    await play(telling.itemId, 1000);
+    await pause();
+    expect(asked()).toContain('Sales are up.');
+    await speak('Sales are up.');
+    expect(result()).toMatchObject({ state: 'delivered', attempts: 2 });
+  });
+
+  test('M1: what still plays then is text to the new one: it is told where it was cut', async () => {
+    const { model, say: utter, expire, session, environment, events } = await talkOver();
+    await utter('tell me a story');
+    const itemId = model().speak('Once upon a time there was a king', 4000);
+    session.playout.next({ itemId, playedMs: 1000 });
+    await expire();
+    expect(model().of('message.add').at(-1)).toMatchObject({ role: 'assistant', itemId });
+    model().speechStarted('u9');
+    session.playout.next({ itemId, playedMs: 2000 });
+    model().speechEnded('u9', 'stop, that is enough');
+    await environment.settle();
+    expect(events).toContainEqual({ type: 'speech.interrupted', itemId, playedMs: 2000 });
+    expect(model().of('playout.truncate')).toEqual([]);
+    expect(model().of('message.add').at(-1)?.text).toContain('Once upon a time');
+  });
+
+  test('a transfer meanwhile takes its place, and is not disturbed', async () => {
+    const lookUp = defineTool({
+      name: 'look_up',
+      description: 'Looks up',
+      parameters: z.object({}),
+      execute: () => '7 euros',
+    });
+    const { session, transport, environment, expire, state } = await talkOver(
+      { updatesSession: false },
+      { others: [{ name: 'billing', tools: [lookUp] }] },
+    );
+    transport.autoReady = false;
+    await expire(30_000);
+    const transfer = session.transfer('billing');
+    await environment.settle();
+    expect(transport.connections.map(({ isClosed }) => isClosed)).toEqual([false, true, false]);
+    transport.connections[2]?.ready();
+    await environment.settle();
+    expect(await transfer).toMatchObject({ status: 'transferred' });
+    await environment.advance(60_000);
+    expect(state().agent).toBe('billing');
+    expect(transport.connections).toHaveLength(3);
+  });
+});
+
+describe('a connection that is gone on from', () => {
+  const resumes = { resumes: true } as const;
+
+  test('V8: is closed before; the user is not, and what they say meanwhile is heard', async () => {
+    const {
+      transport,
+      environment,
+      expire,
+      hum,
+      say: utter,
+      speak,
+      connections,
+      session,
+    } = await talkOver(resumes, { voice: { maxReconnects: 0 } });
+    await utter('hello');
+    await speak('Hello!');
+    transport.inUse.events.next({ type: 'transport.resumable', resume: 'token' });
+    transport.autoReady = false;
+    await expire();
+    const [before, after] = transport.connections as [FakeConnection, FakeConnection];
+    expect(before.isClosed).toBe(true);
+    expect(after.resume).toBe('token');
+    hum(1, 2);
+    session.notifyBackground('News.');
+    await session.sendText('are you there?');
+    await environment.advance(1000);
+    after.ready({ resumed: true });
+    hum(3);
+    await environment.settle();
+    expect(marks(after)).toEqual([1, 2, 3]);
+    expect(after.of('message.add').map(({ text }) => text)).toEqual(['are you there?']);
+    expect(types(after).at(-1)).toBe('response.request');
+    await speak('I am.');
+    await environment.advance(400);
+    expect(after.of('message.add').at(-1)?.text).toContain('News.');
+    expect(connections()).toEqual(['connecting', 'active', 'connecting', 'active']);
+  });
+
+  test('CN2: a server that refuses to is told the whole conversation, by a connection of its own', async () => {
+    const { transport, environment, say: utter, speak, state } = await talkOver(resumes);
+    await utter('hello');
+    await speak('Hello!');
+    transport.inUse.events.next({ type: 'transport.resumable', resume: 'token' });
+    transport.autoReady = false;
+    transport.inUse.drop();
+    await environment.advance(1000);
+    const refused = transport.inUse;
+    expect(refused.resume).toBe('token');
+    refused.events.next({ type: 'transport.closed', code: 1007, reason: 'no', retryable: true });
+    await environment.advance(2000);
+    expect(transport.inUse.resume).toBeUndefined();
+    transport.inUse.ready();
+    await environment.settle();
+    expect(transport.inUse.of('message.add').map(({ text }) => text)).toEqual(['hello', 'Hello!']);
+    expect(state().connection).toBe('active');
+  });
+});
+
+describe('what the user says when nobody hears it', () => {
+  test('L2: is kept between attempts, the newest, and heard by the next connection', async () => {
+    const { transport, environment, hum } = await talkOver({}, { voice: { keptAudioMs: 60 } });
+    hum(1);
+    transport.autoReady = false;
+    transport.inUse.drop();
+    await environment.settle();
+    hum(2, 3);
+    await environment.advance(1000);
+    transport.inUse.drop();
+    await environment.settle();
+    hum(4, 5);
+    await environment.advance(2000);
+    transport.inUse.ready();
+    hum(6);
+    await environment.settle();
+    expect(marks(transport.inUse)).toEqual([3, 4, 5, 6]);
+  });
+
+  test('UA2: an utterance that the line is lost in is heard again from its beginning, and answered once', async () => {
+    const { transport, environment, hum, model, asked } = await talkOver();
+    hum(1, 2);
+    await environment.advance(5000);
+    model().events.next({ type: 'utterance.started', utteranceId: 'u1', audioStartMs: 40 });
+    for (const mark of [3, 4, 5]) {
+      hum(mark);
+      await environment.advance(20);
+    }
+    model().drop();
+    await environment.settle();
+    hum(6);
+    await environment.advance(1000);
+    expect(marks(transport.inUse).slice(-4)).toEqual([3, 4, 5, 6]);
+    model().utterance('what is the time?', 'u2');
+    await environment.settle();
+    expect(asked()).toBe('reply');
+    expect(model().openRequests).toHaveLength(1);
+  });
+
+  test('UA2: one that the model has answered, unasked and in full, is not heard again', async () => {
+    const { transport, environment, hum, model, play, asked } = await talkOver(BY_ITSELF);
+    hum(1, 2);
+    model().speechStarted('u1');
+    await environment.advance(40);
+    model().events.next({ type: 'utterance.ended', utteranceId: 'u1' });
+    await play(model().speakByItself('It is noon.'));
+    model().drop();
+    await environment.advance(1000);
+    expect(marks(transport.inUse)).toEqual([]);
+    expect(asked()).toBeNull();
+  });
+
+  test('before the session has started and after it has ended, it is for nobody', async () => {
+    const transport = new FakeTransport();
+    const { start, session, close } = voiceTalk({ transport });
+    const sound = { samples: new Int16Array(480), sampleRateHz: 24_000 };
+    session.audioIn.next(sound);
+    await start();
+    await close();
+    session.audioIn.next(sound);
+    expect(transport.connections.flatMap(({ heard }) => heard)).toEqual([]);
+  });
+});
+
+describe('with work under way', () => {
+  test('a lost line costs no result where calls cannot wait for theirs', async () => {
+    const { use, pause, speak, model, environment, result } = await talkOver(
+      { defersToolResults: false },
+      { subagents: { ride: { ...ride, pending: null } } },
+    );
+    await use('ride');
+    await pause();
+    await speak('Which colour?');
+    model().drop();
+    await environment.advance(1000);
+    // It was acknowledged at once: the new one is told so.
+    expect(model().of('tool.recall')).toHaveLength(1);
+    expect(model().of('tool.answer')).toHaveLength(1);
+    model().utterance('red');
+    await environment.advance(2000);
+    await speak('You get a red one.');
+    expect(result()).toMatchObject({ state: 'delivered' });
+    expect(model().of('tool.answer')).toHaveLength(1);
+  });
+
+  test('nor where the model answers by itself: it is not told to speak to what it knew', async () => {
+    const { transport, environment, asked, speak, result, model, session, play } = await talkOver(
+      BY_ITSELF,
+      { subagents: { ride: { ...ride, pending: null } } },
+    );
+    model().utterance('book a ride');
+    await environment.settle();
+    const booking = model().beginByItself('', 0);
+    const { responseId } = booking;
+    const call = { callId: 'call_1', name: 'ride', arguments: '{}', responseId } as const;
+    model().events.next({ type: 'tool.called', ...call });
+    booking.end();
+    await environment.settle();
+    await play(model().speakByItself('On it.'));
+    await environment.advance(400);
+    await speak('Which colour?');
+    transport.inUse.drop();
+    await environment.advance(1000);
+    expect(model().of('tool.recall')).toHaveLength(1);
+    expect(asked()).toBeNull();
+    const { requestId = '' } = session.store.getSnapshot().context.questions.at(-1) ?? {};
+    await session.answer(requestId, { text: 'red' });
+    await environment.advance(2000);
+    expect(asked()).toContain('red');
+    expect(model().of('tool.answer')).toEqual([expect.objectContaining({ silent: true })]);
+    await speak('You get a red one.');
+    expect(result()).toMatchObject({ state: 'delivered' });
+  });
+});
+
+describe('what the wire says of itself', () => {
+  const used = (inputTokens: number | null, outputTokens: number | null) =>
+    ({ type: 'usage.reported', inputTokens, outputTokens, raw: { secret: 'sk-1' } }) as const;
+
+  test('use is summed over all connections, and told without what the wire said', async () => {
+    const told: unknown[] = [];
+    const { model, environment, state, events } = await talkOver(
+      {},
+      { hooks: { onUsage: (event) => told.push(event) } },
+    );
+    expect(state().usage).toEqual({ inputTokens: null, outputTokens: null });
+    const first = model();
+    first.events.next(used(10, null));
+    first.events.next({ type: 'transport.closed', code: 1006, reason: 'lost', retryable: true });
+    // Last words count.
+    first.events.next(used(1, 2));
+    await environment.advance(1000);
+    model().events.next(used(5, 3));
+    expect(state().usage).toEqual({ inputTokens: 16, outputTokens: 5 });
+    const changes = events.filter(({ type }) => type === 'usage.changed');
+    expect(changes.at(-1)).toEqual({
+      type: 'usage.changed',
+      usage: { inputTokens: 16, outputTokens: 5 },
+      used: { inputTokens: 5, outputTokens: 3 },
+    });
+    expect(told).toHaveLength(3);
+    expect(JSON.stringify([told, changes])).not.toContain('sk-1');
+  });
+
+  test('so are the limits of the provider, the last ones', async () => {
+    const told: unknown[] = [];
+    const { model, state, events } = await talkOver(
+      {},
+      { hooks: { onLimits: (event) => told.push(event) } },
+    );
+    const limits = [{ name: 'tokens', limit: 100, remaining: 7, resetInMs: 1500 }];
+    expect(state().limits).toEqual([]);
+    model().events.next({ type: 'limits.reported', limits });
+    expect(state().limits).toEqual(limits);
+    expect(told).toEqual([{ limits }]);
+    expect(events.filter(({ type }) => type === 'limits.changed')).toHaveLength(1);
+  });
+});
+
+describe('a picture', () => {
+  const png = { mediaType: 'image/png', data: new Uint8Array([1, 2, 3]) };
+  const code = (expected: string) => expect.objectContaining({ code: expected });
+
+  test('is shown to a model that takes pictures; whoever comes later knows that there was one', async () => {
+    const { session, model, environment } = await talkOver({ acceptsImages: true });
+    expect(session.showImage(png)).toBe(true);
+    expect(model().of('image.add')).toEqual([
+      { type: 'image.add', itemId: expect.any(String), ...png },
+    ]);
+    expect(model().of('message.add')).toEqual([]);
+    model().drop();
+    await environment.settle();
+    expect(session.showImage(png)).toBe(false);
+    await environment.advance(1000);
+    expect(model().of('image.add')).toEqual([]);
+    expect(
+      model()
+        .of('message.add')
+        .map(({ text }) => text),
+    ).toEqual([expect.stringContaining('showed a picture here (image/png)')]);
+  });
+
+  test.each([
+    ['another kind of file', { ...png, mediaType: 'image/tiff' }],
+    ['nothing', { ...png, data: new Uint8Array() }],
+    ['too much', { ...png, data: new Uint8Array(5 * 1024 * 1024 + 1) }],
+    ['what is not bytes', { ...png, data: 'AQID' as unknown as Uint8Array }],
+  ])('that is %s is refused', async (_, image) => {
+    const { session, model } = await talkOver({ acceptsImages: true });
+    expect(() => session.showImage(image)).toThrow(code('INVALID_IMAGE'));
+    expect(model().commands).toEqual([]);
+  });
+
+  test('is refused where the transport takes none, by its name', async () => {
+    const { session } = await talkOver();
+    expect(() => session.showImage(png)).toThrow(code('IMAGES_NOT_ACCEPTED'));
+    expect(() => session.showImage(png)).toThrow('fake');
+  });
+
+  test('comes from a client as base64', async () => {
+    const { session, model, environment, errors } = await talkOver({ acceptsImages: true });
+    const message = { type: 'image_input', mediaType: 'image/png', data: 'AQID' };
+    expect(await session.receiveClientMessage(message)).toEqual({ accepted: true });
+    expect(model().of('image.add')).toEqual([expect.objectContaining({ data: png.data })]);
+    expect(await session.receiveClientMessage({ ...message, data: 'no base64!' })).toMatchObject({
+      reason: 'invalid',
+    });
+    expect(
+      await session.receiveClientMessage({ ...message, mediaType: 'text/html' }),
+    ).toMatchObject({ reason: 'refused', message: expect.stringContaining('image/jpeg') });
+    model().drop();
+    await environment.settle();
+    expect(await session.receiveClientMessage(message)).toMatchObject({ reason: 'refused' });
+    expect(errors).toHaveLength(1);
+  });
+});
+
+test('an ending that trying again cannot change closes the session, and it says why', async () => {
+  const { transport, events, environment } = await talkOver();
+  transport.inUse.events.next({
+    type: 'transport.closed',
+    code: 1008,
+    reason: 'Refused by policy (1008): account suspended',
+    retryable: false,
+  });
+  await environment.settle();
+  const ended = events.at(-1) as Extract<SessionEvent, { type: 'session.ended' }>;
+  expect(ended.type).toBe('session.ended');
+  expect(ended.error).toMatchObject({
+    code: 'TRANSPORT_LOST',
+    message: expect.stringContaining('account suspended'),
+  });
+  expect(transport.connections).toHaveLength(1);
+});

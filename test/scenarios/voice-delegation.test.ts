@@ -1,0 +1,284 @@
+// A voice model that only says that something is to be done: what it means is worked out from
+// the conversation, and goes on as on any other wire.
+
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { defineTool, VoiceSession, type ToolDefinition } from '../../src/index.ts';
+import {
+  scriptedModel,
+  simulatedEnvironment,
+  type Script,
+  type ScriptedPrompt,
+} from '../../src/testing/index.ts';
+import { DELEGATES, FakeTransport } from '../support/fake-transport.ts';
+import { calls, say, steps } from '../support/subagent-runs.ts';
+import { voiceTalk, type VoiceTalkOptions } from '../support/voice-talk.ts';
+
+const report = { script: () => say('Sales are up.') };
+const options = [
+  { id: 'economy', label: 'Economy' },
+  { id: 'premium', label: 'Premium' },
+];
+const ride = {
+  script: steps(calls(['ask_user', { question: 'Economy or Premium?', options }]), ({ results }) =>
+    say(`Got ${JSON.stringify(results[0])}`),
+  ),
+  config: { interactive: true },
+};
+
+async function talkWith(lead: Script, talkOptions: VoiceTalkOptions = {}) {
+  const prompts: ScriptedPrompt[] = [];
+  const transport = new FakeTransport(DELEGATES);
+  const talk = voiceTalk({
+    ...talkOptions,
+    transport,
+    delegationModel: scriptedModel({
+      scripts: [
+        {
+          when: '',
+          script: (prompt) => {
+            prompts.push(prompt);
+            return lead(prompt);
+          },
+        },
+      ],
+    }),
+  });
+  await talk.start();
+  return {
+    ...talk,
+    prompts,
+    delegate: async (delegationId = 'd1') => {
+      talk.model().events.next({ type: 'delegation.created', delegationId });
+      await talk.environment.settle();
+    },
+    meant: () => [...talk.model().of('delegation.accept'), ...talk.model().of('delegation.answer')],
+  };
+}
+
+const callsReport: Script = () => calls(['report', { days: 7 }]);
+
+describe('what is delegated', () => {
+  test('G4: becomes calls of the session, exactly as if the model had named them', async () => {
+    const talk = await talkWith(callsReport, { subagents: { report } });
+    const { say: utter, delegate, meant, model, prompts, pause, speak, play, state } = talk;
+    await utter('how are sales this week?');
+    await delegate();
+    const [accepted] = model().of('delegation.accept');
+    const [callId = ''] = accepted?.callIds ?? [];
+    expect(meant()).toEqual([{ type: 'delegation.accept', delegationId: 'd1', callIds: [callId] }]);
+    expect(prompts).toHaveLength(1);
+    expect(JSON.stringify(prompts[0]?.prompt)).toContain('how are sales this week?');
+    // The acknowledgement answers the call, after the model knows that it was meant.
+    const types = model().commands.map(({ type }) => type);
+    expect(types).toEqual(['delegation.accept', 'tool.answer']);
+    expect(model().of('tool.answer')).toMatchObject([
+      { callId, output: expect.stringContaining('On it.') },
+    ]);
+    expect(state().subagents).toHaveLength(1);
+    await play(model().speakByItself('I am looking.'));
+    await pause();
+    await speak('Sales are up.');
+    expect(state().deliveries[0]).toMatchObject({ state: 'delivered', label: 'report' });
+  });
+
+  test('that needs no tool is answered in words', async () => {
+    const {
+      say: utter,
+      delegate,
+      meant,
+    } = await talkWith(() => say('Today is Monday.'), {
+      subagents: { report },
+    });
+    await utter('what day is it?');
+    await delegate();
+    expect(meant()).toEqual([
+      { type: 'delegation.answer', delegationId: 'd1', text: 'Today is Monday.' },
+    ]);
+  });
+
+  test('waits for the user’s words; G3: what was understood so far counts when they take too long', async () => {
+    const { model, environment, delegate, meant, prompts } = await talkWith(callsReport, {
+      subagents: { report },
+    });
+    model().speechStarted('u1');
+    model().events.next({
+      type: 'utterance.transcribed',
+      utteranceId: 'u1',
+      text: 'the report of',
+      final: false,
+    });
+    await delegate();
+    await environment.advance(4900);
+    expect(meant()).toEqual([]);
+    await environment.advance(200);
+    expect(meant()).toHaveLength(1);
+    expect(JSON.stringify(prompts[0]?.prompt)).toContain('the report of');
+    model().speechEnded('u1', 'the report of last week');
+    await delegate('d2');
+    expect(JSON.stringify(prompts[1]?.prompt)).toContain('the report of last week');
+  });
+
+  test('G1: is answered once, however often it is announced', async () => {
+    const {
+      say: utter,
+      delegate,
+      meant,
+      state,
+    } = await talkWith(callsReport, {
+      subagents: { report },
+    });
+    await utter('the report');
+    await delegate();
+    await delegate();
+    expect(meant()).toHaveLength(1);
+    expect(state().subagents).toHaveLength(1);
+  });
+
+  test('G2: for words that answered a subagent is nothing', async () => {
+    const talk = await talkWith(() => calls(['ride', {}]), { subagents: { ride } });
+    const { say: utter, delegate, meant, pause, speak, play, model, question, environment } = talk;
+    await utter('a ride please');
+    await delegate();
+    await play(model().speakByItself('On it.'));
+    await pause();
+    await speak('Economy or Premium?');
+    await environment.advance(100);
+    await utter('premium');
+    expect(question()?.state).toBe('answered');
+    await delegate('d2');
+    expect(meant().at(-1)).toEqual({
+      type: 'delegation.accept',
+      delegationId: 'd2',
+      callIds: [],
+    });
+    expect(talk.state().subagents).toHaveLength(1);
+  });
+
+  test('that cannot be worked out is told to the model and reported', async () => {
+    const {
+      say: utter,
+      delegate,
+      meant,
+      errors,
+    } = await talkWith(() => ({ error: new Error('overloaded') }), { subagents: { report } });
+    await utter('the report');
+    await delegate();
+    expect(meant()).toMatchObject([{ type: 'delegation.answer', delegationId: 'd1' }]);
+    expect(errors).toMatchObject([{ where: 'delegation' }]);
+  });
+
+  test('G3: and that is worked out for ever, too', async () => {
+    const {
+      say: utter,
+      delegate,
+      meant,
+      errors,
+      environment,
+    } = await talkWith(() => new Promise(() => {}) as never, { subagents: { report } });
+    await utter('the report');
+    await delegate();
+    await environment.advance(30_000);
+    expect(meant()).toMatchObject([{ type: 'delegation.answer' }]);
+    expect(errors).toMatchObject([{ error: { code: 'DELEGATION_TIMEOUT' } }]);
+  });
+
+  test('G1: on a connection that is lost is forgotten; the next one is asked for the reply', async () => {
+    let answer: (words: ReturnType<typeof say>) => void = () => {};
+    const talk = await talkWith(
+      () => new Promise((resolve) => (answer = resolve as never)) as never,
+      { subagents: { report } },
+    );
+    const { say: utter, delegate, model, environment, transport, asked, errors } = talk;
+    await utter('the report');
+    await delegate();
+    model().drop();
+    answer(say('Too late.'));
+    await environment.advance(1000);
+    expect(asked()).toBe('reply');
+    for (const connection of transport.connections)
+      expect(connection.of('delegation.answer')).toEqual([]);
+    expect(errors).toEqual([]);
+    await talk.close();
+    expect(environment.pendingTimers).toBe(0);
+  });
+
+  test('is aborted with the session', async () => {
+    const {
+      say: utter,
+      delegate,
+      meant,
+      close,
+      environment,
+      errors,
+    } = await talkWith(() => new Promise(() => {}) as never, { subagents: { report } });
+    await utter('the report');
+    await delegate();
+    await close();
+    expect(meant()).toEqual([]);
+    expect(errors).toEqual([]);
+    expect(environment.pendingTimers).toBe(0);
+  });
+});
+
+describe('without a model', () => {
+  const transport = () => new FakeTransport(DELEGATES);
+  const toolWith = (parameters: z.ZodType, name = 'work'): ToolDefinition =>
+    defineTool({ name, description: 'Does it', parameters, execute: (args) => args });
+
+  function sessionWith(tools: readonly ToolDefinition[], wire = transport()) {
+    const environment = simulatedEnvironment();
+    const session = new VoiceSession({
+      environment,
+      transport: wire,
+      agents: [{ name: 'lead', instructions: 'Help', tools }],
+    });
+    return { session, environment, wire };
+  }
+
+  test('the only tool gets the user’s words', async () => {
+    const task = toolWith(z.object({ task: z.string(), note: z.string().optional() }));
+    const { session, environment, wire } = sessionWith([task]);
+    session.attach();
+    await session.start();
+    wire.current.utterance('book a table for two');
+    await environment.settle();
+    wire.current.events.next({ type: 'delegation.created', delegationId: 'd1' });
+    await environment.settle();
+    const [accepted] = wire.current.of('delegation.accept');
+    expect(wire.current.of('tool.answer')).toEqual([
+      {
+        type: 'tool.answer',
+        callId: accepted?.callIds[0],
+        output: JSON.stringify({ task: 'book a table for two' }),
+      },
+    ]);
+    const closed = session.close();
+    await environment.advance(10_000);
+    await closed;
+  });
+
+  test.each([
+    ['two tools', [toolWith(z.object({ task: z.string() }), 'a'), toolWith(z.object({}), 'b')]],
+    ['a number', [toolWith(z.object({ days: z.number() }))]],
+    ['nothing that is required', [toolWith(z.object({ task: z.string().optional() }))]],
+    ['a choice', [toolWith(z.object({ color: z.enum(['red', 'blue']) }))]],
+    ['two strings', [toolWith(z.object({ from: z.string(), to: z.string() }))]],
+  ])('an agent with %s cannot work, and the error says what is missing', (_, tools) => {
+    expect(() => sessionWith(tools)).toThrow(
+      expect.objectContaining({
+        code: 'NO_DELEGATION_MODEL',
+        message: expect.stringMatching(/delegationModel.*"lead".*one required string/),
+      }),
+    );
+  });
+
+  test('an agent without tools has nothing to delegate to', () => {
+    expect(() => sessionWith([])).not.toThrow();
+  });
+
+  test('a wire that names its tools needs none', () => {
+    const tools = [toolWith(z.object({}), 'a'), toolWith(z.object({}), 'b')];
+    expect(() => sessionWith(tools, new FakeTransport())).not.toThrow();
+  });
+});

@@ -1,0 +1,292 @@
+// The user makes a sound while the lead agent speaks: speech stops at once, and goes on if that
+// was no interruption (P4, P5).
+
+import { describe, expect, test } from 'vitest';
+import { BY_ITSELF, FakeTransport } from '../support/fake-transport.ts';
+import { calls, say, steps } from '../support/subagent-runs.ts';
+import { voiceTalk, type VoiceTalkOptions } from '../support/voice-talk.ts';
+
+const report = { report: { script: steps(say('42 sales')) } };
+
+/** The lead agent tells a story of 4 s, and 1 s of it is played. */
+async function story(options: VoiceTalkOptions = {}, text = 'Once upon a time there was a king.') {
+  const talk = voiceTalk(options);
+  const sounds: { itemId: string; ms: number }[] = [];
+  talk.session.audioOut.subscribe(({ itemId = '', samples }) =>
+    sounds.push({ itemId, ms: samples.length / 24 }),
+  );
+  await talk.start();
+  await talk.say('tell me a story');
+  const isByItself = talk.transport.capabilities.responds === 'by_itself';
+  const spoken = isByItself
+    ? talk.model().beginByItself(text, 4000)
+    : talk.model().begin(text, 4000);
+  await talk.play(spoken.itemId, 1000);
+  sounds.length = 0;
+  const { model, environment, events } = talk;
+  return {
+    ...talk,
+    ...spoken,
+    sounds,
+    /** The user begins to make a sound, and the client stops. */
+    async begins(id = 'u1', stoppedMs = 1100) {
+      model().speechStarted(id);
+      await environment.settle();
+      await talk.play(spoken.itemId, stoppedMs);
+    },
+    async ends(text: string, id = 'u1') {
+      model().speechEnded(id, text);
+      await environment.settle();
+    },
+    eventsOf: (type: string) => events.filter((event) => event.type === type),
+  };
+}
+
+describe('P5: a word of somebody who listens', () => {
+  test('stops speech at once, and it goes on from where it was heard', async () => {
+    const { begins, ends, sounds, itemId, eventsOf, model, end, play, asked, state } =
+      await story();
+    await begins();
+    expect(eventsOf('playout.clear')).toHaveLength(1);
+    expect(sounds).toEqual([]);
+    await ends('Mm-hm.');
+    expect(sounds).toEqual([{ itemId: `${itemId}~2`, ms: 2900 }]);
+    expect(eventsOf('speech.resumed')).toEqual([
+      { type: 'speech.resumed', itemId, playedMs: 1100 },
+    ]);
+    expect(eventsOf('backchannel.heard')).toEqual([
+      { type: 'backchannel.heard', utteranceId: 'u1', text: 'Mm-hm.' },
+    ]);
+    // The model knows nothing of it: it was not interrupted, and was not spoken to.
+    expect(model().of('response.cancel')).toEqual([]);
+    expect(model().of('playout.truncate')).toEqual([]);
+    expect(model().of('item.delete')).toEqual([{ type: 'item.delete', itemId: 'u1' }]);
+    end();
+    await play(`${itemId}~2`, 2900);
+    expect(asked()).toBeNull();
+    expect(state().floor).toBe('nobody');
+    expect(state().transcript.filter(({ role }) => role === 'user')).toHaveLength(1);
+    expect(state().transcript.at(-1)).not.toHaveProperty('interrupted');
+  });
+
+  test('does not take the floor: nobody is cancelled', async () => {
+    const working = { script: steps(calls(['ask_user', { question: 'Which?' }])) };
+    const { begins, ends, state } = await story({
+      subagents: { work: { ...working, config: { interactive: true, onBargeIn: 'cancel' } } },
+    });
+    await begins();
+    await ends('right');
+    expect(state().subagents.every((subagent) => subagent.state !== 'cancelled')).toBe(true);
+  });
+
+  test('is known by the language of the agent', async () => {
+    const german = await story({ agent: { language: 'de' } });
+    await german.begins();
+    await german.ends('Ach so, genau.');
+    expect(german.eventsOf('speech.resumed')).toHaveLength(1);
+    const english = await story();
+    await english.begins();
+    await english.ends('Ach so, genau.');
+    expect(english.eventsOf('speech.resumed')).toEqual([]);
+  });
+
+  test('P4: over a result: the sum of what was heard is right, and it is heard once', async () => {
+    const { start, use, pause, model, play, result, environment } = voiceTalk({
+      subagents: report,
+    });
+    await start();
+    await use('report');
+    await pause();
+    const itemId = model().speak('42 sales.', 1000);
+    await play(itemId, 400);
+    model().speechStarted('u1');
+    await environment.settle();
+    await play(itemId, 450);
+    model().speechEnded('u1', 'okay');
+    await environment.settle();
+    expect(result()).toMatchObject({ state: 'playing', attempts: 1 });
+    // The client counts from the beginning of what it got anew.
+    await play(`${itemId}~2`, 440);
+    expect(result()).toMatchObject({ state: 'playing' });
+    await play(`${itemId}~2`, 450);
+    expect(result()).toMatchObject({ state: 'delivered', attempts: 1 });
+  });
+});
+
+describe('a noise', () => {
+  test('stops speech only for a moment', async () => {
+    const { begins, ends, sounds, itemId, eventsOf, model } = await story();
+    await begins();
+    await ends('');
+    expect(sounds).toEqual([{ itemId: `${itemId}~2`, ms: 2900 }]);
+    expect(eventsOf('backchannel.heard')).toEqual([]);
+    expect(model().of('response.cancel')).toEqual([]);
+  });
+
+  test('of which nobody says what it was stops it for `falseInterruptionMs`', async () => {
+    const { begins, sounds, model, environment } = await story({
+      voice: { falseInterruptionMs: 700 },
+    });
+    await begins();
+    model().events.next({ type: 'utterance.ended', utteranceId: 'u1' });
+    await environment.advance(699);
+    expect(sounds).toEqual([]);
+    await environment.advance(1);
+    expect(sounds).toHaveLength(1);
+  });
+
+  test('that could not be transcribed is one', async () => {
+    const { begins, sounds, model, environment } = await story();
+    await begins();
+    model().events.next({ type: 'utterance.ended', utteranceId: 'u1' });
+    model().events.next({ type: 'utterance.untranscribed', utteranceId: 'u1', reason: 'noise' });
+    await environment.settle();
+    expect(sounds).toHaveLength(1);
+  });
+});
+
+describe('an interruption', () => {
+  test('is broken off where the client stopped, without waiting, and answered', async () => {
+    const { begins, ends, itemId, end, eventsOf, model, sounds, asked, environment } =
+      await story();
+    await begins();
+    await ends('Wait, who was that?');
+    expect(model().of('response.cancel')).toHaveLength(1);
+    expect(model().of('playout.truncate')).toEqual([
+      { type: 'playout.truncate', itemId, playedMs: 1100 },
+    ]);
+    // It had stopped already.
+    expect(eventsOf('playout.clear')).toHaveLength(1);
+    end('cancelled');
+    await environment.settle();
+    expect(asked()).toBe('reply');
+    expect(sounds).toEqual([]);
+    expect(eventsOf('speech.interrupted')).toEqual([
+      { type: 'speech.interrupted', itemId, playedMs: 1100 },
+    ]);
+  });
+
+  test('is what takes long, whatever it is', async () => {
+    const { begins, model, environment } = await story();
+    await begins();
+    await environment.advance(1600);
+    expect(model().of('response.cancel')).toHaveLength(1);
+  });
+
+  test('is known by its first words', async () => {
+    const { begins, model, environment } = await story();
+    await begins();
+    model().events.next({
+      type: 'utterance.transcribed',
+      utteranceId: 'u1',
+      text: 'Okay but',
+      final: false,
+    });
+    await environment.settle();
+    expect(model().of('response.cancel')).toHaveLength(1);
+  });
+
+  test('is "yes" to what the lead agent asks', async () => {
+    const { begins, ends, end, asked, environment } = await story(
+      {},
+      'I can book it for eight. Shall I do that?',
+    );
+    await begins();
+    await ends('Yes.');
+    end('cancelled');
+    await environment.settle();
+    expect(asked()).toBe('reply');
+  });
+
+  test('P3: is every word while a question waits for its answer', async () => {
+    const options = [
+      { id: 'yes', label: 'Okay' },
+      { id: 'no', label: 'Not today' },
+    ];
+    const { start, use, pause, model, play, question, environment } = voiceTalk({
+      subagents: {
+        ride: {
+          script: steps(
+            calls(['ask_user', { question: 'Shall I book it now', options }]),
+            ({ results }) => say(`Got ${JSON.stringify(results[0])}`),
+          ),
+          config: { interactive: true },
+        },
+      },
+    });
+    await start();
+    await use('ride');
+    await pause();
+    const putting = model().begin('Shall I book it now', 2000);
+    await play(putting.itemId, 1500);
+    await environment.advance(10);
+    model().speechStarted('u1');
+    await environment.settle();
+    expect(model().of('response.cancel')).toHaveLength(1);
+    await play(putting.itemId, 1550);
+    putting.end('cancelled');
+    model().speechEnded('u1', 'okay');
+    await environment.settle();
+    expect(question()).toMatchObject({ state: 'answered', answer: 'Okay' });
+  });
+
+  test('is every sound, if that is wanted', async () => {
+    const { begins, model, eventsOf } = await story({ voice: { falseInterruptionMs: 0 } });
+    await begins();
+    expect(model().of('response.cancel')).toHaveLength(1);
+    expect(model().of('playout.truncate')).toHaveLength(1);
+    expect(eventsOf('playout.clear')).toHaveLength(1);
+  });
+
+  test('is what the model itself takes for one', async () => {
+    const { begins, ends, end, sounds, environment } = await story({
+      transport: new FakeTransport(BY_ITSELF),
+    });
+    await begins();
+    end('cancelled');
+    await environment.settle();
+    await ends('mm-hm');
+    await environment.advance(10_000);
+    expect(sounds).toEqual([]);
+  });
+});
+
+describe('while it is not known what it was', () => {
+  test('the line is lost: what was said goes on', async () => {
+    const { begins, model, sounds, environment } = await story();
+    await begins();
+    model().drop();
+    await environment.settle();
+    expect(sounds).toHaveLength(1);
+  });
+
+  test('the client leaves: nothing is said into the void', async () => {
+    const { begins, sounds, leave, environment, ends } = await story();
+    await begins();
+    leave();
+    await ends('mm-hm');
+    await environment.advance(10_000);
+    expect(sounds).toEqual([]);
+  });
+
+  test('something urgent comes: it waits for that, and then breaks speech off', async () => {
+    const { begins, ends, session, model, environment, asked, end } = await story();
+    await begins();
+    session.notifyBackground('The house is on fire', { priority: 'urgent' });
+    await environment.settle();
+    expect(model().of('response.cancel')).toEqual([]);
+    await ends('mm-hm');
+    expect(model().of('response.cancel')).toHaveLength(1);
+    end('cancelled');
+    await environment.advance(1000);
+    expect(asked()).toContain('on fire');
+  });
+
+  test('the session is closed: nothing is left', async () => {
+    const { begins, close, environment, sounds } = await story();
+    await begins();
+    await close();
+    expect(environment.pendingTimers).toBe(0);
+    expect(sounds).toEqual([]);
+  });
+});

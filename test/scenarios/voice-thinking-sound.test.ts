@@ -1,0 +1,206 @@
+// What the user hears while the lead agent waits for a tool: a soft sound, that is no speech.
+
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { ConfigurationError, defineTool, VoiceSession } from '../../src/index.ts';
+import { scriptedModel, simulatedEnvironment } from '../../src/testing/index.ts';
+import type { AudioFrame } from '../../src/voice/audio-frame.ts';
+import { workingSound } from '../../src/voice/audio/working-sound.ts';
+import { DELEGATES, FakeTransport } from '../support/fake-transport.ts';
+import { voiceTalk, type VoiceTalkOptions } from '../support/voice-talk.ts';
+
+/** The lead agent has called a tool, and waits for what it brings. */
+async function waiting(options: VoiceTalkOptions = {}) {
+  let answer: (value: unknown) => void = () => {};
+  const lookUp = defineTool({
+    name: 'look_up',
+    description: 'Looks it up',
+    parameters: z.object({}),
+    execute: () => new Promise((resolve) => (answer = resolve)),
+  });
+  const talk = voiceTalk({
+    tools: [lookUp],
+    thinkingSound: { loop: workingSound(), afterMs: 500 },
+    ...options,
+  });
+  const sounds: AudioFrame[] = [];
+  talk.session.audioOut.subscribe((frame) => sounds.push(frame));
+  await talk.start();
+  await talk.say('look it up');
+  talk.model().call({ callId: 'call_1', name: 'look_up', arguments: '{}' });
+  await talk.environment.settle();
+  return {
+    ...talk,
+    sounds,
+    answer: async (value: unknown) => {
+      answer(value);
+      await talk.environment.settle();
+    },
+    clears: () => talk.events.filter(({ type }) => type === 'playout.clear').length,
+  };
+}
+
+describe('while a tool works and nobody speaks', () => {
+  test('W1 W3: it begins after a while, and leaves in real time', async () => {
+    const { environment, sounds } = await waiting();
+    await environment.advance(499);
+    expect(sounds).toEqual([]);
+    await environment.advance(1);
+    expect(sounds).toHaveLength(2);
+    await environment.advance(5000);
+    expect(sounds).toHaveLength(52);
+    // It is the loop, over and over.
+    const heard = sounds.flatMap(({ samples }) => [...samples]);
+    const { samples: loop } = workingSound();
+    expect(heard.slice(0, loop.length)).toEqual([...loop]);
+    expect(heard.slice(loop.length, 2 * loop.length)).toEqual([...loop]);
+  });
+
+  test('W2: it is no speech', async () => {
+    const { environment, sounds, state, events, clears } = await waiting();
+    const before = events.length;
+    await environment.advance(3000);
+    expect(sounds.every(({ itemId, responseId }) => !itemId && !responseId)).toBe(true);
+    expect(events.slice(before)).toEqual([]);
+    expect(state().floor).toBe('model');
+    expect(clears()).toBe(0);
+  });
+
+  test('W1: it ends at once when the answer is there, and the lead agent speaks', async () => {
+    const { environment, sounds, answer, clears, asked, model, play, state } = await waiting();
+    await environment.advance(1000);
+    await answer('found it');
+    expect(clears()).toBe(1);
+    expect(asked()).toBe('reply');
+    const count = sounds.length;
+    const itemId = model().speak('I found it.');
+    await play(itemId);
+    await environment.advance(5000);
+    expect(sounds.slice(count).map((frame) => frame.itemId)).toEqual([itemId]);
+    expect(state().transcript.at(-1)).not.toHaveProperty('interrupted');
+    expect(clears()).toBe(1);
+  });
+
+  test('W1: it ends at once when the user speaks, and goes on after that', async () => {
+    const { environment, sounds, model, clears, events } = await waiting();
+    await environment.advance(1000);
+    model().speechStarted('u2');
+    expect(clears()).toBe(1);
+    const count = sounds.length;
+    await environment.advance(3000);
+    expect(sounds).toHaveLength(count);
+    model().speechEnded('u2', '');
+    await environment.advance(500);
+    expect(sounds.length).toBeGreaterThan(count);
+    expect(events.filter(({ type }) => type === 'speech.interrupted')).toEqual([]);
+  });
+
+  test('W1: a quick answer is not announced', async () => {
+    const { environment, sounds, answer, clears } = await waiting();
+    await environment.advance(400);
+    await answer('found it');
+    await environment.advance(5000);
+    expect(sounds).toEqual([]);
+    expect(clears()).toBe(0);
+  });
+
+  test('it waits until what was said has been played', async () => {
+    const { environment, sounds, model, play, say: utter } = await waiting();
+    await environment.advance(100);
+    const saying = model().beginByItself('Let me see.', 2000);
+    saying.end();
+    await environment.advance(1900);
+    expect(sounds).toHaveLength(1);
+    await play(saying.itemId, 2000);
+    await environment.advance(500);
+    expect(sounds.length).toBeGreaterThan(1);
+    await utter('thanks');
+  });
+});
+
+describe('nobody hears it', () => {
+  test('who is not there', async () => {
+    const { environment, sounds, leave } = await waiting();
+    await environment.advance(1000);
+    leave();
+    await environment.settle();
+    const count = sounds.length;
+    await environment.advance(5000);
+    expect(sounds).toHaveLength(count);
+  });
+
+  test('after the session was closed', async () => {
+    const { environment, close } = await waiting();
+    await environment.advance(1000);
+    await close();
+    expect(environment.pendingTimers).toBe(0);
+  });
+
+  test('while the line is lost', async () => {
+    const { environment, sounds, model, transport } = await waiting();
+    await environment.advance(1000);
+    transport.autoReady = false;
+    model().drop();
+    await environment.settle();
+    const count = sounds.length;
+    await environment.advance(3000);
+    expect(sounds).toHaveLength(count);
+  });
+
+  test('unless it is wanted', async () => {
+    const { environment, sounds } = await waiting({ thinkingSound: undefined as never });
+    await environment.advance(5000);
+    expect(sounds).toEqual([]);
+  });
+});
+
+test('it is brought to the rate of the model', async () => {
+  const { environment, sounds } = await waiting({
+    transport: new FakeTransport({ outputSampleRateHz: 16_000 }),
+  });
+  await environment.advance(1000);
+  expect(sounds[0]).toMatchObject({ sampleRateHz: 16_000 });
+  expect(sounds[0]?.samples).toHaveLength(1600);
+});
+
+test('it is heard while it is worked out what a delegation means', async () => {
+  let answer: (step: { text: string }) => void = () => {};
+  const slow = scriptedModel({
+    otherwise: () => new Promise<{ text: string }>((resolve) => (answer = resolve)),
+  });
+  const talk = voiceTalk({
+    transport: new FakeTransport(DELEGATES),
+    delegationModel: slow,
+    thinkingSound: { loop: workingSound(), afterMs: 500 },
+  });
+  const { environment, session, model, events, start, say: utter } = talk;
+  const sounds: AudioFrame[] = [];
+  session.audioOut.subscribe((frame) => sounds.push(frame));
+  await start();
+  await utter('do something');
+  model().events.next({ type: 'delegation.created', delegationId: 'd1' });
+  await environment.advance(600);
+  expect(sounds).toHaveLength(3);
+  answer({ text: 'Nothing can be done.' });
+  await environment.settle();
+  expect(model().of('delegation.answer')).toHaveLength(1);
+  await environment.advance(1000);
+  expect(sounds).toHaveLength(3);
+  expect(events.filter(({ type }) => type === 'playout.clear')).toHaveLength(1);
+});
+
+test.each([
+  [{ loop: { samples: new Int16Array(10), sampleRateHz: 24_000 } }, /at least 100 ms/],
+  [{ loop: { samples: new Int16Array(24_000), sampleRateHz: 1 } }, /sampleRateHz/],
+  [{ loop: workingSound(), afterMs: -1 }, /afterMs/],
+] as const)('a sound that cannot be is refused', (thinkingSound, message) => {
+  const make = () =>
+    new VoiceSession({
+      environment: simulatedEnvironment(),
+      transport: new FakeTransport(),
+      agents: [{ name: 'lead', instructions: 'Talk.' }],
+      thinkingSound,
+    });
+  expect(make).toThrow(ConfigurationError);
+  expect(make).toThrow(message);
+});
