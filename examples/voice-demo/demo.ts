@@ -26,19 +26,20 @@ import type { ServerLimits } from './server/limits.ts';
 import type { SessionFace } from './session-face.ts';
 import type { About } from './shared/protocol.ts';
 import { suggestions } from './suggestions.ts';
+import { remoteTransport, type Variables } from './voices.ts';
 
 export interface DemoOptions {
   /** The first port to try; the next free one is taken. 0: any. @defaultValue 8080 */
   readonly port?: number;
   /** @defaultValue real time and real chance */
   readonly environment?: Environment;
-  /** Thinks for the lead agent and its subagents. @defaultValue what the environment variables say, else the demo's own rules */
+  /** Thinks for the subagents, and for the lead agent behind a local voice. @defaultValue what the environment variables say, else the demo's own rules */
   readonly model?: LanguageModelV4;
   /** Environment variables. @defaultValue process.env */
-  readonly variables?: Readonly<Record<string, string | undefined>>;
+  readonly variables?: Variables;
   /** Ears and mouth of the local voice. @defaultValue 'built-in' */
   readonly speech?: LocalVoiceOptions['speech'];
-  /** The way to the voice model. @defaultValue a local voice, or OpenAI Realtime with a key */
+  /** The way to the voice model. @defaultValue what the environment variables say, else a local voice */
   readonly transport?: Transport;
   /** More options for the session, such as `inspect`, `limits` or `voice`. */
   readonly sessionOptions?: Partial<VoiceSessionOptions>;
@@ -141,12 +142,12 @@ async function voiceSession(
 }
 
 async function chosenTransport(
-  { leadModel }: Minds,
+  { lead }: Minds,
   { environment, speech = 'built-in', variables = process.env, endings }: VoiceParts,
 ): Promise<Transport> {
-  if (!leadModel) return openaiRealtime({ apiKey: variables['OPENAI_API_KEY'] });
+  if (lead.voice !== 'local-voice') return remoteTransport(lead.voice, variables);
   const { localVoice } = await import('../../src/adapters/local-voice/index.ts');
-  const voice = localVoice({ model: leadModel, environment, speech });
+  const voice = localVoice({ model: lead.model, environment, speech });
   endings.push(() => voice.close());
   const { url, apiKey } = await voice.start();
   return openaiRealtime({ url, apiKey });

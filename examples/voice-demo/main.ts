@@ -24,6 +24,7 @@ try {
 print();
 print('Offstage, the voice demo');
 print();
+print(`  Transport   ${demo.about.transport}`);
 print(`  Lead agent  ${demo.about.lead}`);
 print(`  Subagents   ${demo.about.subagents}`);
 print(`  Speech      ${demo.about.speech}`);

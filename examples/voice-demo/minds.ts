@@ -1,78 +1,120 @@
-// Who thinks in the demo: its own rules without a key, OpenAI with `OPENAI_API_KEY`, or
-// whatever speaks OpenAI's chat protocol at `OPENAI_BASE_URL`. The key itself is never
-// part of what is shown.
+// Who thinks in the demo: its own rules without a key, OpenAI or Google behind a voice of
+// theirs, or whatever speaks OpenAI's chat protocol at `OPENAI_BASE_URL`, behind a local voice.
+// No key is ever part of what is shown.
 
 import type { LanguageModelV4 } from '@ai-sdk/provider';
 import { ConfigurationError } from '../../src/errors.ts';
 import type { Environment } from '../../src/actors/ports/environment.ts';
 import { brainModel } from './brain/brain-model.ts';
 import type { About } from './shared/protocol.ts';
+import {
+  chooseVoice,
+  googleKey,
+  remoteVoice,
+  type RemoteVoiceName,
+  type Variables,
+} from './voices.ts';
 
 const DEFAULT_OPENAI_MODEL = 'gpt-5.4-mini';
+const DEFAULT_GOOGLE_MODEL = 'gemini-3.8-flash';
 const LOCAL_SPEECH = 'Silero, Moonshine and flite, on this machine';
 
+/** Who speaks and listens, and who thinks for the lead agent. */
+export type LeadMind =
+  | { readonly voice: 'local-voice'; readonly model: LanguageModelV4 }
+  /** The voice model itself thinks. */
+  | { readonly voice: RemoteVoiceName; readonly model: null };
+
 export interface Minds {
-  /** Thinks for the subagents. */
+  readonly lead: LeadMind;
+  /** Thinks for the subagents, and works out what OpenAI Live delegates. */
   readonly subagentModel: LanguageModelV4;
-  /** Thinks for the lead agent behind a local voice; null: the lead agent is OpenAI Realtime. */
-  readonly leadModel: LanguageModelV4 | null;
   readonly about: About;
 }
 
 export interface MindOptions {
   readonly environment: Environment;
-  /** Thinks for all, whatever the variables say. */
+  /** Thinks for the subagents and behind a local voice, whatever the variables say. */
   readonly model?: LanguageModelV4 | undefined;
   /** @defaultValue process.env */
-  readonly variables?: Readonly<Record<string, string | undefined>>;
+  readonly variables?: Variables;
+}
+
+/** A language model, and how it is shown. */
+interface Mind {
+  readonly model: LanguageModelV4;
+  readonly name: string;
 }
 
 /**
- * Reads `OPENAI_API_KEY`, `OPENAI_BASE_URL` and `OPENAI_MODEL`.
- * @throws {ConfigurationError} when a base URL is no address, or given without a model.
+ * Reads `TRANSPORT`, the keys, `OPENAI_BASE_URL`, `VOICE_MODEL`, `OPENAI_MODEL` and `GOOGLE_MODEL`.
+ * @throws {ConfigurationError} when something that the voice needs is missing, or when a base URL
+ * is no address, or given without a model.
  */
 export async function chooseMinds(options: MindOptions): Promise<Minds> {
-  const { environment, model, variables = process.env } = options;
-  if (model) return local(model, `${model.provider} ${model.modelId}`);
-  const apiKey = variables['OPENAI_API_KEY'] || undefined;
-  const baseURL = variables['OPENAI_BASE_URL'] || undefined;
-  const modelId = variables['OPENAI_MODEL'] || undefined;
-  if (baseURL !== undefined) {
-    if (modelId === undefined) {
-      throw new ConfigurationError(
-        'MISSING_MODEL',
-        'Expected OPENAI_MODEL to name a model at OPENAI_BASE_URL, for example OPENAI_MODEL=llama3.2',
-      );
-    }
-    if (!/^https?:\/\//.test(baseURL) || !URL.canParse(baseURL)) {
-      throw new ConfigurationError(
-        'INVALID_URL',
-        'Expected OPENAI_BASE_URL to be an address such as http://127.0.0.1:11434/v1',
-      );
-    }
-    const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
-    const provider = createOpenAICompatible({ name: 'openai-compatible', baseURL, apiKey });
-    return local(provider(modelId), `${modelId} at ${new URL(baseURL).host}`);
+  const { model: given, variables = process.env } = options;
+  const voice = chooseVoice(variables);
+  const { model, name } = given
+    ? { model: given, name: `${given.provider} ${given.modelId}` }
+    : await thinker(voice, variables, options.environment);
+  if (voice === 'local-voice') {
+    const about = { transport: voice, lead: name, subagents: name, speech: LOCAL_SPEECH };
+    return { lead: { voice, model }, subagentModel: model, about };
   }
-  if (apiKey !== undefined) {
-    const { createOpenAI } = await import('@ai-sdk/openai');
-    const id = modelId ?? DEFAULT_OPENAI_MODEL;
-    return {
-      leadModel: null,
-      subagentModel: createOpenAI({ apiKey })(id),
-      about: { lead: 'OpenAI Realtime', subagents: `OpenAI ${id}`, speech: 'OpenAI Realtime' },
-    };
-  }
-  return local(
-    brainModel({ environment, thinkingMs: 150 }),
-    "the demo's own rules (no key needed)",
-  );
+  const { title, model: lead } = remoteVoice(voice, variables);
+  const about = { transport: voice, lead, subagents: name, speech: title };
+  return { lead: { voice, model: null }, subagentModel: model, about };
 }
 
-function local(model: LanguageModelV4, name: string): Minds {
+function thinker(
+  voice: RemoteVoiceName | 'local-voice',
+  variables: Variables,
+  environment: Environment,
+): Promise<Mind> | Mind {
+  if (voice === 'gemini-live') return ofGoogle(variables);
+  if (voice !== 'local-voice') return ofOpenai(variables);
+  if (variables['OPENAI_BASE_URL']) return ofAddress(variables, variables['OPENAI_BASE_URL']);
   return {
-    leadModel: model,
-    subagentModel: model,
-    about: { lead: name, subagents: name, speech: LOCAL_SPEECH },
+    model: brainModel({ environment, thinkingMs: 150 }),
+    name: "the demo's own rules (no key needed)",
   };
+}
+
+async function ofOpenai(variables: Variables): Promise<Mind> {
+  const { createOpenAI } = await import('@ai-sdk/openai');
+  const id = variables['OPENAI_MODEL'] || DEFAULT_OPENAI_MODEL;
+  const baseURL = variables['OPENAI_BASE_URL'] || undefined;
+  const model = createOpenAI({ apiKey: variables['OPENAI_API_KEY'], baseURL })(id);
+  return { model, name: `OpenAI ${id}` };
+}
+
+async function ofGoogle(variables: Variables): Promise<Mind> {
+  const { createGoogle } = await import('@ai-sdk/google');
+  const id = variables['GOOGLE_MODEL'] || DEFAULT_GOOGLE_MODEL;
+  const base = variables['GOOGLE_GEMINI_BASE_URL']?.replace(/\/+$/, '').replace(/\/v1beta$/, '');
+  const baseURL = base ? `${base}/v1beta` : undefined;
+  return {
+    model: createGoogle({ apiKey: googleKey(variables), baseURL })(id),
+    name: `Google ${id}`,
+  };
+}
+
+async function ofAddress(variables: Variables, baseURL: string): Promise<Mind> {
+  const modelId = variables['OPENAI_MODEL'] || undefined;
+  if (modelId === undefined) {
+    throw new ConfigurationError(
+      'MISSING_MODEL',
+      'Expected OPENAI_MODEL to name a model at OPENAI_BASE_URL, for example OPENAI_MODEL=llama3.2',
+    );
+  }
+  if (!/^https?:\/\//.test(baseURL) || !URL.canParse(baseURL)) {
+    throw new ConfigurationError(
+      'INVALID_URL',
+      'Expected OPENAI_BASE_URL to be an address such as http://127.0.0.1:11434/v1',
+    );
+  }
+  const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
+  const apiKey = variables['OPENAI_API_KEY'] || undefined;
+  const provider = createOpenAICompatible({ name: 'openai-compatible', baseURL, apiKey });
+  return { model: provider(modelId), name: `${modelId} at ${new URL(baseURL).host}` };
 }

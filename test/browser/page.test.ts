@@ -3,7 +3,7 @@
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { buildTheatre, troubles, type Stage, type Theatre } from './support/stage.ts';
-import type { Tab } from './support/tab.ts';
+import { overflowing, type Tab } from './support/tab.ts';
 
 let theatre: Theatre;
 let stage: Stage;
@@ -163,20 +163,4 @@ async function tabTo(tab: Tab, name: string | RegExp): Promise<void> {
     seen.push(text);
   }
   throw new Error(`Expected Tab to reach ${String(name)}, it went through: ${seen.join(' | ')}`);
-}
-
-/** What reaches beyond the right edge of the page. */
-function overflowing(tab: Tab): Promise<string[]> {
-  return tab.page.evaluate(() => {
-    const { scrollWidth, clientWidth } = document.documentElement;
-    const wide = scrollWidth > clientWidth ? [`the page: ${scrollWidth} of ${clientWidth} px`] : [];
-    const isClipped = (element: Element | null): boolean =>
-      element !== null &&
-      (getComputedStyle(element).overflowX !== 'visible' || isClipped(element.parentElement));
-    const beyond = [...document.querySelectorAll('body *')].filter(
-      (element) =>
-        element.getBoundingClientRect().right > innerWidth + 1 && !isClipped(element.parentElement),
-    );
-    return [...wide, ...beyond.map((element) => `${element.tagName}.${element.className}`)];
-  });
 }

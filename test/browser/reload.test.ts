@@ -35,8 +35,7 @@ describe('a reload in mid-question', () => {
 
     await tab.page.reload();
     await watch.until('the question is put aside', stateOf('parked'));
-    // A fresh page may not sound before it was clicked.
-    await tab.button('Go on talking').click();
+    await tab.goOnTalking();
     await card.getByText('is being asked').waitFor();
     await watch.until('it is being said again', ({ deliveries }) =>
       deliveries.find(({ deliveryId, state }) => deliveryId === requestId && state === 'playing'),
@@ -68,7 +67,7 @@ describe('a reload in mid-question', () => {
     );
 
     await tab.page.reload();
-    await tab.button('Go on talking').click();
+    await tab.goOnTalking();
     await watch.until('it is being said again', ({ deliveries }) =>
       deliveries.find(({ deliveryId, state }) => deliveryId === requestId && state === 'playing'),
     );

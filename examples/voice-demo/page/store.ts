@@ -9,6 +9,7 @@ import type {
   SessionState,
   SubagentView,
   TranscriptItem,
+  UsageView,
 } from '../../../src/actors/session-views.ts';
 import type { About, ServerMessage, Suggestion } from '../shared/protocol.ts';
 
@@ -32,6 +33,8 @@ export const deliveries = signal<readonly DeliveryView[]>([]);
 export const calls = signal<ReadonlyMap<string, unknown>>(new Map());
 /** When something ended, by its id, on this page's clock: it stays in sight for a moment. */
 export const endedAt = signal<ReadonlyMap<string, number>>(new Map());
+/** What the voice model has used; counts that it never said are null. */
+export const usage = signal<UsageView>({ inputTokens: null, outputTokens: null });
 export const about = signal<About | null>(null);
 export const suggestions = signal<readonly Suggestion[]>([]);
 /** This page is the one that speaks and listens. */
@@ -71,6 +74,7 @@ export function applyMessage(message: ServerMessage): void {
       subagents.value = state.subagents;
       questions.value = state.questions;
       deliveries.value = state.deliveries;
+      usage.value = state.usage;
       calls.value = new Map(message.calls.map(({ callId, input }) => [callId, input]));
       about.value = message.about;
       suggestions.value = message.suggestions;
@@ -138,19 +142,25 @@ function applyEvent(event: SessionEvent): void {
     case 'error.reported':
       trouble.value = event.message;
       break;
+    case 'usage.changed':
+      usage.value = event.usage;
+      break;
     case 'session.ended':
       ended.value = event.error?.message ?? 'The conversation is over.';
       break;
     // Nothing that this page shows.
     case 'agent.entered':
     case 'agent.exited':
+    case 'backchannel.heard':
     case 'client.json':
     case 'conversation.summarised':
+    case 'limits.changed':
     case 'memory.distilled':
     case 'playout.clear':
     case 'service.changed':
     case 'service.dropped':
     case 'speech.interrupted':
+    case 'speech.resumed':
     case 'subagent.delegated':
     case 'tool.answered':
     case 'transfer.completed':

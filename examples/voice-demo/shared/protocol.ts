@@ -60,6 +60,9 @@ export type ClientMessage = z.infer<typeof clientMessageSchema>;
 
 /** What works behind the page, in words. */
 export interface About {
+  /** As in `TRANSPORT`. */
+  readonly transport: string;
+  /** The model that leads. */
   readonly lead: string;
   readonly subagents: string;
   readonly speech: string;

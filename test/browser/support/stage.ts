@@ -1,10 +1,19 @@
 // The demo as it is started by `npm start`, in this process, and Chromium to look at it.
 
 import { chromium, type Browser } from 'playwright-core';
-import { startDemo, type Demo } from '../../../examples/voice-demo/demo.ts';
+import { brainModel } from '../../../examples/voice-demo/brain/brain-model.ts';
+import { startDemo, type Demo, type DemoOptions } from '../../../examples/voice-demo/demo.ts';
 import { createBuiltInEngine } from '../../../src/adapters/local-voice/speech/built-in-engine.ts';
 import type { SpeechEngine } from '../../../src/adapters/local-voice/speech/speech-engine.ts';
+import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
 import { VoiceSession } from '../../../src/index.ts';
+import {
+  createVoiceServer,
+  type FakeVoiceModel,
+  type VoiceServer,
+  type VoiceWire,
+} from '../../../src/testing/voice-server/index.ts';
+import { createLeadMind } from './lead-mind.ts';
 import { SessionWatch } from './session-watch.ts';
 import { Tab, type TabOptions } from './tab.ts';
 
@@ -26,21 +35,52 @@ const flags = [
 ];
 
 /** What the tests of one file share: a browser, and models that are loaded once. */
-export interface Theatre {
+export interface Theatre<S extends Stage = Stage> {
   /** Starts the demo anew. */
-  open(): Promise<Stage>;
+  open(): Promise<S>;
   close(): Promise<void>;
 }
 
+/** The demo with real speech, on this machine. */
 export async function buildTheatre(): Promise<Theatre> {
   const engine: SpeechEngine = createBuiltInEngine();
   const [browser] = await Promise.all([launch(), engine.start()]);
   return {
-    open: () => Stage.open(browser, engine),
+    async open() {
+      // Its own rules, whatever keys this machine has.
+      return new Stage(browser, await start({ variables: {}, speech: engine }));
+    },
     async close() {
       await Promise.all([browser.close(), engine.close()]);
     },
   };
+}
+
+/** The demo as it talks to a voice server, over a real socket; the server is a fake that never hears a sound. */
+export async function buildRemoteTheatre(wire: VoiceWire): Promise<Theatre<RemoteStage>> {
+  const browser = await launch();
+  return {
+    async open() {
+      const environment = nodeEnvironment();
+      const server = createVoiceServer({ environment, brain: createLeadMind() });
+      const { baseUrl } = await server.listen();
+      const variables = {
+        TRANSPORT: wire,
+        OPENAI_API_KEY: 'any',
+        OPENAI_BASE_URL: `${baseUrl}/v1`,
+        GEMINI_API_KEY: 'any',
+        GOOGLE_GEMINI_BASE_URL: baseUrl,
+      };
+      const demo = await start({ variables, environment, model: brainModel({ environment }) });
+      return new RemoteStage(browser, demo, server);
+    },
+    close: () => browser.close(),
+  };
+}
+
+/** On any free port, and with work that is done four times as fast. */
+function start(options: DemoOptions): Promise<Demo> {
+  return startDemo({ port: 0, pace: 0.25, ...options });
 }
 
 function launch(): Promise<Browser> {
@@ -55,17 +95,11 @@ export class Stage {
   readonly #browser: Browser;
   readonly #tabs: Tab[] = [];
 
-  private constructor(browser: Browser, demo: Demo) {
+  constructor(browser: Browser, demo: Demo) {
     this.#browser = browser;
     this.demo = demo;
     if (!(demo.session instanceof VoiceSession)) throw new Error('Expected a voice session');
     this.watch = new SessionWatch(demo.session);
-  }
-
-  static async open(browser: Browser, engine: SpeechEngine): Promise<Stage> {
-    // Its own rules, whatever keys this machine has; and work that is done four times as fast.
-    const demo = await startDemo({ port: 0, variables: {}, pace: 0.25, speech: engine });
-    return new Stage(browser, demo);
   }
 
   /** Opens the page in a browser of its own, or in another tab beside one. */
@@ -89,6 +123,27 @@ export class Stage {
       // Sixty pictures a second that nobody sees would cost the time that speech needs.
       reducedMotion: 'reduce',
     });
+  }
+}
+
+export class RemoteStage extends Stage {
+  readonly server: VoiceServer;
+
+  constructor(browser: Browser, demo: Demo, server: VoiceServer) {
+    super(browser, demo);
+    this.server = server;
+  }
+
+  /** The newest connection: the user and the voice model at its other end. */
+  get model(): FakeVoiceModel {
+    const model = this.server.connections.at(-1);
+    if (!model) throw new Error('Expected the demo to have connected');
+    return model;
+  }
+
+  override async close(): Promise<void> {
+    await super.close();
+    await this.server.close();
   }
 }
 

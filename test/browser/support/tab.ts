@@ -88,6 +88,15 @@ export class Tab {
     await this.page.getByText('Connected', { exact: true }).waitFor();
   }
 
+  /** After a reload. A fresh page may have to wait for a click before it sounds. */
+  async goOnTalking(): Promise<void> {
+    const button = this.button('Go on talking');
+    const field = this.page.getByLabel('Type to the lead agent');
+    await button.or(field).first().waitFor();
+    if (await button.isVisible()) await button.click();
+    await this.page.getByText('Connected', { exact: true }).waitFor();
+  }
+
   say(text: string): Promise<void> {
     return sayInto(this.page, text);
   }
@@ -116,4 +125,20 @@ export class Tab {
       { polling: 50 },
     );
   }
+}
+
+/** What reaches beyond the right edge of the page. */
+export function overflowing(tab: Tab): Promise<string[]> {
+  return tab.page.evaluate(() => {
+    const { scrollWidth, clientWidth } = document.documentElement;
+    const wide = scrollWidth > clientWidth ? [`the page: ${scrollWidth} of ${clientWidth} px`] : [];
+    const isClipped = (element: Element | null): boolean =>
+      element !== null &&
+      (getComputedStyle(element).overflowX !== 'visible' || isClipped(element.parentElement));
+    const beyond = [...document.querySelectorAll('body *')].filter(
+      (element) =>
+        element.getBoundingClientRect().right > innerWidth + 1 && !isClipped(element.parentElement),
+    );
+    return [...wide, ...beyond.map((element) => `${element.tagName}.${element.className}`)];
+  });
 }

@@ -55,7 +55,10 @@ function Trouble() {
     <div class="toasts" role="status">
       ${
         over !== null &&
-        html`<p class="toast">The session has ended. ${over} Start the demo again to go on.</p>`
+        html`<p class="toast">
+          The session has ended. ${/[.!?]$/.test(over) ? over : `${over}.`} Start the demo again to
+          go on.
+        </p>`
       }
       ${text !== null && html`<p class="toast">${text}</p>`}
     </div>

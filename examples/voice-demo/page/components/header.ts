@@ -1,7 +1,8 @@
-// Name, connection, theme.
+// Name, connection, what it leads to, theme.
 
 import { html } from 'htm/preact';
-import { connection, link, now, ownsVoice } from '../store.ts';
+import { tokens } from '../format.ts';
+import { about, connection, link, now, ownsVoice, usage } from '../store.ts';
 import { theme, toggleTheme } from '../theme.ts';
 import { reconnect, stage, takeVoice } from '../voice.ts';
 import { Icon } from './icon.ts';
@@ -10,6 +11,7 @@ export function Header() {
   return html`
     <header class="header">
       <h1 class="brand"><img src="/page/icon.svg" alt="" width="24" height="24" /> Offstage</h1>
+      <${Line} />
       <${Status} />
       <button
         class="icon-button"
@@ -21,6 +23,20 @@ export function Header() {
         <${Icon} name=${theme.value === 'dark' ? 'sun' : 'moon'} />
       </button>
     </header>
+  `;
+}
+
+/** Who is at the other end, and what it has cost so far. */
+function Line() {
+  const cast = about.value;
+  if (!cast) return null;
+  const used = tokens(usage.value);
+  return html`
+    <p class="line" aria-label="The voice">
+      <span>${cast.transport}</span>
+      <span class="line-model" title=${cast.lead}>${cast.lead}</span>
+      ${used !== null && html`<span class="line-usage">${used}</span>`}
+    </p>
   `;
 }
 

@@ -46,6 +46,10 @@ function Cast() {
   return html`
     <dl class="cast">
       <div>
+        <dt>Transport</dt>
+        <dd>${cast.transport}</dd>
+      </div>
+      <div>
         <dt>Lead agent</dt>
         <dd>${cast.lead}</dd>
       </div>

@@ -1,0 +1,82 @@
+// The mind of a voice model on a fake server: it passes on what it is told, calls the tool
+// for a ride, tells a joke, and knows what it has called for already. The same on every wire,
+// though each tells it things in its own way.
+
+import type { FakeItem, VoiceBrain, VoiceCause } from '../../../src/testing/voice-server/index.ts';
+
+export const JOKE = 'Why did the actor get lost? Nobody had given it an address.';
+
+const question = /\[SUBAGENT QUESTION\]: (.*?) Options: ([^\n\]]*)/;
+const completed = /Background task "[^"]*" completed successfully\. Result: (.*?)\. Please inform/s;
+/** What a tool says while it works. */
+const working = /"message\\?":\s*\\?"([^"\\]*)/;
+/** A wire that has no role for what is typed. */
+const typed = /^\[SYSTEM: The user writes: (.*)\]$/s;
+
+/** So long a model needs on OpenAI Live, where its replies are told apart by the pauses between them. */
+const LIVE_PAUSE_MS = 2200;
+
+export function createLeadMind(): VoiceBrain {
+  const called = new Set<string>();
+  return ({ cause, instructions, model }) => {
+    const told = toldOf(cause, instructions, model.items);
+    const words = cause.type === 'utterance' ? cause.text : lastWords(model.items);
+    const news = newsIn(told);
+    if (news === null && /\bride\b/.test(words) && !called.has(words)) {
+      called.add(words);
+      return [{ call: 'book_ride', arguments: { destination: 'the airport' } }];
+    }
+    const say = { say: news ?? replyTo(words) };
+    return model.wire === 'openai-live' ? [{ waitMs: LIVE_PAUSE_MS }, say] : [say];
+  };
+}
+
+function newsIn(told: string): string | null {
+  const asked = question.exec(told);
+  if (asked) return `${asked[1]} ${asked[2]}`;
+  const result = completed.exec(told)?.[1] ?? working.exec(told)?.[1];
+  if (result !== undefined) return result;
+  return told.includes('Greet the user') ? 'Hello. I can book you a ride.' : null;
+}
+
+function replyTo(words: string): string {
+  if (/\bjoke\b/.test(words)) return JOKE;
+  return /\bthank/i.test(words) ? 'You are welcome.' : 'I see.';
+}
+
+/** What it shall tell: wires say it with the request, or shortly before. */
+function toldOf(
+  cause: VoiceCause,
+  instructions: string | null,
+  items: readonly FakeItem[],
+): string {
+  // Whoever speaks is answered first.
+  if (cause.type === 'utterance') return instructions ?? '';
+  const spoke = items.findLastIndex((item) => item.kind === 'message' && item.role === 'assistant');
+  return [instructions ?? '', textOf(cause), ...items.slice(spoke + 1).map(textIn)].join('\n');
+}
+
+function textOf(cause: VoiceCause): string {
+  if (cause.type === 'nothing') return '';
+  return cause.type === 'result' ? written(cause.output) : cause.text;
+}
+
+function textIn(item: FakeItem): string {
+  if (item.kind === 'message') return item.text;
+  return item.kind === 'result' ? written(item.output) : '';
+}
+
+function written(output: unknown): string {
+  return typeof output === 'string' ? output : JSON.stringify(output);
+}
+
+/** What the user said or typed last. */
+function lastWords(items: readonly FakeItem[]): string {
+  for (const item of items.toReversed()) {
+    if (item.kind !== 'message') continue;
+    const words = typed.exec(item.text)?.[1];
+    if (words !== undefined) return words;
+    if (item.role === 'user' && !item.text.startsWith('[')) return item.text;
+  }
+  return '';
+}

@@ -1,0 +1,113 @@
+// The demo as it talks to each vendor's voice server. The server is a fake of theirs behind a
+// real socket, which hears no sound: what the user says is told to it, while the page's own
+// microphone and speaker are real. Real speech, from end to end, is in the other tests here.
+
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import type { VoiceWire } from '../../src/testing/voice-server/index.ts';
+import { JOKE } from './support/lead-mind.ts';
+import { buildRemoteTheatre, troubles, type RemoteStage, type Theatre } from './support/stage.ts';
+import { overflowing } from './support/tab.ts';
+
+const wires: readonly {
+  readonly wire: VoiceWire;
+  readonly model: string;
+  readonly width: number;
+  /** Some wires count seconds and not tokens. */
+  readonly countsTokens: boolean;
+}[] = [
+  { wire: 'openai-realtime', model: 'gpt-realtime-2.1', width: 390, countsTokens: true },
+  { wire: 'openai-live', model: 'gpt-live-1', width: 1280, countsTokens: false },
+  { wire: 'gemini-live', model: 'gemini-3.8-live', width: 390, countsTokens: true },
+];
+
+describe.each(wires)('on $wire', ({ wire, model, width, countsTokens }) => {
+  let theatre: Theatre<RemoteStage>;
+  let stage: RemoteStage;
+
+  beforeAll(async () => {
+    theatre = await buildRemoteTheatre(wire);
+  });
+  afterEach(() => stage.close());
+  afterAll(() => theatre.close());
+
+  test('a ride: asked, interrupted, reloaded, reconnected, and its result heard once', async () => {
+    stage = await theatre.open();
+    const { watch } = stage;
+    const tab = await stage.visit({ width, height: 800 });
+    const line = tab.page.getByLabel('The voice');
+    await line.getByText(wire, { exact: true }).waitFor();
+    await line.getByText(model, { exact: true }).waitFor();
+
+    await tab.startTalking();
+    await tab.untilSpeaker('sounds');
+    await tab.caption('Hello. I can book you a ride.').waitFor();
+    await watch.untilQuiet();
+    await stage.model.user.says('Book me a ride to the airport, please.');
+    await tab.caption('Book me a ride to the airport, please.').waitFor();
+
+    // Reloaded while the question is being put: it is put again, and a button answers it.
+    const { requestId } = await watch.until('the question is being said', ({ questions }) =>
+      questions.find(
+        (question) =>
+          question.state === 'presenting' &&
+          watch.state.deliveries.some(
+            ({ deliveryId, state }) => deliveryId === question.requestId && state === 'playing',
+          ),
+      ),
+    );
+    await tab.page.reload();
+    await watch.until('it is put aside', () =>
+      watch.of('question.changed').some(({ question }) => question.state === 'parked'),
+    );
+    await tab.goOnTalking();
+    const asked = await watch.until('it was heard', ({ questions }) =>
+      questions.find(({ state }) => state === 'open'),
+    );
+    expect(asked.requestId).toBe(requestId);
+    expect(await overflowing(tab)).toEqual([]);
+    await tab
+      .question('Which ride to the airport')
+      .getByRole('button', { name: 'Premium' })
+      .click();
+
+    // The user breaks in while the result is being told.
+    const { deliveryId } = await watch.until('the result is being told', ({ deliveries }) =>
+      deliveries.find(({ kind, state }) => kind === 'result' && state === 'playing'),
+    );
+    await tab.untilSpeaker('sounds');
+    const cuts = watch.of('speech.interrupted').length;
+    await stage.model.user.says('Tell me a joke.');
+    await watch.until('it was cut off', () => watch.of('speech.interrupted').at(cuts));
+    await tab.caption(JOKE).waitFor();
+    const result = await watch.until('the result was heard', ({ deliveries }) =>
+      deliveries.find((each) => each.deliveryId === deliveryId && each.state === 'delivered'),
+    );
+    expect(result.grade).toBe('played');
+    expect(result.attempts).toBeGreaterThan(1);
+    await watch.untilQuiet();
+
+    // The connection is lost; the next one knows what was said, and tells nothing twice.
+    stage.model.faults.drop();
+    await watch.until('it is lost', ({ connection }) => connection === 'reconnecting');
+    await tab.page.getByText('The lead agent is reconnecting').waitFor();
+    expect(await overflowing(tab)).toEqual([]);
+    await tab.page.getByText('Connected', { exact: true }).waitFor();
+    expect(stage.server.connections.length).toBe(2);
+    await watch.untilQuiet();
+    await tab.type('Thank you.');
+    await tab.caption('You are welcome.').waitFor();
+    await watch.untilQuiet();
+    expect(
+      watch
+        .of('delivery.changed')
+        .filter(({ delivery }) => delivery.deliveryId === deliveryId)
+        .filter(({ delivery }) => delivery.state === 'delivered'),
+    ).toHaveLength(1);
+    expect(watch.state.subagents).toMatchObject([{ name: 'ride_booker', state: 'completed' }]);
+
+    expect(await line.getByText(/tokens in, .* out$/).count()).toBe(countsTokens ? 1 : 0);
+    expect(await overflowing(tab)).toEqual([]);
+    expect(troubles(stage, tab)).toEqual([]);
+    // What hangs is ended; a model that hears and speaks in real time takes its time.
+  }, 300_000);
+});
