@@ -19,7 +19,7 @@ import { parseLiveFrame, type LiveClientEvent } from './client-events.ts';
 import { Delegations } from './delegations.ts';
 import { forkSession, startSession, type LiveMemory, type LiveSession } from './live-session.ts';
 import type { ServerEvent } from './official.ts';
-import { lengthOf, pcmLength, soundOf } from './session-sound.ts';
+import { lengthOf, pcmLength, silenceOf, soundOf } from './session-sound.ts';
 
 export type { LiveMemory } from './live-session.ts';
 
@@ -46,6 +46,8 @@ export class LiveEngine implements VoiceEngine {
   #heardMs = 0;
   #isMuted = false;
   #isPlayingFixture = false;
+  /** So far there is speech on the track, on the timeline. */
+  #soundsUntilMs = 0;
   /** Where the utterance under way began on the timeline. */
   #spokenFromMs = 0;
 
@@ -157,8 +159,7 @@ export class LiveEngine implements VoiceEngine {
       case 'session.update':
         return this.#update(session, event, ack);
       case 'session.input_audio.append':
-        this.#heardMs += lengthOf(event.audio, session.resource);
-        return undefined;
+        return this.#hear(session, event);
       case 'session.input_audio.mute':
         this.#isMuted = true;
         return this.#emit({ type: 'session.input_audio.muted', ...ack });
@@ -174,6 +175,15 @@ export class LiveEngine implements VoiceEngine {
       case 'session.close':
         return this.#closeSession('close_requested', ack);
     }
+  }
+
+  /** What it hears and what it says are two tracks of the same length. */
+  #hear({ resource }: LiveSession, { audio }: EventOf<'session.input_audio.append'>): void {
+    const durationMs = lengthOf(audio, resource);
+    this.#heardMs += durationMs;
+    if (this.#isPlayingFixture || this.#nowMs < this.#soundsUntilMs) return;
+    const delta = silenceOf(durationMs, resource);
+    this.#ports.send({ type: 'session.output_audio.delta', delta } satisfies ServerEvent);
   }
 
   #start({ session: given }: EventOf<'session.start'>, ack: { client_event_id?: string }): void {
@@ -285,6 +295,7 @@ export class LiveEngine implements VoiceEngine {
     const { words, durationMs } = piece;
     const delta = soundOf(piece, this.#session.resource);
     this.#ports.send({ type: 'session.output_audio.delta', delta } satisfies ServerEvent);
+    this.#soundsUntilMs = this.#nowMs + durationMs;
     reply.audioMs += durationMs;
     if (words === '') return;
     reply.text += words;

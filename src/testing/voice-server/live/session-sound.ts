@@ -26,6 +26,16 @@ export function pcmLength(base64: string, rateHz: number): number {
   }
 }
 
+/** So much of nothing, in base64. */
+export function silenceOf(durationMs: number, { audio }: SessionResource): string {
+  const format = audio?.format;
+  if (format?.type === 'audio/pcm') {
+    return encodePcm16Base64(new Int16Array(Math.round((durationMs * format.rate) / 1000)));
+  }
+  const samples = Math.round((durationMs * TELEPHONE_RATE_HZ) / 1000);
+  return Buffer.alloc(samples, TELEPHONE_SILENCE).toString('base64');
+}
+
 /** The sound of a piece of speech, in base64. */
 export function soundOf({ startMs, durationMs }: SpeechPiece, { audio }: SessionResource): string {
   const format = audio?.format;

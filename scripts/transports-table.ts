@@ -1,0 +1,253 @@
+// `npm run docs:transports`: writes docs/transports.md from what the transports declare that
+// their wires can do. A test checks that the file is up to date.
+
+import { writeFileSync } from 'node:fs';
+import { geminiLive } from '../src/adapters/gemini-live/index.ts';
+import { openaiLive } from '../src/adapters/openai-live/index.ts';
+import { openaiRealtime } from '../src/adapters/openai-realtime/index.ts';
+import type { TransportCapabilities } from '../src/voice/index.ts';
+
+const PATH = new URL('../docs/transports.md', import.meta.url);
+
+/** Declares what it can without ever opening a socket. */
+const options = {
+  apiKey: 'none',
+  webSocket: (): never => {
+    throw new Error('A table needs no connection');
+  },
+} as const;
+
+const realtime = openaiRealtime(options).capabilities;
+const gemini = (model: string): TransportCapabilities =>
+  geminiLive({ ...options, model }).capabilities;
+
+const transports: Readonly<Record<string, TransportCapabilities>> = {
+  'OpenAI Realtime': realtime,
+  // Its server speaks that wire.
+  'local voice': realtime,
+  'OpenAI Live': openaiLive(options).capabilities,
+  'OpenAI Live, stored': openaiLive({ ...options, store: true }).capabilities,
+  'Gemini 2.5 native audio': gemini('gemini-2.5-flash-native-audio-latest'),
+  'Gemini 3.1 flash live': gemini('gemini-3.1-flash-live'),
+  'Gemini 3.8 live': gemini('gemini-3.8-live'),
+  'Gemini 3.8 extended thinking': gemini('gemini-3.8-live-extended-thinking'),
+  'Gemini, unknown model': gemini('gemini-live-of-another-day'),
+};
+
+type Value = TransportCapabilities[keyof TransportCapabilities];
+
+const MS_PER_MINUTE = 60_000;
+
+function shown(name: string, value: Value): string {
+  if (value === null) return '–';
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  if (typeof value === 'number')
+    return name === 'maxConnectionMs' ? `${value / MS_PER_MINUTE} min` : `${value}`;
+  return value.replaceAll('_', ' ');
+}
+
+/** How a wire does something: a short name, which the legend explains. */
+interface Intent {
+  readonly name: string;
+  readonly how: (can: TransportCapabilities) => string;
+}
+
+const intents: readonly Intent[] = [
+  {
+    name: 'reply',
+    how: ({ responds }) => (responds === 'by_itself' ? 'unasked' : 'asked'),
+  },
+  {
+    name: 'ack',
+    how: ({ responds, schedulesToolResults }) => {
+      if (responds === 'when_asked') return 'answer, ask';
+      return schedulesToolResults ? 'silent answer, ask' : 'answer';
+    },
+  },
+  {
+    name: 'deferred result',
+    how: ({ defersToolResults, toolCalls }) => {
+      if (!defersToolResults) return 'ack, notice';
+      return toolCalls === 'delegation' ? 'open delegation' : 'open call';
+    },
+  },
+  {
+    name: 'silent',
+    how: ({ silentContext }) => (silentContext ? 'native' : 'with the next request'),
+  },
+  {
+    name: 'when_idle',
+    how: ({ correlatesResponses }) => (correlatesResponses ? 'held, ask' : 'held, ask, assumed'),
+  },
+  {
+    name: 'interrupt',
+    how: ({ cancelsResponses }) => (cancelsResponses ? 'cancel, ask' : 'next'),
+  },
+  { name: 'skip_if_busy', how: () => 'card' },
+  {
+    name: 'notification',
+    how: ({ silentContext }) => (silentContext ? 'message, ask' : 'told in the request'),
+  },
+  {
+    name: 'question',
+    how: ({ responds, deletesItems }) => {
+      if (responds === 'by_itself') return 'ask, hold back';
+      return deletesItems ? 'ask, delete' : 'ask, note';
+    },
+  },
+  {
+    name: 'cancel',
+    how: ({ responds }) => (responds === 'by_itself' ? 'silent answer' : 'answer'),
+  },
+  {
+    name: 'barge-in',
+    how: ({ utterances, truncatesAudio }) =>
+      `${utterances}, ${truncatesAudio ? 'truncated' : 'noted'}`,
+  },
+  {
+    name: 'transfer',
+    how: ({ updatesSession }) => (updatesSession ? 'native' : 'another connection'),
+  },
+  { name: 'resume', how: ({ resumes }) => (resumes ? 'native, or told' : 'told') },
+];
+
+const legend: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
+  reply: [
+    ['asked', 'the session asks for each reply, once it is known whom the words were for'],
+    [
+      'unasked',
+      'the model replies by itself; it is asked only if it stays silent for `replyTimeoutMs`',
+    ],
+  ],
+  ack: [
+    [
+      'answer, ask',
+      'the call is answered with the pending message, then one response is asked for',
+    ],
+    ['silent answer, ask', 'the same, and the wire is told not to speak to the answer unasked'],
+    ['answer', 'the model speaks to the answer by itself; asked only if it stays silent'],
+  ],
+  'deferred result': [
+    [
+      'open call',
+      'the call stays unanswered while the conversation goes on; the result is its answer',
+    ],
+    ['open delegation', 'the same, with a delegation of the model in the place of a named call'],
+    ['ack, notice', 'the call is answered at once, and its result told later as a notice'],
+  ],
+  silent: [
+    ['native', 'told to the model without a response being asked for'],
+    [
+      'with the next request',
+      'kept until the model is next asked to speak, since the wire would have it answered',
+    ],
+  ],
+  when_idle: [
+    [
+      'held, ask',
+      'kept by the session until there is a pause, then one response is asked for, whose key comes back',
+    ],
+    [
+      'held, ask, assumed',
+      'the same on a wire that gives no key back: what follows is taken for it',
+    ],
+  ],
+  interrupt: [
+    [
+      'cancel, ask',
+      'what is said stops and the response is cancelled; then as `when_idle`, at once',
+    ],
+    ['next', 'it is the next thing that is said: what is being made cannot be stopped'],
+  ],
+  skip_if_busy: [
+    [
+      'card',
+      'if somebody speaks it is not said at all, and rests on the screen; by the session, on any wire',
+    ],
+  ],
+  notification: [
+    ['message, ask', 'a message of the system, then one response is asked for'],
+    ['told in the request', 'message and request are one'],
+  ],
+  question: [
+    [
+      'ask, delete',
+      'asked as `when_idle`; words that answer it are deleted from the model’s conversation',
+    ],
+    ['ask, note', 'the same, and the model is told that the words are dealt with'],
+    [
+      'ask, hold back',
+      'what the model says by itself to words that may be an answer is held until it is known whom they were for; of an answer it is not played',
+    ],
+  ],
+  cancel: [
+    ['answer', 'the call is answered with the reason, and no response is asked for'],
+    ['silent answer', 'the same, and the wire is told not to speak to it'],
+  ],
+  'barge-in': [
+    ['reported', 'the wire says that the user begins to speak'],
+    [
+      'inferred',
+      'the adapter concludes it from words and interruptions; a beginning may be known late',
+    ],
+    ['truncated', 'what was not played is cut out of the model’s memory'],
+    ['noted', 'the model is told what was heard'],
+  ],
+  transfer: [
+    ['native', 'the connection is configured anew'],
+    [
+      'another connection',
+      'the other agent gets a connection of its own, and this one is hung up when it is ready',
+    ],
+  ],
+  resume: [
+    ['told', 'a new connection is told the conversation, open calls included'],
+    ['native, or told', 'a new connection goes on where the other ended, if the server lets it'],
+  ],
+};
+
+function table(head: string, rows: readonly (readonly string[])[]): string {
+  const names = Object.keys(transports);
+  return [
+    `| ${[head, ...names].join(' | ')} |`,
+    `| ${['---', ...names.map(() => '---')].join(' | ')} |`,
+    ...rows.map((row) => `| ${row.join(' | ')} |`),
+  ].join('\n');
+}
+
+/** The whole of docs/transports.md. */
+export function transportsDocument(): string {
+  const all = Object.values(transports);
+  const capabilities = Object.keys(realtime).map((name) => [
+    `\`${name}\``,
+    ...all.map((can) => shown(name, can[name as keyof TransportCapabilities])),
+  ]);
+  const semantics = intents.map(({ name, how }) => [name, ...all.map(how)]);
+  const words = intents.map(({ name }) => {
+    const entries = (legend[name] ?? []).map(([word, meaning]) => `  - *${word}*: ${meaning}`);
+    return `- **${name}**\n${entries.join('\n')}`;
+  });
+  return `# Transports
+
+<!-- Written by \`npm run docs:transports\` from what the transports declare: change those. -->
+
+A session says the same things on each of them, and keeps the same promises
+([guarantees](guarantees.md)); [one suite](testing-transports.md) checks it. What a wire cannot do is emulated:
+by the adapter where it is about this wire's language, else by the session, for all wires alike. Nothing asks for the
+name of a provider.
+
+## What the wires can do
+
+The names are those of \`TransportCapabilities\` in \`offstage/voice\`.
+
+${table('', capabilities)}
+
+## What a session does on them
+
+${table('', semantics)}
+
+${words.join('\n')}
+`;
+}
+
+if (import.meta.main) writeFileSync(PATH, transportsDocument());

@@ -1,0 +1,56 @@
+// A case of the suite: a conversation, and what must come of it beside what is promised of all.
+
+import type { ConformanceFault, ConformanceSetup } from './stage.ts';
+import { ConformanceError } from './conformance-error.ts';
+import { neglectedDuties } from './port-duties.ts';
+import { brokenPromises } from './promises.ts';
+import type { TalkOptions } from './session-of-case.ts';
+import { Talk } from './talk.ts';
+
+export interface ConformanceScene extends TalkOptions {
+  readonly name: string;
+  /** Faults that the stage must be able to show. */
+  readonly needs?: readonly ConformanceFault[];
+  /** What happens. What is left open by it is waited for afterwards. */
+  readonly plot: (talk: Talk) => Promise<void>;
+  /** What must have come of it, once nothing more happens. */
+  readonly outcome?: (talk: Talk) => void;
+}
+
+/** A call of each kind that cannot be heard to be answered is a hang of the model, not of the transport. */
+const HANGS = 'RESPONSE_TIMEOUT';
+
+/** @throws {ConformanceError} if anything is not as it must be */
+export async function play(
+  setup: ConformanceSetup,
+  makeScene: () => ConformanceScene,
+): Promise<void> {
+  const scene = makeScene();
+  const talk = await Talk.begin(setup, scene);
+  let hasEnded = false;
+  try {
+    await scene.plot(talk);
+    await talk.calm();
+    scene.outcome?.(talk);
+    hasEnded = true;
+  } finally {
+    const ended = talk.end();
+    // The first failure tells more than one of the end after it.
+    await (hasEnded ? ended : ended.catch(() => {}));
+  }
+  const mayHang = scene.provokes?.includes(HANGS) === true;
+  const faults = [
+    ...brokenPromises(talk),
+    ...talk.tap.connections.flatMap((connection) => neglectedDuties(connection, { mayHang })),
+    ...leftovers(talk),
+  ];
+  if (faults.length > 0) throw new ConformanceError(`${faults.join('\n')}\n${talk.story()}`);
+}
+
+function leftovers({ environment, leftOpen: open }: Talk): readonly string[] {
+  const { pendingTimers } = environment;
+  return [
+    ...(pendingTimers > 0 ? [`${pendingTimers} timers are left of a session that is closed`] : []),
+    ...(open > 0 ? [`${open} connections are left open by a session that is closed`] : []),
+  ];
+}

@@ -1,0 +1,172 @@
+// What a transport owes a session (the comments of `voice/transport.ts`), and what a session
+// owes a transport, checked on everything that passed between them.
+//
+// Owns:     the judgement of one connection, entry by entry.
+// Does not: know what was meant by it (promises).
+
+import type { AudioFrame } from '../../voice/audio-frame.ts';
+import type { TransportCommand, TransportEvent } from '../../voice/transport.ts';
+import type { TappedConnection } from './wire-tap.ts';
+
+/** The duties that were neglected on this connection, each in a sentence. `mayHang`: the model was made to. */
+export function neglectedDuties(
+  { passed, isHungUp }: TappedConnection,
+  { mayHang }: { readonly mayHang: boolean },
+): readonly string[] {
+  const judge = new Judge(mayHang);
+  for (const entry of passed) {
+    if ('command' in entry) judge.command(entry.command);
+    else if ('event' in entry) judge.event(entry.event);
+    else judge.frame(entry.frame);
+  }
+  if (!isHungUp) judge.end();
+  return judge.faults;
+}
+
+interface UtteranceSeen {
+  hasEnded: boolean;
+  isKnown: boolean;
+}
+
+class Judge {
+  readonly faults: string[] = [];
+  readonly #mayHang: boolean;
+  readonly #utterances = new Map<string, UtteranceSeen>();
+  /** By id; true: it has ended. */
+  readonly #responses = new Map<string, boolean>();
+  /** By key; true: it has ended. */
+  readonly #requests = new Map<string, boolean>();
+  /** Requests that the session gave up when the model began something of its own. */
+  readonly #overtaken = new Set<string>();
+  #isReady = false;
+  #isClosed = false;
+
+  constructor(mayHang: boolean) {
+    this.#mayHang = mayHang;
+  }
+
+  command(command: TransportCommand): void {
+    if (command.type !== 'response.request') return;
+    const { responseKey } = command;
+    if (this.#requests.has(responseKey) && this.#requests.get(responseKey) === false)
+      this.faults.push(`F1: ${responseKey} was requested again before it had ended`);
+    const open = [...this.#requests].find(
+      ([key, hasEnded]) => !hasEnded && !this.#overtaken.has(key),
+    )?.[0];
+    const made = [...this.#responses].find(([, hasEnded]) => !hasEnded)?.[0];
+    if (!this.#mayHang && open !== undefined)
+      this.faults.push(`F1: ${responseKey} was requested while ${open} was under way`);
+    if (!this.#mayHang && made !== undefined)
+      this.faults.push(
+        `F1: ${responseKey} was requested while the response ${made} was in the making`,
+      );
+    if ([...this.#utterances.values()].some(({ hasEnded }) => !hasEnded))
+      this.faults.push(`F2: ${responseKey} was requested while the user spoke`);
+    this.#requests.set(responseKey, false);
+  }
+
+  event(event: TransportEvent): void {
+    if (this.#isClosed) {
+      this.faults.push(`${event.type} came after transport.closed`);
+      return;
+    }
+    switch (event.type) {
+      case 'transport.ready':
+        if (this.#isReady) this.faults.push('transport.ready came twice');
+        this.#isReady = true;
+        return;
+      case 'transport.closed':
+        this.#isClosed = true;
+        return;
+      case 'utterance.started':
+      case 'utterance.ended':
+      case 'utterance.transcribed':
+      case 'utterance.untranscribed':
+        return this.#utterance(event);
+      case 'response.started':
+        return this.#started(event);
+      case 'response.ended':
+        return this.#ended(event);
+      case 'tool.called':
+        if (!this.#responses.has(event.responseId))
+          this.faults.push(`${event.callId} was called in a response that had not begun`);
+        return;
+      case 'transport.error':
+        if (event.responseKey !== null) this.#requests.set(event.responseKey, true);
+        return;
+      case 'transport.expiring':
+      case 'transport.resumable':
+      case 'session.configured':
+      case 'session.refused':
+      case 'assistant.transcribed':
+      case 'model.changed':
+      case 'delegation.created':
+      case 'usage.reported':
+      case 'limits.reported':
+      case 'tool.cancelled':
+    }
+  }
+
+  frame({ itemId, responseId }: Omit<AudioFrame, 'samples'>): void {
+    if (itemId === undefined || responseId === undefined)
+      this.faults.push('Sound came without the ids of its item and response');
+    else if (!this.#responses.has(responseId))
+      this.faults.push(`Sound came of the response ${responseId}, which had not begun`);
+  }
+
+  /** The connection has ended, or the talk. */
+  end(): void {
+    if (this.#isClosed) return;
+    for (const [id, { hasEnded, isKnown }] of this.#utterances) {
+      if (!hasEnded) this.faults.push(`The utterance ${id} never ended`);
+      else if (!isKnown)
+        this.faults.push(`The words of the utterance ${id} never came, nor that there are none`);
+    }
+    for (const [id, hasEnded] of this.#responses)
+      if (!hasEnded && !this.#mayHang) this.faults.push(`The response ${id} never ended`);
+    for (const [key, hasEnded] of this.#requests)
+      if (!hasEnded && !this.#mayHang) this.faults.push(`The request ${key} came to no end`);
+  }
+
+  #utterance(event: Extract<TransportEvent, { type: `utterance.${string}` }>): void {
+    const { type, utteranceId } = event;
+    const seen = this.#utterances.get(utteranceId);
+    if (type === 'utterance.started') {
+      if (seen) this.faults.push(`The utterance ${utteranceId} began twice`);
+      this.#utterances.set(utteranceId, { hasEnded: false, isKnown: false });
+    } else if (!seen) {
+      this.faults.push(`${type} came of ${utteranceId}, which had not begun`);
+    } else if (type === 'utterance.ended') {
+      if (seen.hasEnded) this.faults.push(`The utterance ${utteranceId} ended twice`);
+      seen.hasEnded = true;
+    } else if (type === 'utterance.untranscribed' || event.final) {
+      if (!seen.hasEnded)
+        this.faults.push(`The words of ${utteranceId} were final before it ended`);
+      seen.isKnown = true;
+    }
+  }
+
+  #started({
+    responseId,
+    responseKey,
+  }: Extract<TransportEvent, { type: 'response.started' }>): void {
+    if (this.#responses.has(responseId)) this.faults.push(`The response ${responseId} began twice`);
+    this.#responses.set(responseId, false);
+    if (responseKey === null)
+      for (const [key, hasEnded] of this.#requests) if (!hasEnded) this.#overtaken.add(key);
+    if (responseKey !== null && this.#requests.get(responseKey) !== false)
+      this.faults.push(`The response ${responseId} claims ${responseKey}, which is not asked for`);
+  }
+
+  #ended({ responseId, responseKey }: Extract<TransportEvent, { type: 'response.ended' }>): void {
+    if (this.#responses.get(responseId) === true)
+      this.faults.push(`The response ${responseId} ended twice`);
+    else if (this.#responses.has(responseId)) this.#responses.set(responseId, true);
+    else if (responseKey === null)
+      this.faults.push(`The response ${responseId} ended, and had not begun`);
+    if (responseKey === null) return;
+    if (this.#requests.get(responseKey) !== false)
+      this.faults.push(`The request ${responseKey} ended, and is not under way`);
+    this.#requests.set(responseKey, true);
+  }
+}

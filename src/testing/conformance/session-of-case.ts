@@ -1,0 +1,129 @@
+// The session of a case: its agents, its tools, its scripted subagents, and what is said in it
+// that the lead model's mind must know.
+//
+// Owns:     how a case is made into the options of a session.
+// Does not: drive it (talk).
+
+import { z } from 'zod';
+import { createRuntime } from '../../actors/runtime/runtime.ts';
+import type { SessionState } from '../../actors/session-views.ts';
+import type { MainAgent } from '../../actors/session/agents.ts';
+import { defineTool, type ToolDefinition } from '../../actors/session/lead-tools.ts';
+import type { SubagentConfig } from '../../actors/subagent/config.ts';
+import type { Transport } from '../../voice/transport.ts';
+import { VoiceSession, type VoiceOptions } from '../../voice/voice-session.ts';
+import { scriptedModel, type Script } from '../scripted-model.ts';
+import type { SimulatedEnvironment } from '../simulated-environment.ts';
+import type { LeadMind, MindCall } from './mind.ts';
+import type { LogEntry } from './talk.ts';
+
+const LEAD = 'You are the lead agent.';
+
+/** A subagent of a case, and the lead agent's tool by the same name. */
+export interface CaseSubagent {
+  readonly script: Script;
+  readonly config?: Partial<SubagentConfig>;
+  /** What the lead model says at once. @defaultValue nothing: the call stays open */
+  readonly pending?: string;
+}
+
+export interface TalkOptions {
+  /** What the lead model calls for which words. */
+  readonly calls?: Readonly<Record<string, readonly MindCall[]>>;
+  readonly subagents?: Readonly<Record<string, CaseSubagent>>;
+  readonly tools?: readonly ToolDefinition[];
+  /** Others that may lead. */
+  readonly others?: readonly MainAgent[];
+  readonly voice?: Partial<VoiceOptions>;
+  /** Errors that the case provokes: parts of their codes and messages. */
+  readonly provokes?: readonly string[];
+  /** Reasons for which the case has something dropped. */
+  readonly drops?: readonly string[];
+}
+
+/** What the user may be told: results, notices and questions, in the words of whoever has them. */
+export function tellableIn({ deliveries, questions }: SessionState): readonly string[] {
+  const texts = [
+    ...questions.map(({ question }) => question),
+    ...deliveries.map(({ text }) => text),
+  ];
+  return [...new Set(texts)].filter((text) => text !== '');
+}
+
+/** What tools found that the lead model waited for. */
+export function outputsIn(log: readonly LogEntry[]): readonly string[] {
+  return log.flatMap(({ event }) =>
+    event.type === 'tool.answered' && event.status === 'result' && typeof event.output === 'string'
+      ? [event.output]
+      : [],
+  );
+}
+
+export function newSession(
+  transport: Transport,
+  environment: SimulatedEnvironment,
+  mind: LeadMind,
+  { subagents = {}, tools = [], others = [], voice }: TalkOptions,
+): VoiceSession {
+  const names = Object.keys(subagents);
+  return new VoiceSession({
+    transport,
+    runtime: createRuntime({ environment }),
+    model: scriptedModel({
+      environment,
+      scripts: names.map((name) => ({
+        when: instructionsOf(name),
+        script: (subagents[name] as CaseSubagent).script,
+      })),
+    }),
+    delegationModel: scriptedModel({
+      otherwise: [],
+      scripts: [{ when: /./, script: workOut(mind) }],
+    }),
+    agents: [
+      {
+        name: 'lead',
+        instructions: LEAD,
+        tools: [...tools, ...names.map((name) => backgroundTool(name, subagents[name]?.pending))],
+      },
+      ...others,
+    ],
+    subagentConfigs: Object.fromEntries(
+      names.map((name) => [
+        name,
+        { name, instructions: instructionsOf(name), ...subagents[name]?.config },
+      ]),
+    ),
+    ...(voice && { voice }),
+  });
+}
+
+function instructionsOf(name: string): string {
+  return `You are the subagent "${name}".`;
+}
+
+function backgroundTool(name: string, pendingMessage: string | undefined): ToolDefinition {
+  return defineTool({
+    name,
+    description: `Does ${name}`,
+    parameters: z.looseObject({}),
+    execution: 'background',
+    ...(pendingMessage !== undefined && { pendingMessage }),
+  });
+}
+
+/** What a delegation means: what the lead model would have called for the last words that name anything. */
+function workOut(mind: LeadMind): Script {
+  return ({ prompt }) => {
+    const words = prompt.flatMap((message) =>
+      message.role === 'user'
+        ? message.content.flatMap((part) => (part.type === 'text' ? [part.text] : []))
+        : [],
+    );
+    const calls = words
+      .toReversed()
+      .map((text) => mind.meaningOf(text))
+      .find((meant) => meant !== null);
+    return calls ? { calls } : { text: 'There is nothing to do.' };
+  };
+}

@@ -1,0 +1,315 @@
+// A whole voice session on a stage: its user, its client, its subagents, and everything that
+// happened in it.
+//
+// Owns:     the session and the passing of time.
+// Does not: judge (promises, port-duties), or know what a case is about.
+
+import type { SessionEvent, SessionState } from '../../actors/session-views.ts';
+import type { VoiceSession } from '../../voice/voice-session.ts';
+import { simulatedEnvironment, type SimulatedEnvironment } from '../simulated-environment.ts';
+import { Client, TICK_MS, type Play } from './client.ts';
+import { LeadMind } from './mind.ts';
+import { newSession, outputsIn, tellableIn, type TalkOptions } from './session-of-case.ts';
+import type {
+  ConformanceModel,
+  ConformanceSetup,
+  ConformanceStage,
+  ConformanceTranscript,
+} from './stage.ts';
+import { WireTap, type TappedConnection } from './wire-tap.ts';
+import { ConformanceError } from './conformance-error.ts';
+import { plain } from './words.ts';
+
+/** An event of the session and when it happened. */
+export interface LogEntry {
+  readonly at: number;
+  readonly event: SessionEvent;
+}
+
+/** Whom words are for: the lead model, which answers or `calls`; a subagent; or nobody who could hear them. */
+export type Addressee = 'lead' | 'call' | 'subagent' | 'nobody';
+
+/** Something that the user said or typed. */
+export interface Said {
+  readonly text: string;
+  readonly to: Addressee;
+  readonly at: number;
+}
+
+export interface Speech {
+  /** @defaultValue `call` for words that the lead model calls something for, else `lead` */
+  readonly to?: Addressee;
+  /** @defaultValue 'prompt' */
+  readonly transcript?: ConformanceTranscript;
+  /** In milliseconds. @defaultValue 1200 */
+  readonly durationMs?: number;
+}
+
+const DEFAULT_SPEECH_MS = 1200;
+const DEFAULT_LIMIT_MS = 120_000;
+/** Nothing happens for so long: nothing more will. */
+const CALM_MS = 3000;
+const HEARD_AGAIN_MS = 600;
+
+export class Talk {
+  readonly environment: SimulatedEnvironment;
+  readonly tap: WireTap;
+  readonly session: VoiceSession;
+  readonly client: Client;
+  readonly log: readonly LogEntry[];
+  readonly said: readonly Said[];
+  readonly options: TalkOptions;
+  /** Connections that the session has left open when it was over. */
+  leftOpen = 0;
+  readonly #stage: ConformanceStage;
+  readonly #mind: LeadMind;
+  /** Connections on which the model has heard what was said last. */
+  readonly #heardOn = new Set<TappedConnection>();
+  #endsAt: number | null = null;
+  #leave: () => void = () => {};
+
+  private constructor(
+    stage: ConformanceStage,
+    environment: SimulatedEnvironment,
+    mind: LeadMind,
+    options: TalkOptions,
+  ) {
+    this.#stage = stage;
+    this.#mind = mind;
+    this.environment = environment;
+    this.options = options;
+    this.tap = new WireTap(stage.transport);
+    this.session = newSession(this.tap, environment, mind, options);
+    const log: LogEntry[] = [];
+    this.log = log;
+    this.said = [];
+    this.session.events.subscribe((event) => log.push({ at: this.now, event }));
+    this.client = new Client(this.session, environment);
+  }
+
+  /** Sets the stage and begins to talk. */
+  static async begin(setup: ConformanceSetup, options: TalkOptions): Promise<Talk> {
+    const environment = simulatedEnvironment();
+    const begun: { talk?: Talk } = {};
+    const mind = new LeadMind(options.calls ?? {}, {
+      delegates: () => begun.talk?.tap.capabilities.toolCalls === 'delegation',
+      tellable: () => (begun.talk ? tellableIn(begun.talk.state) : []),
+      found: () => outputsIn(begun.talk?.log ?? []),
+      remembered: () => begun.talk?.model.memory.map(({ text }) => text) ?? [],
+    });
+    const stage = await setup.open({ environment, mind: mind.think });
+    const talk = new Talk(stage, environment, mind, options);
+    begun.talk = talk;
+    talk.#leave = talk.session.attach();
+    const started = talk.session.start();
+    await talk.until('the session is there', ({ connection }) => connection === 'active');
+    await started;
+    return talk;
+  }
+
+  get now(): number {
+    return this.environment.clock.now();
+  }
+
+  get state(): SessionState {
+    return this.session.store.getSnapshot().context;
+  }
+
+  get capabilities(): WireTap['capabilities'] {
+    return this.tap.capabilities;
+  }
+
+  /** The newest connection, from the inside. */
+  get model(): ConformanceModel {
+    const model = this.#stage.models.at(-1);
+    if (model) return model;
+    throw new ConformanceError('The transport has opened no connection');
+  }
+
+  get models(): readonly ConformanceModel[] {
+    return this.#stage.models;
+  }
+
+  /** The user speaks, and is heard to the end. */
+  async says(text: string, speech: Speech = {}): Promise<void> {
+    const ended = this.beginsToSay(text, speech);
+    await this.pass(speech.durationMs ?? DEFAULT_SPEECH_MS);
+    await ended;
+    await this.environment.settle();
+  }
+
+  /** The user begins to speak; resolves when they have ended, as time passes. */
+  beginsToSay(
+    text: string,
+    { to, transcript = 'prompt', durationMs = DEFAULT_SPEECH_MS }: Speech = {},
+  ): Promise<void> {
+    this.#heard(text, to);
+    this.client.isLoud = true;
+    const connection = this.tap.connections.at(-1);
+    this.#heardOn.clear();
+    if (connection) this.#heardOn.add(connection);
+    this.environment.scheduler.schedule(() => {
+      this.client.isLoud = false;
+    }, durationMs);
+    return this.model.user.says(text, { durationMs, transcript });
+  }
+
+  async types(text: string, to?: Addressee): Promise<void> {
+    this.#heard(text, to);
+    await this.session.sendText(text);
+    await this.environment.settle();
+  }
+
+  /** The network is gone. */
+  loseConnection(): void {
+    for (const model of this.models) if (model.isOpen) model.drop();
+  }
+
+  async pass(ms: number): Promise<void> {
+    for (let leftMs = ms; leftMs > 0; leftMs -= TICK_MS) {
+      await this.environment.advance(Math.min(TICK_MS, leftMs));
+      this.#hearAgain();
+    }
+  }
+
+  /**
+   * Lets time pass until it is so.
+   * @throws {ConformanceError} if it is not so after `limitMs`
+   */
+  async until(
+    what: string,
+    isSo: (state: SessionState, talk: Talk) => boolean,
+    limitMs = DEFAULT_LIMIT_MS,
+  ): Promise<void> {
+    const end = this.now + limitMs;
+    await this.environment.settle();
+    while (!isSo(this.state, this)) {
+      if (this.now >= end)
+        throw new ConformanceError(`Waited for ${limitMs / 1000} s: ${what}\n${this.story()}`);
+      await this.pass(TICK_MS);
+    }
+  }
+
+  /** Until all is said that is to be said, and nothing happens any more. */
+  async calm(limitMs = DEFAULT_LIMIT_MS): Promise<void> {
+    let calmSince = Number.POSITIVE_INFINITY;
+    await this.until(
+      'nothing happens any more',
+      ({ connection, floor, deliveries, subagents }) => {
+        const isCalm =
+          connection === 'active' &&
+          floor === 'nobody' &&
+          !this.client.isPlaying &&
+          subagents.every(
+            ({ state, endedAt }) => endedAt !== null || state === 'waiting_for_input',
+          ) &&
+          deliveries.every(
+            ({ state, card, kind }) =>
+              card || kind === 'question' || !['pending', 'offered', 'playing'].includes(state),
+          );
+        calmSince = isCalm ? Math.min(calmSince, this.now) : Number.POSITIVE_INFINITY;
+        return this.now - calmSince >= CALM_MS;
+      },
+      limitMs,
+    );
+  }
+
+  /** All that the model said of an item, played or not. */
+  wordsOf(itemId: string): string {
+    let words = '';
+    for (const { passed } of this.tap.connections)
+      for (const entry of passed) {
+        if (!('event' in entry) || entry.event.type !== 'assistant.transcribed') continue;
+        const { event } = entry;
+        if (event.itemId !== itemId) continue;
+        if (event.final) return event.text;
+        words += event.text;
+      }
+    return words;
+  }
+
+  /** What became of something that the user was to be told. */
+  deliveryOf(text: string): SessionState['deliveries'][number] | undefined {
+    return this.state.deliveries.findLast((delivery) => delivery.text.includes(text));
+  }
+
+  /** The items in which this was said, in the order in which they were heard. */
+  playsOf(text: string): readonly Play[] {
+    return this.client.plays.filter(({ itemId }) =>
+      plain(this.wordsOf(itemId)).includes(plain(text)),
+    );
+  }
+
+  /** Until this is being heard. */
+  hears(text: string): Promise<void> {
+    return this.until(`${JSON.stringify(text)} is heard`, () =>
+      this.playsOf(text).some(({ playedMs, isCleared }) => playedMs > 0 && !isCleared),
+    );
+  }
+
+  /** Until this was told to its end. */
+  isTold(text: string): Promise<void> {
+    return this.until(
+      `${JSON.stringify(text)} is told`,
+      () => this.deliveryOf(text)?.state === 'delivered',
+    );
+  }
+
+  /** @throws {ConformanceError} if it is not so */
+  check(what: string, isSo: boolean): void {
+    if (!isSo) throw new ConformanceError(`Expected: ${what}\n${this.story()}`);
+  }
+
+  /** What happened last, for the message of a failure. */
+  story(): string {
+    const lines = this.log
+      .filter(({ event }) => event.type !== 'transcript.changed' || event.item.final)
+      .slice(-40)
+      .map(
+        ({ at, event }) =>
+          `  ${at - (this.log[0]?.at ?? at)} ms ${JSON.stringify(event).slice(0, 260)}`,
+      );
+    return `The session ended its log with:\n${lines.join('\n')}`;
+  }
+
+  /** What happened before the session was ended. */
+  get logBeforeEnd(): readonly LogEntry[] {
+    return this.log.slice(0, this.#endsAt ?? this.log.length);
+  }
+
+  /** Ends the session and the stage. */
+  async end(): Promise<void> {
+    this.#endsAt = this.log.length;
+    const closed = this.session.close();
+    await this.pass(60_000);
+    await closed;
+    this.client.stop();
+    this.#leave();
+    this.leftOpen = this.models.filter(({ isOpen }) => isOpen).length;
+    await this.#stage.close?.();
+    await this.environment.settle();
+  }
+
+  /**
+   * Sound of the user is in what a connection gets: words of which the one before did not say what
+   * they were are sent again to the next one, and so heard again.
+   */
+  #hearAgain(): void {
+    const connection = this.tap.connections.at(-1);
+    const last = this.said.at(-1);
+    if (!connection || connection.loudSince === null || !last || this.#heardOn.has(connection))
+      return;
+    const isReady = connection.passed.some(
+      (entry) => 'event' in entry && entry.event.type === 'transport.ready',
+    );
+    if (!isReady || connection.isHungUp) return;
+    this.#heardOn.add(connection);
+    void this.model.user.says(last.text, { durationMs: HEARD_AGAIN_MS, transcript: 'prompt' });
+  }
+
+  #heard(text: string, to: Addressee | undefined): void {
+    const isCall = this.options.calls?.[text] !== undefined;
+    (this.said as Said[]).push({ text, to: to ?? (isCall ? 'call' : 'lead'), at: this.now });
+    this.#mind.heard(text);
+  }
+}

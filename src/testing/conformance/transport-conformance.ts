@@ -1,0 +1,53 @@
+// The conformance suite for transports: conversations that a session must be able to have
+// with any voice model, whatever its wire can do.
+
+import { callScenes } from './cases/calls.ts';
+import { connectionScenes } from './cases/connections.ts';
+import { questionScenes } from './cases/questions.ts';
+import { resultScenes } from './cases/results.ts';
+import { speakingScenes } from './cases/speaking.ts';
+import { play } from './case.ts';
+import type { ConformanceSetup } from './stage.ts';
+
+/** One conversation. Cases are independent of each other, and may be run in any order. */
+export interface ConformanceCase {
+  /** The title of a test. */
+  readonly name: string;
+  /** Why it cannot be run on this stage: what it needs the stage cannot show. Null: it can. */
+  readonly skipped: string | null;
+  /**
+   * Has the conversation, on a stage of its own; takes no real time to speak of.
+   * @throws {ConformanceError} when a promise is not kept, with what happened
+   */
+  run(): Promise<void>;
+}
+
+const scenes = [
+  ...speakingScenes,
+  ...resultScenes,
+  ...questionScenes,
+  ...callScenes,
+  ...connectionScenes,
+];
+
+/**
+ * The cases that a transport must pass. Each is a whole `VoiceSession` on the stage, with tools and
+ * scripted subagents, in simulated time. Besides what each is about, the promises of a session (P1 to P6)
+ * and the duties of a transport are checked on everything that happened.
+ *
+ * ```ts
+ * for (const { name, skipped, run } of transportConformance(setup))
+ *   test.skipIf(skipped !== null)(name, run);
+ * ```
+ */
+export function transportConformance(setup: ConformanceSetup): readonly ConformanceCase[] {
+  return scenes.map((makeScene) => {
+    const { name, needs = [] } = makeScene();
+    const missing = needs.filter((fault) => !setup.shows.includes(fault));
+    return {
+      name,
+      skipped: missing.length > 0 ? `${setup.name} does not show ${missing.join(', ')}` : null,
+      run: () => play(setup, makeScene),
+    };
+  });
+}

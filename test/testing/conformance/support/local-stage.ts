@@ -1,0 +1,185 @@
+// A conformance stage over the server of `localVoice`, in memory: its session, its ears and
+// its brain are the real ones; the language model and the speech engine are scripted.
+
+import { createBrain } from '../../../../src/adapters/local-voice/brain.ts';
+import type { SpeechEngine } from '../../../../src/adapters/local-voice/index.ts';
+import { RealtimeSession } from '../../../../src/adapters/local-voice/realtime-session.ts';
+import { openaiRealtime } from '../../../../src/adapters/openai-realtime/index.ts';
+import type { WebSocketFactory } from '../../../../src/adapters/socket/web-socket.ts';
+import {
+  scriptedModel,
+  type ConformanceMind,
+  type ConformanceModel,
+  type ConformanceSetup,
+  type ConformanceTranscript,
+  type ScriptedPrompt,
+  type SimulatedEnvironment,
+} from '../../../../src/testing/index.ts';
+import { createSocketPair } from '../../../../src/testing/voice-server/hosts/socket-pair.ts';
+
+const SAMPLE_RATE_HZ = 24_000;
+const WINDOW_MS = 20;
+const LOUD = 4000;
+const MS_PER_CHARACTER = 60;
+
+export function localStage(): ConformanceSetup {
+  return {
+    name: 'local-voice',
+    shows: ['late_transcripts', 'silence'],
+    open({ environment, mind }) {
+      const connections: LocalConnection[] = [];
+      const webSocket: WebSocketFactory = () => {
+        const connection = new LocalConnection(environment, mind);
+        connections.push(connection);
+        return connection.client;
+      };
+      return {
+        transport: openaiRealtime({ apiKey: 'some-key', webSocket, keepAliveMs: null }),
+        models: connections,
+      };
+    },
+  };
+}
+
+class LocalConnection implements ConformanceModel {
+  readonly client;
+  readonly replies = [];
+  readonly #environment: SimulatedEnvironment;
+  readonly #mind: ConformanceMind;
+  readonly #session: RealtimeSession;
+  readonly #drop: () => void;
+  /** The words of what is heard next; the last ones of all if somebody is heard again. */
+  readonly #words: { text: string; transcript: ConformanceTranscript }[] = [];
+  #isSilent = false;
+  #isOpen = true;
+
+  constructor(environment: SimulatedEnvironment, mind: ConformanceMind) {
+    this.#environment = environment;
+    this.#mind = mind;
+    const pair = createSocketPair();
+    const model = scriptedModel({ otherwise: (prompt) => this.#answer(prompt) });
+    this.#session = new RealtimeSession({
+      environment,
+      engine: this.#engine(),
+      brain: createBrain(model, environment),
+      defaultVoice: 'slt',
+      model: 'local-voice',
+      send: (text) => pair.link.send(text),
+      whenReady: () =>
+        new Promise((resolve) => {
+          environment.scheduler.schedule(resolve, 0);
+        }),
+    });
+    this.client = pair.client;
+    this.#drop = () => pair.link.terminate();
+    pair.accept(
+      {
+        receive: (text) => this.#session.receive(text),
+        lost: () => {
+          this.#isOpen = false;
+          this.#session.close();
+        },
+      },
+      () => this.#session.open(),
+    );
+  }
+
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  get memory(): ConformanceModel['memory'] {
+    return this.#session.items.map(({ remembered }) => {
+      if (remembered.kind === 'call')
+        return { kind: 'call', text: `${remembered.name} ${remembered.arguments}` };
+      if (remembered.kind === 'answer') return { kind: 'result', text: remembered.output };
+      const texts = remembered.parts.map((part) => {
+        if (part.type === 'text') return part.text;
+        return part.type === 'speech' ? part.words.text() : '';
+      });
+      return { kind: remembered.role, text: texts.join('') };
+    });
+  }
+
+  readonly user: ConformanceModel['user'] = {
+    says: (text, { durationMs, transcript }) => {
+      this.#words.push({ text, transcript });
+      return new Promise((resolve) => {
+        this.#environment.scheduler.schedule(resolve, durationMs);
+      });
+    },
+  };
+
+  drop(): void {
+    this.#drop();
+  }
+
+  strike(_fault: string, on = true): void {
+    this.#isSilent = on;
+  }
+
+  /** What the language model is asked, as a turn. */
+  async #answer({ prompt, results, signal }: ScriptedPrompt) {
+    if (this.#isSilent)
+      await new Promise((resolve) => signal?.addEventListener('abort', resolve, { once: true }));
+    const last = prompt.at(-1);
+    const text = textOf(last?.content);
+    const isTold = last?.role === 'user' ? 'utterance' : 'message';
+    const [first] = prompt;
+    const steps = this.#mind({
+      cause: last?.role === 'tool' ? 'result' : isTold,
+      text: last?.role === 'tool' ? String(results.at(-1)) : text,
+      // Those of the session, and of the response if it has any.
+      instructions: first?.role === 'system' ? first.content : null,
+    });
+    return {
+      text: steps.flatMap((step) => ('say' in step ? [step.say] : [])).join(' '),
+      calls: steps.flatMap((step) =>
+        'call' in step ? [{ name: step.call, input: step.arguments }] : [],
+      ),
+    };
+  }
+
+  #engine(): SpeechEngine {
+    return {
+      voices: ['slt'],
+      start: async () => {},
+      close: async () => {},
+      createDetector: () => {
+        let rest: number[] = [];
+        return {
+          windowMs: WINDOW_MS,
+          push: (samples) => {
+            rest.push(...samples);
+            const size = (SAMPLE_RATE_HZ * WINDOW_MS) / 1000;
+            const windows: number[] = [];
+            for (; rest.length >= size; rest = rest.slice(size))
+              windows.push((rest[size / 2] ?? 0) >= LOUD ? 0.9 : 0.01);
+            return Promise.resolve(windows);
+          },
+          close: () => {},
+        };
+      },
+      transcribe: async () => {
+        const { text, transcript } = this.#words.shift() ?? { text: '', transcript: 'prompt' };
+        if (typeof transcript === 'object')
+          await new Promise((resolve) => {
+            this.#environment.scheduler.schedule(() => resolve(null), transcript.lateMs);
+          });
+        return text;
+      },
+      synthesize: async ({ text }) => ({
+        samples: new Int16Array((text.length * MS_PER_CHARACTER * SAMPLE_RATE_HZ) / 1000).fill(
+          3000,
+        ),
+        sampleRateHz: SAMPLE_RATE_HZ,
+      }),
+    };
+  }
+}
+
+function textOf(content: unknown): string {
+  if (typeof content === 'string') return content;
+  if (!Array.isArray(content)) return '';
+  return content.map((part) => (part as { readonly text?: string }).text ?? '').join('');
+}
