@@ -10,11 +10,14 @@ export interface MadeCall {
   readonly name: string;
   /** JSON text. */
   readonly arguments: string;
+  /** In which the model made it, if the wire says so. */
+  readonly responseId?: string;
 }
 
 export class LeadCalls {
   readonly #core: LeadSession;
-  readonly #awaited = new Set<string>();
+  /** The response that made it, by the id of the call. */
+  readonly #awaited = new Map<string, string>();
 
   constructor(core: LeadSession) {
     this.#core = core;
@@ -24,13 +27,18 @@ export class LeadCalls {
     return this.#awaited.size > 0;
   }
 
-  made({ callId, name, arguments: json }: MadeCall): void {
+  made({ callId, name, arguments: json, responseId = '' }: MadeCall): void {
     const { books } = this.#core;
     // One that is known is the same message again: it has its answer, or will have it.
     if (books.calls.has(callId) || books.conversation.get(callId)) return;
-    this.#awaited.add(callId);
+    this.#awaited.set(callId, responseId);
     const { requestId } = books;
     this.#core.tell('calls', { type: 'tool.called', callId, name, arguments: json, requestId });
+  }
+
+  /** The response that made the call. */
+  responseOf(callId: string): string | undefined {
+    return this.#awaited.get(callId);
   }
 
   /** The model has its answer, or will be told later. */

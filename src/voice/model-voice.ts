@@ -37,8 +37,8 @@ export interface ModelVoicePorts {
   /** May what the model begins to say be an answer to words for somebody else? */
   isUndecided(): boolean;
   userHasFloor(): boolean;
-  /** The model replies: the user hears it. */
-  replying(): void;
+  /** The model replies, in this response: the user hears it. */
+  replying(responseId: string): void;
   /** What was asked for is over; see `ResponsesPorts.ended`. */
   responded(said: Attempt | null, status: string, calledOff: boolean): void;
   /** There may be room for something else. */
@@ -239,6 +239,11 @@ export class ModelVoice {
     return this.#loudspeaker.isPaused;
   }
 
+  /** What is in the making, by the ids of the responses. */
+  get underWay(): readonly string[] {
+    return this.#responses.underWay;
+  }
+
   /** From where it was heard. */
   goOn(): void {
     const from = this.#loudspeaker.goOn();
@@ -273,7 +278,7 @@ export class ModelVoice {
   #say(frame: AudioFrame): void {
     if (!this.#responses.wants(frame)) return;
     this.#work.sign();
-    if (this.#responses.isReply) this.#ports.replying();
+    if (this.#responses.isReply) this.#ports.replying(frame.responseId ?? '');
     this.#speech.sent(frame);
     this.#loudspeaker.say(frame);
   }

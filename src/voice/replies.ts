@@ -8,7 +8,9 @@
 //   R1. A model that speaks when asked is asked for each reply. One that answers by itself is
 //       asked only if it stays silent for `timeoutMs`, and again if that came to nothing, at
 //       most `MAX_ASKED` times: a model that will not speak is not asked for ever.
-//   R2. What the model has said since the user began to speak is its answer to them: words
+//   R2. What it was saying already when a result came is no answer to that, but what it says on in
+//       the response that made the call.
+//   R3. What the model has said since the user began to speak is its answer to them: words
 //       that become known later are owed none.
 
 import type { Environment } from '../actors/ports/environment.ts';
@@ -40,6 +42,8 @@ export class Replies {
   #isOverdue = false;
   #hasAnswered = false;
   #isOwed = false;
+  /** R2: responses that were under way already. */
+  #before: readonly string[] = [];
   #asked = 0;
   #cancel: (() => void) | null = null;
 
@@ -83,10 +87,12 @@ export class Replies {
     return true;
   }
 
-  /** A tool has answered, and the model shall speak to it. */
-  toResult(): void {
-    if (this.#options.answersResults) this.#expect();
-    else this.ask();
+  /** A tool has answered, and the model shall speak to it. `before`: what it says at the moment (R2). */
+  toResult(before: readonly string[] = []): void {
+    if (this.#options.answersResults) {
+      this.#expect();
+      this.#before = before;
+    } else this.ask();
   }
 
   /** The user begins to speak: what the model said before is no answer to that. */
@@ -94,8 +100,9 @@ export class Replies {
     this.#hasAnswered = false;
   }
 
-  /** The model says or does something of its own accord: that is the reply. */
-  given(): void {
+  /** The model says or does something of its own accord, in this response: that is the reply. */
+  given(responseId?: string): void {
+    if (responseId !== undefined && this.#before.includes(responseId)) return;
     this.#hasAnswered = true;
     this.#forget();
   }
@@ -146,9 +153,13 @@ export class Replies {
 
   #arm(): void {
     this.#forget();
+    this.#await();
+  }
+
+  #await(): void {
     this.#cancel = this.#environment.scheduler.schedule(() => {
       if (this.#ports.isBusy()) {
-        this.#arm();
+        this.#await();
         return;
       }
       this.#cancel = null;
@@ -158,6 +169,7 @@ export class Replies {
   }
 
   #forget(): void {
+    this.#before = [];
     this.#cancel?.();
     this.#cancel = null;
     this.#isOverdue = false;

@@ -87,6 +87,11 @@ export class Responses {
     return this.#asked !== null || this.#own.size > 0;
   }
 
+  /** By their ids. */
+  get underWay(): readonly string[] {
+    return [...(this.#asked?.id ? [this.#asked.id] : []), ...this.#own.keys()];
+  }
+
   /**
    * What is under way replies to the user, and says nothing that was offered; if nothing is, what
    * still plays.

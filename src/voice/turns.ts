@@ -96,7 +96,7 @@ export class Turns {
       happened: (event) => this.happened(event),
       isUndecided: () => this.#isUndecided,
       userHasFloor,
-      replying: () => this.#replies.given(),
+      replying: (responseId) => this.#replies.given(responseId),
       responded: (said, status, calledOff) => this.#responded(said, status, calledOff),
       settled: next,
       drained: () => this.#thinkingSound?.look(),
@@ -227,10 +227,11 @@ export class Turns {
       typeof output === 'string' ? output : JSON.stringify(output ?? null),
       !respond || !this.#answersResults,
     );
+    const calledIn = this.#calls.responseOf(callId);
     this.#calls.settled(callId);
     if (respond) {
       this.voice.held.expectWanted();
-      this.#replies.toResult();
+      this.#replies.toResult(this.voice.underWay.filter((id) => id !== calledIn));
     }
     this.next();
   }

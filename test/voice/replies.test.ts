@@ -48,6 +48,21 @@ describe('R1', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
+  test('R2: what it was saying already is no answer to a result; what comes after it is', async () => {
+    const { replies, environment, world } = repliesOf(true);
+    world.isBusy = true;
+    replies.toResult(['before']);
+    await environment.advance(6000);
+    replies.given('before');
+    expect(replies.isExpected).toBe(true);
+    world.isBusy = false;
+    await environment.advance(5000);
+    expect([world.overdue, replies.take()]).toEqual([1, true]);
+    replies.toResult(['before']);
+    replies.given('after');
+    expect(replies.isExpected).toBe(false);
+  });
+
   test('typed words it does not hear: it is asked at once, whatever it says meanwhile', () => {
     const { replies } = repliesOf(true);
     replies.given();
@@ -70,7 +85,7 @@ describe('R1', () => {
   });
 });
 
-test('R2: words that it has answered already are owed nothing; those that follow are', () => {
+test('R3: words that it has answered already are owed nothing; those that follow are', () => {
   const { replies } = repliesOf(true);
   replies.userSpeaks();
   replies.given();

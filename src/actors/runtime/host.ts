@@ -42,9 +42,9 @@ export function createHost(options: HostOptions): Host {
 
 /** Tells somebody else's code of errors. Whoever listens for them is not helped by one of their own. */
 export function quietly(onError: HostOptions['onError']): Host['report'] {
-  return (error, where) => {
+  return (thrown, where) => {
     try {
-      const told: unknown = onError?.(error, where);
+      const told: unknown = onError?.(thrown, where);
       if (told instanceof Promise) told.catch(() => {});
     } catch {
       // There is nobody left to tell.

@@ -42,10 +42,10 @@ describe('somebody else’s code', () => {
       environment: simulatedEnvironment(),
       journal: memoryJournal(),
       // An unhandled rejection would fail the run.
-      onError: (async (_: unknown, place: string) => {
+      onError(_, place) {
         where.push(place);
-        throw new Error('worse');
-      }) as (error: unknown, where: string) => void,
+        return Promise.reject(new Error('worse')) as unknown as undefined;
+      },
       onIgnored() {
         throw new Error('broken');
       },
