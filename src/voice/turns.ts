@@ -19,6 +19,7 @@ import { backchannelIn } from '../actors/answers/backchannel.ts';
 import type { Offer, Utterance } from '../actors/session/lead.ts';
 import { overheardNote, OWED_REPLY_NOTE } from '../actors/session/prompts.ts';
 import type { LeadSession } from '../actors/session/session-parts.ts';
+import { Addressee } from './addressee.ts';
 import { Attempt } from './attempt.ts';
 import type { WorkOut } from './delegation-step.ts';
 import { Delegations } from './delegations.ts';
@@ -65,8 +66,7 @@ export class Turns {
   readonly #calls: LeadCalls;
   readonly #delegations: Delegations | null;
   readonly #thinkingSound: ThinkingSound | null;
-  /** What was asked for came to nothing since somebody spoke: the model may still answer both. */
-  #mayAnswerBoth = false;
+  readonly #addressee: Addressee;
 
   constructor(core: LeadSession, options: TurnsOptions, ports: TurnsPorts) {
     this.#core = core;
@@ -94,7 +94,7 @@ export class Turns {
     this.voice = new ModelVoice(core, this.memory, options, {
       send,
       happened: (event) => this.happened(event),
-      isUndecided: () => this.#isUndecided,
+      isUndecided: () => this.#addressee.isUndecided,
       userHasFloor,
       replying: (responseId) => this.#replies.given(responseId),
       responded: (said, status, calledOff) => this.#responded(said, status, calledOff),
@@ -110,6 +110,11 @@ export class Turns {
       },
       { isBusy: () => this.#isBusy, overdue: next },
     );
+    this.#addressee = new Addressee(core, capabilities, options.replyTimeoutMs, {
+      held: this.voice.held,
+      hasFloor: userHasFloor,
+      isReplyExpected: () => this.#replies.isExpected,
+    });
     this.#interruptions = new Interruptions(core.host.environment, options, {
       // Where somebody waits for an answer, every word may be one.
       pause: () => core.unit.owner === null && this.voice.pause(),
@@ -117,7 +122,9 @@ export class Turns {
       goOn: () => this.voice.goOn(),
       breakOff: () => this.#breakOff(),
       backchannelIn: (text) =>
-        this.#isAsking ? 'none' : backchannelIn(text, core.leads.agent.language),
+        this.#transcript.asks(this.voice.playing)
+          ? 'none'
+          : backchannelIn(text, core.leads.agent.language),
     });
     const { thinkingSound } = options;
     const rateHz = capabilities.outputSampleRateHz;
@@ -248,13 +255,11 @@ export class Turns {
   }
 
   heardUser({ id, text, typed }: Utterance): void {
-    const { held } = this.voice;
     if (typed) {
       this.memory.add({ type: 'message.add', itemId: id, role: 'user', text });
       this.voice.hush();
     }
-    held.expectWanted();
-    this.#mayAnswerBoth = false;
+    this.#addressee.isLead();
     this.#delegations?.understood(true);
     const isDue = this.#replies.toWords(typed);
     if (isDue) this.#core.receive('session', { type: 'response.requested' });
@@ -262,8 +267,7 @@ export class Turns {
   }
 
   overheard({ id, text, typed }: Utterance, subagentName: string): void {
-    const { held } = this.voice;
-    const wasHeld = !typed && held.silence();
+    const wasHeld = this.#addressee.isSubagent(typed);
     if (!typed) {
       this.memory.forget(id);
       this.#delegations?.understood(false);
@@ -272,12 +276,7 @@ export class Turns {
     // What else was said waits for a reply that was in what is not heard.
     if (wasHeld && this.#replies.isExpected) this.#replies.ask();
     this.#understood(id);
-    const { capabilities, replyTimeoutMs } = this.#options;
-    const isAnswered = wasHeld && !this.#mayAnswerBoth;
-    this.#mayAnswerBoth = false;
-    const mayAnswer = capabilities.responds === 'by_itself' && !typed && !isAnswered;
-    // What the model says to words that are not settled yet is held.
-    if (mayAnswer && !this.listening.hasFloor) held.expectUnwanted(replyTimeoutMs);
+    this.#addressee.expectsNothing(typed, wasHeld);
   }
 
   clientLeft(): void {
@@ -369,15 +368,6 @@ export class Turns {
     return isBackchannel;
   }
 
-  /** The lead agent asks the user something, in what it is saying. */
-  get #isAsking(): boolean {
-    const { conversation } = this.#core.books;
-    return this.voice.playing.some((itemId) => {
-      const said = conversation.get(itemId);
-      return said?.role === 'assistant' && /[?？؟]/.test(said.text);
-    });
-  }
-
   /** It is known what was said, and to whom. */
   #understood(utteranceId: string): void {
     this.listening.understood(utteranceId);
@@ -392,21 +382,10 @@ export class Turns {
   }
 
   #responded(said: Attempt | null, status: string, calledOff: boolean): void {
-    this.#mayAnswerBoth = status === 'cancelled' && !calledOff;
+    this.#addressee.responded(status, calledOff);
     if (said === null) {
       if (!calledOff && status !== 'completed') this.#replies.cameToNothing();
     } else if (status === 'completed' && this.#replies.resume()) this.memory.note(OWED_REPLY_NOTE);
-  }
-
-  /** May what the model begins to say be an answer to words that were for a subagent? */
-  get #isUndecided(): boolean {
-    const { owner, questions } = this.#core.unit;
-    if (owner === null) return false;
-    if (this.listening.hasFloor) return true;
-    // Where the user's speech is inferred, the model may be quicker than the word that they spoke.
-    if (this.#options.capabilities.utterances === 'reported') return false;
-    const asked = questions.stateOf(owner)?.context as { playingSince: number | null } | undefined;
-    return asked !== undefined && asked.playingSince !== null && !this.#replies.isExpected;
   }
 
   /** The model speaks to the results of its calls without being asked. */

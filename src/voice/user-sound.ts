@@ -9,8 +9,9 @@
 //   UA2. What was given lately is remembered for as long as it may have to be given again:
 //       while the user speaks up to `maxMs`, else so much as a wire takes to notice that they do.
 
-import { frameDurationMs, type AudioFrame } from './audio-frame.ts';
+import type { AudioFrame } from './audio-frame.ts';
 import { createBoundedBuffer, type BoundedBuffer } from './audio/bounded-buffer.ts';
+import { RecentSound } from './audio/recent-sound.ts';
 
 /** A wire notices late that somebody has begun to speak. */
 const NOTICE_MS = 2000;
@@ -18,8 +19,7 @@ const NOTICE_MS = 2000;
 export class UserSound {
   readonly #maxMs: number;
   readonly #kept: BoundedBuffer;
-  #given: AudioFrame[] = [];
-  #givenMs = 0;
+  readonly #given = new RecentSound();
 
   constructor(maxMs: number) {
     this.#maxMs = maxMs;
@@ -34,17 +34,13 @@ export class UserSound {
   /** It was given to who listens. `isUnderstood`: nobody speaks whose words are not known yet. */
   given(frame: AudioFrame, isUnderstood: boolean): void {
     const mostMs = isUnderstood ? Math.min(NOTICE_MS, this.#maxMs) : this.#maxMs;
-    this.#given.push(frame);
-    this.#givenMs += frameDurationMs(frame);
-    while (this.#givenMs > mostMs) this.#forgetOldest();
+    this.#given.add(frame, mostMs);
   }
 
   /** Whoever listened is another one. Returns whether any of the newest `ms` is to be given again. */
   again(ms: number): boolean {
-    while (this.#givenMs > ms && this.#given.length > 0) this.#forgetOldest();
     const later = this.#kept.drain();
-    const again = this.#given;
-    this.forget();
+    const again = this.#given.take(ms);
     for (const frame of [...again, ...later]) this.#kept.push(frame);
     return again.length > 0;
   }
@@ -56,19 +52,12 @@ export class UserSound {
 
   /** What was given will not be given again. */
   forget(): void {
-    this.#given = [];
-    this.#givenMs = 0;
+    this.#given.clear();
   }
 
   /** There is nobody who speaks. */
   clear(): void {
     this.#kept.clear();
     this.forget();
-  }
-
-  #forgetOldest(): void {
-    const oldest = this.#given.shift();
-    this.#givenMs =
-      this.#given.length === 0 ? 0 : this.#givenMs - (oldest ? frameDurationMs(oldest) : 0);
   }
 }

@@ -92,6 +92,15 @@ export class VoiceTranscript {
     return heard;
   }
 
+  /** The lead agent asks the user something in one of these items. */
+  asks(itemIds: readonly string[]): boolean {
+    const { conversation } = this.#core.books;
+    return itemIds.some((itemId) => {
+      const said = conversation.get(itemId);
+      return said?.role === 'assistant' && /[?？؟]/.test(said.text);
+    });
+  }
+
   /** A word of the runtime to the model. Returns the id of its item. */
   note(text: string, id = this.#core.host.environment.ids.next('note')): string {
     const { books } = this.#core;
