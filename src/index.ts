@@ -159,7 +159,7 @@ export type { BudgetLimits } from './actors/supervisor/budget-limits.ts';
 export type { Artifact, LedgerEntry, Outcome, Usage } from './actors/subagent/outcome.ts';
 export type { SubagentTask } from './actors/subagent/subagent.ts';
 export type { StreamedChunk } from './actors/subagent/subagent-ports.ts';
-export type { MessageMode } from './machines/index.ts';
+export type { DeliveryMode, MessageMode } from './machines/index.ts';
 
 // Parents and children, agents that call agents
 

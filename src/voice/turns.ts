@@ -19,6 +19,7 @@ import { backchannelIn } from '../actors/answers/backchannel.ts';
 import type { Offer, Utterance } from '../actors/session/lead.ts';
 import { overheardNote, OWED_REPLY_NOTE } from '../actors/session/prompts.ts';
 import type { LeadSession } from '../actors/session/session-parts.ts';
+import { ProviderError } from '../errors.ts';
 import { Addressee } from './addressee.ts';
 import { Attempt } from './attempt.ts';
 import type { WorkOut } from './delegation-step.ts';
@@ -184,7 +185,10 @@ export class Turns {
         this.#delegations?.created(event.delegationId);
         break;
       case 'transport.error':
-        this.#core.reportError(new Error(`${event.code}: ${event.message}`), 'transport');
+        this.#core.reportError(
+          new ProviderError(event.code, `${event.code}: ${event.message}`),
+          'transport',
+        );
         if (event.responseKey !== null) this.voice.refused(event.responseKey, event.code);
         break;
       // The voice has dealt with these.

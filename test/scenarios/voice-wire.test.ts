@@ -457,3 +457,20 @@ async function settleAll(
 }
 
 const emptySchema = jsonSchema<never>({ type: 'object', properties: {} });
+
+test('an error of the wire keeps its code, so that an app can tell one from another', async () => {
+  const { start, model, events, environment } = voiceTalk();
+  await start();
+  model().events.next({
+    type: 'transport.error',
+    code: 'rate_limit_exceeded',
+    message: 'Too many tokens',
+    responseKey: null,
+    raw: null,
+  });
+  await environment.settle();
+  expect(events.find(({ type }) => type === 'error.reported')).toMatchObject({
+    code: 'rate_limit_exceeded',
+    message: expect.stringContaining('Too many tokens'),
+  });
+});
