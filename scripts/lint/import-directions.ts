@@ -32,6 +32,7 @@ const runtimePackages = ['xstate', '@xstate/store', 'ai', 'zod', 'rxjs'];
 
 /** What an adapter sees of the rest: ports, and pure helpers for sound. */
 const portSources = [
+  'actors/without-undefined.ts',
   'adapters/socket',
   'errors.ts',
   'actors/ports',

@@ -5,6 +5,7 @@
 //     else, is in the address, and is the secret of that address.
 
 import { ConfigurationError } from '../../errors.ts';
+import { urlIn, WEB_SOCKET_PROTOCOLS, type Protocols } from '../socket/checked-options.ts';
 import type { Address } from '../socket/socket-connection.ts';
 
 /**
@@ -68,15 +69,6 @@ export function tokenAddress(baseUrl: string | undefined): string {
   return `${base}/${TOKEN_API_VERSION}/auth_tokens`;
 }
 
-const WEB_SOCKET_PROTOCOLS: Protocols = {
-  'ws:': 'ws:',
-  'wss:': 'wss:',
-  'http:': 'ws:',
-  'https:': 'wss:',
-};
-
-type Protocols = Readonly<Record<string, string>>;
-
 function endpoint({ url, baseUrl }: Access, version: string, method: string): string {
   if (url !== undefined) return checked(url, '`url`', WEB_SOCKET_PROTOCOLS).href;
   const base = baseOf(baseUrl, WEB_SOCKET_PROTOCOLS);
@@ -93,17 +85,6 @@ function baseOf(option: string | undefined, protocols: Protocols): string {
 }
 
 function checked(address: string, source: string, protocols: Protocols): URL {
-  const url = URL.canParse(address) ? new URL(address) : undefined;
-  const protocol = url && protocols[url.protocol];
-  if (url === undefined || protocol === undefined) {
-    // Without the query and the user info, which may hold secrets.
-    const shown = address.replace(/\?.*$/s, '').replace(/\/\/[^/]*@/, '//');
-    const expected = Object.keys(protocols).join(', ');
-    throw new ConfigurationError(
-      'INVALID_URL',
-      `Expected ${source} to be an address with one of ${expected}, got \`${shown}\``,
-    );
-  }
-  // `protocol =` of a URL refuses to change between http and ws.
-  return new URL(protocol + url.href.slice(url.protocol.length));
+  const expected = `${source} to be an address with one of ${Object.keys(protocols).join(', ')}`;
+  return urlIn(protocols, address, expected);
 }

@@ -1,15 +1,9 @@
 // The transport for the Gemini Live API over WebSocket.
 
-import type {
-  Transport,
-  TransportConfiguration,
-  TransportConnection,
-  TransportContext,
-} from '../../voice/transport.ts';
 import {
   SocketConnection,
-  type ConnectionDiagnostics,
   type DialSettings,
+  type SocketTransport,
 } from '../socket/socket-connection.ts';
 import { GeminiWire } from './gemini-wire.ts';
 import { capabilitiesOf } from './models.ts';
@@ -17,12 +11,7 @@ import { resolveOptions, type GeminiLiveOptions } from './options.ts';
 import { INPUT_SAMPLE_RATE_HZ } from './wire/index.ts';
 
 /** The transport of `geminiLive`: its connections also say what they could not use. */
-export interface GeminiLiveTransport extends Transport {
-  connect(
-    configuration: TransportConfiguration,
-    context: TransportContext,
-  ): TransportConnection & { readonly diagnostics: ConnectionDiagnostics };
-}
+export type GeminiLiveTransport = SocketTransport;
 
 /**
  * Makes a transport to the Gemini Live API. Speaks through the `ws` package, an optional peer

@@ -2,13 +2,16 @@
 
 import { z } from 'zod';
 import { ConfigurationError } from '../../errors.ts';
+import { withoutUndefined } from '../../actors/without-undefined.ts';
+import { checkOptions as checkWith } from '../socket/checked-options.ts';
 import type { Address } from '../socket/socket-connection.ts';
-import { loadWebSocketFactory, type WebSocketFactory } from '../socket/web-socket.ts';
+import { defaultDialOptions, dialOptionsShape, type DialOptions } from '../socket/dial-options.ts';
+import { loadWebSocketFactory } from '../socket/web-socket.ts';
 import { addressOf } from './address.ts';
 import { traitsOf, type ModelTraits } from './models.ts';
 import type { SessionSettings } from './wire/index.ts';
 
-export interface GeminiLiveOptions {
+export interface GeminiLiveOptions extends DialOptions {
   /**
    * @defaultValue the first that is set of the environment variables `GOOGLE_GENERATIVE_AI_API_KEY` (the AI
    * SDK's name), `GOOGLE_API_KEY` and `GEMINI_API_KEY` (Google's names, in the order of its own client); read
@@ -64,19 +67,6 @@ export interface GeminiLiveOptions {
    * Only Google's enterprise platform takes it; the developer API refuses it. @defaultValue false
    */
   readonly transparentResumption?: boolean;
-  /** More headers for the upgrade request. @defaultValue none */
-  readonly headers?: Readonly<Record<string, string>>;
-  /** Sound of the user that is kept while the wire is not ready or too slow. @defaultValue 5000 */
-  readonly maxBufferedAudioMs?: number;
-  /** From `connect` to `transport.ready`. @defaultValue 15000 */
-  readonly connectTimeoutMs?: number;
-  /**
-   * A ping is sent this often; one that is not answered until the next closes the connection.
-   * `null`: none, for a simulated clock that may leap over it. @defaultValue 20000
-   */
-  readonly keepAliveMs?: number | null;
-  /** Opens the socket. @defaultValue the `WebSocket` of the package `ws`, an optional peer dependency */
-  readonly webSocket?: WebSocketFactory;
 }
 
 export const defaultGeminiLiveOptions = {
@@ -84,14 +74,10 @@ export const defaultGeminiLiveOptions = {
   model: 'gemini-3.8-live',
   compression: {},
   transparentResumption: false,
-  headers: {},
-  maxBufferedAudioMs: 5_000,
-  connectTimeoutMs: 15_000,
-  keepAliveMs: 20_000,
+  ...defaultDialOptions,
 } as const satisfies GeminiLiveOptions;
 
 const text = z.string().min(1);
-const milliseconds = z.number().positive();
 const wholeMilliseconds = z.int().nonnegative();
 const tokens = z.int().positive();
 
@@ -133,26 +119,16 @@ const optionsSchema = z.strictObject({
     ])
     .optional(),
   transparentResumption: z.boolean().optional(),
-  headers: z.record(text, z.string()).optional(),
-  maxBufferedAudioMs: milliseconds.optional(),
-  connectTimeoutMs: milliseconds.optional(),
-  keepAliveMs: milliseconds.nullable().optional(),
-  webSocket: z
-    .custom<WebSocketFactory>((value) => typeof value === 'function', 'expected a function')
-    .optional(),
+  ...dialOptionsShape,
 });
 
 type CheckedOptions = z.output<typeof optionsSchema>;
 
 /** Options with their defaults, checked. */
-export interface GeminiLiveSettings extends SessionSettings {
+export interface GeminiLiveSettings extends SessionSettings, Required<DialOptions> {
   readonly traits: ModelTraits;
   /** The address and the key of now. */
   address(): Address;
-  readonly maxBufferedAudioMs: number;
-  readonly connectTimeoutMs: number;
-  readonly keepAliveMs: number | null;
-  readonly webSocket: WebSocketFactory;
 }
 
 /** @throws {ConfigurationError} `INVALID_OPTION`, `MISSING_API_KEY`, `INVALID_URL` or `MISSING_DEPENDENCY`. */
@@ -169,6 +145,7 @@ export function resolveOptions(options: GeminiLiveOptions): GeminiLiveSettings {
     ...settings,
     traits,
     address: () => addressOf(access),
+    headers,
     maxBufferedAudioMs,
     connectTimeoutMs,
     keepAliveMs,
@@ -180,12 +157,7 @@ export function resolveOptions(options: GeminiLiveOptions): GeminiLiveSettings {
 
 /** @throws {ConfigurationError} `INVALID_OPTION` */
 export function checkOptions(options: GeminiLiveOptions): CheckedOptions {
-  const checked = optionsSchema.safeParse(options);
-  if (checked.success) return withoutUndefined(checked.data);
-  const issues = checked.error.issues.map(
-    ({ path, message }) => `\`${path.join('.') || 'options'}\`: ${message}`,
-  );
-  throw invalid(issues.join('; '));
+  return withoutUndefined(checkWith('geminiLive', optionsSchema, options));
 }
 
 /** What is said to the model of these options. @throws {ConfigurationError} `INVALID_OPTION` */
@@ -236,10 +208,4 @@ function thinkingOf({ thinking: takes }: ModelTraits, model: string, given: Thin
 
 function invalid(message: string): ConfigurationError {
   return new ConfigurationError('INVALID_OPTION', `geminiLive: ${message}`);
-}
-
-/** An option that is `undefined` is one that is not given. */
-function withoutUndefined<T extends object>(options: T): T {
-  const given = Object.entries(options).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(given) as T;
 }

@@ -6,6 +6,7 @@ import type { LanguageModel } from 'ai';
 import { z } from 'zod';
 import type { Environment } from '../../actors/ports/environment.ts';
 import { ConfigurationError } from '../../errors.ts';
+import { checkOptions } from '../socket/checked-options.ts';
 import { createBrain } from './brain.ts';
 import { RealtimeSession } from './realtime-session.ts';
 import { startServer, type RunningServer } from './server.ts';
@@ -77,13 +78,7 @@ const optionsSchema = z.looseObject({
 
 /** @throws {ConfigurationError} `INVALID_OPTION` */
 export function localVoice(options: LocalVoiceOptions): LocalVoice {
-  const checked = optionsSchema.safeParse(options);
-  if (!checked.success) {
-    const issues = checked.error.issues.map(
-      ({ path, message }) => `\`${path.join('.') || 'options'}\`: ${message}`,
-    );
-    throw new ConfigurationError('INVALID_OPTION', `localVoice: ${issues.join('; ')}`);
-  }
+  checkOptions('localVoice', optionsSchema, options);
   const { environment, model, tls, voice, apiKey } = options;
   const { port, speech, allowedOrigins, maxConnections } = {
     ...defaultLocalVoiceOptions,

@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import { encodePcm16Base64 } from '../../voice/audio/pcm16.ts';
 import { frameDurationMs, type AudioFrame } from '../../voice/audio-frame.ts';
 import type { TransportCommand, TransportConfiguration } from '../../voice/transport.ts';
-import { TRANSIENT_REASON, type Ending } from '../socket/close-codes.ts';
+import { classifyRefusedStart } from '../socket/close-codes.ts';
 import { takeEvent } from '../socket/event-table.ts';
 import type { Wire, WirePorts } from '../socket/wire.ts';
 import { historyOf } from './history.ts';
@@ -124,7 +124,8 @@ export class LiveWire implements Wire {
       this.#translator.fromWire(event);
       this.#offer();
       // Nothing else was said yet, so it can only be meant for session.start, event id or not.
-      if (event.type === 'error' && !this.#isReady) this.#ports.finish(refusedStart(event.error));
+      if (event.type === 'error' && !this.#isReady)
+        this.#ports.finish(classifyRefusedStart(event.error));
     }
   }
 
@@ -191,16 +192,3 @@ export class LiveWire implements Wire {
 
 /** A new session would end in the same way: asked for, or because of what was said. */
 const FINAL_REASONS: ReadonlySet<string> = new Set(['close_requested', 'content']);
-
-/** An error event in answer to session.start. */
-function refusedStart(error: {
-  readonly type: string;
-  readonly code?: string | null;
-  readonly message: string;
-}): Ending {
-  return {
-    code: null,
-    reason: `The server refused the session: ${error.message}`,
-    retryable: TRANSIENT_REASON.test(`${error.type} ${error.code ?? ''}`),
-  };
-}

@@ -2,25 +2,16 @@
 // delegation: the model talks, and hands what is to be done to us.
 
 import { z } from 'zod';
-import type {
-  Transport,
-  TransportConfiguration,
-  TransportConnection,
-  TransportContext,
-} from '../../voice/transport.ts';
-import { SocketConnection, type ConnectionDiagnostics } from '../socket/socket-connection.ts';
+import type { TransportConfiguration, TransportContext } from '../../voice/transport.ts';
+import { SocketConnection, type SocketTransport } from '../socket/socket-connection.ts';
+import { bearerAddress } from '../socket/dial-options.ts';
 import { openaiLiveCapabilities } from './capabilities.ts';
 import { ForkedConnection } from './forked-connection.ts';
 import { LiveWire, fingerprintOf, type StoredSession } from './live-wire.ts';
 import { resolveOptions, type OpenaiLiveOptions, type OpenaiLiveSettings } from './options.ts';
 
 /** The transport of `openaiLive`: its connections also say what they could not use. */
-export interface OpenaiLiveTransport extends Transport {
-  connect(
-    configuration: TransportConfiguration,
-    context: TransportContext,
-  ): TransportConnection & { readonly diagnostics: ConnectionDiagnostics };
-}
+export type OpenaiLiveTransport = SocketTransport;
 
 /**
  * Makes a transport to the OpenAI Live API. Speaks through the `ws` package, an optional peer
@@ -65,11 +56,7 @@ function dial(
       ...settings,
       connectTimeoutMs: forkOf ? settings.forkTimeoutMs : settings.connectTimeoutMs,
       inputSampleRateHz: settings.sampleRateHz,
-      address: () => {
-        const secret = settings.apiKey();
-        const headers = { ...settings.headers, Authorization: `Bearer ${secret}` };
-        return { url: settings.url(forkOf?.sessionId), headers, secret };
-      },
+      address: () => bearerAddress(settings, () => settings.url(forkOf?.sessionId)),
     },
     context,
     (ports) =>

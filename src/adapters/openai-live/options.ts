@@ -3,17 +3,19 @@
 // that a rotated key is picked up.
 
 import { z } from 'zod';
+import { withoutUndefined } from '../../actors/without-undefined.ts';
+import { checkOptions, resolveApiKey } from '../socket/checked-options.ts';
 import {
-  checkOptions,
-  resolveApiKey,
-  webSocketUrl,
-  withoutUndefined,
-} from '../socket/checked-options.ts';
-import { loadWebSocketFactory, type WebSocketFactory } from '../socket/web-socket.ts';
+  defaultDialOptions,
+  dialOptionsShape,
+  endpointUrl,
+  type DialOptions,
+} from '../socket/dial-options.ts';
+import { loadWebSocketFactory } from '../socket/web-socket.ts';
 import type { TurnTimes } from './translator.ts';
 import type { SessionSettings } from './wire/index.ts';
 
-export interface OpenaiLiveOptions {
+export interface OpenaiLiveOptions extends DialOptions {
   /** @defaultValue the environment variable `OPENAI_API_KEY`, read at each connect */
   readonly apiKey?: string;
   /**
@@ -64,19 +66,6 @@ export interface OpenaiLiveOptions {
   };
   /** So long before a session expires the session is told. @defaultValue 60000 */
   readonly expiryNoticeMs?: number;
-  /** More headers for the upgrade request, such as `OpenAI-Project`. @defaultValue none */
-  readonly headers?: Readonly<Record<string, string>>;
-  /** Sound of the user that is kept while the wire is not ready or too slow. @defaultValue 5000 */
-  readonly maxBufferedAudioMs?: number;
-  /** From `connect` to `transport.ready`. @defaultValue 15000 */
-  readonly connectTimeoutMs?: number;
-  /**
-   * A ping is sent this often; one that is not answered until the next closes the connection.
-   * `null`: none, for a simulated clock that may leap over it. @defaultValue 20000
-   */
-  readonly keepAliveMs?: number | null;
-  /** Opens the socket. @defaultValue the `WebSocket` of the package `ws`, an optional peer dependency */
-  readonly webSocket?: WebSocketFactory;
 }
 
 const NAME = 'openaiLive';
@@ -104,10 +93,7 @@ const defaultOpenaiLiveOptions = {
   store: false,
   forkTimeoutMs: 3_000,
   expiryNoticeMs: 60_000,
-  headers: {},
-  maxBufferedAudioMs: 5_000,
-  connectTimeoutMs: 15_000,
-  keepAliveMs: 20_000,
+  ...defaultDialOptions,
 } as const satisfies OpenaiLiveOptions;
 
 const text = z.string().min(1);
@@ -133,17 +119,11 @@ const optionsSchema = z.strictObject({
     })
     .optional(),
   expiryNoticeMs: milliseconds.optional(),
-  headers: z.record(text, z.string()).optional(),
-  maxBufferedAudioMs: milliseconds.optional(),
-  connectTimeoutMs: milliseconds.optional(),
-  keepAliveMs: milliseconds.nullable().optional(),
-  webSocket: z
-    .custom<WebSocketFactory>((value) => typeof value === 'function', 'expected a function')
-    .optional(),
+  ...dialOptionsShape,
 });
 
 /** Options with their defaults, checked. */
-export interface OpenaiLiveSettings extends SessionSettings {
+export interface OpenaiLiveSettings extends SessionSettings, Required<DialOptions> {
   /** The key of now. */
   apiKey(): string;
   /** The address of now; `forkOf`: that of a session that goes on from this one. */
@@ -151,11 +131,6 @@ export interface OpenaiLiveSettings extends SessionSettings {
   readonly times: TurnTimes;
   readonly forkTimeoutMs: number;
   readonly expiryNoticeMs: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly maxBufferedAudioMs: number;
-  readonly connectTimeoutMs: number;
-  readonly keepAliveMs: number | null;
-  readonly webSocket: WebSocketFactory;
 }
 
 /** @throws {ConfigurationError} `INVALID_OPTION`, `MISSING_API_KEY`, `INVALID_URL` or `MISSING_DEPENDENCY`. */
@@ -175,10 +150,12 @@ export function resolveOptions(options: OpenaiLiveOptions): OpenaiLiveSettings {
 }
 
 function addressOf(option: string | undefined, forkOf: string | undefined): string {
-  const baseUrl = process.env[BASE_URL_VARIABLE];
-  const fromBase = baseUrl ? `${baseUrl.replace(/\/+$/, '')}/live/sessions` : undefined;
-  const source = option === undefined ? `\`${BASE_URL_VARIABLE}\`` : '`url`';
-  const url = webSocketUrl(option ?? fromBase ?? DEFAULT_URL, source);
+  const url = endpointUrl({
+    option,
+    baseUrlVariable: BASE_URL_VARIABLE,
+    path: '/live/sessions',
+    defaultUrl: DEFAULT_URL,
+  });
   if (forkOf !== undefined) {
     url.pathname = `${url.pathname.replace(/\/+$/, '')}/${encodeURIComponent(forkOf)}/fork`;
   }

@@ -5,6 +5,7 @@ import { z } from 'zod';
 import type { TransportConfiguration } from '../../voice/transport.ts';
 import { refused, requestToken } from '../socket/mint-token.ts';
 import { checkOptions } from '../socket/checked-options.ts';
+import { bearerAddress } from '../socket/dial-options.ts';
 import { resolveOptions, type OpenaiRealtimeOptions } from './options.ts';
 import { sessionStart } from './wire/index.ts';
 
@@ -50,17 +51,14 @@ export async function createClientSecret(options: ClientSecretOptions = {}): Pro
   const settings = resolveOptions(options.options ?? {});
   const { configuration = { instructions: '', tools: [] }, expiresInSeconds } = options;
   const { session } = sessionStart('', settings, configuration);
-  const secret = settings.apiKey();
   const request = {
-    url: secretsUrl(settings.url()),
-    headers: { ...settings.headers, Authorization: `Bearer ${secret}` },
+    ...bearerAddress(settings, () => secretsUrl(settings.url())),
     body: {
       session: { ...session, model: settings.model },
       ...(expiresInSeconds !== undefined && {
         expires_after: { anchor: 'created_at', seconds: expiresInSeconds },
       }),
     },
-    secret,
     signal: options.signal,
     fetch: options.fetch,
   };

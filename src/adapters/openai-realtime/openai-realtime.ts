@@ -1,29 +1,19 @@
 // The transport for the OpenAI Realtime API (GA) over WebSocket, and for every server
 // that speaks its wire.
 
-import type {
-  Transport,
-  TransportConfiguration,
-  TransportConnection,
-  TransportContext,
-} from '../../voice/transport.ts';
 import { openaiRealtimeCapabilities } from './capabilities.ts';
 import {
   SocketConnection,
-  type ConnectionDiagnostics,
   type DialSettings,
+  type SocketTransport,
 } from '../socket/socket-connection.ts';
+import { bearerAddress } from '../socket/dial-options.ts';
 import { RealtimeWire } from './realtime-wire.ts';
 import { resolveOptions, type OpenaiRealtimeOptions } from './options.ts';
 import { WIRE_SAMPLE_RATE_HZ } from './wire/index.ts';
 
 /** The transport of `openaiRealtime`: its connections also say what they could not use. */
-export interface OpenaiRealtimeTransport extends Transport {
-  connect(
-    configuration: TransportConfiguration,
-    context: TransportContext,
-  ): TransportConnection & { readonly diagnostics: ConnectionDiagnostics };
-}
+export type OpenaiRealtimeTransport = SocketTransport;
 
 /**
  * Makes a transport to the OpenAI Realtime API. Speaks through the `ws` package, an optional peer
@@ -40,11 +30,7 @@ export function openaiRealtime(options: OpenaiRealtimeOptions = {}): OpenaiRealt
   const dial: DialSettings = {
     ...settings,
     inputSampleRateHz: WIRE_SAMPLE_RATE_HZ,
-    address: () => {
-      const secret = settings.apiKey();
-      const headers = { ...settings.headers, Authorization: `Bearer ${secret}` };
-      return { url: settings.url(), headers, secret };
-    },
+    address: () => bearerAddress(settings, () => settings.url()),
   };
   return {
     name: 'openai-realtime',

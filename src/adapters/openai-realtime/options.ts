@@ -3,16 +3,18 @@
 // each connect, so that a rotated key is picked up.
 
 import { z } from 'zod';
+import { withoutUndefined } from '../../actors/without-undefined.ts';
+import { checkOptions, resolveApiKey } from '../socket/checked-options.ts';
 import {
-  checkOptions,
-  resolveApiKey,
-  webSocketUrl,
-  withoutUndefined,
-} from '../socket/checked-options.ts';
-import { loadWebSocketFactory, type WebSocketFactory } from '../socket/web-socket.ts';
+  defaultDialOptions,
+  dialOptionsShape,
+  endpointUrl,
+  type DialOptions,
+} from '../socket/dial-options.ts';
+import { loadWebSocketFactory } from '../socket/web-socket.ts';
 import type { SessionSettings } from './wire/index.ts';
 
-export interface OpenaiRealtimeOptions {
+export interface OpenaiRealtimeOptions extends DialOptions {
   /** @defaultValue the environment variable `OPENAI_API_KEY`, read at each connect */
   readonly apiKey?: string;
   /**
@@ -51,19 +53,6 @@ export interface OpenaiRealtimeOptions {
    * name the same field, what Offstage says holds. @defaultValue none
    */
   readonly session?: Readonly<Record<string, unknown>>;
-  /** More headers for the upgrade request, such as `OpenAI-Project`. @defaultValue none */
-  readonly headers?: Readonly<Record<string, string>>;
-  /** Sound of the user that is kept while the wire is not ready or too slow. @defaultValue 5000 */
-  readonly maxBufferedAudioMs?: number;
-  /** From `connect` to `transport.ready`. @defaultValue 15000 */
-  readonly connectTimeoutMs?: number;
-  /**
-   * A ping is sent this often; one that is not answered until the next closes the connection.
-   * `null`: none, for a simulated clock that may leap over it. @defaultValue 20000
-   */
-  readonly keepAliveMs?: number | null;
-  /** Opens the socket. @defaultValue the `WebSocket` of the package `ws`, an optional peer dependency */
-  readonly webSocket?: WebSocketFactory;
 }
 
 const DEFAULT_URL = 'wss://api.openai.com/v1/realtime';
@@ -76,14 +65,10 @@ export const defaultOpenaiRealtimeOptions = {
   // Announced to end on 2027-02-26; on 2026-11 it is what OpenAI's own client uses in a voice session.
   transcription: { model: 'gpt-4o-mini-transcribe' },
   turnDetection: { type: 'server_vad' },
-  headers: {},
-  maxBufferedAudioMs: 5_000,
-  connectTimeoutMs: 15_000,
-  keepAliveMs: 20_000,
+  ...defaultDialOptions,
 } as const satisfies OpenaiRealtimeOptions;
 
 const text = z.string().min(1);
-const milliseconds = z.number().positive();
 
 const optionsSchema = z.strictObject({
   apiKey: text.optional(),
@@ -116,27 +101,16 @@ const optionsSchema = z.strictObject({
   reasoningEffort: z.enum(['minimal', 'low', 'medium', 'high', 'xhigh']).optional(),
   maxOutputTokens: z.int().positive().optional(),
   session: z.record(text, z.unknown()).optional(),
-  headers: z.record(text, z.string()).optional(),
-  maxBufferedAudioMs: milliseconds.optional(),
-  connectTimeoutMs: milliseconds.optional(),
-  keepAliveMs: milliseconds.nullable().optional(),
-  webSocket: z
-    .custom<WebSocketFactory>((value) => typeof value === 'function', 'expected a function')
-    .optional(),
+  ...dialOptionsShape,
 });
 
 /** Options with their defaults, checked. */
-export interface OpenaiRealtimeSettings extends SessionSettings {
+export interface OpenaiRealtimeSettings extends SessionSettings, Required<DialOptions> {
   readonly model: string;
   /** The key of now. */
   apiKey(): string;
   /** The address of now, with the model. */
   url(): string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly maxBufferedAudioMs: number;
-  readonly connectTimeoutMs: number;
-  readonly keepAliveMs: number | null;
-  readonly webSocket: WebSocketFactory;
 }
 
 /** @throws {ConfigurationError} `INVALID_OPTION`, `MISSING_API_KEY`, `INVALID_URL` or `MISSING_DEPENDENCY`. */
@@ -160,10 +134,8 @@ export function resolveOptions(options: OpenaiRealtimeOptions): OpenaiRealtimeSe
 }
 
 function resolveUrl(option: string | undefined, model: string): string {
-  const baseUrl = process.env[BASE_URL_VARIABLE];
-  const fromBase = baseUrl ? `${baseUrl.replace(/\/+$/, '')}/realtime` : undefined;
-  const source = option !== undefined ? '`url`' : `\`${BASE_URL_VARIABLE}\``;
-  const url = webSocketUrl(option ?? fromBase ?? DEFAULT_URL, source);
+  const baseUrlVariable = BASE_URL_VARIABLE;
+  const url = endpointUrl({ option, baseUrlVariable, path: '/realtime', defaultUrl: DEFAULT_URL });
   if (!url.searchParams.has('model')) url.searchParams.set('model', model);
   return url.href;
 }

@@ -4,7 +4,7 @@
 import { encodePcm16Base64 } from '../../voice/audio/pcm16.ts';
 import type { AudioFrame } from '../../voice/audio-frame.ts';
 import type { TransportCommand, TransportConfiguration } from '../../voice/transport.ts';
-import { TRANSIENT_REASON, type Ending } from '../socket/close-codes.ts';
+import { classifyRefusedStart, type Ending } from '../socket/close-codes.ts';
 import { takeEvent } from '../socket/event-table.ts';
 import type { Wire, WirePorts } from '../socket/wire.ts';
 import { Expiry } from './expiry.ts';
@@ -79,19 +79,6 @@ export class RealtimeWire implements Wire {
     if (event.type !== 'error') return;
     if (event.error.code === 'session_expired') this.#isExpired = true;
     // Nothing else was said yet, so it can only be meant for session.update, event id or not.
-    if (!this.#isReady) this.#ports.finish(refusedStart(event.error));
+    if (!this.#isReady) this.#ports.finish(classifyRefusedStart(event.error));
   }
-}
-
-/** An error event in answer to the first session.update. */
-function refusedStart(error: {
-  readonly type: string;
-  readonly code?: string | null;
-  readonly message: string;
-}): Ending {
-  return {
-    code: null,
-    reason: `The server refused the session: ${error.message}`,
-    retryable: TRANSIENT_REASON.test(`${error.type} ${error.code ?? ''}`),
-  };
 }

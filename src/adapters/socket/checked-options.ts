@@ -1,5 +1,4 @@
-// What every adapter does with its options: check them, fill in defaults, find the key and
-// the address.
+// What every adapter does with its options: check them, find the key and the address.
 
 import type { z } from 'zod';
 import { ConfigurationError } from '../../errors.ts';
@@ -21,15 +20,6 @@ export function checkOptions<Schema extends z.ZodType>(
   throw new ConfigurationError('INVALID_OPTION', `${adapterName}: ${issues.join('; ')}`);
 }
 
-/** Without the entries that are undefined, so that they do not take the place of a default. */
-export function withoutUndefined<T extends object>(
-  value: T,
-): { [K in keyof T]: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(value).filter(([, entry]) => entry !== undefined)) as {
-    [K in keyof T]: Exclude<T[K], undefined>;
-  };
-}
-
 /**
  * The key that was passed, or that of now in the environment variable.
  * @throws {ConfigurationError} `MISSING_API_KEY`
@@ -47,7 +37,10 @@ export function resolveApiKey(
   );
 }
 
-const WEB_SOCKET_PROTOCOLS: Readonly<Record<string, string>> = {
+/** What an address may begin with, and what that means here. */
+export type Protocols = Readonly<Record<string, string>>;
+
+export const WEB_SOCKET_PROTOCOLS: Protocols = {
   'ws:': 'ws:',
   'wss:': 'wss:',
   'http:': 'ws:',
@@ -55,20 +48,26 @@ const WEB_SOCKET_PROTOCOLS: Readonly<Record<string, string>> = {
 };
 
 /**
+ * An address with the protocol that its own means. `expected`: what it should be, for the error.
+ * @throws {ConfigurationError} `INVALID_URL`
+ */
+export function urlIn(protocols: Protocols, address: string, expected: string): URL {
+  const url = URL.canParse(address) ? new URL(address) : undefined;
+  const protocol = url && protocols[url.protocol];
+  if (url === undefined || protocol === undefined) {
+    // Without the query and the user info, which may hold secrets.
+    const shown = address.replace(/\?.*$/s, '').replace(/\/\/[^/]*@/, '//');
+    throw new ConfigurationError('INVALID_URL', `Expected ${expected}, got \`${shown}\``);
+  }
+  url.protocol = protocol;
+  return url;
+}
+
+/**
  * An address as that of a WebSocket. `source`: where it comes from, for the error.
  * @throws {ConfigurationError} `INVALID_URL`
  */
 export function webSocketUrl(address: string, source: string): URL {
-  const url = URL.canParse(address) ? new URL(address) : undefined;
-  const protocol = url && WEB_SOCKET_PROTOCOLS[url.protocol];
-  if (url === undefined || protocol === undefined) {
-    // Without the query and the user info, which may hold secrets.
-    const shown = address.replace(/\?.*$/s, '').replace(/\/\/[^/]*@/, '//');
-    throw new ConfigurationError(
-      'INVALID_URL',
-      `Expected ${source} to be a wss:, ws:, https: or http: address, got \`${shown}\``,
-    );
-  }
-  url.protocol = protocol;
-  return url;
+  const expected = `${source} to be a wss:, ws:, https: or http: address`;
+  return urlIn(WEB_SOCKET_PROTOCOLS, address, expected);
 }

@@ -35,7 +35,7 @@ const CLOSE_CODES: Readonly<
 };
 
 /** What OpenAI's own codes and types say when it is worth trying again; all else is our mistake. */
-export const TRANSIENT_REASON = /server_error|rate_limit|overloaded|unavailable|timeout|expired/i;
+const TRANSIENT_REASON = /server_error|rate_limit|overloaded|unavailable|timeout|expired/i;
 
 /**
  * Classifies a close frame. Codes of the application (3xxx, 4xxx) say in their reason what they
@@ -48,6 +48,19 @@ export function classifyClose(code: number, reason: string): Ending {
     code,
     reason: reason === '' ? `${text} (${code})` : `${text} (${code}): ${reason}`,
     retryable: known?.retryable ?? TRANSIENT_REASON.test(reason),
+  };
+}
+
+/** Classifies an error event in answer to the first thing that we said. */
+export function classifyRefusedStart(error: {
+  readonly type: string;
+  readonly code?: string | null;
+  readonly message: string;
+}): Ending {
+  return {
+    code: null,
+    reason: `The server refused the session: ${error.message}`,
+    retryable: TRANSIENT_REASON.test(`${error.type} ${error.code ?? ''}`),
   };
 }
 

@@ -19,7 +19,9 @@ import { OffstageError, messageOf } from '../../errors.ts';
 import type { DroppedAudio } from '../../voice/audio/bounded-buffer.ts';
 import type { AudioFrame } from '../../voice/audio-frame.ts';
 import type {
+  Transport,
   TransportCommand,
+  TransportConfiguration,
   TransportConnection,
   TransportContext,
   TransportEvent,
@@ -64,6 +66,14 @@ export interface Address {
 export interface ConnectionDiagnostics extends WireDiagnostics {
   /** Sound of the user that never reached the server. */
   readonly droppedAudio: DroppedAudio;
+}
+
+/** A transport whose connections also say what they could not use. */
+export interface SocketTransport extends Transport {
+  connect(
+    configuration: TransportConfiguration,
+    context: TransportContext,
+  ): TransportConnection & { readonly diagnostics: ConnectionDiagnostics };
 }
 
 type Phase = 'connecting' | 'configuring' | 'ready' | 'closing' | 'closed';

@@ -4,7 +4,8 @@ import type { Observable } from 'rxjs';
 import { z } from 'zod';
 import type { Environment } from '../../actors/ports/environment.ts';
 import type { AudioFrame } from '../../voice/audio-frame.ts';
-import { checkOptions, withoutUndefined } from '../socket/checked-options.ts';
+import { withoutUndefined } from '../../actors/without-undefined.ts';
+import { checkOptions } from '../socket/checked-options.ts';
 import type { AskedQuestion } from './keypad.ts';
 
 /** What a call uses of a `WebSocket` that a server of the `ws` package accepted. */
