@@ -11,20 +11,18 @@
 //   F1. One response at a time (responses). What asks for another one meanwhile is answered
 //       by the next.
 //   F2. Nothing is asked of the model while the user has the floor (listening).
-//   F5. Interrupting the voice cancels no subagent, unless it wants that (`onBargeIn`).
 //   F7. An utterance is answered once: by the lead agent or by the subagent that it was for,
 //       also where the model answers by itself what it hears.
 
-import { backchannelIn } from '../actors/answers/backchannel.ts';
 import type { Offer, Utterance } from '../actors/session/lead.ts';
 import { overheardNote, OWED_REPLY_NOTE } from '../actors/session/prompts.ts';
 import type { LeadSession } from '../actors/session/session-parts.ts';
 import { ProviderError } from '../errors.ts';
 import { Addressee } from './addressee.ts';
 import { Attempt } from './attempt.ts';
+import { BargeIn, type BargeInOptions } from './barge-in.ts';
 import type { WorkOut } from './delegation-step.ts';
 import { Delegations } from './delegations.ts';
-import { Interruptions, type InterruptionsOptions } from './interruptions.ts';
 import { LeadCalls } from './lead-calls.ts';
 import { Listening } from './listening.ts';
 import { ModelMemory } from './model-memory.ts';
@@ -35,7 +33,7 @@ import { ThinkingSound, type ThinkingSoundOptions } from './thinking-sound.ts';
 import type { TransportCommand, TransportEvent } from './transport.ts';
 import { VoiceTranscript } from './voice-transcript.ts';
 
-export interface TurnsOptions extends ModelVoiceOptions, InterruptionsOptions {
+export interface TurnsOptions extends ModelVoiceOptions, BargeInOptions {
   /** So much of an item's audio must have been played for it to count as heard. */
   readonly heardFraction: number;
   /** A model that answers by itself is asked to if it stays silent for so long. */
@@ -63,7 +61,7 @@ export class Turns {
   readonly #ports: TurnsPorts;
   readonly #transcript: VoiceTranscript;
   readonly #replies: Replies;
-  readonly #interruptions: Interruptions;
+  readonly #bargeIn: BargeIn;
   readonly #calls: LeadCalls;
   readonly #delegations: Delegations | null;
   readonly #thinkingSound: ThinkingSound | null;
@@ -84,9 +82,10 @@ export class Turns {
       core,
       this.#transcript,
       {
-        brokeIn: (utteranceId, startedAt) => this.#bargeIn(utteranceId, startedAt),
-        fellSilent: (utteranceId) => this.#interruptions.ended(utteranceId),
-        isBackchannel: (utteranceId, text, final) => this.#isBackchannel(utteranceId, text, final),
+        brokeIn: (utteranceId, startedAt) => this.#bargeIn.began(utteranceId, startedAt),
+        fellSilent: (utteranceId) => this.#bargeIn.ended(utteranceId),
+        isBackchannel: (utteranceId, text, final) =>
+          this.#bargeIn.isBackchannel(utteranceId, text, final),
         meantNothing: (utteranceId) => this.memory.forget(utteranceId),
         settled: () => this.#settled(),
       },
@@ -116,17 +115,7 @@ export class Turns {
       hasFloor: userHasFloor,
       isReplyExpected: () => this.#replies.isExpected,
     });
-    this.#interruptions = new Interruptions(core.host.environment, options, {
-      // Where somebody waits for an answer, every word may be one.
-      pause: () => core.unit.owner === null && this.voice.pause(),
-      isPaused: () => this.voice.isPaused,
-      goOn: () => this.voice.goOn(),
-      breakOff: () => this.#breakOff(),
-      backchannelIn: (text) =>
-        this.#transcript.asks(this.voice.playing)
-          ? 'none'
-          : backchannelIn(text, core.leads.agent.language),
-    });
+    this.#bargeIn = new BargeIn(core, options, this.#transcript, this.voice, this.#replies);
     const { thinkingSound } = options;
     const rateHz = capabilities.outputSampleRateHz;
     this.#thinkingSound = thinkingSound
@@ -156,9 +145,7 @@ export class Turns {
 
   #happened(event: TransportEvent): void {
     if (this.voice.takes(event)) {
-      // The model itself took it for an interruption, and has stopped.
-      if (event.type === 'response.ended' && event.status === 'cancelled')
-        this.#interruptions.confirm();
+      if (event.type === 'response.ended' && event.status === 'cancelled') this.#bargeIn.confirm();
       return;
     }
     switch (event.type) {
@@ -305,7 +292,7 @@ export class Turns {
    * `hearsAgain`: what the user was saying is given to the next one.
    */
   lineLost(hearsAgain: boolean): void {
-    this.#interruptions.reset();
+    this.#bargeIn.reset();
     const wasReplying = this.voice.lost();
     const wasDelegating = this.#delegations?.lost() === true;
     // The words that were still to be answered are part of what the next connection is told.
@@ -326,7 +313,7 @@ export class Turns {
     this.#delegations?.stop();
     this.listening.reset();
     this.voice.stop();
-    this.#interruptions.reset();
+    this.#bargeIn.reset();
   }
 
   /** Asks for the reply that is wanted, if nothing is in its way. */
@@ -347,29 +334,6 @@ export class Turns {
   #tellResult(callId: string, output: string, isSilent: boolean): void {
     const silent = this.#options.capabilities.responds === 'by_itself' && isSilent;
     this.#ports.send({ type: 'tool.answer', callId, output, ...(silent && { silent }) });
-  }
-
-  #bargeIn(utteranceId: string, startedAt: number): void {
-    // Where the beginning is told late, the model may be answering these very words.
-    const isLate = this.#options.capabilities.utterances === 'inferred';
-    if (isLate && startedAt <= this.voice.ownSince) return;
-    this.#replies.userSpeaks();
-    this.voice.held.expectWanted();
-    if (this.voice.isSpeaking) this.#interruptions.began(utteranceId);
-  }
-
-  #breakOff(): void {
-    if (!this.voice.isSpeaking) return;
-    for (const subagent of this.#core.delegation.live)
-      if (subagent.definition.onBargeIn === 'cancel') subagent.cancel('the user broke in');
-    this.voice.hush();
-  }
-
-  #isBackchannel(utteranceId: string, text: string, final: boolean): boolean {
-    const isBackchannel = this.#interruptions.understood(utteranceId, text, final);
-    if (isBackchannel)
-      this.#core.projection.emit({ type: 'backchannel.heard', utteranceId, text: text.trim() });
-    return isBackchannel;
   }
 
   /** It is known what was said, and to whom. */

@@ -19,6 +19,15 @@ const MIN_COMMITTED_MS = 100;
 /** Speech is noticed after the fact: so much more than the prefix is kept in a silence. */
 const NOTICE_MS = 1_000;
 
+/** @throws {Refusal} `input_audio_buffer_commit_empty` for too little sound to be an item. */
+export function checkCommitted(durationMs: number): void {
+  if (durationMs >= MIN_COMMITTED_MS) return;
+  const message =
+    'Error committing input audio buffer: buffer too small. ' +
+    `Expected at least ${MIN_COMMITTED_MS}ms of audio, but buffer only has ${durationMs.toFixed(2)}ms of audio.`;
+  throw new Refusal('input_audio_buffer_commit_empty', message);
+}
+
 /** Sound of the user that became an item. */
 export interface Utterance {
   readonly itemId: string;
@@ -99,12 +108,7 @@ export class InputAudio implements InputBuffer {
 
   commit(): Utterance {
     const { startMs, endMs, durationMs } = this.#buffer;
-    if (durationMs < MIN_COMMITTED_MS) {
-      const message =
-        'Error committing input audio buffer: buffer too small. ' +
-        `Expected at least ${MIN_COMMITTED_MS}ms of audio, but buffer only has ${durationMs.toFixed(2)}ms of audio.`;
-      throw new Refusal('input_audio_buffer_commit_empty', message);
-    }
+    checkCommitted(durationMs);
     const itemId = this.#itemId ?? this.#events.newItemId();
     const samples = this.#buffer.take(startMs, endMs);
     this.#forgetSpeech();

@@ -213,7 +213,7 @@ describe('other processes', () => {
   const ended = (child: ChildProcess): Promise<void> =>
     new Promise((resolve) => child.once('close', () => resolve()));
 
-  test('what a process said was kept is there after SIGKILL, and nothing else but perhaps one more', async () => {
+  test('P9: what a process said was kept is there after SIGKILL, and nothing else but perhaps one more', async () => {
     let kept = 0;
     for (const killAfter of [1, 7, 20]) {
       const { child, lines } = start('unit');

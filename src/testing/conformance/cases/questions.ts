@@ -25,6 +25,13 @@ function got(talk: Talk, asker: Asker, ...answers: string[]): void {
   );
 }
 
+/** The user asks for a ride, and hears which one it shall be. */
+async function isAsked(talk: Talk): Promise<void> {
+  await talk.says(ASKED);
+  await isOpen(talk);
+  await isQuiet(talk);
+}
+
 const byVoice = (): ConformanceScene => {
   const asker = ride();
   return {
@@ -32,9 +39,7 @@ const byVoice = (): ConformanceScene => {
     calls,
     subagents: { ride: asker.subagent },
     plot: async (talk) => {
-      await talk.says(ASKED);
-      await isOpen(talk);
-      await isQuiet(talk);
+      await isAsked(talk);
       await talk.says('premium', { to: 'subagent' });
       await talk.isTold(BOOKED);
     },
@@ -50,9 +55,7 @@ const lateWords = (): ConformanceScene => {
     calls,
     subagents: { ride: asker.subagent },
     plot: async (talk) => {
-      await talk.says(ASKED);
-      await isOpen(talk);
-      await isQuiet(talk);
+      await isAsked(talk);
       await talk.says('premium', { to: 'subagent', transcript: { lateMs: 2000 } });
       await talk.isTold(BOOKED);
     },
@@ -88,9 +91,7 @@ const buttonBeforeVoice = (): ConformanceScene => {
     calls,
     subagents: { ride: asker.subagent },
     plot: async (talk) => {
-      await talk.says(ASKED);
-      await isOpen(talk);
-      await isQuiet(talk);
+      await isAsked(talk);
       const ended = talk.beginsToSay('how late is it now', { durationMs: 2000 });
       await talk.pass(500);
       const { accepted } = await talk.session.answer(requestIdOf(talk), { optionId: 'economy' });
@@ -110,9 +111,7 @@ const forTheLead = (): ConformanceScene => {
     calls,
     subagents: { ride: asker.subagent },
     plot: async (talk) => {
-      await talk.says(ASKED);
-      await isOpen(talk);
-      await isQuiet(talk);
+      await isAsked(talk);
       await talk.says('what time is it');
       await talk.until('that is answered', () => talk.playsOf('what time is it').length > 0);
       await isQuiet(talk);
@@ -158,9 +157,7 @@ const typed = (): ConformanceScene => {
       await talk.types('hello there');
       await talk.until('that is answered', () => talk.playsOf('hello there').length > 0);
       await isQuiet(talk);
-      await talk.says(ASKED);
-      await isOpen(talk);
-      await isQuiet(talk);
+      await isAsked(talk);
       await talk.types('premium', 'subagent');
       await talk.isTold(BOOKED);
     },

@@ -30,6 +30,15 @@ function isBefore(talk: Talk, first: string, second: string): void {
   );
 }
 
+/** While the report is being made the model tells a story. */
+async function isToldAStory(talk: Talk): Promise<void> {
+  await talk.says(ASKED);
+  await talk.hears(ON_IT);
+  await isQuiet(talk);
+  await talk.says(STORY);
+  await talk.hears(STORY.slice(0, 12));
+}
+
 const acknowledged = (): ConformanceScene => ({
   name: 'acknowledgement: a call is answered at once, and its result told later',
   calls,
@@ -78,11 +87,7 @@ const whileModelSpeaks = (): ConformanceScene => {
     calls,
     subagents: { report: { ...working(SALES, ready), pending: ON_IT } },
     plot: async (talk) => {
-      await talk.says(ASKED);
-      await talk.hears(ON_IT);
-      await isQuiet(talk);
-      await talk.says(STORY);
-      await talk.hears(STORY.slice(0, 12));
+      await isToldAStory(talk);
       ready.open();
       await talk.isTold(SALES);
     },
@@ -191,11 +196,7 @@ const interrupting = (): ConformanceScene => {
       report: { ...working(SALES, ready), pending: ON_IT, config: { delivery: 'interrupt' } },
     },
     plot: async (talk) => {
-      await talk.says(ASKED);
-      await talk.hears(ON_IT);
-      await isQuiet(talk);
-      await talk.says(STORY);
-      await talk.hears(STORY.slice(0, 12));
+      await isToldAStory(talk);
       await talk.pass(1000);
       ready.open();
       await talk.isTold(SALES);
@@ -245,11 +246,7 @@ const skipped = (): ConformanceScene => {
       report: { ...working(SALES, ready), pending: ON_IT, config: { delivery: 'skip_if_busy' } },
     },
     plot: async (talk) => {
-      await talk.says(ASKED);
-      await talk.hears(ON_IT);
-      await isQuiet(talk);
-      await talk.says(STORY);
-      await talk.hears(STORY.slice(0, 12));
+      await isToldAStory(talk);
       ready.open();
       await talk.until('it is a card', () => talk.deliveryOf(SALES)?.card === true);
     },

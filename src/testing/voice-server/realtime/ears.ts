@@ -2,6 +2,7 @@
 // and ends, and what was said, the test says.
 
 import {
+  checkCommitted,
   INPUT_SAMPLE_RATE_HZ,
   type InputAudioEvents,
   type InputBuffer,
@@ -9,9 +10,7 @@ import {
 } from '../../../adapters/local-voice/input-audio.ts';
 import type { TurnDetection } from '../../../adapters/local-voice/session-config.ts';
 import { SoundBuffer } from '../../../adapters/local-voice/sound-buffer.ts';
-import { Refusal } from '../../../adapters/local-voice/wire-events.ts';
 
-const MIN_COMMITTED_MS = 100;
 /** Kept of a silence. */
 const PREFIX_MS = 1_000;
 
@@ -56,12 +55,7 @@ export class FakeEars implements InputBuffer {
 
   commit(): Utterance {
     const { startMs, endMs, durationMs } = this.#buffer;
-    if (durationMs < MIN_COMMITTED_MS) {
-      const message =
-        'Error committing input audio buffer: buffer too small. ' +
-        `Expected at least ${MIN_COMMITTED_MS}ms of audio, but buffer only has ${durationMs.toFixed(2)}ms of audio.`;
-      throw new Refusal('input_audio_buffer_commit_empty', message);
-    }
+    checkCommitted(durationMs);
     const spoken = this.#spoken;
     this.#spoken = nothingSaid;
     return this.#utterance(spoken, startMs, endMs);
