@@ -54,6 +54,8 @@ const model = scriptedModel({
 const session = new TextSession({
   model,
   agents: [{ name: 'lead', instructions: 'You talk to the user.', tools }],
+  // Each result is told by itself, also when both are there at the same time.
+  consolidation: 'off',
   subagentConfigs: {
     book_ride: defineSubagent({
       name: 'ride_booker',

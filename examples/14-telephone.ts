@@ -151,7 +151,7 @@ async function say(text: string, listenMs: number): Promise<void> {
   }
 }
 
-await say('I need the sales report', 9000);
+await say('I need the sales report', 8700);
 await say('Wait, who is this?', 8000);
 telephone.tell('stop');
 log(

@@ -70,8 +70,6 @@ export function offstageBridge(): Bridge {
       subagentConfigs: {
         run_errand: { name: 'errand runner', instructions: INSTRUCTIONS, model: errands.chosen },
       },
-      // The talk keeps the pauses that are due. What a session waits on purpose is not what it costs.
-      voice: { quietMs: 0 },
       hooks: { onError: failed },
     });
     // Somebody watches the screen.

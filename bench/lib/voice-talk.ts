@@ -28,7 +28,7 @@ const SHORT: Answer = { soundMs: 1000 };
 const WITH_CALL: Answer = { soundMs: 1000, calls: 'run_errand' };
 const UTTERANCE_MS = 1000;
 const HEARD_BEFORE_BREAKING_IN_MS = 2000;
-/** After so long a pause a session may say something unasked. */
+/** After so long a pause a session says at once what comes: more than its `quietMs`. */
 const QUIET_MS = 500;
 /** Nothing takes so long, on a machine that is not overloaded beyond use. */
 const PATIENCE_MS = 20_000;

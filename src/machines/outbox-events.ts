@@ -6,7 +6,10 @@ import type { OutboxItem } from './outbox-queue.ts';
 export interface OutboxInput {
   /** Results waiting or reserved, and notices; questions come on top, one at a time. */
   readonly capacity: number;
-  /** The gate must have been open for so long before something is said, in milliseconds. */
+  /**
+   * Before something is said the gate must have been open, and nothing been tried, for so long,
+   * in milliseconds. It counts from then, not from when there was something to say.
+   */
   readonly quietMs: number;
   /** No audio by then: the attempt failed. */
   readonly offerTimeoutMs: number;

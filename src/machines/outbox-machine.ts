@@ -1,7 +1,7 @@
 // What wants to be said to the user, and when it is said.
 //
 //   gate: closed ⇄ open            may something be said now?
-//   slot: empty ─▶ dwelling ─▶ offered ─▶ playing ─▶ empty …     what is being said
+//   slot: empty ─▶ (dwelling) ─▶ offered ─▶ playing ─▶ empty …   what is being said
 //
 //   an item: pending ─▶ offered ─▶ playing ─▶ heard | shown | dismissed | dropped
 //               ▲          └──────────┴── interrupted, failed, no audio, detached
@@ -11,7 +11,8 @@
 // Does not: hold what is said, speak, or decide when the gate opens.
 //
 // Invariants
-//   O1. One item at a time, and only from an open gate that stayed open for `quietMs`;
+//   O1. One item at a time, and only from an open gate after a pause: `quietMs` since the gate
+//       opened and since the last attempt ended. What comes later than that is offered at once;
 //       what is urgent does not wait for the pause.
 //   O2. What ends as heard was offered, in this very attempt (`generation`).
 //   O3. An item leaves by being heard, shown, dismissed, retracted, or dropped with a reason;
@@ -49,6 +50,7 @@ export const outboxMachine = outboxSetup.createMachine({
     current: null,
     generation: 0,
     reserved: 0,
+    quietSince: 0,
     dueAt: 0,
     interruptible: false,
   }),
@@ -165,7 +167,10 @@ export const outboxMachine = outboxSetup.createMachine({
           },
         },
         open: {
-          entry: { type: 'keepInterruptible', params: { interruptible: false } },
+          entry: [
+            { type: 'keepInterruptible', params: { interruptible: false } },
+            { type: 'beginQuiet', params: ({ event }) => event },
+          ],
           on: {
             'gate.closed': [
               {

@@ -26,6 +26,8 @@ export interface OutboxContext extends OutboxInput {
   /** Numbers the attempts. */
   readonly generation: number;
   readonly reserved: number;
+  /** When the gate opened, or the last attempt ended: whichever was later. */
+  readonly quietSince: number;
   readonly dueAt: number;
   /** The transport can stop what it says: urgent items may interrupt. */
   readonly interruptible: boolean;
@@ -62,7 +64,8 @@ export const outboxSetup = setup({
     rested: effect<{ readonly deliveryId: string }>(),
     /** It was not heard and waits again. */
     returned: effect<{ readonly deliveryId: string; readonly attempts: number }>(),
-    startQuiet: assign(({ context }, { at }: Stamped) => ({ dueAt: at + context.quietMs })),
+    beginQuiet: assign((_, { at }: Stamped) => ({ quietSince: at })),
+    awaitQuiet: assign(({ context }) => ({ dueAt: context.quietSince + context.quietMs })),
     take: assign(({ context }, { at }: Stamped) => {
       const item = next(context) ?? null;
       return {
@@ -122,10 +125,14 @@ export const outboxSetup = setup({
     gateIsOpen: stateIn({ gate: 'open' }),
     hasNext: ({ context }) => next(context) !== undefined,
     isUrgent: ({ context }) => isUrgent(next(context)),
-    nextIsExpired: ({ context, event }) => {
+    /** Something waits, and has waited for a pause; what is urgent does not wait for one. */
+    isDue: ({ context, event: { at } }) => {
       const item = next(context);
-      return item !== undefined && isExpired(item, event.at);
+      const isQuiet = at >= context.quietSince + context.quietMs;
+      return item !== undefined && (isQuiet || isUrgent(item));
     },
+    isAnyExpired: ({ context, event: { at } }) =>
+      context.pending.some((item) => isExpired(item, at)),
     isOutdone: ({ context: { current, pending } }) =>
       current !== null && pending.some((other) => replaces(current, other)),
     isExhausted: ({ context }) =>

@@ -1,8 +1,9 @@
-// What is being said: one item at a time, from an open gate that stayed open.
+// What is being said: one item at a time, from an open gate after a pause.
 //
-//   empty ─▶ dwelling ─▶ choosing ─▶ speaking: offered ─▶ playing ─▶ empty
-//     ▲                                  └── returning ◀──┘   not heard: it waits again
-//     └──────────────────────────────────────┘
+//   empty ──────────────▶ speaking: offered ─▶ playing ─▶ empty
+//    ▲  │ ▲                             └── returning ◀──┘   not heard: it waits again
+//    │  └─┴─ dwelling: the rest of a pause         │
+//    └─────────────────────────────────────────────┘
 //
 // Owns:     the attempt under way, and its clocks.
 // Does not: take items in or let them go while they wait (outbox-machine).
@@ -39,46 +40,33 @@ export const outboxSlot = outboxSetup.createStateConfig({
   initial: 'empty',
   states: {
     empty: {
-      always: { guard: and(['gateIsOpen', 'hasNext']), target: 'dwelling' },
+      always: [
+        { guard: and(['gateIsOpen', 'isDue', 'isAnyExpired']), actions: dropExpired },
+        { guard: and(['gateIsOpen', 'isDue']), target: 'speaking' },
+        { guard: and(['gateIsOpen', 'hasNext']), target: 'dwelling' },
+      ],
     },
     dwelling: {
-      entry: { type: 'startQuiet', params: ({ event }) => event },
+      entry: 'awaitQuiet',
       invoke: {
         id: 'deadline',
         src: 'deadline',
         input: ({ context }) => ({ dueAt: context.dueAt, event: 'deadline.quiet' }),
       },
-      // What is urgent does not wait for a pause to settle.
       always: [
         { guard: not(and(['gateIsOpen', 'hasNext'])), target: 'empty' },
-        {
-          guard: and(['isUrgent', 'nextIsExpired']),
-          target: 'empty',
-          actions: dropExpired,
-        },
-        { guard: 'isUrgent', target: 'speaking' },
+        { guard: 'isUrgent', target: 'empty' },
       ],
       on: {
-        'deadline.quiet': [
-          {
-            guard: ({ context, event }) =>
-              event.dueAt === context.dueAt &&
-              context.pending.some((item) => isExpired(item, event.at)),
-            target: 'choosing',
-            actions: dropExpired,
-          },
-          {
-            guard: { type: 'isThisDeadline', params: ({ event }) => event },
-            target: 'choosing',
-          },
-        ],
+        'deadline.quiet': {
+          guard: { type: 'isThisDeadline', params: ({ event }) => event },
+          target: 'empty',
+        },
       },
-    },
-    choosing: {
-      always: [{ guard: 'hasNext', target: 'speaking' }, { target: 'empty' }],
     },
     speaking: {
       initial: 'offered',
+      exit: { type: 'beginQuiet', params: ({ event }) => event },
       states: {
         offered: {
           entry: [

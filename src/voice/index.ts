@@ -11,7 +11,10 @@ export { decodePcm16, decodePcm16Base64, encodePcm16, encodePcm16Base64 } from '
 export { reframe } from './audio/reframe.ts';
 export { resampleFrames } from './audio/resample-frames.ts';
 export { workingSound, type WorkingSoundOptions } from './audio/working-sound.ts';
+export { decodeWav, encodeWav, isWav } from './audio/wav.ts';
 export { createResampler, isSampleRateHz, type Resampler } from './audio/resampler.ts';
+export { SentenceChunker } from './spoken/sentence-chunker.ts';
+export type { Ears, Voice, VoiceRequest } from './spoken/voice.ts';
 export type {
   Transport,
   TransportCapabilities,

@@ -3,6 +3,7 @@
 // Owns:     which calls the model gets an answer to at once: nothing is asked of it before.
 // Does not: check, run or answer them (session).
 
+import { intoConversation } from '../actors/session/live-conversation.ts';
 import type { LeadSession } from '../actors/session/session-parts.ts';
 
 export interface MadeCall {
@@ -28,12 +29,14 @@ export class LeadCalls {
   }
 
   made({ callId, name, arguments: json, responseId = '' }: MadeCall): void {
-    const { books } = this.#core;
+    const { books, host } = this.#core;
     // One that is known is the same message again: it has its answer, or will have it.
     if (books.calls.has(callId) || books.conversation.get(callId)) return;
     this.#awaited.set(callId, responseId);
     const { requestId } = books;
-    this.#core.tell('calls', { type: 'tool.called', callId, name, arguments: json, requestId });
+    const calledAt = host.environment.clock.now();
+    const called = { callId, name, arguments: json, calledAt, requestId };
+    intoConversation(this.#core, { type: 'tool.called', ...called });
   }
 
   /** The response that made the call. */

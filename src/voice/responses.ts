@@ -8,7 +8,8 @@
 // Invariants
 //   F1. One response at a time is asked for, and none while another one is in the making. If
 //       the model began one by itself meanwhile, what was asked for is taken as interrupted:
-//       which of both it says is not known, so it is said again.
+//       which of both it says is not known, so it is said again; and it is taken back, in case
+//       that it was not sent yet.
 //   F4. An offer ends in exactly one of: heard, interrupted, failed (with `speech`).
 //   F6. A response that neither goes on nor ends is called off after `timeoutMs`, and after
 //       another moment taken as ended: nobody waits for it for ever. Whoever began it.
@@ -239,14 +240,24 @@ export class Responses {
   }
 
   #cancel(): void {
-    if (!this.#cancels) return;
+    if (!this.#cancels) {
+      if (this.#asked?.id === null) this.#withdraw(this.#asked);
+      return;
+    }
     this.#ports.send({ type: 'response.cancel' });
     this.#watchdog.watch(CANCEL_GRACE_MS);
   }
 
+  /** Nobody waits for it, if the transport still holds it. */
+  #withdraw({ key: responseKey }: Asked): void {
+    this.#ports.send({ type: 'response.withdraw', responseKey });
+  }
+
   /** The model said something of its own before what it was asked for (F1). */
-  #collided({ attempt, isCancelled }: Asked): void {
+  #collided(asked: Asked): void {
+    const { attempt, isCancelled } = asked;
     this.#asked = null;
+    this.#withdraw(asked);
     if (attempt && this.#speech.attempt === attempt) {
       this.#speech.giveUp();
       this.#ports.interrupted(attempt);

@@ -14,6 +14,7 @@
 import type { Observable } from 'rxjs';
 import type { Environment } from '../actors/ports/environment.ts';
 import type { AudioFrame } from './audio-frame.ts';
+import type { Voice } from './spoken/voice.ts';
 
 /** What a wire can do. What it cannot, the session emulates. */
 export interface TransportCapabilities {
@@ -21,6 +22,11 @@ export interface TransportCapabilities {
   readonly inputSampleRateHz: number;
   /** Sound of the model, as the wire sends it. */
   readonly outputSampleRateHz: number;
+  /**
+   * `audio`: the model speaks. `text`: it writes, in `assistant.transcribed`, and there is no sound;
+   * a session needs `withVoice(transport, …)` then.
+   */
+  readonly output: 'audio' | 'text';
   /**
    * `reported`: the wire says when the user begins and ends to speak. `inferred`: the adapter
    * concludes it from transcripts and the like; the beginning may come late, but its
@@ -41,6 +47,8 @@ export interface TransportCapabilities {
   readonly truncatesAudio: boolean;
   /** An item can be taken out of the model's conversation. */
   readonly deletesItems: boolean;
+  /** The model can say something that leaves nothing in its conversation: `outOfBand`. */
+  readonly speaksOutOfBand: boolean;
   /** A system message can be added without the model answering it. */
   readonly silentContext: boolean;
   /**
@@ -94,6 +102,8 @@ export type TransportCommand =
       readonly itemId: string;
       readonly role: 'system' | 'user' | 'assistant';
       readonly text: string;
+      /** Directly behind this item, where the wire can; else at the end. */
+      readonly afterItemId?: string;
     }
   /** Shows the model a picture. Needs `acceptsImages`; no answer is asked for. */
   | {
@@ -144,6 +154,12 @@ export type TransportCommand =
     }
   /** Stops the response in the making; answered by `response.ended` with status `cancelled`. */
   | { readonly type: 'response.cancel' }
+  /**
+   * Takes a request back that the transport still holds: it is not sent, and answered by
+   * `response.ended` with status `cancelled`. Nothing happens to one that was sent already, and to
+   * what the model says at the moment.
+   */
+  | { readonly type: 'response.withdraw'; readonly responseKey: string }
   /** The user heard only the first `playedMs` of this item. */
   | { readonly type: 'playout.truncate'; readonly itemId: string; readonly playedMs: number }
   /**
@@ -291,6 +307,8 @@ export interface Transport {
   /** For logs and the inspector only. */
   readonly name: string;
   readonly capabilities: TransportCapabilities;
+  /** Speaks for the model, where that is ours: then other words can be said in the same voice. */
+  readonly voice?: Voice;
   /** Opens a connection. Never throws: what goes wrong arrives as `transport.closed`. */
   connect(configuration: TransportConfiguration, context: TransportContext): TransportConnection;
 }

@@ -22,6 +22,7 @@ import { Addressee } from './addressee.ts';
 import { Attempt } from './attempt.ts';
 import { BargeIn, type BargeInOptions } from './barge-in.ts';
 import type { WorkOut } from './delegation-step.ts';
+import type { AudioFrame } from './audio-frame.ts';
 import { Delegations } from './delegations.ts';
 import { LeadCalls } from './lead-calls.ts';
 import { Listening } from './listening.ts';
@@ -29,17 +30,15 @@ import { ModelMemory } from './model-memory.ts';
 import { ModelVoice, type ModelVoiceOptions } from './model-voice.ts';
 import { Replies } from './replies.ts';
 import { offerInstructions } from './speech-prompts.ts';
-import { ThinkingSound, type ThinkingSoundOptions } from './thinking-sound.ts';
 import type { TransportCommand, TransportEvent } from './transport.ts';
 import { VoiceTranscript } from './voice-transcript.ts';
+import { Waiting, type WaitingOptions } from './waiting.ts';
 
-export interface TurnsOptions extends ModelVoiceOptions, BargeInOptions {
+export interface TurnsOptions extends ModelVoiceOptions, BargeInOptions, WaitingOptions {
   /** So much of an item's audio must have been played for it to count as heard. */
   readonly heardFraction: number;
   /** A model that answers by itself is asked to if it stays silent for so long. */
   readonly replyTimeoutMs: number;
-  /** What is heard while a tool works; none without it. */
-  readonly thinkingSound?: ThinkingSoundOptions | undefined;
   /** What a delegation means, for a transport that delegates. */
   readonly workOut?: WorkOut;
 }
@@ -64,7 +63,7 @@ export class Turns {
   readonly #bargeIn: BargeIn;
   readonly #calls: LeadCalls;
   readonly #delegations: Delegations | null;
-  readonly #thinkingSound: ThinkingSound | null;
+  readonly #waiting: Waiting;
   readonly #addressee: Addressee;
 
   constructor(core: LeadSession, options: TurnsOptions, ports: TurnsPorts) {
@@ -99,7 +98,7 @@ export class Turns {
       replying: (responseId) => this.#replies.given(responseId),
       responded: (said, status, calledOff) => this.#responded(said, status, calledOff),
       settled: next,
-      drained: () => this.#thinkingSound?.look(),
+      drained: () => this.#waiting.look(),
     });
     this.#replies = new Replies(
       core.host.environment,
@@ -116,15 +115,14 @@ export class Turns {
       isReplyExpected: () => this.#replies.isExpected,
     });
     this.#bargeIn = new BargeIn(core, options, this.#transcript, this.voice, this.#replies);
-    const { thinkingSound } = options;
-    const rateHz = capabilities.outputSampleRateHz;
-    this.#thinkingSound = thinkingSound
-      ? new ThinkingSound(core.host.environment, thinkingSound, rateHz, {
-          isWanted: () => this.#isAwaited,
-          sounds: (frame) => this.voice.background.murmur(frame),
-          ends: () => this.voice.background.endMurmur(),
-        })
-      : null;
+    this.#waiting = new Waiting(core, this.voice, options, capabilities.outputSampleRateHz, {
+      send,
+      isToolAwaited: () => this.#isToolAwaited,
+      isReplyAwaited: () => this.#replies.isWanted || (this.voice.isBusy && this.voice.isReply),
+      userHasFloor,
+      isOffLine: () => ports.isOffLine(),
+      settled: next,
+    });
     const delegationPorts = {
       send,
       called: this.#calls.made.bind(this.#calls),
@@ -139,8 +137,13 @@ export class Turns {
 
   /** What the wire says, but for the connection itself. */
   happened(event: TransportEvent): void {
-    this.#happened(event);
-    this.#thinkingSound?.look();
+    if (!this.#waiting.takes(event)) this.#happened(event);
+    this.#waiting.look();
+  }
+
+  /** Sound of the model. */
+  spoke(frame: AudioFrame): void {
+    if (!this.#waiting.takesFrame(frame)) this.voice.spoke(frame);
   }
 
   #happened(event: TransportEvent): void {
@@ -202,18 +205,20 @@ export class Turns {
     // What was offered before is in the model's conversation already.
     else this.memory.noteOnce(`${deliveryId}.note`, prompt);
     // Where the journal takes its time, somebody may have begun to speak meanwhile, or is gone.
-    if (this.voice.isBusy || this.listening.hasFloor || this.#ports.isOffLine()) {
+    const isTaken = this.voice.isBusy || this.#waiting.isAsked;
+    if (isTaken || this.listening.hasFloor || this.#ports.isOffLine()) {
       this.voice.notHeard('delivery.interrupted', attempt);
       return;
     }
     this.memory.tellWaiting();
     this.voice.say(attempt, offerInstructions(offer));
-    this.#thinkingSound?.look();
+    this.#waiting.look();
   }
 
   /** Something urgent waits. */
   interrupt(): void {
     if (this.voice.isReply) this.#replies.cutOff();
+    this.#waiting.hush();
     this.voice.hush();
     // While only a tool works there is a pause.
     if (!this.voice.isBusy) this.#core.receive('session', { type: 'response.ended' });
@@ -273,7 +278,7 @@ export class Turns {
   clientLeft(): void {
     this.listening.giveUpWaiting();
     this.voice.nobodyListens();
-    this.#thinkingSound?.stop();
+    this.#waiting.stop();
   }
 
   /** Nobody speaks, and nobody is about to; what was said may still be playing. */
@@ -292,6 +297,7 @@ export class Turns {
    * `hearsAgain`: what the user was saying is given to the next one.
    */
   lineLost(hearsAgain: boolean): void {
+    this.#waiting.lost();
     this.#bargeIn.reset();
     const wasReplying = this.voice.lost();
     const wasDelegating = this.#delegations?.lost() === true;
@@ -303,13 +309,14 @@ export class Turns {
   /** Nobody on the line waits for the answer to a call. */
   callsLost(): void {
     this.#calls.reset();
-    this.#thinkingSound?.look();
+    this.#waiting.look();
   }
 
   stop(): void {
     // What was said last gets no reply any more, also when what was cut off is settled.
     this.#replies.stop();
-    this.#thinkingSound?.stop();
+    this.#waiting.lost();
+    this.#waiting.stop();
     this.#delegations?.stop();
     this.listening.reset();
     this.voice.stop();
@@ -318,7 +325,7 @@ export class Turns {
 
   /** Asks for the reply that is wanted, if nothing is in its way. */
   next(): void {
-    this.#thinkingSound?.look();
+    this.#waiting.look();
     if (this.#isBusy) return;
     if (this.#replies.take()) {
       this.voice.held.expectWanted();
@@ -362,25 +369,19 @@ export class Turns {
     return responds === 'by_itself' && !schedulesToolResults;
   }
 
-  /** The user waits for what a tool brings, and nobody speaks. */
-  get #isAwaited(): boolean {
-    return (
-      (this.#calls.areAwaited || this.#delegations?.areUnderWay === true) &&
-      !this.voice.isSpeaking &&
-      !this.listening.hasFloor &&
-      !this.#ports.isOffLine() &&
-      this.#core.unit.session.getSnapshot().matches({ client: 'attached' })
-    );
-  }
-
   /** Nothing can be asked of the model. */
   get #isBusy(): boolean {
     return (
       this.voice.isBusy ||
+      this.#waiting.isAsked ||
       this.listening.hasFloor ||
       this.#ports.isOffLine() ||
-      this.#calls.areAwaited ||
-      this.#delegations?.areUnderWay === true
+      this.#isToolAwaited
     );
+  }
+
+  /** The model waits for what a tool brings. */
+  get #isToolAwaited(): boolean {
+    return this.#calls.areAwaited || this.#delegations?.areUnderWay === true;
   }
 }

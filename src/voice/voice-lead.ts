@@ -36,6 +36,8 @@ export class VoiceLead implements Lead {
   #transferId = '';
   /** Whoever leads has not said its greeting yet. */
   #owesGreeting = false;
+  /** The user had asked something when the process ended, and had no answer. */
+  #owesReply = false;
 
   constructor(core: LeadSession, options: VoiceLeadOptions) {
     const { transport } = options;
@@ -66,7 +68,7 @@ export class VoiceLead implements Lead {
         happened: (event) => {
           if (!this.#meter.takes(event)) this.#turns.happened(event);
         },
-        spoke: (frame) => this.#turns.voice.spoke(frame),
+        spoke: (frame) => this.#turns.spoke(frame),
         replaced: (untold) => this.#replaced(untold),
         transferred: (error) => this.#transferred(error),
       },
@@ -106,6 +108,11 @@ export class VoiceLead implements Lead {
     const note = transferNote(this.#core.books.conversation.get(this.#transferId));
     if (note && !error && !isNew) this.#turns.memory.add(note);
     this.#turns.next();
+  }
+
+  resume(owes: boolean): void {
+    this.#owesReply = owes;
+    if (this.#core.unit.session.getSnapshot().matches({ client: 'attached' })) this.clientCame();
   }
 
   greet(): void {
@@ -175,6 +182,11 @@ export class VoiceLead implements Lead {
 
   /** Somebody is there. The first one is greeted; before that nobody would hear it. */
   clientCame(): void {
+    if (this.#owesReply) {
+      this.#owesReply = false;
+      this.#turns.askToSpeak();
+      return;
+    }
     const { greeting } = this.#core.leads.agent;
     if (greeting === undefined || !this.#owesGreeting) return;
     this.#owesGreeting = false;

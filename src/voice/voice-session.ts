@@ -14,6 +14,7 @@ import { checkImage, refuseImages, type ShownImage } from '../actors/session/sho
 import { resampleFrames } from './audio/resample-frames.ts';
 import { isSampleRateHz } from './audio/resampler.ts';
 import { frameDurationMs, type AudioFrame } from './audio-frame.ts';
+import { checkedFiller, type FillerOptions } from './filler-options.ts';
 import { checkDelegable, withModel, withoutModel, type WorkOut } from './delegation-step.ts';
 import type { ThinkingSoundOptions } from './thinking-sound.ts';
 import type { Transport } from './transport.ts';
@@ -98,6 +99,14 @@ export interface VoiceSessionOptions extends SessionOptions {
    */
   readonly thinkingSound?: ThinkingSoundOptions;
   /**
+   * A short word that the user hears when the lead agent is silent for long: while it waits for a tool,
+   * and, where a voice of ours says it, before it begins to reply. Such as `{ afterMs: 1500 }`. It is
+   * no reply and no delivery, the user's voice ends it, and the transcript has it with `filler: true`.
+   * Without a voice (`filler.voice`, or a transport `withVoice`) the model says it, where
+   * `speaksOutOfBand`. @defaultValue none
+   */
+  readonly filler?: FillerOptions;
+  /**
    * Works out which tools a voice model means that delegates without naming any: one short step
    * for each delegation. Needed only with such a transport, unless each agent has at most one
    * tool, which takes one required string: that gets the user's words. @defaultValue `model`
@@ -151,6 +160,12 @@ export class VoiceSession extends SessionFace {
         'INVALID_OPTION',
         `Expected \`transport\` to be a transport such as openaiRealtime(…), got ${typeof transport}`,
       );
+    if (transport.capabilities.output === 'text')
+      throw new ConfigurationError(
+        'VOICE_NEEDED',
+        `The model of \`${transport.name}\` answers in text. Expected \`transport\` to be withVoice(…, { voice })`,
+      );
+    const filler = options.filler && checkedFiller(options.filler, transport);
     let lead: VoiceLead | undefined;
     const core = new SessionCore({
       ...options,
@@ -166,7 +181,11 @@ export class VoiceSession extends SessionFace {
       hasVoice: true,
       makeLead: (made) => {
         const workOut = workOutOf(made, options);
-        const extras = { ...(workOut && { workOut }), ...(thinkingSound && { thinkingSound }) };
+        const extras = {
+          ...(workOut && { workOut }),
+          ...(thinkingSound && { thinkingSound }),
+          ...(filler && { filler }),
+        };
         return (lead = new VoiceLead(made, { ...voice, transport, ...extras }));
       },
     });

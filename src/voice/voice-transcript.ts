@@ -5,6 +5,8 @@
 //           an interruption; what was understood so far of what the user still says.
 // Does not: decide who is meant by what was said.
 
+import type { ConversationItem } from '../actors/conversation/items.ts';
+import { intoConversation } from '../actors/session/live-conversation.ts';
 import type { LeadSession } from '../actors/session/session-parts.ts';
 import type { Played } from './playout.ts';
 import type { TransportEvent } from './transport.ts';
@@ -36,12 +38,9 @@ export class VoiceTranscript {
   /** The connection is gone: what it had begun to say or to understand stays as it is. */
   lost(): void {
     this.reset();
-    const { books, projection } = this.#core;
-    for (const { id, role, ...item } of books.conversation.items) {
-      if (role !== 'assistant' || !('partial' in item) || !item.partial) continue;
-      const { text, at } = item;
-      books.conversation = books.conversation.finish(id);
-      projection.emit({ type: 'transcript.changed', item: { id, role, text, final: true, at } });
+    for (const said of this.#core.books.unfinished) {
+      intoConversation(this.#core, { type: 'assistant.said', ...said });
+      this.#show(said.itemId);
     }
   }
 
@@ -54,26 +53,16 @@ export class VoiceTranscript {
 
   /** The model's words; partials append. */
   modelSaid(event: Extract<TransportEvent, { type: 'assistant.transcribed' }>): void {
-    const { books, projection } = this.#core;
-    const { itemId: id, text, final } = event;
-    const at = books.conversation.get(id)?.at ?? this.#now();
-    const begun = books.conversation.begin({ id, role: 'assistant', at });
-    books.conversation = final ? begun.finish(id, text) : begun.append(id, text);
-    const item = books.conversation.get(id);
-    if (item?.role !== 'assistant') return;
+    const { books } = this.#core;
+    const { itemId, text, final } = event;
+    const said = books.conversation.get(itemId);
+    const saidAt = said?.at ?? this.#now();
     // What was cut off stays as it was heard, whatever comes late.
-    const interrupted = item.interrupted === true;
-    projection.emit({
-      type: 'transcript.changed',
-      item: {
-        id,
-        role: 'assistant',
-        text: item.text,
-        final: final || interrupted,
-        at,
-        ...(interrupted ? { interrupted } : {}),
-      },
-    });
+    if (isOpen(said)) {
+      if (final) intoConversation(this.#core, { type: 'assistant.said', itemId, text, saidAt });
+      else books.saying(itemId, text, saidAt);
+    }
+    this.#show(itemId);
   }
 
   /** Of this item the user heard only a part. Returns what, in words; null: they are not known. */
@@ -84,9 +73,14 @@ export class VoiceTranscript {
     if (said?.role === 'assistant') {
       const text = heardPart(said.text, playedMs / sentMs);
       heard = text;
-      books.conversation = books.conversation.interrupt(id, { audioHeardMs: playedMs, text });
-      const item = { id, role: 'assistant', text, final: true, at: said.at } as const;
-      projection.emit({ type: 'transcript.changed', item: { ...item, interrupted: true } });
+      intoConversation(this.#core, {
+        type: 'assistant.cut',
+        itemId: id,
+        text,
+        audioHeardMs: playedMs,
+        ...(said.partial && { saidAt: said.at }),
+      });
+      this.#show(id);
     }
     projection.emit({ type: 'speech.interrupted', itemId: id, playedMs });
     return heard;
@@ -103,14 +97,29 @@ export class VoiceTranscript {
 
   /** A word of the runtime to the model. Returns the id of its item. */
   note(text: string, id = this.#core.host.environment.ids.next('note')): string {
-    const { books } = this.#core;
-    books.conversation = books.conversation.add({ id, role: 'system', text, at: this.#now() });
+    const said = { itemId: id, role: 'system', text, saidAt: this.#now() } as const;
+    intoConversation(this.#core, { type: 'conversation.noted', ...said });
     return id;
+  }
+
+  /** What is written down of what the model said. */
+  #show(itemId: string): void {
+    const { books, projection } = this.#core;
+    const said = books.conversation.get(itemId);
+    if (said?.role !== 'assistant') return;
+    const { id, role, text, at, partial, interrupted } = said;
+    const item = { id, role, text, final: !partial, at, ...(interrupted && { interrupted }) };
+    projection.emit({ type: 'transcript.changed', item });
   }
 
   #now(): number {
     return this.#core.host.environment.clock.now();
   }
+}
+
+/** More of it may come. */
+function isOpen(item: ConversationItem | undefined): boolean {
+  return item === undefined || (item.role === 'assistant' && item.partial);
 }
 
 /** The words that fit into the part of the audio that was played: speech is even enough for that. */

@@ -48,6 +48,10 @@ describe('outbox × session, with a question, tool calls and a lead agent', pati
       { together: 'unit', mishaps: ['bargeIn', 'detach'] },
     ],
     [
+      '2 results, 1 question, each said at once, 1 barge-in, 1 detach',
+      { together: 'unit', quietMs: 0, mishaps: ['bargeIn', 'detach'] },
+    ],
+    [
       '2 results, 1 barge-in, something urgent, a failed response',
       { together: 'unit', asks: false, mishaps: ['bargeIn', 'urgent', 'failure'] },
     ],
@@ -81,6 +85,17 @@ describe('outbox × session, with a question, tool calls and a lead agent', pati
         results: 1,
         asks: false,
         mishaps: ['bargeIn', 'detach'],
+      },
+    ],
+    [
+      'no two in one transaction: 1 result, said at once, 1 barge-in, something urgent, a failure',
+      {
+        together: 'spread',
+        maxInFlight: 2,
+        results: 1,
+        asks: false,
+        quietMs: 0,
+        mishaps: ['bargeIn', 'urgent', 'failure'],
       },
     ],
     [

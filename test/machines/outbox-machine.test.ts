@@ -79,6 +79,34 @@ describe('the outbox by example', () => {
     ]);
   });
 
+  test('[B56] what comes when it has been quiet for long is said at once', async () => {
+    const stage = new Stage(outboxMachine, outboxInput);
+    stage.send({ type: 'gate.opened' });
+    await stage.wait(quietMs);
+    stage.send({ type: 'outbox.reserve' });
+    stage.send({ type: 'outbox.add', item: resultItem('ride') });
+    expect(stage.told()).toEqual([['offer', { deliveryId: 'ride', generation: 1, attempt: 1 }]]);
+  });
+
+  test('[B56] what comes into a pause waits for the rest of it, also after an attempt', async () => {
+    const stage = new Stage(outboxMachine, { ...outboxInput, quietMs: 10 });
+    stage.send({ type: 'gate.opened' });
+    await stage.wait(6);
+    stage.send({ type: 'outbox.add', item: questionItem('order') });
+    await stage.wait(3);
+    expect(stage.told()).toEqual([]);
+    await stage.wait(1);
+    expect(stage.told()).toEqual([['offer', { deliveryId: 'order', generation: 1, attempt: 1 }]]);
+    stage.send({ type: 'delivery.heard', generation: 1, grade: 'played' });
+    await stage.wait(6);
+    stage.send({ type: 'outbox.add', item: questionItem('next') });
+    stage.told();
+    await stage.wait(3);
+    expect(stage.told()).toEqual([]);
+    await stage.wait(1);
+    expect(stage.told()).toEqual([['offer', { deliveryId: 'next', generation: 2, attempt: 1 }]]);
+  });
+
   test('[B60] what the user talks over is said again later; a late report about it counts no more', async () => {
     const stage = waiting();
     await stage.wait(quietMs);

@@ -94,6 +94,7 @@ export function capabilitiesOf(traits: ModelTraits): TransportCapabilities {
   return Object.freeze({
     inputSampleRateHz: INPUT_SAMPLE_RATE_HZ,
     outputSampleRateHz: OUTPUT_SAMPLE_RATE_HZ,
+    output: 'audio',
     utterances: 'inferred',
     responds: 'by_itself',
     correlatesResponses: true,
@@ -101,6 +102,7 @@ export function capabilitiesOf(traits: ModelTraits): TransportCapabilities {
     cancelsResponses: addsAnytime,
     truncatesAudio: false,
     deletesItems: false,
+    speaksOutOfBand: false,
     silentContext: addsAnytime,
     toolCalls: 'named',
     defersToolResults: traits.duringCall === 'goes_on',

@@ -96,16 +96,20 @@ export class Outgoing {
     this.#schedule();
   }
 
-  /** Requests that were not sent yet are not sent any more; what they were to tell is told in silence. */
-  withdrawRequests(): void {
+  /**
+   * A request that was not sent yet, or each of them, is not sent any more; what it was to tell is
+   * told in silence.
+   */
+  withdraw(responseKey: string | null): void {
     this.#pairAnswers();
-    const requests = this.#waiting.flatMap((entry) =>
-      entry.kind === 'request' ? [entry.request] : [],
-    );
-    this.#waiting = this.#waiting.filter(({ kind }) => kind === 'turn');
-    for (const { responseKey, answer } of requests) {
-      if (answer) this.#answers.push(answer);
-      this.#requests.inVain(responseKey, 'cancelled');
+    const isMeant = (entry: Waiting): entry is Extract<Waiting, { kind: 'request' }> =>
+      entry.kind === 'request' &&
+      (responseKey === null || entry.request.responseKey === responseKey);
+    const withdrawn = this.#waiting.filter(isMeant);
+    this.#waiting = this.#waiting.filter((entry) => !isMeant(entry));
+    for (const { request } of withdrawn) {
+      if (request.answer) this.#answers.push(request.answer);
+      this.#requests.inVain(request.responseKey, 'cancelled');
     }
     this.#schedule();
   }

@@ -141,6 +141,8 @@ export class Translator {
         return this.#outgoing.request(command);
       case 'response.cancel':
         return this.#cancel();
+      case 'response.withdraw':
+        return this.#outgoing.withdraw(command.responseKey);
       case 'image.add':
         return this.#showPicture(command);
       case 'session.configure':
@@ -187,7 +189,7 @@ export class Translator {
   }
 
   #cancel(): void {
-    this.#outgoing.withdrawRequests();
+    this.#outgoing.withdraw(null);
     const wasPending = this.#requests.cancel();
     const wasMaking = this.#turns.cancel();
     // Client content interrupts; the user who speaks does so too.

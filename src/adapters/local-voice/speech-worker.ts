@@ -3,9 +3,10 @@
 
 import { parentPort, workerData, type Transferable } from 'node:worker_threads';
 import { ConfigurationError, OffstageError, ProviderError, messageOf } from '../../errors.ts';
-import { Ears } from './speech/ears.ts';
+import { Detection } from './speech/detection.ts';
 import { Flite } from './speech/flite.ts';
-import { resampleSound } from './speech/resample-sound.ts';
+import { loadOnnx } from './speech/onnx.ts';
+import { resampleSound } from '../../voice/audio/resample-sound.ts';
 import type {
   ThreadCalls,
   ThreadFailure,
@@ -13,6 +14,7 @@ import type {
   ThreadRequest,
   ThreadRole,
 } from './speech/thread-protocol.ts';
+import { Transcription } from './speech/transcription.ts';
 
 const OUTPUT_SAMPLE_RATE_HZ = 24_000;
 
@@ -24,15 +26,13 @@ type Handlers = {
 
 const roles: Readonly<Record<ThreadRole, () => Promise<Handlers>>> = {
   async ears() {
-    const ears = await Ears.load();
-    return {
-      detect: ({ streamId, sound }) => ears.detect(streamId, sound),
-      forget: ({ streamId }) => {
-        ears.forget(streamId);
-        return null;
-      },
-      transcribe: (speech) => ears.transcribe(speech),
-    };
+    const onnx = await loadOnnx();
+    const detection = detectionHandlers(await Detection.load(onnx));
+    const transcription = await Transcription.load(onnx);
+    return { ...detection, transcribe: (speech) => transcription.transcribe(speech) };
+  },
+  async detector() {
+    return detectionHandlers(await Detection.load(await loadOnnx()));
   },
   async mouth() {
     const flite = await Flite.load();
@@ -46,6 +46,16 @@ const roles: Readonly<Record<ThreadRole, () => Promise<Handlers>>> = {
     };
   },
 };
+
+function detectionHandlers(detection: Detection): Handlers {
+  return {
+    detect: ({ streamId, sound }) => detection.detect(streamId, sound),
+    forget: ({ streamId }) => {
+      detection.forget(streamId);
+      return null;
+    },
+  };
+}
 
 async function main(): Promise<void> {
   const port = parentPort;

@@ -10,6 +10,7 @@ export function openaiLiveCapabilities({
   return Object.freeze({
     inputSampleRateHz: sampleRateHz,
     outputSampleRateHz: sampleRateHz,
+    output: 'audio',
     utterances: 'inferred',
     responds: 'by_itself',
     // Where it is certain; a response that may have another cause has no key.
@@ -18,6 +19,7 @@ export function openaiLiveCapabilities({
     cancelsResponses: true,
     truncatesAudio: false,
     deletesItems: false,
+    speaksOutOfBand: false,
     silentContext: true,
     toolCalls: 'delegation',
     defersToolResults: true,

@@ -137,6 +137,8 @@ export class Translator {
           message: 'The instructions of a Live session cannot change: it takes a new connection',
         });
         return [];
+      // Requests are sent at once.
+      case 'response.withdraw':
       case 'image.add':
       case 'item.delete':
       case 'playout.truncate':

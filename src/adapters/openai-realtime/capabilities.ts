@@ -3,22 +3,30 @@
 import type { TransportCapabilities } from '../../voice/transport.ts';
 import { WIRE_SAMPLE_RATE_HZ } from './wire/index.ts';
 
-export const openaiRealtimeCapabilities: TransportCapabilities = Object.freeze({
-  inputSampleRateHz: WIRE_SAMPLE_RATE_HZ,
-  outputSampleRateHz: WIRE_SAMPLE_RATE_HZ,
-  utterances: 'reported',
-  responds: 'when_asked',
-  correlatesResponses: true,
-  cancelsResponses: true,
-  truncatesAudio: true,
-  deletesItems: true,
-  silentContext: true,
-  toolCalls: 'named',
-  defersToolResults: true,
-  schedulesToolResults: false,
-  updatesSession: true,
-  resumes: false,
-  acceptsImages: true,
-  // A session lasts an hour at most; the server says with `expires_at` when it ends.
-  maxConnectionMs: 60 * 60_000,
-});
+/** `output`: what the model was chosen to answer in. */
+export function openaiRealtimeCapabilities(
+  output: TransportCapabilities['output'],
+): TransportCapabilities {
+  return Object.freeze({
+    inputSampleRateHz: WIRE_SAMPLE_RATE_HZ,
+    outputSampleRateHz: WIRE_SAMPLE_RATE_HZ,
+    output,
+    utterances: 'reported',
+    responds: 'when_asked',
+    correlatesResponses: true,
+    cancelsResponses: true,
+    // Only sound can be truncated.
+    truncatesAudio: output === 'audio',
+    deletesItems: true,
+    speaksOutOfBand: true,
+    silentContext: true,
+    toolCalls: 'named',
+    defersToolResults: true,
+    schedulesToolResults: false,
+    updatesSession: true,
+    resumes: false,
+    acceptsImages: true,
+    // A session lasts an hour at most; the server says with `expires_at` when it ends.
+    maxConnectionMs: 60 * 60_000,
+  });
+}

@@ -34,7 +34,7 @@ export function openaiRealtime(options: OpenaiRealtimeOptions = {}): OpenaiRealt
   };
   return {
     name: 'openai-realtime',
-    capabilities: openaiRealtimeCapabilities,
+    capabilities: openaiRealtimeCapabilities(settings.output),
     connect: (configuration, context) =>
       new SocketConnection(
         dial,

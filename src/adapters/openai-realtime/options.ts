@@ -25,6 +25,11 @@ export interface OpenaiRealtimeOptions extends DialOptions {
   readonly url?: string;
   /** @defaultValue 'gpt-realtime-2.1' */
   readonly model?: string;
+  /**
+   * What the model answers in. `text` is for `withVoice`, which speaks it in a voice of your own.
+   * @defaultValue 'audio'
+   */
+  readonly output?: 'audio' | 'text';
   /** A built-in voice by name, or a custom one by id. @defaultValue 'marin' */
   readonly voice?: string | { readonly id: string };
   /** Speed of speech, 0.25 to 1.5. @defaultValue 1, by the server */
@@ -61,6 +66,7 @@ const BASE_URL_VARIABLE = 'OPENAI_BASE_URL';
 
 export const defaultOpenaiRealtimeOptions = {
   model: 'gpt-realtime-2.1',
+  output: 'audio',
   voice: 'marin',
   // Announced to end on 2027-02-26; on 2026-11 it is what OpenAI's own client uses in a voice session.
   transcription: { model: 'gpt-4o-mini-transcribe' },
@@ -74,6 +80,7 @@ const optionsSchema = z.strictObject({
   apiKey: text.optional(),
   url: text.optional(),
   model: text.optional(),
+  output: z.enum(['audio', 'text']).optional(),
   voice: z.union([text, z.strictObject({ id: text })]).optional(),
   speed: z.number().min(0.25).max(1.5).optional(),
   transcription: z

@@ -91,7 +91,11 @@ export class Translator {
         this.#changes.set(eventId, command.configuration);
         return wire.sessionChange(eventId, command.configuration);
       case 'message.add':
-        return wire.messageAdd(eventId, { ...command, itemId: toWireId(command.itemId) });
+        return wire.messageAdd(eventId, {
+          ...command,
+          itemId: toWireId(command.itemId),
+          ...(command.afterItemId && { afterItemId: toWireId(command.afterItemId) }),
+        });
       case 'item.delete':
         this.#soundOfItems.delete(command.itemId);
         return wire.itemDelete(eventId, toWireId(command.itemId));
@@ -117,7 +121,8 @@ export class Translator {
         return this.#truncate(eventId, command.itemId, command.playedMs);
       case 'image.add':
         return wire.imageAdd(eventId, { ...command, itemId: toWireId(command.itemId) });
-      // This wire never speaks of delegations.
+      // Requests are sent at once, and the wire never speaks of delegations.
+      case 'response.withdraw':
       case 'delegation.accept':
       case 'delegation.answer':
         return null;

@@ -15,6 +15,8 @@ export interface MindCall {
 }
 
 export interface MindPorts {
+  /** Before it replies to the user, in milliseconds. */
+  readonly thinksMs: number;
   /** The model only says that something is to be done. */
   readonly delegates: () => boolean;
   /** Texts that the user is to be told, if the model reads them. */
@@ -102,7 +104,9 @@ export class LeadMind {
 
   #reply(words: readonly string[]): readonly ConformanceStep[] {
     this.#answered(words);
-    return [{ say: replyTo(words.join(' ')) }];
+    const reply = { say: replyTo(words.join(' ')) };
+    const { thinksMs } = this.#ports;
+    return thinksMs > 0 ? [{ waitMs: thinksMs }, reply] : [reply];
   }
 
   #tell(output: string): ConformanceStep {

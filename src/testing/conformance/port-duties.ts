@@ -38,6 +38,7 @@ class Judge {
   readonly #requests = new Map<string, boolean>();
   /** Requests that the session gave up when the model began something of its own. */
   readonly #overtaken = new Set<string>();
+  readonly #withdrawn = new Set<string>();
   #isReady = false;
   #isClosed = false;
 
@@ -46,8 +47,12 @@ class Judge {
   }
 
   command(command: TransportCommand): void {
+    if (command.type === 'response.withdraw') this.#withdrawn.add(command.responseKey);
     if (command.type !== 'response.request') return;
     const { responseKey } = command;
+    for (const key of this.#overtaken)
+      if (!this.#withdrawn.has(key) && this.#requests.get(key) === false)
+        this.faults.push(`F1: ${key} was overtaken, and not taken back before ${responseKey}`);
     if (this.#requests.has(responseKey) && this.#requests.get(responseKey) === false)
       this.faults.push(`F1: ${responseKey} was requested again before it had ended`);
     const open = [...this.#requests].find(

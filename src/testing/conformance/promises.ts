@@ -5,7 +5,7 @@
 // Does not: know what a case was about; a case says of each utterance whom it was for.
 
 import type { SessionEvent } from '../../actors/session-views.ts';
-import type { Play } from './client.ts';
+import type { Play } from './loudspeaker.ts';
 import { replyTo } from './mind.ts';
 import type { LogEntry, Talk } from './talk.ts';
 import { plain } from './words.ts';

@@ -35,6 +35,8 @@ export interface TalkOptions {
   /** Others that may lead. */
   readonly others?: readonly MainAgent[];
   readonly voice?: Partial<VoiceOptions>;
+  /** So long the lead model thinks before it replies to the user, in milliseconds. @defaultValue 0 */
+  readonly thinksMs?: number;
   /** Errors that the case provokes: parts of their codes and messages. */
   readonly provokes?: readonly string[];
   /** Reasons for which the case has something dropped. */

@@ -23,7 +23,9 @@ export type ConformanceStep =
   /** Speaks, 60 ms for each character. */
   | { readonly say: string }
   /** Calls a tool. A model that delegates says only that something is to be done. */
-  | { readonly call: string; readonly arguments: Readonly<Record<string, unknown>> };
+  | { readonly call: string; readonly arguments: Readonly<Record<string, unknown>> }
+  /** Thinks for so long, in milliseconds, before it goes on. */
+  | { readonly waitMs: number };
 
 /** Works out what the model does; asked when its turn begins. */
 export type ConformanceMind = (turn: ConformanceTurn) => readonly ConformanceStep[];
@@ -43,6 +45,11 @@ export type ConformanceFault =
   | 'duplicated_transcripts'
   /** The connection is at its limit: it ends as the wire ends it, with the notice that the wire gives. */
   | 'expiry'
+  /**
+   * The server ends the connection with an error and without notice (1011); what it gave to go on
+   * with it does not take any more.
+   */
+  | 'server_error'
   /** The model says nothing at all, while this is on. */
   | 'silence'
   /** Some sound and words of a response arrive after it was broken off, while this is on. */

@@ -7,7 +7,8 @@
 import type { SessionEvent, SessionState } from '../../actors/session-views.ts';
 import type { VoiceSession } from '../../voice/voice-session.ts';
 import { simulatedEnvironment, type SimulatedEnvironment } from '../simulated-environment.ts';
-import { Client, TICK_MS, type Play } from './client.ts';
+import { Client, TICK_MS } from './client.ts';
+import type { Play } from './loudspeaker.ts';
 import { LeadMind } from './mind.ts';
 import { newSession, outputsIn, tellableIn, type TalkOptions } from './session-of-case.ts';
 import type {
@@ -92,6 +93,7 @@ export class Talk {
     const environment = simulatedEnvironment();
     const begun: { talk?: Talk } = {};
     const mind = new LeadMind(options.calls ?? {}, {
+      thinksMs: options.thinksMs ?? 0,
       delegates: () => begun.talk?.tap.capabilities.toolCalls === 'delegation',
       tellable: () => (begun.talk ? tellableIn(begun.talk.state) : []),
       found: () => outputsIn(begun.talk?.log ?? []),

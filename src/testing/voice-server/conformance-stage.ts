@@ -18,6 +18,7 @@ const common = [
   'late_transcripts',
   'duplicated_transcripts',
   'expiry',
+  'server_error',
   'silence',
   'deltas_after_cancel',
   'duplicated_calls',
@@ -87,12 +88,17 @@ function modelOf(model: FakeVoiceModel): ConformanceModel {
       else if (wanted === 'cancelled_calls') fault.cancelCalls();
       else if (wanted === 'expiry' && model.wire === 'gemini-live') fault.goAway(NOTICE_MS);
       else if (wanted === 'expiry') fault.expire();
+      else if (wanted === 'server_error') {
+        if (model.wire === 'gemini-live') fault.forgetHandles();
+        if (model.wire === 'openai-live') fault.forgetSessions();
+        fault.close(1011, 'Internal error encountered.');
+      }
     },
   };
 }
 
 function toStep(step: ConformanceStep): VoiceStep {
-  return 'say' in step ? step : { call: step.call, arguments: step.arguments };
+  return 'call' in step ? { call: step.call, arguments: step.arguments } : step;
 }
 
 function textOf(cause: VoiceCause): string {

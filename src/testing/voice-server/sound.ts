@@ -1,6 +1,6 @@
 // The sound of the fake: a quiet tone, cut into pieces with the words that begin in each.
 
-import { placeWords } from '../../adapters/local-voice/spoken-words.ts';
+import { placeWords } from '../../voice/spoken/spoken-words.ts';
 import type { VoiceStep } from './control.ts';
 
 const MS_PER_CHARACTER = 60;

@@ -38,7 +38,7 @@ describe('the setup comes first', () => {
                   description: 'Books a ride',
                   parametersJsonSchema: {
                     type: 'object',
-                    properties: { to: { type: 'string' } },
+                    properties: { to: { type: 'string' }, when: {} },
                   },
                   behavior: 'NON_BLOCKING',
                 },

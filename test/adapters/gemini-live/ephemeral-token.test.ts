@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { createEphemeralToken } from '../../../src/adapters/gemini-live/index.ts';
 import { ProviderError } from '../../../src/errors.ts';
 import { tokenServer } from '../socket/token-server.ts';
-import { API_KEY, configuration } from './support/call.ts';
+import { configuration } from '../support/configuration.ts';
+import { API_KEY } from './support/call.ts';
 
 async function started(status: number, answer: string) {
   const { requests, host } = await tokenServer(status, answer);

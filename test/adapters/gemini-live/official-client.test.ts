@@ -18,7 +18,8 @@ import { WebSocketServer } from 'ws';
 import { traitsOf } from '../../../src/adapters/gemini-live/models.ts';
 import { checkOptions, sessionOf } from '../../../src/adapters/gemini-live/options.ts';
 import * as wire from '../../../src/adapters/gemini-live/wire/index.ts';
-import { API_KEY, configuration } from './support/call.ts';
+import { configuration } from '../support/configuration.ts';
+import { API_KEY } from './support/call.ts';
 
 /** The official client in a session, and all that it says. */
 async function official(model: string, config: LiveConnectConfig) {

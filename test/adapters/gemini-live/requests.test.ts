@@ -22,6 +22,7 @@ const request: TransportCommand = {
   instructions: 'Tell it.',
 };
 const insisting: TransportCommand = { ...request, insist: true };
+const withdrawal: TransportCommand = { type: 'response.withdraw', responseKey: 'k1' };
 const answer = (callId: string, output = 'Booked.'): TransportCommand => ({
   type: 'tool.answer',
   callId,
@@ -261,6 +262,28 @@ describe('a request', () => {
     call.says(interrupted, turnComplete);
     expect(call.peer.news()).toEqual([content(false, '[SYSTEM: Rain.]')]);
   });
+
+  test('A2: taken back before it was sent, it is not sent, and what is said goes on', async () => {
+    const call = await startCall();
+    call.says(sound());
+    await call.sends(note('Rain.'), request);
+    expect(await call.sends(withdrawal)).toEqual([]);
+    expect(keyed(call.events)).toEqual(['cancelled']);
+    call.says(sound(), generated, turnComplete);
+    expect(call.last('response.ended')).toMatchObject({ responseKey: null, status: 'completed' });
+    expect(call.peer.news()).toEqual([content(false, '[SYSTEM: Rain.]')]);
+  });
+
+  test('only that one is taken back, and only before it was sent', async () => {
+    const call = await startCall();
+    call.says(sound());
+    await call.sends(request, { ...withdrawal, responseKey: 'k0' });
+    call.says(generated, turnComplete);
+    expect(call.peer.news()).toHaveLength(1);
+    expect(await call.sends(withdrawal)).toEqual([]);
+    call.says(sound(), generated);
+    expect(keyed(call.events)).toEqual(['started', 'completed']);
+  });
 });
 
 describe('the answer to a call', () => {
@@ -308,15 +331,18 @@ describe('the answer to a call', () => {
     expect(keyed(call.events)).toEqual(['started']);
   });
 
-  test('with a request waits with it; called off, it is given in silence', async () => {
-    const call = await openCall();
-    call.says(sound());
-    expect(await call.sends(answer('c1'), request)).toEqual([]);
-    const said = await call.sends({ type: 'response.cancel' });
-    expect(said.find((message) => 'toolResponse' in message)).toEqual({
-      toolResponse: { functionResponses: [response('c1', { scheduling: 'SILENT' })] },
-    });
-  });
+  test.each<TransportCommand>([{ type: 'response.cancel' }, withdrawal])(
+    'with a request waits with it; after $type it is given in silence',
+    async (command) => {
+      const call = await openCall();
+      call.says(sound());
+      expect(await call.sends(answer('c1'), request)).toEqual([]);
+      const said = await call.sends(command);
+      expect(said.find((message) => 'toolResponse' in message)).toEqual({
+        toolResponse: { functionResponses: [response('c1', { scheduling: 'SILENT' })] },
+      });
+    },
+  );
 
   test('a request of another turn of the loop does not take it', async () => {
     const call = await openCall();

@@ -107,6 +107,18 @@ const report = (pending: string | null, delayMs = 0) => ({
   report: { script: () => ({ text: 'Sales are up.', delayMs }), pending },
 });
 
+/** Asks the user which class it shall be. */
+const ride: TalkOptions['subagents'] = {
+  ride: {
+    pending: null,
+    config: { interactive: true },
+    script: ({ results }) =>
+      results.length === 0
+        ? { calls: [{ name: 'ask_user', input: { question: 'Economy or Premium?' } }] }
+        : { text: `Booked: ${JSON.stringify(results[0])}` },
+  },
+};
+
 const MODELS = [
   'gemini-2.5-flash-native-audio-latest',
   'gemini-3.1-flash-live-preview',
@@ -147,19 +159,7 @@ describe.each(MODELS)('%s', (model) => {
   );
 
   test('P2 P3: a question is put to the user, whose answer is for the subagent alone', async () => {
-    const scene = await start({
-      model,
-      subagents: {
-        ride: {
-          pending: null,
-          config: { interactive: true },
-          script: ({ results }) =>
-            results.length === 0
-              ? { calls: [{ name: 'ask_user', input: { question: 'Economy or Premium?' } }] }
-              : { text: `Booked: ${JSON.stringify(results[0])}` },
-        },
-      },
-    });
+    const scene = await start({ model, subagents: ride });
     await scene.say('use ride');
     // This model says all that it reads, which takes its time.
     await scene.pass(60_000);
@@ -167,6 +167,23 @@ describe.each(MODELS)('%s', (model) => {
     await scene.say('Economy');
     await scene.pass(60_000);
     expect(scene.state().questions.at(-1)).toMatchObject({ state: 'answered' });
+    expect(scene.said().filter((text) => text.includes('Booked'))).toHaveLength(1);
+    const result = scene.state().deliveries.find(({ kind }) => kind === 'result');
+    expect(result).toMatchObject({ state: 'delivered', grade: 'played' });
+    expect(scene.errors).toEqual([]);
+  });
+
+  test('a request that the late answer to other words overtakes is made once', async () => {
+    const brain: VoiceBrain = (turn) => {
+      const { cause } = turn;
+      const isAnswer = cause.type === 'utterance' && cause.text === 'Economy';
+      return isAnswer ? [{ waitMs: 2_500 }, { say: 'Economy.' }] : obedient(turn);
+    };
+    const scene = await start({ model, brain, subagents: ride });
+    await scene.say('use ride');
+    await scene.pass(60_000);
+    await scene.say('Economy');
+    await scene.pass(60_000);
     expect(scene.said().filter((text) => text.includes('Booked'))).toHaveLength(1);
     const result = scene.state().deliveries.find(({ kind }) => kind === 'result');
     expect(result).toMatchObject({ state: 'delivered', grade: 'played' });

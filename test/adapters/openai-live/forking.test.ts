@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { API_KEY, configuration, dial, startCall, userFrame } from './support/called.ts';
+import { configuration } from '../support/configuration.ts';
+import { API_KEY, dial, startCall, userFrame } from './support/called.ts';
 import { openaiLive } from '../../../src/adapters/openai-live/index.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
 import { memorySockets } from './support/peer.ts';

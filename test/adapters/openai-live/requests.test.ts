@@ -178,6 +178,15 @@ describe('Q3: a request ends once', () => {
     expect(news()).not.toContain('ended offer:1 cancelled (nothing_said) 0');
   });
 
+  test('when it is taken back it is as if it were not: it was sent at once', () => {
+    const { peer, send, news } = asked();
+    const { length } = peer.sent;
+    send({ type: 'response.withdraw', responseKey: 'offer:1' });
+    expect(peer.sent).toHaveLength(length);
+    peer.replies('It is done.');
+    expect(news().at(-1)).toBe('ended offer:1 completed 600');
+  });
+
   test('called off because the user broke in: what comes then is heard', () => {
     const { peer, news, send } = asked();
     peer.hears('Stop', 0);

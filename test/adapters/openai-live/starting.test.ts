@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { startInstructions } from '../../../src/adapters/openai-live/model-words.ts';
 import { decodePcm16Base64 } from '../../../src/voice/audio/pcm16.ts';
-import { API_KEY, configuration, dial, startCall, userFrame } from './support/called.ts';
+import { configuration } from '../support/configuration.ts';
+import { API_KEY, dial, startCall, userFrame } from './support/called.ts';
 
 describe('the upgrade', () => {
   test('carries the key and our headers, and no query', () => {

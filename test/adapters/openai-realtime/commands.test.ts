@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { decodePcm16Base64 } from '../../../src/voice/audio/pcm16.ts';
-import { configuration, startCall, userAudio } from './support/connected.ts';
+import { configuration } from '../support/configuration.ts';
+import { startCall, userAudio } from './support/connected.ts';
 
 describe('commands become client events', () => {
   test('session.configure changes instructions and tools and nothing else', async () => {
@@ -44,6 +45,18 @@ describe('commands become client events', () => {
     peer.send({ type: 'input_audio_buffer.speech_stopped', audio_end_ms: 1, item_id: 'i' });
     await client.next('utterance.ended');
     expect(client.events.filter(({ type }) => type === 'session.configured')).toHaveLength(1);
+  });
+
+  test('message.add behind an item, whatever the length of its id', async () => {
+    const { client, peer } = await startCall();
+    const afterItemId = 'an_id_of_a_session_that_the_wire_does_not_take';
+    client.send({ type: 'message.add', itemId: afterItemId, role: 'user', text: 'A' });
+    const { item } = await peer.next('conversation.item.create');
+    client.send({ type: 'message.add', itemId: 'i2', role: 'assistant', text: 'B', afterItemId });
+    const behind = await peer.next('conversation.item.create');
+    expect(behind.previous_item_id).toBe(item.id);
+    client.send({ type: 'message.add', itemId: 'i3', role: 'user', text: 'C' });
+    expect(await peer.next('conversation.item.create')).not.toHaveProperty('previous_item_id');
   });
 
   test.each([

@@ -1,7 +1,11 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { OpenaiRealtimeOptions } from '../../../src/adapters/openai-realtime/index.ts';
+import {
+  openaiRealtime,
+  type OpenaiRealtimeOptions,
+} from '../../../src/adapters/openai-realtime/index.ts';
 import { decodePcm16Base64 } from '../../../src/voice/audio/pcm16.ts';
-import { API_KEY, configuration, connectTo, startCall, userAudio } from './support/connected.ts';
+import { configuration } from '../support/configuration.ts';
+import { API_KEY, connectTo, startCall, userAudio } from './support/connected.ts';
 import { startFakeServer, type FakeServerOptions } from './support/fake-server.ts';
 
 function deferred() {
@@ -64,6 +68,14 @@ describe('C3: session.update comes first', () => {
         },
       },
     });
+  });
+
+  test('in text, for a voice of our own', async () => {
+    const { event } = await firstEvent({ output: 'text' });
+    expect(event).toMatchObject({ session: { output_modalities: ['text'] } });
+    const { capabilities } = openaiRealtime({ apiKey: API_KEY, output: 'text' });
+    // Only sound can be truncated.
+    expect(capabilities).toMatchObject({ output: 'text', truncatesAudio: false });
   });
 
   test('with every option in its place', async () => {

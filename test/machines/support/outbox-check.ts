@@ -2,8 +2,9 @@
 // hold in it (O1 to O7).
 //
 // The generation counts up for ever and only its equality matters: the key leaves it out, and
-// reports come about this attempt and about the one before. Time: a pause, an offer and a
-// playback begin at 0; the key leaves `dueAt` out. A notice expires at once or never.
+// reports come about this attempt and about the one before. Time counts from `quietSince`: what
+// comes, comes then, or (with the gate open and nothing to say) when the pause is over. So the key
+// leaves `quietSince` and `dueAt` out. A notice expires at once or never.
 
 import {
   outboxMachine,
@@ -44,21 +45,23 @@ const urgentWaits = (snapshot: S): boolean =>
   nextOf(snapshot)?.priority === 'urgent' &&
   snapshot.context.current?.priority !== 'urgent';
 
-/** The clocks: the event of each, how long it takes, and the state that owns it. */
+const pauseEnds = ({ context: { quietSince } }: S): number => quietSince + outboxInput.quietMs;
+
+/** The clocks: the event of each, when it is due if it is armed at `at`, and the state that owns it. */
 const clocks = [
   {
     event: 'deadline.quiet',
-    delayMs: outboxInput.quietMs,
+    dueAt: (s: S) => pauseEnds(s),
     owns: (s: S) => s.matches({ slot: 'dwelling' }),
   },
   {
     event: 'deadline.offer',
-    delayMs: outboxInput.offerTimeoutMs,
+    dueAt: (_: S, at: number) => at + outboxInput.offerTimeoutMs,
     owns: (s: S) => s.matches({ slot: { speaking: 'offered' } }),
   },
   {
     event: 'deadline.play',
-    delayMs: outboxInput.playTimeoutMs,
+    dueAt: (_: S, at: number) => at + outboxInput.playTimeoutMs,
     owns: (s: S) => s.matches({ slot: { speaking: 'playing' } }),
   },
 ] as const;
@@ -133,7 +136,7 @@ export function checkOutbox(
       'O1: a pause counts only while the gate is open and something waits': (snapshot) =>
         !snapshot.matches({ slot: 'dwelling' }) ||
         (gateIsOpen(snapshot) && nextOf(snapshot) !== undefined),
-      'O1: an open gate and something to say begin a pause': (snapshot) =>
+      'O1: with an open gate and something to say there is a pause, or it is said': (snapshot) =>
         !snapshot.matches({ slot: 'empty' }) ||
         !gateIsOpen(snapshot) ||
         nextOf(snapshot) === undefined,
@@ -181,11 +184,17 @@ export function checkOutbox(
           return false;
         if (offer.deliveryId !== current?.deliveryId) return false;
         if (generation !== before.context.generation + 1) return false;
-        return (
-          current.priority === 'urgent' ||
-          (event.type === 'deadline.quiet' && before.matches({ slot: 'dwelling' }))
-        );
+        return current.priority === 'urgent' || (event.at as number) >= pauseEnds(after);
       },
+      'O1: a pause begins when the gate opens, or an attempt ends': (before, event, after) => {
+        const opens = gateIsOpen(after) && !gateIsOpen(before);
+        const begins = opens || isOver(before, after);
+        return after.context.quietSince === (begins ? event.at : before.context.quietSince);
+      },
+      'O1: what comes when the pause is over is said at once': (before, { at }, after) =>
+        !after.matches({ slot: 'dwelling' }) ||
+        before.matches({ slot: 'dwelling' }) ||
+        (at as number) < pauseEnds(after),
       'O2: what ends as heard is this attempt': (before, event, _after, effects) =>
         paramsOf(effects, 'delivered').every(
           ({ deliveryId, grade }) =>
@@ -354,7 +363,7 @@ export function checkOutbox(
         if (owner === undefined || (last === undefined && same(before.value, after.value)))
           return true;
         if (last === undefined) return same(before.value.slot, after.value.slot);
-        return same(last, { dueAt: (at as number) + owner.delayMs, event: owner.event });
+        return same(last, { dueAt: owner.dueAt(after, at as number), event: owner.event });
       },
       'a deadline that is not the armed one is ignored': (before, event) =>
         !('dueAt' in event) ||

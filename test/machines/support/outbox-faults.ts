@@ -35,6 +35,22 @@ export const outboxFaults: readonly Fault<Machine>[] = [
     property: 'O1: one at a time, from an open gate after a pause',
   },
   {
+    fault: 'each item waits for a pause of its own',
+    machine: mutate(outboxMachine, (chart) => {
+      const { empty, dwelling } = stateOf(chart, 'slot').states;
+      empty!.always = candidates(empty!.always).slice(-1);
+      dwelling!.on['deadline.quiet'] = { target: 'speaking' };
+    }),
+    property: 'O1: what comes when the pause is over is said at once',
+  },
+  {
+    fault: 'a pause counts from the opening of the gate alone',
+    machine: mutate(outboxMachine, (chart) => {
+      stateOf(chart, 'slot', 'speaking').exit = [];
+    }),
+    property: 'O1: a pause begins when the gate opens, or an attempt ends',
+  },
+  {
     fault: 'a report about an earlier attempt counts',
     machine: staleReportCounts,
     property: 'O2: a report about another attempt is ignored',
@@ -91,7 +107,7 @@ export const outboxFaults: readonly Fault<Machine>[] = [
   },
   {
     fault: 'something urgent is said too late',
-    machine: provide(outboxMachine, 'guards', { nextIsExpired: () => false }),
+    machine: provide(outboxMachine, 'guards', { isAnyExpired: () => false }),
     property: 'O3: what is not worth saying any more is not said',
     scope: 'notices that expire',
   },

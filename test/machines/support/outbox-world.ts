@@ -55,41 +55,51 @@ export const outboxScopes: Readonly<Record<string, readonly OutboxItem[]>> = {
 };
 
 export function outboxEvents(items: readonly OutboxItem[]) {
-  return ({ context }: OutboxSnapshot): readonly OutboxEvent[] => {
-    const { generation, dueAt, reserved } = context;
-    const at = 0;
-    const events: OutboxEvent[] = [
-      { type: 'outbox.reserve', at },
-      { type: 'outbox.unreserve', at },
-      { type: 'gate.opened', at },
-      { type: 'gate.closed', at, interruptible: true },
-      { type: 'gate.closed', at, interruptible: false },
-      { type: 'client.attached', at },
-      { type: 'client.detached', at },
-      { type: 'utterance.ended', at },
-      { type: 'deadline.quiet', at: dueAt, dueAt },
-      { type: 'deadline.offer', at: dueAt, dueAt },
-      { type: 'deadline.play', at: dueAt, dueAt },
-      { type: 'deadline.quiet', at: dueAt + 1, dueAt: dueAt + 1 },
-      { type: 'deadline.offer', at: dueAt + 1, dueAt: dueAt + 1 },
-      { type: 'deadline.play', at: dueAt + 1, dueAt: dueAt + 1 },
-    ];
-    for (const about of [generation, generation - 1]) {
-      events.push({ type: 'delivery.playing', at, generation: about });
-      events.push({ type: 'delivery.heard', at, generation: about, grade: 'played' });
-      events.push({ type: 'delivery.interrupted', at, generation: about });
-      events.push({ type: 'delivery.failed', at, generation: about });
-    }
-    for (const each of items) {
-      const { deliveryId } = each;
-      // Admission has reserved the place of every result.
-      if (!each.reserved || reserved > 0) events.push({ type: 'outbox.add', at, item: each });
-      events.push({ type: 'delivery.shown', at, deliveryId });
-      events.push({ type: 'delivery.dismissed', at, deliveryId });
-      if (each.replaces !== null || each.kind === 'result')
-        events.push({ type: 'outbox.outdate', at, deliveryId });
-      if (each.kind === 'question') events.push({ type: 'outbox.retract', at, deliveryId });
-    }
-    return events;
+  return (snapshot: OutboxSnapshot): readonly OutboxEvent[] => {
+    const { quietSince, quietMs } = snapshot.context;
+    const mayBeQuiet = snapshot.matches({ gate: 'open', slot: 'empty' });
+    return (mayBeQuiet ? [quietSince, quietSince + quietMs] : [quietSince]).flatMap((at) =>
+      eventsAt(at, items, snapshot),
+    );
   };
+}
+
+function eventsAt(
+  at: number,
+  items: readonly OutboxItem[],
+  { context: { generation, dueAt, reserved } }: OutboxSnapshot,
+): readonly OutboxEvent[] {
+  const events: OutboxEvent[] = [
+    { type: 'outbox.reserve', at },
+    { type: 'outbox.unreserve', at },
+    { type: 'gate.opened', at },
+    { type: 'gate.closed', at, interruptible: true },
+    { type: 'gate.closed', at, interruptible: false },
+    { type: 'client.attached', at },
+    { type: 'client.detached', at },
+    { type: 'utterance.ended', at },
+    { type: 'deadline.quiet', at: dueAt, dueAt },
+    { type: 'deadline.offer', at: dueAt, dueAt },
+    { type: 'deadline.play', at: dueAt, dueAt },
+    { type: 'deadline.quiet', at: dueAt + 1, dueAt: dueAt + 1 },
+    { type: 'deadline.offer', at: dueAt + 1, dueAt: dueAt + 1 },
+    { type: 'deadline.play', at: dueAt + 1, dueAt: dueAt + 1 },
+  ];
+  for (const about of [generation, generation - 1]) {
+    events.push({ type: 'delivery.playing', at, generation: about });
+    events.push({ type: 'delivery.heard', at, generation: about, grade: 'played' });
+    events.push({ type: 'delivery.interrupted', at, generation: about });
+    events.push({ type: 'delivery.failed', at, generation: about });
+  }
+  for (const each of items) {
+    const { deliveryId } = each;
+    // Admission has reserved the place of every result.
+    if (!each.reserved || reserved > 0) events.push({ type: 'outbox.add', at, item: each });
+    events.push({ type: 'delivery.shown', at, deliveryId });
+    events.push({ type: 'delivery.dismissed', at, deliveryId });
+    if (each.replaces !== null || each.kind === 'result')
+      events.push({ type: 'outbox.outdate', at, deliveryId });
+    if (each.kind === 'question') events.push({ type: 'outbox.retract', at, deliveryId });
+  }
+  return events;
 }

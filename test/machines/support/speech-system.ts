@@ -65,6 +65,11 @@ export interface SpeechOptions {
   readonly asks?: boolean;
   /** The results are of one batch. @defaultValue false */
   readonly consolidates?: boolean;
+  /**
+   * How long a pause is before something is said: 1, as long as it pleases; 0, it has been quiet
+   * for long whenever something comes. @defaultValue 1
+   */
+  readonly quietMs?: 0 | 1;
   readonly maxInFlight?: number;
   /** What may go wrong. @defaultValue all of it */
   readonly mishaps?: readonly Mishap[];
@@ -129,7 +134,13 @@ export function checkSpeech(options: SpeechOptions) {
       machine: outbox,
       start: restored(
         outbox,
-        { capacity: 4, quietMs: 1, offerTimeoutMs: 2, playTimeoutMs: 4, maxAttempts: 2 },
+        {
+          capacity: 4,
+          quietMs: options.quietMs ?? 1,
+          offerTimeoutMs: 2,
+          playTimeoutMs: 4,
+          maxAttempts: 2,
+        },
         [...results.map(() => ({ type: 'outbox.reserve' })), { type: 'gate.opened' }],
       ),
     },

@@ -140,6 +140,16 @@ const planted: readonly Planted[] = [
     as: /remembers the words of the user/,
   },
   {
+    fault: 'gives a server up that has failed',
+    setup: gemini,
+    mangle: () => ({
+      event: (event) =>
+        event.type === 'transport.closed' ? [{ ...event, retryable: false }] : [event],
+    }),
+    found: 'server that fails without notice in the middle of a question that is open',
+    as: /there is another connection/,
+  },
+  {
     fault: 'announces a call twice, each time by another id',
     mangle: () => ({
       event: (event) =>

@@ -1,16 +1,26 @@
 // The built-in speech engine: Silero and Moonshine in one thread, Flite in another.
-// English; no key, no network, about 350 MB of memory.
+// English; no key, no network, about 350 MB of memory. What somebody else does is not loaded.
 
 import type { AudioFrame } from '../../../voice/audio-frame.ts';
+import { wholeSoundOf, type Ears, type Voice } from '../../../voice/spoken/voice.ts';
 import { FLITE_VOICES } from './flite.ts';
 import { SILERO_WINDOW_MS } from './silero.ts';
 import type { SpeechDetector, SpeechEngine, SpokenRequest } from './speech-engine.ts';
 import { SpeechThread } from './speech-thread.ts';
 
-/** Makes the engine; nothing is loaded before `start`. */
-export function createBuiltInEngine(): SpeechEngine {
-  const ears = new SpeechThread('ears');
-  const mouth = new SpeechThread('mouth');
+/** Ears and a voice of somebody else, in the place of an engine's own. */
+export interface SpeechParts {
+  readonly ears?: Ears | undefined;
+  readonly voice?: Voice | undefined;
+}
+
+/** The name of a voice that is not the engine's. */
+const OWN_VOICE = 'own';
+
+/** Makes the engine; nothing is loaded before `start`. `parts`: what it need not do. */
+export function createBuiltInEngine(parts: SpeechParts = {}): SpeechEngine {
+  const ears = new SpeechThread(parts.ears ? 'detector' : 'ears');
+  const mouth = parts.voice ? null : new SpeechThread('mouth');
   let lastStreamId = 0;
 
   const createDetector = (sampleRateHz: number): SpeechDetector => {
@@ -29,16 +39,35 @@ export function createBuiltInEngine(): SpeechEngine {
     };
   };
 
-  return {
+  const engine: SpeechEngine = {
     voices: FLITE_VOICES,
     start: async () => {
-      await Promise.all([ears.start(), mouth.start()]);
+      await Promise.all([ears.start(), mouth?.start()]);
     },
     createDetector,
     transcribe: (speech: AudioFrame) => ears.call('transcribe', speech),
-    synthesize: (request: SpokenRequest) => mouth.call('synthesize', request),
+    synthesize: async (request: SpokenRequest) =>
+      mouth ? mouth.call('synthesize', request) : SILENCE,
     close: async () => {
-      await Promise.all([ears.close(), mouth.close()]);
+      await Promise.all([ears.close(), mouth?.close()]);
     },
+  };
+  return withParts(engine, parts);
+}
+
+const SILENCE: AudioFrame = { samples: new Int16Array(0), sampleRateHz: 24_000 };
+
+/** The engine, with the ears and the voice of somebody else. It alone is started and closed. */
+export function withParts(engine: SpeechEngine, { ears, voice }: SpeechParts): SpeechEngine {
+  return {
+    voices: voice ? [OWN_VOICE] : engine.voices,
+    start: () => engine.start(),
+    createDetector: (sampleRateHz) => engine.createDetector(sampleRateHz),
+    transcribe: (speech) => (ears ?? engine).transcribe(speech),
+    synthesize: (request, signal = new AbortController().signal) =>
+      voice
+        ? wholeSoundOf(voice, { text: request.text, speed: request.speed, signal })
+        : engine.synthesize(request, signal),
+    close: () => engine.close(),
   };
 }

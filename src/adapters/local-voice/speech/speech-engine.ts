@@ -1,8 +1,9 @@
 // The port to ears and a mouth: what the server needs of a speech engine. The
 // built-in one (`built-in-engine.ts`) runs small models in worker threads; tests
-// script one.
+// script one. Transcription and synthesis can be somebody else's (`Ears`, `Voice`).
 
 import type { AudioFrame } from '../../../voice/audio-frame.ts';
+import type { Ears } from '../../../voice/spoken/voice.ts';
 
 /** What is to be said, and how. */
 export interface SpokenRequest {
@@ -29,17 +30,18 @@ export interface SpeechDetector {
 }
 
 /** Hears and speaks. Everything that it promises may reject with a `ProviderError`. */
-export interface SpeechEngine {
+export interface SpeechEngine extends Ears {
   /** Names of the voices, the default first. */
   readonly voices: readonly string[];
   /** Loads what it needs; resolves when it can hear and speak. Called before anything else, maybe more than once. */
   start(): Promise<void>;
   /** A detector for one stream of sound at this rate. */
   createDetector(sampleRateHz: number): SpeechDetector;
-  /** The words of one stretch of speech (mono, about 0.2 to 25 seconds); empty when it hears none. */
-  transcribe(speech: AudioFrame): Promise<string>;
-  /** The sound of a text; silence of length 0 when there is nothing that can be pronounced. */
-  synthesize(request: SpokenRequest): Promise<AudioFrame>;
+  /**
+   * The sound of a text; silence of length 0 when there is nothing that can be pronounced. When
+   * the signal aborts nobody wants it any more.
+   */
+  synthesize(request: SpokenRequest, signal?: AbortSignal): Promise<AudioFrame>;
   /** Lets go of threads and memory. What is under way rejects. */
   close(): Promise<void>;
 }

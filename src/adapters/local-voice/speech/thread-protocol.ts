@@ -3,8 +3,11 @@
 import type { AudioFrame } from '../../../voice/audio-frame.ts';
 import type { SpokenRequest } from './speech-engine.ts';
 
-/** Two threads, so that listening is never late because of speaking. */
-export type ThreadRole = 'ears' | 'mouth';
+/**
+ * Two threads, so that listening is never late because of speaking. `detector`: ears that leave the
+ * words to somebody else.
+ */
+export type ThreadRole = 'ears' | 'detector' | 'mouth';
 
 /** The calls, with what they take and what they answer. */
 export interface ThreadCalls {

@@ -11,6 +11,7 @@ export const WIRE_SAMPLE_RATE_HZ = 24_000;
 
 /** How the sound of a session is treated, fixed when it begins. */
 export interface SessionSettings {
+  readonly output: 'audio' | 'text';
   readonly voice: string | { readonly id: string };
   readonly speed?: number;
   readonly transcription: {
@@ -46,7 +47,7 @@ export function sessionStart(
     session: {
       ...settings.session,
       type: 'realtime',
-      output_modalities: ['audio'],
+      output_modalities: [settings.output],
       ...behaviour(configuration),
       ...(settings.reasoningEffort && { reasoning: { effort: settings.reasoningEffort } }),
       ...(settings.maxOutputTokens && { max_output_tokens: settings.maxOutputTokens }),
@@ -108,9 +109,10 @@ export function messageAdd(
     readonly itemId: string;
     readonly role: 'system' | 'user' | 'assistant';
     readonly text: string;
+    readonly afterItemId?: string;
   },
 ) {
-  const { itemId: id, role, text } = message;
+  const { itemId: id, role, text, afterItemId } = message;
   // What the assistant said cannot be given back as sound: it is replayed as text.
   const item =
     role === 'assistant'
@@ -119,6 +121,7 @@ export function messageAdd(
   return {
     type: 'conversation.item.create',
     event_id: eventId,
+    ...(afterItemId !== undefined && { previous_item_id: afterItemId }),
     item,
   } satisfies RealtimeClientEvent;
 }

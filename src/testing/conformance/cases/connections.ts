@@ -287,6 +287,23 @@ const expired = (make: () => InFlight) => (): ConformanceScene => {
   };
 };
 
+const failed = (make: () => InFlight) => (): ConformanceScene => {
+  const { what, before, after, ...rest } = make();
+  return {
+    ...rest,
+    name: `server that fails without notice in the middle of ${what}`,
+    needs: ['server_error'],
+    provokes: ['transport: '],
+    plot: async (talk) => {
+      await before(talk);
+      const connections = talk.models.length;
+      talk.model.strike('server_error');
+      await isBack(talk, connections);
+      await after(talk);
+    },
+  };
+};
+
 const again = (): ConformanceScene => ({
   name: 'reconnect: the model knows what was said before',
   plot: async (talk) => {
@@ -315,4 +332,5 @@ export const connectionScenes: readonly (() => ConformanceScene)[] = [
   again,
   ...inFlight.map(lost),
   ...[openQuestion, putQuestion, openWork, toldResult].map(expired),
+  ...[openQuestion, openWork, toldResult].map(failed),
 ];

@@ -185,6 +185,23 @@ const brokenOff = (): ConformanceScene => {
   };
 };
 
+/** A model that answers by itself answers the words too, when there is something else to tell. */
+const lateAnswer = (): ConformanceScene => {
+  const asker = ride();
+  return {
+    name: 'question by voice: what the model says to the words late is not heard, and what there is to tell is told',
+    calls,
+    subagents: { ride: asker.subagent },
+    thinksMs: 2500,
+    plot: async (talk) => {
+      await isAsked(talk);
+      await talk.says('premium', { to: 'subagent' });
+      await talk.isTold(BOOKED);
+    },
+    outcome: (talk) => got(talk, asker, 'premium'),
+  };
+};
+
 export const questionScenes: readonly (() => ConformanceScene)[] = [
   byVoice,
   lateWords,
@@ -194,4 +211,5 @@ export const questionScenes: readonly (() => ConformanceScene)[] = [
   inOrder,
   typed,
   brokenOff,
+  lateAnswer,
 ];

@@ -9,8 +9,8 @@ import { isQuiet, STORY } from './shared.ts';
 
 /** The user has spoken for so long, and the model is silent: what was inferred late included. */
 const SILENT_WITHIN_MS = 1500;
-/** It takes long to make, too. */
-const AGES = [STORY, STORY, STORY].join(' and ');
+/** It takes long to make, too; a model that writes is heard before it has ended. */
+const AGES = Array.from({ length: 4 }, () => STORY).join('. ');
 const LAST_WORDS = 'the end of the sea';
 
 const replies = (): ConformanceScene => ({
@@ -195,6 +195,38 @@ const nobodyListens = (): ConformanceScene => ({
     talk.check('it is kept', talk.deliveryOf('The mail has come')?.state === 'pending'),
 });
 
+/** The sound of the first thing that the model has said, once all of it was made. */
+function firstSound({
+  tap,
+}: Talk): { readonly itemId: string; readonly durationMs: number } | null {
+  for (const entry of tap.connections[0]?.passed ?? [])
+    if ('event' in entry && entry.event.type === 'response.ended')
+      return entry.event.audio[0] ?? null;
+  return null;
+}
+
+const listening = (): ConformanceScene => ({
+  name: 'backchannel: a word of somebody who listens breaks nothing off that was made already',
+  plot: async (talk) => {
+    await talk.says(STORY);
+    await talk.hears(STORY.slice(0, 12));
+    // A model that speaks in real time is never ahead.
+    const isLate = (): boolean => talk.client.plays.some(({ playedMs }) => playedMs > 3000);
+    await talk.until('the story is made', () => firstSound(talk) !== null || isLate());
+    await talk.says('mm-hm', { to: 'nobody', durationMs: 300 });
+    await isQuiet(talk);
+  },
+  outcome: (talk) => {
+    const has = (type: string): boolean => talk.log.some(({ event }) => event.type === type);
+    talk.check('it was no interruption', !has('speech.interrupted') && has('backchannel.heard'));
+    const { itemId, durationMs } = firstSound(talk) ?? { itemId: '', durationMs: Infinity };
+    const playedMs = talk.client.plays
+      .filter((play) => play.itemId === itemId || play.itemId.startsWith(`${itemId}~`))
+      .reduce((sum, play) => sum + play.playedMs, 0);
+    talk.check('what was made was heard to its end', playedMs >= 0.9 * durationMs);
+  },
+});
+
 export const speakingScenes: readonly (() => ConformanceScene)[] = [
   replies,
   bargeIn,
@@ -202,6 +234,7 @@ export const speakingScenes: readonly (() => ConformanceScene)[] = [
   lateWords,
   overtakenWords,
   twice,
+  listening,
   saysNothing,
   nobodyListens,
 ];

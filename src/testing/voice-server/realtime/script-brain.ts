@@ -3,7 +3,7 @@
 
 import type { Brain, BrainPart } from '../../../adapters/local-voice/brain.ts';
 import { toUsage } from '../../../adapters/local-voice/brain.ts';
-import { SentenceChunker } from '../../../adapters/local-voice/sentence-chunker.ts';
+import { SentenceChunker } from '../../../voice/spoken/sentence-chunker.ts';
 import type { SpeechEngine } from '../../../adapters/local-voice/speech/speech-engine.ts';
 import type { Scheduler } from '../../../actors/ports/environment.ts';
 import { ProviderError } from '../../../errors.ts';
@@ -13,6 +13,8 @@ import { speechMs, tone } from '../sound.ts';
 
 const SAMPLE_RATE_HZ = 24_000;
 const CHARACTERS_PER_TOKEN = 4;
+/** A model that writes streams some twenty words a second. */
+const WRITTEN_WORD_MS = 50;
 
 export class ScriptBrain implements Brain {
   readonly #scheduler: Scheduler;
@@ -26,7 +28,13 @@ export class ScriptBrain implements Brain {
     this.#takeTurn = takeTurn;
   }
 
-  async *respond({ signal }: { readonly signal: AbortSignal }): AsyncGenerator<BrainPart> {
+  async *respond({
+    signal,
+    modality,
+  }: {
+    readonly signal: AbortSignal;
+    readonly modality: 'text' | 'audio';
+  }): AsyncGenerator<BrainPart> {
     const steps = this.#takeTurn();
     if (steps === null) {
       await aborted(signal);
@@ -38,7 +46,8 @@ export class ScriptBrain implements Brain {
       if ('say' in step) {
         this.#note(step);
         characters += step.say.length;
-        yield { type: 'text', text: step.say, isWhole: true };
+        if (modality === 'text') yield* this.#write(step.say, signal);
+        else yield { type: 'text', text: step.say, isWhole: true };
       } else if ('call' in step) {
         const { call: name, callId } = step;
         yield { type: 'call', name, arguments: argumentsText(step), callId };
@@ -68,6 +77,15 @@ export class ScriptBrain implements Brain {
     for (const sentence of [...chunker.push(say), ...chunker.flush()]) {
       if (durationMs === undefined) this.#chosenMs.delete(sentence);
       else this.#chosenMs.set(sentence, (durationMs * sentence.length) / say.length);
+    }
+  }
+
+  /** Word by word, as it comes over the wire of a model that writes. */
+  async *#write(text: string, signal: AbortSignal): AsyncGenerator<BrainPart> {
+    for (const word of text.match(/\s*\S+\s*/g) ?? [text]) {
+      if (signal.aborted) return;
+      yield { type: 'text', text: word };
+      await this.#sleep(WRITTEN_WORD_MS, signal);
     }
   }
 

@@ -10,25 +10,14 @@ import { encodePcm16Base64 } from '../../../../src/voice/audio/pcm16.ts';
 import type { AudioFrame } from '../../../../src/voice/audio-frame.ts';
 import type {
   TransportCommand,
-  TransportConfiguration,
   TransportConnection,
   TransportContext,
   TransportEvent,
 } from '../../../../src/voice/transport.ts';
+import { configuration } from '../../support/configuration.ts';
 import { memoryServer, type MemoryPeer, type Said, type ServerSays } from './memory-socket.ts';
 
 export const API_KEY = 'AIza-test-0123456789';
-
-export const configuration: TransportConfiguration = {
-  instructions: 'Be brief.',
-  tools: [
-    {
-      name: 'book_ride',
-      description: 'Books a ride',
-      parameters: { type: 'object', properties: { to: { type: 'string' } } },
-    },
-  ],
-};
 
 export class Call {
   readonly environment: SimulatedEnvironment;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { CancelledError } from '../../../../src/errors.ts';
 import { createBuiltInEngine } from '../../../../src/adapters/local-voice/speech/built-in-engine.ts';
 import { speak } from '../../../support/speech/speak.ts';
@@ -67,4 +67,20 @@ describe('the built-in engine', () => {
     await other.close();
     await expect(other.start()).rejects.toBeInstanceOf(CancelledError);
   });
+});
+
+test('what somebody else does is not loaded: detection is ours', async () => {
+  const samples = new Int16Array(16_000).fill(3);
+  const part = createBuiltInEngine({
+    ears: { transcribe: async () => 'theirs' },
+    voice: { synthesize: async () => ({ samples, sampleRateHz: 16_000 }) },
+  });
+  onTestFinished(() => part.close());
+  await part.start();
+  const windows = await part.createDetector(RATE_HZ).push(await speak('economy please'));
+  expect(Math.max(...windows)).toBeGreaterThan(0.9);
+  expect(await part.transcribe({ samples, sampleRateHz: 16_000 })).toBe('theirs');
+  expect(part.voices).toEqual(['own']);
+  const said = await part.synthesize({ text: 'Hi.', voice: 'own', speed: 1 });
+  expect(said).toEqual({ samples, sampleRateHz: 16_000 });
 });

@@ -5,24 +5,13 @@ import { simulatedEnvironment } from '../../../../src/testing/index.ts';
 import type { AudioFrame } from '../../../../src/voice/audio-frame.ts';
 import type {
   TransportCommand,
-  TransportConfiguration,
   TransportContext,
   TransportEvent,
 } from '../../../../src/voice/transport.ts';
+import { configuration } from '../../support/configuration.ts';
 import { memorySockets, type Peer } from './peer.ts';
 
 export const API_KEY = 'sk-test-0123456789abcdef';
-
-export const configuration: TransportConfiguration = {
-  instructions: 'Be brief.',
-  tools: [
-    {
-      name: 'book_ride',
-      description: 'Books a ride',
-      parameters: { type: 'object', properties: { to: { type: 'string' }, when: {} } },
-    },
-  ],
-};
 
 type EventOf<Type extends TransportEvent['type']> = Extract<TransportEvent, { type: Type }>;
 

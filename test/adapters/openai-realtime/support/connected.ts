@@ -4,27 +4,13 @@ import { onTestFinished } from 'vitest';
 import { openaiRealtime } from '../../../../src/adapters/openai-realtime/index.ts';
 import type { OpenaiRealtimeOptions } from '../../../../src/adapters/openai-realtime/index.ts';
 import type { AudioFrame } from '../../../../src/voice/audio-frame.ts';
-import type {
-  TransportCommand,
-  TransportConfiguration,
-  TransportEvent,
-} from '../../../../src/voice/transport.ts';
+import type { TransportCommand, TransportEvent } from '../../../../src/voice/transport.ts';
+import { configuration } from '../../support/configuration.ts';
 import { createEventLog } from './event-log.ts';
 import { startFakeServer, type FakePeer, type FakeServer } from './fake-server.ts';
 import { manualEnvironment, type ManualEnvironment } from './manual-environment.ts';
 
 export const API_KEY = 'sk-test-0123456789abcdef';
-
-export const configuration: TransportConfiguration = {
-  instructions: 'Be brief.',
-  tools: [
-    {
-      name: 'book_ride',
-      description: 'Books a ride',
-      parameters: { type: 'object', properties: { to: { type: 'string' } } },
-    },
-  ],
-};
 
 type EventType = TransportEvent['type'];
 

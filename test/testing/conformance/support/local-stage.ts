@@ -132,7 +132,9 @@ class LocalConnection implements ConformanceModel {
       // Those of the session, and of the response if it has any.
       instructions: first?.role === 'system' ? first.content : null,
     });
+    const delayMs = steps.reduce((sum, step) => sum + ('waitMs' in step ? step.waitMs : 0), 0);
     return {
+      ...(delayMs > 0 && { delayMs }),
       text: steps.flatMap((step) => ('say' in step ? [step.say] : [])).join(' '),
       calls: steps.flatMap((step) =>
         'call' in step ? [{ name: step.call, input: step.arguments }] : [],

@@ -1,11 +1,9 @@
-// Listening: detection of speech for many streams, and transcription, one at a time
-// each. Runs inside the thread `ears`.
+// Detection of speech in many streams, with Silero. Runs inside a thread.
 
 import type { AudioFrame } from '../../../voice/audio-frame.ts';
+import { toFloat } from '../../../voice/audio/resample-sound.ts';
 import { createResampler, type Resampler } from '../../../voice/audio/resampler.ts';
-import { MOONSHINE_SAMPLE_RATE_HZ, Moonshine } from './moonshine.ts';
-import { loadOnnx } from './onnx.ts';
-import { resampleSound, toFloat } from './resample-sound.ts';
+import type { Onnx } from './onnx.ts';
 import { SILERO_SAMPLE_RATE_HZ, Silero, type SileroStream } from './silero.ts';
 
 interface Stream {
@@ -14,24 +12,17 @@ interface Stream {
   last: Promise<unknown>;
 }
 
-export class Ears {
+export class Detection {
   readonly #silero: Silero;
-  readonly #moonshine: Moonshine;
   readonly #streams = new Map<number, Stream>();
-  #lastTranscription: Promise<unknown> = Promise.resolve();
 
-  private constructor(silero: Silero, moonshine: Moonshine) {
+  private constructor(silero: Silero) {
     this.#silero = silero;
-    this.#moonshine = moonshine;
   }
 
   /** @throws {ConfigurationError} `MISSING_DEPENDENCY` */
-  static async load(): Promise<Ears> {
-    const onnx = await loadOnnx();
-    const ears = new Ears(await Silero.load(onnx), await Moonshine.load(onnx));
-    // The first run of a model is slow: let nobody wait for it.
-    await ears.#moonshine.transcribe(new Float32Array(MOONSHINE_SAMPLE_RATE_HZ));
-    return ears;
+  static async load(onnx: Onnx): Promise<Detection> {
+    return new Detection(await Silero.load(onnx));
   }
 
   detect(streamId: number, sound: AudioFrame): Promise<readonly number[]> {
@@ -44,13 +35,6 @@ export class Ears {
 
   forget(streamId: number): void {
     this.#streams.delete(streamId);
-  }
-
-  transcribe(speech: AudioFrame): Promise<string> {
-    const samples = toFloat(resampleSound(speech, MOONSHINE_SAMPLE_RATE_HZ));
-    const text = this.#lastTranscription.then(() => this.#moonshine.transcribe(samples));
-    this.#lastTranscription = text.catch(() => undefined);
-    return text;
   }
 
   #begin(streamId: number, fromHz: number): Stream {

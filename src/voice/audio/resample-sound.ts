@@ -1,8 +1,9 @@
-// A whole sound at another rate, for the models that want 16 kHz.
+// A whole sound at another rate, for models that want 16 kHz.
 
-import type { AudioFrame } from '../../../voice/audio-frame.ts';
-import { createResampler } from '../../../voice/audio/resampler.ts';
+import type { AudioFrame } from '../audio-frame.ts';
+import { createResampler } from './resampler.ts';
 
+/** The samples of a whole sound at `toHz`, 8000 to 48000. */
 export function resampleSound(sound: AudioFrame, toHz: number): Int16Array {
   if (sound.sampleRateHz === toHz) return sound.samples;
   const resampler = createResampler({ fromHz: sound.sampleRateHz, toHz });

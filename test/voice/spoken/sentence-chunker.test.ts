@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { SentenceChunker } from '../../../src/adapters/local-voice/sentence-chunker.ts';
+import { SentenceChunker } from '../../../src/voice/spoken/sentence-chunker.ts';
 
 function pieces(...deltas: string[]): string[] {
   const chunker = new SentenceChunker();
@@ -19,6 +19,21 @@ describe('SentenceChunker', () => {
     ['initials', 'J. S. Bach wrote. Much', ['J. S. Bach wrote. ', 'Much']],
     ['numbers', 'It costs 3.50 euros. Fine', ['It costs 3.50 euros. ', 'Fine']],
     ['lines', 'First\n- second\n\n- third', ['First\n', '- second\n\n', '- third']],
+    ['quotes of other languages', '«Oui.» dit-il. „Ja.“ Gut', ['«Oui.» ', 'dit-il. ', '„Ja.“ Gut']],
+    ['an ellipsis that goes on', 'Well... yes, it is. Good', ['Well... yes, it is. ', 'Good']],
+    ['an ellipsis that ends', 'Well… Then not. Good', ['Well… ', 'Then not. ', 'Good']],
+    ['dates', 'Es ist am 3. Mai um 5. Gut so', ['Es ist am 3. Mai um 5. Gut so']],
+    ['a numbered list', '1. One\n2. Two', ['1. One\n', '2. Two']],
+    [
+      'German abbreviations',
+      'Das kostet z. B. ca. 5 Euro bzw. mehr. Gut',
+      ['Das kostet z. B. ca. 5 Euro bzw. mehr. ', 'Gut'],
+    ],
+    ['French', 'M. et Mme. Dupont sont là ! Entrez', ['M. et Mme. Dupont sont là ! ', 'Entrez']],
+    ['Chinese', '你好。今天好吗？好！', ['你好。', '今天好吗？', '好！']],
+    ['Japanese', '「はい。」と言った。次', ['「はい。」', 'と言った。', '次']],
+    ['Hindi', 'नमस्ते। आप कैसे हैं? ठीक', ['नमस्ते। ', 'आप कैसे हैं? ', 'ठीक']],
+    ['Arabic', 'كيف حالك؟ بخير. شكرا', ['كيف حالك؟ ', 'بخير. ', 'شكرا']],
     ['nothing', '', []],
   ])('%s', (_name, text, expected) => {
     expect(pieces(text)).toEqual(expected);
@@ -57,5 +72,14 @@ describe('SentenceChunker', () => {
         for (const piece of given) expect(piece.trimEnd().length).toBeLessThanOrEqual(240);
       }),
     );
+  });
+
+  test('C2: a script without spaces is cut between words', () => {
+    const given = pieces('สวัสดีครับ'.repeat(60));
+    expect(given.length).toBeGreaterThan(1);
+    for (const piece of given) {
+      expect(piece.length).toBeLessThanOrEqual(240);
+      expect(piece.startsWith('สวัสดี') || piece.startsWith('ครับ')).toBe(true);
+    }
   });
 });

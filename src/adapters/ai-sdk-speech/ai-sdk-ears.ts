@@ -1,0 +1,65 @@
+// A transcription model of the AI SDK as ears: any provider package that has one.
+
+import { NoTranscriptGeneratedError, transcribe, type TranscriptionModel } from 'ai';
+import { z } from 'zod';
+import { messageOf, ProviderError } from '../../errors.ts';
+import { isSampleRateHz } from '../../voice/audio/resampler.ts';
+import { resampleSound } from '../../voice/audio/resample-sound.ts';
+import { encodeWav } from '../../voice/audio/wav.ts';
+import type { Ears } from '../../voice/spoken/voice.ts';
+import { checkOptions } from '../socket/checked-options.ts';
+import { modelName, modelSchema } from './model-name.ts';
+
+type ProviderOptions = NonNullable<Parameters<typeof transcribe>[0]['providerOptions']>;
+
+export interface AiSdkEarsOptions {
+  /** As for `transcribe`, such as `{ openai: { language: 'en' } }`. @defaultValue none */
+  readonly providerOptions?: ProviderOptions;
+  /** @defaultValue none */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Of the WAV file that is sent. @defaultValue 16000 */
+  readonly sampleRateHz?: number;
+  /** The first pause is two seconds. @defaultValue 1 */
+  readonly maxRetries?: number;
+}
+
+export const defaultAiSdkEarsOptions = {
+  sampleRateHz: 16_000,
+  maxRetries: 1,
+} as const satisfies AiSdkEarsOptions;
+
+const optionsSchema = z.strictObject({
+  providerOptions: z.record(z.string(), z.looseObject({})).optional(),
+  headers: z.record(z.string(), z.string()).optional(),
+  sampleRateHz: z.number().refine(isSampleRateHz, 'expected 8000 to 48000').optional(),
+  maxRetries: z.int().nonnegative().optional(),
+});
+
+/**
+ * Ears made of a transcription model: `aiSdkEars(openai.transcription('gpt-4o-mini-transcribe'))`. For
+ * `localVoice`, which finds where speech begins and ends; each stretch of it is one `transcribe`.
+ *
+ * What it promises rejects with a `ProviderError` `TRANSCRIPTION_FAILED`.
+ * @throws {ConfigurationError} `INVALID_OPTION`
+ */
+export function aiSdkEars(model: TranscriptionModel, options: AiSdkEarsOptions = {}): Ears {
+  checkOptions('aiSdkEars', optionsSchema, options);
+  checkOptions('aiSdkEars', modelSchema, { model });
+  const { sampleRateHz, ...given } = { ...defaultAiSdkEarsOptions, ...options };
+  const who = modelName(model);
+  return {
+    async transcribe(speech) {
+      const samples = resampleSound(speech, sampleRateHz);
+      try {
+        const audio = encodeWav({ samples, sampleRateHz });
+        const { text } = await transcribe({ ...given, model, audio });
+        return text.trim();
+      } catch (cause) {
+        // It heard no words.
+        if (NoTranscriptGeneratedError.isInstance(cause)) return '';
+        const message = `${who}: ${messageOf(cause)}`;
+        throw new ProviderError('TRANSCRIPTION_FAILED', message, { cause, retryable: true });
+      }
+    },
+  };
+}

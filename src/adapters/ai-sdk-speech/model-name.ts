@@ -1,0 +1,18 @@
+// How a model of the AI SDK is named in errors, and what is a model at all.
+
+import { z } from 'zod';
+
+/** A model, or the id of one for the gateway. */
+export const modelSchema = z.object({
+  model: z.union([
+    z.string().min(1),
+    z.looseObject({ specificationVersion: z.string(), modelId: z.string() }),
+  ]),
+});
+
+/** Such as `openai.speech "gpt-4o-mini-tts"`. */
+export function modelName(
+  model: string | { readonly provider: string; readonly modelId: string },
+): string {
+  return typeof model === 'string' ? `"${model}"` : `${model.provider} "${model.modelId}"`;
+}

@@ -1,0 +1,124 @@
+// WAV, as text-to-speech services give it and speech-to-text services take it: RIFF with PCM
+// inside. What else may be in a RIFF file is refused by name.
+
+import { ProtocolError } from '../../errors.ts';
+import type { AudioFrame } from '../audio-frame.ts';
+import { decodeMuLaw } from './mu-law.ts';
+import { isSampleRateHz } from './resampler.ts';
+
+const HEADER_BYTES = 44;
+const PCM = 1;
+const FLOAT = 3;
+const MU_LAW = 7;
+/** The format stands where extensions stand. */
+const EXTENSIBLE = 0xff_fe;
+const FULL_SCALE = 32_767;
+
+interface Format {
+  readonly tag: number;
+  readonly channels: number;
+  readonly sampleRateHz: number;
+  readonly bits: number;
+}
+
+/** A sound as a WAV file: PCM, 16 bits, mono. */
+export function encodeWav({ samples, sampleRateHz }: AudioFrame): Uint8Array {
+  const dataBytes = 2 * samples.length;
+  const bytes = new Uint8Array(HEADER_BYTES + dataBytes);
+  const view = new DataView(bytes.buffer);
+  const text = (at: number, value: string): void => bytes.set(Buffer.from(value, 'latin1'), at);
+  text(0, 'RIFF');
+  view.setUint32(4, HEADER_BYTES - 8 + dataBytes, true);
+  text(8, 'WAVEfmt ');
+  view.setUint32(16, 16, true);
+  view.setUint16(20, PCM, true);
+  view.setUint16(22, 1, true);
+  view.setUint32(24, sampleRateHz, true);
+  view.setUint32(28, 2 * sampleRateHz, true);
+  view.setUint16(32, 2, true);
+  view.setUint16(34, 16, true);
+  text(36, 'data');
+  view.setUint32(40, dataBytes, true);
+  samples.forEach((sample, index) => view.setInt16(HEADER_BYTES + 2 * index, sample, true));
+  return bytes;
+}
+
+/** Does it begin as a WAV file does? */
+export function isWav(bytes: Uint8Array): boolean {
+  const latin = (from: number): string =>
+    Buffer.from(bytes.subarray(from, from + 4)).toString('latin1');
+  return bytes.length >= 12 && latin(0) === 'RIFF' && latin(8) === 'WAVE';
+}
+
+/**
+ * The sound of a WAV file, mixed to mono: PCM of 8, 16, 24 or 32 bits, float of 32 bits, or μ-law,
+ * 8000 to 48000 Hz. A file that was streamed may say that it is longer than it is.
+ * @throws {ProtocolError} `UNSUPPORTED_AUDIO`, which names what it is
+ */
+export function decodeWav(bytes: Uint8Array): AudioFrame {
+  if (!isWav(bytes)) throw unsupported('it does not begin with RIFF … WAVE');
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  let format: Format | null = null;
+  for (let at = 12; at + 8 <= bytes.length;) {
+    const id = Buffer.from(bytes.subarray(at, at + 4)).toString('latin1');
+    const length = view.getUint32(at + 4, true);
+    const from = at + 8;
+    if (id === 'fmt ' && from + 16 <= bytes.length) format = readFormat(view, from, length);
+    if (id === 'data') {
+      if (format === null) throw unsupported('its format is not said before its data');
+      return decodeData(format, bytes.subarray(from, Math.min(bytes.length, from + length)));
+    }
+    // Chunks begin at even places.
+    at = from + length + (length % 2);
+  }
+  throw unsupported('it has no data');
+}
+
+function readFormat(view: DataView, at: number, length: number): Format {
+  const tag = view.getUint16(at, true);
+  const isExtended = tag === EXTENSIBLE && length >= 26 && at + 26 <= view.byteLength;
+  return {
+    tag: isExtended ? view.getUint16(at + 24, true) : tag,
+    channels: view.getUint16(at + 2, true),
+    sampleRateHz: view.getUint32(at + 4, true),
+    bits: view.getUint16(at + 14, true),
+  };
+}
+
+function decodeData({ tag, channels, sampleRateHz, bits }: Format, data: Uint8Array): AudioFrame {
+  if (!isSampleRateHz(sampleRateHz)) throw unsupported(`its rate is ${sampleRateHz} Hz`);
+  if (channels < 1) throw unsupported(`it has ${channels} channels`);
+  const read = readerOf(tag, bits, data);
+  if (read === null) throw unsupported(`its format is ${tag} with ${bits} bits`);
+  const count = Math.floor(data.length / ((bits / 8) * channels));
+  const samples = new Int16Array(count);
+  for (let index = 0; index < count; index += 1) {
+    let sum = 0;
+    for (let channel = 0; channel < channels; channel += 1) sum += read(index * channels + channel);
+    const mean = Math.round(sum / channels);
+    samples[index] = Math.max(-FULL_SCALE - 1, Math.min(FULL_SCALE, mean));
+  }
+  return { samples, sampleRateHz };
+}
+
+/** Reads one sample, as a number of 16 bits; null: nothing is known of such a format. */
+function readerOf(tag: number, bits: number, data: Uint8Array): ((n: number) => number) | null {
+  const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
+  if (tag === FLOAT && bits === 32) return (n) => view.getFloat32(4 * n, true) * FULL_SCALE;
+  if (tag === MU_LAW && bits === 8) {
+    const decoded = decodeMuLaw(data);
+    return (n) => decoded[n] as number;
+  }
+  if (tag !== PCM) return null;
+  if (bits === 8) return (n) => (view.getUint8(n) - 128) * 256;
+  if (bits === 16) return (n) => view.getInt16(2 * n, true);
+  if (bits === 24) return (n) => view.getInt16(3 * n + 1, true);
+  return bits === 32 ? (n) => view.getInt16(4 * n + 2, true) : null;
+}
+
+function unsupported(why: string): ProtocolError {
+  return new ProtocolError(
+    'UNSUPPORTED_AUDIO',
+    `Expected a WAV file of PCM (8, 16, 24 or 32 bits), float or μ-law, 8000 to 48000 Hz; ${why}`,
+  );
+}

@@ -1,0 +1,108 @@
+// `withVoice`: a transport whose model writes, as one whose model speaks.
+
+import { z } from 'zod';
+import { ConfigurationError } from '../../errors.ts';
+import { isSampleRateHz } from '../audio/resampler.ts';
+import { checkVoice, soundOf, type Voice } from '../spoken/voice.ts';
+import type { Transport } from '../transport.ts';
+import { VoicedConnection } from './voiced-connection.ts';
+import { cutsWords } from './voiced-memory.ts';
+
+export interface WithVoiceOptions {
+  /** Speaks: `aiSdkVoice(…)` of `offstage/ai-sdk-speech`, or one of your own. */
+  readonly voice: Voice;
+  /** Of the sound that the session gets; what the voice makes is resampled to it. @defaultValue 24000 */
+  readonly sampleRateHz?: number;
+  /**
+   * A sentence is synthesised once no more than this is still to be played, in milliseconds: so much
+   * is lost, and paid for, when the user breaks in. @defaultValue 5000
+   */
+  readonly maxAheadMs?: number;
+  /** Of the voice: 1 is its own pace, 0.25 to 4. @defaultValue 1 */
+  readonly speed?: number;
+  /**
+   * What is given to the voice for a sentence of the model; empty: nothing is said.
+   * @defaultValue without the marks of Markdown
+   */
+  readonly spoken?: (text: string) => string;
+}
+
+export const defaultWithVoiceOptions = {
+  sampleRateHz: 24_000,
+  maxAheadMs: 5000,
+  speed: 1,
+} as const satisfies Partial<WithVoiceOptions>;
+
+const optionsSchema = z.strictObject({
+  voice: z.custom<Voice>().optional(),
+  sampleRateHz: z.number().refine(isSampleRateHz, 'expected 8000 to 48000').optional(),
+  maxAheadMs: z.number().nonnegative().optional(),
+  speed: z.number().min(0.25).max(4).optional(),
+  spoken: z.custom<(text: string) => string>((value) => typeof value === 'function').optional(),
+});
+
+/** A transport that speaks in a voice of its own. */
+export interface VoicedTransport extends Transport {
+  readonly voice: Voice;
+}
+
+/**
+ * Gives a voice to a model that answers in text, over any transport whose `capabilities.output` is
+ * `text`, such as `openaiRealtime({ output: 'text' })`: what the model writes is cut into sentences,
+ * each is synthesised ahead of being played, and what the user did not hear is taken out of the
+ * model's memory. A voice that fails ends the response as failed: what was to be delivered is
+ * offered again.
+ *
+ * @throws {ConfigurationError} `INVALID_OPTION`, or `TEXT_OUTPUT_NEEDED` for a transport whose model
+ * speaks itself.
+ */
+export function withVoice(transport: Transport, options: WithVoiceOptions): VoicedTransport {
+  const { voice, sampleRateHz, maxAheadMs, speed, spoken } = checked(options);
+  const inner = transport.capabilities;
+  if (inner.output !== 'text') {
+    throw new ConfigurationError(
+      'TEXT_OUTPUT_NEEDED',
+      `withVoice: the model of \`${transport.name}\` speaks itself. Expected a transport that answers in text, such as openaiRealtime({ output: 'text' })`,
+    );
+  }
+  return {
+    name: `${transport.name}+voice`,
+    voice,
+    capabilities: Object.freeze({
+      ...inner,
+      output: 'audio',
+      outputSampleRateHz: sampleRateHz,
+      truncatesAudio: cutsWords(inner),
+    }),
+    connect: (configuration, context) =>
+      new VoicedConnection(transport.connect(configuration, context), context, {
+        capabilities: inner,
+        sampleRateHz,
+        maxAheadMs,
+        async *sound(text, signal) {
+          const words = spoken(text);
+          if (words !== '') yield* soundOf(voice, { text: words, speed, signal });
+        },
+      }),
+  };
+}
+
+function checked(options: WithVoiceOptions) {
+  const parsed = optionsSchema.safeParse(options);
+  if (!parsed.success) {
+    const message = `withVoice: ${z.prettifyError(parsed.error)}`;
+    throw new ConfigurationError('INVALID_OPTION', message);
+  }
+  checkVoice('voice', options.voice);
+  return { spoken: withoutMarks, ...defaultWithVoiceOptions, ...options };
+}
+
+/** As it is read aloud; empty where nothing can be. */
+function withoutMarks(text: string): string {
+  const words = text
+    .replace(/!?\[([^\]\n]*)\]\([^)\n]*\)/g, '$1')
+    .replace(/[*_`#~|>]+/g, ' ')
+    .replace(/\s+/g, ' ')
+    .trim();
+  return /[\p{L}\p{N}]/u.test(words) ? words : '';
+}

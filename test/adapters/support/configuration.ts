@@ -1,0 +1,14 @@
+// What the lead model is told in the tests of the wires.
+
+import type { TransportConfiguration } from '../../../src/voice/transport.ts';
+
+export const configuration: TransportConfiguration = {
+  instructions: 'Be brief.',
+  tools: [
+    {
+      name: 'book_ride',
+      description: 'Books a ride',
+      parameters: { type: 'object', properties: { to: { type: 'string' }, when: {} } },
+    },
+  ],
+};
