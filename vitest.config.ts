@@ -1,9 +1,12 @@
-// Three projects: the quick tests, the ones that load speech models, and the ones
-// that drive a browser. The heavy ones run after the quick ones, a file at a time.
+// Four projects: the quick tests, the ones that need a PostgreSQL server, the ones that
+// load speech models, and the ones that drive a browser. The heavy ones run after the
+// quick ones, a file at a time.
 
 import { existsSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
+import { findPostgres } from './test/support/postgres/find-postgres.ts';
 
+const postgres = 'test/adapters/postgres-journal/**/*.test.ts';
 const speech = 'test/adapters/local-voice/**/*.test.ts';
 const browser = 'test/browser/**/*.test.ts';
 
@@ -20,6 +23,16 @@ if (chromium === undefined) {
   console.warn('No Chromium here: the browser tests are left out. CHROMIUM_PATH names one.');
 }
 
+const hasPostgres = findPostgres() !== undefined;
+
+if (!hasPostgres) {
+  const missing =
+    'No PostgreSQL server here (apt-get install postgresql; POSTGRES_BIN names its programs)';
+  // What is promised of it must not go unchecked without anybody noticing.
+  if (process.env['CI']) throw new Error(`${missing}: CI must have one`);
+  console.warn(`${missing}: the tests of postgresJournal are left out.`);
+}
+
 export default defineConfig({
   test: {
     maxWorkers: 2,
@@ -33,8 +46,17 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/**/*.test.ts'],
-          exclude: [speech, browser],
+          exclude: [postgres, speech, browser],
           sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'postgres',
+          include: hasPostgres ? [postgres] : [],
+          globalSetup: hasPostgres ? ['test/support/postgres/global-setup.ts'] : [],
+          sequence: { groupOrder: 1 },
         },
       },
       {
@@ -43,7 +65,7 @@ export default defineConfig({
           name: 'speech',
           include: [speech],
           fileParallelism: false,
-          sequence: { groupOrder: 1 },
+          sequence: { groupOrder: 2 },
         },
       },
       {
@@ -54,7 +76,7 @@ export default defineConfig({
           env: { CHROMIUM_PATH: chromium },
           fileParallelism: false,
           testTimeout: 120_000,
-          sequence: { groupOrder: 2 },
+          sequence: { groupOrder: 3 },
         },
       },
     ],

@@ -5,7 +5,8 @@ import { writeFileSync } from 'node:fs';
 import { geminiLive } from '../src/adapters/gemini-live/index.ts';
 import { openaiLive } from '../src/adapters/openai-live/index.ts';
 import { openaiRealtime } from '../src/adapters/openai-realtime/index.ts';
-import type { TransportCapabilities } from '../src/voice/index.ts';
+import { withVoice } from '../src/index.ts';
+import type { Transport, TransportCapabilities, Voice } from '../src/voice/index.ts';
 
 const PATH = new URL('../docs/transports.md', import.meta.url);
 
@@ -17,16 +18,21 @@ const options = {
   },
 } as const;
 
-const realtime = openaiRealtime(options).capabilities;
-const gemini = (model: string): TransportCapabilities =>
-  geminiLive({ ...options, model }).capabilities;
+/** Nobody is ever asked to speak. */
+const voice: Voice = { synthesize: () => Promise.reject(new Error('A table needs no sound')) };
 
-const transports: Readonly<Record<string, TransportCapabilities>> = {
+const realtime = openaiRealtime(options);
+const gemini = (model: string): Transport => geminiLive({ ...options, model });
+
+const transports: Readonly<Record<string, Transport>> = {
   'OpenAI Realtime': realtime,
+  'the same in text, `withVoice`': withVoice(openaiRealtime({ ...options, output: 'text' }), {
+    voice,
+  }),
   // Its server speaks that wire.
   'local voice': realtime,
-  'OpenAI Live': openaiLive(options).capabilities,
-  'OpenAI Live, stored': openaiLive({ ...options, store: true }).capabilities,
+  'OpenAI Live': openaiLive(options),
+  'OpenAI Live, stored': openaiLive({ ...options, store: true }),
   'Gemini 2.5 native audio': gemini('gemini-2.5-flash-native-audio-latest'),
   'Gemini 3.1 flash live': gemini('gemini-3.1-flash-live'),
   'Gemini 3.8 live': gemini('gemini-3.8-live'),
@@ -49,7 +55,7 @@ function shown(name: string, value: Value): string {
 /** How a wire does something: a short name, which the legend explains. */
 interface Intent {
   readonly name: string;
-  readonly how: (can: TransportCapabilities) => string;
+  readonly how: (can: TransportCapabilities, hasVoice: boolean) => string;
 }
 
 const intents: readonly Intent[] = [
@@ -103,6 +109,13 @@ const intents: readonly Intent[] = [
     name: 'barge-in',
     how: ({ utterances, truncatesAudio }) =>
       `${utterances}, ${truncatesAudio ? 'truncated' : 'noted'}`,
+  },
+  {
+    name: 'filler',
+    how: ({ speaksOutOfBand }, hasVoice) => {
+      if (hasVoice) return 'its voice';
+      return speaksOutOfBand ? 'asked out of band' : 'needs a voice';
+    },
   },
   {
     name: 'transfer',
@@ -193,6 +206,14 @@ const legend: Readonly<Record<string, readonly (readonly [string, string])[]>> =
     ['truncated', 'what was not played is cut out of the model’s memory'],
     ['noted', 'the model is told what was heard'],
   ],
+  filler: [
+    ['its voice', 'the voice of `withVoice` says it, also before the model begins to reply'],
+    [
+      'asked out of band',
+      'while a tool works the model is asked to say it, and does not remember it; with `filler.voice` as above',
+    ],
+    ['needs a voice', '`filler.voice` says it; without one the session is refused'],
+  ],
   transfer: [
     ['native', 'the connection is configured anew'],
     [
@@ -218,11 +239,16 @@ function table(head: string, rows: readonly (readonly string[])[]): string {
 /** The whole of docs/transports.md. */
 export function transportsDocument(): string {
   const all = Object.values(transports);
-  const capabilities = Object.keys(realtime).map((name) => [
+  const capabilities = Object.keys(realtime.capabilities).map((name) => [
     `\`${name}\``,
-    ...all.map((can) => shown(name, can[name as keyof TransportCapabilities])),
+    ...all.map((transport) =>
+      shown(name, transport.capabilities[name as keyof TransportCapabilities]),
+    ),
   ]);
-  const semantics = intents.map(({ name, how }) => [name, ...all.map(how)]);
+  const semantics = intents.map(({ name, how }) => [
+    name,
+    ...all.map((transport) => how(transport.capabilities, transport.voice !== undefined)),
+  ]);
   const words = intents.map(({ name }) => {
     const entries = (legend[name] ?? []).map(([word, meaning]) => `  - *${word}*: ${meaning}`);
     return `- **${name}**\n${entries.join('\n')}`;
@@ -247,6 +273,9 @@ ${table('', capabilities)}
 ${table('', semantics)}
 
 ${words.join('\n')}
+
+A model that answers in text (\`output: 'text'\`) gets a voice by \`withVoice\`, and ears of any provider go around any text
+model: [speech of your own](speech.md).
 `;
 }
 

@@ -114,6 +114,7 @@ export type { NoticeOptions } from './actors/session/notices.ts';
 export type { SessionSubagents } from './actors/session/session-face.ts';
 export type { SessionHooks } from './actors/session/hooks.ts';
 export type { SessionLimits } from './actors/supervisor/limits.ts';
+export type { FillerOptions } from './voice/filler-options.ts';
 export type { ThinkingSoundOptions } from './voice/thinking-sound.ts';
 export type { PlayoutReport, VoiceOptions } from './voice/voice-session.ts';
 
@@ -322,9 +323,11 @@ export type {
   AnswerReceipt,
   ConnectionState,
   DeliveryView,
+  DoubtfulCall,
   LimitView,
   QuestionOption,
   QuestionView,
+  RecoveryReport,
   SessionEvent,
   SessionState,
   SubagentState,
@@ -336,10 +339,21 @@ export type {
 // Ports, and what is built in for them
 
 export type { Clock, Environment, Ids, Random, Scheduler } from './actors/ports/environment.ts';
-export type { Journal, JournalEntry } from './actors/ports/journal.ts';
+export type { Journal, JournalEntry, JournalQuery, ScopeSummary } from './actors/ports/journal.ts';
+export { journalEntryOf } from './actors/ports/journal-entry.ts';
+export { JournalError } from './actors/ports/journal-error.ts';
 export type { FactQuery, MemoryFact, MemoryStore } from './actors/ports/memory-store.ts';
 export { memoryStore } from './actors/context/memory-store.ts';
-export { memoryJournal, type MemoryJournalOptions } from './actors/runtime/memory-journal.ts';
+export {
+  memoryJournal,
+  type MemoryJournal,
+  type MemoryJournalOptions,
+} from './actors/runtime/memory-journal.ts';
+export {
+  redactingJournal,
+  SECRET_NAMES,
+  type RedactionOptions,
+} from './actors/runtime/redacting-journal.ts';
 export type {
   MemoryAnswer,
   MemoryEntry,
@@ -354,7 +368,14 @@ export type {
   WorkingMemory,
 } from './actors/ports/working-memory.ts';
 export type { AudioFrame } from './voice/audio-frame.ts';
+export type { Ears, Voice, VoiceRequest } from './voice/spoken/voice.ts';
 export type { Transport } from './voice/transport.ts';
+export {
+  defaultWithVoiceOptions,
+  withVoice,
+  type VoicedTransport,
+  type WithVoiceOptions,
+} from './voice/voiced/with-voice.ts';
 
 // Errors
 

@@ -10,6 +10,7 @@ import {
   frameLatenessPacedSmall,
   frameLatenessSmall,
 } from './frame-lateness.ts';
+import { journalFull, journalNormal } from './journal.ts';
 import { parkedHeap } from './parked-heap.ts';
 import { runCpu } from './run-cpu.ts';
 import { voice, voiceSmall } from './voice.ts';
@@ -24,6 +25,8 @@ export const measurements: Readonly<Record<string, Measurement>> = {
   frame_lateness_small_young: frameLatenessSmall,
   frame_lateness_paced_small_young: frameLatenessPacedSmall,
   barge_in: bargeIn,
+  journal_full: journalFull,
+  journal_normal: journalNormal,
   voice,
   voice_small_young: voiceSmall,
 };

@@ -30,15 +30,18 @@ const declaredPackages = [
 
 const runtimePackages = ['xstate', '@xstate/store', 'ai', 'zod', 'rxjs'];
 
-/** What an adapter sees of the rest: ports, and pure helpers for sound. */
+/** What an adapter sees of the rest: ports, and pure helpers for sound and speech. */
 const portSources = [
+  'actors/secrets.ts',
   'actors/without-undefined.ts',
+  'adapters/journal-rows',
   'adapters/socket',
   'errors.ts',
   'actors/ports',
   'voice/transport.ts',
   'voice/audio-frame.ts',
   'voice/audio',
+  'voice/spoken',
 ];
 
 /** The first row whose `files` holds a file decides for it; a file without a row may import nothing. */

@@ -1,6 +1,7 @@
 // What a session shows of itself: plain records for screens, and one union of events.
 // They are projections; the machines own the lives behind them.
 
+import type { Failure } from '../machines/index.ts';
 import type {
   CallAnswer,
   DeliveryKind,
@@ -23,6 +24,8 @@ export interface TranscriptItem {
   readonly at: number;
   /** The user broke it off: what follows `text` was not heard. */
   readonly interrupted?: boolean;
+  /** It was said only to fill a silence; neither the model nor a subagent knows of it. */
+  readonly filler?: boolean;
 }
 
 export type SubagentState =
@@ -158,6 +161,15 @@ export type SessionEvent =
       /** How it came to its answer; `pending`: the work goes on in the background. */
       readonly status: CallAnswer;
     }
+  /** After a crash: a call that was being run and is not run again; somebody must look what became of it. */
+  | ({ readonly type: 'tool.in_doubt' } & DoubtfulCall)
+  /**
+   * The session has left this process, and goes on from its journal when it is started again.
+   * `error`: it was not asked to: its journal refuses it, since another process has it.
+   */
+  | { readonly type: 'session.suspended'; readonly error: Failure | null }
+  /** The session goes on from what the journal has of it. */
+  | ({ readonly type: 'session.recovered' } & RecoveryReport)
   | { readonly type: 'subagent.changed'; readonly subagent: SubagentView }
   | { readonly type: 'question.changed'; readonly question: QuestionView }
   | { readonly type: 'delivery.changed'; readonly delivery: DeliveryView }
@@ -212,6 +224,30 @@ export type SessionEvent =
   | { readonly type: 'limits.changed'; readonly limits: readonly LimitView[] }
   /** Something went wrong that the session survives. */
   | { readonly type: 'error.reported'; readonly code: string; readonly message: string };
+
+/** A tool call whose fate nobody knows. */
+export interface DoubtfulCall {
+  /** Null: a call of the lead agent. */
+  readonly subagentId: string | null;
+  readonly subagentName: string | null;
+  readonly callId: string;
+  readonly toolName: string;
+  readonly input: unknown;
+  /** The key that it was run with: ask the other side about it. */
+  readonly idempotencyKey: string;
+}
+
+/** What a session that goes on after a crash found in its journal. */
+export interface RecoveryReport {
+  /** Entries that were folded again. */
+  readonly entries: number;
+  /** Subagents that go on. */
+  readonly resumed: readonly string[];
+  /** Subagents that cannot go on; each has ended as `lost`, and says why. */
+  readonly lost: readonly { readonly subagentId: string; readonly reason: string }[];
+  /** Since the last entry, in milliseconds. */
+  readonly downMs: number;
+}
 
 /** What `session.store` holds. */
 export interface SessionState {

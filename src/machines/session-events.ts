@@ -23,6 +23,8 @@ export const DEFAULT_TRANSFER_TIMEOUT_MS = 30_000;
 type Unstamped =
   | { readonly type: 'session.start' }
   | { readonly type: 'session.close' }
+  /** Another process goes on with it: nobody is connected, attached or speaking any more. */
+  | { readonly type: 'session.recovered' }
   | { readonly type: 'transport.ready' }
   /** `retryInMs` null: trying again is pointless. */
   | {

@@ -48,6 +48,9 @@ export const lost = [
   { target: 'closing', actions: countLost },
 ] as const;
 
+/** Whoever was connected was so in another process. */
+export const backToStart = { target: 'created', actions: 'forgetFailures' } as const;
+
 /** Says how the transfer under way has ended. */
 export function transferEnded<E>(
   errorOf: (args: { context: SessionContext; event: E }) => Failure | null,

@@ -24,6 +24,8 @@
 //   V6. A connection that is not ready after `connectTimeoutMs` is given up, as one that failed.
 //   V7. A turn of the model ends when it has said what it had to say, not when its line is lost.
 //   V8. A connection that was hung up to be renewed is no failure: another one is opened at once.
+//   V9. After a recovery it is as before its start: not connected, nobody attached, all silent. One
+//       that was closing goes on closing.
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
 import { activity, effect, machineOptions, type DeadlineInput } from './effect.ts';
@@ -35,7 +37,13 @@ import {
   type SessionInput,
   type SessionMachineEvent,
 } from './session-events.ts';
-import { countNotReady, lost, transferEnded, type SessionContext } from './session-line.ts';
+import {
+  backToStart,
+  countNotReady,
+  lost,
+  transferEnded,
+  type SessionContext,
+} from './session-line.ts';
 
 export const sessionMachine = setup({
   types: {
@@ -70,8 +78,12 @@ export const sessionMachine = setup({
       reconnectAt: at + (retryInMs ?? 0),
     })),
     forgetFailures: assign({ failures: 0, error: null }),
+    beginToCount: assign(({ context, event }) => ({
+      detachedUntil: event.at + (context.detachGraceMs ?? 0),
+    })),
   },
   guards: {
+    isPatient: ({ context }) => context.detachGraceMs === null,
     mayReconnect: ({ context }, { retryInMs }: Lost) =>
       retryInMs !== null && context.failures < context.maxReconnects,
   },
@@ -128,6 +140,7 @@ export const sessionMachine = setup({
               },
             ],
             'session.close': { target: 'closing', actions: 'forgetFailures' },
+            'session.recovered': backToStart,
           },
         },
         active: {
@@ -150,6 +163,7 @@ export const sessionMachine = setup({
               ],
             },
             'session.close': 'closing',
+            'session.recovered': backToStart,
           },
         },
         // Who leads is being changed: nobody speaks meanwhile.
@@ -194,6 +208,7 @@ export const sessionMachine = setup({
                 retryable: false,
               })),
             },
+            'session.recovered': backToStart,
           },
         },
         reconnecting: {
@@ -211,6 +226,7 @@ export const sessionMachine = setup({
               target: 'connecting',
             },
             'session.close': { target: 'closing', actions: 'forgetFailures' },
+            'session.recovered': backToStart,
           },
         },
         closing: {
@@ -224,6 +240,7 @@ export const sessionMachine = setup({
             input: ({ context }) => ({ dueAt: context.closeBy, event: 'deadline.close' }),
           },
           on: {
+            'session.recovered': { target: 'closing', reenter: true },
             'subagents.ended': 'closed',
             'deadline.close': {
               guard: ({ context, event }) => event.dueAt === context.closeBy,
@@ -272,13 +289,12 @@ export const sessionMachine = setup({
         attached: {
           on: {
             'client.detached': [
-              { guard: ({ context }) => context.detachGraceMs === null, target: 'detached' },
-              {
-                target: 'detached.counting',
-                actions: assign(({ context, event }) => ({
-                  detachedUntil: event.at + (context.detachGraceMs ?? 0),
-                })),
-              },
+              { guard: 'isPatient', target: 'detached' },
+              { target: 'detached.counting', actions: 'beginToCount' },
+            ],
+            'session.recovered': [
+              { guard: 'isPatient', target: 'detached' },
+              { target: 'detached.counting', actions: 'beginToCount' },
             ],
           },
         },
@@ -286,7 +302,7 @@ export const sessionMachine = setup({
     },
     user: {
       initial: 'silent',
-      on: { 'client.detached': '.silent' },
+      on: { 'client.detached': '.silent', 'session.recovered': '.silent' },
       states: {
         silent: { on: { 'utterance.started': 'speaking' } },
         speaking: {
@@ -333,6 +349,7 @@ export const sessionMachine = setup({
             'transport.lost': 'idle',
             'transport.renewing': 'idle',
             'transport.replaced': 'idle',
+            'session.recovered': 'idle',
           },
         },
       },
@@ -341,7 +358,13 @@ export const sessionMachine = setup({
       initial: 'drained',
       states: {
         drained: { on: { 'playout.started': 'playing' } },
-        playing: { on: { 'playout.drained': 'drained', 'client.detached': 'drained' } },
+        playing: {
+          on: {
+            'playout.drained': 'drained',
+            'client.detached': 'drained',
+            'session.recovered': 'drained',
+          },
+        },
       },
     },
   },

@@ -117,6 +117,15 @@ export function shared(
         { actor: 'outbox', event },
         ...(owner === null ? [] : [{ actor: `question:${owner}`, event }]),
       ];
+    // Whoever was there has gone with the process.
+    case 'session.recovered': {
+      const left = { type: 'client.detached' };
+      return [
+        to('outbox', left),
+        ...(owner === null ? [] : [to(`question:${owner}`, left)]),
+        ...(batch === null ? [] : [to(`batch:${batch}`, { type: 'batch.replied' })]),
+      ];
+    }
     case 'utterance.ended':
       return [{ actor: 'outbox', event }];
     case 'response.ended':

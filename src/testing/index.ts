@@ -2,11 +2,14 @@
 
 export * from './check/index.ts';
 export * from './conformance/index.ts';
+export * from './simulate/index.ts';
+export * from './journal-conformance/index.ts';
 export {
   simulatedEnvironment,
   type SimulatedEnvironment,
   type SimulatedEnvironmentOptions,
 } from './simulated-environment.ts';
+export { scriptedVoice, type ScriptedVoice, type ScriptedVoiceOptions } from './scripted-voice.ts';
 export {
   scriptedModel,
   type Script,

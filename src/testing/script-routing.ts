@@ -14,6 +14,10 @@ export interface ScriptedPrompt {
   readonly results: readonly unknown[];
   readonly prompt: CallOptions['prompt'];
   readonly toolNames: readonly string[];
+  /** What it may call now, with the JSON Schemas of the arguments. */
+  readonly tools: readonly { readonly name: string; readonly inputSchema: unknown }[];
+  /** The JSON Schema that the answer shall have; null: none is asked for. */
+  readonly outputSchema: unknown;
   /** Counts from 1 within the script. */
   readonly turn: number;
   readonly signal: AbortSignal | undefined;

@@ -155,6 +155,12 @@ function read(options: CallOptions): Omit<ScriptedPrompt, 'turn'> {
     results,
     prompt,
     toolNames: (options.tools ?? []).map(({ name }) => name),
+    tools: (options.toolChoice?.type === 'none' ? [] : (options.tools ?? [])).map((tool) => ({
+      name: tool.name,
+      inputSchema: tool.type === 'function' ? tool.inputSchema : {},
+    })),
+    outputSchema:
+      (options.responseFormat?.type === 'json' && options.responseFormat.schema) || null,
     signal: options.abortSignal,
   };
 }

@@ -10,6 +10,7 @@
 //   E2. Nothing here depends on real time.
 
 import type { Environment } from '../actors/ports/environment.ts';
+import { mulberry32 } from './chance.ts';
 
 export interface SimulatedEnvironmentOptions {
   /** @defaultValue 1 */
@@ -123,19 +124,6 @@ export function simulatedEnvironment({
     },
     get backgroundTimers() {
       return [...timers].filter(({ isBackground }) => isBackground).length;
-    },
-  };
-}
-
-/** A small generator with 32 bits of state; good enough to choose, not to hide. Source: Tommy Ettinger, 2017. */
-function mulberry32(seed: number): { next(): number } {
-  let state = seed >>> 0;
-  return {
-    next() {
-      state = (state + 0x6d2b79f5) >>> 0;
-      let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-      mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-      return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
     },
   };
 }

@@ -308,15 +308,20 @@ describe('the runtime', () => {
       onError: (error) => errors.push(error),
     });
     const taken: string[] = [];
-    const unit: CommitUnit = new CommitUnit('unit', 1, host, {
-      accepts: () => true,
-      apply(_, event) {
-        taken.push(event.type);
-        unit.post('a', { kind: 'do', name: event.type, params: undefined });
+    const unit: CommitUnit = new CommitUnit(
+      { id: 'unit', scope: 'scope', definitionVersion: 1 },
+      host,
+      {
+        accepts: () => true,
+        apply(_, event) {
+          taken.push(event.type);
+          unit.post('a', { kind: 'do', name: event.type, params: undefined });
+        },
+        release: ({ effect }) => release(effect.name),
+        crashed() {},
+        journalRefused() {},
       },
-      release: ({ effect }) => release(effect.name),
-      crashed() {},
-    });
+    );
     const send = (type: string) => unit.receive('a', { type });
     return { unit, send, taken, errors };
   };

@@ -34,6 +34,9 @@ describe('every state of a session', () => {
 
   test('V8: a connection that is renewed has not failed', () => holds(report, 'V8'));
 
+  test('V9: in another process it begins again where it was not yet connected', () =>
+    holds(report, 'V9'));
+
   test('each clock runs in its own state only', () => {
     holds(report, 'each deadline is armed in the state that owns it');
     holds(report, 'each deadline is that of its state');

@@ -3,6 +3,7 @@
 
 import { describe, expect, test } from 'vitest';
 import type { ScriptedPrompt } from '../../src/testing/index.ts';
+import { handModel } from '../support/hand-model.ts';
 import { eventIn, orderMonitor } from '../support/order-monitor.ts';
 import { textTalk } from '../support/text-talk.ts';
 
@@ -87,23 +88,41 @@ describe('[B74 B76 BW32] a service in a text session', () => {
 
   test('normal waits for the turn boundary; urgent interrupts, and is told once', async () => {
     const monitor = orderMonitor();
-    const { start, type, environment, said, session, state } = textTalk({
+    const lead = handModel();
+    const { start, type, environment, said, state } = textTalk({
       services: [monitor.service],
+      wire: () => lead.model,
     });
+    const say = async (...words: readonly string[]): Promise<void> => {
+      for (const word of words) lead.answers.at(-1)?.text(word);
+      lead.answers.at(-1)?.finish();
+      await environment.settle();
+    };
     await start();
-    let happened = false;
-    session.parts.subscribe((part) => {
-      if (happened || part.type !== 'text.delta') return;
-      happened = true;
-      void monitor.happens(shipped);
-      void monitor.happens({ say: 'Order 8 is lost!' }, 'urgent');
-    });
     await type('tell me a long story');
+    lead.answers[0]?.text('Once upon a time');
     await environment.settle();
-    // What was interrupted is told again: in full, each is told once.
-    expect(said().filter((text) => /lost|shipped/.test(text))).toEqual([
+    await monitor.happens(shipped);
+    await environment.settle();
+    expect(lead.answers[0]?.asked.abortSignal?.aborted).toBe(false);
+    await monitor.happens({ say: 'Order 8 is lost!' }, 'urgent');
+    await environment.settle();
+    expect(lead.answers[0]?.asked.abortSignal?.aborted).toBe(true);
+    await say('Order 8 is lost!');
+    await say('Once upon a time there was an end.');
+    await say('Order 7 was shipped.');
+    // What was owed is given before anything else; each is told once.
+    expect(lead.answers.map(({ asked }) => JSON.stringify(asked.prompt.at(-1)))).toEqual([
+      told('tell me a long story'),
       told('Order 8 is lost!'),
+      told('SYSTEM'),
       told('Order 7 was shipped.'),
+    ]);
+    expect(said()).toEqual([
+      'Once upon a time',
+      'Order 8 is lost!',
+      'Once upon a time there was an end.',
+      'Order 7 was shipped.',
     ]);
     expect(state().deliveries.map(({ state: now }) => now)).toEqual(['delivered', 'delivered']);
   });

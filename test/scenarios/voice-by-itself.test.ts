@@ -189,6 +189,30 @@ describe('what is asked of it', () => {
     expect(state().deliveries[0]).toMatchObject({ state: 'delivered', attempts: 2 });
   });
 
+  test('F1: a request that something of its own overtakes is taken back', async () => {
+    const { session, model, pause } = await talkWith();
+    session.notifyBackground('News.');
+    await pause();
+    const [request] = model().of('response.request');
+    expect(model().of('response.withdraw')).toEqual([]);
+    model().beginByItself('By the way …', 1000);
+    expect(model().of('response.withdraw')).toMatchObject([{ responseKey: request?.responseKey }]);
+  });
+
+  test('F1: one that nobody wants any more is taken back where nothing can be cancelled', async () => {
+    const { session, model, state, pause, environment } = await talkWith(
+      {},
+      { cancelsResponses: false },
+    );
+    session.notifyBackground('News.');
+    await pause();
+    const [request] = model().of('response.request');
+    session.dismiss(state().deliveries[0]?.deliveryId ?? '');
+    await environment.settle();
+    expect(model().of('response.withdraw')).toMatchObject([{ responseKey: request?.responseKey }]);
+    expect(model().of('response.cancel')).toEqual([]);
+  });
+
   test('F1: an offer whose key is taken back was interrupted; what is said goes on', async () => {
     const { session, model, play, pause, state, heard, asked, speak } = await talkWith();
     session.notifyBackground('News.');

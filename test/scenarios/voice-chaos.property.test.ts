@@ -20,6 +20,12 @@ import {
   type Spoken,
 } from '../support/fake-transport.ts';
 import { PassingTransport } from '../support/passing-transport.ts';
+import {
+  booksOfSessions,
+  expectFromJournal,
+  refolded,
+  writtenJournal,
+} from '../support/refolded-books.ts';
 import { calls, say } from '../support/subagent-runs.ts';
 import { backgroundTool } from '../support/text-talk.ts';
 import { voiceTalk } from '../support/voice-talk.ts';
@@ -268,7 +274,7 @@ function slowJournal({ random, scheduler }: SimulatedEnvironment, mostMs: number
       new Promise<void>((resolve) => {
         scheduler.schedule(
           () => {
-            void kept.append(entry);
+            kept.append(entry);
             resolve();
           },
           1 + Math.floor(random.next() * mostMs),
@@ -317,6 +323,8 @@ async function story(
   { journalMs = 0, capabilities = {}, passes = false }: World = {},
 ): Promise<void> {
   const clocks = simulatedEnvironment();
+  const books = booksOfSessions();
+  const journal = writtenJournal(journalMs > 0 ? slowJournal(clocks, journalMs) : undefined);
   const passing = passes ? new PassingTransport(clocks.random, capabilities) : null;
   const talk = voiceTalk({
     environment: clocks,
@@ -331,7 +339,7 @@ async function story(
     transport: passing ?? new FakeTransport(capabilities),
     delegationModel: scriptedModel({ scripts: [{ when: '', script: delegationScript() }] }),
     voice: { maxReconnects: 50 },
-    ...(journalMs > 0 && { journal: slowJournal(clocks, journalMs) }),
+    journal,
   });
   const { environment, session, state, transport } = talk;
   // Whoever waits for the session waits for its journal: time must pass.
@@ -582,6 +590,9 @@ async function story(
   // CN1, CN2, L3: whoever is on the line in the end knows everything, and was told it once.
   expect(passing?.violations ?? []).toEqual([]);
   if (passing && journalMs === 0) expect(passing.mistold).toEqual({ twice: [], missing: [] });
+  // W2: at rest the books are what the journal makes of them.
+  await environment.advance(journalMs * 100);
+  expectFromJournal(books.latest, refolded(journal.entries, session.id));
   await talk.close();
   expect(environment.pendingTimers).toBe(0);
 }

@@ -3,6 +3,7 @@
 
 import { Subject } from 'rxjs';
 import type { AudioFrame } from '../../src/voice/audio-frame.ts';
+import type { Voice } from '../../src/voice/spoken/voice.ts';
 import type {
   Transport,
   TransportCapabilities,
@@ -16,12 +17,14 @@ import type {
 const capabilities: TransportCapabilities = {
   inputSampleRateHz: 24_000,
   outputSampleRateHz: 24_000,
+  output: 'audio',
   utterances: 'reported',
   responds: 'when_asked',
   correlatesResponses: true,
   cancelsResponses: true,
   truncatesAudio: true,
   deletesItems: true,
+  speaksOutOfBand: false,
   silentContext: true,
   toolCalls: 'named',
   defersToolResults: true,
@@ -219,11 +222,13 @@ export class FakeTransport implements Transport {
   readonly name = 'fake';
   readonly capabilities: TransportCapabilities;
   readonly connections: FakeConnection[] = [];
+  readonly voice?: Voice;
   /** Become ready by themselves. */
   autoReady = true;
 
-  constructor(changed: Partial<TransportCapabilities> = {}) {
+  constructor(changed: Partial<TransportCapabilities> = {}, voice?: Voice) {
     this.capabilities = { ...capabilities, ...changed };
+    if (voice) this.voice = voice;
   }
 
   connect(configuration: TransportConfiguration, context?: TransportContext): FakeConnection {

@@ -1,6 +1,16 @@
 // Journals that a test holds back or lets fail, to see what waits for them.
 
-import type { Journal, JournalEntry } from '../../src/index.ts';
+import type { Journal, JournalEntry, JournalQuery } from '../../src/index.ts';
+
+function chosen(
+  kept: readonly JournalEntry[],
+  { scope, unit }: JournalQuery = {},
+): readonly JournalEntry[] {
+  return kept.filter(
+    (entry) =>
+      (scope === undefined || entry.scope === scope) && (unit === undefined || entry.unit === unit),
+  );
+}
 
 export interface GatedJournal extends Journal {
   /** Appends that were begun and are not kept yet, oldest first. */
@@ -48,7 +58,7 @@ export function gatedJournal(): GatedJournal {
         waiting.push({ entry, resolve });
       });
     },
-    read: (unit) => kept.filter((entry) => unit === undefined || entry.unit === unit),
+    read: (query) => chosen(kept, query),
   };
 }
 
@@ -82,6 +92,6 @@ export function failingJournal(how: 'throws' | 'rejects'): FailingJournal {
       kept.push(entry);
       return how === 'throws' ? undefined : Promise.resolve();
     },
-    read: (unit) => kept.filter((entry) => unit === undefined || entry.unit === unit),
+    read: (query) => chosen(kept, query),
   };
 }

@@ -98,7 +98,23 @@ export function loneSubagent(config: Partial<SubagentConfig>, script: Script) {
   });
   const task = { toolName: 'work', args: {}, description: 'Do it' };
   const subagent = new Subagent(host, 'sub_1', definition, task, ports);
-  subagent.start();
+  const { maxSteps, timeout: timeoutMs, maxInputRetries } = definition;
+  subagent.start({
+    type: 'subagent.spawned',
+    name: definition.name,
+    task,
+    parentId: null,
+    worksFor: 'test',
+    callId: null,
+    workstreamId: null,
+    idempotencyKey: null,
+    request: null,
+    maxDepth: null,
+    grant: null,
+    recipe: null,
+    messages: null,
+    limits: { maxSteps, timeoutMs, maxInputRetries },
+  });
   return {
     subagent,
     environment,

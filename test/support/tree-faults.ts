@@ -80,9 +80,9 @@ export const faults: readonly Fault[] = [
           Subagent.prototype,
           'start',
           (right) =>
-            function (this: Subagent) {
+            function (this: Subagent, birth) {
               subagents.set(this.id, this);
-              right.call(this);
+              right.call(this, birth);
             },
         ),
         replace(
@@ -367,9 +367,9 @@ export const faults: readonly Fault[] = [
         Subagent.prototype,
         'start',
         (right) =>
-          function (this: Subagent) {
+          function (this: Subagent, birth) {
             Object.assign(this, { definition: { ...this.definition, onBargeIn: 'cancel' } });
-            right.call(this);
+            right.call(this, birth);
           },
       ),
   },

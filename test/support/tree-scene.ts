@@ -97,7 +97,7 @@ function journalOf(stage: Stage): Journal {
       return new Promise<void>((resolve) => {
         scheduler.schedule(
           () => {
-            void kept.append(entry);
+            kept.append(entry);
             resolve();
           },
           1 + Math.floor(random.next() * story.journalMs),

@@ -8,7 +8,9 @@ import { FakeTransport, type FakeConnection } from './fake-transport.ts';
 import { agentsOf, castOf, configsOf, type TalkOptions } from './text-talk.ts';
 
 export type VoiceTalkOptions = Omit<TalkOptions, 'lead' | 'runtime'> &
-  Partial<Pick<VoiceSessionOptions, 'voice' | 'runtime' | 'delegationModel' | 'thinkingSound'>> & {
+  Partial<
+    Pick<VoiceSessionOptions, 'voice' | 'runtime' | 'delegationModel' | 'thinkingSound' | 'filler'>
+  > & {
     readonly transport?: FakeTransport;
   };
 

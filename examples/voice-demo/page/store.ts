@@ -145,6 +145,12 @@ function applyEvent(event: SessionEvent): void {
     case 'usage.changed':
       usage.value = event.usage;
       break;
+    case 'tool.in_doubt':
+      trouble.value = `Nobody knows whether "${event.toolName}" was done: look before you repeat it.`;
+      break;
+    case 'session.suspended':
+      ended.value = 'The conversation has moved to another server.';
+      break;
     case 'session.ended':
       ended.value = event.error?.message ?? 'The conversation is over.';
       break;
@@ -159,6 +165,7 @@ function applyEvent(event: SessionEvent): void {
     case 'playout.clear':
     case 'service.changed':
     case 'service.dropped':
+    case 'session.recovered':
     case 'speech.interrupted':
     case 'speech.resumed':
     case 'subagent.delegated':

@@ -81,7 +81,9 @@ export type ToolErrorCode =
   | 'INVALID_OUTPUT'
   | 'NOT_EXECUTABLE'
   /** There was no consent to it. */
-  | 'DENIED';
+  | 'DENIED'
+  /** The process ended while it was being run: whether it was done is not known. */
+  | 'NEEDS_RECONCILE';
 
 /** Runs one call. Resolves, always, and at once when the signal aborts. */
 export async function runToolCall(options: ToolCallOptions): Promise<ToolOutcome> {

@@ -56,6 +56,8 @@ export interface ToolEntry {
   readonly role: ToolRole | null;
   /** A call only waits for other subagents. */
   readonly delegates: boolean;
+  /** A call may be made again, with the same key, when it is not known whether it was made. */
+  readonly idempotent: boolean;
 }
 
 export interface PreparedTools {
@@ -91,6 +93,8 @@ const shape = z.object({
   timeoutMs: z.number().positive().optional(),
   /** What it does to the world, as `email.sent`; empty: nothing. Claims are held against it. */
   effects: z.array(z.string().min(1)).optional(),
+  /** After a crash a call may be made again, with the same `idempotencyKey`. */
+  idempotent: z.boolean().optional(),
 });
 
 type SourceTool = z.infer<typeof shape> & Readonly<Record<string, unknown>>;
@@ -99,7 +103,7 @@ type SourceTool = z.infer<typeof shape> & Readonly<Record<string, unknown>>;
  * Takes AI SDK tools: `tool()`, `dynamicTool()`, provider tools, and the older form with
  * `parameters` instead of `inputSchema`. Kept of each is what a model reads (description,
  * schema, strict, inputExamples, providerOptions), `metadata`, and what the runtime needs
- * (`execute`, `needsApproval`, `toModelOutput`, and `timeoutMs`, an addition of ours). A
+ * (`execute`, `needsApproval`, `toModelOutput`, and additions of ours: `timeoutMs`, `idempotent`). A
  * description that is a function is resolved now, without a context; `onInput…` callbacks
  * and `deferLoading` have no meaning here.
  *
@@ -234,6 +238,7 @@ function toolEntry(name: string, tool: SourceTool, schema: Schema): ToolEntry {
     timeoutMs,
     role: roleOf(tool),
     delegates: delegates(tool),
+    idempotent: tool.idempotent === true,
   };
 }
 

@@ -7,8 +7,9 @@
 //
 // Invariants
 //   C1. Items are ordered by `at`, when they began, and not by when their words arrived;
-//       items that began in the same millisecond stand as they were begun. A late
-//       transcript is filled into the item that was begun for it, or inserted by its `at`.
+//       items that began in the same millisecond stand as they were begun, unless one says
+//       before which other it stands. A late transcript is filled into the item that was
+//       begun for it, or inserted by its `at`.
 //   C2. An id names one item: beginning it again, or finishing it again, changes nothing.
 //   C3. Partial text is appended as it came: white space and repetitions are kept.
 //   C4. A result follows its call; a call has at most one result. Neither stays without
@@ -52,6 +53,8 @@ interface Place {
   readonly at: number;
   /** Directly behind this item, if it is known (for wires that say so); `at` is adapted. */
   readonly after?: string | null;
+  /** Directly before this item, if it is known and began in the same millisecond. */
+  readonly before?: string | null;
 }
 
 export type ToolResultInput = {
@@ -320,6 +323,8 @@ export class ConversationLog {
     if (leader === -1) {
       index = items.length;
       while (index > 0 && (items[index - 1] as ConversationItem).at > at) index -= 1;
+      const next = items.findIndex((item) => item.id === place.before && item.at === at);
+      if (next !== -1) index = next;
     } else {
       at = Math.max(at, (items[leader] as ConversationItem).at);
       at = Math.min(at, items[index]?.at ?? at);

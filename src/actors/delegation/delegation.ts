@@ -16,6 +16,8 @@ import { refusal } from './delegation-failure.ts';
 import type { SubagentRecord } from './family.ts';
 import { peerMessage } from './parent-words.ts';
 import { makeParts, type DelegationOptions, type Parts } from './parts.ts';
+import type { Restored, RestoredUnits } from './restoration.ts';
+import type { SubagentView } from '../session-views.ts';
 import type { ScopePorts } from './scope-ports.ts';
 import type {
   AwaitOptions,
@@ -202,6 +204,33 @@ export class Delegation implements SubagentService {
     if (record?.request?.requestId !== requestId) return;
     if (content === null) requests.dismiss(record);
     else requests.answer(record, requestId, content);
+  }
+
+  /** Takes in those that the journal has, by the scopes that they work for. Nobody goes on yet. */
+  restore(units: RestoredUnits, scopes: readonly ScopePorts[]): Restored {
+    return this.#tree.restore(units, scopes);
+  }
+
+  /** Those that were taken in go on. */
+  resume(restored: Restored): void {
+    this.#tree.resume(restored);
+    this.#sweeper.update();
+  }
+
+  /** All of them, ended ones that are still kept included. */
+  get views(): readonly SubagentView[] {
+    return this.#parts.family.all.map(viewOf);
+  }
+
+  /** One of them has something that is not in the journal yet. */
+  get isBusy(): boolean {
+    return this.live.some(({ isBusy }) => isBusy);
+  }
+
+  /** Leaves all of them to the journal: they end here and nobody is told. */
+  suspend(): void {
+    for (const subagent of this.live) subagent.suspend();
+    this.dispose();
   }
 
   /** Takes nobody in any more, and cancels all. */

@@ -11,6 +11,7 @@ import { prepareInstance, type Briefing, type PreparedInstance } from '../subage
 import type { Outcome } from '../subagent/outcome.ts';
 import type {
   AskedInput,
+  CallInDoubt,
   ReturnedValue,
   StepReport,
   StreamedChunk,
@@ -181,6 +182,11 @@ export class FamilyDesk implements SubagentPorts {
   stepped({ id }: SubagentFace, report: StepReport): void {
     const record = this.#recordOf(id);
     record.place.ports.stepped(viewOf(record), report);
+  }
+
+  inDoubt({ id }: SubagentFace, call: CallInDoubt): void {
+    const record = this.#recordOf(id);
+    record.place.ports.inDoubt?.(viewOf(record), call);
   }
 
   ended({ id }: SubagentFace, outcome: Outcome, disposed: Promise<void>): void {

@@ -11,6 +11,8 @@ import { roleOf } from './marks.ts';
 import { refusal } from './delegation-failure.ts';
 import type { Refused, ToolGrant } from './service-types.ts';
 import type { SubagentConfig } from '../subagent/config.ts';
+import type { SubagentRecord } from './family.ts';
+import type { ScopePorts } from './scope-ports.ts';
 
 type Tools = Readonly<Record<string, unknown>>;
 
@@ -20,6 +22,8 @@ export interface Granter {
   readonly toolsContext?: SubagentConfig['toolsContext'];
   readonly denied: ReadonlySet<string>;
 }
+
+const nothingDenied: ReadonlySet<string> = new Set();
 
 export type Granted =
   | { readonly ok: true; readonly config: SubagentConfig; readonly denied: ReadonlySet<string> }
@@ -47,6 +51,19 @@ export function grantTools(
       ? config
       : withInherited(config, inherited, granter.toolsContext);
   return { ok: true, config: withoutDenied(whole, denied), denied };
+}
+
+/** What its author wrote: a checked configuration is one, too. */
+export function sourceOf(config: SubagentConfig): SubagentConfig {
+  return 'source' in config ? (config.source as SubagentConfig) : config;
+}
+
+/** `parent` null: the lead agent, or a program. */
+export function granterOf(parent: SubagentRecord | null, ports: ScopePorts): Granter {
+  if (!parent) return { tools: ports.tools(), denied: nothingDenied };
+  const { definition, denied } = parent.place;
+  const { tools, toolsContext } = definition;
+  return { tools, denied, ...(toolsContext ? { toolsContext } : {}) };
 }
 
 function lacking(names: readonly string[], own: Tools, { tools, denied }: Granter): Refused | null {

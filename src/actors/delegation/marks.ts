@@ -1,6 +1,9 @@
 // What a tool is to the runtime beyond what a model sees of it: marks on the tool object,
 // so that a tool may have any name. Global symbols: two copies of this package agree.
 
+import type { JSONValue } from 'ai';
+import type { SubagentConfig } from '../subagent/config.ts';
+
 /** The call only waits for other subagents: it holds no run slot, and the run's clock stands still. */
 export const DELEGATES: unique symbol = Symbol.for('offstage.delegates') as never;
 
@@ -11,6 +14,13 @@ export type ToolRole = 'request_input' | 'complete_task';
 /** On the tool of a lead agent: the AI SDK tool that it was made from. */
 export const SOURCE_TOOL: unique symbol = Symbol.for('offstage.sourceTool') as never;
 
+/**
+ * On a tool that spawns subagents: makes the configuration of one again from the recipe that it
+ * put into the request. Null: the recipe is none of its own. What it throws is why it cannot.
+ */
+export const RECONFIGURES: unique symbol = Symbol.for('offstage.reconfigures') as never;
+export type Reconfigure = (recipe: JSONValue) => SubagentConfig | null;
+
 /** The same tool with marks on it. */
 export function marked<T extends object, M extends object>(tool: T, marks: M): T & M {
   return Object.assign(tool, marks);
@@ -18,6 +28,10 @@ export function marked<T extends object, M extends object>(tool: T, marks: M): T
 
 export function delegates(tool: unknown): boolean {
   return isObject(tool) && DELEGATES in tool && tool[DELEGATES] === true;
+}
+
+export function reconfigureOf(tool: unknown): Reconfigure | null {
+  return isObject(tool) && RECONFIGURES in tool ? (tool[RECONFIGURES] as Reconfigure) : null;
 }
 
 export function roleOf(tool: unknown): ToolRole | null {

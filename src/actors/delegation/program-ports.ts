@@ -70,6 +70,7 @@ interface OpenQuestion {
 const noConversation = ConversationLog.empty();
 
 export class ProgramPorts implements ScopePorts {
+  readonly name = 'program';
   readonly host: Host;
   readonly model: LanguageModel | undefined;
   readonly outcomes: OutcomeDesk;

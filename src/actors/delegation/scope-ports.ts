@@ -4,15 +4,17 @@ import type { LanguageModel } from 'ai';
 import type { SubagentView } from '../session-views.ts';
 import type { AskedQuestion } from '../session/records.ts';
 import type { Host } from '../runtime/host.ts';
-import type { SubagentDefinition } from '../subagent/config.ts';
+import type { SubagentConfig, SubagentDefinition } from '../subagent/config.ts';
 import type { Briefing } from '../subagent/instance.ts';
 import type { Outcome } from '../subagent/outcome.ts';
 import type { OutcomeDesk } from '../outcomes/outcome-desk.ts';
-import type { StepReport, SubagentTask } from '../subagent/subagent-ports.ts';
+import type { CallInDoubt, StepReport, SubagentTask } from '../subagent/subagent-ports.ts';
 import type { PendingInput, ProgressNote, SpawnRequest } from './service-types.ts';
 
 /** Nothing here may throw but `brief`, which may reject: then the run fails. */
 export interface ScopePorts {
+  /** Tells it from others of the same scope, in this process and the next. */
+  readonly name: string;
   readonly host: Host;
   /** What is done with outputs and outcomes; nothing, where it is absent. */
   readonly outcomes?: OutcomeDesk;
@@ -28,6 +30,12 @@ export interface ScopePorts {
     task: SubagentTask,
     messages: SpawnRequest['messages'],
   ): Briefing | Promise<Briefing>;
+  /** The configuration of one that was spawned before a crash, by its tool and its own name. */
+  configOf?(toolName: string, name: string): SubagentConfig | undefined;
+  /** Does whoever it worked for know how it ended? Asked after a crash. @defaultValue true */
+  knowsEnd?(id: string, callId: string | null): boolean;
+  /** A tool call was being run when the process ended, and is not run again. */
+  inDoubt?(view: SubagentView, call: CallInDoubt): void;
   /** To the user. The answer comes back as an event of the subagent. */
   ask(question: AskedQuestion): void;
   /** The question is over for the asker. */

@@ -3,7 +3,7 @@
 //
 // Everything here is plain JSON but promises, observables and what a configuration holds.
 
-import type { ModelMessage } from 'ai';
+import type { JSONValue, ModelMessage } from 'ai';
 import type { Observable } from 'rxjs';
 import type { Failure, MessageMode } from '../../machines/index.ts';
 import type { SubagentState } from '../session-views.ts';
@@ -94,6 +94,11 @@ export interface SpawnRequest {
   readonly idempotencyKey?: string;
   /** With `context: 'fork'`: the requester's conversation, which it goes on from. */
   readonly messages?: readonly ModelMessage[];
+  /**
+   * What the tool that spawned it needs to make the same configuration again after a crash; see
+   * `RECONFIGURES`. Not needed for a configuration that is found by its name.
+   */
+  readonly recipe?: JSONValue;
   /** Checked against `allowedAdapters`. @defaultValue the name of the configuration */
   readonly adapterName?: string;
   /** Checked against `allowedModels`. @defaultValue the id of its model */

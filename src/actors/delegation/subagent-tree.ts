@@ -10,15 +10,16 @@
 //       when the last one is gone and every instance disposed.
 //   D5. What somebody waits for (an end, an answer, a receipt) is settled when it ends.
 
-import { checkSubagentConfig, type SubagentConfig } from '../subagent/config.ts';
+import { checkSubagentConfig } from '../subagent/config.ts';
 import type { Outcome } from '../subagent/outcome.ts';
 import { Subagent } from '../subagent/subagent.ts';
 import { Cascade } from './cascade.ts';
 import { constraintOn } from './constraints.ts';
 import { failure } from './delegation-failure.ts';
+import { birthOf, Restoration, type Restored, type RestoredUnits } from './restoration.ts';
 import { SubagentRecord } from './family.ts';
 import { FamilyDesk } from './family-desk.ts';
-import { grantTools, type Granter } from './grants.ts';
+import { granterOf, grantTools, sourceOf } from './grants.ts';
 import type { Parts } from './parts.ts';
 import { MAX_UNDELIVERED } from './retention.ts';
 import type { ScopePorts } from './scope-ports.ts';
@@ -30,7 +31,6 @@ import type {
 } from './service-types.ts';
 import { viewOf } from './views.ts';
 
-const nothingDenied: ReadonlySet<string> = new Set();
 const nobodyAbove: readonly string[] = [];
 
 export class SubagentTree {
@@ -123,11 +123,33 @@ export class SubagentTree {
     const { description, args } = request.task;
     const { workstreamId } = record.place;
     // First: who follows the stream may end it as soon as it hears of it.
-    subagent.start();
+    subagent.start(birthOf(record, request));
     chunks.emit(record, { type: 'spawned', task: description, input: args, workstreamId });
     if (record.isLive) record.place.ports.changed(viewOf(record));
     this.#changed();
     return { status: 'accepted', subagentId: id };
+  }
+
+  /** Takes in those that the journal has; see `Restoration`. */
+  restore(units: RestoredUnits, scopes: readonly ScopePorts[]): Restored {
+    const restoration = new Restoration(this.#parts, this.#desk, scopes);
+    for (const [id, entries] of units) restoration.take(id, entries);
+    return restoration.restored;
+  }
+
+  /** Those that were restored go on; what came to an end is told. */
+  resume({ live, untold, lost }: Restored): void {
+    for (const { record, reason } of lost)
+      record.subagent?.lose({ code: 'NOT_RECOVERABLE', message: reason, retryable: true });
+    for (const record of untold) record.subagent?.resume();
+    for (const record of live) {
+      record.subagent?.resume();
+      // It was to be told that whom it worked for is gone (D4).
+      const parent = record.parentId === null ? null : this.#parts.family.get(record.parentId);
+      if (parent !== null && parent?.isLive !== true)
+        record.subagent?.cancel('whom it worked for has ended');
+    }
+    this.#changed();
   }
 
   stop(reason: string): void {
@@ -196,18 +218,6 @@ export class SubagentTree {
     if (instances.isEmpty) callBack();
     else void instances.dispose().then(callBack);
   }
-}
-
-/** What its author wrote: a checked configuration is one, too. */
-function sourceOf(config: SubagentConfig): SubagentConfig {
-  return 'source' in config ? (config.source as SubagentConfig) : config;
-}
-
-function granterOf(parent: SubagentRecord | null, ports: ScopePorts): Granter {
-  if (!parent) return { tools: ports.tools(), denied: nothingDenied };
-  const { definition, denied } = parent.place;
-  const { tools, toolsContext } = definition;
-  return { tools, denied, ...(toolsContext ? { toolsContext } : {}) };
 }
 
 function requestOf(callId: string | null, ports: ScopePorts): string | null {

@@ -1,14 +1,17 @@
 // The port to what outlives a process. What a commit unit accepts is appended
-// before anything that follows from it is released.
+// before anything that follows from it is released; a process that starts on a journal
+// folds the entries of a scope again, in their order, and goes on from there.
 
 /** One accepted input, completion, deadline or message of a commit unit. Plain JSON. */
 export interface JournalEntry {
-  /** Counts from 1 within the unit, without gaps. */
+  /** What is recovered as a whole: the id of the session, or of the program's service. */
+  readonly scope: string;
+  /** The session or subagent that accepted it. */
+  readonly unit: string;
+  /** Counts from 1 within the unit, without gaps. The first entry says what the unit is. */
   readonly seq: number;
   /** When it was accepted; milliseconds since 1970. */
   readonly at: number;
-  /** The session or subagent that accepted it. */
-  readonly unit: string;
   /** Which actor of the unit it is for. */
   readonly actor: string;
   /** The version of the machine that accepted it; entries are never refolded across versions. */
@@ -16,13 +19,46 @@ export interface JournalEntry {
   readonly event: { readonly type: string };
 }
 
+/** Which entries; what is left out does not matter. */
+export interface JournalQuery {
+  readonly scope?: string;
+  readonly unit?: string;
+}
+
+/** What is kept of one scope. */
+export interface ScopeSummary {
+  readonly scope: string;
+  readonly entries: number;
+  /** When its first and its latest entry were accepted; milliseconds since 1970. */
+  readonly firstAt: number;
+  readonly lastAt: number;
+}
+
 /**
- * Duties of an implementation: `append` returns (or resolves) only when the entry is
- * kept, and throws (or rejects) when it is not; entries of one unit keep their order.
+ * Duties of an implementation
+ * - `append` returns (or resolves) only when the entry is kept, and throws (or rejects) when it is
+ *   not. An error with `retryable: false` is for good: the unit ends instead of trying again.
+ * - Entries of one scope keep the order in which `append` was called, across its units: what is
+ *   kept is always a beginning of that order, also after a crash.
+ * - The same entry again (scope, unit, seq) after an append whose fate was not known is kept once.
+ *
  * Guarantee to it: a unit never has two appends under way, and tries a failed one again.
  */
 export interface Journal {
   append(entry: JournalEntry): void | Promise<void>;
-  /** The entries that are still kept, of one unit or of all, oldest first. */
-  read(unit?: string): readonly JournalEntry[] | Promise<readonly JournalEntry[]>;
+  /** The entries that are kept, in the order in which they were appended within each scope. */
+  read(query?: JournalQuery): readonly JournalEntry[] | Promise<readonly JournalEntry[]>;
+  /**
+   * Makes this process the one that writes the scope, before it reads and appends. A journal that
+   * several processes share keeps a lease: whoever had it before has its next append refused
+   * (`FENCED`, not retryable). Absent where there can be only one process.
+   * @throws {CapacityError} `SCOPE_IN_USE`: another process has it, and shows signs of life.
+   */
+  claim?(scope: string): void | Promise<void>;
+  /** This process writes the scope no more; another one may claim it at once. */
+  release?(scope: string): void | Promise<void>;
+  /** All scopes of which something is kept, the one that was written first first. */
+  scopes?(): readonly ScopeSummary[] | Promise<readonly ScopeSummary[]>;
+  /** Deletes what is kept of a scope. Unknown ones are fine. */
+  forget?(scope: string): void | Promise<void>;
 }

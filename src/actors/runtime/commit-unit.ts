@@ -13,8 +13,12 @@
 //   C3. A failing journal loses nothing: the event stays at the head and is tried again.
 //   C4. Events named `xstate.*` are the machinery's own and are refused from outside.
 //   C5. After `dispose` nothing is accepted, no deadline fires and the journal is not tried again.
+//   C6. What was refolded is what was: the same entries lead to the same state, and none of
+//       their effects is carried out again. What is still due follows from the state.
+//   C7. A unit whose journal refuses for good (`retryable: false`) does not go on here: what was
+//       not written down has not happened, and another process may have taken over.
 
-import { CapacityError, ProtocolError } from '../../errors.ts';
+import { CapacityError, OffstageError, ProtocolError } from '../../errors.ts';
 import type { DeadlineInput, Stamped } from '../../machines/index.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import type { Effect } from './hosting.ts';
@@ -43,6 +47,16 @@ export interface UnitBody {
   release(posted: Posted): void;
   /** `apply` threw: the unit is beyond repair. */
   crashed(error: unknown): void;
+  /** The journal refuses for good (C7): whoever writes it now goes on with the unit. */
+  journalRefused(error: unknown): void;
+}
+
+/** What a unit is in the journal. */
+export interface UnitIdentity {
+  readonly id: string;
+  /** What it is recovered with. */
+  readonly scope: string;
+  readonly definitionVersion: number;
 }
 
 /** An effect and the actor that posted it. */
@@ -58,10 +72,12 @@ const LAST_RETRY_MS = 10_000;
 
 export class CommitUnit implements Task {
   readonly id: string;
+  readonly #scope: string;
   readonly #host: Host;
   readonly #body: UnitBody;
   readonly #version: number;
   #seq = 0;
+  #held = false;
   /** Null: empty. Thousands of idle units need no array each, nor the room of one that was filled. */
   #mailbox: Message[] | null = null;
   #committing = false;
@@ -71,8 +87,9 @@ export class CommitUnit implements Task {
   #cancelRetry: (() => void) | null = null;
   #deadlines: Map<string, () => void> | null = null;
 
-  constructor(id: string, definitionVersion: number, host: Host, body: UnitBody) {
+  constructor({ id, scope, definitionVersion }: UnitIdentity, host: Host, body: UnitBody) {
     this.id = id;
+    this.#scope = scope;
     this.#version = definitionVersion;
     this.#host = host;
     this.#body = body;
@@ -80,6 +97,16 @@ export class CommitUnit implements Task {
 
   get disposed(): boolean {
     return this.#disposed;
+  }
+
+  /** Something waits in the mailbox, or for the journal. */
+  get isBusy(): boolean {
+    return this.#committing || this.#mailbox !== null;
+  }
+
+  /** What comes waits for the journal to be read. */
+  get isHeld(): boolean {
+    return this.#held;
   }
 
   /**
@@ -114,10 +141,60 @@ export class CommitUnit implements Task {
     this.#transact(begin, this.#host.environment.clock.now());
   }
 
+  /** Keeps what comes in the mailbox until `open`: what the journal has comes first. */
+  hold(): void {
+    this.#held = true;
+  }
+
+  /** Does such an event wait in the mailbox? */
+  awaits(isMeant: (event: UnitEvent) => boolean): boolean {
+    return this.#mailbox?.some(({ event }) => isMeant(event)) ?? false;
+  }
+
+  /** Takes in what waits. `first` goes before all of it. */
+  open(first?: Message): void {
+    if (this.#disposed) return;
+    this.#held = false;
+    if (first) (this.#mailbox ??= []).unshift(first);
+    if (this.#mailbox) this.#wake();
+  }
+
+  /** The journal has so many entries of earlier lives of this unit: they are no concern of this one. */
+  skip(seq: number): void {
+    this.#seq = seq;
+  }
+
+  /**
+   * Takes in what the journal has of this unit, oldest first, as far as it goes (C6).
+   * @throws {OffstageError} `JOURNAL_GAP`, `JOURNAL_VERSION`; or what `apply` throws.
+   */
+  refold(entries: readonly JournalEntry[]): void {
+    for (const { seq, at, actor, definitionVersion, event } of entries) {
+      if (seq !== this.#seq + 1)
+        throw new OffstageError(
+          'JOURNAL_GAP',
+          `Expected entry ${this.#seq + 1} of ${this.id}, the journal has ${seq}: what is between them was lost or cut`,
+        );
+      if (definitionVersion !== this.#version)
+        throw new OffstageError(
+          'JOURNAL_VERSION',
+          `Entry ${seq} of ${this.id} was written by version ${definitionVersion} of its definition, this is version ${this.#version}`,
+        );
+      this.#seq = seq;
+      this.#gather(() => this.#body.apply(actor, { ...event, at }), at);
+    }
+  }
+
+  /** Carries out what is still due after `refold`, as if it had been posted now. */
+  resume(due: readonly Posted[]): void {
+    if (due.length === 0) return;
+    this.#host.router.enqueueAll(due.map(({ actor, effect }) => new Release(this, actor, effect)));
+  }
+
   /** Takes the next event out of the mailbox. Called by the router. */
   run(): void {
     this.#scheduled = false;
-    if (this.#disposed || this.#committing) return;
+    if (this.#disposed || this.#committing || this.#held) return;
     const message = this.#mailbox?.shift();
     if (!message) return;
     if (this.#mailbox?.length === 0) this.#mailbox = null;
@@ -151,7 +228,7 @@ export class CommitUnit implements Task {
   }
 
   #wake(): void {
-    if (this.#scheduled || this.#committing) return;
+    if (this.#scheduled || this.#committing || this.#held) return;
     this.#scheduled = true;
     this.#host.router.enqueue(this);
   }
@@ -168,9 +245,10 @@ export class CommitUnit implements Task {
 
   #commit(actor: string, event: UnitEvent & Stamped, retryMs = FIRST_RETRY_MS): void {
     const entry: JournalEntry = {
+      scope: this.#scope,
+      unit: this.id,
       seq: this.#seq + 1,
       at: event.at,
-      unit: this.id,
       actor,
       definitionVersion: this.#version,
       event,
@@ -201,6 +279,10 @@ export class CommitUnit implements Task {
 
   #retry(actor: string, event: UnitEvent & Stamped, retryMs: number, error: unknown): void {
     if (this.#disposed) return;
+    if (isForGood(error)) {
+      this.#body.journalRefused(error);
+      return;
+    }
     this.#committing = true;
     this.#host.report(error, `journal of ${this.id}`);
     this.#cancelRetry = this.#host.environment.scheduler.schedule(() => {
@@ -217,6 +299,18 @@ export class CommitUnit implements Task {
   }
 
   #transact(begin: () => void, at: number): void {
+    let posted: readonly Release[];
+    try {
+      posted = this.#gather(begin, at);
+    } catch (error) {
+      this.#body.crashed(error);
+      return;
+    }
+    if (posted.length > 0) this.#host.router.enqueueAll(posted);
+  }
+
+  /** One transaction: what `begin` posts is routed within the unit until it has come to rest. */
+  #gather(begin: () => void, at: number): readonly Release[] {
     const posted: Release[] = [];
     this.#posted = posted;
     try {
@@ -228,13 +322,10 @@ export class CommitUnit implements Task {
         else if (!messages || messages.length === 0) break;
         if (messages) this.#deliver(messages, at);
       }
-    } catch (error) {
+    } finally {
       this.#posted = null;
-      this.#body.crashed(error);
-      return;
     }
-    this.#posted = null;
-    if (posted.length > 0) this.#host.router.enqueueAll(posted);
+    return posted;
   }
 
   #deliver(messages: readonly Message[], at: number): void {
@@ -266,6 +357,11 @@ export class CommitUnit implements Task {
     this.#deadlines?.delete(key);
     if (this.#deadlines?.size === 0) this.#deadlines = null;
   }
+}
+
+/** A journal says so of what trying again would not mend. */
+function isForGood(error: unknown): boolean {
+  return error instanceof Error && 'retryable' in error && error.retryable === false;
 }
 
 /** An effect that waits to be carried out. */

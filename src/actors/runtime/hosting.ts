@@ -74,19 +74,19 @@ export function startHosted<M extends AnyStateMachine>(
   postbox: Postbox,
   { id, inspect, snapshot }: HostOptions,
 ): Actor<M> {
-  const underWay = snapshot ? activitiesOf(machine, snapshot) : [];
+  const activities = snapshot ? activitiesOf(machine, snapshot) : [];
   const actor = createActor(inspect ? inspectedForm(machine) : leanForm(machine), {
     id,
     ...(input === undefined ? {} : { input }),
     ...(inspect ? { inspect } : {}),
     ...(snapshot
-      ? { snapshot: inspect ? { ...atRest, ...snapshot, children: actors(underWay) } : snapshot }
+      ? { snapshot: inspect ? { ...atRest, ...snapshot, children: actors(activities) } : snapshot }
       : {}),
   } as never) as unknown as Actor<M>;
   ((actor as AnyActorRef).system as System)[postboxKey] = postbox;
   (actor as AnyActorRef).subscribe(observer as never);
   actor.start();
-  if (!inspect) for (const activity of underWay) postbox.post({ kind: 'start', ...activity });
+  if (!inspect) for (const activity of activities) postbox.post({ kind: 'start', ...activity });
   return actor;
 }
 
@@ -97,6 +97,19 @@ const atRest = { status: 'active', output: undefined, error: undefined, historyV
 export function restOf(actor: AnyActorRef): Snapshot<unknown> {
   const { value, context } = actor.getSnapshot() as AnyMachineSnapshot;
   return { value, context } as unknown as Snapshot<unknown>;
+}
+
+/** What goes on at the moment in an actor, as effects that begin it. */
+export function underWay(
+  actor: string,
+  machine: AnyStateMachine,
+  snapshot: Snapshot<unknown>,
+): readonly { readonly actor: string; readonly effect: Effect }[] {
+  if (snapshot.status !== undefined && snapshot.status !== 'active') return [];
+  return activitiesOf(machine, snapshot).map((activity) => ({
+    actor,
+    effect: { kind: 'start', ...activity },
+  }));
 }
 
 function inspectedForm(machine: AnyStateMachine): AnyStateMachine {

@@ -1,34 +1,122 @@
 // The journal of a process that needs none after it ends: it keeps the order
 // *accept, commit, release* and the last entries, for a look at what happened.
+//
+// Invariants
+//   MJ1. What it knows is bounded by what it keeps: of a scope of which nothing is kept it knows nothing.
+//   MJ2. A scope is read whole, or not at all.
 
-import type { Journal, JournalEntry } from '../ports/journal.ts';
 import { ConfigurationError } from '../../errors.ts';
+import { JournalError, journalConflict } from '../ports/journal-error.ts';
+import type { Journal, JournalEntry, JournalQuery, ScopeSummary } from '../ports/journal.ts';
 
 export interface MemoryJournalOptions {
-  /** How many of the latest entries are kept. @defaultValue 1000 */
+  /**
+   * How many of the latest entries are kept, of all scopes together. From a scope of which something
+   * was cut nothing can be recovered; `Infinity` cuts nothing, and grows until scopes are
+   * forgotten. @defaultValue 1000
+   */
   readonly keep?: number;
 }
 
+export interface MemoryJournal extends Journal {
+  append(entry: JournalEntry): void;
+  /** @throws {JournalError} `JOURNAL_CUT` when a scope is asked for of which something is not kept any more. */
+  read(query?: JournalQuery): readonly JournalEntry[];
+  scopes(): readonly ScopeSummary[];
+  forget(scope: string): void;
+}
+
+/** What is known of a scope while something of it is kept. */
+interface Known {
+  isCut: boolean;
+  /** The latest number of each unit. */
+  readonly units: Map<string, number>;
+}
+
 /**
- * A journal in memory.
+ * A journal in memory. It ends with the process; what a scope has lost to `keep` it has lost for good.
  * @throws {ConfigurationError} when `keep` is no number of 0 or more.
  */
-export function memoryJournal({ keep = 1000 }: MemoryJournalOptions = {}): Journal {
+export function memoryJournal({ keep = 1000 }: MemoryJournalOptions = {}): MemoryJournal {
   if (!(keep >= 0))
     throw new ConfigurationError(
       'INVALID_OPTION',
       `memoryJournal: expected \`keep\` to be a number of 0 or more, got ${String(keep)}`,
     );
   let entries: JournalEntry[] = [];
+  let known = new Map<string, Known>();
+
+  /** True if it is new. */
+  const note = ({ scope, unit, seq }: JournalEntry): boolean => {
+    let of = known.get(scope);
+    if (!of) known.set(scope, (of = { isCut: false, units: new Map() }));
+    const latest = of.units.get(unit) ?? 0;
+    if (seq <= latest) return false;
+    // A unit that goes on from what is not kept.
+    if (latest === 0 && seq > 1) of.isCut = true;
+    of.units.set(unit, seq);
+    return true;
+  };
+
+  const cut = (): void => {
+    if (entries.length <= keep) return;
+    const lost = new Set(entries.slice(0, entries.length - keep).map(({ scope }) => scope));
+    const before = known;
+    entries = keep === 0 ? [] : entries.slice(-keep);
+    known = new Map();
+    for (const entry of entries) note(entry);
+    for (const [scope, of] of known)
+      of.isCut ||= lost.has(scope) || before.get(scope)?.isCut === true;
+  };
+
   return {
     append(entry) {
+      if (!note(entry)) {
+        checkSame(entry, entries);
+        return;
+      }
       entries.push(entry);
       // Cut in halves, so that an append costs the same on average however much is kept.
-      if (entries.length > 2 * keep) entries = keep === 0 ? [] : entries.slice(-keep);
+      if (entries.length > 2 * keep) cut();
     },
-    read(unit) {
-      const kept = entries.length > keep ? entries.slice(entries.length - keep) : entries;
-      return unit === undefined ? [...kept] : kept.filter((entry) => entry.unit === unit);
+    read({ scope, unit } = {}) {
+      cut();
+      if (scope !== undefined && known.get(scope)?.isCut === true)
+        throw new JournalError(
+          'JOURNAL_CUT',
+          `memoryJournal: the beginning of ${scope} is not kept any more, since \`keep\` is ${keep}`,
+          { retryable: false },
+        );
+      return entries.filter(
+        (entry) =>
+          (scope === undefined || entry.scope === scope) &&
+          (unit === undefined || entry.unit === unit),
+      );
+    },
+    scopes() {
+      cut();
+      const summaries = new Map<string, { -readonly [K in keyof ScopeSummary]: ScopeSummary[K] }>();
+      for (const { scope, at } of entries) {
+        const summary = summaries.get(scope);
+        if (!summary) summaries.set(scope, { scope, entries: 1, firstAt: at, lastAt: at });
+        else {
+          summary.entries += 1;
+          summary.lastAt = at;
+        }
+      }
+      return [...summaries.values()];
+    },
+    forget(scope) {
+      entries = entries.filter((entry) => entry.scope !== scope);
+      known.delete(scope);
     },
   };
+}
+
+/** An entry that is there already, or was before it was cut. */
+function checkSame(entry: JournalEntry, entries: readonly JournalEntry[]): void {
+  const { scope, unit, seq } = entry;
+  const first = entries.find((one) => one.seq === seq && one.unit === unit && one.scope === scope);
+  if (first && JSON.stringify(first) !== JSON.stringify(entry))
+    throw journalConflict('memoryJournal', entry);
 }

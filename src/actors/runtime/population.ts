@@ -6,9 +6,9 @@
 // Does not: route their effects (the unit does) or hold what they are about.
 
 import type { Actor, AnyMachineSnapshot, AnyStateMachine, EventObject, Snapshot } from 'xstate';
-import type { CommitUnit } from './commit-unit.ts';
+import type { CommitUnit, Posted } from './commit-unit.ts';
 import type { Host } from './host.ts';
-import { restOf, startHosted } from './hosting.ts';
+import { restOf, startHosted, underWay } from './hosting.ts';
 
 type Live = Actor<AnyStateMachine>;
 /** What is left of one that only waits. */
@@ -74,6 +74,14 @@ export class Population {
       context: snapshot.context,
       done: snapshot.status === 'done',
     };
+  }
+
+  /** What goes on at the moment in each of them, live or dormant. */
+  get underWay(): readonly Posted[] {
+    return [...this.#members].flatMap(([id, member]) => {
+      const snapshot = isLive(member) ? member.getSnapshot() : member;
+      return underWay(`${this.#prefix}:${id}`, this.#machine, snapshot as Snapshot<unknown>);
+    });
   }
 
   forget(id: string): void {

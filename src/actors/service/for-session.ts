@@ -16,13 +16,18 @@ export function servicesOf(
   const { host, id } = session;
   return new SessionServices(host, id, checkServiceConfigs(configs), {
     reserve: (eventId) => session.tell('services', { type: 'invocation.wanted', eventId }),
-    unreserve: () => session.receive('outbox', { type: 'outbox.unreserve' }),
-    delegate: (definition, task) =>
+    unreserve: (eventId) => session.receive(`place:${eventId}`, { type: 'place.freed' }),
+    delegate: (eventId, definition, task) =>
       session.delegation.spawnFor(session.ofCalls, {
         config: definition,
         task,
         caller: THE_LEAD,
+        idempotencyKey: `${id}:${eventId}`,
       }),
+    outcomeOf(subagentId) {
+      const found = session.delegation.check(subagentId, THE_LEAD);
+      return found.ok ? found.report.outcome : null;
+    },
     cancel: (subagentId, reason) => session.delegation.cancel(subagentId, THE_LEAD, reason),
     notify: (notice) => void postNotice(session, { ...notice, reserved: true }),
     dropped: (dropped) => {

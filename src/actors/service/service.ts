@@ -28,8 +28,9 @@ import {
   type UnitBody,
   type UnitEvent,
 } from '../runtime/commit-unit.ts';
+import type { JournalEntry } from '../ports/journal.ts';
 import type { Host } from '../runtime/host.ts';
-import { startHosted, type Effect } from '../runtime/hosting.ts';
+import { startHosted, underWay, type Effect } from '../runtime/hosting.ts';
 import type { Outcome } from '../subagent/outcome.ts';
 import { checkEvent, type CheckedEvent } from './event-check.ts';
 import type { ServiceDefinition } from './service-config.ts';
@@ -80,14 +81,18 @@ export class Service implements UnitBody {
   #machine!: Actor<typeof serviceMachine>;
   /** The event whose invocation is under way. */
   #invoked: string | null = null;
+  #isRefolded = false;
+  #isRefolding = false;
   #whenStopped: (() => void)[] = [];
 
-  /** `path` names it in the journal and the inspector: `<session>/service:<name>`. */
-  constructor(host: Host, path: string, definition: ServiceDefinition, ports: ServicePorts) {
+  /** Named `<session>/service:<name>` in the journal and the inspector. */
+  constructor(host: Host, sessionId: string, definition: ServiceDefinition, ports: ServicePorts) {
+    const path = `${sessionId}/service:${definition.name}`;
     this.definition = definition;
     this.#host = host;
     this.#ports = ports;
-    this.unit = new CommitUnit(path, DEFINITION_VERSION, host, this);
+    const identity = { id: path, scope: sessionId, definitionVersion: DEFINITION_VERSION };
+    this.unit = new CommitUnit(identity, host, this);
     this.#sources = new ServiceSources(host, this.unit, definition, (source, event) =>
       this.#emitted(source, event),
     );
@@ -119,7 +124,31 @@ export class Service implements UnitBody {
   }
 
   start(): void {
-    this.unit.receive('service', { type: 'service.start' });
+    if (this.#isRefolded) this.#resume();
+    else this.unit.receive('service', { type: 'service.start' });
+  }
+
+  /** Takes in what the journal has of it. Its sources begin anew: they lived in another process. */
+  refold(entries: readonly JournalEntry[]): void {
+    if (entries.length === 0) return;
+    this.#isRefolded = true;
+    this.#isRefolding = true;
+    this.unit.refold(entries);
+    this.#isRefolding = false;
+  }
+
+  /** Events that were looked at are told of, those that were not are looked at, sources are started. */
+  #resume(): void {
+    if (this.#isStopped) {
+      this.#finish();
+      return;
+    }
+    const { context } = this.#machine.getSnapshot();
+    const isDue = new Set([...context.waiting, context.current].map((event) => event?.eventId));
+    for (const eventId of this.#events.keys()) if (!isDue.has(eventId)) this.#settled(eventId);
+    this.unit.resume(underWay('service', serviceMachine, this.#machine.getSnapshot()));
+    for (const { actor, event } of sourceMessages('startSources', this.#sources.names))
+      this.unit.receive(actor, event);
   }
 
   stop(): void {
@@ -164,6 +193,7 @@ export class Service implements UnitBody {
   }
 
   apply(actor: string, event: UnitEvent & Stamped): void {
+    if (this.#isRefolding && actor !== 'service') return;
     if (actor === 'service') {
       this.#fold(event);
       this.#machine.send(event as never);
@@ -174,7 +204,7 @@ export class Service implements UnitBody {
   }
 
   route({ actor, effect }: Posted): readonly Message[] {
-    if (actor !== 'service' || effect.kind !== 'do') return [];
+    if (actor !== 'service' || effect.kind !== 'do' || this.#isRefolding) return [];
     return sourceMessages(effect.name, this.#sources.names);
   }
 
@@ -194,6 +224,19 @@ export class Service implements UnitBody {
   crashed(error: unknown): void {
     this.#host.report(error, `service ${this.name}`);
     this.kill();
+  }
+
+  journalRefused(error: unknown): void {
+    this.#host.report(error, `journal of service ${this.name}`);
+    this.suspend();
+  }
+
+  /** It goes on in another process, or later: nothing of it is told. */
+  suspend(): void {
+    this.unit.dispose();
+    this.#machine.stop();
+    this.#sources.kill();
+    this.#refuseAll();
   }
 
   /** What came with an event, kept under its id. */

@@ -12,8 +12,9 @@
 
 import { messageOf } from '../../errors.ts';
 import type { DeliveryPriority, Failure } from '../../machines/index.ts';
+import type { JournalEntry } from '../ports/journal.ts';
 import type { Host } from '../runtime/host.ts';
-import type { SubagentDefinition } from '../subagent/config.ts';
+import type { SubagentConfig, SubagentDefinition } from '../subagent/config.ts';
 import type { Outcome } from '../subagent/outcome.ts';
 import type { SubagentTask } from '../subagent/subagent.ts';
 import { Service, type ServicePorts } from './service.ts';
@@ -34,14 +35,18 @@ export interface ServiceNotice {
 export interface SessionServicesPorts {
   /** Asks for a place in the outbox; `placed` is called once with the answer. */
   reserve(eventId: string): void;
-  /** A place that was granted is not needed. */
-  unreserve(): void;
+  /** The place that was granted for this event is not needed. */
+  unreserve(eventId: string): void;
+  /** The same event again is the same subagent. */
   delegate(
+    eventId: string,
     definition: SubagentDefinition,
     task: SubagentTask,
   ):
     | { readonly status: 'accepted'; readonly subagentId: string }
     | { readonly status: 'rejected'; readonly error: Failure };
+  /** How it has ended; null: it has not. */
+  outcomeOf(subagentId: string): Outcome | null;
   cancel(subagentId: string, reason: string): void;
   notify(notice: ServiceNotice): void;
   dropped(dropped: DroppedEvent): void;
@@ -78,7 +83,7 @@ export class SessionServices {
       },
       leave: (eventId) => this.#leave(eventId),
       tell: (service, eventId, { priority }, text) => {
-        if (text === null) ports.unreserve();
+        if (text === null) ports.unreserve(eventId);
         else
           ports.notify({
             deliveryId: `dlv_${eventId}`,
@@ -90,13 +95,29 @@ export class SessionServices {
       dropped: (dropped) => ports.dropped(dropped),
       changed: (view) => ports.changed(view),
     };
-    this.#services = definitions.map(
-      (definition) => new Service(host, `${sessionId}/service:${definition.name}`, definition, own),
-    );
+    this.#services = definitions.map((definition) => new Service(host, sessionId, definition, own));
   }
 
   get views(): readonly ServiceView[] {
     return this.#services.map(({ view }) => view);
+  }
+
+  /** Takes in what the journal has of each service, after so many entries of earlier lives. */
+  refold(
+    entriesOf: (unit: string) => readonly JournalEntry[],
+    skippedOf: (unit: string) => number,
+  ): void {
+    for (const service of this.#services) {
+      const { id } = service.unit;
+      service.unit.skip(skippedOf(id));
+      service.refold(entriesOf(id));
+    }
+  }
+
+  /** The agent of this name that one of the services invokes. */
+  agentOf(name: string): SubagentConfig | undefined {
+    return this.#services.find(({ definition }) => definition.agent.name === name)?.definition
+      .agent;
   }
 
   start(): void {
@@ -109,6 +130,15 @@ export class SessionServices {
 
   kill(): void {
     for (const service of this.#services) service.kill();
+  }
+
+  /** Leaves all of them to the journal. */
+  suspend(): void {
+    for (const service of this.#services) service.suspend();
+  }
+
+  get isBusy(): boolean {
+    return this.#services.some(({ unit }) => unit.isBusy);
   }
 
   /** Calls back once every service is stopped; at once if there is none. */
@@ -127,21 +157,24 @@ export class SessionServices {
     const invocation = this.#invocations.get(eventId);
     if (!invocation || invocation.isLeft) {
       this.#invocations.delete(eventId);
-      if (!full) this.#ports.unreserve();
+      if (!full) this.#ports.unreserve(eventId);
       return;
     }
     if (full) {
       this.#refused(eventId, invocation, full);
       return;
     }
-    const delegated = this.#delegate(invocation);
+    const delegated = this.#delegate(eventId, invocation);
     if (delegated.status === 'rejected') {
-      this.#ports.unreserve();
+      this.#ports.unreserve(eventId);
       this.#refused(eventId, invocation, delegated.error);
       return;
     }
     invocation.subagentId = delegated.subagentId;
     this.#working.set(delegated.subagentId, eventId);
+    // Begun by a process that is gone, it may have ended before this one knew of it.
+    const outcome = this.#ports.outcomeOf(delegated.subagentId);
+    if (outcome) this.subagentEnded(delegated.subagentId, outcome);
   }
 
   /** A subagent has ended; it may be nobody of ours. */
@@ -151,14 +184,17 @@ export class SessionServices {
     if (eventId === undefined || !invocation) return;
     this.#working.delete(subagentId);
     this.#invocations.delete(eventId);
-    if (invocation.isLeft) this.#ports.unreserve();
+    if (invocation.isLeft) this.#ports.unreserve(eventId);
     else invocation.service.ended(eventId, outcome);
   }
 
-  #delegate({ service, event }: Invocation): ReturnType<SessionServicesPorts['delegate']> {
+  #delegate(
+    eventId: string,
+    { service, event }: Invocation,
+  ): ReturnType<SessionServicesPorts['delegate']> {
     const { agent } = service.definition;
     try {
-      return this.#ports.delegate(agent, taskOf(agent.name, event));
+      return this.#ports.delegate(eventId, agent, taskOf(agent.name, event));
     } catch (error) {
       // A configuration that cannot work today cannot work tomorrow.
       const failure = { code: 'INTERNAL', message: messageOf(error), retryable: false };

@@ -9,26 +9,22 @@ import type { Host } from '../runtime/host.ts';
 import { Population } from '../runtime/population.ts';
 import type { ConsolidationOptions } from './consolidation.ts';
 
-/** Which results are told together. */
-export interface BatchOptions extends ConsolidationOptions {
-  /** May the result of this call be told with others? */
-  readonly includes: (callId: string) => boolean;
-}
-
 /** A call, as it is made. */
 export interface MadeCall {
   readonly callId: string;
   /** What the user said that it is made for. @defaultValue null: nothing */
   readonly requestId?: string | null;
+  /** May its result be told with others? @defaultValue false */
+  readonly isConsolidated?: boolean;
   readonly at: number;
 }
 
 export class Batches extends Population {
-  readonly #options: BatchOptions | null;
+  readonly #options: ConsolidationOptions | null;
   #latest: { readonly requestId: string; readonly batchId: string } | null = null;
 
   /** @param options Null: there are none. */
-  constructor(options: BatchOptions | null, unit: CommitUnit, host: Host) {
+  constructor(options: ConsolidationOptions | null, unit: CommitUnit, host: Host) {
     super(batchMachine, 'batch', unit, host);
     this.#options = options;
   }
@@ -47,8 +43,11 @@ export class Batches extends Population {
    * Lets a call join those that were made for the same request, or begins a batch with it.
    * Returns the batch, or null where its result is told by itself.
    */
-  join({ callId, requestId = null, at }: MadeCall, isAttached: boolean): string | null {
-    if (requestId === null || !this.#options?.includes(callId)) return null;
+  join(
+    { callId, requestId = null, isConsolidated = false, at }: MadeCall,
+    isAttached: boolean,
+  ): string | null {
+    if (requestId === null || !isConsolidated || !this.#options) return null;
     const { interactiveCeilingMs, backgroundCeilingMs, atCeiling, graceMs } = this.#options;
     const joined = { type: 'batch.joined', callId, at };
     const latest = this.#latest;

@@ -14,16 +14,18 @@ import {
   type OutboxItem,
   type Stamped,
 } from '../../machines/index.ts';
-import { ConversationLog } from '../conversation/conversation.ts';
+import type { ConversationLog } from '../conversation/conversation.ts';
 import type { ConversationLimits } from '../conversation/limits.ts';
 import type { Message, UnitEvent } from '../runtime/commit-unit.ts';
 import type { Outcome } from '../subagent/outcome.ts';
 import { Directives, type Directive } from './directives.ts';
+import { LiveConversation, type Unfinished } from './live-conversation.ts';
 import { approvalPrompt, pendingAnswer, questionPrompt, readBackText } from './prompts.ts';
 import type {
   Answer,
   AskedQuestion,
   CallRecord,
+  ConversationEvent,
   DeliveryRecord,
   QuestionRecord,
   SessionInputEvent,
@@ -43,7 +45,6 @@ export class Books {
   readonly questions = new Map<string, QuestionRecord>();
   readonly calls = new Map<string, CallRecord>();
   readonly deliveries = new Map<string, DeliveryRecord>();
-  conversation: ConversationLog;
   /** Who leads. */
   agentName: string;
   directives = Directives.none;
@@ -53,6 +54,7 @@ export class Books {
   turns = 0;
   #successor: { readonly transferId: string; readonly to: string } | null = null;
 
+  readonly #conversation: LiveConversation;
   readonly #words: ResultWords;
 
   constructor(
@@ -62,7 +64,33 @@ export class Books {
   ) {
     this.agentName = agentName;
     this.#words = resultWords[promptStyle];
-    this.conversation = ConversationLog.empty(limits);
+    this.#conversation = new LiveConversation(limits, (id) => this.calls.get(id)?.output);
+  }
+
+  /** What was said so far, and is being said. */
+  get conversation(): ConversationLog {
+    return this.#conversation.log;
+  }
+
+  /** What of it the lead agent has not ended saying. */
+  get unfinished(): readonly Unfinished[] {
+    return this.#conversation.unfinished;
+  }
+
+  /** More words of what the lead agent began to say at `saidAt`. */
+  saying(itemId: string, words: string, saidAt: number): void {
+    this.#conversation.saying(itemId, words, saidAt);
+  }
+
+  /** Shows what is about to be told to the unit; returns it as it shall be told. */
+  expect(event: ConversationEvent): ConversationEvent {
+    if (event.type === 'call.answered') this.#answered(event.callId);
+    return this.#conversation.expect(event);
+  }
+
+  /** The user's words. */
+  userSaid(id: string, text: string, at: number): void {
+    this.#conversation.change((log) => log.add({ id, at, role: 'user', text }));
   }
 
   /** Takes in what an event carries for a life that is there already, or begins one. */
@@ -106,10 +134,15 @@ export class Books {
         return [];
       }
       case 'conversation.summarised':
-        this.conversation = this.conversation.setSummary(
-          event['summary'] as string,
-          event['covers'] as readonly string[],
+        this.#conversation.change((log) =>
+          log.setSummary(event['summary'] as string, event['covers'] as readonly string[]),
         );
+        return [];
+      case 'conversation.noted':
+      case 'assistant.said':
+      case 'assistant.cut':
+      case 'call.answered':
+        this.#said(event as unknown as ConversationEvent);
         return [];
       default:
         if (actor.startsWith('call:')) this.#callHappened(idOf(actor), event);
@@ -142,13 +175,30 @@ export class Books {
   #transferred({ at }: Carried): void {
     if (!this.#successor) return;
     const { transferId: id, to } = this.#successor;
-    this.conversation = this.conversation.transfer({ id, at, from: this.agentName, to });
+    const from = this.agentName;
+    this.#conversation.change((log) => log.transfer({ id, at, from, to }));
     this.directives = this.directives.withoutAgents();
     this.agentName = to;
   }
 
+  #said(event: ConversationEvent): void {
+    this.#conversation.fold(event);
+    if (event.type !== 'call.answered') return;
+    this.#answered(event.callId);
+    if (event.isOver) this.calls.delete(event.callId);
+  }
+
+  /** Its result, when it comes, is no answer to the call any more. */
+  #answered(callId: string): void {
+    const call = this.calls.get(callId);
+    if (call) call.isAnswered = true;
+    const delivery = this.deliveries.get(callId);
+    if (delivery?.answersCall) this.deliveries.set(callId, { ...delivery, answersCall: false });
+  }
+
   #called(event: Carried & Extract<SessionInputEvent, { type: 'tool.called' }>): void {
     const { callId, name } = event;
+    this.#conversation.fold({ ...event, calledAt: event.calledAt ?? event.at });
     if (this.calls.has(callId)) return;
     this.calls.set(callId, {
       callId,
@@ -160,14 +210,9 @@ export class Books {
       request: this.#requestOf(event.requestId ?? null),
       subagentId: null,
       outcome: null,
+      isAnswered: false,
       endedAt: 0,
       delivery: 'when_idle',
-    });
-    this.conversation = this.conversation.toolCall({
-      callId,
-      toolName: name,
-      args: parsed(event.arguments),
-      at: event.at,
     });
   }
 
@@ -265,7 +310,7 @@ export class Books {
       prompt: this.#words.one(told),
       subagentId: call.subagentId,
       callId: call.callId,
-      answersCall: call.output === null,
+      answersCall: !call.isAnswered,
       at: call.endedAt,
     };
   }
@@ -278,7 +323,7 @@ export class Books {
   }
 
   #requestOf(requestId: string | null): string | null {
-    const item = requestId === null ? undefined : this.conversation.get(requestId);
+    const item = requestId === null ? undefined : this.#conversation.kept.get(requestId);
     return item?.role === 'user' ? item.text : null;
   }
 }
@@ -286,12 +331,4 @@ export class Books {
 /** `question:abc:1` is about `abc:1`. */
 export function idOf(actor: string): string {
   return actor.slice(actor.indexOf(':') + 1);
-}
-
-function parsed(json: string): unknown {
-  try {
-    return JSON.parse(json);
-  } catch {
-    return json;
-  }
 }

@@ -13,10 +13,19 @@ import { raceAbort } from '../race-abort.ts';
 import { callSafely } from '../runtime/host.ts';
 import { checkSubagentConfig } from '../subagent/config.ts';
 import { DuplicateCalls, type HeldBack } from './duplicate-calls.ts';
+import { intoConversation } from './live-conversation.ts';
 import { DEFAULT_PENDING_MESSAGE } from './prompts.ts';
 import type { CallRecord } from './records.ts';
 import type { EffectsSession } from './session-parts.ts';
-import { toolContext } from './tool-context.ts';
+import { keyOf, toolContext } from './tool-context.ts';
+import { inDoubtMessage } from '../subagent/run-calls.ts';
+import type { Outcome } from '../subagent/outcome.ts';
+
+interface Answered {
+  readonly status?: CallAnswer;
+  readonly isOver?: boolean;
+  readonly isRecorded?: boolean;
+}
 
 export class CallEffects {
   readonly #session: EffectsSession;
@@ -31,6 +40,67 @@ export class CallEffects {
   /** The session has ended: whatever still runs is aborted. */
   stopAll(): void {
     for (const callId of this.#executing.keys()) this.stop(callId);
+  }
+
+  /** After a crash: calls that were being looked at, run or handed on go on; see `recovery.ts`. */
+  resume(): void {
+    const { books, unit, delegation } = this.#session;
+    for (const callId of unit.calls.ids) {
+      const state = unit.calls.stateOf(callId);
+      const call = books.calls.get(callId);
+      if (!state || state.done) {
+        if (call && !call.isAnswered) this.#answerAgain(call);
+        unit.calls.forget(callId);
+      } else if (state.value === 'received') void this.validate(callId);
+      else if (state.value === 'executing') this.#goOn(callId);
+      else if (state.value === 'acknowledged') this.delegate(callId);
+      else if (state.value === 'delegated' && !delegation.ofCall(callId)) this.#lost(callId);
+    }
+  }
+
+  /** It was over, and the journal does not say that the model was told. */
+  #answerAgain({ callId, name, output }: CallRecord): void {
+    if (output !== null) this.answered(callId, name, output, { isOver: true });
+  }
+
+  /** P6: it is run again, with the same key, only if its tool says that it may be. */
+  #goOn(callId: string): void {
+    const session = this.#session;
+    const call = session.books.calls.get(callId);
+    if (!call) return;
+    const { name, agentName, input } = call;
+    const definition = session.leads.toolsOf(agentName).get(name)?.definition;
+    if (definition?.idempotent === true) {
+      this.execute(callId);
+      return;
+    }
+    const doubtful = {
+      subagentId: null,
+      subagentName: null,
+      callId,
+      toolName: name,
+      input,
+      idempotencyKey: keyOf(session.id, callId),
+    };
+    session.projection.emit({ type: 'tool.in_doubt', ...doubtful });
+    callSafely(session.host, 'hook onCallInDoubt', () => session.hooks.onCallInDoubt?.(doubtful));
+    session.receive(`call:${callId}`, {
+      type: 'call.executed',
+      output: { error: inDoubtMessage(name), code: 'NEEDS_RECONCILE' },
+    });
+  }
+
+  /** Its subagent is not in the journal: nothing will come of it. */
+  #lost(callId: string): void {
+    const error = {
+      code: 'NOT_RECOVERABLE',
+      message: 'The subagent that worked on it is not in the journal',
+      retryable: true,
+    };
+    const usage = { inputTokens: 0, outputTokens: 0, totalTokens: 0 };
+    const nothing = { output: null, text: '', steps: 0, usage, toolLedger: [] };
+    const outcome: Outcome = { status: 'lost', ...nothing, error };
+    this.#session.receive(`call:${callId}`, { type: 'subagent.ended', outcome });
   }
 
   async validate(callId: string): Promise<void> {
@@ -127,18 +197,24 @@ export class CallEffects {
     const { name, output } = call;
     // What was called off is no news to speak about.
     session.lead.answerTool(callId, output, answer !== 'cancelled');
-    this.answered(callId, name, output, answer);
-    if (session.unit.calls.stateOf(callId)?.done) {
-      session.books.calls.delete(callId);
-      session.unit.calls.forget(callId);
-    }
+    const isOver = session.unit.calls.stateOf(callId)?.done === true;
+    // Of what was cancelled the record may be gone before it is taken in.
+    const isRecorded = isOver && answer !== 'cancelled';
+    this.answered(callId, name, output, { status: answer, isOver, isRecorded });
+    if (isOver) session.unit.calls.forget(callId);
   }
 
-  /** The model has its answer to this call. */
-  answered(callId: string, name: string, output: unknown, status: CallAnswer = 'result'): void {
-    const { books, projection, host, hooks } = this.#session;
-    const at = host.environment.clock.now();
-    books.conversation = books.conversation.toolResult({ callId, at, value: output });
+  /** The model has its answer to this call; `isRecorded`: the journal has it with the call. */
+  answered(
+    callId: string,
+    name: string,
+    output: unknown,
+    { status = 'result', isOver = false, isRecorded = false }: Answered = {},
+  ): void {
+    const { projection, host, hooks } = this.#session;
+    const answeredAt = host.environment.clock.now();
+    const answer = { type: 'call.answered', callId, answeredAt, isOver } as const;
+    intoConversation(this.#session, isRecorded ? answer : { ...answer, output });
     const event = { callId, name, output, status };
     projection.emit({ type: 'tool.answered', ...event });
     callSafely(host, 'hook onToolResult', () => hooks.onToolResult?.(event));
@@ -167,6 +243,7 @@ export class CallEffects {
       task,
       caller: THE_LEAD,
       callId,
+      idempotencyKey: keyOf(session.id, callId),
     });
     if (delegated.status === 'accepted') {
       this.#duplicates.begun(definition, task, delegated.subagentId);

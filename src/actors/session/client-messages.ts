@@ -40,6 +40,8 @@ export type ClientMessage =
       readonly corrected: boolean;
       /** The user broke it off: `text` is what was heard. */
       readonly interrupted: boolean;
+      /** It was said only to fill a silence. */
+      readonly filler?: boolean;
     }
   | { readonly type: 'turn.ended'; readonly turn: number; readonly agentName: string }
   | { readonly type: 'agent.changed'; readonly agentName: string; readonly from: string | null }
@@ -121,11 +123,12 @@ class Told {
   }
 
   #transcript(item: TranscriptItem): ClientMessage {
-    const { id: itemId, role, text, final, interrupted = false } = item;
+    const { id: itemId, role, text, final, interrupted = false, filler } = item;
     const before = this.#finals.get(itemId);
     if (final) this.#finals.set(itemId, text);
     const corrected = before !== undefined && before !== text && !interrupted;
-    return { type: 'transcript', itemId, role, text, partial: !final, corrected, interrupted };
+    const message = { itemId, role, text, partial: !final, corrected, interrupted };
+    return { type: 'transcript', ...message, ...(filler && { filler }) };
   }
 
   #question(question: QuestionView): readonly ClientMessage[] {

@@ -92,6 +92,25 @@ export class DeliveryEffects {
     }
   }
 
+  /** After a crash: what waits is shown again, and what is over is forgotten; see `recovery.ts`. */
+  resume(): void {
+    const { books, unit, delegation } = this.#session;
+    const { pending, current } = unit.outbox.getSnapshot().context;
+    const rests = new Set(pending.flatMap((item) => (item.resting ? item.deliveryId : [])));
+    const items = [...pending, ...(current ? [current] : [])].map((item) => item.deliveryId);
+    for (const batchId of unit.batches.ids) {
+      const state = unit.batches.stateOf(batchId);
+      if (state?.done) unit.batches.forget(batchId);
+      else if (state?.value === 'closing')
+        for (const id of unit.batches.contextOf(batchId)?.working ?? [])
+          delegation.ofCall(id)?.cancel(CEILING_REASON);
+    }
+    const held = unit.batches.ids.flatMap((id) => unit.batches.contextOf(id)?.parts ?? []);
+    const due = new Set([...items.flatMap((id) => this.#partsOf(id)), ...held]);
+    for (const id of due) this.#show(id, rests.has(id) ? { card: true } : {});
+    for (const id of books.deliveries.keys()) if (!due.has(id)) books.deliveries.delete(id);
+  }
+
   /** It waits to be said, and can be seen meanwhile. */
   waits(deliveryId: string): void {
     if (!this.#session.projection.delivery(deliveryId)) this.#show(deliveryId, {});
@@ -182,9 +201,8 @@ export class DeliveryEffects {
    * open for it: once, however often it is offered. Returns the call, if it is to be answered now.
    */
   #answerLate(delivery: DeliveryRecord): string | null {
-    const { deliveryId, callId, answersCall, label: name, text } = delivery;
+    const { callId, answersCall, label: name, text } = delivery;
     if (!answersCall || callId === null) return null;
-    this.#session.books.deliveries.set(deliveryId, { ...delivery, answersCall: false });
     this.#calls.answered(callId, name, text);
     return callId;
   }

@@ -3,7 +3,13 @@
 
 import type { CallAnswer, Failure } from '../../machines/index.ts';
 import type { AskedQuestion } from './records.ts';
-import type { DeliveryView, LimitView, SubagentView, UsageView } from '../session-views.ts';
+import type {
+  DeliveryView,
+  DoubtfulCall,
+  LimitView,
+  SubagentView,
+  UsageView,
+} from '../session-views.ts';
 import type { Outcome } from '../subagent/outcome.ts';
 
 export interface SessionHooks {
@@ -23,6 +29,12 @@ export interface SessionHooks {
   }) => void;
   /** What an inline tool threw, as it was thrown; its message is the answer to the call. */
   readonly onToolError?: (event: { callId: string; name: string; error: unknown }) => void;
+  /**
+   * After a crash: a tool call that was being run, is not known to have been done, and is not run
+   * again, since its tool is not `idempotent`. The model is told so, too. `subagentId` null: a call
+   * of the lead agent.
+   */
+  readonly onCallInDoubt?: (event: DoubtfulCall) => void;
   readonly onSubagentStart?: (event: SubagentView) => void;
   readonly onSubagentStep?: (event: {
     subagentId: string;

@@ -16,6 +16,8 @@ export interface ToolContext {
   /** The agent whose model made the call. */
   readonly agentName: string;
   readonly sessionId: string;
+  /** The same for every attempt at this call, also after a crash: pass it on to what must not happen twice. */
+  readonly idempotencyKey: string;
   /** Aborts when the call is cancelled or has taken too long. */
   readonly abortSignal: AbortSignal;
   /** All subagents of the session; the lead agent asks as `THE_LEAD`. */
@@ -57,6 +59,12 @@ export interface ToolDefinition<Args = never> {
   readonly execute?: (args: Args, context: ToolContext) => unknown;
   /** Time `execute` may take, in milliseconds. @defaultValue 30000 */
   readonly timeout?: number;
+  /**
+   * Inline: after a crash in the middle of a call it may be run again, with the same
+   * `idempotencyKey`. Otherwise the model and `onCallInDoubt` are told that nobody knows whether it
+   * was done. @defaultValue false
+   */
+  readonly idempotent?: boolean;
 }
 
 /** Types the arguments of `execute` from `parameters`. */
@@ -77,6 +85,7 @@ const shape = z.object({
   execution: z.enum(['inline', 'background']).optional(),
   pendingMessage: z.string().optional(),
   timeout: z.number().positive().optional(),
+  idempotent: z.boolean().optional(),
   consolidate: z.boolean().optional(),
   delivery: z.enum(DELIVERY_MODES).optional(),
 });

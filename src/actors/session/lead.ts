@@ -57,6 +57,8 @@ export interface Lead {
   transfer(transferId: string, to: string): void;
   /** The transfer is over, as the session sees it; on an error the model is again, or still, who it was. */
   transferEnded(error: Failure | null): void;
+  /** The session goes on after a crash: a reply that was owed then (`owes`) is given now. */
+  resume(owes: boolean): void;
   /** The agent that leads now says its greeting, if it has one, to whoever is there. */
   greet(): void;
   /** What the lead agent is told has changed. */

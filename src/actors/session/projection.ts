@@ -129,7 +129,10 @@ export class Projection {
       case 'client.json':
       case 'service.changed':
       case 'service.dropped':
+      case 'session.recovered':
+      case 'session.suspended':
       case 'session.ended':
+      case 'tool.in_doubt':
       case 'tool.called':
       case 'tool.answered':
       case 'playout.clear':

@@ -59,6 +59,8 @@ export interface CallRecord {
   readonly request: string | null;
   subagentId: string | null;
   outcome: Outcome | null;
+  /** The model has its answer: the result, or that the work goes on. */
+  isAnswered: boolean;
   /** When its subagent ended; 0 before. */
   endedAt: number;
   /** How its result wants to reach the user. */
@@ -80,19 +82,65 @@ export interface DeliveryRecord {
   readonly at: number;
 }
 
-/** The events of a session's unit that create a life, or bring words. */
-export type SessionInputEvent =
-  | ({ readonly type: 'question.asked' } & AskedQuestion)
+/** What was said, called and answered, and is not the user's. Times are when it began, milliseconds since 1970. */
+export type ConversationEvent =
   | {
       readonly type: 'tool.called';
       readonly callId: string;
       readonly name: string;
       readonly arguments: string;
+      /** @defaultValue when it was taken in */
+      readonly calledAt?: number;
       /** Whose model made it. @defaultValue the agent that leads */
       readonly agentName?: string;
       /** The utterance that it was made for. @defaultValue null: nobody asked for it */
       readonly requestId?: string | null;
+      /** Time that its tool may take, if it is an inline one, in milliseconds. @defaultValue 30000 */
+      readonly timeoutMs?: number;
+      /** May its result be told with others? @defaultValue false */
+      readonly isConsolidated?: boolean;
     }
+  /** A word of the runtime to the model, or in the user's place. */
+  | {
+      readonly type: 'conversation.noted';
+      readonly itemId: string;
+      readonly role: 'system' | 'user';
+      readonly text: string;
+      readonly saidAt: number;
+    }
+  /** All that the lead agent said in one go. */
+  | {
+      readonly type: 'assistant.said';
+      readonly itemId: string;
+      readonly text: string;
+      readonly saidAt: number;
+      /** It stands before this item, which began in the same millisecond. */
+      readonly before?: string;
+    }
+  /** The user heard only this of it. */
+  | {
+      readonly type: 'assistant.cut';
+      readonly itemId: string;
+      readonly text: string;
+      readonly audioHeardMs: number;
+      /** Left out: it has been said. */
+      readonly saidAt?: number;
+      readonly before?: string;
+    }
+  | {
+      readonly type: 'call.answered';
+      readonly callId: string;
+      readonly answeredAt: number;
+      /** What the model was told. Left out: what the call's record says. */
+      readonly output?: unknown;
+      /** Nothing comes of this call any more. */
+      readonly isOver: boolean;
+    };
+
+/** The events of a session's unit that create a life, or bring words. */
+export type SessionInputEvent =
+  | ConversationEvent
+  | ({ readonly type: 'question.asked' } & AskedQuestion)
   | {
       readonly type: 'notice.posted';
       readonly deliveryId: string;
@@ -114,6 +162,8 @@ export type SessionInputEvent =
       readonly channel: 'speech' | 'typing';
       /** When the utterance began. */
       readonly startedAt: number;
+      /** A language tag: what an answer is read in. @defaultValue 'en' */
+      readonly language?: string;
     }
   | {
       readonly type: 'answer.given';

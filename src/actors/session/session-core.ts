@@ -7,22 +7,23 @@
 //           speak (lead), hold sockets or audio.
 
 import { CancelledError, messageOf, OffstageError } from '../../errors.ts';
-import type { Failure, Stamped } from '../../machines/index.ts';
+import type { Failure } from '../../machines/index.ts';
 import { Delegation } from '../delegation/delegation.ts';
 import type { FactSource } from '../context/context-snapshot.ts';
 import { Upkeep } from '../context/upkeep.ts';
 import { OutcomeDesk } from '../outcomes/outcome-desk.ts';
 import type { MemoryFact } from '../ports/memory-store.ts';
-import type { Message, UnitEvent } from '../runtime/commit-unit.ts';
+import type { UnitEvent } from '../runtime/commit-unit.ts';
 import { callSafely, createHost, quietly, type Host } from '../runtime/host.ts';
 import { servicesOf } from '../service/for-session.ts';
 import type { SessionServices } from '../service/session-services.ts';
-import type { SubagentView } from '../session-views.ts';
+import type { SessionEvent, SubagentView } from '../session-views.ts';
 import type { SubagentConfig } from '../subagent/config.ts';
 import { sessionLimits } from '../supervisor/limits.ts';
 import { Books } from './books.ts';
 import { checkedConversation } from './conversation-options.ts';
 import { consolidationOf } from './consolidation.ts';
+import { foldSessionEvent } from './fold-session.ts';
 import type { SessionHooks } from './hooks.ts';
 import type { Lead } from './lead.ts';
 import type { ToolDefinition } from './lead-tools.ts';
@@ -31,17 +32,28 @@ import { checkedNotice, postNotice, type NoticeOptions } from './notices.ts';
 import type { SpeakProgress } from './progress-pace.ts';
 import { Projection } from './projection.ts';
 import type { SessionInputEvent } from './records.ts';
+import { recover, type Recovery } from './recovery.ts';
 import { SessionEffects } from './session-effects.ts';
 import { checkSessionOptions, type CoreOptions } from './session-options.ts';
 import { SessionScope } from './session-scope.ts';
 import type { EffectsSession } from './session-parts.ts';
-import { SessionUnit } from './session-unit.ts';
+import { DEFAULT_TOOL_TIMEOUT_MS, SessionUnit } from './session-unit.ts';
 import { TopicBook } from './subagent-messages.ts';
-import { transferRequested } from './transfer.ts';
 import { UserDoor } from './user-door.ts';
-import { answerGiven, userSaid } from './user-input.ts';
 
-const INLINE_TOOL_TIMEOUT_MS = 30_000;
+/** So many turns of the event loop a suspended session waits for its journal. */
+const MAX_TURNS = 10_000;
+
+const suspended: Failure = {
+  code: 'SUSPENDED',
+  message: 'The session was suspended: it goes on when it is started again',
+  retryable: true,
+};
+
+function failureOf(error: unknown): Failure {
+  const code = error instanceof OffstageError ? error.code : 'INTERNAL';
+  return { code, message: messageOf(error), retryable: false };
+}
 
 export class SessionCore implements EffectsSession {
   readonly id: string;
@@ -51,12 +63,16 @@ export class SessionCore implements EffectsSession {
   readonly unit: SessionUnit;
   readonly delegation: Delegation;
   readonly ofCalls: SessionScope;
+  /** Whom the subagents that the lead agent spawned by a tool work for. */
+  readonly ofLead: SessionScope;
   readonly services: SessionServices;
   readonly lead: Lead;
   readonly leads: Leads;
   readonly upkeep: Upkeep;
   /** What the user and their screens do. */
   readonly door: UserDoor;
+  /** What was found of it when it was started; null: it is new. */
+  recovery: Recovery | null = null;
   readonly startedAt: number;
   readonly hooks: SessionHooks;
   readonly topics = new TopicBook();
@@ -112,12 +128,13 @@ export class SessionCore implements EffectsSession {
     const outcomes = new OutcomeDesk(this.host, options);
     const served = { model, facts: this.#facts, outcomes, news: () => this.#effects.news };
     this.ofCalls = new SessionScope(this, { ...served, hasCalls: true });
+    this.ofLead = new SessionScope(this, { ...served, hasCalls: false });
     this.delegation = new Delegation({
       id: this.id,
       supervisor: runtime.supervisor,
       limits,
       budget: options.budget,
-      ports: new SessionScope(this, { ...served, hasCalls: false }),
+      ports: this.ofLead,
       graceMs: options.closeGraceMs ?? 5000,
     });
     this.services = servicesOf(this, options.services ?? []);
@@ -135,17 +152,22 @@ export class SessionCore implements EffectsSession {
           detachGraceMs: options.detachGraceMs ?? null,
         },
         outbox: { ...options.outbox, capacity: limits.maxDeliveries },
-        toolTimeoutMs: (callId) => this.#toolOf(callId)?.timeout ?? INLINE_TOOL_TIMEOUT_MS,
         canInterrupt: options.canInterrupt,
-        batches: consolidation && {
-          ...consolidation,
-          includes: (callId) => this.#isConsolidated(callId),
+        batches: consolidation,
+        books: {
+          agentName: this.books.agentName,
+          limits: conversation.limits,
+          promptStyle: options.promptStyle ?? 'notice',
         },
       },
       {
-        fold: (actor, event) => this.#fold(actor, event),
+        fold: (actor, event) => foldSessionEvent(this.books, this.unit, actor, event),
         release: (posted) => this.#effects.release(posted),
         crashed: (error) => this.#effects.crashed(error),
+        journalRefused: (error) => {
+          this.reportError(error, `journal of session ${this.id}`);
+          this.#leave(failureOf(error));
+        },
       },
     );
     // Last: what cannot work has thrown by now.
@@ -179,21 +201,29 @@ export class SessionCore implements EffectsSession {
 
   /** Words and new lives, checked by their type. */
   tell(actor: string, event: SessionInputEvent): void {
-    this.receive(actor, event as unknown as UnitEvent & Record<string, unknown>);
+    this.receive(actor, this.#withTerms(event) as unknown as UnitEvent & Record<string, unknown>);
   }
 
   /** Resolves when the lead agent is connected; rejects with why it cannot be. */
   start(): Promise<void> {
     this.#started ??= (async () => {
       await this.leads.prepare();
-      // It may have been closed before, or meanwhile: then nothing would settle this any more.
-      if (this.projection.connection !== 'created') throw new CancelledError('closed');
+      this.#checkNotOver();
+      await this.host.journal.claim?.(this.id);
+      const entries = await this.host.journal.read({ scope: this.id });
+      this.#checkNotOver();
+      this.recovery = recover(this, this.#effects, entries);
       await new Promise<void>((resolve, reject) => {
         this.#settleStart = { resolve, reject };
         this.receive('session', { type: 'session.start' });
       });
     })();
     return this.#started;
+  }
+
+  /** It may have been closed before, or meanwhile: then nothing would settle its start any more. */
+  #checkNotOver(): void {
+    if (this.unit.unit.disposed) throw new CancelledError('closed');
   }
 
   /** Cancels what runs, and resolves when nothing of the session is left. Never rejects. */
@@ -208,8 +238,36 @@ export class SessionCore implements EffectsSession {
         return;
       }
       this.#closed.push(resolve);
-      this.receive('session', { type: 'session.close' });
+      // Whatever the journal has of it goes on another time.
+      if (this.unit.unit.isHeld) this.#effects.endUnopened();
+      else this.receive('session', { type: 'session.close' });
     });
+  }
+
+  /** What came in is written down; then nothing of the session is left here, and nobody was told of an end. */
+  async suspend(): Promise<void> {
+    const { unit } = this.unit;
+    if (unit.isHeld && !unit.disposed) await this.#end();
+    if (unit.disposed) return;
+    for (let turns = 0; turns < MAX_TURNS && this.#isBusy; turns += 1)
+      await new Promise<void>((resolve) => this.host.environment.scheduler.yieldThen(resolve));
+    this.#leave(null);
+    await this.upkeep.end();
+    await this.host.journal.release?.(this.id);
+  }
+
+  get #isBusy(): boolean {
+    return this.unit.unit.isBusy || this.delegation.isBusy || this.services.isBusy;
+  }
+
+  /** It goes on somewhere else, or later. */
+  #leave(error: Failure | null): void {
+    if (this.unit.unit.disposed) return;
+    this.services.suspend();
+    this.delegation.suspend();
+    this.#effects.suspend();
+    this.lead.disconnect();
+    this.#left({ type: 'session.suspended', error }, error ?? suspended);
   }
 
   /** The connection has changed; called by the effects. */
@@ -218,7 +276,9 @@ export class SessionCore implements EffectsSession {
     const before = this.projection.connection;
     this.projection.emit({ type: 'connection.changed', state });
     if (state !== 'active' || before === 'active' || !this.#settleStart) return;
-    this.leads.transfers.begin();
+    const { recovery } = this;
+    this.leads.transfers.begin(recovery?.hasBegun);
+    if (recovery?.hasBegun) this.lead.resume(recovery.owesReply);
     this.services.start();
     this.#settleStart.resolve();
     this.#settleStart = null;
@@ -229,19 +289,10 @@ export class SessionCore implements EffectsSession {
 
   /** The last thing that happens in a session. */
   ended(error: Failure | null): void {
-    this.unit.stop();
-    this.leads.transfers.stop();
-    void this.upkeep.end();
     this.delegation.dispose();
-    this.supervisor.close(this.id);
     // What belongs together may go on under the same id after an error, not after a close.
     if (!error)
       callSafely(this.host, 'working memory', () => this.#options.workingMemory?.forget(this.id));
-    this.door.close();
-    this.#settleStart?.reject(
-      error ? new OffstageError(error.code, error.message) : new CancelledError('closed'),
-    );
-    this.#settleStart = null;
     // Whoever was killed could not withdraw its question.
     for (const requestId of this.books.questions.keys()) {
       const question = this.projection.question(requestId);
@@ -251,7 +302,22 @@ export class SessionCore implements EffectsSession {
           question: { ...question, state: 'withdrawn', dueAt: null },
         });
     }
-    this.projection.emit({ type: 'session.ended', error });
+    callSafely(this.host, 'journal', () => this.host.journal.release?.(this.id));
+    this.#left({ type: 'session.ended', error }, error);
+  }
+
+  /** Nothing of it happens here any more. */
+  #left(event: SessionEvent, error: Failure | null): void {
+    this.unit.stop();
+    this.leads.transfers.stop();
+    void this.upkeep.end();
+    this.supervisor.close(this.id);
+    this.door.close();
+    this.#settleStart?.reject(
+      error ? new OffstageError(error.code, error.message) : new CancelledError('closed'),
+    );
+    this.#settleStart = null;
+    this.projection.emit(event);
     this.projection.complete();
     this.topics.complete();
     for (const resolve of this.#closed) resolve();
@@ -293,27 +359,23 @@ export class SessionCore implements EffectsSession {
     this.projection.emit({ type: 'error.reported', code, message });
   }
 
-  #fold(actor: string, event: UnitEvent & Stamped): readonly Message[] {
-    const carried = event as UnitEvent & Stamped & Record<string, unknown>;
-    if (event.type === 'user.said')
-      return userSaid(this.books, this.unit, carried as never, this.leads.agent.language);
-    if (event.type === 'transfer.requested') return transferRequested(this.unit, carried as never);
-    if (event.type === 'directive.set')
-      this.unit.unit.post('directives', { kind: 'do', name: 'changed', params: undefined });
-    if (event.type === 'conversation.summarised')
-      this.unit.unit.post('conversation', { kind: 'do', name: 'summarised', params: carried });
-    if (event.type === 'answer.given') return answerGiven(this.books, this.unit, carried as never);
-    return this.books.fold(actor, carried);
-  }
-
-  #toolOf(callId: string): ToolDefinition | undefined {
-    const call = this.books.calls.get(callId);
-    return call && this.leads.toolsOf(call.agentName).get(call.name)?.definition;
+  /** What an entry leads to must not depend on the code of the day: it says itself what it needs of it. */
+  #withTerms(event: SessionInputEvent): SessionInputEvent {
+    if (event.type === 'user.said') {
+      const { language } = this.leads.agent;
+      return language === undefined ? event : { ...event, language };
+    }
+    if (event.type !== 'tool.called') return event;
+    const tool = this.leads.toolsOf(event.agentName ?? this.books.agentName).get(event.name);
+    return {
+      ...event,
+      timeoutMs: tool?.definition.timeout ?? DEFAULT_TOOL_TIMEOUT_MS,
+      isConsolidated: this.#isConsolidated(tool?.definition),
+    };
   }
 
   /** A call of a background tool whose author has nothing against it. */
-  #isConsolidated(callId: string): boolean {
-    const tool = this.#toolOf(callId);
+  #isConsolidated(tool: ToolDefinition | undefined): boolean {
     if (tool?.execution !== 'background') return false;
     const config = this.configs[tool.name];
     const delivery = tool.delivery ?? config?.delivery ?? 'when_idle';

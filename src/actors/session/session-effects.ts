@@ -67,6 +67,39 @@ export class SessionEffects {
     this.#project(actor);
   }
 
+  /** What was due when the process ended, and follows from the state; see `recovery.ts`. */
+  resume(): void {
+    const { unit, projection, books } = this.#core;
+    for (const id of unit.questions.ids) {
+      if (unit.questions.stateOf(id)?.done) this.#reply(id, endOf(unit.questions.stateOf(id)));
+      else this.#question(id);
+    }
+    this.#calls.resume();
+    this.#deliveries.resume();
+    for (const item of books.conversation.items) {
+      if (item.role !== 'user' && item.role !== 'assistant') continue;
+      const { id, role, text, at } = item;
+      const interrupted = item.interrupted === true ? { interrupted: true } : {};
+      projection.emit({
+        type: 'transcript.changed',
+        item: { id, role, text, final: true, at, ...interrupted },
+      });
+    }
+  }
+
+  /** What runs is aborted, and nothing of it is told. */
+  suspend(): void {
+    this.#calls.stopAll();
+  }
+
+  /** It is closed before it was ever open. */
+  endUnopened(): void {
+    this.#core.projection.emit({ type: 'connection.changed', state: 'closed' });
+    this.#core.services.kill();
+    this.#core.lead.disconnect();
+    this.#ended(null);
+  }
+
   crashed(error: unknown): void {
     const core = this.#core;
     core.host.report(error, `session ${core.id}`);
@@ -251,4 +284,9 @@ export class SessionEffects {
     projection.emit({ type: 'question.changed', question: view });
     if (isNew) callSafely(host, 'hook onQuestion', () => hooks.onQuestion?.(record));
   }
+}
+
+/** How a question that is over has ended: its states are named so. */
+function endOf(state: { readonly value: unknown } | null): QuestionEnd {
+  return state?.value as QuestionEnd;
 }

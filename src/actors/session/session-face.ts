@@ -203,6 +203,16 @@ export abstract class SessionFace {
     return this.#core.close();
   }
 
+  /**
+   * Leaves the session to its journal: nothing of it is left in memory, nobody is cancelled and
+   * nothing ends. Another session with the same id and journal goes on with it when it is started,
+   * in this process or another one. What runs is broken off as by a crash: model calls are made
+   * again, and so are tool calls that may be (`idempotent`). Safe to call twice.
+   */
+  suspend(): Promise<void> {
+    return this.#core.suspend();
+  }
+
   /** Is anybody there? */
   get isAttached(): boolean {
     return this.#core.door.isAttached;

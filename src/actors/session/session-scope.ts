@@ -9,12 +9,13 @@ import type { EndFacts, ScopePorts } from '../delegation/scope-ports.ts';
 import type { PendingInput, ProgressNote, SpawnRequest } from '../delegation/service-types.ts';
 import { assembleContextSnapshot, type FactSource } from '../context/context-snapshot.ts';
 import type { OutcomeDesk } from '../outcomes/outcome-desk.ts';
+import { ownValue } from '../own-value.ts';
 import { callSafely, type Host } from '../runtime/host.ts';
 import type { SubagentView } from '../session-views.ts';
-import type { SubagentDefinition } from '../subagent/config.ts';
+import type { SubagentConfig, SubagentDefinition } from '../subagent/config.ts';
 import { briefing, type Briefing } from '../subagent/instance.ts';
 import type { Outcome } from '../subagent/outcome.ts';
-import type { StepReport, SubagentTask } from '../subagent/subagent-ports.ts';
+import type { CallInDoubt, StepReport, SubagentTask } from '../subagent/subagent-ports.ts';
 import { inheritedTools } from './inherited-tools.ts';
 import { postNotice, type NewNotice } from './notices.ts';
 import type { AskedQuestion } from './records.ts';
@@ -23,6 +24,7 @@ import type { SubagentNews } from './subagent-news.ts';
 import { saidOf, toldResult, type ResultWords } from './synthetic-turns.ts';
 
 export class SessionScope implements ScopePorts {
+  readonly name: string;
   readonly host: Host;
   readonly model: LanguageModel | undefined;
   readonly outcomes: OutcomeDesk;
@@ -31,8 +33,8 @@ export class SessionScope implements ScopePorts {
   readonly #news: () => SubagentNews;
   /** They work for background calls and services, which take their results. */
   readonly #hasCalls: boolean;
-  /** What waits to be told of results and requests, by the ids of subagents and requests. */
-  readonly #posted = new Map<string, string>();
+  /** What was posted and not taken back; it may not be in the outbox yet. */
+  readonly #posted = new Set<string>();
 
   constructor(
     session: EffectsSession,
@@ -52,6 +54,32 @@ export class SessionScope implements ScopePorts {
     this.#session = session;
     this.#news = options.news;
     this.#hasCalls = options.hasCalls;
+    this.name = options.hasCalls ? 'calls' : 'lead';
+  }
+
+  configOf(toolName: string, name: string): SubagentConfig | undefined {
+    const { configs, services } = this.#session;
+    return ownValue(configs, toolName) ?? services.agentOf(name);
+  }
+
+  knowsEnd(id: string, callId: string | null): boolean {
+    const { books, unit } = this.#session;
+    if (!this.#hasCalls) return books.deliveries.has(resultOf(id));
+    if (callId === null) return true;
+    const state = unit.calls.stateOf(callId)?.value;
+    return state !== 'acknowledged' && state !== 'delegated';
+  }
+
+  inDoubt({ id, name }: SubagentView, call: CallInDoubt): void {
+    this.#session.projection.emit({
+      type: 'tool.in_doubt',
+      subagentId: id,
+      subagentName: name,
+      ...call,
+    });
+    callSafely(this.host, 'hook onCallInDoubt', () =>
+      this.#session.hooks.onCallInDoubt?.({ subagentId: id, subagentName: name, ...call }),
+    );
   }
 
   tools(): Readonly<Record<string, unknown>> {
@@ -93,7 +121,7 @@ export class SessionScope implements ScopePorts {
   /** The lead agent is told in a pause, as of everything else; it answers with a tool. */
   inputRequested(view: SubagentView, request: PendingInput): void {
     const { requestId, question, dueAt, askedAt } = request;
-    this.#post(requestId, {
+    this.#post(requestOf(requestId), {
       subagentId: view.id,
       priority: 'high',
       label: 'SUBAGENT REQUEST',
@@ -104,7 +132,7 @@ export class SessionScope implements ScopePorts {
   }
 
   inputSettled(requestId: string): void {
-    this.#takeBack(requestId);
+    this.#takeBack(requestOf(requestId));
   }
 
   progressed(view: SubagentView, note: ProgressNote): void {
@@ -130,7 +158,7 @@ export class SessionScope implements ScopePorts {
     if (isOfCall && view.callId === null) this.#session.delegation.delivered(view.id);
     if (isOfCall || isDelivered || view.parentId !== null || outcome.status === 'cancelled') return;
     // Nobody waits for it at this moment: the lead agent learns of it in the next pause.
-    this.#post(view.id, {
+    this.#post(resultOf(view.id), {
       subagentId: view.id,
       kind: 'result',
       label: view.name,
@@ -140,22 +168,32 @@ export class SessionScope implements ScopePorts {
 
   /** The lead agent has looked it up, or was told. */
   delivered(id: string): void {
-    this.#takeBack(id);
+    this.#takeBack(resultOf(id));
   }
 
-  #post(key: string, notice: NewNotice): void {
-    this.#posted.set(key, postNotice(this.#session, notice));
+  /** Under its own id: what is posted again after a crash is known to be the same. */
+  #post(deliveryId: string, notice: NewNotice): void {
+    this.#posted.add(deliveryId);
+    postNotice(this.#session, { ...notice, deliveryId });
   }
 
-  /** What waits to be told under this key is known already, or over. */
-  #takeBack(key: string): void {
-    const deliveryId = this.#posted.get(key);
-    if (deliveryId === undefined) return;
-    this.#posted.delete(key);
-    const { state = 'pending' } = this.#session.projection.delivery(deliveryId) ?? {};
-    if (state === 'pending')
+  /** What waits to be told under this id is known already, or over. */
+  #takeBack(deliveryId: string): void {
+    const isPosted = this.#posted.delete(deliveryId);
+    const view = this.#session.projection.delivery(deliveryId);
+    if (view ? view.state === 'pending' : isPosted)
       this.#session.receive('outbox', { type: 'delivery.dismissed', deliveryId });
   }
+}
+
+/** The delivery of what a subagent asks the lead agent. */
+function requestOf(requestId: string): string {
+  return `dlv_${requestId}`;
+}
+
+/** The delivery of what a subagent came to that works for no call. */
+function resultOf(subagentId: string): string {
+  return `dlv_${subagentId}`;
 }
 
 function wordsOf(

@@ -29,8 +29,6 @@ import {
   wire,
   type Failure,
   type Gate,
-  type OutboxInput,
-  type SessionInput,
   type Stamped,
 } from '../../machines/index.ts';
 import {
@@ -40,25 +38,22 @@ import {
   type UnitBody,
   type UnitEvent,
 } from '../runtime/commit-unit.ts';
+import type { JournalEntry } from '../ports/journal.ts';
 import type { Host } from '../runtime/host.ts';
-import { startHosted } from '../runtime/hosting.ts';
+import { startHosted, underWay } from '../runtime/hosting.ts';
 import { Population } from '../runtime/population.ts';
-import { Batches, type BatchOptions, type MadeCall } from './batches.ts';
+import { Batches, type MadeCall } from './batches.ts';
+import { inputsIn, isSame, type SessionInputs } from './session-inputs.ts';
 
 /** Raised when a machine or the meaning of a machine's effects changes: entries are not refolded across. */
-const DEFINITION_VERSION = 1;
+const DEFINITION_VERSION = 2;
 
-export interface SessionUnitOptions {
+export interface SessionUnitOptions extends SessionInputs {
   readonly id: string;
-  readonly session: SessionInput;
-  readonly outbox: OutboxInput;
-  /** Time that the tool of a call may take, if it is an inline tool, in milliseconds. */
-  readonly toolTimeoutMs: (callId: string) => number;
-  /** Can what the lead agent is saying be stopped in mid-sentence? */
-  readonly canInterrupt: boolean;
-  /** Null: each result is told by itself. */
-  readonly batches: BatchOptions | null;
 }
+
+/** Time that an inline tool may take whose author says nothing of it. */
+export const DEFAULT_TOOL_TIMEOUT_MS = 30_000;
 
 /** What the rest of the session does for its unit. Nothing here may call back into the unit's machines. */
 export interface SessionUnitPorts {
@@ -67,16 +62,19 @@ export interface SessionUnitPorts {
   /** Carries an effect out, after the commit. */
   release(posted: Posted): void;
   crashed(error: unknown): void;
+  /** The journal takes nothing of this session any more. */
+  journalRefused(error: unknown): void;
 }
 
 export class SessionUnit implements UnitBody {
   readonly unit: CommitUnit;
   readonly questions: Population;
   readonly calls: Population;
-  readonly batches: Batches;
+  batches!: Batches;
   readonly #ports: SessionUnitPorts;
-  readonly #canInterrupt: boolean;
-  readonly #toolTimeoutMs: SessionUnitOptions['toolTimeoutMs'];
+  #inputs!: SessionInputs;
+  /** Events of services whose findings have a place in the outbox. */
+  readonly #placed = new Set<string>();
   #session!: Actor<typeof sessionMachine>;
   #interaction!: Actor<typeof interactionMachine>;
   #outbox!: Actor<typeof outboxMachine>;
@@ -84,27 +82,59 @@ export class SessionUnit implements UnitBody {
 
   constructor(host: Host, options: SessionUnitOptions, ports: SessionUnitPorts) {
     this.#ports = ports;
-    this.#canInterrupt = options.canInterrupt;
-    this.#toolTimeoutMs = options.toolTimeoutMs;
-    this.unit = new CommitUnit(options.id, DEFINITION_VERSION, host, this);
+    const { id } = options;
+    const identity = { id, scope: id, definitionVersion: DEFINITION_VERSION };
+    this.unit = new CommitUnit(identity, host, this);
+    // What the journal has comes first.
+    this.unit.hold();
     this.questions = new Population(questionMachine, 'question', this.unit, host);
     this.calls = new Population(toolCallMachine, 'call', this.unit, host);
-    this.batches = new Batches(options.batches, this.unit, host);
+    this.#begin(host, id, options);
+  }
+
+  /** The machines' own inputs, as they are written down with the first entry. */
+  get inputs(): SessionInputs {
+    return this.#inputs;
+  }
+
+  /**
+   * Takes in what the journal has of this session. Its machines go on with the inputs that they
+   * began with; `inputs` of this process are for sessions that begin in it.
+   */
+  refold(host: Host, entries: readonly JournalEntry[]): void {
+    const inputs = inputsIn(entries);
+    if (inputs && !isSame(inputs, this.#inputs)) this.#begin(host, this.unit.id, inputs);
+    this.unit.refold(entries);
+  }
+
+  /** What goes on at the moment: deadlines, and tools that run. */
+  get underWay(): readonly Posted[] {
+    return [
+      ...underWay('session', sessionMachine, this.#session.getSnapshot()),
+      ...underWay('interaction', interactionMachine, this.#interaction.getSnapshot()),
+      ...underWay('outbox', outboxMachine, this.#outbox.getSnapshot()),
+      ...this.questions.underWay,
+      ...this.calls.underWay,
+      ...this.batches.underWay,
+    ];
+  }
+
+  #begin(host: Host, id: string, inputs: SessionInputs): void {
+    const { inspect } = host;
+    const { session, outbox, canInterrupt, batches = null, books } = inputs;
+    this.#inputs = { session, outbox, canInterrupt, batches, ...(books && { books }) };
+    this.batches = new Batches(batches, this.unit, host);
+    const postbox = (actor: string) => ({
+      post: (effect: Posted['effect']) => this.unit.post(actor, effect),
+    });
     this.unit.start(() => {
-      const { inspect } = host;
-      const postbox = (actor: string) => ({
-        post: (effect: Posted['effect']) => this.unit.post(actor, effect),
-      });
-      this.#session = startHosted(sessionMachine, options.session, postbox('session'), {
-        id: options.id,
-        inspect,
-      });
+      this.#session = startHosted(sessionMachine, session, postbox('session'), { id, inspect });
       this.#interaction = startHosted(interactionMachine, undefined, postbox('interaction'), {
-        id: `${options.id}/interaction`,
+        id: `${id}/interaction`,
         inspect,
       });
-      this.#outbox = startHosted(outboxMachine, options.outbox, postbox('outbox'), {
-        id: `${options.id}/outbox`,
+      this.#outbox = startHosted(outboxMachine, outbox, postbox('outbox'), {
+        id: `${id}/outbox`,
         inspect,
       });
     });
@@ -169,13 +199,22 @@ export class SessionUnit implements UnitBody {
     switch (kind) {
       case 'session':
         send(this.#session, event);
-        this.#within(shared(event, this.owner, this.batches.latest), event.at);
+        // Whoever was there left when the process ended, not when the next one began.
+        this.#within(
+          shared(event, this.owner, this.batches.latest),
+          'lastAt' in event ? (event.lastAt as number) : event.at,
+        );
         break;
       case 'interaction':
         send(this.#interaction, event);
         break;
       case 'outbox':
         send(this.#outbox, event);
+        break;
+      case 'place':
+        // A service has found nothing to tell. Once, however often it says so.
+        if (this.#placed.delete(id))
+          this.#within([{ actor: 'outbox', event: { type: 'outbox.unreserve' } }], event.at);
         break;
       case 'question':
         this.questions.apply(id, event);
@@ -205,24 +244,27 @@ export class SessionUnit implements UnitBody {
         break;
       }
       case 'calls': {
-        const call = event as unknown as MadeCall;
-        const { callId } = call;
+        const call = event as unknown as MadeCall & { readonly timeoutMs?: number };
+        const { callId, timeoutMs = DEFAULT_TOOL_TIMEOUT_MS } = call;
         if (this.calls.has(callId)) break;
         const isAttached = this.#session.getSnapshot().matches({ client: 'attached' });
         const batchId = this.batches.join(call, isAttached);
-        this.calls.create(callId, { callId, timeoutMs: this.#toolTimeoutMs(callId), batchId });
+        this.calls.create(callId, { callId, timeoutMs, batchId });
         break;
       }
       case 'services': {
         const { eventId } = event as unknown as { eventId: string };
-        const granted = hasRoom(this.#outbox.getSnapshot().context);
-        if (granted)
+        const hasPlace = this.#placed.has(eventId);
+        const granted = hasPlace || hasRoom(this.#outbox.getSnapshot().context);
+        if (granted) this.#placed.add(eventId);
+        if (granted && !hasPlace)
           this.#within([{ actor: 'outbox', event: { type: 'outbox.reserve' } }], event.at);
         this.unit.post(actor, { kind: 'do', name: 'placed', params: { eventId, granted } });
         break;
       }
       case 'notices': {
         const { deliveryId } = event as unknown as { deliveryId: string };
+        this.#placed.delete(eventOf(deliveryId));
         this.unit.post(actor, { kind: 'do', name: 'posted', params: { deliveryId } });
         break;
       }
@@ -263,7 +305,7 @@ export class SessionUnit implements UnitBody {
   }
 
   settle(): readonly Message[] {
-    const gate = gateOf(this.#session.getSnapshot(), this.#canInterrupt);
+    const gate = gateOf(this.#session.getSnapshot(), this.#inputs.canInterrupt);
     if (gate === this.#gate) return [];
     this.#gate = gate;
     return [gateMessage(gate)];
@@ -277,6 +319,10 @@ export class SessionUnit implements UnitBody {
     this.#ports.crashed(error);
   }
 
+  journalRefused(error: unknown): void {
+    this.#ports.journalRefused(error);
+  }
+
   /** Screens look at this actor again, after the commit. */
   #changed(actor: string): void {
     this.unit.post(actor, { kind: 'do', name: 'changed', params: undefined });
@@ -288,6 +334,11 @@ export class SessionUnit implements UnitBody {
       if (this.accepts(actor, stamped)) this.apply(actor, stamped);
     }
   }
+}
+
+/** The event of a service that this delivery tells of, if it does. */
+function eventOf(deliveryId: string): string {
+  return deliveryId.slice('dlv_'.length);
 }
 
 /** `question:abc:1` is the question `abc:1`. */

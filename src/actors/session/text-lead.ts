@@ -16,6 +16,7 @@
 import type { LanguageModel } from 'ai';
 import { CancelledError, ProviderError } from '../../errors.ts';
 import type { Lead, Offer, SubagentWords, Utterance } from './lead.ts';
+import { intoConversation } from './live-conversation.ts';
 import { overheardNote, OWED_REPLY_NOTE } from './prompts.ts';
 import type { LeadSession } from './session-parts.ts';
 import type { TextOutput } from './text-output.ts';
@@ -26,6 +27,9 @@ import { Watchdog } from './watchdog.ts';
 const MAX_ROUNDS = 8;
 /** A response without any sign of life for so long has failed. */
 const RESPONSE_TIMEOUT_MS = 60_000;
+
+/** The states of a call whose answer the model waits for. */
+const ANSWERED_AT_ONCE: ReadonlySet<string> = new Set(['received', 'executing']);
 
 export class TextLead implements Lead {
   readonly #core: LeadSession;
@@ -43,7 +47,6 @@ export class TextLead implements Lead {
   #saying: Offer | null = null;
   #requested = false;
   #rounds = 0;
-  #notes = 0;
   #idle: (() => void)[] = [];
 
   constructor(core: LeadSession, model: LanguageModel, output: TextOutput) {
@@ -69,6 +72,14 @@ export class TextLead implements Lead {
   }
 
   transferEnded(): void {
+    this.#next();
+  }
+
+  resume(owes: boolean): void {
+    const { calls } = this.#core.unit;
+    for (const callId of calls.ids)
+      if (ANSWERED_AT_ONCE.has(String(calls.stateOf(callId)?.value))) this.#awaited.add(callId);
+    this.#wantsReply ||= owes;
     this.#next();
   }
 
@@ -123,15 +134,9 @@ export class TextLead implements Lead {
   }
 
   note(text: string, role: 'system' | 'user' = 'system'): void {
-    const { books, host } = this.#core;
-    this.#notes += 1;
-    const at = host.environment.clock.now();
-    books.conversation = books.conversation.add({
-      id: `note_${this.#notes}`,
-      role,
-      text,
-      at,
-    });
+    const { ids, clock } = this.#core.host.environment;
+    const said = { itemId: ids.next('note'), role, text, saidAt: clock.now() };
+    intoConversation(this.#core, { type: 'conversation.noted', ...said });
   }
 
   heardUser(): void {
@@ -190,8 +195,8 @@ export class TextLead implements Lead {
   /** Begins the next response, if one is wanted and none is under way. */
   #next(): void {
     if (this.#response || this.#core.unit.unit.disposed) return;
-    // Whoever leads then shall speak.
-    if (this.#core.unit.session.getSnapshot().matches({ connection: 'transferring' })) return;
+    // Nobody leads yet, or whoever leads then shall speak.
+    if (!this.#core.unit.session.getSnapshot().hasTag('connected')) return;
     if (this.#owesReply && !this.#offer && !this.#isUrgentWaiting()) {
       this.#owesReply = false;
       this.note(OWED_REPLY_NOTE);
@@ -256,7 +261,9 @@ export class TextLead implements Lead {
   #called(call: ResponseCall, requestId: string | null): void {
     const callId = this.#freshCallId(call.callId);
     this.#awaited.add(callId);
-    this.#core.tell('calls', { type: 'tool.called', ...call, callId, requestId });
+    const calledAt = this.#core.host.environment.clock.now();
+    const called = { ...call, callId, calledAt, requestId };
+    intoConversation(this.#core, { type: 'tool.called', ...called });
   }
 
   #settle({ itemId, text, isBroken }: TextResponse, offer: Offer | null): void {
@@ -294,12 +301,14 @@ export class TextLead implements Lead {
   /** Some providers count their calls from 0 in each answer: here an id names one call for ever. */
   #freshCallId(callId: string): string {
     const { books, host } = this.#core;
-    const isTaken =
-      callId === '' ||
-      this.#awaited.has(callId) ||
-      books.calls.has(callId) ||
-      books.conversation.get(callId) !== undefined;
-    return isTaken ? host.environment.ids.next('call') : callId;
+    const isTaken = (id: string): boolean =>
+      id === '' ||
+      this.#awaited.has(id) ||
+      books.calls.has(id) ||
+      books.conversation.get(id) !== undefined;
+    let fresh = callId;
+    while (isTaken(fresh)) fresh = host.environment.ids.next('call');
+    return fresh;
   }
 
   #checkIdle(): void {

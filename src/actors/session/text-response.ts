@@ -15,6 +15,7 @@ import { ProviderError } from '../../errors.ts';
 import { toStepError } from '../ai/model-step.ts';
 import { cutOff, hasJustEnded } from '../ai/streamed-answer.ts';
 import { modelToolsOf } from './lead-tools.ts';
+import { intoConversation } from './live-conversation.ts';
 import type { LeadSession } from './session-parts.ts';
 import type { TextOutput } from './text-output.ts';
 
@@ -82,11 +83,7 @@ export async function runResponse(options: TextResponseOptions): Promise<TextRes
       }
       if (text === '') {
         at = clock.now();
-        core.books.conversation = core.books.conversation.begin({
-          id: itemId,
-          role: 'assistant',
-          at,
-        });
+        core.books.saying(itemId, '', at);
         options.onWords();
       }
       text += part.text;
@@ -107,8 +104,7 @@ export async function runResponse(options: TextResponseOptions): Promise<TextRes
   }
   isBroken ||= signal.aborted;
   if (text !== '') {
-    const item = { id: itemId, role: 'assistant', text, at } as const;
-    core.books.conversation = core.books.conversation.add(item);
+    intoConversation(core, { type: 'assistant.said', itemId, text, saidAt: at });
     show(true);
   }
   return { itemId, text, isBroken };

@@ -10,8 +10,14 @@ export function toolContext(
   return {
     ...call,
     sessionId: session.id,
+    idempotencyKey: keyOf(session.id, call.callId),
     subagents: session.delegation,
     sendJsonToClient: (data) => session.sendJson(data),
     setDirective: session.leads.setDirective,
   };
+}
+
+/** The same for every attempt at this call, in this process and after it. */
+export function keyOf(sessionId: string, callId: string): string {
+  return `${sessionId}:${callId}`;
 }

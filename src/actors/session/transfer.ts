@@ -68,12 +68,19 @@ export class Transfers {
     this.#agents = agents;
   }
 
-  /** The session is connected: its first agent begins to lead. Later calls do nothing. */
-  begin(): void {
+  /**
+   * The session is connected: its first agent begins to lead. Later calls do nothing. `again`: it
+   * led before a crash, and has entered and greeted then.
+   */
+  begin(again = false): void {
     if (this.#hasBegun) return;
     this.#hasBegun = true;
     const { lead } = this.#session;
     const agent = this.#agents.leading();
+    if (again) {
+      this.#entered(agent.name, null);
+      return;
+    }
     if (!agent.onEnter) {
       this.#entered(agent.name, null);
       lead.greet();

@@ -24,31 +24,18 @@ import { readUtterance } from './user-words.ts';
 type Said = Extract<SessionInputEvent, { type: 'user.said' }> & Stamped;
 type Given = Extract<SessionInputEvent, { type: 'answer.given' }> & Stamped;
 
-/**
- * The user said something, in the language of the agent that leads. Posts who shall react to
- * it; returns what follows within the unit.
- */
-export function userSaid(
-  books: Books,
-  unit: SessionUnit,
-  said: Said,
-  language?: string,
-): readonly Message[] {
-  const follow = wordsOf(books, unit, said, language);
+/** The user said something. Posts who shall react to it; returns what follows within the unit. */
+export function userSaid(books: Books, unit: SessionUnit, said: Said): readonly Message[] {
+  const follow = wordsOf(books, unit, said);
   // The end of speech is told by the wire; who types has spoken too, and wakes what rests.
   return said.channel === 'typing'
     ? [{ actor: 'outbox', event: { type: 'utterance.ended' } }, ...follow]
     : follow;
 }
 
-function wordsOf(
-  books: Books,
-  unit: SessionUnit,
-  said: Said,
-  language: string | undefined,
-): readonly Message[] {
-  const { utteranceId: id, text, channel, startedAt } = said;
-  books.conversation = books.conversation.add({ id, at: startedAt, role: 'user', text });
+function wordsOf(books: Books, unit: SessionUnit, said: Said): readonly Message[] {
+  const { utteranceId: id, text, channel, startedAt, language } = said;
+  books.userSaid(id, text, startedAt);
   const utterance: Utterance = { id, text, startedAt, typed: channel === 'typing' };
   const question = unit.owner === null ? undefined : books.questions.get(unit.owner);
   const toLead = (): readonly Message[] => {
@@ -59,7 +46,11 @@ function wordsOf(
   if (!question) return toLead();
   const awaitsReading = isToBeReadBack(unit, question);
   if (!awaitsReading && !isPutToUser(unit, question, said)) return toLead();
-  const approvals = [...books.questions.values()].filter(({ kind }) => kind === 'approval').length;
+  // One that is over stays in the books until its effects are carried out; a refold carries out none.
+  const approvals = [...books.questions.values()].filter(
+    ({ kind, requestId }) =>
+      kind === 'approval' && unit.questions.stateOf(requestId)?.done === false,
+  ).length;
   const reading = readUtterance(question, text, {
     typed: channel === 'typing',
     language,

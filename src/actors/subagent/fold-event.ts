@@ -12,11 +12,10 @@ import {
 } from '../../machines/subagent-calls.ts';
 import { inputTimeoutMessage } from '../session/prompts.ts';
 import type { Answer } from '../session/records.ts';
-import type { SubagentLog } from './subagent-log.ts';
+import { BUDGET_USED_UP, HAND_IN_NOW, type SubagentLog } from './subagent-log.ts';
 import type { SubagentUnitEvent } from './subagent-ports.ts';
 
 export const INTERRUPTED = 'interrupted by a message';
-export const BUDGET_USED_UP = 'not run: the budget is used up';
 
 /** `snapshot` is the machine's before the event. */
 export function foldEvent(
@@ -55,6 +54,8 @@ export function foldEvent(
       break;
     case 'budget.exhausted':
       if (event['graceful'] === true) beginNothing(log, snapshot);
+      // Its own model call was refused: the step that it is in is the last one.
+      if (isOfThisStep(event, snapshot)) log.tell(HAND_IN_NOW);
       break;
     default:
       break;
@@ -102,6 +103,10 @@ function beginNothing(log: SubagentLog, snapshot: SubagentSnapshot): void {
   const begun = open.filter(isUnderWay(snapshot));
   if (!snapshot.matches('running')) log.gaveUp(idsOf(begun), statusIn(snapshot), BUDGET_USED_UP);
   log.gaveUp(idsOf(open.filter((call) => !begun.includes(call))), 'not_run', BUDGET_USED_UP);
+}
+
+function isOfThisStep(event: SubagentUnitEvent, snapshot: SubagentSnapshot): boolean {
+  return snapshot.matches({ running: 'thinking' }) && event['step'] === snapshot.context.step;
 }
 
 /** A question that is given up was not answered; anything else was broken off. */

@@ -18,7 +18,7 @@ export interface LedgerEntry {
   readonly callId: string;
   readonly toolName: string;
   readonly input: unknown;
-  /** `in_flight`: the subagent ended while it was being done; it may have done something. */
+  /** `in_flight`: the subagent or the process ended while it was being done; it may have done something. */
   readonly status: 'ok' | 'error' | 'denied' | 'unanswered' | 'not_run' | 'in_flight';
   /** What the tool returned, or the message of its error. */
   readonly output: unknown;

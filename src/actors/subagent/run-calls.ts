@@ -35,6 +35,29 @@ const MAX_PROGRESS_CHARS = 200;
 
 export type KeepLarge = (returned: ReturnedValue) => Promise<JSONValue>;
 
+/** Those of these calls that may have been made, and must not be made again unasked. */
+export function callsInDoubt(
+  { tools }: Instance,
+  log: SubagentLog,
+  callIds: readonly string[],
+): readonly ModelCall[] {
+  return callIds.flatMap((callId) => {
+    const call = log.call(callId);
+    const entry = call && tools.execution.get(call.toolName);
+    const isHarmless = !entry || call.invalid || call.consent === 'inherited_denial';
+    return isHarmless || entry.idempotent || entry.delegates ? [] : [call];
+  });
+}
+
+/** What the model reads of a call whose fate nobody knows. */
+export function unknownOutcome(toolName: string): ToolOutcome {
+  return toolError(inDoubtMessage(toolName), 'NEEDS_RECONCILE');
+}
+
+export function inDoubtMessage(toolName: string): string {
+  return `The process ended while "${toolName}" was being run: whether it was done is not known, and it was not run again. Find out before you repeat it.`;
+}
+
 export function runCalls(running: Running): void {
   for (const callId of running.callIds)
     running.host.environment.scheduler.yieldThen(() => void run(running, callId));

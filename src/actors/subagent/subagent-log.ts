@@ -21,6 +21,13 @@ import { handedInBy, type HandedIn } from './complete-task.ts';
 import type { LedgerEntry, Usage } from './outcome.ts';
 import { inputGiven, inputMissing } from './request-input.ts';
 
+export const BUDGET_USED_UP = 'not run: the budget is used up';
+/** The answer to a call that was given up for a message. */
+const UNREAD_FIRST = 'Not run: a message came first. Read it, then decide again.';
+export const HAND_IN_NOW =
+  '[SYSTEM: What you may use is used up. This is your last answer, and you cannot call tools. ' +
+  'Hand in what you have so far, and say what is missing.]';
+
 interface OpenCall extends ModelCall {
   readonly step: number;
   approval?: ApprovalGrade;
@@ -176,9 +183,7 @@ export class SubagentLog {
   }
 
   settled(callId: string, outcome: ToolOutcome): void {
-    const isDenied = outcome.status === 'error' && outcome.error.code === 'DENIED';
-    const status = isDenied ? 'denied' : outcome.status;
-    this.#settle(callId, { callId, outcome }, status, ledgerOutput(outcome));
+    this.#settle(callId, { callId, outcome }, statusOf(outcome), ledgerOutput(outcome));
   }
 
   answered(callId: string, answer: Answer): void {
@@ -233,7 +238,7 @@ export class SubagentLog {
   }
 
   /** The next model call reads these. */
-  read(messageIds: readonly string[]): void {
+  #read(messageIds: readonly string[]): void {
     if (messageIds.length === 0) return;
     const isRead = ({ messageId }: Words): boolean => messageIds.includes(messageId);
     for (const { text } of this.#unread.filter(isRead)) this.tell(text);
@@ -245,8 +250,21 @@ export class SubagentLog {
     this.#messages.push({ role: 'user', content: text });
   }
 
+  /** A model call begins: everything before it is settled, and it reads what is due. */
+  beginStep({
+    messageIds,
+    final,
+  }: {
+    readonly messageIds: readonly string[];
+    readonly final: boolean;
+  }): void {
+    this.#closeStep(final ? BUDGET_USED_UP : UNREAD_FIRST);
+    this.#read(messageIds);
+    if (final) this.tell(HAND_IN_NOW);
+  }
+
   /** Answers the calls of the step, so that the model can be called again. */
-  closeStep(notRun: string): void {
+  #closeStep(notRun: string): void {
     if (this.#calls.length === 0) return;
     const left = this.#calls.filter(({ result }) => result === null);
     this.gaveUp(
@@ -332,6 +350,13 @@ function entry(call: OpenCall, status: LedgerEntry['status'], output: unknown): 
     ...(approval === undefined ? {} : { approval }),
     calledAt,
   };
+}
+
+function statusOf(outcome: ToolOutcome): LedgerEntry['status'] {
+  if (outcome.status === 'ok') return 'ok';
+  const { code } = outcome.error;
+  if (code === 'DENIED') return 'denied';
+  return code === 'NEEDS_RECONCILE' ? 'in_flight' : 'error';
 }
 
 function ledgerOutput(outcome: ToolOutcome): unknown {

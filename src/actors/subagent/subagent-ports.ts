@@ -89,6 +89,15 @@ export interface ReturnedValue {
   readonly signal: AbortSignal;
 }
 
+/** A tool call that was being run when the process ended, and is not run again. */
+export interface CallInDoubt {
+  readonly callId: string;
+  readonly toolName: string;
+  readonly input: unknown;
+  /** The key that it was run with. */
+  readonly idempotencyKey: string;
+}
+
 /** What a subagent needs of whoever runs it. Nothing here may throw but `prepare`. */
 export interface SubagentPorts {
   /** Names the actor in the inspector: `<session>/<subagent>`. */
@@ -140,6 +149,8 @@ export interface SubagentPorts {
   /** State, step or progress is not what it was. */
   changed(subagent: SubagentFace): void;
   stepped(subagent: SubagentFace, report: StepReport): void;
+  /** Somebody has to find out whether it was done; the model is told so, too. */
+  inDoubt?(subagent: SubagentFace, call: CallInDoubt): void;
   /** The last call. `disposed` settles when the instance is disposed; it never rejects. */
   ended(subagent: SubagentFace, outcome: Outcome, disposed: Promise<void>): void;
 }

@@ -8,14 +8,16 @@
 //   K1. What was stopped reports nothing any more.
 //   K2. `dispose` of the instance runs once, after what was under way was stopped; also of one
 //       that was still being made.
+//   K3. After a crash a call whose fate is not known is made again, with the same key, only if its
+//       tool says that it may be; any other is settled as one that somebody must look after.
 
 import { CancelledError, messageOf } from '../../errors.ts';
 import type { ModelStepInput, ToolCallsInput } from '../../machines/subagent-setup.ts';
 import { withCaller } from '../delegation/caller.ts';
 import type { Host } from '../runtime/host.ts';
-import { BUDGET_USED_UP } from './fold-event.ts';
 import { releaseInstance, type Instance } from './instance.ts';
-import { runCalls } from './run-calls.ts';
+import { callsInDoubt, runCalls, unknownOutcome } from './run-calls.ts';
+import { toolError } from '../ai/tool-run.ts';
 import type { SubagentLog } from './subagent-log.ts';
 import type {
   StreamedChunk,
@@ -39,12 +41,6 @@ interface Activity {
 
 type Tell = (event: SubagentUnitEvent) => void;
 
-/** The answer to a call that was given up for a message. */
-const UNREAD_FIRST = 'Not run: a message came first. Read it, then decide again.';
-const HAND_IN_NOW =
-  '[SYSTEM: What you may use is used up. This is your last answer, and you cannot call tools. ' +
-  'Hand in what you have so far, and say what is missing.]';
-
 export class SubagentWork {
   /** What its tools say of themselves while they work; null when none does. */
   progress: string | null = null;
@@ -55,6 +51,10 @@ export class SubagentWork {
   #preparing: Promise<void> | null = null;
   #activity: Activity | null = null;
   #tellsProgress = false;
+  /** It comes back from the journal: its instance is made again when it is needed. */
+  #comesBack = false;
+  /** What is begun next had been begun before the process ended. */
+  #isInDoubt = false;
 
   constructor(host: Host, ports: SubagentPorts, worker: Worker) {
     this.#host = host;
@@ -64,7 +64,19 @@ export class SubagentWork {
 
   /** The tools of its instance, as their author wrote them; none before there is one. */
   get tools(): Readonly<Record<string, unknown>> {
-    return this.#instance?.definition.tools ?? {};
+    if (this.#instance) return this.#instance.definition.tools;
+    return this.#comesBack ? this.#worker.definition.tools : {};
+  }
+
+  /** Nothing goes on. */
+  get isIdle(): boolean {
+    return this.#activity === null;
+  }
+
+  /** It comes back from the journal; `inDoubt`: in the middle of calls. */
+  comesBack(inDoubt: boolean): void {
+    this.#comesBack = true;
+    this.#isInDoubt = inDoubt;
   }
 
   /** Begins an activity of the machine. */
@@ -79,12 +91,23 @@ export class SubagentWork {
       activity.expected -= 1;
       this.#worker.receive(event);
     };
-    if (name === 'prepare') this.#preparing = this.#prepare(tell, signal);
-    else if (!this.#instance)
-      tell({ type: 'model.failed', step, error: { ...notPrepared, retryable: false } });
-    else if (name === 'modelStep')
-      this.#think(this.#instance, input as ModelStepInput, signal, tell);
-    else this.#act(this.#instance, input as ToolCallsInput, signal, tell);
+    if (name === 'prepare') {
+      this.#preparing = this.#prepare(tell, signal);
+      return;
+    }
+    const begin = (instance: Instance): void => {
+      if (name === 'modelStep') this.#think(instance, input as ModelStepInput, signal, tell);
+      else this.#act(instance, input as ToolCallsInput, signal, tell);
+    };
+    const fail = (message: string): void => {
+      const error = { code: 'PREPARATION_FAILED', message, retryable: false };
+      if (name === 'modelStep') tell({ type: 'model.failed', step, error });
+      for (const callId of callIds ?? [])
+        tell({ type: 'tool.settled', step, callId, outcome: toolError(message, 'FAILED') });
+    };
+    if (this.#instance) begin(this.#instance);
+    else if (this.#comesBack) this.#preparing = this.#prepareAgain(begin, fail, signal);
+    else fail('not prepared');
   }
 
   /** What has reported all that it was begun for has ended by itself: there is nothing to abort. */
@@ -119,16 +142,34 @@ export class SubagentWork {
     }
   }
 
+  /** The messages of its beginning are in the log already. */
+  async #prepareAgain(
+    begin: (instance: Instance) => void,
+    fail: (message: string) => void,
+    signal: AbortSignal,
+  ): Promise<void> {
+    try {
+      const { messages: _, ...instance } = await this.#ports.prepare(this.#worker, signal);
+      if (signal.aborted) {
+        await releaseInstance(this.#host, instance);
+        return;
+      }
+      this.#instance = instance;
+      begin(instance);
+    } catch (error) {
+      fail(messageOf(error));
+    } finally {
+      this.#preparing = null;
+    }
+  }
+
   #think(
     instance: Instance,
-    { step, messageIds, final }: ModelStepInput,
+    { step, final }: ModelStepInput,
     signal: AbortSignal,
     tell: Tell,
   ): void {
     const { log } = this.#worker;
-    log.closeStep(final ? BUDGET_USED_UP : UNREAD_FIRST);
-    log.read(messageIds);
-    if (final) log.tell(HAND_IN_NOW);
     think({
       ...this.#stepOf(instance, step, signal, tell),
       messages: log.messages,
@@ -136,7 +177,6 @@ export class SubagentWork {
       budget: this.#ports.budgetOf(this.#worker),
       exhausted: (message) => {
         if (signal.aborted) return;
-        log.tell(HAND_IN_NOW);
         this.#worker.receive({ type: 'budget.exhausted', graceful: true, message, step });
       },
     });
@@ -148,10 +188,18 @@ export class SubagentWork {
     signal: AbortSignal,
     tell: Tell,
   ): void {
+    const { log } = this.#worker;
+    const inDoubt = this.#isInDoubt ? callsInDoubt(instance, log, callIds) : [];
+    this.#isInDoubt = false;
+    for (const { callId, toolName, input } of inDoubt) {
+      const idempotencyKey = this.#keyOf(step, callId);
+      this.#ports.inDoubt?.(this.#worker, { callId, toolName, input, idempotencyKey });
+      tell({ type: 'tool.settled', step, callId, outcome: unknownOutcome(toolName) });
+    }
     runCalls({
       ...this.#stepOf(instance, step, signal, tell),
-      log: this.#worker.log,
-      callIds,
+      log,
+      callIds: callIds.filter((id) => !inDoubt.some(({ callId }) => callId === id)),
       progressed: (words) => this.#progressed(words),
       keepLarge:
         this.#ports.keepLarge &&
@@ -208,5 +256,3 @@ export class SubagentWork {
     });
   }
 }
-
-const notPrepared = { code: 'INTERNAL', message: 'not prepared' } as const;

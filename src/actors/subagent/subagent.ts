@@ -11,24 +11,29 @@
 //       promise, only one string. The next event wakes it. (An inspected one stays as it is.)
 //   B4. An effect that was stopped reports nothing any more.
 //   B5. Each message has exactly one receipt: applied, at the step that reads it, or refused.
+//   B6. Its log and its machine follow from its entries alone; the first one is its birth.
 
 import type { ModelMessage } from 'ai';
 import type { AnyMachineSnapshot } from 'xstate';
-import { messageOf } from '../../errors.ts';
+import { messageOf, OffstageError } from '../../errors.ts';
 import type {
   Ending,
+  Failure,
   MessageMode,
   Stamped,
   SubagentEvent,
   SubagentSnapshot,
 } from '../../machines/index.ts';
+import { subagentMachine } from '../../machines/index.ts';
 import type { AskInput, ModelStepInput } from '../../machines/subagent-setup.ts';
 import { askOf } from '../../machines/subagent-calls.ts';
+import { requestIdOf } from '../../machines/subagent-events.ts';
 import type { ModelResponse } from '../ai/model-step.ts';
 import { callKey } from '../approvals/approval.ts';
 import { CommitUnit, type Posted, type UnitBody, type UnitEvent } from '../runtime/commit-unit.ts';
+import type { JournalEntry } from '../ports/journal.ts';
 import { callSafely, type Host } from '../runtime/host.ts';
-import type { Effect } from '../runtime/hosting.ts';
+import { underWay, type Effect } from '../runtime/hosting.ts';
 import type { SubagentState } from '../session-views.ts';
 import { approvalQuestion, askedQuestion } from './ask-user.ts';
 import type { SubagentDefinition } from './config.ts';
@@ -36,8 +41,9 @@ import { callsUnderWay, foldEvent } from './fold-event.ts';
 import { outcomeOf } from './outcome-of.ts';
 import type { Outcome } from './outcome.ts';
 import { requestedInput } from './request-input.ts';
+import { SPAWNED, type SubagentBirth } from './subagent-birth.ts';
 import { SubagentLife } from './subagent-life.ts';
-import type { SubagentLog } from './subagent-log.ts';
+import { SubagentLog } from './subagent-log.ts';
 import type {
   StepReport,
   SubagentPorts,
@@ -50,7 +56,7 @@ import { stepReport } from './think.ts';
 export type { SubagentPorts, SubagentTask, SubagentUnitEvent } from './subagent-ports.ts';
 
 /** Raised when the machine, or what its events carry, changes. */
-const DEFINITION_VERSION = 2;
+const DEFINITION_VERSION = 3;
 
 /** Who sends faster than the model reads is told so. */
 const MAX_UNREAD = 100;
@@ -65,7 +71,8 @@ export class Subagent implements UnitBody, Worker {
   readonly #host: Host;
   readonly #ports: SubagentPorts;
   readonly #work: SubagentWork;
-  #life!: SubagentLife;
+  /** Null until its birth is committed. */
+  #life: SubagentLife | null = null;
   #outcome: Outcome | null = null;
   /** It has ended, and whoever runs it does not know yet. */
   #tellEnd: (() => void) | null = null;
@@ -86,21 +93,71 @@ export class Subagent implements UnitBody, Worker {
     this.task = task;
     this.#host = host;
     this.#ports = ports;
-    this.#unit = new CommitUnit(id, DEFINITION_VERSION, host, this);
+    const identity = { id, scope: ports.path, definitionVersion: DEFINITION_VERSION };
+    this.#unit = new CommitUnit(identity, host, this);
     this.#work = new SubagentWork(host, ports, this);
   }
 
-  start(): void {
-    const { maxSteps, timeout, maxInputRetries } = this.definition;
-    const { id } = this;
-    const at = this.#host.environment.clock.now();
-    this.#unit.start(() => {
-      this.#life = new SubagentLife(
-        { id, at, maxSteps, timeoutMs: timeout, maxInputRetries },
-        this,
-        { id: `${this.#ports.path}/${id}`, inspect: this.#host.inspect },
+  start(birth: SubagentBirth): void {
+    this.receive({ ...birth });
+  }
+
+  /**
+   * Takes in what the journal has of it. Returns how it has ended; null: it goes on by `resume`.
+   * @throws {OffstageError} where its entries do not lead to a life that this code knows.
+   */
+  refold(entries: readonly JournalEntry[]): Ending | null {
+    this.#unit.refold(entries);
+    // What others tell it meanwhile comes after what it was doing.
+    this.#unit.hold();
+    const snapshot = this.#awake.actor.getSnapshot();
+    return snapshot.status === 'done' ? snapshot.output : null;
+  }
+
+  /** What it was doing when the process ended is begun again, or its end is told. */
+  resume(): void {
+    this.#goOn();
+    this.#unit.open();
+  }
+
+  #goOn(): void {
+    const { actor } = this.#awake;
+    const snapshot = actor.getSnapshot();
+    if (snapshot.status === 'done') {
+      const effect = { kind: 'do', name: 'ended', params: snapshot.output } as const;
+      this.#unit.resume([{ actor: 'subagent', effect }]);
+      return;
+    }
+    const start = underWay('subagent', subagentMachine, snapshot);
+    this.#work.comesBack(isActing(snapshot));
+    if (snapshot.matches('waiting_for_input')) {
+      const { calls, asked } = snapshot.context;
+      const { callId = '', kind = 'question' } = askOf(calls) ?? {};
+      const requestId = requestIdOf(this.id, asked);
+      const isOver = this.#unit.awaits(
+        (event) => 'requestId' in event && event.requestId === requestId,
       );
-    });
+      if (!isOver)
+        this.#carryOut('ask', { id: this.id, requestId, callId, kind } satisfies AskInput);
+      this.#life?.park();
+    } else if (snapshot.matches('ready'))
+      this.#carryOut('requestSlot', { resumed: snapshot.context.step > 0 });
+    else if (snapshot.matches('running')) {
+      const isDeadline = ({ effect }: Posted): boolean => effect.name === 'deadline';
+      this.#unit.resume(start.filter(isDeadline));
+      // It had a slot in a process that is gone. Whatever came meanwhile has begun by itself.
+      this.#ports.requestSlot(this.id, true, () => {
+        if (this.#work.isIdle) this.#unit.resume(start.filter((due) => !isDeadline(due)));
+      });
+    } else this.#unit.resume(start);
+  }
+
+  /** How it ended, for somebody who knows already: nothing is told. */
+  recall(ending: Ending): Outcome {
+    const { actor, log } = this.#awake;
+    this.#unit.dispose();
+    actor.stop();
+    return outcomeOf(ending, log);
   }
 
   get outcome(): Outcome | null {
@@ -113,7 +170,12 @@ export class Subagent implements UnitBody, Worker {
 
   /** What was said and done. Wakes a parked one. */
   get log(): SubagentLog {
-    return this.#life.log;
+    return this.#awake.log;
+  }
+
+  get #awake(): SubagentLife {
+    if (this.#life) return this.#life;
+    throw new OffstageError('INTERNAL', `${this.id} is not in the journal yet`);
   }
 
   /** What was said to and by its model; calls under way have no answer in it. */
@@ -174,20 +236,46 @@ export class Subagent implements UnitBody, Worker {
     });
   }
 
+  /** It goes on in another process, or later: what it does is aborted, and nothing of it is told. */
+  suspend(): void {
+    this.#unit.dispose();
+    this.#work.stop('the session was suspended');
+    void this.#work.release();
+  }
+
+  /** Nobody can go on with it after a crash. */
+  lose(error: Failure): void {
+    this.#end({ status: 'lost', steps: this.step, error });
+  }
+
   post(effect: Effect): void {
+    // Here, not when it is carried out: what the model reads follows from the entries (B6).
+    if (effect.kind === 'start' && effect.name === 'modelStep')
+      this.#life?.log.beginStep(effect.input as ModelStepInput);
     this.#unit.post('subagent', effect);
   }
 
   accepts(_actor: string, event: UnitEvent & Stamped): boolean {
-    const wasParked = this.#life.isParked;
-    const snapshot = this.#life.actor.getSnapshot() as AnyMachineSnapshot;
+    const life = this.#life;
+    if (!life) return event.type === SPAWNED;
+    const wasParked = life.isParked;
+    const snapshot = life.actor.getSnapshot() as AnyMachineSnapshot;
     const isAccepted = snapshot.status === 'active' && snapshot.can(event);
-    if (wasParked && !isAccepted) this.#life.park();
+    if (wasParked && !isAccepted) life.park();
     return isAccepted;
   }
 
   apply(_actor: string, event: UnitEvent & Stamped): void {
-    const { actor, log } = this.#life;
+    if (event.type === SPAWNED) {
+      const { limits } = event as unknown as SubagentBirth;
+      const { id } = this;
+      this.#life = new SubagentLife({ id, at: event.at, ...limits }, this, {
+        id: `${this.#ports.path}/${id}`,
+        inspect: this.#host.inspect,
+      });
+      return;
+    }
+    const { actor, log } = this.#awake;
     const carried = event as UnitEvent as SubagentUnitEvent;
     const before = actor.getSnapshot();
     this.#noteDenial(carried, log, before);
@@ -220,6 +308,15 @@ export class Subagent implements UnitBody, Worker {
       steps: this.step,
       error: { code: 'INTERNAL', message: messageOf(error), retryable: false },
     });
+  }
+
+  journalRefused(error: unknown): void {
+    this.#host.report(error, `journal of ${this.id}`);
+    this.suspend();
+  }
+
+  get isBusy(): boolean {
+    return this.#unit.isBusy;
   }
 
   #noteDenial(event: SubagentUnitEvent, log: SubagentLog, { context }: SubagentSnapshot): void {
@@ -261,7 +358,7 @@ export class Subagent implements UnitBody, Worker {
       case 'changed':
         this.#ports.activity(this);
         this.#ports.changed(this);
-        if (this.state === 'waiting_for_input') this.#life.park();
+        if (this.state === 'waiting_for_input') this.#life?.park();
         break;
       case 'ended':
         this.#end(params as Ending);
@@ -294,16 +391,16 @@ export class Subagent implements UnitBody, Worker {
 
   #end(ending: Ending): void {
     if (this.#outcome) return;
-    const { actor, log } = this.#life;
     const { status, error } = ending;
-    const snapshot = actor.getSnapshot();
-    if (snapshot.status === 'active') log.underWay(callsUnderWay(snapshot));
+    const { actor, log = new SubagentLog() } = this.#life ?? {};
+    const snapshot = actor?.getSnapshot();
+    if (snapshot?.status === 'active') log.underWay(callsUnderWay(snapshot));
     const outcome = outcomeOf(ending, log);
     this.#outcome = outcome;
     this.state = status === 'completed' || status === 'cancelled' ? status : 'failed';
     this.#work.stop(error?.message ?? status);
     this.#unit.dispose();
-    actor.stop();
+    actor?.stop();
     const disposed = this.#work.release();
     const unread = [...(this.#unread ?? [])];
     this.#unread = null;
@@ -322,6 +419,11 @@ export class Subagent implements UnitBody, Worker {
     if (settled instanceof Promise) void settled.then(tell);
     else tell(settled ?? outcome);
   }
+}
+
+/** In the middle of calls: some of them may have been made. */
+function isActing(snapshot: SubagentSnapshot): boolean {
+  return snapshot.matches({ running: 'acting' }) || snapshot.matches('waiting_for_children');
 }
 
 function stateOf({ value }: SubagentSnapshot): SubagentState {

@@ -13,6 +13,7 @@ import { ASK_USER } from './ask-user.ts';
 import { permitFor } from './budgeted-call.ts';
 import { checkHandIn, completionToolIn, notHandedInMessage } from './complete-task.ts';
 import type { Instance } from './instance.ts';
+import { HAND_IN_NOW } from './subagent-log.ts';
 import type { StepReport, StreamedChunk, SubagentUnitEvent } from './subagent-ports.ts';
 
 export type { StepReport } from './subagent-ports.ts';
@@ -29,7 +30,7 @@ interface Thinking {
   readonly signal: AbortSignal;
   /** What the calls are held against; null: nothing. */
   readonly budget: Budget | null;
-  /** A call was refused: this step is the last one. Afterwards the messages say so. */
+  /** A call was refused: this step is the last one. */
   exhausted(message: string): void;
   tell(event: SubagentUnitEvent): void;
   /** Wants what the model says while it does. */
@@ -60,8 +61,10 @@ async function attempt(thinking: Thinking, number: number): Promise<void> {
   const { instructions } = instance;
   const permit = permitFor({ budget, instructions, messages, final });
   if (!permit.ok) {
+    // The log says so when the journal has it; this call cannot wait for that.
+    const told = [...messages, { role: 'user', content: HAND_IN_NOW } as const];
     thinking.exhausted(permit.message);
-    await attempt({ ...thinking, final: true }, 1);
+    await attempt({ ...thinking, messages: told, final: true }, 1);
     return;
   }
   const { maxOutputTokens } = permit;

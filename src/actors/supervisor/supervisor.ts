@@ -86,6 +86,14 @@ export class Supervisor {
     return null;
   }
 
+  /** It was admitted by a process that is gone: whatever the limits are now, it is counted. */
+  readmit(session: string, id: string): void {
+    const scope = this.#scopes.get(session);
+    if (!scope) return;
+    scope.live.add(id);
+    scope.total += 1;
+  }
+
   /** It was admitted here, and refused by somebody else in the same step. */
   retract(session: string, id: string): void {
     this.ended(session, id);

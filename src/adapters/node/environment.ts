@@ -40,8 +40,14 @@ export function nodeEnvironment(): Environment {
     },
     scheduler: {
       schedule(task, delayMs, { isBackground = false } = {}) {
+        // A timer of 0 ms is one of 1 ms: what waits for nothing would wait for it.
+        if (delayMs <= 0) {
+          const immediate = setImmediate(task);
+          if (isBackground) immediate.unref();
+          return () => clearImmediate(immediate);
+        }
         let timer: NodeJS.Timeout;
-        let leftMs = Math.max(0, delayMs);
+        let leftMs = delayMs;
         const arm = (): void => {
           const sliceMs = Math.min(leftMs, LONGEST_TIMER_MS);
           leftMs -= sliceMs;

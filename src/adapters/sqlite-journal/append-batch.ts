@@ -8,9 +8,10 @@
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Scheduler } from '../../actors/ports/environment.ts';
-import { OffstageError } from '../../errors.ts';
+import { journalConflict } from '../../actors/ports/journal-error.ts';
+import type { Row } from '../journal-rows/stored-entry.ts';
 import { explained, isConstraint } from './database.ts';
-import type { Row } from './stored-entry.ts';
+import { INSERT } from './layout.ts';
 
 interface Waiting {
   readonly row: Row;
@@ -18,9 +19,7 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-const INSERT = `insert into entries
-  (unit, seq, at, actor, definition_version, event, checksum) values (?, ?, ?, ?, ?, ?, ?)`;
-const FIND = 'select checksum from entries where unit = ? and seq = ?';
+const FIND = 'select checksum from entries where scope = ? and unit = ? and seq = ?';
 
 export class AppendBatch {
   readonly #database: DatabaseSync;
@@ -74,14 +73,10 @@ export class AppendBatch {
       return null;
     } catch (error) {
       if (!isConstraint(error)) throw error;
-      const [unit, seq] = row;
+      const [scope, unit, seq] = row;
       const checksum = row.at(-1);
-      if (this.#find.get(unit, seq)?.['checksum'] === checksum) return null;
-      return new OffstageError(
-        'JOURNAL_CONFLICT',
-        `${this.#path} has another entry ${seq} of ${unit} already: two writers have the same unit`,
-        { cause: error },
-      );
+      if (this.#find.get(scope, unit, seq)?.['checksum'] === checksum) return null;
+      return journalConflict(this.#path, { scope, unit, seq });
     }
   }
 }

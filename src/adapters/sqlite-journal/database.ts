@@ -1,34 +1,26 @@
 // The file of a journal: opened, locked, checked and brought to the present layout.
 //
-// Owns:     the connection, the layout of the tables, what an error of SQLite means.
+// Owns:     the connection, its settings, what an error of SQLite means.
 // Does not: know what entries mean.
 //
 // Invariants
 //   D1. One process at a time: a second one gets `JOURNAL_IN_USE`, and touches nothing.
 //   D2. A file that is not ours, or of a newer version, is never written to.
+//   D3. What a process that died had written in part is not there for the next one: SQLite
+//       ends its write-ahead log at the first frame that is not whole. Entries in it were not acknowledged.
 
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { CapacityError, ConfigurationError, OffstageError, messageOf } from '../../errors.ts';
+import { JournalError, journalCorrupt } from '../../actors/ports/journal-error.ts';
+import { CapacityError, ConfigurationError, messageOf } from '../../errors.ts';
+import { bringUpToDate, LAYOUT_VERSION } from './layout.ts';
 
 /** "OFFS": tells our files from those of others. Source: sqlite.org, `pragma application_id`. */
 const APPLICATION_ID = 0x4f_46_46_53;
-const LAYOUT_VERSION = 1;
 
-const LAYOUT = `
-  create table entries (
-    id integer primary key,
-    unit text not null,
-    seq integer not null,
-    at integer not null,
-    actor text not null,
-    definition_version integer not null,
-    event text not null,
-    checksum integer not null,
-    unique (unit, seq)
-  ) strict;
-`;
+/** `pragma auto_vacuum`. Source: sqlite.org. */
+const INCREMENTAL = 2;
 
 export type Synchronous = 'full' | 'normal';
 
@@ -46,7 +38,7 @@ const NOT_A_DATABASE = 26;
 /**
  * Opens or makes the file.
  * @throws {ConfigurationError} `JOURNAL_IN_USE`, `JOURNAL_TOO_NEW`, `NOT_A_JOURNAL` or `CANNOT_OPEN`
- * @throws {OffstageError} `JOURNAL_CORRUPT`
+ * @throws {JournalError} `JOURNAL_CORRUPT`, `JOURNAL_IO`
  */
 export function openDatabase(path: string, synchronous: Synchronous): DatabaseSync {
   let database: DatabaseSync | undefined;
@@ -56,15 +48,19 @@ export function openDatabase(path: string, synchronous: Synchronous): DatabaseSy
     // D1: kept until the connection closes, or the process dies.
     database.exec('pragma locking_mode = exclusive');
     checkIdentity(database, path);
+    // What is forgotten makes the file smaller. Counts for a new file only, and before anything is in it.
+    database.exec('pragma auto_vacuum = incremental');
     database.exec('pragma journal_mode = wal');
     database.exec(`pragma synchronous = ${synchronous}`);
+    // Only macOS knows it: there a disk may keep what it was told to write for a while.
+    if (synchronous === 'full') database.exec('pragma fullfsync = on');
     database.exec('begin immediate');
-    if (numberOf(database, 'user_version') === 0) {
-      database.exec(LAYOUT);
-      database.exec(`pragma application_id = ${APPLICATION_ID}`);
-      database.exec(`pragma user_version = ${LAYOUT_VERSION}`);
-    }
+    const version = numberOf(database, 'user_version');
+    if (version === 0) database.exec(`pragma application_id = ${APPLICATION_ID}`);
+    bringUpToDate(database, version, path);
     database.exec('commit');
+    // A file that was made without it is written anew once.
+    if (numberOf(database, 'auto_vacuum') !== INCREMENTAL) database.exec('vacuum');
     return database;
   } catch (error) {
     database?.close();
@@ -114,9 +110,9 @@ export function explained(error: unknown, path: string): unknown {
     case FULL:
       return new CapacityError('DISK_FULL', `${path}: the disk is full`, { cause: error });
     case IO_ERROR:
-      return new OffstageError('JOURNAL_IO', `${path}: ${said}`, { cause: error });
+      return new JournalError('JOURNAL_IO', `${path}: ${said}`, { retryable: true, cause: error });
     case CORRUPT:
-      return corrupt(path, said, error);
+      return journalCorrupt(path, said, error);
     case NOT_A_DATABASE:
       return new ConfigurationError(
         'NOT_A_JOURNAL',
@@ -130,15 +126,6 @@ export function explained(error: unknown, path: string): unknown {
     default:
       return error;
   }
-}
-
-/** The file is damaged; whoever runs this must decide what to do. */
-export function corrupt(path: string, what: string, cause?: unknown): OffstageError {
-  return new OffstageError(
-    'JOURNAL_CORRUPT',
-    `${path} is damaged (${what}): restore it from a copy, or move it away to begin anew`,
-    { cause },
-  );
 }
 
 /** The primary code: extended ones keep it in their lowest byte. `OK`: no error of SQLite. */

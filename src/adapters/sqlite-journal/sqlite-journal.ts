@@ -2,17 +2,23 @@
 // process dies.
 //
 // Owns:     the file, while it is open.
-// Does not: share it with another process (there is PostgreSQL for that).
+// Does not: share it with another process (there is `offstage/postgres-journal` for that), so
+//           a scope needs no claim.
 
 import { resolve } from 'node:path';
-import type { SQLOutputValue } from 'node:sqlite';
 import { z } from 'zod';
 import type { Environment } from '../../actors/ports/environment.ts';
-import type { Journal, JournalEntry } from '../../actors/ports/journal.ts';
+import { JournalError } from '../../actors/ports/journal-error.ts';
+import type {
+  Journal,
+  JournalEntry,
+  JournalQuery,
+  ScopeSummary,
+} from '../../actors/ports/journal.ts';
 import { ConfigurationError } from '../../errors.ts';
+import { entryOf, rowOf } from '../journal-rows/stored-entry.ts';
 import { AppendBatch } from './append-batch.ts';
 import { explained, openDatabase, type Synchronous } from './database.ts';
-import { entryOf, rowOf } from './stored-entry.ts';
 
 export interface SqliteJournalOptions {
   /** The file; its folder is made if there is none. Relative to the working directory. `:memory:` keeps nothing. */
@@ -28,8 +34,11 @@ export interface SqliteJournalOptions {
 
 export interface SqliteJournal extends Journal {
   append(entry: JournalEntry): Promise<void>;
-  read(unit?: string): readonly JournalEntry[];
-  /** Writes what waits and closes the file. Later appends reject with `JOURNAL_CLOSED`. Safe to call twice. */
+  read(query?: JournalQuery): readonly JournalEntry[];
+  scopes(): readonly ScopeSummary[];
+  /** Also makes the file smaller, by up to 8 MB at a time; what is left over is used again. */
+  forget(scope: string): void;
+  /** Writes what waits and closes the file. Later calls throw or reject with `JOURNAL_CLOSED`. Safe to call twice. */
   close(): void;
 }
 
@@ -39,12 +48,23 @@ const optionsSchema = z.object({
   synchronous: z.enum(['full', 'normal']).optional(),
 });
 
+// The inner one needs nothing but the index.
+const SCOPES = `
+  select s.scope, s.entries, f.at as firstAt, l.at as lastAt
+  from (select scope, count(*) as entries, min(id) as first, max(id) as last from entries group by scope) s
+  join entries f on f.id = s.first join entries l on l.id = s.last
+  order by s.first`;
+
+/** Pages of 4 KB that are given back at a time: a file is not moved about while somebody speaks. */
+const PAGES_GIVEN_BACK = 2048;
+
 /**
- * Opens a journal in a file. Needs `node:sqlite` (Node 22.13 or newer).
+ * Opens a journal in a file. Needs `node:sqlite` (Node 22.13 or newer). A file of an older version is
+ * brought up to date; there each unit is a scope of its own.
  *
  * @throws {ConfigurationError} `INVALID_OPTION`; `JOURNAL_IN_USE` by another process;
  * `JOURNAL_TOO_NEW` for one of a newer version; `NOT_A_JOURNAL` for another file; `CANNOT_OPEN`.
- * @throws {OffstageError} `JOURNAL_CORRUPT`.
+ * @throws {JournalError} `JOURNAL_CORRUPT`, `JOURNAL_IO`. @throws {CapacityError} `DISK_FULL`.
  */
 export function sqliteJournal(options: SqliteJournalOptions): SqliteJournal {
   const checked = optionsSchema.safeParse(options);
@@ -57,33 +77,55 @@ export function sqliteJournal(options: SqliteJournalOptions): SqliteJournal {
   const path = options.path === ':memory:' ? options.path : resolve(options.path);
   const database = openDatabase(path, synchronous);
   const batch = new AppendBatch(database, path, options.environment.scheduler);
-  const all = database.prepare('select * from entries order by id');
-  const ofUnit = database.prepare('select * from entries where unit = ? order by seq');
   const checkOpen = (): void => {
     if (!database.isOpen)
-      throw new ConfigurationError('JOURNAL_CLOSED', `The journal ${path} was closed`);
+      throw new JournalError('JOURNAL_CLOSED', `The journal ${path} was closed`, {
+        retryable: false,
+      });
+  };
+  /** What was appended before is part of what `work` sees. */
+  const after = <T>(work: () => T): T => {
+    checkOpen();
+    batch.flush();
+    try {
+      return work();
+    } catch (error) {
+      throw explained(error, path);
+    }
   };
   return {
     async append(entry) {
       checkOpen();
       await batch.append(rowOf(entry));
     },
-    read(unit) {
-      checkOpen();
-      // What was appended before this call is part of it.
-      batch.flush();
-      let rows: Record<string, SQLOutputValue>[];
-      try {
-        rows = unit === undefined ? all.all() : ofUnit.all(unit);
-      } catch (error) {
-        throw explained(error, path);
-      }
-      return rows.map((row) => entryOf(row, path));
-    },
+    read: (query = {}) =>
+      after(() => {
+        const { where, values } = filter(query);
+        // The index finds the ids, which are sorted; then the table is read from front to back.
+        const rows = database.prepare(
+          `select * from entries where id in (select id from entries ${where}) order by id`,
+        );
+        return rows.all(...values).map((row) => entryOf(row, path));
+      }),
+    scopes: () => after(() => database.prepare(SCOPES).all() as unknown as ScopeSummary[]),
+    forget: (scope) =>
+      after(() => {
+        database.prepare('delete from entries where scope = ?').run(scope);
+        database.exec(`pragma incremental_vacuum(${PAGES_GIVEN_BACK})`);
+      }),
     close() {
       if (!database.isOpen) return;
       batch.flush();
       database.close();
     },
   };
+}
+
+function filter({ scope, unit }: JournalQuery): { where: string; values: readonly string[] } {
+  const conditions = Object.entries({ scope, unit }).filter(
+    (condition): condition is [string, string] => condition[1] !== undefined,
+  );
+  if (conditions.length === 0) return { where: '', values: [] };
+  const where = conditions.map(([column]) => `${column} = ?`).join(' and ');
+  return { where: `where ${where}`, values: conditions.map(([, value]) => value) };
 }

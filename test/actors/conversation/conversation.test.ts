@@ -43,6 +43,16 @@ describe('C1: order', () => {
     ).toEqual([...ids(talk()), 'y']);
   });
 
+  test('an item stands before another one of the same millisecond, if it says so', () => {
+    const log = ConversationLog.empty()
+      .add({ id: 'a', role: 'user', text: 'a', at: 10 })
+      .add({ id: 'b', role: 'user', text: 'b', at: 10 })
+      .add({ id: 'between', role: 'assistant', text: 'c', at: 10, before: 'b' })
+      .add({ id: 'later', role: 'assistant', text: 'd', at: 20, before: 'a' })
+      .add({ id: 'unknown', role: 'assistant', text: 'e', at: 10, before: 'gone' });
+    expect(log.items.map(({ id }) => id)).toEqual(['a', 'between', 'b', 'unknown', 'later']);
+  });
+
   test('items of the same millisecond stand as they were begun', () => {
     const log = ConversationLog.empty()
       .add({ id: 'z', role: 'user', at: 5, text: 'first' })

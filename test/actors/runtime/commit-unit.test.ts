@@ -10,7 +10,7 @@ import {
   type UnitEvent,
 } from '../../../src/actors/runtime/commit-unit.ts';
 import { createHost } from '../../../src/actors/runtime/host.ts';
-import { memoryJournal, type Journal } from '../../../src/index.ts';
+import { memoryJournal, ProviderError, type Journal } from '../../../src/index.ts';
 import type { Stamped } from '../../../src/machines/index.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
 import { failingJournal, gatedJournal } from '../../support/journals.ts';
@@ -60,6 +60,13 @@ class Recorder implements UnitBody {
     this.onRelease(posted);
   }
 
+  readonly refusals: unknown[] = [];
+
+  journalRefused(error: unknown): void {
+    this.refusals.push(error);
+    this.unit.dispose();
+  }
+
   crashed(error: unknown): void {
     this.crashes.push(error);
     this.unit.dispose();
@@ -77,7 +84,7 @@ function unitWith(journal: Journal = memoryJournal()) {
     onIgnored: (unit, actor, { type }) => ignored.push(`${unit}/${actor}.${type}`),
   });
   const body = new Recorder();
-  const unit = new CommitUnit('unit', 3, host, body);
+  const unit = new CommitUnit({ id: 'unit', scope: 'scope', definitionVersion: 3 }, host, body);
   body.unit = unit;
   return { environment, journal, errors, ignored, body, unit };
 }
@@ -94,6 +101,7 @@ describe('what is accepted', () => {
     const at = environment.clock.now();
     expect(await journal.read()).toEqual([
       {
+        scope: 'scope',
         seq: 1,
         at: at - 50,
         unit: 'unit',
@@ -101,7 +109,15 @@ describe('what is accepted', () => {
         definitionVersion: 3,
         event: { type: 'go', at: at - 50 },
       },
-      { seq: 2, at, unit: 'unit', actor: 'b', definitionVersion: 3, event: { type: 'go', at } },
+      {
+        scope: 'scope',
+        seq: 2,
+        at,
+        unit: 'unit',
+        actor: 'b',
+        definitionVersion: 3,
+        event: { type: 'go', at },
+      },
     ]);
   });
 
@@ -254,7 +270,7 @@ describe('what a unit cannot take', () => {
       },
     });
     const body = new Recorder();
-    const unit = new CommitUnit('unit', 1, host, body);
+    const unit = new CommitUnit({ id: 'unit', scope: 'scope', definitionVersion: 1 }, host, body);
     body.unit = unit;
     for (const event of [{ type: 'go' }, { type: 'refused' }, { type: 'late' }])
       unit.receive('a', event);
@@ -413,5 +429,93 @@ describe('a deadline', () => {
     expect(environment.pendingTimers).toBe(0);
     await environment.advance(2000);
     expect(body.applied).toEqual(['a.arm1000']);
+  });
+});
+
+describe('C6: from the journal', () => {
+  const kept = async (events: readonly Event[] | readonly UnitEvent[]) => {
+    const first = unitWith();
+    for (const event of events) first.unit.receive('a', event);
+    await first.environment.settle();
+    return { first, entries: await first.journal.read() };
+  };
+
+  test('the same comes of it, and nothing of it is carried out again', async () => {
+    const { first, entries } = await kept(numbered(3));
+    const { unit, body, environment } = unitWith();
+    unit.refold(entries);
+    await environment.settle();
+    expect(body.applied).toEqual(first.body.applied);
+    expect(first.body.released).toHaveLength(3);
+    expect(body.released).toEqual([]);
+  });
+
+  test('what its effects mean within the unit happens again', async () => {
+    const { unit, body } = unitWith();
+    body.routes = { effect: [{ actor: 'b', event: { type: 'told' } }] };
+    const { entries } = await kept(numbered(1));
+    unit.refold(entries);
+    expect(body.applied).toEqual(['a.go1', 'b.told']);
+  });
+
+  test('it goes on with the next number', async () => {
+    const { entries } = await kept(numbered(2));
+    const { unit, journal } = unitWith();
+    unit.refold(entries);
+    unit.receive('a', { type: 'go' });
+    expect((await journal.read()).map(({ seq }) => seq)).toEqual([3]);
+  });
+
+  test('what is due is carried out when it is said so, deadlines at their old time', async () => {
+    const { unit, body, environment } = unitWith();
+    const dueAt = environment.clock.now() + 500;
+    const input = { dueAt, event: 'deadline.due' };
+    unit.resume([
+      { actor: 'a', effect: { kind: 'start', name: 'deadline', id: 'd', input } },
+      { actor: 'a', effect: { kind: 'do', name: 'again', params: undefined } },
+    ]);
+    expect(body.released).toEqual(['again']);
+    await environment.advance(499);
+    expect(body.applied).toEqual([]);
+    await environment.advance(1);
+    expect(body.applied).toEqual(['a.deadline.due']);
+  });
+
+  test('an entry that is missing, or of another version, is an error that names it', async () => {
+    const { entries } = await kept(numbered(3));
+    expect(() => unitWith().unit.refold(entries.slice(1))).toThrow(/Expected entry 1 .* has 2/);
+    const other = entries.map((entry) => ({ ...entry, definitionVersion: 2 }));
+    expect(() => unitWith().unit.refold(other)).toThrow(/version 2 .* this is version 3/);
+  });
+
+  test('what comes while it is read waits, behind what is said to be first', async () => {
+    const { unit, body, environment } = unitWith();
+    unit.hold();
+    unit.receive('a', { type: 'go', n: 2 } as UnitEvent);
+    await environment.settle();
+    expect(body.applied).toEqual([]);
+    expect(unit.awaits(({ type }) => type === 'go')).toBe(true);
+    unit.open({ actor: 'a', event: { type: 'go', n: 1 } as UnitEvent });
+    expect(body.applied).toEqual(['a.go1', 'a.go2']);
+  });
+});
+
+describe('C7: a journal that refuses for good', () => {
+  test('is not tried again, and the unit does not go on', async () => {
+    const refusal = new ProviderError('FENCED', 'another process has it', { retryable: false });
+    let appends = 0;
+    const { unit, body, environment } = unitWith({
+      append: () => {
+        appends += 1;
+        return Promise.reject(refusal);
+      },
+      read: () => [],
+    });
+    unit.receive('a', { type: 'go' });
+    unit.receive('a', { type: 'go' });
+    await environment.advance(60_000);
+    expect(appends).toBe(1);
+    expect(body.refusals).toEqual([refusal]);
+    expect(body.applied).toEqual([]);
   });
 });

@@ -111,10 +111,12 @@ async function voiceStory(seed: number): Promise<readonly JournalEntry[]> {
 const withoutTimes = (entries: readonly JournalEntry[]): string =>
   JSON.stringify(entries, (key, value: unknown) =>
     [
+      'answeredAt',
       'at',
       'calledAt',
       'dueAt',
       'retryInMs',
+      'saidAt',
       'settledAt',
       'startedAt',
       'utteranceStartedAt',

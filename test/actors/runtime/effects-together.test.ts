@@ -18,7 +18,7 @@ class Body implements UnitBody {
   constructor(name: string, host: Host, log: string[]) {
     this.name = name;
     this.log = log;
-    this.unit = new CommitUnit(name, 1, host, this);
+    this.unit = new CommitUnit({ id: name, scope: 'scope', definitionVersion: 1 }, host, this);
   }
 
   accepts(): boolean {
@@ -42,6 +42,8 @@ class Body implements UnitBody {
     this.unit.receive('a', { type: 'own' });
     this.other?.unit.receive('a', { type: 'news' });
   }
+
+  journalRefused(): void {}
 
   crashed(error: unknown): void {
     throw error;

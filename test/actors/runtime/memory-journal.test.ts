@@ -1,44 +1,101 @@
 // The journal in memory: everything in order, and no more than it was told to keep.
 
-import { expect, test } from 'vitest';
-import { memoryJournal, type JournalEntry } from '../../../src/index.ts';
+import { describe, expect, test } from 'vitest';
+import {
+  memoryJournal,
+  type JournalEntry,
+  type JournalQuery,
+  type MemoryJournal,
+} from '../../../src/index.ts';
 
-const entry = (seq: number, unit = 'unit'): JournalEntry => ({
+const entry = (seq: number, unit = 'unit', scope = 'scope'): JournalEntry => ({
+  scope,
+  unit,
   seq,
   at: seq,
-  unit,
   actor: 'a',
   definitionVersion: 1,
   event: { type: 'go' },
 });
 
-const seqs = async (journal: ReturnType<typeof memoryJournal>, unit?: string) =>
-  (await journal.read(unit)).map(({ seq }) => seq);
+const seqs = (journal: MemoryJournal, query?: JournalQuery): number[] =>
+  journal.read(query).map(({ seq }) => seq);
 
-test('keeps the latest entries, oldest first', async () => {
+test('keeps the latest entries, oldest first', () => {
   const journal = memoryJournal({ keep: 3 });
   for (let seq = 1; seq <= 20; seq += 1) {
-    await journal.append(entry(seq));
+    journal.append(entry(seq));
     const expected = [seq - 2, seq - 1, seq].filter((kept) => kept > 0);
-    expect(await seqs(journal)).toEqual(expected);
+    expect(seqs(journal)).toEqual(expected);
   }
 });
 
-test('reads one unit or all; what was read does not change afterwards', async () => {
+test('reads one unit or all; what was read does not change afterwards', () => {
   const journal = memoryJournal({ keep: Infinity });
-  for (let seq = 1; seq <= 5000; seq += 1)
-    void journal.append(entry(seq, seq % 2 ? 'odd' : 'even'));
-  const read = await journal.read();
+  for (let seq = 1; seq <= 5000; seq += 1) journal.append(entry(seq, seq % 2 ? 'odd' : 'even'));
+  const read = journal.read();
   expect(read).toHaveLength(5000);
-  expect((await seqs(journal, 'even')).slice(0, 3)).toEqual([2, 4, 6]);
-  void journal.append(entry(5001));
+  expect(seqs(journal, { unit: 'even' }).slice(0, 3)).toEqual([2, 4, 6]);
+  journal.append(entry(5001));
   expect(read).toHaveLength(5000);
 });
 
-test('may keep nothing at all', async () => {
+test('may keep nothing at all', () => {
   const journal = memoryJournal({ keep: 0 });
-  for (let seq = 1; seq <= 5; seq += 1) void journal.append(entry(seq));
-  expect(await seqs(journal)).toEqual([]);
+  for (let seq = 1; seq <= 5; seq += 1) journal.append(entry(seq));
+  expect(seqs(journal)).toEqual([]);
+});
+
+describe('what was cut', () => {
+  const cut = expect.objectContaining({
+    name: 'JournalError',
+    code: 'JOURNAL_CUT',
+    retryable: false,
+  });
+
+  test('MJ2: of a scope that lost its beginning nothing is read, of a whole one everything', () => {
+    const journal = memoryJournal({ keep: 4 });
+    for (let seq = 1; seq <= 3; seq += 1) journal.append(entry(seq, 'unit', 'first'));
+    for (let seq = 1; seq <= 3; seq += 1) journal.append(entry(seq, 'unit', 'second'));
+    expect(() => journal.read({ scope: 'first' })).toThrow(cut);
+    expect(() => journal.read({ scope: 'first', unit: 'unit' })).toThrow(cut);
+    expect(seqs(journal, { scope: 'second' })).toEqual([1, 2, 3]);
+    // A look at what happened lately asks for no scope.
+    expect(seqs(journal)).toEqual([3, 1, 2, 3]);
+  });
+
+  test('MJ2: also when only another unit of the scope was cut', () => {
+    const journal = memoryJournal({ keep: 2 });
+    journal.append(entry(1, 'session'));
+    journal.append(entry(1, 'subagent'));
+    journal.append(entry(2, 'subagent'));
+    expect(() => journal.read({ scope: 'scope' })).toThrow(cut);
+    journal.append(entry(3, 'subagent'));
+    journal.append(entry(4, 'subagent'));
+    journal.append(entry(5, 'subagent'));
+    expect(() => journal.read({ scope: 'scope' })).toThrow(cut);
+  });
+
+  test('MJ1: one of which nothing was kept is known again when it goes on, and is cut', () => {
+    const journal = memoryJournal({ keep: 2 });
+    journal.append(entry(1, 'unit', 'first'));
+    for (let seq = 1; seq <= 9; seq += 1) journal.append(entry(seq, 'unit', 'second'));
+    expect(seqs(journal, { scope: 'first' })).toEqual([]);
+    journal.append(entry(2, 'unit', 'first'));
+    expect(() => journal.read({ scope: 'first' })).toThrow(cut);
+  });
+
+  test('what was forgotten makes room', () => {
+    const journal = memoryJournal({ keep: 3 });
+    for (const scope of ['a', 'b', 'c']) journal.append(entry(1, 'unit', scope));
+    journal.forget('b');
+    journal.append(entry(2, 'unit', 'a'));
+    expect(seqs(journal, { scope: 'a' })).toEqual([1, 2]);
+    expect(journal.scopes()).toEqual([
+      { scope: 'a', entries: 2, firstAt: 1, lastAt: 2 },
+      { scope: 'c', entries: 1, firstAt: 1, lastAt: 1 },
+    ]);
+  });
 });
 
 test.each([-1, Number.NaN, 'all' as never])('refuses to keep %s', (keep) => {

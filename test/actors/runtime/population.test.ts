@@ -19,14 +19,19 @@ function populated() {
   };
   const host = createHost({ environment, journal: memoryJournal(), inspect: watch });
   const released: Posted[] = [];
-  const unit: CommitUnit = new CommitUnit('unit', 1, host, {
-    accepts: (actor, event) => population.accepts(actor.slice('question:'.length), event),
-    apply: (actor, event) => population.apply(actor.slice('question:'.length), event),
-    release: (posted) => released.push(posted),
-    crashed(error) {
-      throw error;
+  const unit: CommitUnit = new CommitUnit(
+    { id: 'unit', scope: 'scope', definitionVersion: 1 },
+    host,
+    {
+      accepts: (actor, event) => population.accepts(actor.slice('question:'.length), event),
+      apply: (actor, event) => population.apply(actor.slice('question:'.length), event),
+      release: (posted) => released.push(posted),
+      journalRefused() {},
+      crashed(error) {
+        throw error;
+      },
     },
-  });
+  );
   const population = new Population(questionMachine, 'question', unit, host);
   unit.start(() => {});
   return {
@@ -121,10 +126,11 @@ test('sleeping and waking is no other life: the same events, the same state', ()
   const states: unknown[] = [];
   const host = createHost({ environment: simulatedEnvironment(), journal: memoryJournal() });
   const calls: { population?: Population } = {};
-  const unit = new CommitUnit('unit', 1, host, {
+  const unit = new CommitUnit({ id: 'unit', scope: 'scope', definitionVersion: 1 }, host, {
     accepts: (_, event) => calls.population?.accepts('c', event) ?? false,
     apply: (_, event) => calls.population?.apply('c', event),
     release: ({ effect }) => states.push(effect.name),
+    journalRefused() {},
     crashed(error) {
       throw error;
     },

@@ -84,7 +84,7 @@ export function serviceStage(
     eventSources: [source],
     ...config,
   });
-  const service = new Service(host, 'ses/service:order_monitor', definition, {
+  const service = new Service(host, 'ses', definition, {
     invoke: (own, eventId, event) => {
       invoked.push({ eventId, event });
       if (autoEnd) own.ended(eventId, outcomeOf(`seen ${JSON.stringify(event.data)}`));

@@ -24,6 +24,7 @@ class NotingLead implements Lead {
   transfer = (_: string, to: string): void => void this.said.push(`transfer to ${to}`);
   transferEnded = (): void => void this.said.push('transfer ended');
   greet = (): void => {};
+  resume = (owes: boolean): void => void this.said.push(owes ? 'resume, owes' : 'resume');
   configure = (): void => void this.said.push('configure');
   offer = (offer: Offer): void => void this.offers.push(offer);
   interrupt = (): void => void this.said.push('interrupt');

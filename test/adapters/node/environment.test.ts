@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from 'vitest';
@@ -61,6 +62,50 @@ describe('yieldThen', () => {
     collect();
     const kept = done.filter((ref) => ref.deref() !== undefined).length;
     expect(kept).toBeLessThan(600);
+  });
+});
+
+describe('schedule', () => {
+  test.each([0, -5])('%d ms: in this turn of the event loop, after the call', async (ms) => {
+    const { scheduler } = nodeEnvironment();
+    // Often, since a timer of 1 ms may be over by chance.
+    for (let round = 0; round < 200; round += 1) {
+      const ran: string[] = [];
+      scheduler.schedule(() => ran.push('task'), ms);
+      ran.push('returned');
+      await Promise.resolve();
+      expect(ran).toEqual(['returned']);
+      await turn();
+      expect(ran).toEqual(['returned', 'task']);
+    }
+  });
+
+  test.each([0, 1])(
+    '%d ms: what is taken back does not run, and taking it back twice is fine',
+    async (ms) => {
+      const { scheduler } = nodeEnvironment();
+      const ran: number[] = [];
+      const takeBack = scheduler.schedule(() => ran.push(ms), ms);
+      takeBack();
+      takeBack();
+      await new Promise<void>((resolve) => scheduler.schedule(resolve, ms + 1));
+      expect(ran).toEqual([]);
+    },
+  );
+
+  test('in the background it does not keep the process running', () => {
+    const script = `
+      const { nodeEnvironment } = await import(process.argv[1]);
+      const { scheduler } = nodeEnvironment();
+      const again = () => scheduler.schedule(again, 0, { isBackground: true });
+      again();
+      scheduler.schedule(() => {}, 86_400_000, { isBackground: true });
+      console.log('over');`;
+    const module = new URL('../../../src/adapters/node/index.ts', import.meta.url).href;
+    const args = ['--input-type=module', '--eval', script, module];
+    expect(execFileSync(process.execPath, args, { encoding: 'utf8', timeout: 50_000 })).toBe(
+      'over\n',
+    );
   });
 });
 

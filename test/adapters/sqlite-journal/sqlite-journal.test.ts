@@ -1,5 +1,13 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -25,6 +33,9 @@ afterEach(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
+const corpus = (name: string): string =>
+  fileURLToPath(new URL(`../../corpus/${name}`, import.meta.url));
+
 function open(environment = nodeEnvironment()): SqliteJournal {
   const journal = sqliteJournal({ path, environment });
   opened.push(journal);
@@ -33,7 +44,8 @@ function open(environment = nodeEnvironment()): SqliteJournal {
 
 function entry(seq: number, unit = 'ses', text = `words ${seq} äöü 🚕`): JournalEntry {
   const event = { type: 'user.said', text } as { type: string };
-  return { seq, at: 1_700_000_000_000 + seq, unit, actor: 'user', definitionVersion: 3, event };
+  const at = 1_700_000_000_000 + seq;
+  return { scope: 'ses', unit, seq, at, actor: 'user', definitionVersion: 3, event };
 }
 
 test('what was appended is read in order, also by the next one who opens the file', async () => {
@@ -44,8 +56,8 @@ test('what was appended is read in order, also by the next one who opens the fil
   journal.close();
   const again = open();
   expect(again.read()).toEqual(entries);
-  expect(again.read('sub')).toEqual([entries[1], entries[3]]);
-  expect(again.read('nobody')).toEqual([]);
+  expect(again.read({ unit: 'sub' })).toEqual([entries[1], entries[3]]);
+  expect(again.read({ scope: 'nobody' })).toEqual([]);
 });
 
 test('B1: an append of a turn that has not ended has not resolved; one commit serves all of them', async () => {
@@ -86,7 +98,7 @@ describe('two writers of one unit', () => {
       journal.append(entry(1, 'ses', 'otherwise')),
       journal.append(entry(1, 'sub')),
     ]);
-    expect(conflict).toMatchObject({ reason: { code: 'JOURNAL_CONFLICT' } });
+    expect(conflict).toMatchObject({ reason: { code: 'JOURNAL_CONFLICT', retryable: false } });
     expect(other.status).toBe('fulfilled');
     expect(journal.read()).toEqual([entry(1), entry(1, 'sub')]);
   });
@@ -97,8 +109,89 @@ test('an event that is no JSON is refused, and names itself', async () => {
   const event: Record<string, unknown> & { type: string } = { type: 'user.said' };
   event['self'] = event;
   await expect(journal.append({ ...entry(1), event })).rejects.toMatchObject({
-    code: 'NOT_JSON',
+    code: 'INVALID_ENTRY',
+    retryable: false,
     message: expect.stringContaining('user.said'),
+  });
+});
+
+describe('scopes', () => {
+  const of = (scope: string, seq: number, unit = scope): JournalEntry => ({
+    ...entry(seq, unit),
+    scope,
+  });
+
+  test('what is forgotten makes the file smaller, and leaves the others as they are', async () => {
+    const journal = open();
+    const text = 'x'.repeat(1000);
+    await journal.append(of('one', 1));
+    await Promise.all(
+      Array.from({ length: 3000 }, (_, index) =>
+        journal.append({ ...entry(index + 1, 'many', text), scope: 'two' }),
+      ),
+    );
+    await journal.append(of('three', 1));
+    journal.forget('two');
+    journal.close();
+    expect(statSync(path).size).toBeLessThan(200_000);
+    expect(open().read()).toEqual([of('one', 1), of('three', 1)]);
+  });
+
+  test('room that is not given back at once is used again', async () => {
+    const text = 'x'.repeat(100_000);
+    const sizes: number[] = [];
+    for (const scope of ['first', 'second', 'third', 'fourth']) {
+      const journal = open();
+      await Promise.all(
+        Array.from({ length: 150 }, (_, index) =>
+          journal.append({ ...entry(index + 1, 'many', text), scope }),
+        ),
+      );
+      sizes.push(statSync(path).size);
+      journal.forget(scope);
+      journal.close();
+    }
+    const [first = 0] = sizes;
+    expect(Math.max(...sizes)).toBeLessThan(first * 1.1);
+  });
+
+  test('a file that was made by an earlier version is brought up to date: each unit is a scope', () => {
+    path = join(folder, 'old.journal');
+    copyFileSync(corpus('sqlite-layout-1.journal'), path);
+    const before = JSON.parse(readFileSync(corpus('sqlite-layout-1.json'), 'utf8')) as Omit<
+      JournalEntry,
+      'scope'
+    >[];
+    const expected = before.map((old) => ({ scope: old.unit, ...old }));
+    for (const _ of ['the first time', 'ever after']) {
+      const journal = open();
+      expect(journal.read()).toEqual(expected);
+      expect(journal.scopes().map(({ scope }) => scope)).toEqual(['ses_1', 'sub_1']);
+      journal.close();
+    }
+    const file = new DatabaseSync(path);
+    expect(file.prepare('pragma user_version').get()).toEqual({ user_version: 2 });
+    expect(file.prepare('pragma auto_vacuum').get()).toEqual({ auto_vacuum: 2 });
+    file.close();
+  });
+
+  test('Y1: an earlier file that is damaged is left as it was', () => {
+    path = join(folder, 'old.journal');
+    copyFileSync(corpus('sqlite-layout-1.journal'), path);
+    const file = new DatabaseSync(path);
+    file.exec(`update entries set event = replace(event, 'Q4', 'Q3') where seq = 4`);
+    file.close();
+    for (const _ of ['the first time', 'ever after'])
+      expect(() => open()).toThrow(
+        expect.objectContaining({
+          code: 'JOURNAL_CORRUPT',
+          message: expect.stringContaining('entry 4 of ses_1'),
+        }),
+      );
+    const again = new DatabaseSync(path);
+    expect(again.prepare('pragma user_version').get()).toEqual({ user_version: 1 });
+    expect(again.prepare('select count(*) as count from entries').get()).toEqual({ count: 25 });
+    again.close();
   });
 });
 
@@ -142,6 +235,7 @@ describe('a file that cannot be used', () => {
   test('D2: one of a newer version', async () => {
     await write(1);
     const file = new DatabaseSync(path);
+    expect(file.prepare('pragma user_version').get()).toEqual({ user_version: 2 });
     file.exec('pragma user_version = 99');
     file.close();
     expect(() => open()).toThrow(
@@ -200,6 +294,28 @@ describe('a file that cannot be used', () => {
   });
 });
 
+test('D3: a log that ends anywhere opens with what was committed before', async () => {
+  const journal = open();
+  // Each is a transaction of its own.
+  for (let seq = 1; seq <= 8; seq += 1) await journal.append(entry(seq));
+  const log = readFileSync(`${path}-wal`);
+  const torn = join(folder, 'torn.journal');
+  const lengths: number[] = [];
+  for (let bytes = log.length; bytes > 0; bytes -= 1777) {
+    copyFileSync(path, torn);
+    writeFileSync(`${torn}-wal`, log.subarray(0, bytes));
+    const after = sqliteJournal({ path: torn, environment: nodeEnvironment() });
+    const kept = after.read();
+    expect(kept).toEqual(kept.map((_, index) => entry(index + 1)));
+    lengths.push(kept.length);
+    // It can be written on from there.
+    await after.append(entry(kept.length + 1));
+    after.close();
+  }
+  expect(lengths).toEqual(lengths.toSorted((a, b) => b - a));
+  expect(new Set(lengths)).toEqual(new Set([8, 7, 6, 5, 4, 3, 2, 1, 0]));
+});
+
 describe('other processes', () => {
   const writer = fileURLToPath(new URL('writer.ts', import.meta.url));
 
@@ -226,7 +342,7 @@ describe('other processes', () => {
       }
       await over;
       const journal = open();
-      const entries = journal.read('unit');
+      const entries = journal.read({ unit: 'unit' });
       expect(entries.map(({ seq }) => seq)).toEqual(entries.map((_, index) => index + 1));
       // The one that was being written may be there, its answer not.
       expect(entries.length - kept).toBeOneOf([0, 1]);
@@ -256,7 +372,7 @@ describe('other processes', () => {
     }
     expect(last).toMatch(/^(DISK_FULL|JOURNAL_IO): /);
     expect(kept).toBeGreaterThan(0);
-    const entries = open().read('unit');
+    const entries = open().read({ unit: 'unit' });
     expect(entries).toHaveLength(kept);
   });
 });

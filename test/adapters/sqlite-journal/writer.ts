@@ -7,11 +7,12 @@ import { sqliteJournal } from '../../../src/adapters/sqlite-journal/index.ts';
 const [path = '', unit = 'unit'] = process.argv.slice(2);
 try {
   const journal = sqliteJournal({ path, environment: nodeEnvironment() });
-  for (let seq = journal.read(unit).length + 1; ; seq += 1) {
+  for (let seq = journal.read({ unit }).length + 1; ; seq += 1) {
     await journal.append({
+      scope: 'ses',
+      unit,
       seq,
       at: seq,
-      unit,
       actor: 'subagent',
       definitionVersion: 1,
       event: { type: 'model.responded', text: 'x'.repeat(200) } as { type: string },

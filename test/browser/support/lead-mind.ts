@@ -13,8 +13,8 @@ const working = /"message\\?":\s*\\?"([^"\\]*)/;
 /** A wire that has no role for what is typed. */
 const typed = /^\[SYSTEM: The user writes: (.*)\]$/s;
 
-/** So long a model needs on OpenAI Live, where its replies are told apart by the pauses between them. */
-const LIVE_PAUSE_MS = 2200;
+/** So long a model needs on OpenAI Live, where its replies are told apart by pauses of 800 ms. */
+const LIVE_PAUSE_MS = 1000;
 
 export function createLeadMind(): VoiceBrain {
   const called = new Set<string>();

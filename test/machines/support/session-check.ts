@@ -1,4 +1,4 @@
-// Every state of a session: what may come, and what shall hold in it (V1 to V8).
+// Every state of a session: what may come, and what shall hold in it (V1 to V9).
 //
 // Time: each of the six clocks starts at 0 and is told from a stale one by its `dueAt` only, so
 // the key leaves moments out. Two failed reconnects in a row are allowed.
@@ -89,6 +89,7 @@ function sessionEvents({ context }: S): readonly SessionMachineEvent[] {
   return [
     { type: 'session.start', at },
     { type: 'session.close', at },
+    { type: 'session.recovered', at },
     { type: 'transport.ready', at },
     { type: 'transport.lost', at, error, retryInMs },
     { type: 'transport.lost', at, error, retryInMs: null },
@@ -159,10 +160,13 @@ export function checkSession(
           hopeless ||= lost && event['retryInMs'] === null;
         }
         if (connectionOf(after) === 'active') losses = 0;
+        // Another process counts from the beginning, and knows of no transfer.
+        const isNew = event.type === 'session.recovered' && connectionOf(after) === 'created';
+        if (isNew) [losses, hopeless] = [0, false];
         // Twice is once too often, and so is more.
         const ended = Math.min(2, ghost.ended + paramsOf(effects, 'ended').length);
         const transfers =
-          ghost.transfers +
+          (isNew ? 0 : ghost.transfers) +
           paramsOf(effects, 'transfer').length -
           paramsOf(effects, 'transferEnded').length;
         return { losses: Math.min(losses, input.maxReconnects + 2), hopeless, ended, transfers };
@@ -215,12 +219,14 @@ export function checkSession(
       },
       'V1: whoever closes stops the subagents, whoever has closed is disconnected': (
         before,
-        _event,
+        { type },
         after,
         effects,
       ) => {
         const closes = connectionOf(after) !== connectionOf(before);
-        const closing = closes && connectionOf(after) === 'closing';
+        const isClosing = connectionOf(after) === 'closing';
+        // V9: in another process they are to be stopped once more.
+        const closing = isClosing && (closes || type === 'session.recovered');
         const closed = closes && isClosed(after);
         return (
           paramsOf(effects, 'stopSubagents').length === (closing ? 1 : 0) &&
@@ -240,6 +246,22 @@ export function checkSession(
           is.user === 'silent' &&
           is.playout === was.playout &&
           same(is.client, was.client)
+        );
+      },
+      'V9: after a recovery nobody is connected, there or speaking; what was closing still is': (
+        before,
+        { type },
+        after,
+      ) => {
+        if (type !== 'session.recovered') return true;
+        const was = connectionOf(before);
+        return (
+          connectionOf(after) === (was === 'closing' || was === 'closed' ? was : 'created') &&
+          (was === 'closed' ||
+            (!after.matches({ client: 'attached' }) &&
+              after.matches({ user: 'silent' }) &&
+              after.matches({ model: 'idle' }) &&
+              after.matches({ playout: 'drained' })))
         );
       },
       'V5: the end of a transfer closes nothing, and somebody leads on': (before, event, after) => {
@@ -302,7 +324,11 @@ export function checkSession(
         (after.context.failures === 0 && after.context.error === null),
       'each deadline is that of its state': (before, event, after, effects) => {
         const { at } = event;
-        const begun = clocks.filter(({ owns }) => owns(after) && !owns(before));
+        const begun = clocks.filter(
+          ({ id, owns }) =>
+            owns(after) &&
+            (!owns(before) || (id === 'close' && event.type === 'session.recovered')),
+        );
         const delay = {
           connect: input.connectTimeoutMs,
           transfer: input.transferTimeoutMs,

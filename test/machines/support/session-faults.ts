@@ -12,6 +12,14 @@ export const generationSurvives = mutate(sessionMachine, (chart) =>
 
 export const sessionFaults: readonly Fault<typeof sessionMachine>[] = [
   {
+    fault: 'after a crash it believes that it is still connected',
+    machine: mutate(sessionMachine, (chart) =>
+      forget(stateOf(chart, 'connection', 'active'), 'session.recovered'),
+    ),
+    property:
+      'V9: after a recovery nobody is connected, there or speaking; what was closing still is',
+  },
+  {
     fault: 'a closed session opens again',
     machine: mutate(sessionMachine, (chart) => {
       stateOf(chart, 'connection', 'closed').on['session.start'] = 'connecting';

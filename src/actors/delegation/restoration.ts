@@ -1,0 +1,192 @@
+// Subagents that come back from the journal: each is put where it was among the others, with
+// the configuration that the code has for it now.
+//
+// Owns:     what was found, while it is being taken in.
+// Does not: begin anything: those who live go on when all are there.
+//
+// Invariants
+//   RS1. Every subagent of the journal is in the family again: live, ended, or lost with a reason.
+//   RS2. It gets no more than the code of today grants it: its configuration is checked and its
+//        grant cut as at its birth.
+//   RS3. One whose end is known to whom it worked for is told of no more.
+
+import type { Ending } from '../../machines/index.ts';
+import { messageOf } from '../../errors.ts';
+import type { JournalEntry } from '../ports/journal.ts';
+import {
+  checkSubagentConfig,
+  type SubagentConfig,
+  type SubagentDefinition,
+} from '../subagent/config.ts';
+import { Subagent } from '../subagent/subagent.ts';
+import { SPAWNED, type SubagentBirth } from '../subagent/subagent-birth.ts';
+import type { SubagentPorts } from '../subagent/subagent-ports.ts';
+import { SubagentRecord, type Place } from './family.ts';
+import { granterOf, grantTools, type Granter } from './grants.ts';
+import { reconfigureOf } from './marks.ts';
+import type { Parts } from './parts.ts';
+import type { ScopePorts } from './scope-ports.ts';
+import type { SpawnRequest } from './service-types.ts';
+import { subAgentOf } from './sub-agents/plan-step.ts';
+
+/** The entries of each subagent, by its id, in the order of their births. */
+export type RestoredUnits = ReadonlyMap<string, readonly JournalEntry[]>;
+
+export interface Restored {
+  readonly live: readonly SubagentRecord[];
+  /** They have ended, and whoever they worked for does not know. */
+  readonly untold: readonly SubagentRecord[];
+  readonly lost: readonly { readonly record: SubagentRecord; readonly reason: string }[];
+}
+
+/** What is written down when a subagent is admitted. */
+export function birthOf({ place, parentId }: SubagentRecord, request: SpawnRequest): SubagentBirth {
+  const { definition, task, callId, workstreamId, idempotencyKey, ports } = place;
+  const { maxSteps, timeout, maxInputRetries } = definition;
+  return {
+    type: SPAWNED,
+    name: definition.name,
+    task,
+    parentId,
+    worksFor: ports.name,
+    callId,
+    workstreamId,
+    idempotencyKey,
+    request: place.request,
+    maxDepth: Number.isFinite(place.maxDepth) ? place.maxDepth : null,
+    grant: request.grant ?? null,
+    recipe: request.recipe ?? null,
+    messages: request.messages ?? null,
+    limits: { maxSteps, timeoutMs: timeout, maxInputRetries },
+  };
+}
+
+export class Restoration {
+  readonly restored = {
+    live: [] as SubagentRecord[],
+    untold: [] as SubagentRecord[],
+    lost: [] as { record: SubagentRecord; reason: string }[],
+  } satisfies Restored;
+  readonly #parts: Parts;
+  readonly #desk: SubagentPorts;
+  readonly #scopes: readonly ScopePorts[];
+
+  constructor(parts: Parts, desk: SubagentPorts, scopes: readonly ScopePorts[]) {
+    this.#parts = parts;
+    this.#desk = desk;
+    this.#scopes = scopes;
+  }
+
+  take(id: string, entries: readonly JournalEntry[]): void {
+    const { family, supervisor, budgets, health, instances, retention } = this.#parts;
+    const [first] = entries;
+    if (first?.event.type !== SPAWNED) return;
+    const birth = first.event as SubagentBirth;
+    const parent = birth.parentId === null ? null : (family.get(birth.parentId) ?? null);
+    const ports =
+      parent?.place.ports ??
+      this.#scopes.find(({ name }) => name === birth.worksFor) ??
+      this.#parts.ports;
+    const found = this.#definitionOf(birth, parent, ports);
+    const { definition, denied } = found;
+    const subagent = new Subagent(ports.host, id, definition, birth.task, this.#desk);
+    const place: Place = {
+      id,
+      definition,
+      task: birth.task,
+      lineage: parent ? [...parent.place.lineage, parent.id] : [],
+      maxDepth: birth.maxDepth ?? Infinity,
+      denied,
+      callId: birth.callId,
+      workstreamId: birth.workstreamId,
+      idempotencyKey: birth.idempotencyKey,
+      request: birth.request,
+      ports,
+      startedAt: first.at,
+    };
+    const record = new SubagentRecord(place, subagent, birth.messages ?? undefined);
+    let { problem } = found;
+    let ending: Ending | null = null;
+    try {
+      ending = subagent.refold(entries);
+    } catch (error) {
+      problem = messageOf(error);
+    }
+    family.add(record);
+    supervisor.readmit(this.#parts.id, id);
+    instances.enter(record);
+    const knowsEnd = ports.knowsEnd?.(id, birth.callId) ?? true;
+    if (ending && (knowsEnd || parent !== null)) {
+      // RS3: what it came to can be looked up, and that is all.
+      if (subagent.step > 0) instances.lock(record, () => {});
+      const { messages } = subagent;
+      const at = entries.at(-1)?.at ?? first.at;
+      family.ended(record, subagent.recall(ending), at);
+      if (parent === null || !parent.isLive) retention.delivered(record, at);
+      retention.ended(record, at);
+      supervisor.ended(this.#parts.id, id);
+      instances.ended(record, () => messages);
+      return;
+    }
+    budgets.admit(id, birth.parentId, definition.budget, (message) => subagent.exhaust(message));
+    health.started(record);
+    // It held the instance of its name when the process ended: nobody comes between.
+    if (subagent.step > 0) instances.lock(record, () => {});
+    if (ending) this.restored.untold.push(record);
+    else if (problem !== null) this.restored.lost.push({ record, reason: problem });
+    else this.restored.live.push(record);
+  }
+
+  /** RS2. `problem`: why there is none; what stands for it then does nothing. */
+  #definitionOf(
+    birth: SubagentBirth,
+    parent: SubagentRecord | null,
+    ports: ScopePorts,
+  ): {
+    readonly definition: SubagentDefinition;
+    readonly denied: ReadonlySet<string>;
+    readonly problem: string | null;
+  } {
+    const { name, grant } = birth;
+    const granter = granterOf(parent, ports);
+    const nothing = (problem: string) => ({
+      definition: checkSubagentConfig({ name, instructions: '' }, name),
+      denied: granter.denied,
+      problem,
+    });
+    if (birth.parentId !== null && parent === null)
+      return nothing(`${birth.parentId}, whom it worked for, is not in the journal`);
+    try {
+      const config = configOf(birth, granter, ports);
+      if (!config)
+        return nothing(
+          `There is no configuration "${name}" (${birth.task.toolName}) any more: expected one as it was spawned with`,
+        );
+      const granted = grantTools(config, grant ?? undefined, granter);
+      if (!granted.ok) return nothing(granted.error.message);
+      const definition = checkSubagentConfig(granted.config, granted.config.name);
+      return { definition, denied: granted.denied, problem: null };
+    } catch (error) {
+      return nothing(messageOf(error));
+    }
+  }
+}
+
+/** By the recipe of the tool that spawned it, by the tool that runs such subagents, or by name. */
+function configOf(
+  { name, task, recipe }: SubagentBirth,
+  granter: Granter,
+  ports: ScopePorts,
+): SubagentConfig | undefined {
+  const tools = Object.values(granter.tools);
+  if (recipe !== null)
+    for (const tool of tools) {
+      const made = reconfigureOf(tool)?.(recipe);
+      if (made) return made;
+    }
+  for (const tool of tools) {
+    const config = subAgentOf(tool);
+    if (config?.name === name) return config;
+  }
+  return ports.configOf?.(task.toolName, name);
+}

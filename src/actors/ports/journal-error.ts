@@ -1,0 +1,43 @@
+// What a journal throws. Whether trying again can help is what a commit unit asks.
+
+import { OffstageError } from '../../errors.ts';
+
+/**
+ * A journal could not do what it was asked. With `retryable: false` trying the same again cannot
+ * help: the unit whose append it was ends. Codes of the journals that come with Offstage:
+ * `FENCED` (this process does not write the scope, or no longer), `JOURNAL_CONFLICT` (another entry has this
+ * number), `JOURNAL_CORRUPT`, `JOURNAL_CUT`, `JOURNAL_CLOSED` and `INVALID_ENTRY`, all for good; `JOURNAL_IO` and
+ * `JOURNAL_UNREACHABLE`, which may pass.
+ */
+export class JournalError extends OffstageError {
+  readonly retryable: boolean;
+  constructor(
+    code: string,
+    message: string,
+    options: { readonly retryable: boolean; readonly cause?: unknown },
+  ) {
+    super(code, message, options);
+    this.retryable = options.retryable;
+  }
+}
+
+/** What is kept is damaged; whoever runs this must decide what to do. */
+export function journalCorrupt(source: string, what: string, cause?: unknown): JournalError {
+  return new JournalError(
+    'JOURNAL_CORRUPT',
+    `${source} is damaged (${what}): restore it from a copy, or move it away to begin anew`,
+    { retryable: false, cause },
+  );
+}
+
+/** Two writers have the same unit: one of them does not know what the other one did. */
+export function journalConflict(
+  source: string,
+  { scope, unit, seq }: { readonly scope: string; readonly unit: string; readonly seq: number },
+): JournalError {
+  return new JournalError(
+    'JOURNAL_CONFLICT',
+    `${source} has another entry ${seq} of ${unit} in ${scope} already: two writers have the same unit`,
+    { retryable: false },
+  );
+}

@@ -1,0 +1,153 @@
+// A journal that secrets do not reach: they are taken out of an event before it is kept.
+//
+// Invariants
+//   RJ1. An entry without secrets is handed on as it is, not as a copy.
+//   RJ2. The same entry is redacted the same way each time: one that is tried again is the same one.
+//   RJ3. Names and types of what an event consists of stay; only texts and numbers are replaced.
+
+import { z } from 'zod';
+import { ConfigurationError } from '../../errors.ts';
+import type { Journal, JournalEntry } from '../ports/journal.ts';
+import { REDACTED, secretRemover, type TakeOut } from '../secrets.ts';
+
+/** The properties that `redactingJournal` takes for secrets. */
+export const SECRET_NAMES: readonly string[] = [
+  'accessToken',
+  'apiKey',
+  'authorization',
+  'clientSecret',
+  'cookie',
+  'credentials',
+  'passphrase',
+  'password',
+  'passwd',
+  'privateKey',
+  'refreshToken',
+  'secret',
+  'secretKey',
+  'setCookie',
+  'token',
+];
+
+export interface RedactionOptions {
+  /**
+   * Properties whose texts and numbers are replaced, however deep they are, and all that is in them.
+   * Upper and lower case, `_` and `-` make no difference: `apiKey` is also `API_KEY` and `api-key`.
+   * @defaultValue `SECRET_NAMES`
+   */
+  readonly names?: readonly string[];
+  /**
+   * Secrets that are replaced wherever they occur in a text: exact ones, such as the keys of the
+   * environment (`process.env.OPENAI_API_KEY`; none, and one of less than 8 characters, is passed
+   * over), and patterns. What looks like a key of a usual provider, or follows `Bearer`, always is.
+   * @defaultValue none
+   */
+  readonly values?: readonly (string | RegExp | undefined)[];
+  /** What is written in their place. @defaultValue '[redacted]' */
+  readonly replace?: string;
+}
+
+const optionsSchema = z.strictObject({
+  names: z.array(z.string().regex(/[^_-]/)).optional(),
+  values: z
+    .array(
+      z.union([
+        z.string(),
+        z.undefined(),
+        z
+          .instanceof(RegExp)
+          .refine((pattern) => !matchesNothing(pattern), 'matches the empty text'),
+      ]),
+    )
+    .optional(),
+  replace: z.string().optional(),
+});
+
+/**
+ * Keeps secrets out of a journal. What was taken out is not there after a crash either: a tool call that is
+ * repeated then gets `[redacted]` for its argument. Hand secrets to tools by other ways than through a model.
+ * @throws {ConfigurationError} for options that cannot work.
+ */
+export function redactingJournal(journal: Journal, options: RedactionOptions = {}): Journal {
+  const checked = optionsSchema.safeParse(options);
+  if (!checked.success)
+    throw new ConfigurationError(
+      'INVALID_OPTION',
+      `redactingJournal: ${z.prettifyError(checked.error)}`,
+    );
+  const { names = SECRET_NAMES, values = [], replace = REDACTED } = options;
+  const redaction: Redaction = {
+    isSecret: nameMatcher(names),
+    takeOut: secretRemover(
+      values.filter((value) => value !== undefined),
+      replace,
+    ),
+    replace,
+  };
+  return {
+    append: (entry) => journal.append(redacted(entry, redaction)),
+    read: (query) => journal.read(query),
+    claim: journal.claim?.bind(journal),
+    release: journal.release?.bind(journal),
+    scopes: journal.scopes?.bind(journal),
+    forget: journal.forget?.bind(journal),
+  };
+}
+
+interface Redaction {
+  readonly isSecret: (name: string) => boolean;
+  readonly takeOut: TakeOut;
+  readonly replace: string;
+}
+
+function redacted(entry: JournalEntry, redaction: Redaction): JournalEntry {
+  const event = clean(entry.event, redaction, false) as JournalEntry['event'];
+  // RJ1. What an event is called says what the machines are told.
+  return event === entry.event ? entry : { ...entry, event: { ...event, type: entry.event.type } };
+}
+
+function clean(value: unknown, redaction: Redaction, isSecret: boolean): unknown {
+  if (typeof value === 'string') {
+    if (!isSecret) return redaction.takeOut(value);
+    return value === '' ? value : redaction.replace;
+  }
+  if (typeof value === 'number') return isSecret ? redaction.replace : value;
+  if (typeof value !== 'object' || value === null) return value;
+  return Array.isArray(value)
+    ? cleanItems(value, redaction, isSecret)
+    : cleanObject(value, redaction, isSecret);
+}
+
+function cleanItems(items: readonly unknown[], redaction: Redaction, isSecret: boolean): unknown {
+  const cleaned = items.map((item) => clean(item, redaction, isSecret));
+  return cleaned.every((item, at) => Object.is(item, items[at])) ? items : cleaned;
+}
+
+function cleanObject(object: object, redaction: Redaction, isSecret: boolean): object {
+  let isChanged = false;
+  const cleaned = Object.entries(object).map(([name, value]) => {
+    const to = clean(value, redaction, isSecret || redaction.isSecret(name));
+    // A table by key: the name itself is the secret.
+    const as = redaction.takeOut(name);
+    isChanged ||= as !== name || !Object.is(to, value);
+    return [as, to] as const;
+  });
+  // Not by assignment: a property may be named `__proto__`.
+  return isChanged ? Object.fromEntries(cleaned) : object;
+}
+
+/** One expression for all names: every property of every event is held against it. */
+function nameMatcher(names: readonly string[]): (name: string) => boolean {
+  if (names.length === 0) return () => false;
+  const loose = names.map((name) =>
+    Array.from(name.replace(/[_-]/g, ''), (letter) => letter.replace(/\W/, String.raw`\$&`)).join(
+      '[_-]?',
+    ),
+  );
+  const any = new RegExp(`^(?:${loose.join('|')})$`, 'i');
+  return (name) => any.test(name);
+}
+
+function matchesNothing({ source, flags }: RegExp): boolean {
+  return new RegExp(source, flags.replace(/[gy]/g, '')).test('');
+}

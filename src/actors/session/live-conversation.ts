@@ -1,0 +1,185 @@
+// The conversation of a session as it is read, and what of it is kept. What is kept follows
+// from committed events alone. What is read is that, and on top of it what was said but is not
+// committed yet, and what is being said.
+//
+// Owns:     the conversation, and the words that are on their way into it.
+// Does not: tell the session's unit of them (`intoConversation` is for whoever says something),
+//           or keep the calls whose results it names (books).
+//
+// Invariants
+//   L1. What is kept is a function of the folded events: nothing else changes it.
+//   L2. What was said can be read at once, whenever its event is committed; then it stands
+//       where the same event puts it when it is folded again.
+//   L3. Words that are still being said are never kept: a rate is no event.
+//   L4. What is said stands before whatever came while it was being said, also if that began
+//       in the same millisecond.
+
+import { ConversationLog } from '../conversation/conversation.ts';
+import type { ConversationLimits } from '../conversation/limits.ts';
+import type { ConversationEvent, SessionInputEvent } from './records.ts';
+
+/** What the lead agent is saying. */
+interface Saying {
+  readonly saidAt: number;
+  readonly text: string;
+  /** The item that stood last of those that began in the same millisecond. */
+  readonly behind: string | null;
+}
+
+/** What is being said, as far as it came. */
+export interface Unfinished {
+  readonly itemId: string;
+  readonly text: string;
+  readonly saidAt: number;
+}
+
+export class LiveConversation {
+  #kept: ConversationLog;
+  /** Told to the unit and not folded yet, in this order. */
+  #ahead: readonly ConversationEvent[] = [];
+  readonly #saying = new Map<string, Saying>();
+  /** What is kept, and what will be; null: to be worked out. */
+  #told: ConversationLog | null = null;
+  #read: ConversationLog | null = null;
+  readonly #outputOf: (callId: string) => unknown;
+
+  /** `outputOf`: what a call has come to; undefined: nothing is known of it. */
+  constructor(limits: Partial<ConversationLimits>, outputOf: (callId: string) => unknown) {
+    this.#kept = ConversationLog.empty(limits);
+    this.#outputOf = outputOf;
+  }
+
+  /** What follows from the events that were folded (L1). */
+  get kept(): ConversationLog {
+    return this.#kept;
+  }
+
+  /** As it is read. */
+  get log(): ConversationLog {
+    this.#read ??= [...this.#saying].reduce((log, [id, { saidAt: at, text }]) => {
+      const before = this.#follower(id);
+      return log.begin({ id, role: 'assistant', at, before }).append(id, text);
+    }, this.#withAhead);
+    return this.#read;
+  }
+
+  /** Takes in what an event does to what is kept. */
+  change(change: (kept: ConversationLog) => ConversationLog): void {
+    this.#kept = change(this.#kept);
+    this.#changed();
+  }
+
+  /** Takes in an event of the session's unit: it is not on its way any more. */
+  fold(event: ConversationEvent): void {
+    const index = this.#ahead.findIndex((one) => isAbout(one) === isAbout(event));
+    this.#ahead = this.#ahead.filter((_, place) => place !== index);
+    this.change((kept) => this.#after(kept, event));
+  }
+
+  /** Shows what is about to be told to the unit; returns it as it shall be told. */
+  expect(event: ConversationEvent): ConversationEvent {
+    let told = event;
+    if (event.type === 'assistant.said' || event.type === 'assistant.cut') {
+      const before = this.#follower(event.itemId);
+      if (before !== null) told = { ...event, before };
+      this.#saying.delete(event.itemId);
+    }
+    this.#ahead = [...this.#ahead, told];
+    this.#changed();
+    return told;
+  }
+
+  /** More words of what the lead agent began to say at `saidAt`. */
+  saying(itemId: string, words: string, saidAt: number): void {
+    const { items } = this.#withAhead;
+    const saying = this.#saying.get(itemId) ?? {
+      saidAt,
+      text: '',
+      behind: items.findLast(({ at }) => at === saidAt)?.id ?? null,
+    };
+    this.#saying.set(itemId, { ...saying, text: saying.text + words });
+    this.#read = null;
+  }
+
+  get unfinished(): readonly Unfinished[] {
+    return [...this.#saying].map(([itemId, { text, saidAt }]) => ({ itemId, text, saidAt }));
+  }
+
+  get #withAhead(): ConversationLog {
+    this.#told ??= this.#ahead.reduce((log, event) => this.#after(log, event), this.#kept);
+    return this.#told;
+  }
+
+  /** What came first while this was being said, in the millisecond in which it began (L4). */
+  #follower(itemId: string): string | null {
+    const saying = this.#saying.get(itemId);
+    if (!saying) return null;
+    const { saidAt, behind } = saying;
+    const alike = this.#withAhead.items.filter(({ at }) => at === saidAt);
+    return alike[alike.findIndex(({ id }) => id === behind) + 1]?.id ?? null;
+  }
+
+  #after(log: ConversationLog, event: ConversationEvent): ConversationLog {
+    switch (event.type) {
+      case 'conversation.noted': {
+        const { itemId: id, role, text, saidAt: at } = event;
+        return log.add({ id, role, text, at });
+      }
+      case 'assistant.said': {
+        const { itemId: id, text, saidAt: at, before } = event;
+        return log.add({ id, role: 'assistant', text, at, before });
+      }
+      case 'assistant.cut': {
+        const { itemId: id, text, audioHeardMs, saidAt: at, before } = event;
+        const begun = at === undefined ? log : log.begin({ id, role: 'assistant', at, before });
+        return begun.interrupt(id, { text, audioHeardMs });
+      }
+      case 'tool.called': {
+        const { callId, name: toolName, arguments: json, calledAt: at = 0 } = event;
+        return log.toolCall({ callId, toolName, args: parsed(json), at });
+      }
+      case 'call.answered': {
+        const { callId, answeredAt: at } = event;
+        const value = 'output' in event ? event.output : this.#outputOf(callId);
+        return value === undefined ? log : log.toolResult({ callId, at, value });
+      }
+    }
+  }
+
+  #changed(): void {
+    this.#told = null;
+    this.#read = null;
+  }
+}
+
+interface Session {
+  readonly books: { expect(event: ConversationEvent): ConversationEvent };
+  tell(actor: string, event: SessionInputEvent): void;
+  reportError(error: unknown, where: string): void;
+}
+
+/**
+ * Something was said, called or answered: it can be read at once, and the session's unit is told.
+ * Never throws: where the unit cannot take it in that is reported, and it is not kept.
+ */
+export function intoConversation(session: Session, event: ConversationEvent): void {
+  const told = session.books.expect(event);
+  try {
+    session.tell(told.type === 'tool.called' ? 'calls' : 'conversation', told);
+  } catch (error) {
+    session.reportError(error, 'conversation');
+  }
+}
+
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return json;
+  }
+}
+
+/** Events of one kind about one thing are folded in the order in which they were told. */
+function isAbout(event: ConversationEvent): string {
+  return `${event.type} ${'itemId' in event ? event.itemId : event.callId}`;
+}

@@ -1,0 +1,73 @@
+// An entry of the journal as a row of a table, and back.
+//
+// E1. A row that is not what was written, or not what an entry is, is an error that names it.
+
+import { crc32 } from 'node:zlib';
+import { journalEntryOf } from '../../actors/ports/journal-entry.ts';
+import { JournalError, journalCorrupt } from '../../actors/ports/journal-error.ts';
+import type { JournalEntry } from '../../actors/ports/journal.ts';
+import { messageOf } from '../../errors.ts';
+
+/** The columns of `entries`, in the order in which they are written. */
+export type Row = readonly [
+  scope: string,
+  unit: string,
+  seq: number,
+  at: number,
+  actor: string,
+  definitionVersion: number,
+  event: string,
+  checksum: number,
+];
+
+/** What a database would refuse or replace: the character 0, and halves of characters. */
+const NO_TEXT = /\0|\p{Surrogate}/u;
+
+/** @throws {JournalError} `INVALID_ENTRY` for names, or an event, that cannot be written down. */
+export function rowOf(entry: JournalEntry): Row {
+  const { scope, unit, seq, at, actor, definitionVersion, event } = entry;
+  for (const name of [scope, unit, actor])
+    if (NO_TEXT.test(name))
+      throw new JournalError(
+        'INVALID_ENTRY',
+        `Expected scope, unit and actor to be texts, got ${JSON.stringify(name)}`,
+        { retryable: false },
+      );
+  let text: string;
+  try {
+    text = JSON.stringify(event);
+  } catch (error) {
+    throw new JournalError(
+      'INVALID_ENTRY',
+      `Expected the event \`${event.type}\` of ${unit} in ${scope} to be plain JSON: ${messageOf(error)}`,
+      { retryable: false, cause: error },
+    );
+  }
+  const values = [scope, unit, seq, at, actor, definitionVersion, text] as const;
+  return [...values, checksumOf(values)];
+}
+
+/** What a database hands back; what is in it is not known before it was checked. */
+export interface StoredRow {
+  readonly [column: string]: unknown;
+}
+
+/** @throws {JournalError} `JOURNAL_CORRUPT` (E1) */
+export function entryOf(row: StoredRow, source: string): JournalEntry {
+  const { scope, unit, seq, at, actor, definition_version: definitionVersion, event } = row;
+  const name = `entry ${String(seq)} of ${String(unit)} in ${String(scope)}`;
+  if (checksumOf([scope, unit, seq, at, actor, definitionVersion, event]) !== row['checksum'])
+    throw journalCorrupt(source, `${name} is not what was written`);
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(String(event));
+  } catch (error) {
+    throw journalCorrupt(source, `${name} has an event that is no JSON`, error);
+  }
+  const entry = { scope, unit, seq, at, actor, definitionVersion, event: parsed };
+  return journalEntryOf(entry, source);
+}
+
+export function checksumOf(values: readonly unknown[]): number {
+  return crc32(values.join('\n'));
+}

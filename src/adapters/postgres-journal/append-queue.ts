@@ -1,0 +1,174 @@
+// Appends that come in the same turn of the event loop, or while others are under way, are one
+// statement: a commit waits for the server's disk, and all of them share the wait.
+//
+// Invariants
+//   AQ1. An append resolves only after the statement that holds it was committed.
+//   AQ2. One statement at a time, so that entries are kept in the order of their appends.
+//   AQ3. Nothing is kept for a scope whose lease has another token by then: the statement locks the
+//        lease, and whoever takes it over waits until it is over. The append is refused: `FENCED`.
+//   AQ4. The same entry again is no error. Another one with its number is, and harms no other.
+
+import type { Scheduler } from '../../actors/ports/environment.ts';
+import { JournalError, journalConflict } from '../../actors/ports/journal-error.ts';
+import type { Row } from '../journal-rows/stored-entry.ts';
+import { explained, type Database } from './database.ts';
+import type { Leases, Token } from './leases.ts';
+
+interface Waiting {
+  readonly row: Row;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** A row of the answer: without a unit it says that the lease of the scope is still ours. */
+interface Said {
+  readonly scope: string;
+  readonly unit: string | null;
+  readonly seq: number | null;
+}
+
+/** More go into the next statement. Characters are those of events. */
+const MOST_ROWS = 1000;
+const MOST_CHARACTERS = 4_000_000;
+
+const write = (schema: string): string => `
+  with held as materialized (
+    select l.scope from ${schema}.leases l
+    join unnest($1::text[], $2::bigint[]) as mine (scope, token)
+      on l.scope = mine.scope and l.token = mine.token
+    order by l.scope for share of l
+  ), kept as (
+    insert into ${schema}.entries
+      (scope, unit, seq, at, actor, definition_version, event, checksum)
+    select e.scope, e.unit, e.seq, e.at, e.actor, e.version, e.event, e.checksum
+    from unnest($3::text[], $4::text[], $5::int[], $6::float8[], $7::text[], $8::int[], $9::text[], $10::bigint[])
+      with ordinality as e (scope, unit, seq, at, actor, version, event, checksum, number)
+    where e.scope in (select scope from held)
+    order by e.number
+    on conflict (scope, unit, seq) do nothing
+    returning scope, unit, seq
+  )
+  select scope, null as unit, null as seq from held
+  union all select scope, unit, seq from kept`;
+
+const find = (schema: string): string =>
+  `select checksum from ${schema}.entries where scope = $1 and unit = $2 and seq = $3`;
+
+export class AppendQueue {
+  readonly #database: Database;
+  readonly #leases: Leases;
+  readonly #scheduler: Scheduler;
+  #waiting: Waiting[] = [];
+  #isBusy = false;
+  #onIdle: (() => void)[] = [];
+
+  constructor(database: Database, leases: Leases, scheduler: Scheduler) {
+    this.#database = database;
+    this.#leases = leases;
+    this.#scheduler = scheduler;
+  }
+
+  append(row: Row): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ row, resolve, reject });
+      if (this.#isBusy) return;
+      this.#isBusy = true;
+      this.#scheduler.schedule(() => void this.#flush(), 0);
+    });
+  }
+
+  /** Resolves when nothing waits any more. */
+  async drained(): Promise<void> {
+    if (this.#isBusy) await new Promise<void>((resolve) => this.#onIdle.push(resolve));
+  }
+
+  async #flush(): Promise<void> {
+    while (this.#waiting.length > 0) await this.#write(this.#nextBatch());
+    this.#isBusy = false;
+    for (const resolve of this.#onIdle.splice(0)) resolve();
+  }
+
+  #nextBatch(): readonly Waiting[] {
+    let characters = 0;
+    const tooMany = this.#waiting.findIndex(({ row }, at) => {
+      characters += row[6].length;
+      return at === MOST_ROWS || (at > 0 && characters > MOST_CHARACTERS);
+    });
+    return this.#waiting.splice(0, tooMany === -1 ? this.#waiting.length : tooMany);
+  }
+
+  /** Never rejects: each of the batch is told. */
+  async #write(batch: readonly Waiting[]): Promise<void> {
+    const tokens = new Map<string, Token>();
+    const ours: Waiting[] = [];
+    for (const waiting of batch) {
+      const [scope] = waiting.row;
+      const token = this.#leases.tokenOf(scope);
+      if (token === undefined) {
+        waiting.reject(this.#fenced(scope));
+      } else {
+        tokens.set(scope, token);
+        ours.push(waiting);
+      }
+    }
+    if (ours.length === 0) return;
+    const { pool, schema } = this.#database;
+    const columns = [0, 1, 2, 3, 4, 5, 6, 7].map((at) => ours.map(({ row }) => row[at]));
+    let said: readonly Said[];
+    try {
+      const values = [[...tokens.keys()], [...tokens.values()], ...columns];
+      said = (await pool.query<Said>(write(schema), values)).rows;
+    } catch (error) {
+      // Whether it was kept is not known; each unit tries again.
+      const reason = explained(error, this.#database.name);
+      for (const { reject } of ours) reject(reason);
+      return;
+    }
+    await this.#tell(ours, tokens, said);
+  }
+
+  async #tell(
+    batch: readonly Waiting[],
+    tokens: ReadonlyMap<string, Token>,
+    said: readonly Said[],
+  ): Promise<void> {
+    const held = new Set<string>();
+    const kept = new Set<string>();
+    for (const { scope, unit, seq } of said)
+      if (unit === null || seq === null) held.add(scope);
+      else kept.add(keyOf(scope, unit, seq));
+    for (const [scope, token] of tokens) if (!held.has(scope)) this.#leases.lost(scope, token);
+    for (const waiting of batch) {
+      const [scope, unit, seq] = waiting.row;
+      if (!held.has(scope)) waiting.reject(this.#fenced(scope));
+      // The first of its number was kept, the second one not.
+      else if (kept.delete(keyOf(scope, unit, seq))) waiting.resolve();
+      else await this.#compare(waiting);
+    }
+  }
+
+  /** AQ4. There is an entry with this number already. */
+  async #compare({ row, resolve, reject }: Waiting): Promise<void> {
+    const { pool, schema, name } = this.#database;
+    const [scope, unit, seq] = row;
+    try {
+      const { rows } = await pool.query<{ checksum: string }>(find(schema), [scope, unit, seq]);
+      if (Number(rows[0]?.checksum) === row[7]) resolve();
+      else reject(journalConflict(name, { scope, unit, seq }));
+    } catch (error) {
+      reject(explained(error, name));
+    }
+  }
+
+  #fenced(scope: string): JournalError {
+    return new JournalError(
+      'FENCED',
+      `${this.#database.name}: this process does not write ${scope}, or no longer: another one has claimed it, or none has`,
+      { retryable: false },
+    );
+  }
+}
+
+function keyOf(scope: string, unit: string, seq: number): string {
+  return JSON.stringify([scope, unit, seq]);
+}

@@ -1,0 +1,181 @@
+// The database: its connections, what an error of it means, and the tables of the journal.
+//
+// Owns:     the pool. A connection that broke is replaced by the next call.
+// Does not: try anything again: a commit unit does, with what it knows.
+//
+// Invariants
+//   PD1. Tables that are not ours, or of a newer version, are never written to.
+//   PD2. Several processes may make the tables at the same time: one does, the others see them.
+
+import { createRequire } from 'node:module';
+import type { Pool, PoolClient, PoolConfig } from 'pg';
+import { JournalError } from '../../actors/ports/journal-error.ts';
+import { CapacityError, ConfigurationError, messageOf } from '../../errors.ts';
+
+const LAYOUT_VERSION = 1;
+/** Any number: whoever makes tables of a journal holds it. */
+const MAKING_TABLES = 0x4f_46_46_53;
+
+export interface Database {
+  readonly pool: Pool;
+  readonly schemaName: string;
+  /** The same as it is written in a statement. */
+  readonly schema: string;
+  /** What the journal is called in errors. */
+  readonly name: string;
+}
+
+type Require = (id: string) => unknown;
+
+/** @throws {ConfigurationError} `MISSING_DEPENDENCY` when the package `pg` is not installed. */
+export function openPool(
+  config: PoolConfig,
+  require: Require = createRequire(import.meta.url),
+): Pool {
+  let pg: { readonly Pool: new (config: PoolConfig) => Pool };
+  try {
+    pg = require('pg') as typeof pg;
+  } catch (cause) {
+    throw new ConfigurationError(
+      'MISSING_DEPENDENCY',
+      'postgresJournal needs the package `pg`: run `npm install pg`',
+      { cause },
+    );
+  }
+  const pool = new pg.Pool(config);
+  // A connection that breaks while nobody uses it is out of the pool already.
+  pool.on('error', () => {});
+  return pool;
+}
+
+// Names are compared byte by byte: an index must not depend on the system's idea of an alphabet.
+// Tokens come from a sequence, so that one is never given twice, also when a lease was deleted.
+const layout = (schema: string): string => `
+  create sequence ${schema}.lease_tokens;
+  create table ${schema}.leases (
+    scope text collate "C" primary key,
+    token bigint not null,
+    holder text not null,
+    expires_at timestamptz not null
+  );
+  create table ${schema}.entries (
+    scope text collate "C" not null,
+    id bigint generated always as identity,
+    unit text collate "C" not null,
+    seq integer not null,
+    at double precision not null,
+    actor text not null,
+    definition_version integer not null,
+    event text not null,
+    checksum bigint not null,
+    primary key (scope, id),
+    unique (scope, unit, seq)
+  );
+  create table ${schema}.layout (version integer not null);
+  insert into ${schema}.layout values (${LAYOUT_VERSION});
+`;
+
+/**
+ * Makes the tables, if they are not there.
+ * @throws {ConfigurationError} `JOURNAL_TOO_NEW`, `NOT_A_JOURNAL` (PD1), `CANNOT_OPEN`
+ * @throws {JournalError} `JOURNAL_UNREACHABLE`, `JOURNAL_IO`
+ */
+export async function prepareTables(database: Database): Promise<void> {
+  const { name } = database;
+  try {
+    const version = (await versionOf(database)) ?? (await makeTables(database));
+    if (version > LAYOUT_VERSION)
+      throw new ConfigurationError(
+        'JOURNAL_TOO_NEW',
+        `${name} was written by a newer version of Offstage (layout ${version}; this one knows ${LAYOUT_VERSION})`,
+      );
+  } catch (error) {
+    throw explained(error, name);
+  }
+}
+
+/** PD2. Returns the version of the tables, whoever has made them. */
+async function makeTables(database: Database): Promise<number> {
+  const { pool, schema, schemaName } = database;
+  const client = await pool.connect();
+  // While it is ours the pool does not listen; the query under way is told anyway.
+  client.on('error', () => {});
+  try {
+    await client.query('begin');
+    await client.query('select pg_advisory_xact_lock($1)', [MAKING_TABLES]);
+    const version = await versionOf(database, client);
+    if (version === null) {
+      // To make a schema takes a right that not everybody has to whom one was given.
+      const { rowCount } = await client.query('select 1 from pg_namespace where nspname = $1', [
+        schemaName,
+      ]);
+      if (rowCount === 0) await client.query(`create schema ${schema}`);
+      await client.query(layout(schema));
+    }
+    await client.query('commit');
+    client.release();
+    return version ?? LAYOUT_VERSION;
+  } catch (error) {
+    // It is in the middle of a transaction: the pool shall make another one.
+    client.release(true);
+    throw error;
+  }
+}
+
+/** Null: there are no tables yet. */
+async function versionOf(
+  { pool, schema, schemaName }: Database,
+  client: Pick<PoolClient, 'query'> = pool,
+): Promise<number | null> {
+  // Not `to_regclass`: within a transaction that may say what was so when it began.
+  const { rowCount } = await client.query(
+    `select 1 from pg_tables where schemaname = $1 and tablename = 'layout'`,
+    [schemaName],
+  );
+  if (rowCount === 0) return null;
+  const { rows } = await client.query<{ version: number }>(`select version from ${schema}.layout`);
+  return rows[0]?.version ?? null;
+}
+
+/** Classes and codes of errors. Source: postgresql.org/docs/current/errcodes-appendix.html. */
+const DISK_FULL = '53100';
+const DUPLICATE_TABLE = '42P07';
+const NO_PRIVILEGE = '42501';
+const NO_SUCH_DATABASE = '3D000';
+const CONNECTION = '08';
+const REFUSED_USER = '28';
+/** Shutting down, starting up, or a connection that an administrator ended. */
+const SERVER_STOPS = '57P';
+const STATE = /^[0-9A-Z]{5}$/;
+
+/** An error of the database as one of ours, which says who must act; ours as they are. */
+export function explained(error: unknown, name: string): unknown {
+  if (error instanceof JournalError || error instanceof ConfigurationError) return error;
+  const state = stateOf(error);
+  const said = messageOf(error);
+  if (state === DISK_FULL)
+    return new CapacityError('DISK_FULL', `${name}: the disk is full`, { cause: error });
+  if (state === DUPLICATE_TABLE)
+    return new ConfigurationError(
+      'NOT_A_JOURNAL',
+      `${name}: expected the schema to be for the journal alone, ${said}`,
+      { cause: error },
+    );
+  if (state === NO_PRIVILEGE || state === NO_SUCH_DATABASE || state.startsWith(REFUSED_USER))
+    return new ConfigurationError('CANNOT_OPEN', `${name} cannot be opened: ${said}`, {
+      cause: error,
+    });
+  const isUnreachable =
+    state === '' || state.startsWith(CONNECTION) || state.startsWith(SERVER_STOPS);
+  return new JournalError(
+    isUnreachable ? 'JOURNAL_UNREACHABLE' : 'JOURNAL_IO',
+    `${name}: ${said}`,
+    { retryable: true, cause: error },
+  );
+}
+
+/** Empty: nothing that the server said. */
+function stateOf(error: unknown): string {
+  const code = (error as { readonly code?: unknown } | null)?.code;
+  return typeof code === 'string' && STATE.test(code) ? code : '';
+}

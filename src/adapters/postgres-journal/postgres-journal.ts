@@ -1,0 +1,210 @@
+// A journal in PostgreSQL, for several processes: each scope is written by one of them at a
+// time, and another one takes over when that has died.
+//
+// Owns:     its connections, and one schema of the database.
+// Does not: decide when to take over: whoever claims does.
+
+import type { PoolConfig } from 'pg';
+import { z } from 'zod';
+import type { Environment } from '../../actors/ports/environment.ts';
+import { JournalError } from '../../actors/ports/journal-error.ts';
+import type {
+  Journal,
+  JournalEntry,
+  JournalQuery,
+  ScopeSummary,
+} from '../../actors/ports/journal.ts';
+import { ConfigurationError } from '../../errors.ts';
+import { entryOf, rowOf } from '../journal-rows/stored-entry.ts';
+import { AppendQueue } from './append-queue.ts';
+import { explained, openPool, prepareTables, type Database } from './database.ts';
+import { Leases } from './leases.ts';
+
+export interface PostgresJournalOptions {
+  /**
+   * Where the database is: `postgres://…`, or what `Pool` of the package `pg` takes.
+   * @defaultValue what the variables `PGHOST`, `PGDATABASE` … say
+   */
+  readonly connection?: string | PoolConfig;
+  /** Time and chance; `nodeEnvironment()` of `offstage/node`. */
+  readonly environment: Environment;
+  /** The schema that the tables are in, for the journal alone; made if there is none. @defaultValue 'offstage' */
+  readonly schema?: string;
+  /**
+   * A process that has shown no sign of life for so long can be replaced by another one. It shows one three
+   * times as often. In milliseconds, at least 100. @defaultValue 15_000
+   */
+  readonly leaseMs?: number;
+  /** The server must answer within this time, or counts as unreachable. In milliseconds. @defaultValue 10_000 */
+  readonly timeoutMs?: number;
+}
+
+export interface PostgresJournal extends Journal {
+  append(entry: JournalEntry): Promise<void>;
+  read(query?: JournalQuery): Promise<readonly JournalEntry[]>;
+  claim(scope: string): Promise<void>;
+  release(scope: string): Promise<void>;
+  scopes(): Promise<readonly ScopeSummary[]>;
+  /** @throws {CapacityError} `SCOPE_IN_USE` while another process writes it. */
+  forget(scope: string): Promise<void>;
+  /** Writes what waits, releases all scopes and closes the connections. Later calls reject with `JOURNAL_CLOSED`. Safe to call twice. */
+  close(): Promise<void>;
+}
+
+const optionsSchema = z.object({
+  connection: z.union([z.string().min(1), z.looseObject({})]).optional(),
+  environment: z.looseObject({ scheduler: z.looseObject({}), ids: z.looseObject({}) }),
+  schema: z
+    .string()
+    .regex(/^[a-z_][a-z0-9_]{0,62}$/, 'expected a name of small letters, digits and _')
+    .optional(),
+  leaseMs: z.number().min(100).optional(),
+  timeoutMs: z.number().positive().optional(),
+});
+
+/** Appends, heartbeats, and two who read. */
+const MOST_CONNECTIONS = 4;
+/** Read, or deleted, at a time: it must be done within `timeoutMs`. */
+const ROWS_OF_A_PAGE = 2000;
+
+interface PageRow {
+  readonly [column: string]: unknown;
+  readonly scope: string;
+  readonly id: string;
+  readonly checksum: string;
+}
+
+/**
+ * Opens a journal in a PostgreSQL database (12 or newer), and makes its tables at the first time. A scope must be claimed before it
+ * is written. Needs the package `pg`.
+ *
+ * @throws {ConfigurationError} `INVALID_OPTION`; `MISSING_DEPENDENCY`; `CANNOT_OPEN` when the server
+ * refuses; `JOURNAL_TOO_NEW` for tables of a newer version; `NOT_A_JOURNAL` when the schema has others.
+ * @throws {JournalError} `JOURNAL_UNREACHABLE`, `JOURNAL_IO`.
+ */
+export async function postgresJournal(options: PostgresJournalOptions): Promise<PostgresJournal> {
+  const checked = optionsSchema.safeParse(options);
+  if (!checked.success)
+    throw new ConfigurationError(
+      'INVALID_OPTION',
+      `postgresJournal: ${z.prettifyError(checked.error)}`,
+    );
+  const { connection = {}, environment, schema = 'offstage' } = options;
+  const { leaseMs = 15_000, timeoutMs = 10_000 } = options;
+  const database: Database = {
+    pool: openPool({
+      max: MOST_CONNECTIONS,
+      keepAlive: true,
+      allowExitOnIdle: true,
+      connectionTimeoutMillis: timeoutMs,
+      query_timeout: timeoutMs,
+      ...(typeof connection === 'string' ? { connectionString: connection } : connection),
+    }),
+    schemaName: schema,
+    schema: `"${schema}"`,
+    name: `The journal in the schema ${schema}`,
+  };
+  const { pool, name } = database;
+  try {
+    await prepareTables(database);
+  } catch (error) {
+    await pool.end();
+    throw error;
+  }
+  const leases = new Leases(database, environment, leaseMs);
+  const queue = new AppendQueue(database, leases, environment.scheduler);
+  let closing: Promise<void> | null = null;
+
+  const checkOpen = (): void => {
+    if (closing)
+      throw new JournalError('JOURNAL_CLOSED', `${name} was closed`, { retryable: false });
+  };
+  const query = async <Found extends object>(text: string, values: unknown[] = []) => {
+    try {
+      return (await pool.query<Found>(text, values)).rows;
+    } catch (error) {
+      throw explained(error, name);
+    }
+  };
+
+  return {
+    async append(entry) {
+      checkOpen();
+      await queue.append(rowOf(entry));
+    },
+    async read({ scope, unit } = {}) {
+      checkOpen();
+      const entries: JournalEntry[] = [];
+      let last: PageRow | undefined;
+      do {
+        const page: readonly PageRow[] = await query<PageRow>(
+          `select * from ${database.schema}.entries
+           where ($1::text is null or scope = $1) and ($2::text is null or unit = $2)
+             and ($3::text is null or (scope, id) > ($3, $4::bigint))
+           order by scope, id limit ${ROWS_OF_A_PAGE}`,
+          [scope, unit, last?.scope, last?.id],
+        );
+        for (const row of page)
+          entries.push(entryOf({ ...row, checksum: Number(row.checksum) }, name));
+        last = page.length === ROWS_OF_A_PAGE ? page.at(-1) : undefined;
+      } while (last);
+      return entries;
+    },
+    async claim(scope) {
+      checkOpen();
+      await leases.claim(scope);
+    },
+    async release(scope) {
+      checkOpen();
+      await queue.drained();
+      await leases.release(scope);
+    },
+    async scopes() {
+      checkOpen();
+      const rows = await query<{
+        scope: string;
+        entries: string;
+        first_at: number;
+        last_at: number;
+      }>(
+        `select s.scope, s.entries, f.at as first_at, l.at as last_at
+         from (select scope, count(*) as entries, min(id) as first, max(id) as last
+               from ${database.schema}.entries group by scope) s
+         join ${database.schema}.entries f on f.scope = s.scope and f.id = s.first
+         join ${database.schema}.entries l on l.scope = s.scope and l.id = s.last
+         order by s.first`,
+      );
+      return rows.map(({ scope, entries, first_at: firstAt, last_at: lastAt }) => ({
+        scope,
+        entries: Number(entries),
+        firstAt,
+        lastAt,
+      }));
+    },
+    async forget(scope) {
+      checkOpen();
+      await queue.drained();
+      const isOurs = leases.tokenOf(scope) !== undefined;
+      await leases.claim(scope);
+      let deleted: number;
+      // From its end: what is left, if this is broken off, is a beginning.
+      do {
+        const rows = await query(
+          `delete from ${database.schema}.entries where scope = $1 and id in (
+             select id from ${database.schema}.entries where scope = $1 order by id desc limit ${ROWS_OF_A_PAGE})
+           returning 1`,
+          [scope],
+        );
+        deleted = rows.length;
+      } while (deleted === ROWS_OF_A_PAGE);
+      if (!isOurs) await leases.release(scope);
+    },
+    close() {
+      closing ??= queue
+        .drained()
+        .then(() => leases.close())
+        .then(() => pool.end());
+      return closing;
+    },
+  };
+}

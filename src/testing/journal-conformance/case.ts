@@ -1,0 +1,142 @@
+// A case of the suite, and what its cases are written with.
+
+import type { Journal, JournalEntry, JournalQuery } from '../../actors/ports/journal.ts';
+import { messageOf } from '../../errors.ts';
+import { ConformanceError } from '../conformance/conformance-error.ts';
+import { sameJson } from './same-json.ts';
+import type { JournalFeature, JournalStage } from './stage.ts';
+
+export interface JournalScene {
+  readonly name: string;
+  readonly needs?: readonly JournalFeature[];
+  readonly play: (bench: JournalBench) => Promise<void>;
+}
+
+/** The stage of a case, with what every case does with it. */
+export interface JournalBench {
+  readonly journal: Journal;
+  readonly stage: JournalStage;
+  /** Another process; it and all others are claimed for whatever they write. */
+  another(): Promise<Journal>;
+  reopen(): Promise<Journal>;
+}
+
+interface Numbered {
+  readonly scope?: string;
+  readonly unit?: string;
+  readonly text?: string;
+}
+
+const BEGINNING = 1_700_000_000_000;
+
+/** An entry with this number. The same arguments give the same entry. */
+export function entry(
+  seq: number,
+  { scope = 'scope', unit = 'unit', text = `words ${seq}` }: Numbered = {},
+): JournalEntry {
+  return withEvent({ type: 'user.said', text }, { seq, scope, unit });
+}
+
+export function withEvent(
+  event: JournalEntry['event'] & Readonly<Record<string, unknown>>,
+  where: Partial<JournalEntry> = {},
+): JournalEntry {
+  const { scope = 'scope', unit = 'unit', seq = 1, actor = 'user' } = where;
+  return { scope, unit, seq, at: BEGINNING + seq, actor, definitionVersion: 3, event };
+}
+
+/** Appends one after the other. Scopes that are new to the journal are claimed before. */
+export async function appendAll(journal: Journal, entries: readonly JournalEntry[]): Promise<void> {
+  await claimAll(journal, entries);
+  for (const one of entries) await journal.append(one);
+}
+
+/** Begins all appends without waiting for any. */
+export async function appendAtOnce(
+  journal: Journal,
+  entries: readonly JournalEntry[],
+): Promise<void> {
+  await claimAll(journal, entries);
+  await Promise.all(entries.map(async (one) => journal.append(one)));
+}
+
+export async function claimAll(journal: Journal, entries: readonly JournalEntry[]): Promise<void> {
+  for (const scope of new Set(entries.map((one) => one.scope))) await journal.claim?.(scope);
+}
+
+/** What a query finds must be this, in this order. */
+export async function expectKept(
+  journal: Journal,
+  expected: readonly JournalEntry[],
+  query?: JournalQuery,
+): Promise<void> {
+  const asked = query ? `read(${JSON.stringify(query)})` : 'read()';
+  expectSame(await journal.read(query), expected, asked);
+}
+
+export function expectSame(
+  found: readonly JournalEntry[],
+  expected: readonly JournalEntry[],
+  asked: string,
+): void {
+  const names = (): string => found.map(nameOf).join(', ');
+  check(
+    found.length === expected.length,
+    () =>
+      `expected ${asked} to find ${expected.length} entries, it found ${found.length}: ${names()}`,
+  );
+  for (const [at, one] of expected.entries())
+    check(
+      sameJson(found[at], one),
+      () =>
+        `expected ${asked} to find ${JSON.stringify(one)} as number ${at + 1}, it found ${JSON.stringify(found[at])}`,
+    );
+}
+
+/** Entries of different scopes have no order among each other. */
+export function expectSameInEachScope(
+  found: readonly JournalEntry[],
+  expected: readonly JournalEntry[],
+  asked: string,
+): void {
+  check(
+    found.length === expected.length,
+    () => `expected ${asked} to find ${expected.length} entries, it found ${found.length}`,
+  );
+  for (const scope of new Set(expected.map((one) => one.scope))) {
+    const of = (entries: readonly JournalEntry[]) => entries.filter((one) => one.scope === scope);
+    expectSame(of(found), of(expected), `${asked}, in ${scope},`);
+  }
+}
+
+/** A call must be refused, with this code, and say whether to try again. */
+export async function expectRefused(
+  what: string,
+  work: () => unknown,
+  { code, isForGood }: { readonly code: string; readonly isForGood?: boolean },
+): Promise<void> {
+  let refusal: unknown;
+  try {
+    await work();
+  } catch (error) {
+    refusal = error;
+  }
+  check(refusal !== undefined, () => `expected ${what} to be refused with ${code}, it was not`);
+  const error = refusal as { readonly code?: unknown; readonly retryable?: unknown };
+  check(
+    error.code === code,
+    () => `expected ${what} to be refused with ${code}: ${messageOf(refusal)}`,
+  );
+  check(refusal instanceof Error, () => `expected what refuses ${what} to be an error`);
+  if (isForGood === true)
+    check(error.retryable === false, () => `expected ${code} to say \`retryable: false\``);
+}
+
+/** @throws {ConformanceError} with what it says, unless it is so */
+export function check(isSo: boolean, says: () => string): asserts isSo {
+  if (!isSo) throw new ConformanceError(says());
+}
+
+function nameOf({ scope, unit, seq }: JournalEntry): string {
+  return `${scope}/${unit}/${seq}`;
+}

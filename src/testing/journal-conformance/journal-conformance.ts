@@ -1,0 +1,75 @@
+// The conformance suite for journals: what a session relies on, wherever its entries are kept.
+
+import type { ConformanceCase } from '../conformance/transport-conformance.ts';
+import { check, type JournalScene } from './case.ts';
+import { claimScenes } from './cases/claims.ts';
+import { crashScenes } from './cases/crashes.ts';
+import { keepingScenes } from './cases/keeping.ts';
+import { scopeScenes } from './cases/scopes.ts';
+import type { JournalConformanceSetup, JournalFeature, JournalStage } from './stage.ts';
+
+const scenes = [...keepingScenes, ...scopeScenes, ...crashScenes, ...claimScenes];
+
+/**
+ * The cases that a journal must pass. Each has a store of its own, and takes the time that the
+ * journal takes.
+ *
+ * ```ts
+ * for (const { name, skipped, run } of journalConformance(setup))
+ *   test.skipIf(skipped !== null)(name, run);
+ * ```
+ */
+export function journalConformance(setup: JournalConformanceSetup): readonly ConformanceCase[] {
+  const offered: JournalScene = {
+    name: 'it has the methods that it offers, and no others',
+    play: ({ stage }) => Promise.resolve(checkOffers(setup, stage)),
+  };
+  return [offered, ...scenes].map((scene) => {
+    const missing = (scene.needs ?? []).filter((feature) => !setup.offers.includes(feature));
+    return {
+      name: scene.name,
+      skipped: missing.length > 0 ? `${setup.name} does not offer ${missing.join(', ')}` : null,
+      run: () => play(setup, scene),
+    };
+  });
+}
+
+async function play(setup: JournalConformanceSetup, scene: JournalScene): Promise<void> {
+  const stage = await setup.open();
+  try {
+    await scene.play({
+      journal: stage.journal,
+      stage,
+      another: async () => given(await stage.another?.(), setup, 'another'),
+      reopen: async () => given(await stage.reopen?.(), setup, 'reopen'),
+    });
+  } finally {
+    await stage.close?.();
+  }
+}
+
+/** Where each feature is seen: on the journal, or on the stage. */
+const methods: Readonly<Record<JournalFeature, (stage: JournalStage) => readonly unknown[]>> = {
+  scopes: ({ journal }) => [journal.scopes],
+  forget: ({ journal }) => [journal.forget],
+  claim: ({ journal, another, expire }) => [journal.claim, journal.release, another, expire],
+  reopen: ({ reopen }) => [reopen],
+};
+
+function checkOffers({ name, offers }: JournalConformanceSetup, stage: JournalStage): void {
+  for (const [feature, found] of Object.entries(methods)) {
+    const isOffered = offers.includes(feature as JournalFeature);
+    check(
+      found(stage).every((method) => (method !== undefined) === isOffered),
+      () =>
+        isOffered
+          ? `${name} offers \`${feature}\`, and lacks a method of it`
+          : `${name} has a method of \`${feature}\`, which it does not offer`,
+    );
+  }
+}
+
+function given<T>(value: T | undefined, { name }: JournalConformanceSetup, method: string): T {
+  check(value !== undefined, () => `the stage of ${name} has no \`${method}\``);
+  return value;
+}

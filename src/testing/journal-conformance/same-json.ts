@@ -1,0 +1,16 @@
+// Are two values the same JSON?
+
+/** The order of properties does not count; every own property does, whatever its name. */
+export function sameJson(one: unknown, other: unknown): boolean {
+  if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null)
+    return one === other;
+  if (Array.isArray(one) !== Array.isArray(other)) return false;
+  const names = Object.keys(one);
+  return (
+    names.length === Object.keys(other).length &&
+    names.every(
+      (name) =>
+        Object.hasOwn(other, name) && sameJson(Reflect.get(one, name), Reflect.get(other, name)),
+    )
+  );
+}

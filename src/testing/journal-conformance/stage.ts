@@ -1,0 +1,39 @@
+// What the suite needs of whoever has a journal to test.
+
+import type { Journal } from '../../actors/ports/journal.ts';
+
+/**
+ * What a journal can do beyond `append` and `read`.
+ * - `scopes`, `forget`: it has these methods.
+ * - `claim`: it has `claim` and `release`, and its stages have `another` and `expire`.
+ * - `reopen`: its stages have `reopen`.
+ */
+export type JournalFeature = 'scopes' | 'forget' | 'claim' | 'reopen';
+
+/** A fresh store for one case, with a process that writes to it. */
+export interface JournalStage {
+  readonly journal: Journal;
+  /**
+   * A crash: the process is gone, whatever it was about to write. Returns what another one finds that
+   * opens the same store. The old one is not used any more.
+   */
+  reopen?(): Journal | Promise<Journal>;
+  /** A second process on the same store, beside the first one. */
+  another?(): Journal | Promise<Journal>;
+  /**
+   * Resolves when the first process's claims are over because it has shown no sign of life. Until then it
+   * may go on; it must not renew them any more.
+   */
+  expire?(): void | Promise<void>;
+  /** Called at the end of each case, however it ends. */
+  close?(): void | Promise<void>;
+}
+
+/** A journal to test. */
+export interface JournalConformanceSetup {
+  /** What the cases are called after. */
+  readonly name: string;
+  readonly offers: readonly JournalFeature[];
+  /** Sets a stage. The store is empty. */
+  open(): JournalStage | Promise<JournalStage>;
+}

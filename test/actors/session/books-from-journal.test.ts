@@ -1,0 +1,349 @@
+// W2: the books of a session follow from its journal alone. Conversations of all kinds, and after
+// each step the books that the journal gives are those that the session has.
+
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { z } from 'zod';
+import { Books } from '../../../src/actors/session/books.ts';
+import { intoConversation } from '../../../src/actors/session/live-conversation.ts';
+import { defineTool, TextSession, type Journal } from '../../../src/index.ts';
+import { simulatedEnvironment } from '../../../src/testing/index.ts';
+import { handModel } from '../../support/hand-model.ts';
+import { gatedJournal } from '../../support/journals.ts';
+import {
+  booksOfSessions,
+  expectFromJournal,
+  refolded,
+  writtenJournal,
+} from '../../support/refolded-books.ts';
+import { calls, say, steps } from '../../support/subagent-runs.ts';
+import { textTalk, type TalkOptions } from '../../support/text-talk.ts';
+import { voiceTalk, type VoiceTalkOptions } from '../../support/voice-talk.ts';
+
+let books: ReturnType<typeof booksOfSessions>;
+beforeEach(() => {
+  books = booksOfSessions();
+});
+afterEach(() => void vi.restoreAllMocks());
+
+const look = defineTool({
+  name: 'look',
+  description: 'Looks',
+  parameters: z.looseObject({}),
+  execute: () => ({ seen: 'x'.repeat(100) }),
+});
+const asks = {
+  script: steps(calls(['ask_user', { question: 'Red or blue?' }]), say('Painted.')),
+  config: { interactive: true },
+};
+const report = { script: steps(say('42 sales')) };
+const late = { script: steps(say('43 sales')), pending: null };
+const fails = { script: () => ({ error: new Error('it broke') }) };
+
+function texts(options: TalkOptions = {}) {
+  const journal = writtenJournal();
+  const talk = textTalk({ journal, ...options });
+  const limits = options.conversation?.limits ?? {};
+  const again = () => refolded(journal.entries, talk.session.id, ['lead', limits]);
+  return {
+    ...talk,
+    again,
+    entries: journal.entries,
+    events: (type: string) =>
+      journal.entries.flatMap(({ event }) => (event.type === type ? [event] : [])),
+    same: () => expectFromJournal(books.latest, again()),
+  };
+}
+
+function voices(options: VoiceTalkOptions = {}) {
+  const journal = writtenJournal();
+  const talk = voiceTalk({ journal, ...options });
+  const again = () => refolded(journal.entries, talk.session.id);
+  const same = () => expectFromJournal(books.latest, again());
+  return { ...talk, again, same };
+}
+
+const roles = () => books.latest.conversation.items.map(({ role }) => role);
+
+describe('in text', () => {
+  test('a greeting, replies, notes, calls of each kind, results, questions', async () => {
+    const { start, type, environment, same, session, close } = texts({
+      greeting: 'Say hello.',
+      tools: [look],
+      subagents: { report, late, fails, asks },
+    });
+    await start();
+    same();
+    for (const words of ['hello', 'use look', 'use report and look', 'use late', 'use fails']) {
+      await type(words);
+      same();
+      await environment.advance(5000);
+      same();
+    }
+    await type('use nothing and look {"not":"json"');
+    await type('use asks');
+    await environment.advance(1000);
+    same();
+    await type('blue');
+    await environment.advance(5000);
+    same();
+    session.notifyBackground('A notice', { priority: 'urgent' });
+    await environment.advance(5000);
+    same();
+    expect(new Set(roles())).toEqual(
+      new Set(['system', 'user', 'assistant', 'tool_call', 'tool_result']),
+    );
+    await close();
+    same();
+  });
+
+  test('a transfer, a directive, and a summary of what was said', async () => {
+    const { start, type, same, session, environment } = texts({
+      others: [
+        {
+          name: 'billing',
+          greeting: 'Say that you are billing.',
+          onEnter: (context) => {
+            context.setDirective('tone', 'warm', 'agent');
+            context.injectSystemMessage('The user pays by card.');
+          },
+        },
+      ],
+      conversation: {
+        limits: { maxItems: 12, maxChars: 2000, maxItemChars: 500 },
+        summarise: async ({ items }) => `They said ${items.length} things.`,
+        summariseAbove: 0.5,
+        keepItems: 2,
+      },
+    });
+    await start();
+    for (const words of ['one', 'two', 'three', 'four', 'five', 'six']) {
+      await type(words);
+      same();
+    }
+    expect(books.latest.conversation.summary).not.toBeNull();
+    await session.transfer('billing');
+    await environment.settle();
+    same();
+    expect(books.latest.agentName).toBe('billing');
+    expect(books.latest.directives.inForce).not.toEqual([]);
+    await type('seven');
+    same();
+  });
+
+  test('so little is kept that the oldest is given up', async () => {
+    const { start, type, same } = texts({
+      tools: [look],
+      conversation: {
+        limits: { maxItems: 5, maxChars: 300, maxItemChars: 60 },
+        summarise: false,
+      },
+    });
+    await start();
+    for (let round = 0; round < 6; round += 1) {
+      await type(`use look and look`);
+      same();
+      await type(`${'long '.repeat(20)}${round}`);
+      same();
+    }
+    expect(books.latest.conversation.evicted).toBeGreaterThan(10);
+  });
+
+  test('the result of an inline tool is in the journal once', async () => {
+    const { start, type, again, events } = texts({ tools: [look] });
+    await start();
+    await type('use look');
+    const [answered] = events('call.answered');
+    expect(answered).not.toHaveProperty('output');
+    expect(JSON.stringify(events('call.executed'))).toContain('x'.repeat(100));
+    expect(JSON.stringify(again().conversation.items)).toContain('x'.repeat(100));
+    expect(books.latest.calls.size).toBe(0);
+    expect(again().calls.size).toBe(0);
+  });
+
+  test('the result that answered a call which stayed open answers it once', async () => {
+    const { start, type, environment, entries, session, same } = texts({ subagents: { late } });
+    await start();
+    await type('use late');
+    await environment.advance(5000);
+    same();
+    const answered = entries.findIndex(({ event }) => event.type === 'call.answered');
+    const { callId } = { callId: '', ...entries[answered]?.event };
+    const before = refolded(entries.slice(0, answered), session.id);
+    expect(before.conversation.isAnswered(callId)).toBe(false);
+    expect(before.delivery(callId)).toMatchObject({ answersCall: true, text: '43 sales' });
+    const after = refolded(entries.slice(0, answered + 1), session.id);
+    expect(after.conversation.isAnswered(callId)).toBe(true);
+    expect(after.delivery(callId)).toMatchObject({ answersCall: false });
+  });
+});
+
+describe('in the middle of an answer', () => {
+  async function byHand(journal: Journal) {
+    const environment = simulatedEnvironment();
+    const { model, answers } = handModel();
+    const session = new TextSession({
+      environment,
+      journal,
+      model,
+      agents: [{ name: 'lead', instructions: 'Answer.', tools: [look] }],
+    });
+    session.parts.subscribe();
+    await session.start();
+    await environment.settle();
+    const go = async (step: (answer: (typeof answers)[number]) => void) => {
+      step(answers.at(-1)!);
+      await environment.settle();
+    };
+    return {
+      environment,
+      session,
+      go,
+      said: () =>
+        books.latest.conversation.items.map((item) => ('text' in item ? item.text : item.role)),
+    };
+  }
+
+  test('what began in the same millisecond stands where it began, also afterwards (L4)', async () => {
+    const journal = writtenJournal();
+    const { go, said, session, environment } = await byHand(journal);
+    await session.sendText('One.');
+    await environment.settle();
+    await go((answer) => answer.text('Let me look.'));
+    await session.sendText('Two.');
+    await environment.settle();
+    await go((answer) => answer.call('look'));
+    const inOrder = ['One.', 'Let me look.', 'Two.', 'tool_call', 'tool_result'];
+    expect(said().map((text) => text || 'Let me look.')).toEqual(inOrder);
+    await go((answer) => answer.finish());
+    expect(said()).toEqual(inOrder);
+    expectFromJournal(books.latest, refolded(journal.entries, session.id));
+  });
+
+  test('what is still being said can be read, and is not in the journal (L3)', async () => {
+    const journal = writtenJournal();
+    const { go, said, session, environment } = await byHand(journal);
+    await session.sendText('One.');
+    await environment.settle();
+    const { length } = journal.entries;
+    await go((answer) => answer.text('First'));
+    await go((answer) => answer.text(' answer'));
+    expect(journal.entries).toHaveLength(length);
+    expect(said()).toHaveLength(2);
+    await go((answer) => answer.finish());
+    expect(said()).toEqual(['One.', 'First answer']);
+    expectFromJournal(books.latest, refolded(journal.entries, session.id));
+  });
+
+  test('what was said can be read before the journal has it (L2)', async () => {
+    const slow = gatedJournal();
+    const journal = writtenJournal(slow);
+    const { go, said, session, environment } = await byHand(journal);
+    await session.sendText('One.');
+    await environment.settle();
+    slow.shut();
+    await go((answer) => answer.text('An answer.'));
+    await go((answer) => answer.finish());
+    expect(said()).toEqual(['One.', 'An answer.']);
+    expect(refolded(slow.kept, session.id).conversation.items).toHaveLength(1);
+    slow.open();
+    await environment.settle();
+    expect(said()).toEqual(['One.', 'An answer.']);
+    expectFromJournal(books.latest, refolded(slow.kept, session.id));
+  });
+});
+
+describe('by voice', () => {
+  test('replies, calls, late results, notes, and a lost line in mid-sentence', async () => {
+    const talk = voices({ subagents: { report, late, asks } });
+    const { start, say: utter, speak, use, pause, asked, model, environment, same, session } = talk;
+    await start();
+    await utter('hello');
+    await speak('Good morning.');
+    same();
+    await use('report', 'late');
+    await environment.advance(5000);
+    same();
+    const listen = async () => {
+      for (let round = 0; round < 4; round += 1) {
+        await pause();
+        if (asked() !== null) await speak(`News ${round}.`);
+        same();
+      }
+    };
+    await listen();
+    await use('asks');
+    await listen();
+    await utter('blue');
+    await environment.advance(5000);
+    await listen();
+    expect(roles().filter((role) => role === 'tool_result')).toHaveLength(3);
+    session.notifyBackground('A notice');
+    await pause();
+    const { responseId, itemId } = model().begin('', 1000);
+    for (const text of ['There ', 'is ', 'a not'])
+      model().events.next({
+        type: 'assistant.transcribed',
+        itemId,
+        responseId,
+        text,
+        final: false,
+      });
+    await environment.settle();
+    expect(books.latest.conversation.items.at(-1)).toMatchObject({
+      text: 'There is a not',
+      partial: true,
+    });
+    model().drop();
+    await environment.advance(3000);
+    same();
+    expect(books.latest.conversation.items).toContainEqual(
+      expect.objectContaining({ text: 'There is a not', partial: false }),
+    );
+  });
+
+  test.each([
+    ['before its words were whole', false],
+    ['when its words were known', true],
+  ])('what the user broke off, %s', async (_, final) => {
+    const { start, say: utter, play, model, environment, same } = voices();
+    await start();
+    await utter('tell me a story');
+    const { responseId, itemId, end } = model().begin('', 4000);
+    const text = 'Once upon a time there was a king.';
+    model().events.next({ type: 'assistant.transcribed', itemId, responseId, text, final });
+    await play(itemId, 1000);
+    model().speechStarted('u1');
+    await environment.settle();
+    await play(itemId, 1000);
+    model().speechEnded('u1', 'No, tell me the weather.');
+    await environment.settle();
+    end('cancelled');
+    // Late words of it change nothing.
+    model().events.next({ type: 'assistant.transcribed', itemId, responseId, text, final: true });
+    await environment.advance(1000);
+    expect(books.latest.conversation.get(itemId)).toMatchObject({
+      text: 'Once upon',
+      interrupted: true,
+      audioHeardMs: 1000,
+    });
+    same();
+  });
+});
+
+test('words that the unit cannot take in are reported, and can be read', () => {
+  const own = new Books('lead');
+  const reported: string[] = [];
+  const noted = { itemId: 'n', role: 'system', text: 'Know this.', saidAt: 1 } as const;
+  intoConversation(
+    {
+      books: own,
+      tell() {
+        throw new Error('full');
+      },
+      reportError: (error, where) => reported.push(`${where}: ${String(error)}`),
+    },
+    { type: 'conversation.noted', ...noted },
+  );
+  expect(reported).toEqual(['conversation: Error: full']);
+  expect(own.conversation.get('n')).toMatchObject({ text: 'Know this.' });
+});

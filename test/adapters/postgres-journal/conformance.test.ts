@@ -1,0 +1,33 @@
+import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
+import { postgresJournal } from '../../../src/adapters/postgres-journal/index.ts';
+import { runJournalConformance } from '../../testing/journal-conformance/support/run-journal-conformance.ts';
+import { connection, expireLeases, newSchema, open } from './support.ts';
+
+/** Nothing is renewed meanwhile: leases are over when a case says so. */
+const leaseMs = 600_000;
+
+runJournalConformance({
+  name: 'postgresJournal',
+  offers: ['scopes', 'forget', 'claim', 'reopen'],
+  async open() {
+    const schema = newSchema();
+    const another = () => open({ schema, leaseMs });
+    // Not closed at the end of the test: a process that died closes nothing.
+    const journal = await postgresJournal({
+      connection,
+      environment: nodeEnvironment(),
+      schema,
+      leaseMs,
+    });
+    return {
+      journal,
+      another,
+      expire: () => expireLeases(schema),
+      async reopen() {
+        await expireLeases(schema);
+        return another();
+      },
+      close: () => journal.close(),
+    };
+  },
+});

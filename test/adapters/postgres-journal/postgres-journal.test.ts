@@ -1,0 +1,388 @@
+import { Client } from 'pg';
+import { describe, expect, test } from 'vitest';
+import type { JournalEntry } from '../../../src/index.ts';
+import { openPool } from '../../../src/adapters/postgres-journal/database.ts';
+import { postgresJournal } from '../../../src/adapters/postgres-journal/index.ts';
+import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
+import { simulatedEnvironment } from '../../../src/testing/index.ts';
+import { ask, connection, entry, expireLeases, newSchema, open } from './support.ts';
+
+/** All connections to the journals of this schema, which are named after it, break. */
+async function cutOff(schema: string): Promise<number> {
+  const cut = await ask(
+    'select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1',
+    [schema],
+  );
+  return cut.length;
+}
+
+/**
+ * Somebody is about to write the first entry of the unit, so that an append of it waits, in the
+ * middle of its statement. Returns how they think better of it.
+ */
+async function keepFirst(schema: string): Promise<() => Promise<void>> {
+  const keeper = new Client(connection);
+  await keeper.connect();
+  await keeper.query(`begin; insert into ${schema}.entries
+    (scope, unit, seq, at, actor, definition_version, event, checksum)
+    values ('scope', 'unit', 1, 1, 'somebody', 1, '{}', 1)`);
+  return async () => {
+    await keeper.query('rollback');
+    await keeper.end();
+  };
+}
+
+/** Until so many connections named after the schema wait for a lock. */
+async function untilWaiting(schema: string, count: number): Promise<void> {
+  const waiting = `select 1 from pg_stat_activity where application_name = $1 and wait_event_type = 'Lock'`;
+  while ((await ask(waiting, [schema])).length < count);
+}
+
+describe('appends', () => {
+  test('AQ1 AQ2: those of one turn of the event loop are one statement, in their order', async () => {
+    const schema = newSchema();
+    const journal = await open({ schema });
+    await journal.claim('scope');
+    const entries = Array.from({ length: 200 }, (_, index) => entry(1, `unit ${199 - index}`));
+    await Promise.all(entries.map((one) => journal.append(one)));
+    expect(await journal.read()).toEqual(entries);
+    const transactions = await ask(`select distinct xmin::text from ${schema}.entries`);
+    expect(transactions).toHaveLength(1);
+  });
+
+  test('more than fit into one statement are several, in their order', async () => {
+    const schema = newSchema();
+    const journal = await open({ schema });
+    await journal.claim('scope');
+    const large = 'x'.repeat(1_500_000);
+    const entries = [
+      ...Array.from({ length: 1500 }, (_, index) => entry(1, `unit ${index}`)),
+      ...Array.from({ length: 5 }, (_, index) => ({
+        ...entry(1, `large ${index}`),
+        event: { type: 'said', large } as { type: string },
+      })),
+    ];
+    await Promise.all(entries.map((one) => journal.append(one)));
+    expect((await journal.read()).map(({ unit }) => unit)).toEqual(entries.map(({ unit }) => unit));
+    const transactions = await ask(`select distinct xmin::text from ${schema}.entries`);
+    expect(transactions.length).toBeGreaterThan(2);
+  });
+
+  test('AQ4: of two entries with one number in one statement the first one is kept', async () => {
+    const journal = await open({ schema: newSchema() });
+    await journal.claim('scope');
+    const other = { ...entry(1), event: { type: 'another' } };
+    const outcomes = await Promise.allSettled([entry(1), other, entry(1)].map(journal.append));
+    expect(outcomes).toMatchObject([
+      { status: 'fulfilled' },
+      { reason: { code: 'JOURNAL_CONFLICT', retryable: false } },
+      { status: 'fulfilled' },
+    ]);
+  });
+
+  test('AQ3: what nobody has claimed is not written', async () => {
+    const journal = await open({ schema: newSchema() });
+    await expect(journal.append(entry(1))).rejects.toMatchObject({
+      code: 'FENCED',
+      retryable: false,
+      message: expect.stringContaining('scope'),
+    });
+    expect(await journal.read()).toEqual([]);
+  });
+
+  test('AQ3: whoever takes over waits for the append that is under way, and finds it', async () => {
+    const schema = newSchema();
+    const named = { schema, connection: { ...connection, application_name: schema } };
+    const journal = await open({ ...named, leaseMs: 600_000 });
+    const other = await open({ ...named, leaseMs: 600_000 });
+    await journal.claim('scope');
+    await expireLeases(schema);
+    const giveBack = await keepFirst(schema);
+    const appended = journal.append(entry(1));
+    await untilWaiting(schema, 1);
+    let found: readonly JournalEntry[] | undefined;
+    const takenOver = other.claim('scope').then(async () => {
+      found = await other.read();
+    });
+    await untilWaiting(schema, 2);
+    expect(found).toBeUndefined();
+    await giveBack();
+    await appended;
+    await takenOver;
+    expect(found).toEqual([entry(1)]);
+    await expect(journal.append(entry(2))).rejects.toMatchObject({ code: 'FENCED' });
+  });
+
+  test.each(['a\0b', '\ud83d'])(
+    'a name that is no text is refused, and harms no other: %j',
+    async (name) => {
+      const journal = await open({ schema: newSchema() });
+      await journal.claim('scope');
+      const [refused, kept] = await Promise.allSettled(
+        [entry(1, name), entry(1)].map(journal.append),
+      );
+      expect(refused).toMatchObject({ reason: { code: 'INVALID_ENTRY', retryable: false } });
+      expect(kept?.status).toBe('fulfilled');
+    },
+  );
+
+  test('E1: an entry that somebody changed is named', async () => {
+    const schema = newSchema();
+    const journal = await open({ schema });
+    await journal.claim('scope');
+    for (const seq of [1, 2, 3]) await journal.append(entry(seq));
+    await ask(`update ${schema}.entries set event = replace(event, '2', '7') where seq = 2`);
+    await expect(journal.read()).rejects.toMatchObject({
+      code: 'JOURNAL_CORRUPT',
+      message: expect.stringMatching(/entry 2 of unit in scope/),
+    });
+  });
+});
+
+describe('a connection that is lost', () => {
+  test('while nobody uses it: the next call has another one', async () => {
+    const schema = newSchema();
+    const journal = await open({ schema, connection: { ...connection, application_name: schema } });
+    await journal.claim('scope');
+    await journal.append(entry(1));
+    expect(await cutOff(schema)).toBeGreaterThan(0);
+    // It may have noticed, or not yet.
+    await journal.append(entry(2)).catch(() => journal.append(entry(2)));
+    expect(await journal.read()).toEqual([entry(1), entry(2)]);
+  });
+
+  test('while an append is under way: it may be tried again, and is kept once', async () => {
+    const schema = newSchema();
+    const journal = await open({ schema, connection: { ...connection, application_name: schema } });
+    await journal.claim('scope');
+    // Somebody keeps the table, so that the append waits.
+    const giveBack = await keepFirst(schema);
+    const refusal = journal.append(entry(1)).catch((error: unknown) => error);
+    await untilWaiting(schema, 1);
+    await cutOff(schema);
+    expect(await refusal).toMatchObject({ code: 'JOURNAL_UNREACHABLE', retryable: true });
+    await giveBack();
+    await journal.append(entry(1));
+    await journal.append(entry(2));
+    expect(await journal.read()).toEqual([entry(1), entry(2)]);
+  });
+
+  test('a server that does not answer in time', async () => {
+    const schema = newSchema();
+    await open({ schema });
+    const journal = await open({ schema, timeoutMs: 1000 });
+    await journal.claim('scope');
+    const giveBack = await keepFirst(schema);
+    await expect(journal.append(entry(1))).rejects.toMatchObject({ retryable: true });
+    await giveBack();
+    // The first attempt may have been kept after all.
+    await journal.append(entry(1));
+    expect(await journal.read()).toEqual([entry(1)]);
+  });
+});
+
+describe('leases', () => {
+  test('LE2: the heartbeat renews them, in the background', async () => {
+    const environment = simulatedEnvironment();
+    const schema = newSchema();
+    const journal = await open({ schema, environment, leaseMs: 3000 });
+    await journal.claim('one');
+    await journal.claim('two');
+    expect(environment.pendingTimers).toBe(0);
+    for (let beat = 0; beat < 3; beat += 1) {
+      await expireLeases(schema);
+      await environment.advance(1000);
+      const alive = `select 1 from ${schema}.leases where expires_at > clock_timestamp()`;
+      while ((await ask(alive)).length < 2);
+      // The next beat is armed when the answer has come.
+      while (environment.backgroundTimers === 0) await environment.settle();
+    }
+    await journal.close();
+    expect(environment.backgroundTimers).toBe(0);
+  });
+
+  test('LE3: what another process has is not renewed, and its append says so without asking', async () => {
+    const environment = simulatedEnvironment();
+    const schema = newSchema();
+    const journal = await open({ schema, environment, leaseMs: 3000 });
+    await journal.claim('scope');
+    await expireLeases(schema);
+    const other = await open({ schema, leaseMs: 600_000 });
+    await other.claim('scope');
+    const lease = `select token, expires_at from ${schema}.leases`;
+    const before = await ask(lease);
+    await environment.advance(1000);
+    // It has nothing left to renew, so no beat follows.
+    while (environment.backgroundTimers > 0) await environment.settle();
+    await expect(
+      Promise.all([journal.append(entry(1)), environment.advance(0)]),
+    ).rejects.toMatchObject({
+      code: 'FENCED',
+    });
+    expect(await ask(lease)).toEqual(before);
+  });
+
+  test('LE1: tokens grow, also after a release', async () => {
+    const schema = newSchema();
+    const tokens: number[] = [];
+    for (let turn = 0; turn < 3; turn += 1) {
+      const journal = await open({ schema });
+      await journal.claim('scope');
+      const [lease] = await ask<{ token: string }>(`select token from ${schema}.leases`);
+      tokens.push(Number(lease?.token));
+      if (turn === 1) await journal.release('scope');
+      else await expireLeases(schema);
+    }
+    expect(tokens).toEqual([...new Set(tokens)].toSorted((a, b) => a - b));
+    expect(tokens).toHaveLength(3);
+  });
+
+  test('who has it is named', async () => {
+    const schema = newSchema();
+    await (await open({ schema })).claim('scope');
+    await expect((await open({ schema })).claim('scope')).rejects.toMatchObject({
+      name: 'CapacityError',
+      code: 'SCOPE_IN_USE',
+      message: expect.stringContaining(`process ${process.pid}`),
+    });
+  });
+
+  test('closing gives them back', async () => {
+    const schema = newSchema();
+    const journal = await open({ schema });
+    await journal.claim('scope');
+    const last = journal.append(entry(1));
+    await journal.close();
+    await last;
+    const other = await open({ schema });
+    await other.claim('scope');
+    expect(await other.read()).toEqual([entry(1)]);
+  });
+});
+
+describe('forgetting', () => {
+  test('a large scope goes in parts, from its end', async () => {
+    const schema = newSchema();
+    const journal = await open({ schema });
+    await journal.claim('scope');
+    const entries = Array.from({ length: 4500 }, (_, index) => entry(1, `unit ${index}`));
+    await Promise.all(entries.map((one) => journal.append(one)));
+    // The last part fails, as it would if the process died.
+    await ask(`create function ${schema}.refuse() returns trigger language plpgsql as
+      $$ begin if old.unit = 'unit 7' then raise 'refused'; end if; return old; end $$`);
+    await ask(`create trigger refuse before delete on ${schema}.entries
+      for each row execute function ${schema}.refuse()`);
+    await expect(journal.forget('scope')).rejects.toMatchObject({ code: 'JOURNAL_IO' });
+    expect(await journal.read()).toEqual(entries.slice(0, 500));
+    await ask(`drop trigger refuse on ${schema}.entries`);
+    await journal.forget('scope');
+    expect(await journal.read()).toEqual([]);
+    // It was ours, and still is.
+    await journal.append(entry(1));
+  });
+
+  test('nobody holds a scope that was forgotten', async () => {
+    const schema = newSchema();
+    const journal = await open({ schema });
+    await journal.forget('scope');
+    expect(await ask(`select 1 from ${schema}.leases`)).toEqual([]);
+  });
+});
+
+describe('opening', () => {
+  test('PD2: several processes make the tables at the same time', async () => {
+    const schema = newSchema();
+    const journals = await Promise.all(Array.from({ length: 5 }, () => open({ schema })));
+    await journals[0]?.claim('scope');
+    await journals[0]?.append(entry(1));
+    expect(await journals[4]?.read()).toEqual([entry(1)]);
+  });
+
+  test('PD1: tables of a newer version are left alone', async () => {
+    const schema = newSchema();
+    await (await open({ schema })).close();
+    await ask(`update ${schema}.layout set version = 99`);
+    await expect(open({ schema })).rejects.toMatchObject({
+      name: 'ConfigurationError',
+      code: 'JOURNAL_TOO_NEW',
+      message: expect.stringContaining('layout 99'),
+    });
+  });
+
+  test('PD1: so are tables of somebody else, and all of them', async () => {
+    const schema = newSchema();
+    await ask(`create schema ${schema}`);
+    await ask(`create table ${schema}.entries (mine text)`);
+    await expect(open({ schema })).rejects.toMatchObject({ code: 'NOT_A_JOURNAL' });
+    const tables = await ask('select tablename from pg_tables where schemaname = $1', [schema]);
+    expect(tables).toEqual([{ tablename: 'entries' }]);
+  });
+
+  test('whoever may write to the tables need not be allowed to make them', async () => {
+    const schema = newSchema();
+    await (await open({ schema })).close();
+    await ask(`create role ${schema} login`);
+    await ask(`grant usage on schema ${schema} to ${schema}`);
+    await ask(
+      `grant select, insert, update, delete on all tables in schema ${schema} to ${schema}`,
+    );
+    await ask(`grant usage on all sequences in schema ${schema} to ${schema}`);
+    const journal = await open({ schema, connection: { ...connection, user: schema } });
+    await journal.claim('scope');
+    await journal.append(entry(1));
+    expect(await journal.read()).toEqual([entry(1)]);
+  });
+
+  test('a database that is not there, a user who is not, a server that is not', async () => {
+    const schema = newSchema();
+    const no = { name: 'ConfigurationError', code: 'CANNOT_OPEN' };
+    await expect(
+      open({ schema, connection: { ...connection, database: 'no' } }),
+    ).rejects.toMatchObject(no);
+    await expect(open({ schema, connection: { ...connection, user: 'no' } })).rejects.toMatchObject(
+      no,
+    );
+    await expect(
+      open({ schema, connection: { ...connection, host: '/nowhere' } }),
+    ).rejects.toMatchObject({ code: 'JOURNAL_UNREACHABLE', retryable: true });
+  });
+
+  test('an address does as well', async () => {
+    const { host, user, database } = connection;
+    const address = `postgres://${user}@${encodeURIComponent(host)}/${database}`;
+    const journal = await open({ schema: newSchema(), connection: address });
+    expect(await journal.scopes()).toEqual([]);
+  });
+
+  test.each([
+    [{ schema: 'Quoted"; drop' }, 'schema'],
+    [{ leaseMs: 1 }, 'leaseMs'],
+    [{ timeoutMs: 0 }, 'timeoutMs'],
+    [{ connection: 5 }, 'connection'],
+    [{ environment: undefined }, 'environment'],
+  ])('refuses %j', async (wrong, name) => {
+    const options = { connection, environment: nodeEnvironment(), ...wrong };
+    await expect(postgresJournal(options as never)).rejects.toThrow(name);
+  });
+
+  test('without the package `pg` it says what to install', () => {
+    const missing = (): never => {
+      throw new Error('not found');
+    };
+    expect(() => openPool({}, missing)).toThrow(
+      expect.objectContaining({
+        code: 'MISSING_DEPENDENCY',
+        message: expect.stringContaining('npm install pg'),
+      }),
+    );
+  });
+});
+
+test('after it was closed it says so', async () => {
+  const journal = await open({ schema: newSchema() });
+  await Promise.all([journal.close(), journal.close()]);
+  const closed = { code: 'JOURNAL_CLOSED', retryable: false };
+  await expect(journal.append(entry(1))).rejects.toMatchObject(closed);
+  await expect(journal.read()).rejects.toMatchObject(closed);
+  await expect(journal.claim('scope')).rejects.toMatchObject(closed);
+});

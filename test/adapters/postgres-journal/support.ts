@@ -1,0 +1,57 @@
+// A journal in a schema of its own, and what several tests do with the server behind it.
+
+import { randomUUID } from 'node:crypto';
+import { Client } from 'pg';
+import { afterEach, inject } from 'vitest';
+import type { Environment, JournalEntry } from '../../../src/index.ts';
+import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
+import {
+  postgresJournal,
+  type PostgresJournal,
+  type PostgresJournalOptions,
+} from '../../../src/adapters/postgres-journal/index.ts';
+import { connectionTo } from '../../support/postgres/global-setup.ts';
+
+export const connection = connectionTo(inject('postgresHost'));
+
+/** Nobody has had this one before. */
+export function newSchema(): string {
+  return `test_${randomUUID().replaceAll('-', '')}`;
+}
+
+const opened: PostgresJournal[] = [];
+
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((journal) => journal.close()));
+});
+
+/** Closed when the test is over. */
+export async function open(
+  options: Partial<PostgresJournalOptions> & { readonly environment?: Environment } = {},
+): Promise<PostgresJournal> {
+  const journal = await postgresJournal({ connection, environment: nodeEnvironment(), ...options });
+  opened.push(journal);
+  return journal;
+}
+
+/** Asks the server what the journal does not tell. */
+export async function ask<Found extends object>(text: string, values: unknown[] = []) {
+  const client = new Client(connection);
+  await client.connect();
+  try {
+    return (await client.query<Found>(text, values)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+/** The leases that are held now are over. They are renewed, if somebody still does. */
+export async function expireLeases(schema: string): Promise<void> {
+  await ask(`update ${schema}.leases set expires_at = clock_timestamp() - interval '1 second'`);
+}
+
+export function entry(seq: number, unit = 'unit', scope = 'scope'): JournalEntry {
+  const event = { type: 'user.said', text: `words ${seq}` } as { type: string };
+  const at = 1_700_000_000_000 + seq;
+  return { scope, unit, seq, at, actor: 'user', definitionVersion: 3, event };
+}

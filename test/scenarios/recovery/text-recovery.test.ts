@@ -1,0 +1,242 @@
+// A text session whose process dies, and that goes on in the next one.
+
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { defineTool, type DoubtfulCall } from '../../../src/index.ts';
+import type { Script } from '../../../src/testing/index.ts';
+import { textLife, turns, world } from '../../support/crashes.ts';
+import { calls, never, say, simpleTool } from '../../support/subagent-runs.ts';
+import type { TalkOptions } from '../../support/text-talk.ts';
+
+const options = [
+  { id: 'economy', label: 'Economy' },
+  { id: 'comfort', label: 'Comfort' },
+];
+
+const booking: Script = turns(
+  calls(['ask_user', { question: 'Which class?', options }]),
+  ({ results }) => say(`Booked ${JSON.stringify(results[0])}`),
+);
+
+const asking: TalkOptions = {
+  subagents: { ride: { script: booking, config: { interactive: true } } },
+};
+
+/** A tool of a subagent that never answers in its first process. */
+function hanging(more: object = {}) {
+  const keys: string[] = [];
+  return {
+    keys,
+    tool: {
+      description: 'Pays',
+      inputSchema: z.object({}),
+      execute: (_: unknown, { idempotencyKey }: { idempotencyKey: string }) => {
+        keys.push(idempotencyKey);
+        return keys.length === 1 ? never() : { paid: true };
+      },
+      ...more,
+    },
+  };
+}
+
+describe('after a crash', () => {
+  test('a subagent that waits for the user asks again under the same id, and goes on', async () => {
+    const of = world();
+    const before = textLife(of, asking);
+    await before.start();
+    await before.type('use ride');
+    const asked = before.question();
+    expect(asked).toMatchObject({ state: 'open' });
+    before.kill();
+    await of.environment.advance(30_000);
+
+    const after = textLife(of, asking);
+    await after.start();
+    expect(after.question()).toMatchObject({
+      requestId: asked?.requestId,
+      question: 'Which class?',
+      state: 'open',
+    });
+    await after.type('economy');
+    expect(after.said().join('\n')).toContain('economy');
+    expect(after.state().subagents).toMatchObject([{ id: 'sub_1', state: 'completed' }]);
+    expect(after.errors).toEqual([]);
+    await after.close();
+  });
+
+  test('a tool that may be run again is, with the same key', async () => {
+    const of = world();
+    const { keys, tool } = hanging({ idempotent: true });
+    const paying: TalkOptions = {
+      subagents: {
+        pay: {
+          script: turns(calls(['charge', {}, 'pay']), ({ results }) =>
+            say(JSON.stringify(results)),
+          ),
+          config: { tools: { charge: tool } },
+        },
+      },
+    };
+    const before = textLife(of, paying);
+    await before.start();
+    await before.type('use pay');
+    before.kill();
+    const after = textLife(of, paying);
+    await after.start();
+    expect(keys).toEqual(['sub_1:1:pay', 'sub_1:1:pay']);
+    expect(after.said().join('\n')).toContain('paid');
+    await after.close();
+  });
+
+  test('one that may not is not run again: model and app are told that nobody knows', async () => {
+    const of = world();
+    const { keys, tool } = hanging();
+    const doubtful: DoubtfulCall[] = [];
+    const paying: TalkOptions = {
+      hooks: { onCallInDoubt: (call) => void doubtful.push(call) },
+      subagents: {
+        pay: {
+          script: turns(calls(['charge', { sum: 7 }, 'pay']), ({ results }) =>
+            say(JSON.stringify(results)),
+          ),
+          config: { tools: { charge: tool } },
+        },
+      },
+    };
+    const before = textLife(of, paying);
+    await before.start();
+    await before.type('use pay');
+    before.kill();
+    const after = textLife(of, paying);
+    await after.start();
+    expect(keys).toEqual(['sub_1:1:pay']);
+    expect(doubtful).toMatchObject([
+      { subagentId: 'sub_1', toolName: 'charge', idempotencyKey: keys[0] },
+    ]);
+    expect(after.said().join('\n')).toContain('whether it was done is not known');
+    const [view] = after.state().subagents;
+    expect(view?.outcome?.toolLedger).toMatchObject([{ toolName: 'charge', status: 'in_flight' }]);
+    await after.close();
+  });
+
+  test("the same of the lead agent's own tools", async () => {
+    const run = async (idempotent: boolean) => {
+      const of = world();
+      const keys: string[] = [];
+      const tool = defineTool({
+        name: 'charge',
+        description: 'Pays',
+        parameters: z.object({}),
+        idempotent,
+        execute: (_, { idempotencyKey }) => {
+          keys.push(idempotencyKey);
+          return keys.length === 1 ? never() : { paid: true };
+        },
+      });
+      const before = textLife(of, { tools: [tool] });
+      await before.start();
+      await before.type('use charge');
+      before.kill();
+      const after = textLife(of, { tools: [tool] });
+      await after.start();
+      const said = after.said().join('\n');
+      await after.close();
+      return { keys, said };
+    };
+    const again = await run(true);
+    expect(again.keys).toEqual(['ses:call_1', 'ses:call_1']);
+    expect(again.said).toContain('paid');
+    const once = await run(false);
+    expect(once.keys).toEqual(['ses:call_1']);
+    expect(once.said).toContain('NEEDS_RECONCILE');
+  });
+
+  test('words that had no answer get one, those that had one do not', async () => {
+    const of = world();
+    const before = textLife(of, { lead: () => ({ text: 'Late.', delayMs: 5000 }) });
+    await before.start();
+    await before.type('hello');
+    before.kill();
+    const after = textLife(of);
+    await after.start();
+    expect(after.said()).toEqual(['You said: hello']);
+    after.kill();
+    const third = textLife(of);
+    await third.start();
+    expect(third.said()).toEqual([]);
+    expect(third.state().transcript.map(({ text }) => text)).toEqual(['hello', 'You said: hello']);
+    await third.close();
+  });
+
+  test('deadlines keep their time', async () => {
+    const of = world();
+    const slow: TalkOptions = {
+      subagents: {
+        slow: {
+          script: turns(calls(['wait'])),
+          config: { timeout: 60_000, tools: { wait: simpleTool(never, { idempotent: true }) } },
+        },
+      },
+    };
+    const before = textLife(of, slow);
+    await before.start();
+    await before.type('use slow');
+    await of.environment.advance(40_000);
+    before.kill();
+    const after = textLife(of, slow);
+    await after.start();
+    await of.environment.advance(19_000);
+    expect(after.state().subagents).toMatchObject([{ state: 'running' }]);
+    await of.environment.advance(2_000);
+    expect(after.state().subagents).toMatchObject([{ outcome: { status: 'timed_out' } }]);
+    await after.close();
+  });
+
+  test('a subagent whose configuration is gone ends as lost, and says why', async () => {
+    const of = world();
+    const before = textLife(of, asking);
+    await before.start();
+    await before.type('use ride');
+    before.kill();
+    const after = textLife(of, {});
+    await after.start();
+    expect(after.state().subagents).toMatchObject([
+      { outcome: { status: 'lost', error: { code: 'NOT_RECOVERABLE' } } },
+    ]);
+    expect(after.said().join('\n')).toMatch(/no configuration "ride"/);
+    await after.close();
+  });
+
+  test('a session that was closed is over: its id begins a new one', async () => {
+    const of = world();
+    const before = textLife(of, asking);
+    await before.start();
+    await before.type('use ride');
+    await before.close();
+    const after = textLife(of, asking);
+    await after.start();
+    expect(after.state()).toMatchObject({ subagents: [], questions: [], transcript: [] });
+    await after.type('hello');
+    expect(after.said()).toEqual(['You said: hello']);
+    after.kill();
+    const third = textLife(of, asking);
+    await third.start();
+    expect(third.state().transcript.map(({ text }) => text)).toEqual(['hello', 'You said: hello']);
+    await third.close();
+  });
+
+  test('what was found is told', async () => {
+    const of = world();
+    const before = textLife(of, asking);
+    await before.start();
+    await before.type('use ride');
+    before.kill();
+    await of.environment.advance(1234);
+    const after = textLife(of, asking);
+    await after.start();
+    expect(after.events.filter(({ type }) => type === 'session.recovered')).toMatchObject([
+      { resumed: ['sub_1'], lost: [], downMs: 1234 },
+    ]);
+    await after.close();
+  });
+});

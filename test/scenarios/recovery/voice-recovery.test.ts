@@ -1,0 +1,175 @@
+// A voice session whose process dies: what was not heard is due again, what was is not.
+
+import { describe, expect, test } from 'vitest';
+import { turns, voiceLife, world } from '../../support/crashes.ts';
+import { calls, say } from '../../support/subagent-runs.ts';
+import type { VoiceTalkOptions } from '../../support/voice-talk.ts';
+
+const reporting: VoiceTalkOptions = {
+  subagents: { report: { script: turns(say('All is well.')) } },
+};
+const asking: VoiceTalkOptions = {
+  subagents: {
+    ride: {
+      script: turns(calls(['ask_user', { question: 'Which class?' }]), ({ results }) =>
+        say(`Booked ${JSON.stringify(results[0])}`),
+      ),
+      config: { interactive: true },
+    },
+  },
+};
+
+describe('a result', () => {
+  test('that nobody heard is told in the next process', async () => {
+    const of = world();
+    const before = voiceLife(of, reporting);
+    await before.start();
+    await before.use('report');
+    await before.pause();
+    expect(before.asked()).toContain('All is well.');
+    before.kill();
+    const after = voiceLife(of, reporting);
+    await after.start();
+    await after.pause();
+    expect(after.asked()).toContain('All is well.');
+    await after.speak('All is well.');
+    expect(after.result()).toMatchObject({ state: 'delivered', grade: 'played' });
+    await after.close();
+  });
+
+  test('of which a part was heard is told again, whole', async () => {
+    const of = world();
+    const before = voiceLife(of, reporting);
+    await before.start();
+    await before.use('report');
+    await before.pause();
+    await before.play(before.model().speak('All is well.'), 200);
+    before.kill();
+    const after = voiceLife(of, reporting);
+    await after.start();
+    await after.pause();
+    expect(after.asked()).toContain('All is well.');
+    await after.close();
+  });
+
+  test('that was heard is not told again', async () => {
+    const of = world();
+    const before = voiceLife(of, reporting);
+    await before.start();
+    await before.use('report');
+    await before.pause();
+    await before.speak('All is well.');
+    expect(before.result()).toMatchObject({ state: 'delivered' });
+    before.kill();
+    const after = voiceLife(of, reporting);
+    await after.start();
+    await after.pause();
+    expect(after.asked()).toBeNull();
+    expect(after.state().deliveries).toEqual([]);
+    await after.close();
+  });
+
+  test('is due to whoever calls again, by another transport and an hour later', async () => {
+    const of = world();
+    const before = voiceLife(of, reporting);
+    await before.start();
+    await before.use('report');
+    before.leave();
+    await of.environment.settle();
+    before.kill();
+    await of.environment.advance(3_600_000);
+    const after = voiceLife(of, reporting);
+    await after.session.start();
+    await after.pause();
+    expect(after.asked()).toBeNull();
+    after.session.attach();
+    await after.pause();
+    expect(after.asked()).toContain('All is well.');
+    await after.close();
+  });
+});
+
+describe('a question', () => {
+  test('that waited for its answer is put again under its old id, and answered once', async () => {
+    const of = world();
+    const before = voiceLife(of, asking);
+    await before.start();
+    await before.use('ride');
+    await before.pause();
+    await before.speak('Which class?');
+    const question = before.question();
+    expect(question).toMatchObject({ state: 'open' });
+    before.kill();
+    await of.environment.advance(500_000);
+
+    const after = voiceLife(of, asking);
+    await after.start();
+    expect(after.question()).toMatchObject({ requestId: question?.requestId, state: 'presenting' });
+    // Words that were said before it was heard again are for the lead agent (P3).
+    await after.pause();
+    expect(after.asked()).toContain('Which class?');
+    await after.speak('Which class?');
+    await after.say('economy');
+    await after.pause();
+    expect(after.asked()).toContain('economy');
+    expect(after.state().subagents).toMatchObject([{ state: 'completed' }]);
+    await after.close();
+  });
+
+  test('that was answered in the last instant is not asked again', async () => {
+    const of = world();
+    const before = voiceLife(of, asking);
+    await before.start();
+    await before.use('ride');
+    await before.pause();
+    await before.speak('Which class?');
+    // Killed right after the words were taken in: the subagent has not heard of them.
+    of.killAt(of.entries.length + 3, 'after');
+    await before.say('economy');
+    expect(before.isAlive()).toBe(false);
+    expect(of.entries.at(-1)?.event.type).toBe('user.said');
+    const after = voiceLife(of, asking);
+    await after.start();
+    await after.pause();
+    expect(after.asked()).toContain('economy');
+    await after.close();
+  });
+});
+
+describe('the lead agent', () => {
+  test('gives a reply that it owed, when somebody is there', async () => {
+    const of = world();
+    const before = voiceLife(of);
+    await before.start();
+    await before.say('What time is it?');
+    expect(before.asked()).toBe('reply');
+    before.kill();
+    const after = voiceLife(of);
+    await after.session.start();
+    await of.environment.settle();
+    expect(after.asked()).toBeNull();
+    after.session.attach();
+    await of.environment.settle();
+    expect(after.asked()).toBe('reply');
+    await after.speak('Noon.');
+    after.kill();
+    const third = voiceLife(of);
+    await third.start();
+    await third.pause();
+    expect(third.asked()).toBeNull();
+    await third.close();
+  });
+
+  test('does not greet again', async () => {
+    const of = world();
+    const before = voiceLife(of, { greeting: 'Say hello.' });
+    await before.start();
+    await before.speak('Hello!');
+    before.kill();
+    const after = voiceLife(of, { greeting: 'Say hello.' });
+    await after.start();
+    await after.pause();
+    expect(after.asked()).toBeNull();
+    await after.close();
+  });
+});

@@ -1,0 +1,109 @@
+// Conversations whose process is killed and begun again on the same journal.
+
+import { createRuntime, type Journal, type JournalEntry } from '../../src/index.ts';
+import { simulatedEnvironment, type Script, type ScriptedStep } from '../../src/testing/index.ts';
+import { SimulatedProcess } from '../../src/testing/simulate/simulated-process.ts';
+import { FakeTransport } from './fake-transport.ts';
+import { textTalk, type TalkOptions } from './text-talk.ts';
+import { voiceTalk, type VoiceTalkOptions } from './voice-talk.ts';
+
+interface Fate {
+  readonly entry: number;
+  readonly when: 'before' | 'after';
+}
+
+/** What outlives processes: time, and what was written down (as text: nothing is shared). */
+export function world() {
+  const environment = simulatedEnvironment();
+  const kept: string[] = [];
+  const processes: SimulatedProcess[] = [];
+  let fate: Fate | null = null;
+  const journalOf = (process: SimulatedProcess): Journal => ({
+    append: (entry) => {
+      // Whoever is dead waits for ever.
+      if (!process.isAlive) return new Promise(() => {});
+      const isDue = fate !== null && kept.length + 1 === fate.entry;
+      if (!isDue || fate?.when === 'after') kept.push(JSON.stringify(entry));
+      if (!isDue) return undefined;
+      fate = null;
+      process.kill();
+      return new Promise(() => {});
+    },
+    read: ({ scope, unit } = {}) =>
+      kept
+        .map((json) => JSON.parse(json) as JournalEntry)
+        .filter(
+          (entry) =>
+            (scope === undefined || entry.scope === scope) &&
+            (unit === undefined || entry.unit === unit),
+        ),
+  });
+  return {
+    environment,
+    transport: new FakeTransport(),
+    get entries(): readonly JournalEntry[] {
+      return kept.map((json) => JSON.parse(json) as JournalEntry);
+    },
+    /** The process will be killed right before, or right after, this entry is kept; it counts from 1. */
+    killAt(entry: number, when: Fate['when']): void {
+      fate = { entry, when };
+    },
+    begin(): {
+      readonly process: SimulatedProcess;
+      readonly runtime: ReturnType<typeof createRuntime>;
+    } {
+      const process = new SimulatedProcess(processes.length + 1, environment);
+      processes.push(process);
+      const runtime = createRuntime({
+        environment: process.environment,
+        journal: journalOf(process),
+      });
+      return { process, runtime };
+    },
+  };
+}
+
+export type World = ReturnType<typeof world>;
+
+/** A text session of one process of the world, with the id `ses`. */
+export function textLife(of: World, options: TalkOptions = {}) {
+  const { process, runtime } = of.begin();
+  const talk = textTalk({
+    ...options,
+    runtime,
+    environment: of.environment,
+    sessionId: 'ses',
+  });
+  return {
+    ...talk,
+    environment: of.environment,
+    isAlive: () => process.isAlive,
+    /** The process is gone: nothing of it happens any more. */
+    kill: () => process.kill(),
+  };
+}
+
+/** A voice session of one process of the world, with the id `ses`. */
+export function voiceLife(of: World, options: VoiceTalkOptions = {}) {
+  const { process, runtime } = of.begin();
+  // A wire that does not name two utterances alike, whatever process it talks to.
+  const transport = options.transport ?? of.transport;
+  const talk = voiceTalk({
+    ...options,
+    transport,
+    runtime,
+    environment: of.environment,
+    sessionId: 'ses',
+  });
+  return Object.assign(talk, { isAlive: () => process.isAlive, kill: () => process.kill() });
+}
+
+/** What a model answers, by how often it has answered in its prompt: it needs no memory of its own. */
+export function turns(...all: (ScriptedStep | Script)[]): Script {
+  return (prompt) => {
+    const answered = prompt.prompt.filter(({ role }) => role === 'assistant').length;
+    const step = all[Math.min(answered, all.length - 1)];
+    if (step === undefined) throw new Error('Expected a step');
+    return typeof step === 'function' ? step(prompt) : step;
+  };
+}

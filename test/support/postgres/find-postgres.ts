@@ -1,0 +1,23 @@
+// Where the programs of a PostgreSQL server are on this machine.
+
+import { existsSync, readdirSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+
+/** Folders that hold one folder for each version. */
+const PARENTS = ['/usr/lib/postgresql', '/opt/homebrew/opt', '/usr/local/opt'];
+
+/** The folder of `initdb` and `postgres`; `POSTGRES_BIN` names it. Undefined: there is none. */
+export function findPostgres(): string | undefined {
+  const named = process.env['POSTGRES_BIN'];
+  if (named) return named;
+  const versions = PARENTS.filter((parent) => existsSync(parent)).flatMap((parent) =>
+    readdirSync(parent)
+      .filter((name) => /^(?:postgresql@)?\d+$/.test(name))
+      .toSorted((a, b) => Number(b.replace(/\D/g, '')) - Number(a.replace(/\D/g, '')))
+      .map((version) => join(parent, version, 'bin')),
+  );
+  const inPath = (process.env['PATH'] ?? '').split(delimiter);
+  return [...versions, ...inPath].find((folder) =>
+    ['initdb', 'postgres'].every((program) => existsSync(join(folder, program))),
+  );
+}

@@ -1,0 +1,80 @@
+// The books of a session, folded again from what its journal has: they must be what they were (W2).
+
+import { expect, vi } from 'vitest';
+import { Books } from '../../src/actors/session/books.ts';
+import type { Journal, JournalEntry } from '../../src/index.ts';
+
+type Options = readonly [
+  agentName: string,
+  limits?: ConstructorParameters<typeof Books>[1],
+  promptStyle?: ConstructorParameters<typeof Books>[2],
+];
+
+/** A journal that has the entries as they are written: as JSON. `inner`: when they are kept. */
+export function writtenJournal(inner?: Journal): Journal & { readonly entries: JournalEntry[] } {
+  const entries: JournalEntry[] = [];
+  return {
+    entries,
+    append(entry) {
+      entries.push(JSON.parse(JSON.stringify(entry)) as JournalEntry);
+      return inner?.append(entry);
+    },
+    read: () => entries,
+  };
+}
+
+/** Watches the books of the sessions that follow. */
+export function booksOfSessions(): { readonly latest: Books } {
+  const fold = vi.spyOn(Books.prototype, 'fold');
+  fold.mockClear();
+  return {
+    get latest() {
+      return fold.mock.contexts.at(-1) as Books;
+    },
+  };
+}
+
+/**
+ * Folds the entries of one session again. What only its unit knows is left out (whom the user's
+ * words are for); the conversation has them whoever they are for.
+ */
+export function refolded(
+  entries: readonly JournalEntry[],
+  sessionId: string,
+  options: Options = ['lead'],
+): Books {
+  const books = new Books(...options);
+  const requested = new Map<string, JournalEntry['event']>();
+  for (const { unit, actor, at, event } of entries) {
+    if (unit !== sessionId) continue;
+    const stamped = { ...event, at } as Parameters<Books['fold']>[1];
+    const { transferId, utteranceId, text, startedAt } = stamped as Record<string, unknown>;
+    switch (event.type) {
+      case 'user.said':
+        books.userSaid(utteranceId as string, text as string, startedAt as number);
+        break;
+      case 'transfer.requested':
+        requested.set(transferId as string, { ...stamped, type: 'transfer.started' });
+        break;
+      case 'transfer.ended':
+        books.fold('session', { ...stamped, ...requested.get(transferId as string) });
+        books.fold(actor, stamped);
+        break;
+      default:
+        books.fold(actor, stamped);
+    }
+  }
+  return books;
+}
+
+/** What the books have now follows from the journal alone. At rest: nothing is on its way, or being said. */
+export function expectFromJournal(live: Books, again: Books): void {
+  expect(again.conversation.toJSON()).toEqual(live.conversation.toJSON());
+  expect(again.agentName).toBe(live.agentName);
+  expect(again.directives).toEqual(live.directives);
+  expect(again.turns).toBe(live.turns);
+  // What is over is forgotten by the effects of the unit: the journal's books may have more.
+  for (const [callId, call] of live.calls) expect(again.calls.get(callId)).toEqual(call);
+  for (const [id, delivery] of live.deliveries)
+    if (delivery.callId !== null) expect(again.delivery(id)).toEqual(delivery);
+}

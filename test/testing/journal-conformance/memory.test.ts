@@ -1,0 +1,16 @@
+import { memoryJournal, redactingJournal } from '../../../src/index.ts';
+import { runJournalConformance } from './support/run-journal-conformance.ts';
+
+const whole = () => memoryJournal({ keep: Infinity });
+
+runJournalConformance({
+  name: 'memoryJournal',
+  offers: ['scopes', 'forget'],
+  open: () => ({ journal: whole() }),
+});
+
+runJournalConformance({
+  name: 'redactingJournal, where there is no secret',
+  offers: ['scopes', 'forget'],
+  open: () => ({ journal: redactingJournal(whole(), { values: ['a-key-of-somebody'] }) }),
+});

@@ -1,0 +1,248 @@
+// The suite finds what is wrong: each fault fails at least the case that is about it.
+
+import { describe, expect, test } from 'vitest';
+import { JournalError, type Journal, type JournalEntry } from '../../../src/index.ts';
+import { journalConformance } from '../../../src/testing/index.ts';
+import { runJournalConformance } from './support/run-journal-conformance.ts';
+import { sharedStore, type Spoiled } from './support/shared-store.ts';
+
+runJournalConformance(sharedStore({ name: 'a store without a fault' }));
+
+/** The event as something less careful would bring it back. */
+function mangled(change: (text: string) => string): Spoiled['spoil'] {
+  return ({ append }) => ({
+    append: (entry) =>
+      append({ ...entry, event: JSON.parse(change(JSON.stringify(entry.event))) as never }),
+  });
+}
+
+function reading(
+  change: (entries: readonly JournalEntry[]) => readonly JournalEntry[],
+): Spoiled['spoil'] {
+  return ({ read }) => ({ read: async (query) => change(await read(query)) });
+}
+
+async function cutTo(store: Journal, kept: (entries: readonly JournalEntry[]) => unknown) {
+  const entries = await store.read();
+  const left = kept(entries) as readonly JournalEntry[];
+  for (const { scope } of entries) await store.forget?.(scope);
+  for (const entry of left) await store.append(entry);
+}
+
+const without = (entry: JournalEntry, error: unknown): JournalEntry => {
+  if (error instanceof JournalError && error.code === 'JOURNAL_CONFLICT') return entry;
+  throw error;
+};
+
+const faults: readonly (Spoiled & { readonly found: string })[] = [
+  {
+    name: 'an append that answers before it keeps',
+    spoil: ({ append }) => ({
+      append(entry) {
+        setImmediate(() => void Promise.resolve(append(entry)).catch(() => {}));
+      },
+    }),
+    found: 'what was appended is there when the append returns',
+  },
+  {
+    name: 'units in the order of their names',
+    spoil: reading((entries) => entries.toSorted((a, b) => (a.unit < b.unit ? -1 : 1))),
+    found: 'entries of a scope keep their order, across its units',
+  },
+  {
+    name: 'pages of a thousand, and only the first one',
+    spoil: reading((entries) => entries.slice(0, 1000)),
+    found: 'more entries than fit into one page of anything',
+  },
+  {
+    name: 'a query that knows scopes only',
+    spoil: ({ read }) => ({ read: ({ scope } = {}) => read(scope === undefined ? {} : { scope }) }),
+    found: 'a query finds what it asks for, and nothing else',
+  },
+  {
+    name: 'a scope without a name means all of them',
+    spoil: ({ read }) => ({
+      read: (query) => (query?.scope ? read(query) : read(query?.unit ? { unit: query.unit } : {})),
+    }),
+    found: 'a query finds what it asks for, and nothing else',
+  },
+  {
+    name: 'units that are the same in all scopes',
+    spoil: ({ append }, store) => ({
+      async append(entry) {
+        const known = await store.read({ unit: entry.unit });
+        if (!known.some(({ seq }) => seq === entry.seq)) await append(entry);
+      },
+    }),
+    found: 'the same unit in two scopes is two units',
+  },
+  {
+    name: 'a second entry with a number, which is ignored',
+    spoil: ({ append }) => ({
+      append: async (entry) => {
+        try {
+          await append(entry);
+        } catch (error) {
+          without(entry, error);
+        }
+      },
+    }),
+    found: 'another entry with the same number is refused for good, and harms no other',
+  },
+  {
+    name: 'a conflict that shall be tried again',
+    spoil: ({ append }) => ({
+      append: async (entry) => {
+        try {
+          await append(entry);
+        } catch (error) {
+          const { scope } = without(entry, error);
+          throw new JournalError('JOURNAL_CONFLICT', scope, { retryable: true });
+        }
+      },
+    }),
+    found: 'another entry with the same number is refused for good, and harms no other',
+  },
+  {
+    name: 'the same entry again is an error',
+    spoil: ({ append }, store) => ({
+      append: async (entry) => {
+        const { scope, unit, seq } = entry;
+        const known = await store.read({ scope, unit });
+        if (known.some((one) => one.seq === seq))
+          throw new JournalError('JOURNAL_CONFLICT', scope, { retryable: false });
+        await append(entry);
+      },
+    }),
+    found: 'the same entry again is kept once, and is no error',
+  },
+  {
+    name: 'names without regard to case',
+    spoil: ({ read }, store) => ({
+      read: async ({ scope, unit } = {}) =>
+        scope === undefined
+          ? read({ unit })
+          : (await store.read({ unit })).filter(
+              (one) => one.scope.toLowerCase() === scope.toLowerCase(),
+            ),
+    }),
+    found: 'names are kept as they are, however they look',
+  },
+  {
+    name: 'a text that cannot hold the character 0',
+    spoil: mangled((text) => text.replaceAll(String.raw`\u0000`, '')),
+    found: 'events are kept as they are: what ends a line, and what is nothing',
+  },
+  {
+    name: 'numbers of seven digits',
+    spoil: mangled((text) =>
+      text.replace(/\d+\.\d{8,}/g, (digits) => String(Math.fround(+digits))),
+    ),
+    found: 'events are kept as they are: numbers at the limits',
+  },
+  {
+    name: 'properties by assignment',
+    spoil: mangled((text) => text.replaceAll('"__proto__":{"polluted":true},', '')),
+    found: 'events are kept as they are: names of properties that mean something',
+  },
+  {
+    name: 'texts of a limited length',
+    spoil: mangled((text) => (text.length > 1_000_000 ? '{"type":"said"}' : text)),
+    found: 'events are kept as they are: a long text',
+  },
+  {
+    name: 'scopes in the order of their names',
+    spoil: ({ scopes }) => ({
+      scopes: async () =>
+        ((await scopes?.()) ?? []).toSorted((a, b) => (a.scope < b.scope ? -1 : 1)),
+    }),
+    found: 'scopes are listed, the one that was written first first',
+  },
+  {
+    name: 'one unit is forgotten, not the scope',
+    spoil: (_, store) => ({
+      forget: async (scope) => {
+        const others = (await store.read({ scope })).filter(({ unit }) => unit !== 'unit');
+        await store.forget?.(scope);
+        for (const entry of others) await store.append(entry);
+      },
+    }),
+    found: 'what is forgotten is gone, and nothing else',
+  },
+  {
+    name: 'everything is forgotten',
+    spoil: ({ forget }, store) => ({
+      forget: async () => {
+        for (const { scope } of (await store.scopes?.()) ?? []) await forget?.(scope);
+      },
+    }),
+    found: 'what is forgotten is gone, and nothing else',
+  },
+  {
+    name: 'a crash that takes the last entry along',
+    crash: (store) => cutTo(store, (entries) => entries.slice(0, -1)),
+    found: 'what was acknowledged is there after a crash, as it was',
+  },
+  {
+    name: 'a crash that leaves a hole',
+    crash: (store) =>
+      cutTo(store, (entries) =>
+        entries.length > 5 ? entries.filter((_, at) => at !== 3) : entries,
+      ),
+    found: 'a crash in the middle leaves a beginning of what was appended',
+  },
+  {
+    name: 'a claim that takes what another process has',
+    isGreedy: true,
+    found: 'a scope that one process writes cannot be claimed by another',
+  },
+  {
+    name: 'leases that nobody looks at',
+    isUnfenced: true,
+    found: 'after the last sign of life another process takes over, and the first is fenced',
+  },
+  {
+    name: 'whoever is fenced shall try again',
+    spoil: ({ append }) => ({
+      append: async (entry) => {
+        try {
+          await append(entry);
+        } catch (error) {
+          const { code } = error as JournalError;
+          throw new JournalError(code, entry.scope, { retryable: code === 'FENCED' });
+        }
+      },
+    }),
+    found: 'after the last sign of life another process takes over, and the first is fenced',
+  },
+  {
+    name: 'a release that does nothing',
+    spoil: () => ({ release: async () => {} }),
+    found: 'what was released may be claimed at once, and is not written any more by who had it',
+  },
+];
+
+describe('a fault is found:', () => {
+  test.each(faults)('$name', async ({ found, ...spoiled }) => {
+    const failed: string[] = [];
+    for (const { name, run } of journalConformance(sharedStore(spoiled)))
+      await run().catch(() => failed.push(name));
+    expect(failed).toContain(found);
+  });
+});
+
+test.each([
+  ['a journal that has more than it offers', { offers: ['scopes'] as const }],
+  ['a journal that has less than it offers', { spoil: () => ({ scopes: undefined }) }],
+])('%s is told', async (_what, change) => {
+  const setup = sharedStore({ name: 'it', ...change });
+  const cases = journalConformance({ ...setup, ...('offers' in change ? change : {}) });
+  await expect(cases[0]?.run()).rejects.toThrow(/offer/);
+});
+
+test('what is not offered is skipped, and says so', () => {
+  const cases = journalConformance({ ...sharedStore({ name: 'it' }), offers: ['scopes'] });
+  const skipped = cases.filter((one) => one.skipped !== null);
+  expect(skipped.length).toBeGreaterThan(10);
+  expect(skipped.map((one) => one.skipped)).toContain('it does not offer reopen');
+});

@@ -1,0 +1,36 @@
+import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
+import { sqliteJournal, type SqliteJournal } from '../../../src/adapters/sqlite-journal/index.ts';
+import { runJournalConformance } from './support/run-journal-conformance.ts';
+
+for (const synchronous of ['full', 'normal'] as const)
+  runJournalConformance({
+    name: `sqliteJournal, ${synchronous}`,
+    offers: ['scopes', 'forget', 'reopen'],
+    open() {
+      const folder = mkdtempSync(join(tmpdir(), 'offstage-journal-'));
+      const opened: SqliteJournal[] = [];
+      const open = (name: string): SqliteJournal => {
+        const path = join(folder, name);
+        const journal = sqliteJournal({ path, environment: nodeEnvironment(), synchronous });
+        opened.push(journal);
+        return journal;
+      };
+      return {
+        journal: open('a'),
+        // What is on the disk at this moment is what a process finds that starts after a crash.
+        reopen() {
+          for (const suffix of ['', '-wal'])
+            if (existsSync(join(folder, `a${suffix}`)))
+              copyFileSync(join(folder, `a${suffix}`), join(folder, `b${suffix}`));
+          return open('b');
+        },
+        close() {
+          for (const journal of opened) journal.close();
+          rmSync(folder, { recursive: true });
+        },
+      };
+    },
+  });

@@ -1,0 +1,70 @@
+// A store that several processes share, in memory: the smallest journal that passes all cases,
+// for the planted faults to spoil.
+
+import { CapacityError, JournalError, memoryJournal, type Journal } from '../../../../src/index.ts';
+import type { JournalConformanceSetup } from '../../../../src/testing/index.ts';
+
+export interface Spoiled {
+  readonly name: string;
+  /** Changes the journal of each process. */
+  readonly spoil?: (journal: Journal, store: Journal) => Partial<Journal>;
+  /** Leases are not looked at by `append`. */
+  readonly isUnfenced?: boolean;
+  /** A claim takes what another process has. */
+  readonly isGreedy?: boolean;
+  /** What a crash leaves of the entries. */
+  readonly crash?: (store: Journal) => Promise<void>;
+}
+
+export function sharedStore(spoiled: Spoiled): JournalConformanceSetup {
+  return {
+    name: spoiled.name,
+    offers: ['scopes', 'forget', 'claim', 'reopen'],
+    open() {
+      const store: Journal = memoryJournal({ keep: Infinity });
+      const owners = new Map<string, Journal>();
+      const over = new Set<string>();
+      const process = (): Journal => {
+        const isInUse = (scope: string): boolean =>
+          owners.has(scope) && owners.get(scope) !== journal && !over.has(scope);
+        const checkFree = (scope: string): void => {
+          if (isInUse(scope)) throw new CapacityError('SCOPE_IN_USE', `${scope} is in use`);
+        };
+        const journal: Journal = {
+          async append(entry) {
+            if (owners.get(entry.scope) !== journal && spoiled.isUnfenced !== true)
+              throw new JournalError('FENCED', entry.scope, { retryable: false });
+            await store.append(entry);
+          },
+          read: (query) => store.read(query),
+          async claim(scope) {
+            if (spoiled.isGreedy !== true) checkFree(scope);
+            owners.set(scope, journal);
+            over.delete(scope);
+          },
+          async release(scope) {
+            if (owners.get(scope) === journal) owners.delete(scope);
+          },
+          scopes: () => store.scopes?.() ?? [],
+          async forget(scope) {
+            checkFree(scope);
+            await store.forget?.(scope);
+          },
+        };
+        return Object.assign(journal, spoiled.spoil?.({ ...journal }, store));
+      };
+      return {
+        journal: process(),
+        another: () => process(),
+        expire() {
+          for (const scope of owners.keys()) over.add(scope);
+        },
+        async reopen() {
+          await spoiled.crash?.(store);
+          owners.clear();
+          return process();
+        },
+      };
+    },
+  };
+}
