@@ -227,6 +227,7 @@ export { callerOf, type Caller, type CallerContext } from './actors/delegation/c
 export {
   createSubagentService,
   type OwnedSubagentService,
+  type ServiceRecovery,
   type SubagentServiceOptions,
 } from './actors/delegation/subagent-service.ts';
 export type { ProgramHandlers, ProgramRequest } from './actors/delegation/program-ports.ts';
@@ -342,6 +343,25 @@ export type { Clock, Environment, Ids, Random, Scheduler } from './actors/ports/
 export type { Journal, JournalEntry, JournalQuery, ScopeSummary } from './actors/ports/journal.ts';
 export { journalEntryOf } from './actors/ports/journal-entry.ts';
 export { JournalError } from './actors/ports/journal-error.ts';
+export { replaySession, type ReplayStep } from './actors/replay/replay-session.ts';
+export type { Changes } from './actors/replay/facts.ts';
+export type {
+  ReplayCall,
+  ReplayDelivery,
+  ReplayItem,
+  ReplaySubagent,
+  ReplayView,
+} from './actors/replay/replay-view.ts';
+export {
+  checkRecording,
+  exportRecording,
+  importRecording,
+  parseRecording,
+  type RecordedStep,
+  type Recording,
+  type RecordingDifference,
+} from './actors/replay/recording.ts';
+export { forkSession, type ForkOptions } from './actors/replay/fork-session.ts';
 export type { FactQuery, MemoryFact, MemoryStore } from './actors/ports/memory-store.ts';
 export { memoryStore } from './actors/context/memory-store.ts';
 export {

@@ -98,10 +98,19 @@ const config: SubagentConfig = {
   inputTimeout: 3_600_000,
 };
 
-/** A session that may hold `most` subagents. Limits that 100 subagents do not reach are left as they are. */
-export async function openDesk(runtime: Runtime, subagents: Model, most: number): Promise<Desk> {
+/**
+ * A session that may hold `most` subagents. Limits that 100 subagents do not reach are left as they
+ * are. With the id of one that the journal has it goes on with that one.
+ */
+export async function openDesk(
+  runtime: Runtime,
+  subagents: Model,
+  most: number,
+  sessionId?: string,
+): Promise<Desk> {
   const session = new TextSession({
     runtime,
+    ...(sessionId === undefined ? {} : { sessionId }),
     model: leadModel,
     agents: [{ name: 'desk', instructions: 'You are at the desk.', tools: [errandTool] }],
     subagentConfigs: { run_errand: { ...config, model: subagents } },

@@ -12,6 +12,7 @@ import {
 } from './frame-lateness.ts';
 import { journalFull, journalNormal } from './journal.ts';
 import { parkedHeap } from './parked-heap.ts';
+import { recovery } from './recovery.ts';
 import { runCpu } from './run-cpu.ts';
 import { voice, voiceSmall } from './voice.ts';
 
@@ -27,6 +28,7 @@ export const measurements: Readonly<Record<string, Measurement>> = {
   barge_in: bargeIn,
   journal_full: journalFull,
   journal_normal: journalNormal,
+  recovery,
   voice,
   voice_small_young: voiceSmall,
 };

@@ -63,6 +63,8 @@ export const layers: readonly Layer[] = [
     ],
     packages: [...declaredPackages, 'node:'],
   },
+  // Recordings are files.
+  { files: 'testing/recording', sources: ['actors', 'errors.ts'], packages: ['node:'] },
   {
     files: 'testing',
     sources: ['voice', 'actors', 'machines', 'errors.ts'],

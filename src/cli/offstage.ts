@@ -3,8 +3,16 @@
 
 import { runCommand, type Command } from './command.ts';
 import { doctor } from './doctor/doctor.ts';
+import { replay } from './replay/replay.ts';
+import { simulate } from './simulate/simulate.ts';
 
-const commands: readonly Command[] = [doctor];
+// Whoever reads has seen enough: `offstage replay … | head`.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+  process.exit();
+});
+
+const commands: readonly Command[] = [doctor, replay, simulate];
 
 process.exitCode = await runCommand(commands, process.argv.slice(2), (text) => {
   process.stdout.write(text);

@@ -4,6 +4,7 @@ export * from './check/index.ts';
 export * from './conformance/index.ts';
 export * from './simulate/index.ts';
 export * from './journal-conformance/index.ts';
+export * from './recording/index.ts';
 export {
   simulatedEnvironment,
   type SimulatedEnvironment,

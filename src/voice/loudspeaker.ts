@@ -91,8 +91,10 @@ export class Loudspeaker {
     const renamed = this.#renamed.find(({ alias }) => alias === report.itemId);
     const itemId = renamed?.itemId ?? report.itemId;
     const playedMs = Math.max(0, report.playedMs) + (renamed?.offsetMs ?? 0);
-    this.#wasPlayed(itemId, playedMs);
-    if (this.#isPaused) this.#stoppedAt = { itemId, playedMs };
+    // A client that is told to stop also reports what it had not begun: that says nothing of what came before.
+    const hasBegun = report.playedMs > 0;
+    if (hasBegun) this.#wasPlayed(itemId, playedMs);
+    if (this.#isPaused && (hasBegun || !this.#stoppedAt)) this.#stoppedAt = { itemId, playedMs };
     return { itemId, playedMs };
   }
 

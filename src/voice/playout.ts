@@ -8,8 +8,8 @@
 //   P1. Played never exceeds sent, and never goes back.
 //   P2. An item is over when its response is complete and it was played to its end, or
 //       when the client was told to drop the rest.
-//   P3. Items play in the order in which they were sent: a report for one means that
-//       those before it were played.
+//   P3. Items play in the order in which they were sent: a report that one has begun means
+//       that those before it were played.
 
 /** Clients count in frames of 20 ms; the last one may not be reported in full. */
 const TOLERANCE_MS = 30;
@@ -68,10 +68,12 @@ export class Playout {
   played(itemId: string, playedMs: number): readonly Played[] {
     const item = this.#items.get(itemId);
     if (!item || !(playedMs >= 0)) return [];
-    for (const earlier of this.#items.values()) {
-      if (earlier === item) break;
-      earlier.playedMs = earlier.sentMs;
-    }
+    // A client that is told to stop also reports what it had not begun.
+    if (playedMs > 0)
+      for (const earlier of this.#items.values()) {
+        if (earlier === item) break;
+        earlier.playedMs = earlier.sentMs;
+      }
     item.playedMs = Math.max(item.playedMs, Math.min(playedMs, item.sentMs));
     return this.#takeOver();
   }

@@ -73,6 +73,16 @@ const expected: Readonly<Record<string, Expected>> = {
     shows:
       /<Connect><Stream url="wss:[^]*assistant: By the way: 42 … \(broken off\)[^]*By the way: 42 sales in Q4\.\n.*heard, at attempt 2[^]*hung up: stopped/,
   },
+  '15': {
+    covers: '',
+    shows:
+      /^found: CHARGED ONCE: \d+ charges for \d+ calls\nneeded: .*crash[^]*ok: 100 runs, with crashes, and every charge was made once/,
+  },
+  '16': {
+    covers: '',
+    shows:
+      /first process: ride_booker asks[^]*SIGKILL[^]*second process: goes on after \d+ entries\n[^]*asks: Window or aisle\?\n[^]*lead: Done\. Booked: window\.\ncharged: \S+\n$/,
+  },
 };
 
 const cases = programs.map((name) => ({ name, ...expected[name.slice(0, 2)] }));

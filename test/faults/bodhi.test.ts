@@ -309,7 +309,7 @@ describe('the runtime', () => {
     });
     const taken: string[] = [];
     const unit: CommitUnit = new CommitUnit(
-      { id: 'unit', scope: 'scope', definitionVersion: 1 },
+      { id: 'unit', scope: 'scope', kind: 'test', definitionVersion: 1 },
       host,
       {
         accepts: () => true,

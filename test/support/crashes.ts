@@ -65,14 +65,14 @@ export function world() {
 
 export type World = ReturnType<typeof world>;
 
-/** A text session of one process of the world, with the id `ses`. */
+/** A text session of one process of the world, with the id `ses` unless it is given another. */
 export function textLife(of: World, options: TalkOptions = {}) {
   const { process, runtime } = of.begin();
   const talk = textTalk({
+    sessionId: 'ses',
     ...options,
     runtime,
     environment: of.environment,
-    sessionId: 'ses',
   });
   return {
     ...talk,

@@ -104,6 +104,7 @@ export function loneSubagent(config: Partial<SubagentConfig>, script: Script) {
     name: definition.name,
     task,
     parentId: null,
+    agentName: null,
     worksFor: 'test',
     callId: null,
     workstreamId: null,

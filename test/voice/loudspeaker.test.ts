@@ -46,6 +46,21 @@ test('what is said goes to the client as it is', () => {
 });
 
 describe('a pause', () => {
+  test('K1: what the client had not begun yet, and says so, leaves what came before as it was', () => {
+    const { speaker, say, given, heard } = loud();
+    say('a', 100);
+    say('b', 80);
+    speaker.pause();
+    speaker.played({ itemId: 'a', playedMs: 40 });
+    speaker.played({ itemId: 'b', playedMs: 0 });
+    const since = heard.length;
+    expect(speaker.goOn()).toEqual({ itemId: 'a', playedMs: 40 });
+    expect(given(since)).toEqual([
+      ['a~2', 40, 100],
+      ['b~2', 0, 80],
+    ]);
+  });
+
   test('K1 K2: goes on where it was heard, with what was said meanwhile', () => {
     const { speaker, say, given, heard, clears } = loud();
     say('a', 100);

@@ -238,8 +238,13 @@ function toolEntry(name: string, tool: SourceTool, schema: Schema): ToolEntry {
     timeoutMs,
     role: roleOf(tool),
     delegates: delegates(tool),
-    idempotent: tool.idempotent === true,
+    idempotent: isIdempotent(tool),
   };
+}
+
+/** What only waits for others may be done again, unless its author knows better. */
+export function isIdempotent(tool: object): boolean {
+  return 'idempotent' in tool ? tool.idempotent === true : delegates(tool);
 }
 
 function pick(source: SourceTool, keys: readonly string[]): Record<string, unknown> {

@@ -5,7 +5,7 @@ import type { LanguageModel } from 'ai';
 import { ProviderError } from '../../errors.ts';
 import { charsOf, isMessage, type ConversationItem } from '../conversation/items.ts';
 import type { ConversationLog } from '../conversation/conversation.ts';
-import { isOpen, resultOf } from '../conversation/limits.ts';
+import { isOpen, resultOf, resultsIn } from '../conversation/limits.ts';
 import type { Environment } from '../ports/environment.ts';
 import { askModel } from './ask-model.ts';
 import { transcriptText } from './transcript-text.ts';
@@ -80,9 +80,10 @@ export function itemsToSummarise(
     kept += 1;
   }
   const old = items.slice(0, items.length - kept);
+  const results = resultsIn(items);
   return old.filter((item) => {
-    if (isOpen(item, items)) return false;
-    const result = resultOf(item, items);
+    if (isOpen(item, results)) return false;
+    const result = resultOf(item, results);
     return result === undefined || old.includes(result);
   });
 }

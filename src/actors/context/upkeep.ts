@@ -15,7 +15,7 @@
 import type { ConversationLog } from '../conversation/conversation.ts';
 import { charsOf, type ConversationItem } from '../conversation/items.ts';
 import { clip } from '../clip.ts';
-import { isOpen } from '../conversation/limits.ts';
+import { isOpen, resultsIn } from '../conversation/limits.ts';
 import type { MemoryFact } from '../ports/memory-store.ts';
 import { raceAbort } from '../race-abort.ts';
 import type { Host } from '../runtime/host.ts';
@@ -126,7 +126,8 @@ export class Upkeep {
     const { facts, host } = this.#session;
     if (!distil || !facts || this.#jobs.has('memory')) return;
     const { items: all } = this.#session.conversation();
-    const finished = all.filter((item) => !isOpen(item, all));
+    const results = resultsIn(all);
+    const finished = all.filter((item) => !isOpen(item, results));
     const items = finished.filter(({ id }) => !this.#read.has(id));
     if (!items.some((item) => item.role === 'user')) return;
     this.#turnsSince = 0;

@@ -37,6 +37,7 @@ import {
   checkedLimits,
   isOpen,
   resultOf,
+  resultsIn,
   totalChars,
   withinLimits,
   type ConversationLimits,
@@ -270,15 +271,17 @@ export class ConversationLog {
     const ids = Array.isArray(upTo) ? new Set<string>(upTo) : null;
     const last =
       typeof upTo === 'string' ? this.items.findIndex(({ id }) => id === upTo) : Infinity;
+    const results = resultsIn(this.items);
+    const before = upTo instanceof ConversationLog ? resultsIn(upTo.items) : results;
     const isCovered = (item: ConversationItem): boolean => {
-      if (isOpen(item, this.items)) return false;
+      if (isOpen(item, results)) return false;
       // A call that was answered only later was still open for the summary.
-      const result = resultOf(item, this.items);
+      const result = resultOf(item, results);
       if (result) return isCovered(result);
       if (ids) return ids.has(item.id);
       if (!(upTo instanceof ConversationLog)) return this.items.indexOf(item) <= last;
       const then = upTo.get(item.id);
-      return then !== undefined && !isOpen(then, upTo.items) && sameWords(then, item);
+      return then !== undefined && !isOpen(then, before) && sameWords(then, item);
     };
     const items = this.items.filter((item) => !isCovered(item));
     return this.#with(items, { summary: text, evicted: 0 });

@@ -40,22 +40,25 @@ export function totalChars(items: readonly ConversationItem[]): number {
   return items.reduce((sum, item) => sum + charsOf(item), 0);
 }
 
+/** The results among these items, by the ids of their calls. */
+export type Results = ReadonlyMap<string, ToolResultItem>;
+
+/** Found once: to look through all items for each call would be quadratic. */
+export function resultsIn(items: readonly ConversationItem[]): Results {
+  return new Map(
+    items.flatMap((item) => (item.role === 'tool_result' ? [[item.callId, item] as const] : [])),
+  );
+}
+
 /** The result of a call, if `item` is a call and there is one. */
-export function resultOf(
-  item: ConversationItem,
-  items: readonly ConversationItem[],
-): ToolResultItem | undefined {
-  if (item.role !== 'tool_call') return undefined;
-  for (const other of items) {
-    if (other.role === 'tool_result' && other.callId === item.callId) return other;
-  }
-  return undefined;
+export function resultOf(item: ConversationItem, results: Results): ToolResultItem | undefined {
+  return item.role === 'tool_call' ? results.get(item.callId) : undefined;
 }
 
 /** An utterance that goes on, or a call in flight. */
-export function isOpen(item: ConversationItem, items: readonly ConversationItem[]): boolean {
+export function isOpen(item: ConversationItem, results: Results): boolean {
   if (isMessage(item)) return item.partial;
-  return item.role === 'tool_call' && !resultOf(item, items);
+  return item.role === 'tool_call' && !results.has(item.callId);
 }
 
 /** Gives up the oldest until the rest fits; what is open only if nothing else is left. */
@@ -65,6 +68,8 @@ export function withinLimits(
 ): readonly ConversationItem[] {
   let excessItems = items.length - maxItems;
   let excessChars = totalChars(items) - maxChars;
+  if (excessItems <= 0 && excessChars <= 0) return items;
+  const results = resultsIn(items);
   const gone = new Set<ConversationItem>();
   const giveUp = (item: ConversationItem): void => {
     gone.add(item);
@@ -74,11 +79,11 @@ export function withinLimits(
   for (const sparesOpen of [true, false]) {
     for (const item of items) {
       if (excessItems <= 0 && excessChars <= 0) break;
-      if (gone.has(item) || (sparesOpen && isOpen(item, items))) continue;
+      if (gone.has(item) || (sparesOpen && isOpen(item, results))) continue;
       giveUp(item);
-      const result = resultOf(item, items);
+      const result = resultOf(item, results);
       if (result) giveUp(result);
     }
   }
-  return gone.size === 0 ? items : items.filter((item) => !gone.has(item));
+  return items.filter((item) => !gone.has(item));
 }

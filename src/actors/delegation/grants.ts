@@ -58,9 +58,13 @@ export function sourceOf(config: SubagentConfig): SubagentConfig {
   return 'source' in config ? (config.source as SubagentConfig) : config;
 }
 
-/** `parent` null: the lead agent, or a program. */
-export function granterOf(parent: SubagentRecord | null, ports: ScopePorts): Granter {
-  if (!parent) return { tools: ports.tools(), denied: nothingDenied };
+/** `parent` null: the lead agent (of this name; by default the one that leads), or a program. */
+export function granterOf(
+  parent: SubagentRecord | null,
+  ports: ScopePorts,
+  agentName: string | null = null,
+): Granter {
+  if (!parent) return { tools: ports.tools(agentName), denied: nothingDenied };
   const { definition, denied } = parent.place;
   const { tools, toolsContext } = definition;
   return { tools, denied, ...(toolsContext ? { toolsContext } : {}) };

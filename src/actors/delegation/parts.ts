@@ -60,7 +60,7 @@ export function makeParts(options: DelegationOptions): Parts {
   const delivered = (record: SubagentRecord): void => {
     const isNew = record.deliveredAt === null;
     retention.delivered(record, now());
-    if (isNew) record.place.ports.delivered?.(record.id);
+    if (isNew) record.place.ports.delivered?.(record.id, record.parentId);
   };
   const tell = (record: SubagentRecord, { subagentId }: Requester): SubagentReport => {
     if (record.request && record.parentId === subagentId) record.request.isTold = true;

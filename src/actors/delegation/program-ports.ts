@@ -14,13 +14,19 @@ import { ConversationLog } from '../conversation/conversation.ts';
 import { OutcomeDesk } from '../outcomes/outcome-desk.ts';
 import type { OutcomeOptions } from '../outcomes/outcome-options.ts';
 import { callSafely, type Host } from '../runtime/host.ts';
-import type { SubagentView } from '../session-views.ts';
+import type { DoubtfulCall, SubagentView } from '../session-views.ts';
 import type { AskedQuestion } from '../session/records.ts';
+import { ownValue } from '../own-value.ts';
 import { givenAnswer, type GivenAnswer } from '../subagent/ask-user.ts';
-import type { SubagentDefinition } from '../subagent/config.ts';
+import type { SubagentConfig, SubagentDefinition } from '../subagent/config.ts';
 import { briefing, type Briefing } from '../subagent/instance.ts';
 import type { Outcome } from '../subagent/outcome.ts';
-import type { StepReport, SubagentTask, SubagentUnitEvent } from '../subagent/subagent-ports.ts';
+import type {
+  CallInDoubt,
+  StepReport,
+  SubagentTask,
+  SubagentUnitEvent,
+} from '../subagent/subagent-ports.ts';
 import type { EndFacts, ScopePorts } from './scope-ports.ts';
 import type { PendingInput, ProgressNote, SpawnRequest } from './service-types.ts';
 
@@ -44,6 +50,11 @@ export interface ProgramHandlers {
   readonly onInput?: (request: ProgramRequest) => string | null | Promise<string | null>;
   readonly onProgress?: (note: ProgressNote, subagentId: string) => void;
   readonly onStep?: (report: StepReport, subagentId: string) => void;
+  /**
+   * After a crash: a tool call of a subagent was being run when the process ended, and is not run
+   * again, since its tool is not `idempotent`. The model is told so, too.
+   */
+  readonly onCallInDoubt?: (call: DoubtfulCall) => void;
 }
 
 /** How the program's answers get back. */
@@ -53,6 +64,10 @@ export interface ProgramLine {
   readonly handlers: ProgramHandlers;
   readonly tools?: Readonly<Record<string, unknown>>;
   readonly outcomes?: OutcomeOptions;
+  /** By the names of configurations: for those that come back from the journal. */
+  readonly configs?: Readonly<Record<string, SubagentConfig>>;
+  /** What the program has had, where that is written down. */
+  readonly ledger?: { hasHad(id: string): boolean; had(id: string): void };
   tell(subagentId: string, event: SubagentUnitEvent): void;
   /** Null: nobody answers. */
   answer(subagentId: string, requestId: string, content: string | null): void;
@@ -90,6 +105,24 @@ export class ProgramPorts implements ScopePorts {
 
   tools(): Readonly<Record<string, unknown>> {
     return this.#line.tools ?? {};
+  }
+
+  configOf(_toolName: string, name: string): SubagentConfig | undefined {
+    return ownValue(this.#line.configs ?? {}, name);
+  }
+
+  knowsEnd(id: string): boolean {
+    return this.#line.ledger?.hasHad(id) ?? true;
+  }
+
+  delivered(id: string, parentId: string | null): void {
+    if (parentId === null) this.#line.ledger?.had(id);
+  }
+
+  inDoubt({ id, name }: SubagentView, call: CallInDoubt): void {
+    callSafely(this.host, 'onCallInDoubt', () =>
+      this.#line.handlers.onCallInDoubt?.({ subagentId: id, subagentName: name, ...call }),
+    );
   }
 
   brief(

@@ -49,6 +49,7 @@ export function birthOf({ place, parentId }: SubagentRecord, request: SpawnReque
     task,
     parentId,
     worksFor: ports.name,
+    agentName: ports.agentName ?? null,
     callId,
     workstreamId,
     idempotencyKey,
@@ -115,20 +116,26 @@ export class Restoration {
     family.add(record);
     supervisor.readmit(this.#parts.id, id);
     instances.enter(record);
+    const used = { startedAt: first.at, tokens: subagent.tokensUsed, steps: subagent.step };
+    budgets.readmit(id, birth.parentId, definition.budget, used, (message) =>
+      subagent.exhaust(message),
+    );
     const knowsEnd = ports.knowsEnd?.(id, birth.callId) ?? true;
     if (ending && (knowsEnd || parent !== null)) {
       // RS3: what it came to can be looked up, and that is all.
       if (subagent.step > 0) instances.lock(record, () => {});
       const { messages } = subagent;
       const at = entries.at(-1)?.at ?? first.at;
-      family.ended(record, subagent.recall(ending), at);
+      const recalled = subagent.recall(ending);
+      // As it was told: with what was found out when it ended.
+      family.ended(record, ports.outcomeOf?.(birth.callId) ?? recalled, at);
       if (parent === null || !parent.isLive) retention.delivered(record, at);
       retention.ended(record, at);
       supervisor.ended(this.#parts.id, id);
+      budgets.ended(id);
       instances.ended(record, () => messages);
       return;
     }
-    budgets.admit(id, birth.parentId, definition.budget, (message) => subagent.exhaust(message));
     health.started(record);
     // It held the instance of its name when the process ended: nobody comes between.
     if (subagent.step > 0) instances.lock(record, () => {});
@@ -148,7 +155,7 @@ export class Restoration {
     readonly problem: string | null;
   } {
     const { name, grant } = birth;
-    const granter = granterOf(parent, ports);
+    const granter = granterOf(parent, ports, birth.agentName);
     const nothing = (problem: string) => ({
       definition: checkSubagentConfig({ name, instructions: '' }, name),
       denied: granter.denied,
@@ -179,11 +186,16 @@ function configOf(
   ports: ScopePorts,
 ): SubagentConfig | undefined {
   const tools = Object.values(granter.tools);
-  if (recipe !== null)
-    for (const tool of tools) {
+  const problems: unknown[] = [];
+  for (const tool of recipe === null ? [] : tools)
+    try {
       const made = reconfigureOf(tool)?.(recipe);
       if (made) return made;
+    } catch (error) {
+      // There may be another tool of its kind, which knows the names.
+      problems.push(error);
     }
+  if (problems.length > 0) throw problems[0];
   for (const tool of tools) {
     const config = subAgentOf(tool);
     if (config?.name === name) return config;

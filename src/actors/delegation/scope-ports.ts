@@ -22,8 +22,13 @@ export interface ScopePorts {
   requestOf?(callId: string): string | null;
   /** Of the subagents that have none of their own. */
   readonly model: LanguageModel | undefined;
-  /** The tools of the lead agent or of the program, out of which a grant is made. */
-  tools(): Readonly<Record<string, unknown>>;
+  /** The lead agent that leads now, where there is one. */
+  readonly agentName?: string;
+  /**
+   * The tools of the lead agent or of the program, out of which a grant is made. `agentName`: of
+   * this one, whoever leads now.
+   */
+  tools(agentName?: string | null): Readonly<Record<string, unknown>>;
   /** What a run is told when it starts. `messages`: the conversation that it goes on from. */
   brief(
     definition: SubagentDefinition,
@@ -34,6 +39,8 @@ export interface ScopePorts {
   configOf?(toolName: string, name: string): SubagentConfig | undefined;
   /** Does whoever it worked for know how it ended? Asked after a crash. @defaultValue true */
   knowsEnd?(id: string, callId: string | null): boolean;
+  /** As what it was told then, where that is kept. */
+  outcomeOf?(callId: string | null): Outcome | null;
   /** A tool call was being run when the process ended, and is not run again. */
   inDoubt?(view: SubagentView, call: CallInDoubt): void;
   /** To the user. The answer comes back as an event of the subagent. */
@@ -54,8 +61,8 @@ export interface ScopePorts {
    * rejects.
    */
   ended(view: SubagentView, outcome: Outcome, end: EndFacts): void;
-  /** Its result has reached whom it was for, also before `ended`. */
-  delivered?(id: string): void;
+  /** Its result has reached whom it was for, also before `ended`. `parentId` null: the program. */
+  delivered?(id: string, parentId: string | null): void;
 }
 
 export interface EndFacts {

@@ -40,7 +40,10 @@ export interface ScopeSummary {
  *   not. An error with `retryable: false` is for good: the unit ends instead of trying again.
  * - Entries of one scope keep the order in which `append` was called, across its units: what is
  *   kept is always a beginning of that order, also after a crash.
- * - The same entry again (scope, unit, seq) after an append whose fate was not known is kept once.
+ * - The same entry again (scope, unit, seq) after an append whose fate was not known is kept once;
+ *   another entry under this number is refused for good (`JOURNAL_CONFLICT`).
+ * - Where `claim` is offered, an append without it is refused for good (`FENCED`).
+ * - `read` gives a scope whole or throws (`JOURNAL_CUT`, `JOURNAL_CORRUPT`): a torso is no beginning.
  *
  * Guarantee to it: a unit never has two appends under way, and tries a failed one again.
  */
@@ -59,6 +62,9 @@ export interface Journal {
   release?(scope: string): void | Promise<void>;
   /** All scopes of which something is kept, the one that was written first first. */
   scopes?(): readonly ScopeSummary[] | Promise<readonly ScopeSummary[]>;
-  /** Deletes what is kept of a scope. Unknown ones are fine. */
+  /**
+   * Deletes what is kept of a scope. Unknown ones are fine.
+   * @throws {CapacityError} `SCOPE_IN_USE`: another process writes it.
+   */
   forget?(scope: string): void | Promise<void>;
 }

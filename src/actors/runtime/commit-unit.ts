@@ -18,12 +18,14 @@
 //   C7. A unit whose journal refuses for good (`retryable: false`) does not go on here: what was
 //       not written down has not happened, and another process may have taken over.
 
-import { CapacityError, OffstageError, ProtocolError } from '../../errors.ts';
+import { CapacityError, ProtocolError } from '../../errors.ts';
 import type { DeadlineInput, Stamped } from '../../machines/index.ts';
+import { JournalError } from '../ports/journal-error.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import type { Effect } from './hosting.ts';
 import type { Host } from './host.ts';
 import type { Task } from './router.ts';
+import { upcast } from './upcasters.ts';
 
 export type UnitEvent = { readonly type: string };
 
@@ -56,6 +58,8 @@ export interface UnitIdentity {
   readonly id: string;
   /** What it is recovered with. */
   readonly scope: string;
+  /** Whose definition it is: `session`, `subagent`, `service`. */
+  readonly kind: string;
   readonly definitionVersion: number;
 }
 
@@ -75,6 +79,7 @@ export class CommitUnit implements Task {
   readonly #scope: string;
   readonly #host: Host;
   readonly #body: UnitBody;
+  readonly #kind: string;
   readonly #version: number;
   #seq = 0;
   #held = false;
@@ -87,9 +92,10 @@ export class CommitUnit implements Task {
   #cancelRetry: (() => void) | null = null;
   #deadlines: Map<string, () => void> | null = null;
 
-  constructor({ id, scope, definitionVersion }: UnitIdentity, host: Host, body: UnitBody) {
+  constructor({ id, scope, kind, definitionVersion }: UnitIdentity, host: Host, body: UnitBody) {
     this.id = id;
     this.#scope = scope;
+    this.#kind = kind;
     this.#version = definitionVersion;
     this.#host = host;
     this.#body = body;
@@ -166,23 +172,27 @@ export class CommitUnit implements Task {
 
   /**
    * Takes in what the journal has of this unit, oldest first, as far as it goes (C6).
-   * @throws {OffstageError} `JOURNAL_GAP`, `JOURNAL_VERSION`; or what `apply` throws.
+   * @throws {JournalError} `JOURNAL_GAP`, `JOURNAL_VERSION`; or what `apply` throws.
    */
   refold(entries: readonly JournalEntry[]): void {
-    for (const { seq, at, actor, definitionVersion, event } of entries) {
+    const definition = { kind: this.#kind, version: this.#version };
+    for (const entry of entries) {
+      const { seq, at, actor, event } = upcast(entry, definition);
       if (seq !== this.#seq + 1)
-        throw new OffstageError(
+        throw new JournalError(
           'JOURNAL_GAP',
           `Expected entry ${this.#seq + 1} of ${this.id}, the journal has ${seq}: what is between them was lost or cut`,
-        );
-      if (definitionVersion !== this.#version)
-        throw new OffstageError(
-          'JOURNAL_VERSION',
-          `Entry ${seq} of ${this.id} was written by version ${definitionVersion} of its definition, this is version ${this.#version}`,
+          { retryable: false },
         );
       this.#seq = seq;
       this.#gather(() => this.#body.apply(actor, { ...event, at }), at);
     }
+  }
+
+  /** Would it accept what the journal has next? For those who look at a journal again. */
+  wouldAccept(entry: JournalEntry): boolean {
+    const { at, actor, event } = upcast(entry, { kind: this.#kind, version: this.#version });
+    return this.#body.accepts(actor, { ...event, at });
   }
 
   /** Carries out what is still due after `refold`, as if it had been posted now. */

@@ -91,7 +91,12 @@ export class Service implements UnitBody {
     this.definition = definition;
     this.#host = host;
     this.#ports = ports;
-    const identity = { id: path, scope: sessionId, definitionVersion: DEFINITION_VERSION };
+    const identity = {
+      id: path,
+      scope: sessionId,
+      kind: 'service',
+      definitionVersion: DEFINITION_VERSION,
+    };
     this.unit = new CommitUnit(identity, host, this);
     this.#sources = new ServiceSources(host, this.unit, definition, (source, event) =>
       this.#emitted(source, event),

@@ -16,17 +16,20 @@ interface CallOptions {
  * inline tool of another kind is called as ever. The lead's other background calls are not
  * tools that somebody else could run.
  */
-export function inheritedTools(session: EffectsSession): Readonly<Record<string, unknown>> {
-  const { agentName } = session.books;
+export function inheritedTools(
+  session: EffectsSession,
+  agentName: string,
+): Readonly<Record<string, unknown>> {
   const tools: Record<string, unknown> = {};
   for (const [name, { definition }] of session.leads.toolsOf(agentName)) {
     const source = SOURCE_TOOL in definition ? definition[SOURCE_TOOL] : undefined;
-    const { description, parameters: inputSchema, execute } = definition;
+    const { description, parameters: inputSchema, execute, idempotent = false } = definition;
     if (source !== undefined) tools[name] = source;
     else if (execute)
       tools[name] = {
         description,
         inputSchema,
+        idempotent,
         execute: (input: unknown, { toolCallId: callId, abortSignal }: CallOptions) =>
           execute(input as never, toolContext(session, { callId, agentName, abortSignal })),
       };

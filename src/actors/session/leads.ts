@@ -52,6 +52,19 @@ export class Leads {
     return this.#agents.get(this.#session.books.agentName) as MainAgent;
   }
 
+  /**
+   * After a crash: nobody else can take over what the one that led had begun.
+   * @throws {ConfigurationError} `UNKNOWN_AGENT`.
+   */
+  checkLeader(): void {
+    const { agentName } = this.#session.books;
+    if (this.#agents.get(agentName)) return;
+    throw new ConfigurationError(
+      'UNKNOWN_AGENT',
+      `The session is led by "${agentName}". Expected it among the agents, got ${this.#agents.names.join(', ')}`,
+    );
+  }
+
   /** Prepares the tools of all agents, before anybody connects. */
   prepare(): Promise<void> {
     return this.#agents.prepare();

@@ -36,7 +36,7 @@ export interface Unfinished {
 export class LiveConversation {
   #kept: ConversationLog;
   /** Told to the unit and not folded yet, in this order. */
-  #ahead: readonly ConversationEvent[] = [];
+  readonly #ahead: ConversationEvent[] = [];
   readonly #saying = new Map<string, Saying>();
   /** What is kept, and what will be; null: to be worked out. */
   #told: ConversationLog | null = null;
@@ -71,9 +71,12 @@ export class LiveConversation {
 
   /** Takes in an event of the session's unit: it is not on its way any more. */
   fold(event: ConversationEvent): void {
-    const index = this.#ahead.findIndex((one) => isAbout(one) === isAbout(event));
-    this.#ahead = this.#ahead.filter((_, place) => place !== index);
-    this.change((kept) => this.#after(kept, event));
+    const about = isAbout(event);
+    const index = this.#ahead.findIndex((one) => isAbout(one) === about);
+    if (index !== -1) this.#ahead.splice(index, 1);
+    this.#kept = this.#after(this.#kept, event);
+    // The oldest of those that were shown ahead: what is read is what it was.
+    if (index !== 0) this.#changed();
   }
 
   /** Shows what is about to be told to the unit; returns it as it shall be told. */
@@ -84,8 +87,10 @@ export class LiveConversation {
       if (before !== null) told = { ...event, before };
       this.#saying.delete(event.itemId);
     }
-    this.#ahead = [...this.#ahead, told];
-    this.#changed();
+    // Behind all that is ahead: nothing of it need be worked out again.
+    this.#told = this.#after(this.#withAhead, told);
+    this.#read = null;
+    this.#ahead.push(told);
     return told;
   }
 

@@ -34,7 +34,8 @@ export interface Recovery {
 /**
  * Opens the session: as a new one, or from what the journal has. Returns what was found; null: it
  * is new, also where the session that had its id before was closed.
- * @throws {OffstageError} for a journal that does not fit.
+ * @throws {OffstageError} for a journal that does not fit; {ConfigurationError} `UNKNOWN_AGENT` where
+ * the agent that led is gone.
  */
 export function recover(
   core: SessionCore,
@@ -56,6 +57,7 @@ export function recover(
     return null;
   }
   unit.refold(core.host, entriesOf(id));
+  core.leads.checkLeader();
   const subagents = new Map([...life].filter(([name]) => name.startsWith(SUBAGENT)));
   const restored = delegation.restore(subagents, [core.ofCalls, core.ofLead]);
   // A tool that runs is looked at by itself: it may have done something (P6).

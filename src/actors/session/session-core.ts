@@ -12,6 +12,7 @@ import { Delegation } from '../delegation/delegation.ts';
 import type { FactSource } from '../context/context-snapshot.ts';
 import { Upkeep } from '../context/upkeep.ts';
 import { OutcomeDesk } from '../outcomes/outcome-desk.ts';
+import type { JournalEntry } from '../ports/journal.ts';
 import type { MemoryFact } from '../ports/memory-store.ts';
 import type { UnitEvent } from '../runtime/commit-unit.ts';
 import { callSafely, createHost, quietly, type Host } from '../runtime/host.ts';
@@ -207,11 +208,11 @@ export class SessionCore implements EffectsSession {
   /** Resolves when the lead agent is connected; rejects with why it cannot be. */
   start(): Promise<void> {
     this.#started ??= (async () => {
-      await this.leads.prepare();
-      this.#checkNotOver();
-      await this.host.journal.claim?.(this.id);
-      const entries = await this.host.journal.read({ scope: this.id });
-      this.#checkNotOver();
+      const entries = await this.#read().catch((error: unknown) => {
+        // Nothing has begun: the journal may be there, or free, another time.
+        this.#started = null;
+        throw error;
+      });
       this.recovery = recover(this, this.#effects, entries);
       await new Promise<void>((resolve, reject) => {
         this.#settleStart = { resolve, reject };
@@ -219,6 +220,15 @@ export class SessionCore implements EffectsSession {
       });
     })();
     return this.#started;
+  }
+
+  async #read(): Promise<readonly JournalEntry[]> {
+    await this.leads.prepare();
+    this.#checkNotOver();
+    await this.host.journal.claim?.(this.id);
+    const entries = await this.host.journal.read({ scope: this.id });
+    this.#checkNotOver();
+    return entries;
   }
 
   /** It may have been closed before, or meanwhile: then nothing would settle its start any more. */

@@ -11,11 +11,12 @@ import { floorOf } from '../../machines/index.ts';
 import type { Posted } from '../runtime/commit-unit.ts';
 import { callSafely } from '../runtime/host.ts';
 import { OUTBOX_FULL } from '../service/for-session.ts';
-import type { AnswerReceipt, QuestionView } from '../session-views.ts';
+import type { AnswerReceipt } from '../session-views.ts';
 import { idOf } from './books.ts';
 import { CallEffects } from './call-effects.ts';
 import { DeliveryEffects } from './delivery-effects.ts';
 import type { Utterance } from './lead.ts';
+import { questionView } from './question-view.ts';
 import type { EffectsSession } from './session-parts.ts';
 import { SubagentNews } from './subagent-news.ts';
 import { notActive } from './transfer.ts';
@@ -264,24 +265,8 @@ export class SessionEffects {
     const record = books.questions.get(requestId);
     const state = unit.questions.stateOf(requestId);
     if (!record || !state) return;
-    const { options, askedAt, timeoutMs, subagentId, subagentName, kind, question } = record;
     const isNew = projection.question(requestId) === undefined;
-    const view: QuestionView = {
-      // The record's own: the id at hand may be a piece of an actor's name, which V8 would keep.
-      requestId: record.requestId,
-      subagentId,
-      subagentName,
-      kind,
-      question,
-      options,
-      state: state.value as QuestionView['state'],
-      askedAt,
-      dueAt: state.value === 'open' ? (state.context as { dueAt: number }).dueAt : null,
-      timeoutMs,
-      answer: record.answer?.userResponse ?? null,
-      ...(record.action ? { action: record.action } : {}),
-    };
-    projection.emit({ type: 'question.changed', question: view });
+    projection.emit({ type: 'question.changed', question: questionView(record, state) });
     if (isNew) callSafely(host, 'hook onQuestion', () => hooks.onQuestion?.(record));
   }
 }

@@ -70,6 +70,10 @@ export class SessionScope implements ScopePorts {
     return state !== 'acknowledged' && state !== 'delegated';
   }
 
+  outcomeOf(callId: string | null): Outcome | null {
+    return (callId !== null && this.#session.books.calls.get(callId)?.outcome) || null;
+  }
+
   inDoubt({ id, name }: SubagentView, call: CallInDoubt): void {
     this.#session.projection.emit({
       type: 'tool.in_doubt',
@@ -82,8 +86,12 @@ export class SessionScope implements ScopePorts {
     );
   }
 
-  tools(): Readonly<Record<string, unknown>> {
-    return inheritedTools(this.#session);
+  get agentName(): string {
+    return this.#session.books.agentName;
+  }
+
+  tools(agentName: string | null = null): Readonly<Record<string, unknown>> {
+    return inheritedTools(this.#session, agentName ?? this.agentName);
   }
 
   requestOf(callId: string): string | null {

@@ -83,7 +83,7 @@ export class SessionUnit implements UnitBody {
   constructor(host: Host, options: SessionUnitOptions, ports: SessionUnitPorts) {
     this.#ports = ports;
     const { id } = options;
-    const identity = { id, scope: id, definitionVersion: DEFINITION_VERSION };
+    const identity = { id, scope: id, kind: 'session', definitionVersion: DEFINITION_VERSION };
     this.unit = new CommitUnit(identity, host, this);
     // What the journal has comes first.
     this.unit.hold();

@@ -45,7 +45,7 @@ export function callsInDoubt(
     const call = log.call(callId);
     const entry = call && tools.execution.get(call.toolName);
     const isHarmless = !entry || call.invalid || call.consent === 'inherited_denial';
-    return isHarmless || entry.idempotent || entry.delegates ? [] : [call];
+    return isHarmless || entry.idempotent ? [] : [call];
   });
 }
 

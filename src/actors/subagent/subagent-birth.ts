@@ -8,6 +8,9 @@ import type { SubagentTask } from './subagent-ports.ts';
 
 export const SPAWNED = 'subagent.spawned';
 
+/** Raised when the machine, or what its events carry, changes. */
+export const SUBAGENT_VERSION = 3;
+
 export interface SubagentBirth {
   readonly type: typeof SPAWNED;
   /** The `name` of its configuration. */
@@ -17,6 +20,8 @@ export interface SubagentBirth {
   readonly parentId: string | null;
   /** Whom of the scope it works for (`ScopePorts.name`). */
   readonly worksFor: string;
+  /** The lead agent that led then, out of whose tools it was given some; null: none did. */
+  readonly agentName: string | null;
   readonly callId: string | null;
   readonly workstreamId: string | null;
   readonly idempotencyKey: string | null;

@@ -14,14 +14,12 @@
 //   B6. Its log and its machine follow from its entries alone; the first one is its birth.
 
 import type { ModelMessage } from 'ai';
-import type { AnyMachineSnapshot } from 'xstate';
 import { messageOf, OffstageError } from '../../errors.ts';
 import type {
   Ending,
   Failure,
   MessageMode,
   Stamped,
-  SubagentEvent,
   SubagentSnapshot,
 } from '../../machines/index.ts';
 import { subagentMachine } from '../../machines/index.ts';
@@ -37,12 +35,12 @@ import { underWay, type Effect } from '../runtime/hosting.ts';
 import type { SubagentState } from '../session-views.ts';
 import { approvalQuestion, askedQuestion } from './ask-user.ts';
 import type { SubagentDefinition } from './config.ts';
-import { callsUnderWay, foldEvent } from './fold-event.ts';
+import { callsUnderWay } from './fold-event.ts';
 import { outcomeOf } from './outcome-of.ts';
 import type { Outcome } from './outcome.ts';
 import { requestedInput } from './request-input.ts';
-import { SPAWNED, type SubagentBirth } from './subagent-birth.ts';
-import { SubagentLife } from './subagent-life.ts';
+import { SPAWNED, SUBAGENT_VERSION, type SubagentBirth } from './subagent-birth.ts';
+import { stateOf, SubagentLife } from './subagent-life.ts';
 import { SubagentLog } from './subagent-log.ts';
 import type {
   StepReport,
@@ -54,9 +52,6 @@ import { SubagentWork, type Worker } from './subagent-work.ts';
 import { stepReport } from './think.ts';
 
 export type { SubagentPorts, SubagentTask, SubagentUnitEvent } from './subagent-ports.ts';
-
-/** Raised when the machine, or what its events carry, changes. */
-const DEFINITION_VERSION = 3;
 
 /** Who sends faster than the model reads is told so. */
 const MAX_UNREAD = 100;
@@ -93,7 +88,12 @@ export class Subagent implements UnitBody, Worker {
     this.task = task;
     this.#host = host;
     this.#ports = ports;
-    const identity = { id, scope: ports.path, definitionVersion: DEFINITION_VERSION };
+    const identity = {
+      id,
+      scope: ports.path,
+      kind: 'subagent',
+      definitionVersion: SUBAGENT_VERSION,
+    };
     this.#unit = new CommitUnit(identity, host, this);
     this.#work = new SubagentWork(host, ports, this);
   }
@@ -183,6 +183,11 @@ export class Subagent implements UnitBody, Worker {
     return this.log.messages;
   }
 
+  /** By its models so far. */
+  get tokensUsed(): number {
+    return this.#life?.log.usage.totalTokens ?? 0;
+  }
+
   hasDenied(toolName: string, input: unknown): boolean {
     return this.#denied?.has(callKey(toolName, input)) ?? false;
   }
@@ -249,20 +254,11 @@ export class Subagent implements UnitBody, Worker {
   }
 
   post(effect: Effect): void {
-    // Here, not when it is carried out: what the model reads follows from the entries (B6).
-    if (effect.kind === 'start' && effect.name === 'modelStep')
-      this.#life?.log.beginStep(effect.input as ModelStepInput);
     this.#unit.post('subagent', effect);
   }
 
   accepts(_actor: string, event: UnitEvent & Stamped): boolean {
-    const life = this.#life;
-    if (!life) return event.type === SPAWNED;
-    const wasParked = life.isParked;
-    const snapshot = life.actor.getSnapshot() as AnyMachineSnapshot;
-    const isAccepted = snapshot.status === 'active' && snapshot.can(event);
-    if (wasParked && !isAccepted) life.park();
-    return isAccepted;
+    return this.#life?.accepts(event) ?? event.type === SPAWNED;
   }
 
   apply(_actor: string, event: UnitEvent & Stamped): void {
@@ -275,20 +271,15 @@ export class Subagent implements UnitBody, Worker {
       });
       return;
     }
-    const { actor, log } = this.#awake;
+    const life = this.#awake;
     const carried = event as UnitEvent as SubagentUnitEvent;
-    const before = actor.getSnapshot();
-    this.#noteDenial(carried, log, before);
-    foldEvent(carried, log, before);
+    this.#noteDenial(carried, life);
     this.#reportStep(carried);
-    actor.send(event as SubagentEvent);
-    const snapshot = actor.getSnapshot();
-    if (snapshot.status === 'error') throw snapshot.error;
+    const snapshot = life.apply(event);
     this.state = stateOf(snapshot);
     this.step = snapshot.context.step;
     this.post({ kind: 'do', name: 'changed', params: undefined });
     if (snapshot.status !== 'done') return;
-    log.underWay(callsUnderWay(before));
     this.post({ kind: 'do', name: 'ended', params: snapshot.output });
   }
 
@@ -319,9 +310,9 @@ export class Subagent implements UnitBody, Worker {
     return this.#unit.isBusy;
   }
 
-  #noteDenial(event: SubagentUnitEvent, log: SubagentLog, { context }: SubagentSnapshot): void {
+  #noteDenial(event: SubagentUnitEvent, { actor, log }: SubagentLife): void {
     if (event.type !== 'question.answered' || event['approved'] !== false) return;
-    const asking = askOf(context.calls);
+    const asking = askOf(actor.getSnapshot().context.calls);
     const call = asking?.kind === 'approval' ? log.call(asking.callId) : undefined;
     if (call) (this.#denied ??= new Set()).add(callKey(call.toolName, call.input));
   }
@@ -424,8 +415,4 @@ export class Subagent implements UnitBody, Worker {
 /** In the middle of calls: some of them may have been made. */
 function isActing(snapshot: SubagentSnapshot): boolean {
   return snapshot.matches({ running: 'acting' }) || snapshot.matches('waiting_for_children');
-}
-
-function stateOf({ value }: SubagentSnapshot): SubagentState {
-  return (typeof value === 'string' ? value : Object.keys(value)[0]) as SubagentState;
 }

@@ -61,34 +61,41 @@ export class Budget {
     own: readonly Purse[],
     dueAt: number | null,
     now: () => number,
+    startedAt: number,
   ) {
     this.#purses = purses;
     this.#own = own;
     this.dueAt = dueAt;
     this.#now = now;
-    this.#startedAt = now();
+    this.#startedAt = startedAt;
   }
 
   /** A budget that is nobody's part. `now`: milliseconds since 1970. */
-  static create(limits: BudgetLimits, now: () => number): Budget {
+  static create(limits: BudgetLimits, now: () => number, startedAt = now()): Budget {
     const purse = (granted: number | undefined): Purse | null =>
       granted === undefined ? null : new Purse(granted);
     const { tokens, steps, agents, timeMs } = limits;
     const purses = { tokens: purse(tokens), steps: purse(steps), agents: purse(agents) };
     const own = counted.flatMap((resource) => purses[resource] ?? []);
-    return new Budget(purses, own, timeMs === undefined ? null : now() + timeMs, now);
+    const dueAt = timeMs === undefined ? null : startedAt + timeMs;
+    return new Budget(purses, own, dueAt, now, startedAt);
   }
 
   /** The budget of a child that is admitted now. Refused with `BUDGET_EXCEEDED`, which names the limit. */
   admit(limits: BudgetLimits = {}): { readonly ok: true; readonly budget: Budget } | Refusal {
-    const refused = this.#lacking(limits);
-    if (refused) return refused;
+    return this.#lacking(limits) ?? { ok: true, budget: this.readmit(limits, this.#now()) };
+  }
+
+  /**
+   * The budget of a child that was admitted at `startedAt`, perhaps by a process that is gone: if
+   * its part is not left here any more, it shares what is.
+   */
+  readmit(limits: BudgetLimits, startedAt: number): Budget {
     const { tokens, steps, agents } = this.#purses;
     agents?.charge(1);
-    const now = this.#now;
     const part = (purse: Purse | null, limit: number | undefined): Purse | null => {
       if (limit === undefined) return purse;
-      return purse ? purse.cut(limit) : new Purse(limit);
+      return purse ? (purse.cut(limit) ?? purse) : new Purse(limit);
     };
     const purses = {
       tokens: part(tokens, limits.tokens),
@@ -98,8 +105,14 @@ export class Budget {
     const own = counted.flatMap((resource) =>
       limits[resource] === undefined ? [] : (purses[resource] ?? []),
     );
-    const dueAt = limits.timeMs === undefined ? this.dueAt : now() + limits.timeMs;
-    return { ok: true, budget: new Budget(purses, own, dueAt, now) };
+    const dueAt = limits.timeMs === undefined ? this.dueAt : startedAt + limits.timeMs;
+    return new Budget(purses, own, dueAt, this.#now, startedAt);
+  }
+
+  /** Counts what was used in a process that is gone. */
+  charge({ tokens, steps }: { readonly tokens: number; readonly steps: number }): void {
+    this.#purses.tokens?.charge(tokens);
+    this.#purses.steps?.charge(steps);
   }
 
   /**

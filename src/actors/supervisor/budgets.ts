@@ -12,6 +12,13 @@ import type { Environment } from '../ports/environment.ts';
 import { Budget, exhausted, type BudgetReport } from './budget.ts';
 import { checkBudget, type BudgetLimits } from './budget-limits.ts';
 
+/** What was used before, and since when. */
+export interface BudgetUsed {
+  readonly startedAt: number;
+  readonly tokens: number;
+  readonly steps: number;
+}
+
 interface Entry {
   readonly budget: Budget;
   readonly stopTimer: () => void;
@@ -48,24 +55,33 @@ export class Budgets {
   ): Failure | null {
     const above = this.#above(parentId);
     if (!above && !limits) return null;
-    const { clock, scheduler } = this.#environment;
+    const { clock } = this.#environment;
     const now = (): number => clock.now();
     const admission = above?.admit(limits) ?? {
       ok: true,
       budget: Budget.create(limits ?? {}, now),
     };
     if (!admission.ok) return admission.error;
-    const { budget } = admission;
-    const { dueAt } = budget;
-    const stopTimer =
-      dueAt === null
-        ? () => {}
-        : scheduler.schedule(
-            () => exhaust(exhausted('timeMs').error.message),
-            Math.max(0, dueAt - now()),
-          );
-    this.#entries.set(id, { budget, stopTimer });
+    this.#enter(id, admission.budget, exhaust);
     return null;
+  }
+
+  /** It was admitted by a process that is gone: it has what it had, less what it has used. */
+  readmit(
+    id: string,
+    parentId: string | null,
+    limits: BudgetLimits | undefined,
+    used: BudgetUsed,
+    exhaust: (message: string) => void,
+  ): void {
+    const above = this.#above(parentId);
+    if (!above && !limits) return;
+    const { startedAt } = used;
+    const now = (): number => this.#environment.clock.now();
+    const budget =
+      above?.readmit(limits ?? {}, startedAt) ?? Budget.create(limits ?? {}, now, startedAt);
+    budget.charge(used);
+    this.#enter(id, budget, exhaust);
   }
 
   /** What its model calls are held against; null: nothing limits it. */
@@ -85,6 +101,19 @@ export class Budgets {
   /** Of the whole scope; empty where nothing limits it. */
   get report(): BudgetReport {
     return this.#scope?.report ?? {};
+  }
+
+  #enter(id: string, budget: Budget, exhaust: (message: string) => void): void {
+    const { clock, scheduler } = this.#environment;
+    const { dueAt } = budget;
+    const stopTimer =
+      dueAt === null
+        ? () => {}
+        : scheduler.schedule(
+            () => exhaust(exhausted('timeMs').error.message),
+            Math.max(0, dueAt - clock.now()),
+          );
+    this.#entries.set(id, { budget, stopTimer });
   }
 
   #above(parentId: string | null): Budget | null {

@@ -118,7 +118,7 @@ export function createWorkingMemoryToolset(
           return { saved: true, key: path, bytes, replaced, expiresAt: isoTime(expiresAt) };
         },
       }),
-      { effects: ['memory.saved'] },
+      { effects: ['memory.saved'], idempotent: true },
     ),
     get_from_working_memory: marked(
       tool({
@@ -134,7 +134,7 @@ export function createWorkingMemoryToolset(
           return { ...frame, ...pageOf(text, offset, pageBytes, frame) };
         },
       }),
-      { [READS_MEMORY]: true as const, effects: [] as string[] },
+      { [READS_MEMORY]: true as const, effects: [] as string[], idempotent: true },
     ),
     delete_from_working_memory: Object.assign(
       tool({
@@ -148,7 +148,7 @@ export function createWorkingMemoryToolset(
             : { deleted: false, ...errorOf(answer) };
         },
       }),
-      { effects: ['memory.deleted'] },
+      { effects: ['memory.deleted'], idempotent: true },
     ),
     list_working_memory: Object.assign(
       tool({
@@ -163,7 +163,7 @@ export function createWorkingMemoryToolset(
           return { entries, total: answer.total, leftOut: answer.total - entries.length };
         },
       }),
-      { effects: [] as string[] },
+      { effects: [] as string[], idempotent: true },
     ),
     search_working_memory: Object.assign(
       tool({
@@ -181,7 +181,7 @@ export function createWorkingMemoryToolset(
           return { matches: fit, total: answer.total, leftOut: answer.total - fit.length };
         },
       }),
-      { effects: [] as string[] },
+      { effects: [] as string[], idempotent: true },
     ),
   };
 }

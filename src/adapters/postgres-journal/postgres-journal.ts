@@ -127,6 +127,19 @@ export async function postgresJournal(options: PostgresJournalOptions): Promise<
     }
   };
 
+  /** From its end: what is left, if this is broken off, is a beginning. */
+  const forgetPages = async (scope: string): Promise<void> => {
+    let deleted: readonly object[];
+    do
+      deleted = await query(
+        `delete from ${database.schema}.entries where scope = $1 and id in (
+           select id from ${database.schema}.entries where scope = $1 order by id desc limit ${ROWS_OF_A_PAGE})
+         returning 1`,
+        [scope],
+      );
+    while (deleted.length === ROWS_OF_A_PAGE);
+  };
+
   return {
     async append(entry) {
       checkOpen();
@@ -186,18 +199,11 @@ export async function postgresJournal(options: PostgresJournalOptions): Promise<
       await queue.drained();
       const isOurs = leases.tokenOf(scope) !== undefined;
       await leases.claim(scope);
-      let deleted: number;
-      // From its end: what is left, if this is broken off, is a beginning.
-      do {
-        const rows = await query(
-          `delete from ${database.schema}.entries where scope = $1 and id in (
-             select id from ${database.schema}.entries where scope = $1 order by id desc limit ${ROWS_OF_A_PAGE})
-           returning 1`,
-          [scope],
-        );
-        deleted = rows.length;
-      } while (deleted === ROWS_OF_A_PAGE);
-      if (!isOurs) await leases.release(scope);
+      try {
+        await forgetPages(scope);
+      } finally {
+        if (!isOurs) await leases.release(scope);
+      }
     },
     close() {
       closing ??= queue

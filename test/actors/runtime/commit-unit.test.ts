@@ -84,7 +84,11 @@ function unitWith(journal: Journal = memoryJournal()) {
     onIgnored: (unit, actor, { type }) => ignored.push(`${unit}/${actor}.${type}`),
   });
   const body = new Recorder();
-  const unit = new CommitUnit({ id: 'unit', scope: 'scope', definitionVersion: 3 }, host, body);
+  const unit = new CommitUnit(
+    { id: 'unit', scope: 'scope', kind: 'test', definitionVersion: 3 },
+    host,
+    body,
+  );
   body.unit = unit;
   return { environment, journal, errors, ignored, body, unit };
 }
@@ -270,7 +274,11 @@ describe('what a unit cannot take', () => {
       },
     });
     const body = new Recorder();
-    const unit = new CommitUnit({ id: 'unit', scope: 'scope', definitionVersion: 1 }, host, body);
+    const unit = new CommitUnit(
+      { id: 'unit', scope: 'scope', kind: 'test', definitionVersion: 1 },
+      host,
+      body,
+    );
     body.unit = unit;
     for (const event of [{ type: 'go' }, { type: 'refused' }, { type: 'late' }])
       unit.receive('a', event);
@@ -485,7 +493,7 @@ describe('C6: from the journal', () => {
     const { entries } = await kept(numbered(3));
     expect(() => unitWith().unit.refold(entries.slice(1))).toThrow(/Expected entry 1 .* has 2/);
     const other = entries.map((entry) => ({ ...entry, definitionVersion: 2 }));
-    expect(() => unitWith().unit.refold(other)).toThrow(/version 2 .* this is version 3/);
+    expect(() => unitWith().unit.refold(other)).toThrow(/version 2 of `test`: this is version 3/);
   });
 
   test('what comes while it is read waits, behind what is said to be first', async () => {

@@ -18,7 +18,11 @@ class Body implements UnitBody {
   constructor(name: string, host: Host, log: string[]) {
     this.name = name;
     this.log = log;
-    this.unit = new CommitUnit({ id: name, scope: 'scope', definitionVersion: 1 }, host, this);
+    this.unit = new CommitUnit(
+      { id: name, scope: 'scope', kind: 'test', definitionVersion: 1 },
+      host,
+      this,
+    );
   }
 
   accepts(): boolean {

@@ -20,7 +20,7 @@ function populated() {
   const host = createHost({ environment, journal: memoryJournal(), inspect: watch });
   const released: Posted[] = [];
   const unit: CommitUnit = new CommitUnit(
-    { id: 'unit', scope: 'scope', definitionVersion: 1 },
+    { id: 'unit', scope: 'scope', kind: 'test', definitionVersion: 1 },
     host,
     {
       accepts: (actor, event) => population.accepts(actor.slice('question:'.length), event),
@@ -126,15 +126,19 @@ test('sleeping and waking is no other life: the same events, the same state', ()
   const states: unknown[] = [];
   const host = createHost({ environment: simulatedEnvironment(), journal: memoryJournal() });
   const calls: { population?: Population } = {};
-  const unit = new CommitUnit({ id: 'unit', scope: 'scope', definitionVersion: 1 }, host, {
-    accepts: (_, event) => calls.population?.accepts('c', event) ?? false,
-    apply: (_, event) => calls.population?.apply('c', event),
-    release: ({ effect }) => states.push(effect.name),
-    journalRefused() {},
-    crashed(error) {
-      throw error;
+  const unit = new CommitUnit(
+    { id: 'unit', scope: 'scope', kind: 'test', definitionVersion: 1 },
+    host,
+    {
+      accepts: (_, event) => calls.population?.accepts('c', event) ?? false,
+      apply: (_, event) => calls.population?.apply('c', event),
+      release: ({ effect }) => states.push(effect.name),
+      journalRefused() {},
+      crashed(error) {
+        throw error;
+      },
     },
-  });
+  );
   calls.population = new Population(toolCallMachine, 'call', unit, host);
   unit.start(() => calls.population?.create('c', { callId: 'c', timeoutMs: 5 }));
   for (const event of events) {

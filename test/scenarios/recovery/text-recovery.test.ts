@@ -2,11 +2,11 @@
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { defineTool, type DoubtfulCall } from '../../../src/index.ts';
+import { CapacityError, defineTool, type DoubtfulCall, type Journal } from '../../../src/index.ts';
 import type { Script } from '../../../src/testing/index.ts';
 import { textLife, turns, world } from '../../support/crashes.ts';
 import { calls, never, say, simpleTool } from '../../support/subagent-runs.ts';
-import type { TalkOptions } from '../../support/text-talk.ts';
+import { textTalk, type TalkOptions } from '../../support/text-talk.ts';
 
 const options = [
   { id: 'economy', label: 'Economy' },
@@ -40,6 +40,23 @@ function hanging(more: object = {}) {
 }
 
 describe('after a crash', () => {
+  test('P1: the outcome of one that had failed is what it was, diagnostics included', async () => {
+    const of = world();
+    const failing: TalkOptions = {
+      subagents: { ride: { script: () => ({ error: new Error('it broke') }) } },
+    };
+    const before = textLife(of, failing);
+    await before.start();
+    await before.type('use ride');
+    const [failed] = before.state().subagents;
+    expect(failed?.outcome?.diagnostics?.reason).toBeDefined();
+    before.kill();
+
+    const after = textLife(of, failing);
+    await after.start();
+    expect(after.state().subagents[0]?.outcome).toEqual(failed?.outcome);
+  });
+
   test('a subagent that waits for the user asks again under the same id, and goes on', async () => {
     const of = world();
     const before = textLife(of, asking);
@@ -207,6 +224,25 @@ describe('after a crash', () => {
     await after.close();
   });
 
+  test('a session whose agent is gone does not start, and goes on with it later', async () => {
+    const of = world();
+    const others = [{ name: 'other' }];
+    const before = textLife(of, { others });
+    await before.start();
+    await before.type('use transfer_to_agent {"agent_name":"other"}');
+    before.kill();
+    const without = textLife(of);
+    await expect(without.session.start()).rejects.toMatchObject({
+      code: 'UNKNOWN_AGENT',
+      message: expect.stringContaining('"other"'),
+    });
+    await without.close();
+    const after = textLife(of, { others });
+    await after.start();
+    expect(after.state().agent).toBe('other');
+    await after.close();
+  });
+
   test('a session that was closed is over: its id begins a new one', async () => {
     const of = world();
     const before = textLife(of, asking);
@@ -238,5 +274,63 @@ describe('after a crash', () => {
       { resumed: ['sub_1'], lost: [], downMs: 1234 },
     ]);
     await after.close();
+  });
+});
+
+describe('what was used before a crash', () => {
+  test('is counted on: a budget is no larger for it', async () => {
+    const of = world();
+    const options: TalkOptions = {
+      subagents: {
+        ride: { script: booking, config: { interactive: true, budget: { steps: 2 } } },
+      },
+    };
+    const before = textLife(of, options);
+    await before.start();
+    await before.type('use ride');
+    before.kill();
+    const after = textLife(of, options);
+    await after.start();
+    await after.type('economy');
+    // One of its two steps is left, and it takes that.
+    expect(after.state().subagents).toMatchObject([{ state: 'completed', step: 2 }]);
+    await after.close();
+
+    const tight: TalkOptions = {
+      subagents: {
+        ride: { script: booking, config: { interactive: true, budget: { steps: 1 } } },
+      },
+    };
+    const third = world();
+    const first = textLife(third, tight);
+    await first.start();
+    await first.type('use ride');
+    first.kill();
+    const second = textLife(third, tight);
+    await second.start();
+    await second.type('economy');
+    expect(second.state().subagents[0]?.outcome?.error?.code).toBe('BUDGET_EXHAUSTED');
+    await second.close();
+  });
+});
+
+describe('a journal that is not to be had', () => {
+  test('the session may be started again, once it is', async () => {
+    const of = world();
+    const { runtime } = of.begin();
+    let isFree = false;
+    const journal: Journal = {
+      ...runtime.journal,
+      claim() {
+        if (!isFree) throw new CapacityError('SCOPE_IN_USE', 'another process has it');
+      },
+    };
+    const talk = textTalk({ runtime: { ...runtime, journal }, sessionId: 'ses' });
+    await expect(talk.session.start()).rejects.toMatchObject({ code: 'SCOPE_IN_USE' });
+    isFree = true;
+    await talk.start();
+    await talk.type('hello');
+    expect(talk.said()).toEqual(['You said: hello']);
+    await talk.close();
   });
 });

@@ -6,8 +6,9 @@
 //
 // Invariants
 //   CB1. Who has ended has no companions: what nobody can reach is not kept.
+//   CB2. After a crash those of an agent are found again by their runs: what they were called, and
+//        how many there have been of a type. One that was sent away while it did nothing comes back.
 
-import type { LanguageModel } from 'ai';
 import type { SubagentConfig } from '../../subagent/config.ts';
 import { THE_LEAD, type Requester, type SubagentService } from '../service-types.ts';
 import { IS_WANTED } from '../session-instances.ts';
@@ -40,41 +41,75 @@ interface Book {
   readonly owned: Map<string | null, Map<string, Companion>>;
   /** The ids of those that are in it, whoever has them. */
   readonly names: Set<string>;
+  /** Whose runs of an earlier process were looked at. */
+  readonly recalled: Set<string>;
 }
 
 /** They end with the service, so they are kept with it. */
 const books = new WeakMap<SubagentService, Book>();
 
 function bookOf(service: SubagentService): Book {
-  const book = books.get(service) ?? { counts: new Map(), owned: new Map(), names: new Set() };
+  const book = books.get(service) ?? {
+    counts: new Map(),
+    owned: new Map(),
+    names: new Set(),
+    recalled: new Set(),
+  };
   books.set(service, book);
   return book;
 }
 
-/** A new one, which nobody else's history can be mistaken for. `model`: if it has none of its own. */
-export function makeCompanion(
-  service: SubagentService,
-  { agent, mode = 'background' }: CompanionAgent,
-  model: LanguageModel | undefined,
-): NewCompanion {
+/** A new one, which nobody else's history can be mistaken for. */
+export function makeCompanion(service: SubagentService, type: CompanionAgent): NewCompanion {
   const { counts, names } = bookOf(service);
-  const count = (counts.get(agent.name) ?? 0) + 1;
-  counts.set(agent.name, count);
-  const agentId = `${agent.name}-${count}`;
-  return {
-    agentId,
-    agentType: agent.name,
-    isBlocking: mode === 'blocking',
-    // One object for all its runs: they share an instance.
-    config: {
-      context: 'none',
-      ...(model ? { model } : {}),
-      ...agent,
-      name: agentId,
-      lifetime: 'session',
-      [IS_WANTED]: () => names.has(agentId),
-    } as SubagentConfig,
-  };
+  const { name } = type.agent;
+  const count = (counts.get(name) ?? 0) + 1;
+  counts.set(name, count);
+  const agentId = `${name}-${count}`;
+  const config = companionConfig(type.agent, agentId);
+  return companionOf(type, {
+    ...config,
+    [IS_WANTED]: () => names.has(agentId),
+  } as SubagentConfig);
+}
+
+/** What a companion of this name runs with: one object for all its runs, so that they share an instance. */
+export function companionConfig(agent: SubagentConfig, agentId: string): SubagentConfig {
+  return { context: 'none', ...agent, name: agentId, lifetime: 'session' };
+}
+
+function companionOf({ agent, mode }: CompanionAgent, config: SubagentConfig): NewCompanion {
+  const agentType = agent.name;
+  return { agentId: config.name, agentType, isBlocking: mode === 'blocking', config };
+}
+
+/** Once for each owner: those of an earlier process, by their runs. `configOf`: what they run with. */
+export function recallCompanions(
+  service: SubagentService,
+  { subagentId: owner }: Requester,
+  types: ReadonlyMap<string, CompanionAgent>,
+  configOf: (agentType: string, agentId: string) => SubagentConfig,
+): void {
+  const { recalled, counts } = bookOf(service);
+  const whose = [owner, ...types.keys()].join('/');
+  if (recalled.has(whose)) return;
+  recalled.add(whose);
+  for (const run of service.list(THE_LEAD, { includeEnded: true })) {
+    const { id, name, toolName, parentId, state } = run;
+    const type = types.get(toolName);
+    const count = Number(name.slice(toolName.length + 1));
+    if (!type || name !== `${toolName}-${count}`) continue;
+    counts.set(toolName, Math.max(counts.get(toolName) ?? 0, count));
+    if (parentId !== owner) continue;
+    // One that was cancelled was sent away.
+    if (state === 'cancelled') forgetCompanion(service, { subagentId: owner }, name);
+    else
+      keepCompanion(
+        service,
+        { subagentId: owner },
+        { ...companionOf(type, configOf(toolName, name)), subagentId: id },
+      );
+  }
 }
 
 export function keepCompanion(

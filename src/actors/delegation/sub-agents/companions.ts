@@ -9,24 +9,29 @@
 //        under way; one that this run has not read, and any other, begins the next run, which
 //        knows all the earlier ones. A message to one that asks is the answer.
 //   CP2. An agent has its own companions and sees nobody else's.
+//   CP3. After a crash an agent has the companions that it had, with what they know. A call that was
+//        under way is made again, except a message: it would be read twice.
 
 import type { Toolset } from '../../toolset.ts';
 import { tool, zodSchema } from 'ai';
 import { filter, firstValueFrom } from 'rxjs';
 import { z } from 'zod';
 import { ConfigurationError } from '../../../errors.ts';
-import { checkSubagentConfig } from '../../subagent/config.ts';
+import { checkSubagentConfig, type SubagentConfig } from '../../subagent/config.ts';
 import { awaitEnd } from './await-end.ts';
 import {
+  companionConfig,
   companionsOf,
   forgetCompanion,
   keepCompanion,
   makeCompanion,
+  recallCompanions,
   type Companion,
   type CompanionAgent,
   type NewCompanion,
 } from './companion-book.ts';
 import { DELEGATES, marked } from '../marks.ts';
+import { recipeOf, reconfigures } from '../recipes.ts';
 import { checkView } from '../toolsets/parent-views.ts';
 import { programService, type ProgramOptions } from '../program-service.ts';
 import type { SubagentChunk, SubagentReport } from '../service-types.ts';
@@ -37,6 +42,10 @@ export type { CompanionAgent } from './companion-book.ts';
 
 const agentId = z.string().min(1).max(200).describe('The agentId that companion__spawnAgent gave');
 const words = z.string().trim().min(1).max(100_000);
+
+/** What of a companion makes its configuration. */
+const recipe = z.object({ agentType: z.string(), agentId: z.string() });
+const RECIPE = 'companion';
 
 interface CallOptions {
   readonly toolCallId: string;
@@ -63,15 +72,34 @@ export function companions(
   agents: readonly CompanionAgent[],
   options: ProgramOptions = {},
 ): CompanionTools {
-  const types = new Map(agents.map((companion) => [companion.agent.name, companion]));
+  const { model } = options;
+  const types = new Map(
+    agents.map(({ agent, mode }): [string, CompanionAgent] => [
+      agent.name,
+      { agent: model ? { model, ...agent } : agent, ...(mode && { mode }) },
+    ]),
+  );
   if (types.size !== agents.length || agents.length === 0)
     throw new ConfigurationError(
       'INVALID_OPTION',
       `companions: expected agents with names of their own, got ${JSON.stringify(agents.map(({ agent }) => agent.name))}`,
     );
   for (const { agent } of agents) checkSubagentConfig(agent, `companions.${agent.name}`);
+  /** Of those of an earlier process: one object for all runs of one. */
+  const recalled = new Map<string, SubagentConfig>();
+  const configOf = (agentType: string, id: string): SubagentConfig => {
+    const known = recalled.get(id);
+    if (known) return known;
+    const { agent } = types.get(agentType) as CompanionAgent;
+    const config = companionConfig(agent, id);
+    recalled.set(id, config);
+    return config;
+  };
   const answer = <T>(call: CallOptions, work: (scope: ToolScope) => T | Promise<T>) =>
-    inScope(call, programService(options), work);
+    inScope(call, programService(options), (scope) => {
+      recallCompanions(scope.service, scope.requester, types, configOf);
+      return work(scope);
+    });
   const tools = {
     companion__spawnAgent: marked(
       tool({
@@ -85,10 +113,15 @@ export function companions(
         execute: ({ agentType, message }, call: CallOptions) =>
           answer(call, (scope) => {
             const type = types.get(agentType) as CompanionAgent;
-            return begin(scope, makeCompanion(scope.service, type, options.model), message, call);
+            return begin(scope, makeCompanion(scope.service, type), message, call);
           }),
       }),
-      { [DELEGATES]: true as const },
+      {
+        [DELEGATES]: true as const,
+        ...reconfigures(RECIPE, recipe, ({ agentType, agentId: id }) =>
+          types.has(agentType) ? configOf(agentType, id) : null,
+        ),
+      },
     ),
     companion__sendMessage: marked(
       tool({
@@ -99,44 +132,53 @@ export function companions(
             withCompanion(scope, id, (companion) => tell(scope, companion, message, call)),
           ),
       }),
-      { [DELEGATES]: true as const },
+      { [DELEGATES]: true as const, idempotent: false },
     ),
-    companion__listChildren: tool({
-      description: 'Your companions and how they are.',
-      inputSchema: zodSchema(z.object({})),
-      execute: (_, call: CallOptions) =>
-        answer(call, (scope) => ({
-          children: companionsOf(scope.service, scope.requester).map((companion) => ({
-            ...nameOf(companion),
-            status: isWorking(scope, companion) ? ('running' as const) : ('idle' as const),
+    companion__listChildren: marked(
+      tool({
+        description: 'Your companions and how they are.',
+        inputSchema: zodSchema(z.object({})),
+        execute: (_, call: CallOptions) =>
+          answer(call, (scope) => ({
+            children: companionsOf(scope.service, scope.requester).map((companion) => ({
+              ...nameOf(companion),
+              status: isWorking(scope, companion) ? ('running' as const) : ('idle' as const),
+            })),
           })),
-        })),
-    }),
-    companion__getChildStatus: tool({
-      description: 'How a companion is: its status, progress, and its latest result.',
-      inputSchema: zodSchema(z.object({ agentId })),
-      execute: ({ agentId: id }, call: CallOptions) =>
-        answer(call, (scope) =>
-          withCompanion(scope, id, (companion) => {
-            const checked = scope.service.check(companion.subagentId, scope.requester);
-            return checked.ok
-              ? { ...checkView(scope.service, checked.report), ...nameOf(companion) }
-              : { ...nameOf(companion), status: 'idle' as const };
-          }),
-        ),
-    }),
-    companion__terminateChild: tool({
-      description: 'End a companion for good.',
-      inputSchema: zodSchema(z.object({ agentId, reason: words.optional() })),
-      execute: ({ agentId: id, reason = 'Terminated by parent' }, call: CallOptions) =>
-        answer(call, (scope) =>
-          withCompanion(scope, id, ({ subagentId }) => {
-            forgetCompanion(scope.service, scope.requester, id);
-            scope.service.cancel(subagentId, scope.requester, reason);
-            return { terminated: true };
-          }),
-        ),
-    }),
+      }),
+      { idempotent: true },
+    ),
+    companion__getChildStatus: marked(
+      tool({
+        description: 'How a companion is: its status, progress, and its latest result.',
+        inputSchema: zodSchema(z.object({ agentId })),
+        execute: ({ agentId: id }, call: CallOptions) =>
+          answer(call, (scope) =>
+            withCompanion(scope, id, (companion) => {
+              const checked = scope.service.check(companion.subagentId, scope.requester);
+              return checked.ok
+                ? { ...checkView(scope.service, checked.report), ...nameOf(companion) }
+                : { ...nameOf(companion), status: 'idle' as const };
+            }),
+          ),
+      }),
+      { idempotent: true },
+    ),
+    companion__terminateChild: marked(
+      tool({
+        description: 'End a companion for good.',
+        inputSchema: zodSchema(z.object({ agentId, reason: words.optional() })),
+        execute: ({ agentId: id, reason = 'Terminated by parent' }, call: CallOptions) =>
+          answer(call, (scope) =>
+            withCompanion(scope, id, ({ subagentId }) => {
+              forgetCompanion(scope.service, scope.requester, id);
+              scope.service.cancel(subagentId, scope.requester, reason);
+              return { terminated: true };
+            }),
+          ),
+      }),
+      { idempotent: true },
+    ),
   };
   if (!agents.some(({ mode }) => mode === 'blocking')) return tools;
   return {
@@ -169,6 +211,7 @@ async function begin(
     task: { toolName: agentType, args: {}, description: message },
     caller: requester,
     callId: call.toolCallId,
+    recipe: recipeOf(RECIPE, { agentType, agentId: companion.agentId }),
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
   });
   if (receipt.status === 'rejected') return toolFailure(receipt.error.code, receipt.error.message);

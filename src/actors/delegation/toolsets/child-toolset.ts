@@ -87,20 +87,23 @@ export function createChildSubagentToolset({
   structured = false,
 }: ChildToolsetOptions = {}): Toolset<ChildTool> {
   return {
-    report_progress: tool({
-      description:
-        'Tell the agent that gave you the task how far you are. Use it after each significant step, not after every call.',
-      inputSchema: zodSchema(progressInput),
-      execute: ({ update, percentComplete }, options) => {
-        const caller = callerOf(options);
-        if (!caller || caller.subagentId === null) return notASubagent();
-        const note = { update, percent: percentComplete ?? null };
-        const reported = caller.service.report(caller.subagentId, note);
-        return reported.ok
-          ? { reported: true }
-          : toolFailure(reported.error.code, reported.error.message);
-      },
-    }),
+    report_progress: marked(
+      tool({
+        description:
+          'Tell the agent that gave you the task how far you are. Use it after each significant step, not after every call.',
+        inputSchema: zodSchema(progressInput),
+        execute: ({ update, percentComplete }, options) => {
+          const caller = callerOf(options);
+          if (!caller || caller.subagentId === null) return notASubagent();
+          const note = { update, percent: percentComplete ?? null };
+          const reported = caller.service.report(caller.subagentId, note);
+          return reported.ok
+            ? { reported: true }
+            : toolFailure(reported.error.code, reported.error.message);
+        },
+      }),
+      { idempotent: true },
+    ),
     request_input: marked(
       tool({
         description:

@@ -3,6 +3,7 @@
 
 import { type FlexibleSchema } from 'ai';
 import { ConfigurationError } from '../../../errors.ts';
+import { isIdempotent } from '../../ai/tools.ts';
 import { ownValue } from '../../own-value.ts';
 import type { ToolContext, ToolDefinition } from '../../session/lead-tools.ts';
 import type { SubagentConfig } from '../../subagent/config.ts';
@@ -56,6 +57,7 @@ export function leadTools(
     return {
       ...base,
       execute: (args: unknown, context: ToolContext) => call(source, args, context),
+      idempotent: isIdempotent(source),
       ...(delegates(source) ? { timeout: WAIT_TIMEOUT_MS } : {}),
     };
   });

@@ -10,12 +10,16 @@
 //   PT1. What the service refuses comes back as a result, `{ error: { code, message } }` with
 //        the code of the service; no tool here throws.
 //   PT2. A wait that is broken off, or has taken too long, ends nobody.
+//   PT3. After a crash a call that was under way is made again (`idempotent`): a spawn finds what it
+//        had spawned by its key, the others look, or end who has ended. Only a message is not
+//        sent again: it would be read twice.
 
 import type { Toolset } from '../../toolset.ts';
 import { withoutUndefined } from '../../without-undefined.ts';
-import { tool, zodSchema, type ModelMessage } from 'ai';
+import { tool, zodSchema, type ModelMessage, type Tool } from 'ai';
 import { closeDanglingCalls } from '../../ai/messages.ts';
 import { DELEGATES, marked } from '../marks.ts';
+import { recipeOf, reconfigures } from '../recipes.ts';
 import {
   awaitInput,
   cancelInput,
@@ -30,7 +34,7 @@ import {
 import { awaitManyView, awaitOneView, checkView, listedView } from './parent-views.ts';
 import { keepReceipt } from './sent-messages.ts';
 import type { SubagentService } from '../service-types.ts';
-import { planSpawn, type SpawnOptions } from './spawn-plan.ts';
+import { planSpawn, SPAWN_RECIPE, spawnRecipe, type SpawnOptions } from './spawn-plan.ts';
 import { toolFailure, type ToolFailure } from './tool-failure.ts';
 import { inScope, type ToolScope } from './toolset-scope.ts';
 
@@ -84,14 +88,24 @@ export function createParentSubagentToolset(
   const answer = <T>(call: CallOptions, work: (scope: ToolScope) => T | Promise<T>) =>
     inScope(call, options.service, work);
   return {
-    spawn_subagent: tool({
-      description:
-        'Start a subagent that works on a task in the background. Returns { subagentId, status } at once; use await_subagent or check_subagent for its result.',
-      inputSchema: zodSchema(spawnInput),
-      execute: (input, call: CallOptions) =>
-        answer(call, (scope) => spawn(scope, input, call, options)),
-    }),
-    check_subagent: tool({
+    spawn_subagent: marked(
+      tool({
+        description:
+          'Start a subagent that works on a task in the background. Returns { subagentId, status } at once; use await_subagent or check_subagent for its result.',
+        inputSchema: zodSchema(spawnInput),
+        execute: (input, call: CallOptions) =>
+          answer(call, (scope) => spawn(scope, input, call, options)),
+      }),
+      {
+        idempotent: true,
+        ...reconfigures(SPAWN_RECIPE, spawnRecipe, (input) => {
+          const plan = planSpawn({ ...input, task: '' }, options);
+          if (!plan.ok) throw new Error(plan.failure.error.message);
+          return plan.config;
+        }),
+      },
+    ),
+    check_subagent: repeatable({
       description:
         'How a subagent is: its status, progress, pending request, and its result once it has ended.',
       inputSchema: zodSchema(checkInput),
@@ -115,7 +129,7 @@ export function createParentSubagentToolset(
         }),
     }),
     await_subagent: marked(
-      tool({
+      repeatable({
         description:
           'Wait until a subagent has ended or needs input. Several: subagentIds, and mode any or all.',
         inputSchema: zodSchema(awaitInput),
@@ -123,7 +137,7 @@ export function createParentSubagentToolset(
       }),
       { [DELEGATES]: true as const },
     ),
-    kill_subagent: tool({
+    kill_subagent: repeatable({
       description:
         'End a subagent and all that it spawned. { killed: false } if it has ended or is none of yours.',
       inputSchema: zodSchema(killInput),
@@ -132,7 +146,7 @@ export function createParentSubagentToolset(
           killed: service.cancel(subagentId, requester, reason),
         })),
     }),
-    list_subagents: tool({
+    list_subagents: repeatable({
       description: 'Your subagents, and those of your workstream.',
       inputSchema: zodSchema(listInput),
       execute: (list, call: CallOptions) =>
@@ -143,7 +157,7 @@ export function createParentSubagentToolset(
             .map(listedView),
         })),
     }),
-    cancel_subagent: tool({
+    cancel_subagent: repeatable({
       description:
         'End a subagent and all that it spawned, or learn why not (NOT_FOUND, ALREADY_TERMINAL).',
       inputSchema: zodSchema(cancelInput),
@@ -152,6 +166,10 @@ export function createParentSubagentToolset(
     }),
   };
 }
+
+/** A tool whose call may be made again when nobody knows whether it was made. */
+const repeatable: typeof tool = ((definition: Tool) =>
+  marked(tool(definition), { idempotent: true })) as typeof tool;
 
 function spawn(
   { service, requester, idempotencyKey }: ToolScope,
@@ -167,6 +185,7 @@ function spawn(
     task: { toolName: plan.config.name, args: {}, description: task },
     caller: requester,
     callId: toolCallId,
+    recipe: recipeOf(SPAWN_RECIPE, spawnRecipe.parse(input)),
     ...withoutUndefined({
       grant: withoutUndefined({ tools, disallowedTools }),
       workstreamId,

@@ -10,7 +10,9 @@ import { clip } from '../../clip.ts';
 import type { Clock } from '../../ports/environment.ts';
 import { callerOf } from '../caller.ts';
 import { marked } from '../marks.ts';
+import { recipeOf, reconfigures } from '../recipes.ts';
 import type { SubagentService } from '../service-types.ts';
+import type { SubagentConfig } from '../../subagent/config.ts';
 import type { SpawnBase } from './spawn-plan.ts';
 import { isToolFailure, toolFailure, type ToolFailure } from './tool-failure.ts';
 import { inScope, type ToolScope } from './toolset-scope.ts';
@@ -61,6 +63,10 @@ const spawnInput = z.object({
     .describe('Time that it may take, in minutes'),
 });
 
+/** What of a call makes the configuration. */
+const recipe = spawnInput.omit({ description: true });
+const RECIPE = 'rockbot';
+
 const cancelInput = z.object({ task_id: required('task_id') });
 
 interface CallOptions {
@@ -73,13 +79,16 @@ type Said = string | ToolFailure;
 export function rockbotToolset({ clock, service: given, agent = {} }: RockbotToolsetOptions) {
   const say = (call: CallOptions, work: (scope: ToolScope) => Said) => inScope(call, given, work);
   return {
-    spawn_subagent: spoken({
-      description:
-        'Start a subagent that works on a task in the background. Returns at once with a task_id.',
-      inputSchema: zodSchema(spawnInput),
-      execute: (input, call: CallOptions) =>
-        say(call, (scope) => spawn(scope, input, call.toolCallId, agent)),
-    }),
+    spawn_subagent: marked(
+      spoken({
+        description:
+          'Start a subagent that works on a task in the background. Returns at once with a task_id.',
+        inputSchema: zodSchema(spawnInput),
+        execute: (input, call: CallOptions) =>
+          say(call, (scope) => spawn(scope, input, call.toolCallId, agent)),
+      }),
+      reconfigures(RECIPE, recipe, (input) => configure(input, agent)),
+    ),
     cancel_subagent: spoken({
       description: 'Cancel a running subagent.',
       inputSchema: zodSchema(cancelInput),
@@ -121,25 +130,18 @@ export function rockbotChildToolset() {
 
 function spawn(
   { service, requester, idempotencyKey }: ToolScope,
-  { description, context, timeout_minutes: minutes }: z.infer<typeof spawnInput>,
+  input: z.infer<typeof spawnInput>,
   callId: string,
   agent: SpawnBase,
 ): Said {
-  const { name = 'subagent', instructions = INSTRUCTIONS } = agent;
+  const config = configure(input, agent);
   const receipt = service.spawn({
-    config: {
-      maxSteps: 12,
-      context: 'none',
-      ...agent,
-      name,
-      instructions: context ? `${instructions}\n\nContext: ${context}` : instructions,
-      timeout: minutes * 60_000,
-      tools: { ...agent.tools, ...rockbotChildToolset() },
-    },
-    task: { toolName: name, args: {}, description },
+    config,
+    task: { toolName: config.name, args: {}, description: input.description },
     caller: requester,
     callId,
     grant: { disallowedTools: MANAGEMENT },
+    recipe: recipeOf(RECIPE, recipe.parse(input)),
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
   });
   if (receipt.status === 'accepted')
@@ -148,6 +150,22 @@ function spawn(
   const isFull = code === 'SESSION_LIMIT' || code === 'GLOBAL_LIMIT';
   const advice = '. Use list_subagents to see them, or cancel_subagent to end one.';
   return toolFailure(code, isFull ? message + advice : message);
+}
+
+function configure(
+  { context, timeout_minutes: minutes }: z.infer<typeof recipe>,
+  agent: SpawnBase,
+): SubagentConfig {
+  const { name = 'subagent', instructions = INSTRUCTIONS } = agent;
+  return {
+    maxSteps: 12,
+    context: 'none',
+    ...agent,
+    name,
+    instructions: context ? `${instructions}\n\nContext: ${context}` : instructions,
+    timeout: minutes * 60_000,
+    tools: { ...agent.tools, ...rockbotChildToolset() },
+  };
 }
 
 function list({ service, requester }: ToolScope, clock: Clock): string {
@@ -162,13 +180,13 @@ function list({ service, requester }: ToolScope, clock: Clock): string {
   return [`Active subagents (${active.length}):`, ...lines].join('\n');
 }
 
-/** A tool that answers in words. */
+/** A tool that answers in words. Each may be called again: a spawn is known by its key. */
 function spoken<Input>(definition: {
   readonly description: string;
   readonly inputSchema: Schema<Input>;
   readonly execute: (input: Input, call: CallOptions) => Promise<Said>;
 }) {
-  return marked(tool(definition as Tool<Input, Said>), { toModelOutput });
+  return marked(tool(definition as Tool<Input, Said>), { toModelOutput, idempotent: true });
 }
 
 /** What a model reads. */

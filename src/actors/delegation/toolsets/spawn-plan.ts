@@ -10,7 +10,7 @@ import { ownValue } from '../../own-value.ts';
 import type { SubagentConfig } from '../../subagent/config.ts';
 import { withoutUndefined } from '../../without-undefined.ts';
 import { createChildSubagentToolset } from './child-toolset.ts';
-import type { SpawnInput } from './parent-schemas.ts';
+import { spawnInput, type SpawnInput } from './parent-schemas.ts';
 import { responseSchemaOf } from './response-schema.ts';
 import { toolFailure, type ToolFailure } from './tool-failure.ts';
 
@@ -37,6 +37,15 @@ export interface SpawnOptions {
    */
   readonly configure?: (names: HostNames) => SpawnBase;
 }
+
+/** What of a call makes the configuration; the task and what is granted are written down anyway. */
+export const spawnRecipe = spawnInput.omit({
+  task: true,
+  tools: true,
+  disallowedTools: true,
+  maxDepth: true,
+});
+export const SPAWN_RECIPE = 'spawn_subagent';
 
 /** Made once: a tool is prepared for a model once for each tool object. */
 const toolsWithout = createChildSubagentToolset();

@@ -1,0 +1,162 @@
+// A session as a text: what was accepted, and what each entry led to. Held against the code of
+// another day it says what has become different.
+//
+//   {"recording":1,"scope":"ses_1","entries":2}
+//   {"unit":"ses_1","seq":1,"at":1778587391000,"actor":"opening",…,"ledTo":{"connection":"created",…}}
+//   {"unit":"ses_1","seq":2,…,"ledTo":{"connection":"connecting"}}
+//
+// Owns:     the format, and the comparison.
+// Does not: read or write files, or keep secrets out (`redactingJournal` does, before they are kept).
+//
+// Invariants
+//   RC1. What was exported can be read again, and the code that exported it finds no difference.
+//   RC2. A text that is cut, changed or of a newer version is an error that names the line.
+
+import { z } from 'zod';
+import { ConfigurationError, messageOf, OffstageError, ProtocolError } from '../../errors.ts';
+import { journalEntryOf } from '../ports/journal-entry.ts';
+import type { Journal, JournalEntry } from '../ports/journal.ts';
+import type { Changes } from './facts.ts';
+import { writeScope } from './fork-session.ts';
+import { replaySession } from './replay-session.ts';
+
+/** Raised when the text changes its form. */
+const VERSION = 1;
+
+/** An entry, and what it led to when it was exported. */
+export interface RecordedStep {
+  readonly entry: JournalEntry;
+  readonly changes: Changes;
+  /** False: the code that exported it would not have accepted it. */
+  readonly isAccepted: boolean;
+}
+
+export interface Recording {
+  /** The id of the session. */
+  readonly scope: string;
+  readonly steps: readonly RecordedStep[];
+}
+
+const headerSchema = z.looseObject({
+  recording: z.int().positive(),
+  scope: z.string(),
+  entries: z.int().nonnegative(),
+});
+
+const lineSchema = z.looseObject({
+  ledTo: z.record(z.string(), z.string().nullable()).optional(),
+  isAccepted: z.boolean().optional(),
+});
+
+/**
+ * What the journal has of a session, as JSON Lines: to be kept with the tests, or looked at elsewhere.
+ * @throws {ConfigurationError} `UNKNOWN_SESSION`; and what `replaySession` throws.
+ */
+export async function exportRecording(journal: Journal, scope: string): Promise<string> {
+  const entries = await journal.read({ scope });
+  if (entries.length === 0)
+    throw new ConfigurationError('UNKNOWN_SESSION', `The journal has no session "${scope}"`);
+  const lines = [JSON.stringify({ recording: VERSION, scope, entries: entries.length })];
+  for (const { entry, changes, isAccepted } of replaySession(entries)) {
+    const { scope: _, ...kept } = entry;
+    const ledTo = Object.keys(changes).length > 0 ? { ledTo: changes } : {};
+    lines.push(JSON.stringify({ ...kept, ...ledTo, ...(isAccepted ? {} : { isAccepted }) }));
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+/**
+ * Reads what `exportRecording` wrote. `source` names it in errors.
+ * @throws {ProtocolError} `MALFORMED_RECORDING`. @throws {ConfigurationError} `RECORDING_TOO_NEW`.
+ */
+export function parseRecording(text: string, source = 'The recording'): Recording {
+  const [first = '', ...lines] = text.split('\n').filter((line) => line.trim() !== '');
+  const header = checked(headerSchema, first, `${source}, line 1`);
+  if (header.recording > VERSION)
+    throw new ConfigurationError(
+      'RECORDING_TOO_NEW',
+      `${source} was written by a newer version of Offstage (${header.recording}; this one knows ${VERSION})`,
+    );
+  const { scope, entries } = header;
+  if (entries !== lines.length)
+    throw malformed(source, `expected ${entries} entries, got ${lines.length}`, text);
+  const steps = lines.map((line, index) => {
+    const where = `${source}, line ${index + 2}`;
+    const { ledTo = {}, isAccepted = true, ...kept } = checked(lineSchema, line, where);
+    return { entry: journalEntryOf({ scope, ...kept }, where), changes: ledTo, isAccepted };
+  });
+  return { scope, steps };
+}
+
+/**
+ * Writes a recording into a journal, where `forkSession` finds it.
+ * @throws {ConfigurationError} `SESSION_EXISTS`.
+ */
+export async function importRecording(journal: Journal, recording: Recording): Promise<void> {
+  const entries = recording.steps.map(({ entry }) => entry);
+  await writeScope(journal, recording.scope, entries);
+}
+
+/** The first entry from which on something is not as it was. */
+export interface RecordingDifference {
+  /** Counts from 1. */
+  readonly number: number;
+  readonly entry: JournalEntry;
+  /** What is different, a line each. */
+  readonly differences: readonly string[];
+}
+
+/** Folds a recording with the code of today. Returns the first difference; null: there is none. */
+export function checkRecording({ steps }: Recording): RecordingDifference | null {
+  const replay = replaySession(steps.map(({ entry }) => entry));
+  for (const [index, { entry, changes, isAccepted }] of steps.entries()) {
+    const found = (differences: readonly string[]): RecordingDifference => ({
+      number: index + 1,
+      entry,
+      differences,
+    });
+    try {
+      const step = replay.next().value;
+      if (!step) return found(['it is not replayed']);
+      if (isAccepted && !step.isAccepted) return found(['it was accepted, and is not any more']);
+      const differences = differencesOf(changes, step.changes);
+      if (differences.length > 0) return found(differences);
+    } catch (error) {
+      if (!(error instanceof OffstageError)) throw error;
+      return found([`it cannot be folded any more: ${error.message}`]);
+    }
+  }
+  return null;
+}
+
+function differencesOf(before: Changes, now: Changes): readonly string[] {
+  const names = new Set([...Object.keys(before), ...Object.keys(now)]);
+  return [...names]
+    .filter((name) => before[name] !== now[name])
+    .map((name) => `${name}: was ${told(before[name])}, is ${told(now[name])}`);
+}
+
+function told(value: string | null | undefined): string {
+  if (value === undefined) return 'left as it was';
+  return value === null ? 'no more' : `\`${value}\``;
+}
+
+function checked<T>(schema: z.ZodType<T>, line: string, where: string): T {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch (error) {
+    throw malformed(where, `expected JSON: ${messageOf(error)}`, line);
+  }
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw malformed(where, z.prettifyError(parsed.error), line);
+}
+
+function malformed(where: string, what: string, raw: string): ProtocolError {
+  return new ProtocolError(
+    'MALFORMED_RECORDING',
+    `${where}: expected what \`exportRecording\` wrote: ${what}`,
+    { raw },
+  );
+}

@@ -1,0 +1,174 @@
+// One life of a session, folded again by the very unit and books that run live.
+//
+// Owns:     the unit and the books of that life, and how they are shown.
+// Does not: know subagents (units of their own), or carry anything out.
+//
+// Invariants
+//   RP1. It is made of its entries alone: what the app had to say is in them.
+//   RP2. What is over is forgotten after the entry that ended it, as a session that lives forgets it
+//        when its effects are carried out.
+
+import { floorOf } from '../../machines/index.ts';
+import type { ConversationItem } from '../conversation/items.ts';
+import type { JournalEntry } from '../ports/journal.ts';
+import { Books } from '../session/books.ts';
+import { foldSessionEvent } from '../session/fold-session.ts';
+import { questionView } from '../session/question-view.ts';
+import { inputsIn } from '../session/session-inputs.ts';
+import { SessionUnit } from '../session/session-unit.ts';
+import type { Waiting } from '../../machines/outbox-queue.ts';
+import { journalCut } from './journal-cut.ts';
+import { nothingFollows, replayHost } from './replay-host.ts';
+import type { ReplayDelivery, ReplayItem, ReplayView } from './replay-view.ts';
+
+export class ReplayedSession {
+  readonly #unit: SessionUnit;
+  readonly #books: Books;
+  readonly #host;
+  /** Most of a conversation is as it was before an entry. */
+  readonly #shown = new WeakMap<ConversationItem, ReplayItem>();
+  #transcript: { of: readonly ConversationItem[]; items: readonly ReplayItem[] } = {
+    of: [],
+    items: [],
+  };
+
+  /** @throws {JournalError} `JOURNAL_CUT` where `opened` is not the beginning of a session. */
+  constructor(opened: JournalEntry) {
+    const inputs = inputsIn([opened]);
+    if (!inputs) throw journalCut(opened);
+    const { agentName = '', limits, promptStyle } = inputs.books ?? {};
+    this.#host = replayHost(opened.at);
+    this.#books = new Books(agentName, limits, promptStyle);
+    this.#unit = new SessionUnit(
+      this.#host,
+      { id: opened.unit, ...inputs },
+      {
+        ...nothingFollows,
+        fold: (actor, event) => foldSessionEvent(this.#books, this.#unit, actor, event),
+      },
+    );
+    this.#unit.unit.skip(opened.seq - 1);
+  }
+
+  /** Takes the entry in. Returns whether the session would accept it. */
+  take(entry: JournalEntry): boolean {
+    const isAccepted = this.#unit.unit.wouldAccept(entry);
+    this.#unit.refold(this.#host, [entry]);
+    return isAccepted;
+  }
+
+  get view(): Omit<ReplayView, 'at' | 'subagents'> {
+    const { session } = this.#unit;
+    const snapshot = session.getSnapshot();
+    return {
+      connection: snapshot.value.connection,
+      client: snapshot.matches({ client: 'attached' }) ? 'attached' : 'detached',
+      floor: floorOf(snapshot),
+      agent: this.#books.agentName,
+      owner: this.#unit.owner,
+      questions: this.#questions,
+      calls: this.#calls,
+      outbox: this.#outbox,
+      transcript: this.transcript,
+    };
+  }
+
+  /** RP2. To be called before the next entry. Returns what it was that is over: `question sub_1:1`. */
+  forgetWhatIsOver(): readonly string[] {
+    const { questions, calls, batches } = this.#unit;
+    const over = Object.entries({ question: questions, call: calls, batch: batches }).flatMap(
+      ([kind, members]) =>
+        members.ids
+          .filter((id) => members.stateOf(id)?.done === true)
+          .map((id) => ({ kind, members, id })),
+    );
+    for (const { kind, members, id } of over) {
+      members.forget(id);
+      if (kind !== 'question') continue;
+      this.#books.questions.delete(id);
+      this.#books.deliveries.delete(id);
+    }
+    return over.map(({ kind, id }) => `${kind} ${id}`);
+  }
+
+  /** The same array as long as nothing in it has changed. */
+  get transcript(): ReplayView['transcript'] {
+    const { items: of } = this.#books.conversation;
+    if (this.#transcript.of !== of) {
+      const items = of.map((item) => {
+        const shown = this.#shown.get(item) ?? itemOf(item);
+        this.#shown.set(item, shown);
+        return shown;
+      });
+      this.#transcript = { of, items };
+    }
+    return this.#transcript.items;
+  }
+
+  /** Each batch of calls that is not over, and what it is doing. */
+  get batches(): readonly { readonly batchId: string; readonly state: string }[] {
+    const { batches } = this.#unit;
+    return batches.ids.map((batchId) => ({
+      batchId,
+      state: nameOf(batches.stateOf(batchId)?.value),
+    }));
+  }
+
+  get #questions(): ReplayView['questions'] {
+    return [...this.#books.questions.values()].flatMap((record) => {
+      const state = this.#unit.questions.stateOf(record.requestId);
+      return state ? [questionView(record, state)] : [];
+    });
+  }
+
+  get #calls(): ReplayView['calls'] {
+    return this.#unit.calls.ids.map((callId) => ({
+      callId,
+      name: this.#books.calls.get(callId)?.name ?? '',
+      state: nameOf(this.#unit.calls.stateOf(callId)?.value),
+      batchId: this.#unit.batchOf(callId),
+    }));
+  }
+
+  get #outbox(): ReplayView['outbox'] {
+    const snapshot = this.#unit.outbox.getSnapshot();
+    const { current, pending, reserved } = snapshot.context;
+    const isPlaying = snapshot.matches({ slot: { speaking: 'playing' } });
+    return {
+      current: current && this.#deliveryOf(current, isPlaying ? 'playing' : 'offered'),
+      pending: pending.map((item) => this.#deliveryOf(item, item.resting ? 'resting' : 'pending')),
+      reserved,
+    };
+  }
+
+  #deliveryOf(
+    { deliveryId, kind, priority, attempts }: Waiting,
+    state: ReplayDelivery['state'],
+  ): ReplayDelivery {
+    const parts = this.#unit.batches.contextOf(deliveryId)?.parts ?? [deliveryId];
+    const text = parts.map((id) => this.#books.delivery(id)?.text ?? '').join('\n');
+    return { deliveryId, kind, priority, state, attempts, text };
+  }
+}
+
+/** `{ gathering: 'idle' }` is `gathering.idle`. */
+function nameOf(value: unknown): string {
+  if (typeof value !== 'object' || value === null) return String(value);
+  return Object.entries(value)
+    .map(([state, within]) => `${state}.${nameOf(within)}`)
+    .join(' ');
+}
+
+function itemOf(item: ConversationItem): ReplayItem {
+  const { id, role, at } = item;
+  const interrupted = 'interrupted' in item && item.interrupted === true;
+  return { id, role, text: wordsOf(item), at, interrupted };
+}
+
+function wordsOf(item: ConversationItem): string {
+  if (item.role === 'tool_call') return `${item.toolName} ${JSON.stringify(item.args)}`;
+  if (item.role === 'transfer') return `${item.from} → ${item.to}`;
+  if (item.role !== 'tool_result') return item.text;
+  const { output, toolName } = item;
+  return `${toolName}: ${output.type === 'value' ? JSON.stringify(output.value) : output.message}`;
+}

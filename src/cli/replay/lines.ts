@@ -1,0 +1,49 @@
+// Lines of text for a terminal of 100 columns.
+
+export const COLUMNS = 100;
+
+/** In one line of at most so many characters. */
+export function fitted(text: string, width: number): string {
+  // Control characters of what a model or a user wrote would speak to the terminal.
+  const line = text.replace(/[\p{Cc}\p{Cf}\s]+/gu, ' ').trim();
+  const letters = Array.from(line);
+  return letters.length <= width ? line : `${letters.slice(0, width - 1).join('')}…`;
+}
+
+/** The same, filled up with blanks. */
+export function cell(text: string, width: number): string {
+  const line = fitted(text, width);
+  return line + ' '.repeat(width - Array.from(line).length);
+}
+
+/** The texts, as many in a line as fit; one that is too long by itself is cut. */
+export function filled(texts: readonly string[], between: string, width: number): string[] {
+  const lines: string[] = [];
+  for (const text of texts.map((one) => fitted(one, width))) {
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + between.length + text.length <= width)
+      lines[lines.length - 1] = last + between + text;
+    else lines.push(text);
+  }
+  return lines;
+}
+
+/** `1:02:03.456`; minutes at least. */
+export function offset(ms: number): string {
+  const seconds = Math.floor(ms / 1000);
+  const two = (part: number): string => String(part).padStart(2, '0');
+  const hours = Math.floor(seconds / 3600);
+  const minutes = Math.floor(seconds / 60) % 60;
+  const rest = `${two(seconds % 60)}.${String(Math.floor(ms) % 1000).padStart(3, '0')}`;
+  return hours > 0 ? `${hours}:${two(minutes)}:${rest}` : `${minutes}:${rest}`;
+}
+
+/** `2026-05-12 14:03:11 UTC` */
+export function moment(at: number): string {
+  return `${new Date(at).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+}
+
+/** `1 entry`, `2 entries` */
+export function counted(count: number, one: string, many = `${one}s`): string {
+  return `${count} ${count === 1 ? one : many}`;
+}

@@ -1,0 +1,257 @@
+// `offstage replay`: a recorded session, told again. It needs neither keys nor a network, nor the
+// code of the app.
+
+import { writeFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { messageOf, OffstageError, ProtocolError } from '../../errors.ts';
+import {
+  checkRecording,
+  exportRecording,
+  forkSession,
+  JournalError,
+  replaySession,
+  type JournalEntry,
+  type Recording,
+  type ScopeSummary,
+} from '../../index.ts';
+import type { Command } from '../command.ts';
+import { enterPressed, type Reader } from './enter.ts';
+import { cell, counted, moment, offset } from './lines.ts';
+import { picture } from './picture.ts';
+import { openJournal, openSource, type Source } from './source.ts';
+import { Story } from './story.ts';
+
+const usage = `offstage replay <file> [options]
+
+Tells a recorded session again, entry by entry: when, who, what, and what it changed. The file is a
+SQLite journal, or a recording (JSON Lines). Without --session, the sessions of a journal are listed.
+
+  --session <id>    the session that is told
+  --at <n>          print the whole session as it was after entry n
+  --step            wait for Enter after each entry; q and Enter ends it
+  --json            print JSON: a line for each entry, with what it changed
+  --check           hold a recording against this version of Offstage; print the first difference
+  --export <file>   write the session to a file, as a recording
+  --fork <id>       copy the session under another id, to go on from there
+  --after <n>       … its first n entries
+  --into <file>     … into another journal; one of its own is made
+
+Exit status: 0 all is well, 1 an entry would not be accepted today or leads to something else, or the
+file is damaged, 2 for a wrong call.
+`;
+
+const options = {
+  session: { type: 'string' },
+  at: { type: 'string' },
+  step: { type: 'boolean', default: false },
+  json: { type: 'boolean', default: false },
+  check: { type: 'boolean', default: false },
+  export: { type: 'string' },
+  fork: { type: 'string' },
+  after: { type: 'string' },
+  into: { type: 'string' },
+} as const;
+
+type Values = ReturnType<typeof callOf>['values'];
+type Print = (text: string) => void;
+
+/** The call itself is wrong. */
+class WrongCall extends Error {}
+
+export function replayFor(reader: Reader): Command {
+  return {
+    name: 'replay',
+    summary: 'tell a recorded session again, step through it, fork it',
+    usage,
+    async run(args, print) {
+      try {
+        const { path, values } = callOf(args);
+        const source = await openSource(path);
+        try {
+          return await perform(source, path, values, { print, reader });
+        } finally {
+          source.close();
+        }
+      } catch (error) {
+        if (error instanceof WrongCall) {
+          print(`${error.message}\n\n${usage}`);
+          return 2;
+        }
+        if (!(error instanceof OffstageError)) throw error;
+        print(`${error.message}\n`);
+        return isDamage(error) ? 1 : 2;
+      }
+    },
+  };
+}
+
+export const replay: Command = replayFor(enterPressed());
+
+interface Terminal {
+  readonly print: Print;
+  readonly reader: Reader;
+}
+
+/** Nothing is wrong with the call. */
+function isDamage(error: OffstageError): boolean {
+  const isOfFile = error instanceof JournalError || error instanceof ProtocolError;
+  return isOfFile || error.code === 'REPLAY_FAILED';
+}
+
+async function perform(
+  source: Source,
+  path: string,
+  values: Values,
+  { print, reader }: Terminal,
+): Promise<number> {
+  const { recording, journal } = source;
+  const scope = values.session ?? recording?.scope;
+  if (values.check) return check(recording, path, print);
+  if (scope === undefined) {
+    if (values.at ?? values.fork ?? values.export)
+      throw new WrongCall('Expected --session with the id of a session');
+    print(listOf(await journal.scopes(), path, values.json));
+    return 0;
+  }
+  if (values.fork !== undefined) return fork(source, path, scope, values, print);
+  const entries = await journal.read({ scope });
+  if (entries.length === 0) throw new WrongCall(await unknown(source, scope));
+  if (values.export !== undefined) {
+    writeFileSync(values.export, await exportRecording(journal, scope));
+    print(`${values.export}: ${counted(entries.length, 'entry', 'entries')} of ${scope}\n`);
+    return 0;
+  }
+  if (values.at !== undefined) return showAt(entries, values, print);
+  return tell(entries, values, { print, reader });
+}
+
+async function tell(
+  entries: readonly JournalEntry[],
+  { json, step: isStepped }: Values,
+  { print, reader }: Terminal,
+): Promise<number> {
+  const [first] = entries;
+  const beganAt = first?.at ?? 0;
+  const story = new Story(beganAt);
+  let refused = 0;
+  if (!json) {
+    const count = counted(entries.length, 'entry', 'entries');
+    print(`${first?.scope ?? ''}, ${moment(beganAt)}, ${count}\n\n${story.heading}`);
+    if (isStepped && reader) print('Enter goes on, q and Enter ends.\n');
+  }
+  for (const step of replaySession(entries)) {
+    const { number, entry, isAccepted, changes } = step;
+    if (!isAccepted) refused += 1;
+    print(
+      json ? `${JSON.stringify({ number, ...entry, isAccepted, changes })}\n` : story.tell(step),
+    );
+    if (isStepped && reader && number < entries.length && !(await reader())) return 0;
+  }
+  if (!json)
+    print(
+      refused === 0
+        ? '\nThis version of Offstage would accept each of them.\n'
+        : `\nThis version of Offstage would not accept ${refused} of them.\n`,
+    );
+  return refused === 0 ? 0 : 1;
+}
+
+function showAt(entries: readonly JournalEntry[], { at, json }: Values, print: Print): number {
+  const wanted = numberOf('at', at, entries.length);
+  const story = new Story(entries[0]?.at ?? 0);
+  for (const step of replaySession(entries)) {
+    const told = story.tell(step);
+    if (step.number < wanted) continue;
+    const { view } = step;
+    print(json ? `${JSON.stringify(view, null, 2)}\n` : `${told}\n${picture(view)}`);
+    break;
+  }
+  return 0;
+}
+
+async function fork(
+  { journal, recording }: Source,
+  path: string,
+  from: string,
+  { fork: to = '', after, into }: Values,
+  print: Print,
+): Promise<number> {
+  if (recording && into === undefined)
+    throw new WrongCall('Expected --into with a journal: a recording is not written to');
+  if (after === undefined) throw new WrongCall('Expected --after with the number of an entry');
+  const { length } = await journal.read({ scope: from });
+  if (length === 0) throw new WrongCall(`There is no session \`${from}\` in ${path}`);
+  const last = numberOf('after', after, length);
+  const target = into === undefined ? null : await openJournal(into);
+  try {
+    await forkSession(journal, { from, after: last, to, ...(target && { into: target }) });
+  } finally {
+    target?.close();
+  }
+  print(
+    `${to} is ${from} up to entry ${last}: start a session with \`sessionId: '${to}'\` on ${into ?? path}\n`,
+  );
+  return 0;
+}
+
+function check(recording: Recording | null, path: string, print: Print): number {
+  if (!recording) throw new WrongCall(`Expected a recording for --check, ${path} is a journal`);
+  const difference = checkRecording(recording);
+  if (!difference) {
+    const count = counted(recording.steps.length, 'entry', 'entries');
+    print(`${path}: ${count}, and each leads to what it led to\n`);
+    return 0;
+  }
+  const { number, entry, differences } = difference;
+  const { event, actor, unit } = entry;
+  print(`${path}, entry ${number} (\`${event.type}\` for ${actor} of ${unit}):\n`);
+  for (const text of differences) print(`  ${text}\n`);
+  return 1;
+}
+
+function listOf(scopes: readonly ScopeSummary[], path: string, json: boolean): string {
+  if (json) return `${JSON.stringify(scopes, null, 2)}\n`;
+  const rows = scopes.map(
+    ({ scope, entries, firstAt, lastAt }) =>
+      `  ${cell(scope, 36)} ${String(entries).padStart(8)}   ${moment(firstAt)}   ${offset(lastAt - firstAt)}`,
+  );
+  const heading = `  ${cell('session', 36)} ${'entries'.padStart(8)}   ${cell('began', 23)}   lasted`;
+  return [
+    `${path}: ${counted(scopes.length, 'session')}`,
+    '',
+    ...(rows.length > 0 ? [heading, ...rows, ''] : []),
+    ...(rows.length > 0 ? ['--session <id> tells one of them.', ''] : []),
+  ].join('\n');
+}
+
+async function unknown({ journal }: Source, scope: string): Promise<string> {
+  const known = (await journal.scopes()).map((one) => one.scope);
+  const some = known.slice(0, 10).join(', ');
+  return `Expected --session to be one of ${some || 'none'}${known.length > 10 ? ', …' : ''}, got \`${scope}\``;
+}
+
+function numberOf(name: string, text: string | undefined, most: number): number {
+  const value = /^\d{1,15}$/.test(text ?? '') ? Number(text) : 0;
+  if (value >= 1 && value <= most) return value;
+  throw new WrongCall(
+    `Expected --${name} to be a whole number from 1 to ${most}, got \`${text ?? ''}\``,
+  );
+}
+
+function callOf(args: readonly string[]) {
+  let parsed;
+  try {
+    parsed = parseArgs({ args: [...args], allowPositionals: true, options });
+  } catch (error) {
+    throw new WrongCall(messageOf(error));
+  }
+  const { positionals, values } = parsed;
+  const [path, ...more] = positionals;
+  if (path === undefined || more.length > 0)
+    throw new WrongCall(`Expected one file, got ${positionals.length}`);
+  const ways = (['at', 'check', 'export', 'fork', 'step'] as const).filter((way) => values[way]);
+  if (ways.length > 1) throw new WrongCall(`Expected one of --${ways.join(' and --')}, got both`);
+  if (values.fork === undefined && (values.after ?? values.into) !== undefined)
+    throw new WrongCall('Expected --fork with --after and --into');
+  return { path, values };
+}

@@ -1,0 +1,69 @@
+// What `offstage replay` reads: a SQLite journal, or a recording. Which of the two a file is, is in it.
+
+import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
+import { nodeEnvironment } from '../../adapters/node/index.ts';
+import type { SqliteJournal } from '../../adapters/sqlite-journal/index.ts';
+import { ConfigurationError } from '../../errors.ts';
+import { parseRecording, type Journal, type Recording } from '../../index.ts';
+
+/** How each SQLite database begins. Source: sqlite.org/fileformat.html. */
+const SQLITE = 'SQLite format 3\0';
+
+export interface Source {
+  readonly journal: Journal & Required<Pick<Journal, 'scopes'>>;
+  /** Null: it is a journal. */
+  readonly recording: Recording | null;
+  close(): void;
+}
+
+/** @throws {ConfigurationError} `NOT_A_JOURNAL`, and what the two throw for what they cannot read. */
+export async function openSource(path: string): Promise<Source> {
+  if (!existsSync(path)) throw notAJournal(path, 'there is no such file');
+  if (statSync(path).isDirectory()) throw notAJournal(path, 'it is a folder');
+  const begins = beginningOf(path);
+  if (begins === SQLITE) {
+    const journal = await openJournal(path);
+    return { journal, recording: null, close: () => journal.close() };
+  }
+  if (!begins.startsWith('{'))
+    throw notAJournal(path, begins === '' ? 'it is empty' : 'it is something else');
+  const recording = parseRecording(readFileSync(path, 'utf8'), path);
+  return { journal: journalOf(recording), recording, close() {} };
+}
+
+/** A recording as a journal that has one session, and takes nothing. */
+function journalOf({ scope, steps }: Recording): Source['journal'] {
+  const entries = steps.map(({ entry }) => entry);
+  const [firstAt = 0, lastAt = 0] = [entries[0]?.at, entries.at(-1)?.at];
+  return {
+    append() {
+      throw new ConfigurationError('READ_ONLY', 'A recording is not written to');
+    },
+    read: (query = {}) => (query.scope === undefined || query.scope === scope ? entries : []),
+    scopes: () => [{ scope, entries: entries.length, firstAt, lastAt }],
+  };
+}
+
+/** Opens a journal in a file, or makes one. */
+export async function openJournal(path: string): Promise<SqliteJournal> {
+  // Not before it is needed: Node says that its SQLite is experimental.
+  const { sqliteJournal } = await import('../../adapters/sqlite-journal/index.ts');
+  return sqliteJournal({ path, environment: nodeEnvironment() });
+}
+
+function beginningOf(path: string): string {
+  const bytes = Buffer.alloc(SQLITE.length);
+  const file = openSync(path, 'r');
+  try {
+    return bytes.toString('latin1', 0, readSync(file, bytes));
+  } finally {
+    closeSync(file);
+  }
+}
+
+function notAJournal(path: string, why: string): ConfigurationError {
+  return new ConfigurationError(
+    'NOT_A_JOURNAL',
+    `Expected a SQLite journal or a recording (JSON Lines), got \`${path}\`: ${why}`,
+  );
+}

@@ -1,0 +1,158 @@
+// `offstage simulate`: plays conversations by chance, with everything going wrong that can, and looks
+// for a promise that is broken.
+
+import { readFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { messageOf, OffstageError } from '../../errors.ts';
+import {
+  crashEverywhere,
+  logInWords,
+  parseScript,
+  replayScript,
+  scriptInWords,
+  simulate as runSimulation,
+  simulateOnce,
+  SimulationError,
+  type SimulationOptions,
+} from '../../testing/simulate/index.ts';
+import type { Command } from '../command.ts';
+import { loadScenario } from './scenario.ts';
+
+const usage = `offstage simulate --seed <n> | --seeds <count> | --script <file> [options]
+
+Plays conversations under one seed each, in simulated time, with crashes, lost connections, people
+who break in, and everything else that goes wrong; and checks what a session promises.
+
+  --seed <n>           play this seed again; print the script and what happened
+  --seeds <count>      play so many seeds; stop at the first that breaks a promise
+  --from <n>           the first of these seeds (1)
+  --script <file>      play a script again, as a failure has printed it (JSON)
+  --crash-everywhere   play --seed (1) once for each place where it can crash
+  --scenario <module>  your own agents and tools: its default export is { app: { agents, … }, … }
+  --session <kind>     text, voice, or both: each seed with one of them (both)
+  --rehydrate          let the process go, and another one go on, between any two messages
+  --journal            also print the entries of the journal
+
+Exit status: 0 when every promise was kept, 1 when one was broken, 2 for a wrong call.
+`;
+
+const options = {
+  seed: { type: 'string' },
+  seeds: { type: 'string' },
+  from: { type: 'string', default: '1' },
+  script: { type: 'string' },
+  'crash-everywhere': { type: 'boolean', default: false },
+  scenario: { type: 'string' },
+  session: { type: 'string', default: 'both' },
+  rehydrate: { type: 'boolean', default: false },
+  journal: { type: 'boolean', default: false },
+} as const;
+
+type Print = (text: string) => void;
+type Values = ReturnType<typeof valuesOf>;
+
+export const simulate: Command = {
+  name: 'simulate',
+  summary: 'look for a promise that is broken when everything goes wrong',
+  usage,
+  async run(args, print) {
+    try {
+      const values = valuesOf(args);
+      const problem = problemOf(values);
+      if (problem !== null) return wrongCall(problem, print);
+      return await perform(values, await simulationOf(values), print);
+    } catch (error) {
+      if (error instanceof SimulationError) {
+        print(`${error.message}\n`);
+        return 1;
+      }
+      const isOurs = error instanceof OffstageError || error instanceof TypeError;
+      if (!isOurs) throw error;
+      return wrongCall(messageOf(error), print);
+    }
+  },
+};
+
+function valuesOf(args: readonly string[]) {
+  return parseArgs({ args: [...args], options }).values;
+}
+
+function wrongCall(problem: string, print: Print): number {
+  print(`${problem}\n\n${usage}`);
+  return 2;
+}
+
+function problemOf(values: Values): string | null {
+  const { seed, seeds, from, script, session } = values;
+  const isCrashing = values['crash-everywhere'];
+  const ways = [seed, seeds, script].filter((one) => one !== undefined).length;
+  if (ways !== 1 && !(isCrashing && ways === 0))
+    return 'Expected one of --seed, --seeds and --script';
+  if (isCrashing && (seeds ?? script) !== undefined) return '--crash-everywhere takes a --seed';
+  for (const [name, value] of Object.entries({ seed, seeds, from }))
+    if (value !== undefined && !/^\d{1,15}$/.test(value))
+      return `Expected --${name} to be a whole number, got \`${value}\``;
+  return ['text', 'voice', 'both'].includes(session)
+    ? null
+    : `Expected --session to be text, voice or both, got \`${session}\``;
+}
+
+async function simulationOf({ scenario, session, rehydrate }: Values): Promise<SimulationOptions> {
+  const own = scenario === undefined ? {} : await loadScenario(scenario);
+  return {
+    session: session as 'text' | 'voice' | 'both',
+    ...(rehydrate && { alwaysRehydrates: true }),
+    ...own,
+  };
+}
+
+async function perform(
+  values: Values,
+  simulation: SimulationOptions,
+  print: Print,
+): Promise<number> {
+  const { seed = '1', seeds, from, script, journal } = values;
+  if (values['crash-everywhere']) {
+    const { appends, runs } = await crashEverywhere({ ...simulation, seed: Number(seed) });
+    print(`${runs} runs, with a crash before and after each of ${appends} entries: all is kept\n`);
+    return 0;
+  }
+  if (seeds !== undefined) return playRange(Number(from), Number(seeds), simulation, print);
+  const { record, broken } =
+    script === undefined
+      ? await simulateOnce(Number(seed), simulation)
+      : await replayScript(parseScript(readFileSync(script, 'utf8')), simulation);
+  const log = journal ? record.log : record.log.filter(({ kind }) => kind !== 'kept');
+  print(`${scriptInWords(record.script)}\n\n${logInWords(log)}\n\n`);
+  for (const { promise, what } of broken) print(`${promise}: ${what}\n`);
+  if (broken.length === 0) {
+    print('Every promise was kept.\n');
+    return 0;
+  }
+  if (script !== undefined) return 1;
+  // It fails again, and says how little of it is needed.
+  await runSimulation({ ...simulation, seed: Number(seed) });
+  return 1;
+}
+
+const PROGRESS_EVERY = 500;
+
+async function playRange(
+  from: number,
+  count: number,
+  simulation: SimulationOptions,
+  print: Print,
+): Promise<number> {
+  let done = 0;
+  const { runs, work } = await runSimulation({
+    ...simulation,
+    seeds: { from, count },
+    onRun: () => {
+      done += 1;
+      if (done % PROGRESS_EVERY === 0 && done < count) print(`${done} of ${count}\n`);
+    },
+  });
+  const lines = Object.entries(work).map(([kind, times]) => `  ${kind}: ${times}`);
+  print(`${runs} runs, and every promise was kept.\n${lines.join('\n')}\n`);
+  return 0;
+}

@@ -1,0 +1,65 @@
+// A recorded session as a test: `recording('calls/may-12.jsonl').check()`.
+//
+// Owns:     the file, and how a difference is told.
+// Does not: know the format or fold anything (actors/replay).
+
+import { OffstageError } from '../../errors.ts';
+import type { JournalEntry } from '../../actors/ports/journal.ts';
+import { checkRecording, parseRecording, type Recording } from '../../actors/replay/recording.ts';
+
+/** What an entry of a recording leads to is not what it led to when it was recorded. */
+export class RecordingError extends OffstageError {
+  /** Counts from 1. */
+  readonly number: number;
+  readonly entry: JournalEntry;
+  readonly differences: readonly string[];
+  constructor(
+    message: string,
+    difference: {
+      readonly number: number;
+      readonly entry: JournalEntry;
+      readonly differences: readonly string[];
+    },
+  ) {
+    super('RECORDING_DIFFERS', message);
+    this.number = difference.number;
+    this.entry = difference.entry;
+    this.differences = difference.differences;
+  }
+}
+
+export interface RecordedSession {
+  /** What is in the file. */
+  read(): Promise<Recording>;
+  /**
+   * Folds the recorded session with this version of Offstage. Needs neither keys, models and tools nor the
+   * app's code.
+   * @throws {RecordingError} which names the first entry that is not accepted any more, or leads to
+   * something else.
+   * @throws {ProtocolError} `MALFORMED_RECORDING`. @throws {ConfigurationError} `RECORDING_TOO_NEW`.
+   */
+  check(): Promise<void>;
+}
+
+/**
+ * A session that `exportRecording` or `offstage replay --export` wrote to a file. Needs Node.
+ * @param path Relative to the working directory; or a `file:` URL.
+ */
+export function recording(path: string | URL): RecordedSession {
+  const read = async (): Promise<Recording> => {
+    const { readFile } = await import('node:fs/promises');
+    return parseRecording(await readFile(path, 'utf8'), String(path));
+  };
+  return {
+    read,
+    async check() {
+      const difference = checkRecording(await read());
+      if (difference === null) return;
+      const { number, entry, differences } = difference;
+      throw new RecordingError(
+        `${String(path)}, entry ${number} (\`${entry.event.type}\` for ${entry.actor} of ${entry.unit}):\n  ${differences.join('\n  ')}`,
+        difference,
+      );
+    },
+  };
+}

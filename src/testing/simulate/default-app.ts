@@ -1,0 +1,103 @@
+// The app that `offstage simulate` plays with unless it is given another one: two agents who can
+// lead, and subagents that look things up, ask, need consent, and do what must not be done twice.
+
+import { tool } from 'ai';
+import { z } from 'zod';
+import { defineTool } from '../../actors/session/lead-tools.ts';
+import type { SubagentConfig } from '../../actors/subagent/config.ts';
+import type { SimulatedApp } from './app.ts';
+
+const topic = z.object({ topic: z.string() });
+const order = z.object({ item: z.string(), count: z.number().int().min(1).max(9) });
+
+/** To look twice does no harm. */
+const lookUp = {
+  ...tool({
+    description: 'Looks something up',
+    inputSchema: topic,
+    execute: ({ topic: about }) => ({ found: `a page about ${about}` }),
+  }),
+  idempotent: true,
+};
+
+const pay = tool({
+  description: 'Pays for an order',
+  inputSchema: order,
+  needsApproval: true,
+  execute: ({ item, count }) => ({ paid: `${count} of ${item}` }),
+});
+
+const book = tool({
+  description: 'Books something',
+  inputSchema: order,
+  execute: ({ item }) => ({ booked: item }),
+});
+
+const background = (name: string, description: string, pendingMessage?: string) =>
+  defineTool({
+    name,
+    description,
+    parameters: topic,
+    execution: 'background',
+    ...(pendingMessage !== undefined && { pendingMessage }),
+  });
+
+const research: SubagentConfig = {
+  name: 'research',
+  instructions: 'You find things out.',
+  tools: { look_up: lookUp },
+  maxSteps: 6,
+  toolTimeout: 20_000,
+};
+
+const booking: SubagentConfig = {
+  name: 'booking',
+  instructions: 'You book what the user wants, and ask what is not clear.',
+  tools: { book, look_up: lookUp },
+  interactive: true,
+  maxSteps: 6,
+  inputTimeout: 60_000,
+  toolTimeout: 20_000,
+};
+
+const shopping: SubagentConfig = {
+  name: 'shopping',
+  instructions: 'You buy what the user wants.',
+  tools: { pay },
+  interactive: true,
+  maxSteps: 5,
+  inputTimeout: 60_000,
+  toolTimeout: 20_000,
+};
+
+const watching: SubagentConfig = {
+  name: 'watching',
+  instructions: 'You watch over something, and stop when the user speaks.',
+  tools: { look_up: lookUp },
+  onBargeIn: 'cancel',
+  maxSteps: 4,
+  toolTimeout: 20_000,
+};
+
+const tools = [
+  background('research', 'Finds something out', 'I am on it.'),
+  background('booking', 'Books something'),
+  background('shopping', 'Buys something', 'I see to it.'),
+  background('watching', 'Watches over something'),
+  defineTool({
+    name: 'time',
+    description: 'Says what time it is',
+    parameters: z.object({}),
+    idempotent: true,
+    execute: () => 'It is noon',
+  }),
+];
+
+export const defaultApp: SimulatedApp = {
+  agents: [
+    { name: 'host', instructions: 'You are the host.', tools },
+    { name: 'clerk', instructions: 'You are the clerk.', tools },
+  ],
+  subagentConfigs: { research, booking, shopping, watching },
+  limits: { maxConcurrentPerSession: 3 },
+};

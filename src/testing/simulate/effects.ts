@@ -1,0 +1,186 @@
+// What tools really do, kept outside of every process: a tool that has run has run, whatever
+// became of the process that ran it.
+//
+// Owns:     the record of effects, and what goes wrong with tools.
+// Does not: judge (promises).
+
+import { callerOf } from '../../actors/delegation/caller.ts';
+import { delegates } from '../../actors/delegation/marks.ts';
+import type { ToolDefinition } from '../../actors/session/lead-tools.ts';
+import type { Faults } from './faults.ts';
+import type { SimulatedProcess } from './simulated-process.ts';
+
+const SLOW_MS = 8000;
+
+/** One time that a tool ran. */
+export interface Effect {
+  /** The same for every attempt at one call. */
+  readonly key: string;
+  readonly tool: string;
+  readonly input: unknown;
+  readonly callId: string;
+  /** Null: the lead agent's own tool. */
+  readonly subagentId: string | null;
+  /** The process that ran it, counted from 1. */
+  readonly process: number;
+  readonly at: number;
+  /** It may be run again after a crash. */
+  readonly isIdempotent: boolean;
+  readonly needsApproval: boolean;
+  /** `begun`: it has not returned, and never will if its process is dead. */
+  status: 'begun' | 'returned' | 'threw';
+}
+
+interface CallOptions {
+  readonly toolCallId: string;
+  readonly idempotencyKey?: string;
+}
+
+type Execute = (input: unknown, options: CallOptions) => unknown;
+
+interface AnyTool {
+  readonly execute?: Execute;
+  readonly needsApproval?: unknown;
+  readonly idempotent?: unknown;
+}
+
+export class Effects {
+  readonly all: Effect[] = [];
+  readonly #faults: Faults;
+  readonly #now: () => number;
+
+  constructor(faults: Faults, now: () => number) {
+    this.#faults = faults;
+    this.#now = now;
+  }
+
+  /** The tools of a subagent, watched, and with what goes wrong. One that waits for other subagents does nothing itself. */
+  watch(
+    tools: Readonly<Record<string, unknown>>,
+    process: SimulatedProcess,
+  ): Readonly<Record<string, unknown>> {
+    return Object.fromEntries(
+      Object.entries(tools).map(([name, tool]) => [
+        name,
+        canRun(tool) && !delegates(tool) ? this.#watched(name, tool, process) : tool,
+      ]),
+    );
+  }
+
+  /** An inline tool of the lead agent. */
+  watchInline(definition: ToolDefinition, process: SimulatedProcess): ToolDefinition {
+    const { execute, name } = definition as unknown as ToolDefinition<unknown>;
+    if (!execute) return definition;
+    return {
+      ...definition,
+      execute: (input: unknown, context) =>
+        this.#run(process, () => execute(input, context), {
+          key: context.idempotencyKey,
+          tool: name,
+          input,
+          callId: context.callId,
+          subagentId: null,
+          isIdempotent: definition.idempotent === true,
+          needsApproval: false,
+        }),
+    };
+  }
+
+  #watched(name: string, tool: AnyTool & { execute: Execute }, process: SimulatedProcess): object {
+    const { execute, needsApproval, idempotent } = tool;
+    return {
+      ...tool,
+      execute: (input: unknown, options: CallOptions) =>
+        this.#run(process, () => execute(input, options), {
+          key: options.idempotencyKey ?? options.toolCallId,
+          tool: name,
+          input,
+          callId: options.toolCallId,
+          subagentId: callerOf(options)?.subagentId ?? null,
+          isIdempotent: idempotent === true,
+          needsApproval: needsApproval === true,
+        }),
+    };
+  }
+
+  #run(
+    process: SimulatedProcess,
+    execute: () => unknown,
+    call: Omit<Effect, 'process' | 'at' | 'status'>,
+  ): unknown {
+    if (!process.isAlive) return never();
+    if (this.#faults.strikes('tool.fails')) throw new Error('The tool is out of order');
+    const slow = this.#faults.strikes('tool.slow');
+    const hangs = this.#faults.strikes('tool.hangs') !== null;
+    const act = (): unknown => {
+      if (!process.isAlive) return never();
+      const effect: Effect = { ...call, process: process.number, at: this.#now(), status: 'begun' };
+      this.all.push(effect);
+      const returned = recorded(effect, execute);
+      return hangs ? never() : returned;
+    };
+    if (!slow) return act();
+    return new Promise((resolve) => {
+      process.ofApp.scheduler.schedule(() => resolve(lastOf(act())), slow.within(1, SLOW_MS));
+    });
+  }
+}
+
+function canRun(tool: unknown): tool is AnyTool & { execute: Execute } {
+  return typeof tool === 'object' && tool !== null && 'execute' in tool && !!tool.execute;
+}
+
+/** As the tool returns it: a value, a promise, or what it yields. */
+function recorded(effect: Effect, execute: () => unknown): unknown {
+  try {
+    const returned = execute();
+    if (isIterable(returned)) return recordedYields(effect, returned);
+    if (!isPromise(returned)) {
+      effect.status = 'returned';
+      return returned;
+    }
+    return returned.then(
+      (value) => {
+        effect.status = 'returned';
+        return value;
+      },
+      (error: unknown) => {
+        effect.status = 'threw';
+        throw error;
+      },
+    );
+  } catch (error) {
+    effect.status = 'threw';
+    throw error;
+  }
+}
+
+async function* recordedYields(effect: Effect, yields: AsyncIterable<unknown>): AsyncGenerator {
+  try {
+    yield* yields;
+    effect.status = 'returned';
+  } catch (error) {
+    effect.status = 'threw';
+    throw error;
+  }
+}
+
+/** What a tool that yields came to in the end. */
+async function lastOf(returned: unknown): Promise<unknown> {
+  if (!isIterable(returned)) return returned;
+  let last: unknown;
+  for await (const value of returned) last = value;
+  return last;
+}
+
+function isIterable(value: unknown): value is AsyncIterable<unknown> {
+  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
+}
+
+function isPromise(value: unknown): value is Promise<unknown> {
+  return typeof value === 'object' && value !== null && 'then' in value;
+}
+
+function never(): Promise<never> {
+  return new Promise(() => {});
+}

@@ -1,0 +1,87 @@
+// The places where something can go wrong, by name, and how often it does.
+//
+// Owns:     the names, what each does, and the plan that holds unless another one is given.
+// Does not: strike (faults), or carry anything out (whoever asks does).
+
+import { z } from 'zod';
+
+/** Every fault point, and what happens where it strikes. */
+export const FAULT_POINTS = {
+  'crash.beforeAppend': 'the process dies as an entry is about to be kept: it is not',
+  'crash.afterAppend': 'the process dies just after an entry was kept, before it learns of that',
+  'journal.slow': 'an entry is kept later, by up to 300 ms',
+  'journal.fails': 'an append fails; the entry is not kept, and may be tried again',
+  'line.refuses': 'a connection to the voice model does not come about',
+  'line.drops': 'the connection is lost, up to 3 s after the model began to speak or listen',
+  'line.slow': 'what the voice model says arrives late, by up to 1 s',
+  'line.expires': 'the wire announces that it ends this connection',
+  'words.late': 'what the user said is transcribed late, by up to 4 s',
+  'client.leaves':
+    'nobody listens any more while something is being told; they come back within 20 s',
+  'client.reloads': 'the client begins anew while something is being told: it is gone for 300 ms',
+  'user.bargesIn': 'the user speaks over the lead agent, or types over its reply',
+  'user.digresses': 'the user answers a question with something else first',
+  'user.silent': 'the user does not answer a question',
+  'answer.late': 'the user clicks when the question is over',
+  'answer.twice': 'the user clicks twice, the second time on something else',
+  'model.fails': 'a call of a model fails; trying again may help',
+  'model.slow': 'a model thinks for up to 8 s longer',
+  'model.silent': 'a model does not answer for 90 s, and then fails',
+  'tool.fails': 'a tool throws, before it has done anything',
+  'tool.slow': 'a tool takes up to 8 s longer',
+  'tool.hangs': 'a tool never returns, though it has done its work',
+} as const satisfies Readonly<Record<string, string>>;
+
+export type FaultPoint = keyof typeof FAULT_POINTS;
+
+export const faultPoints = Object.keys(FAULT_POINTS) as readonly FaultPoint[];
+
+/** When a fault point strikes. */
+export interface FaultRule {
+  /** At each occurrence, from 0 to 1. @defaultValue 0 */
+  readonly probability?: number;
+  /** At these occurrences for certain, counted from 1. @defaultValue none */
+  readonly at?: readonly number[];
+  /** So often at most in one run. @defaultValue any number of times */
+  readonly most?: number;
+}
+
+/** What is armed; a number is a probability. What is not named never strikes. */
+export type FaultPlan = { readonly [Point in FaultPoint]?: number | FaultRule };
+
+/** One fault that struck: this point, at its occurrence so counted from 1. */
+export interface Strike {
+  readonly point: FaultPoint;
+  readonly occurrence: number;
+}
+
+export const strikeSchema = z.strictObject({
+  point: z.enum(faultPoints as [FaultPoint, ...FaultPoint[]]),
+  occurrence: z.number().int().min(1),
+});
+
+/** Most runs meet a crash, a lost connection and somebody who breaks in; few meet everything. */
+export const defaultFaults: FaultPlan = {
+  'crash.beforeAppend': { probability: 0.012, most: 2 },
+  'crash.afterAppend': { probability: 0.012, most: 2 },
+  'journal.slow': 0.04,
+  'journal.fails': { probability: 0.01, most: 4 },
+  'line.refuses': { probability: 0.15, most: 2 },
+  'line.drops': { probability: 0.12, most: 3 },
+  'line.slow': 0.05,
+  'line.expires': { probability: 0.05, most: 1 },
+  'words.late': 0.1,
+  'client.leaves': { probability: 0.06, most: 2 },
+  'client.reloads': { probability: 0.06, most: 2 },
+  'user.bargesIn': { probability: 0.2, most: 4 },
+  'user.digresses': 0.12,
+  'user.silent': 0.1,
+  'answer.late': 0.15,
+  'answer.twice': 0.15,
+  'model.fails': 0.04,
+  'model.slow': 0.08,
+  'model.silent': 0.01,
+  'tool.fails': 0.05,
+  'tool.slow': 0.1,
+  'tool.hangs': 0.02,
+};

@@ -1,0 +1,102 @@
+// A script from a seed: a user who asks for things, changes their mind, chats, leaves and comes
+// back, and an app that has news. Each step is decided by chance of its own.
+
+import { chanceOf, type Chance } from '../chance.ts';
+import type { SimulatedApp } from './app.ts';
+import type { Step } from './script.ts';
+
+export interface GenerateOptions {
+  /** Steps at most. @defaultValue 10 */
+  readonly steps?: number;
+  /** They happen within so long, in milliseconds. @defaultValue 40_000 */
+  readonly spanMs?: number;
+  /** Does a script crash and drop by itself, beside the faults? */
+  readonly disasters: boolean;
+}
+
+const SMALL_TALK = [
+  'what time is it',
+  'how are you',
+  'what is the weather like',
+  'tell me a joke',
+] as const;
+
+export function generateSteps(
+  seed: number,
+  session: 'text' | 'voice',
+  app: SimulatedApp,
+  { steps = 10, spanMs = 40_000, disasters }: GenerateOptions,
+): readonly Step[] {
+  const count = chanceOf(seed, 'steps').within(Math.ceil(steps / 2), steps);
+  const tools = [
+    ...new Set(app.agents.flatMap(({ tools: of = [] }) => of.map(({ name }) => name))),
+  ];
+  const working = tools.filter((name) => app.subagentConfigs && name in app.subagentConfigs);
+  const agents = app.agents.map(({ name }) => name);
+  const made = Array.from({ length: count }, (_, index): Step => {
+    const chance = chanceOf(seed, 'step', index);
+    const at = index === 0 ? 0 : chance.below(spanMs);
+    // Without work there is nothing that could go wrong.
+    const kind = index === 0 ? 'ask' : chance.pick(kindsOf(session, agents.length, disasters));
+    const means = index === 0 && working.length > 0 ? working : tools;
+    return { at, ...actionOf(kind, index, chance, means, agents) };
+  });
+  return made.toSorted((a, b) => a.at - b.at);
+}
+
+type Kind = Exclude<Step['do'], 'say'> | 'ask' | 'chat';
+
+function kindsOf(session: 'text' | 'voice', agents: number, disasters: boolean): readonly Kind[] {
+  return [
+    ...(['ask', 'ask', 'ask', 'ask', 'chat', 'chat', 'type'] as const),
+    ...(['notify', 'cancel', 'dismiss', 'message', 'leave', 'attach'] as const),
+    ...(agents > 1 ? (['transfer'] as const) : []),
+    ...(disasters ? (['crash'] as const) : []),
+    ...(disasters && session === 'voice' ? (['drop'] as const) : []),
+  ];
+}
+
+type Without<T> = T extends Step ? Omit<T, 'at'> : never;
+
+function actionOf(
+  kind: Kind,
+  index: number,
+  chance: Chance,
+  tools: readonly string[],
+  agents: readonly string[],
+): Without<Step> {
+  switch (kind) {
+    case 'ask':
+      return { do: 'say', ...request(index, chance, tools) };
+    case 'type':
+      return { do: 'type', ...request(index, chance, tools) };
+    case 'chat':
+      return { do: 'say', words: `${chance.pick(SMALL_TALK)}, ${index}?`, calls: [] };
+    case 'notify': {
+      const priority = chance.pick(['normal', 'normal', 'high', 'urgent'] as const);
+      return { do: 'notify', text: `News number ${index}`, priority };
+    }
+    case 'message': {
+      const mode = chance.pick(['queue', 'steer', 'interrupt'] as const);
+      return { do: 'message', nth: chance.below(4), text: `Remark ${index}`, mode };
+    }
+    case 'cancel':
+    case 'dismiss':
+      return { do: kind, nth: chance.below(4) };
+    case 'transfer':
+      return { do: 'transfer', to: chance.pick(agents) };
+    case 'leave':
+    case 'attach':
+    case 'crash':
+    case 'drop':
+      return { do: kind };
+  }
+}
+
+/** Each request has words of its own, so that what is said in return can be told apart. */
+function request(index: number, chance: Chance, tools: readonly string[]) {
+  const calls = tools.length === 0 ? [] : [chance.pick(tools)];
+  if (tools.length > 1 && chance.happens(0.35)) calls.push(chance.pick(tools));
+  const means = [...new Set(calls)];
+  return { words: `Please use ${means.join(' and ')}, request ${index}`, calls: means };
+}

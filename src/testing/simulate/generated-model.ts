@@ -1,0 +1,206 @@
+// Models that do by chance what a model may do. A subagent's calls the tools that it is offered, with
+// arguments that fit their schemas, asks, and comes to a result; now and then it calls what it
+// was not offered, or writes nonsense. A lead agent's calls what the user's words name, and
+// passes on word for word what it is told.
+//
+// Owns:     what models say.
+// Does not: know whether anybody hears it.
+//
+// Invariants
+//   M1. What a model says follows from the seed, who it is, its task and how often it has spoken:
+//       asked the same again, after a crash or a failure, it says the same.
+
+import { ProviderError } from '../../errors.ts';
+import { chanceOf, type Chance } from '../chance.ts';
+import { replyTo } from '../conformance/mind.ts';
+import { questionAnswered } from '../conformance/words.ts';
+import {
+  scriptedModel,
+  type Script,
+  type ScriptedCall,
+  type ScriptedLanguageModel,
+  type ScriptedPrompt,
+  type ScriptedStep,
+} from '../scripted-model.ts';
+import type { Faults } from './faults.ts';
+import { valueFor } from './json-value.ts';
+import type { SimulatedProcess } from './simulated-process.ts';
+
+const SLOW_MS = 8000;
+const SILENT_MS = 90_000;
+const THINKING_MS = 1500;
+/** Nobody has such a tool. */
+const FORBIDDEN = 'transfer_all_funds';
+
+export interface ModelWorld {
+  readonly faults: Faults;
+  /** The model is called, and is offered these tools. */
+  readonly offered?: (toolNames: readonly string[]) => void;
+}
+
+/** A model in one process: what the faults make of a script, and its own time to think. */
+export function modelIn(
+  { faults, offered }: ModelWorld,
+  process: SimulatedProcess,
+  script: Script,
+): ScriptedLanguageModel {
+  return scriptedModel({
+    environment: process.environment,
+    async otherwise(prompt) {
+      // Nobody waits for a model in a process that is dead.
+      if (!process.isAlive) return new Promise<never>(() => {});
+      offered?.(prompt.toolNames);
+      if (faults.strikes('model.silent'))
+        return { error: failure('The model did not answer'), delayMs: SILENT_MS };
+      if (faults.strikes('model.fails')) return { error: failure('The model is overloaded') };
+      const slow = faults.strikes('model.slow');
+      const step = await script(prompt);
+      return slow ? { ...step, delayMs: (step.delayMs ?? 0) + slow.within(1, SLOW_MS) } : step;
+    },
+  });
+}
+
+function failure(message: string): ProviderError {
+  return new ProviderError('OVERLOADED', message, { retryable: true });
+}
+
+/** The script of a subagent by this name. */
+export function subagentScript(seed: number, name: string): Script {
+  return (prompt) => {
+    const task = taskIn(prompt);
+    const turn = prompt.prompt.filter(({ role }) => role === 'assistant').length;
+    const chance = chanceOf(seed, 'model', name, task, turn);
+    const step = stepOf(name, task, turn, prompt, chance);
+    return { ...step, delayMs: chance.below(THINKING_MS) };
+  };
+}
+
+function taskIn({ system, user }: ScriptedPrompt): string {
+  return /# Task Arguments\n(.*)/.exec(system)?.[1] ?? user.slice(0, 200);
+}
+
+function stepOf(
+  name: string,
+  task: string,
+  turn: number,
+  { tools, outputSchema }: ScriptedPrompt,
+  chance: Chance,
+): ScriptedStep {
+  const isDone = tools.length === 0 || chance.happens(0.2 + 0.25 * turn);
+  if (!isDone) {
+    const calls = [callOf(chance.pick(tools), chance)];
+    if (chance.happens(0.2)) calls.push(callOf(chance.pick(tools), chance));
+    if (chance.happens(0.03)) calls.push({ name: FORBIDDEN, input: { amount: chance.below(100) } });
+    // M1: also by the same ids.
+    return { calls: calls.map((call, at) => ({ ...call, id: `call_${turn + 1}_${at + 1}` })) };
+  }
+  if (outputSchema) return { text: JSON.stringify(valueFor(outputSchema, chance)) };
+  const found = chanceOf(0, name, task).within(1000, 9999);
+  const text = `${name} has found ${found}`;
+  const handsIn = tools.find((tool) => tool.name === 'complete_task');
+  return handsIn && chance.happens(0.5)
+    ? { calls: [{ name: handsIn.name, input: { result: text } }] }
+    : { text };
+}
+
+function callOf(tool: ScriptedPrompt['tools'][number], chance: Chance): ScriptedCall {
+  const { name, inputSchema } = tool;
+  // Once in a while a model writes what is no JSON.
+  if (chance.happens(0.02)) return { name, input: '{"oops' };
+  return { name, input: name === 'ask_user' ? questionOf(chance) : valueFor(inputSchema, chance) };
+}
+
+const COLOURS = ['Red', 'Green', 'Blue', 'Yellow', 'White', 'Black'] as const;
+
+function questionOf(chance: Chance): object {
+  const number = chance.within(100, 999);
+  if (chance.happens(0.25)) return { question: `What shall number ${number} be called?` };
+  const first = chance.below(COLOURS.length);
+  const options = [0, 1].map((at) => {
+    const label = COLOURS[(first + at) % COLOURS.length] as string;
+    return { id: label.toLowerCase(), label };
+  });
+  const labels = options.map(({ label }) => label);
+  return { question: `Which colour for number ${number}: ${labels.join(' or ')}?`, options };
+}
+
+/** What the lead agent's model calls for these words; empty: nothing. */
+export type Meaning = (words: string) => readonly string[];
+
+/** The arguments with which the lead agent's model calls a tool for these words. */
+export function argumentsFor(
+  seed: number,
+  words: string,
+  tool: string,
+  schema: unknown,
+): Readonly<Record<string, unknown>> {
+  const value = valueFor(schema, chanceOf(seed, 'call', words, tool));
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+}
+
+/** The script of a lead agent in a text session. */
+export function leadScript(seed: number, meaning: Meaning): Script {
+  return ({ prompt, results, tools }) => {
+    const known = new Map(tools.map((tool) => [tool.name, tool.inputSchema]));
+    const callsFor = (text: string): readonly ScriptedCall[] =>
+      meaning(text)
+        .filter((name) => known.has(name))
+        .map((name) => ({ name, input: argumentsFor(seed, text, name, known.get(name)) }));
+    const said = prompt.flatMap(wordsIn);
+    const isTold = prompt.at(-1)?.role === 'tool';
+    const fresh = prompt.slice(prompt.findLastIndex(({ role }) => role === 'assistant') + 1);
+    const notes = fresh.flatMap(notesIn);
+    const made = new Set(prompt.flatMap(callsIn));
+    const owed = prompt
+      .filter(({ role }) => role === 'user')
+      .flatMap(wordsIn)
+      .filter(
+        (words) =>
+          !words.startsWith('[') &&
+          !said.some((text) => text.startsWith(replyTo('').slice(0, -1)) && text.includes(words)) &&
+          !prompt.flatMap(notesIn).some((note) => questionAnswered(note, words)),
+      );
+    const calls = owed
+      .flatMap(callsFor)
+      .filter(({ name, input }) => !made.has(`${name} ${JSON.stringify(input)}`));
+    if (calls.length > 0) return { calls };
+    const news = notes.filter((note) => !note.includes('answered a question of'));
+    // While it tells what it was not asked for it calls nothing, and answers nobody.
+    const words = tools.length > 0 || news.length === 0 ? owed : [];
+    const answers = words.filter((text) => meaning(text).length === 0);
+    const text = [
+      ...(isTold ? results.map((result) => `It says: ${gistOf(result)}.`) : []),
+      ...(answers.length > 0 ? [replyTo(answers.join(' and '))] : []),
+      ...news,
+    ];
+    return { text: text.length > 0 ? text.join(' ') : 'Well.' };
+  };
+}
+
+/** What a tool's answer comes to, in words. */
+function gistOf(result: unknown): string {
+  const { message } = (result ?? {}) as { readonly message?: unknown };
+  if (typeof message === 'string') return message;
+  return typeof result === 'string' ? result : JSON.stringify(result);
+}
+
+type Message = ScriptedPrompt['prompt'][number];
+
+function wordsIn(message: Message): readonly string[] {
+  if (message.role === 'system') return [message.content];
+  if (message.role === 'tool') return [];
+  return message.content.flatMap((part) => (part.type === 'text' ? [part.text] : []));
+}
+
+/** What the runtime says in the user's place. */
+function notesIn(message: Message): readonly string[] {
+  if (message.role !== 'user' && message.role !== 'system') return [];
+  return wordsIn(message).filter((text) => text.startsWith('['));
+}
+
+function callsIn(message: Message): readonly string[] {
+  if (message.role !== 'assistant') return [];
+  return message.content.flatMap((part) =>
+    part.type === 'tool-call' ? [`${part.toolName} ${JSON.stringify(part.input)}`] : [],
+  );
+}

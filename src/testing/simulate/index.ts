@@ -1,0 +1,35 @@
+// Simulation of an app: conversations by chance, with everything going wrong that can.
+
+export type { AppContext, SimulatedApp, SimulatedAppLike } from './app.ts';
+export { crashEverywhere, type CrashEverywhereOptions } from './crash-everywhere.ts';
+export { defaultApp } from './default-app.ts';
+export type { Effect as SimulatedEffect } from './effects.ts';
+export {
+  defaultFaults,
+  FAULT_POINTS,
+  faultPoints,
+  type FaultPlan,
+  type FaultPoint,
+  type FaultRule,
+  type Strike,
+} from './fault-points.ts';
+export type { GenerateOptions } from './generate-script.ts';
+export { eventsOf, logInWords, type Happening, type LogEntry, type RunRecord } from './log.ts';
+export type { Broken, PromiseCheck } from './promises/broken.ts';
+export {
+  parseScript,
+  scriptInWords,
+  type Script as SimulationScript,
+  type Step as SimulationStep,
+} from './script.ts';
+export {
+  replayScript,
+  simulate,
+  simulateOnce,
+  type SimulateOptions,
+  type SimulationOptions,
+  type SimulationReport,
+} from './simulate.ts';
+export { SimulationError, type SimulationFailure } from './simulation-error.ts';
+export { simulatedVoice } from './voice-stage.ts';
+export type { Work } from './work.ts';

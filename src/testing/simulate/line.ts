@@ -1,0 +1,205 @@
+// The line between a session and its voice model, and what goes wrong on it: it is refused, is
+// lost, is slow, and words come late. It also knows what the model said in each item, and lets the model
+// hear what reaches it of the user.
+//
+// Owns:     the connections of one process.
+// Does not: know what is said, or why.
+//
+// Invariants
+//   L1. What is slow keeps its order: nothing overtakes what came before it on the connection.
+//   L2. A process that is dead hears nothing and reaches nobody.
+
+import { Subject } from 'rxjs';
+import type { AudioFrame } from '../../voice/audio-frame.ts';
+import type { Transport, TransportConnection, TransportEvent } from '../../voice/transport.ts';
+import { LOUDNESS } from '../conformance/client.ts';
+import type { ConformanceModel, ConformanceStage } from '../conformance/stage.ts';
+import type { SimulatedEnvironment } from '../simulated-environment.ts';
+import type { Faults } from './faults.ts';
+import type { SimulatedProcess } from './simulated-process.ts';
+
+const SLOW_MS = 1000;
+const DROP_WITHIN_MS = 3000;
+const LATE_MS = 4000;
+/** What is heard again is heard quickly. */
+const HEARD_AGAIN_MS = 600;
+
+/** Something that the user says aloud. */
+export interface Utterance {
+  readonly words: string;
+  readonly startedAt: number;
+  readonly durationMs: number;
+}
+
+export interface LinePorts {
+  readonly environment: SimulatedEnvironment;
+  readonly faults: Faults;
+  readonly stage: ConformanceStage;
+  /** Which of the stage's models the next connection is with. */
+  nextModel(): number;
+  /** What the user says, or said last. */
+  utterance(): Utterance | null;
+  happened(what: 'opened' | 'lost' | 'refused'): void;
+  /** The session asks the model to tell something. */
+  asked(instructions: string): void;
+}
+
+/** What the voice model said in each item, on all connections of all processes. */
+export type ItemWords = Map<string, string>;
+
+/** The transport, as one process sees it. */
+export function lineOf(process: SimulatedProcess, ports: LinePorts, words: ItemWords): Transport {
+  const { stage, faults } = ports;
+  const { name, capabilities } = stage.transport;
+  return {
+    name,
+    capabilities,
+    connect(configuration, context) {
+      if (!process.isAlive) return deaf();
+      if (faults.strikes('line.refuses')) {
+        ports.happened('refused');
+        return refused(process);
+      }
+      ports.happened('opened');
+      const index = ports.nextModel();
+      const connection = stage.transport.connect(configuration, context);
+      return new Line(process, ports, words, connection, () => stage.models[index]);
+    },
+  };
+}
+
+/** The newest connection that is open. */
+export function openModel(stage: ConformanceStage): ConformanceModel | undefined {
+  return stage.models.findLast(({ isOpen }) => isOpen);
+}
+
+class Line implements TransportConnection {
+  readonly events = new Subject<TransportEvent>();
+  readonly audio = new Subject<AudioFrame>();
+  readonly #process: SimulatedProcess;
+  readonly #ports: LinePorts;
+  readonly #words: ItemWords;
+  readonly #connection: TransportConnection;
+  readonly #model: () => ConformanceModel | undefined;
+  /** Those that came late, and all that waits behind them. */
+  #behind: (() => void)[] = [];
+  #heard: Utterance | null = null;
+  #isSlow = false;
+
+  constructor(
+    process: SimulatedProcess,
+    ports: LinePorts,
+    words: ItemWords,
+    connection: TransportConnection,
+    model: () => ConformanceModel | undefined,
+  ) {
+    this.#process = process;
+    this.#ports = ports;
+    this.#words = words;
+    this.#connection = connection;
+    this.#model = model;
+    connection.audio.subscribe((frame) => this.#pass(() => this.audio.next(frame)));
+    connection.events.subscribe({
+      next: (event) => this.#happened(event),
+      complete: () => this.#pass(() => this.events.complete()),
+    });
+  }
+
+  sendAudio(frame: AudioFrame): void {
+    if (!this.#process.isAlive) return;
+    this.#hears(frame);
+    this.#connection.sendAudio(frame);
+  }
+
+  send(command: Parameters<TransportConnection['send']>[0]): void {
+    if (!this.#process.isAlive) return;
+    if (command.type === 'response.request' && command.instructions !== undefined)
+      this.#ports.asked(command.instructions);
+    this.#connection.send(command);
+  }
+
+  close(): Promise<void> {
+    return this.#process.isAlive ? this.#connection.close() : Promise.resolve();
+  }
+
+  #happened(event: TransportEvent): void {
+    const { faults } = this.#ports;
+    if (event.type === 'assistant.transcribed') this.#note(event);
+    if (event.type === 'transport.closed' && event.code !== 1000) this.#ports.happened('lost');
+    if (event.type === 'response.started' || event.type === 'utterance.started') {
+      const drop = faults.strikes('line.drops');
+      if (drop) this.#later(drop.below(DROP_WITHIN_MS), () => this.#model()?.drop());
+      const slow = faults.strikes('line.slow');
+      if (slow) this.#delay(slow.within(1, SLOW_MS));
+      if (faults.strikes('line.expires')) this.#model()?.strike('expiry');
+    }
+    this.#pass(() => this.events.next(event));
+  }
+
+  #note(event: Extract<TransportEvent, { type: 'assistant.transcribed' }>): void {
+    const { itemId, text, final } = event;
+    this.#words.set(itemId, final ? text : (this.#words.get(itemId) ?? '') + text);
+  }
+
+  #pass(give: () => void): void {
+    const alive = (): void => this.#process.do(give);
+    if (this.#isSlow) this.#behind.push(alive);
+    else alive();
+  }
+
+  #delay(ms: number): void {
+    if (this.#isSlow) return;
+    this.#isSlow = true;
+    this.#later(ms, () => {
+      this.#isSlow = false;
+      const waiting = this.#behind;
+      this.#behind = [];
+      for (const give of waiting) give();
+    });
+  }
+
+  #later(ms: number, task: () => void): void {
+    this.#ports.environment.scheduler.schedule(task, ms);
+  }
+
+  /** Loud sound is what the user says: this model hears it once, from the beginning or again. */
+  #hears({ samples }: AudioFrame): void {
+    const utterance = this.#ports.utterance();
+    const isLoud = samples.length > 0 && (samples[samples.length - 1] ?? 0) >= LOUDNESS;
+    if (!isLoud || !utterance || this.#heard === utterance) return;
+    this.#heard = utterance;
+    const { words, startedAt, durationMs } = utterance;
+    const now = this.#ports.environment.clock.now();
+    const leftMs = startedAt + durationMs - now;
+    const late = this.#ports.faults.strikes('words.late');
+    void this.#model()?.user.says(words, {
+      durationMs: leftMs > 0 ? leftMs : HEARD_AGAIN_MS,
+      transcript: late ? { lateMs: late.within(200, LATE_MS) } : 'prompt',
+    });
+  }
+}
+
+function refused({ environment }: SimulatedProcess): TransportConnection {
+  const connection = deaf();
+  environment.scheduler.schedule(() => {
+    connection.events.next({
+      type: 'transport.closed',
+      code: 1013,
+      reason: 'overloaded',
+      retryable: true,
+    });
+    connection.events.complete();
+  }, 50);
+  return connection;
+}
+
+/** Nobody is on the other end. */
+function deaf() {
+  return {
+    events: new Subject<TransportEvent>(),
+    audio: new Subject<AudioFrame>(),
+    sendAudio() {},
+    send() {},
+    close: () => Promise.resolve(),
+  };
+}

@@ -1,0 +1,191 @@
+// Plays a script: lets time pass, has everybody do what it says, and then lets everybody behave
+// until nothing more is to come, within a bound of simulated time.
+//
+// Owns:     the passing of time in a run.
+// Does not: judge what came of it (promises).
+
+import { THE_LEAD } from '../../actors/delegation/service-types.ts';
+import type { SessionState } from '../../actors/session-views.ts';
+import type { RunRecord } from './log.ts';
+import type { Script, Step } from './script.ts';
+import { World, type WorldOptions } from './world.ts';
+
+/** Faults may strike for so long after the last step. */
+const AFTERMATH_MS = 30_000;
+const ROUND_MS = 1000;
+/** Nothing happens for so long: nothing more will. */
+const CALM_MS = 3000;
+const CLOSE_WITHIN_MS = 120_000;
+const OVER: ReadonlySet<string> = new Set(['answered', 'expired', 'withdrawn', 'superseded']);
+const TOLD: ReadonlySet<string> = new Set(['delivered', 'dismissed', 'dropped']);
+
+export interface PlayOptions extends Omit<WorldOptions, 'meanings'> {
+  readonly steps: readonly Step[];
+  /** By then all must have come to an end, in milliseconds after the last fault. */
+  readonly quietWithinMs: number;
+}
+
+export async function play(options: PlayOptions): Promise<RunRecord> {
+  const { seed, kind, steps, quietWithinMs } = options;
+  const meanings = new Map(
+    steps.flatMap((step) =>
+      step.do === 'say' || step.do === 'type'
+        ? [[step.words, step.calls] as const, [again(step.words), step.calls] as const]
+        : [],
+    ),
+  );
+  const world = new World({ ...options, meanings });
+  const { environment, log } = world;
+  await world.open();
+  await environment.settle();
+  for (const step of steps) {
+    await environment.advance(Math.max(0, step.at - world.now));
+    world.note({ kind: 'step', step });
+    perform(world, step);
+    await environment.settle();
+  }
+  await untilCalm(world, AFTERMATH_MS);
+  world.faults.disarm();
+  world.note({ kind: 'behaves' });
+  world.user.behaves();
+  asksAgain(world, steps);
+  await untilCalm(world, quietWithinMs);
+  const left = unfinished(world);
+  const { state } = world;
+  const timersLeft = await close(world);
+  const script: Script = { seed, session: kind, steps, strikes: [...world.faults.struck] };
+  const { app, startedAt, effects, client, words } = world;
+  return {
+    script,
+    app,
+    log,
+    startedAt,
+    effects: effects.all,
+    plays: client.plays,
+    // What goes on after a false interruption has a name of its own.
+    wordsOf: (itemId) => words.get(itemId) ?? words.get(itemId.replace(/~\d+$/, '')) ?? '',
+    state,
+    unfinished: left,
+    timersLeft,
+    appends: world.journal.appends,
+  };
+}
+
+/** Lets time pass until nothing has been under way for a while, `limitMs` at most. */
+async function untilCalm(world: World, limitMs: number): Promise<void> {
+  for (let ms = 0, calmMs = 0; ms < limitMs && calmMs < CALM_MS; ms += ROUND_MS) {
+    await world.environment.advance(ROUND_MS);
+    calmMs = unfinished(world).length > 0 ? 0 : calmMs + ROUND_MS;
+  }
+}
+
+/** What came to nothing altogether, such as words that went down with a process, the user says again. */
+function asksAgain(world: World, steps: readonly Step[]): void {
+  const { subagentConfigs = {} } = world.app;
+  const request = steps.find(
+    (step) => step.do === 'say' && step.calls.some((name) => name in subagentConfigs),
+  );
+  const hasWorked = world.log.some(
+    (entry) => entry.kind === 'event' && entry.event.type === 'subagent.changed',
+  );
+  if (request?.do === 'say' && !hasWorked) world.user.says(again(request.words));
+}
+
+function again(words: string): string {
+  return `${words}, once more`;
+}
+
+function perform(world: World, step: Step): void {
+  const { session, state, user, client } = world;
+  switch (step.do) {
+    case 'say':
+      user.says(step.words);
+      break;
+    case 'type':
+      user.types(step.words);
+      break;
+    case 'notify':
+      session?.notifyBackground(step.text, { priority: step.priority });
+      break;
+    case 'cancel': {
+      const id = nthOf(working(state), step.nth);
+      if (id !== undefined) session?.subagents.cancel(id);
+      break;
+    }
+    case 'dismiss': {
+      const waiting = state?.deliveries.filter(
+        (one) => !TOLD.has(one.state) && one.kind !== 'question',
+      );
+      const deliveryId = nthOf(waiting?.map((one) => one.deliveryId) ?? [], step.nth);
+      if (deliveryId !== undefined) session?.dismiss(deliveryId);
+      break;
+    }
+    case 'message': {
+      const id = nthOf(working(state), step.nth);
+      const { text: content, mode } = step;
+      if (id !== undefined) session?.subagents.service.send(id, { content, mode }, THE_LEAD);
+      break;
+    }
+    case 'transfer':
+      void session?.transfer(step.to);
+      break;
+    case 'leave':
+      client.leave();
+      break;
+    case 'attach':
+      client.comeBack();
+      break;
+    case 'crash':
+      world.crash();
+      break;
+    case 'drop':
+      world.drop();
+      break;
+  }
+}
+
+function working(state: SessionState | null): readonly string[] {
+  return state?.subagents.filter(({ endedAt }) => endedAt === null).map(({ id }) => id) ?? [];
+}
+
+function nthOf<T>(from: readonly T[], nth: number): T | undefined {
+  return from[nth % Math.max(1, from.length)];
+}
+
+/** What is still to come, each in a sentence. */
+function unfinished(world: World): readonly string[] {
+  const { session, state, user, client } = world;
+  if (!session || !state) return ['there is no session'];
+  return [
+    ...(state.connection === 'active' ? [] : [`the session is ${state.connection}`]),
+    ...state.subagents.flatMap(({ id, state: now, endedAt }) =>
+      endedAt === null ? [`${id} is ${now}`] : [],
+    ),
+    ...state.questions.flatMap(({ requestId, state: now }) =>
+      OVER.has(now) ? [] : [`the question ${requestId} is ${now}`],
+    ),
+    ...state.deliveries.flatMap(({ deliveryId, kind, state: now }) =>
+      kind === 'question' || TOLD.has(now) ? [] : [`the ${kind} ${deliveryId} is ${now}`],
+    ),
+    ...(user.isSpeaking || client.isPlaying ? ['somebody speaks'] : []),
+    ...(state.floor === 'nobody' ? [] : [`the floor is the ${state.floor}'s`]),
+  ];
+}
+
+/** Ends the session. Returns how many timers are left of it. */
+async function close(world: World): Promise<number> {
+  const { session, environment, process } = world;
+  world.note({ kind: 'closing' });
+  if (!session) return 0;
+  let isClosed = false;
+  void session.close().then(() => {
+    isClosed = true;
+  });
+  await environment.settle();
+  for (let ms = 0; ms < CLOSE_WITHIN_MS && !isClosed; ms += ROUND_MS)
+    await environment.advance(ROUND_MS);
+  await environment.settle();
+  const left = process.timers;
+  await world.close();
+  return isClosed ? left : Math.max(1, left);
+}

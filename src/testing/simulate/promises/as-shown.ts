@@ -1,0 +1,71 @@
+// What a recovered session shows again, before it says that it has recovered, is not news: of each
+// thing only its last state counts, and what happened once is not told twice by that.
+
+import type { SessionEvent } from '../../../actors/session-views.ts';
+import type { LogEntry } from '../log.ts';
+
+/** Events that tell that something happened, and not how it is. */
+const HAPPENED: ReadonlySet<SessionEvent['type']> = new Set([
+  'tool.called',
+  'tool.answered',
+  'subagent.delegated',
+]);
+
+const OVER: ReadonlySet<string> = new Set(['answered', 'expired', 'withdrawn', 'superseded']);
+
+/** The log, without what was only shown again. */
+export function asShown(log: readonly LogEntry[]): readonly LogEntry[] {
+  const shown: LogEntry[] = [];
+  for (let at = 0; at < log.length;) {
+    const entry = log[at] as LogEntry;
+    const end = entry.kind === 'started' ? recoveredAt(log, at) : -1;
+    if (end < 0) {
+      shown.push(entry);
+      at += 1;
+    } else {
+      shown.push(...lastStates(log.slice(at, end)));
+      at = end;
+    }
+  }
+  return shown;
+}
+
+/** Where the process that begins here says that it has recovered, or dies before; -1: it does not recover. */
+function recoveredAt(log: readonly LogEntry[], from: number): number {
+  let isRecovering = false;
+  for (let at = from + 1; at < log.length; at += 1) {
+    const entry = log[at] as LogEntry;
+    if (entry.kind === 'kept') isRecovering ||= entry.entry.event.type === 'session.recovered';
+    if (entry.kind === 'event' && entry.event.type === 'session.recovered') return at;
+    if (entry.kind === 'crashed') return isRecovering ? at : -1;
+  }
+  return -1;
+}
+
+function lastStates(log: readonly LogEntry[]): readonly LogEntry[] {
+  const last = new Map<string, LogEntry>();
+  for (const entry of log) if (entry.kind === 'event') last.set(subjectOf(entry.event), entry);
+  const shown = log.filter(
+    (entry) =>
+      entry.kind !== 'event' ||
+      (!HAPPENED.has(entry.event.type) && last.get(subjectOf(entry.event)) === entry),
+  );
+  // All at once: what is over is no more when something else is put.
+  return [...shown.filter(isOver), ...shown.filter((entry) => !isOver(entry))];
+}
+
+function isOver(entry: LogEntry): boolean {
+  return (
+    entry.kind === 'event' &&
+    entry.event.type === 'question.changed' &&
+    OVER.has(entry.event.question.state)
+  );
+}
+
+function subjectOf(event: SessionEvent): string {
+  if (event.type === 'subagent.changed') return event.subagent.id;
+  if (event.type === 'question.changed') return `question ${event.question.requestId}`;
+  if (event.type === 'delivery.changed') return `delivery ${event.delivery.deliveryId}`;
+  if (event.type === 'transcript.changed') return `item ${event.item.id}`;
+  return event.type;
+}

@@ -1,0 +1,62 @@
+// P7: bounded. Never more at work, alive, or in all than the limits say, never more steps than a
+// subagent has; and nothing is left of a session that is closed.
+
+import { sessionLimits } from '../../../actors/supervisor/limits.ts';
+import type { RunRecord } from '../log.ts';
+import type { Broken } from './broken.ts';
+
+const ENDED: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled']);
+
+export function* bounded(record: RunRecord): Iterable<Broken> {
+  yield* counted(record);
+  yield* steps(record);
+  const { timersLeft } = record;
+  if (timersLeft > 0)
+    yield { promise: 'P7', what: `${timersLeft} timers are left of a session that is closed` };
+}
+
+/** At rest: what comes and goes within one moment is on its way from one state to another. */
+function* counted({ log, app }: RunRecord): Iterable<Broken> {
+  const limits = sessionLimits(app.limits);
+  const states = new Map<string, string>();
+  const told = new Set<string>();
+  let isRecovering = false;
+  for (const [index, entry] of log.entries()) {
+    if (entry.kind === 'started') {
+      // Who ran has no slot any more, and is given one in turn.
+      for (const [id, state] of states) if (state === 'running') states.set(id, 'resumed');
+      isRecovering = entry.process > 1;
+    }
+    if (entry.kind === 'event' && entry.event.type === 'session.recovered') isRecovering = false;
+    if (entry.kind === 'event' && entry.event.type === 'subagent.changed') {
+      const { id, state } = entry.event.subagent;
+      states.set(id, state === 'running' && isRecovering ? 'resumed' : state);
+    }
+    if (entry.at === log[index + 1]?.at) continue;
+    const all = [...states.values()];
+    const counts = [
+      ['run', all.filter((one) => one === 'running').length, limits.maxConcurrentPerSession],
+      ['live', all.filter((one) => !ENDED.has(one)).length, limits.maxLivePerSession],
+      ['came to be', all.length, limits.maxTotalPerSession],
+    ] as const;
+    for (const [what, count, most] of counts)
+      if (count > most && !told.has(what)) {
+        told.add(what);
+        yield { promise: 'P7', what: `${count} subagents ${what}, at most ${most} may` };
+      }
+  }
+}
+
+function* steps({ log, app }: RunRecord): Iterable<Broken> {
+  const { maxDepth } = sessionLimits(app.limits);
+  const told = new Set<string>();
+  for (const entry of log) {
+    if (entry.kind !== 'event' || entry.event.type !== 'subagent.changed') continue;
+    const { id, step, maxSteps, depth } = entry.event.subagent;
+    // One more call hands in what there is when a budget is used up.
+    const isBounded = step <= maxSteps + 1 && depth <= maxDepth;
+    if (isBounded || told.has(id)) continue;
+    told.add(id);
+    yield { promise: 'P7', what: `${id} is at step ${step} of ${maxSteps}, depth ${depth}` };
+  }
+}

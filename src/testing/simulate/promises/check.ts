@@ -1,0 +1,35 @@
+// The promises, checked on the record of a run that is over.
+
+import type { RunRecord } from '../log.ts';
+import { asShown } from './as-shown.ts';
+import { authority } from './authority.ts';
+import { bounded } from './bounded.ts';
+import type { Broken, PromiseCheck } from './broken.ts';
+import { deliveries } from './deliveries.ts';
+import { endings } from './endings.ts';
+import { interruptions } from './interruptions.ts';
+import { keeping } from './keeping.ts';
+import { liveness } from './liveness.ts';
+import { nothingTwice } from './nothing-twice.ts';
+import { questions } from './questions.ts';
+
+const checks: readonly PromiseCheck[] = [
+  endings,
+  questions,
+  deliveries,
+  interruptions,
+  nothingTwice,
+  bounded,
+  authority,
+  keeping,
+  liveness,
+];
+
+/** What was broken in this run; empty: nothing. */
+export function brokenPromises(
+  record: RunRecord,
+  more: readonly PromiseCheck[] = [],
+): readonly Broken[] {
+  const shown = { ...record, log: asShown(record.log) };
+  return [...checks, ...more].flatMap((check) => [...check(shown)]);
+}

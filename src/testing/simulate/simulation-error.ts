@@ -1,0 +1,58 @@
+// What `simulate` throws: the seed, the promises that were broken, and the smallest script that was
+// found to break one of them, as a person reads it and as JSON.
+
+import { OffstageError } from '../../errors.ts';
+import { logInWords, type LogEntry } from './log.ts';
+import type { Broken } from './promises/broken.ts';
+import { scriptInWords, type Script } from './script.ts';
+
+/** A run in which a promise was broken. */
+export interface SimulationFailure {
+  readonly seed: number;
+  /** What was broken in the run as it was. */
+  readonly broken: readonly Broken[];
+  /** The run as it was. */
+  readonly script: Script;
+  /** The smallest script that was found to break the first of these promises, and what it breaks. */
+  readonly shrunk: Script;
+  readonly shrunkBroken: readonly Broken[];
+  /** What happened when the shrunk script was played. */
+  readonly log: readonly LogEntry[];
+}
+
+export class SimulationError extends OffstageError {
+  declare readonly failure: SimulationFailure;
+
+  constructor(failure: SimulationFailure) {
+    super('PROMISE_BROKEN', inWords(failure));
+    // Whoever prints the error has read it all in the message.
+    Object.defineProperty(this, 'failure', { value: failure });
+  }
+}
+
+const MAX_LINES = 60;
+
+const MAX_CHARS = 600;
+
+function clip(text: string): string {
+  return text.length > MAX_CHARS ? `${text.slice(0, MAX_CHARS)}…` : text;
+}
+
+function inWords({ seed, shrunk, shrunkBroken, log }: SimulationFailure): string {
+  const lines = logInWords(log.filter(({ kind }) => kind !== 'kept')).split('\n');
+  const left = lines.length - MAX_LINES;
+  return [
+    `Seed ${seed} breaks a promise.`,
+    ...shrunkBroken.slice(0, 5).map(({ promise, what }) => `  ${promise}: ${clip(what)}`),
+    '',
+    'The smallest script that was found to do so:',
+    scriptInWords(shrunk),
+    '',
+    'To play it again, as JSON:',
+    JSON.stringify(shrunk),
+    '',
+    'What happened:',
+    ...(left > 0 ? [`  … ${left} lines before`] : []),
+    ...lines.slice(-MAX_LINES),
+  ].join('\n');
+}

@@ -1,0 +1,228 @@
+// The user: speaks, types, answers what is asked, breaks in, digresses, says nothing, clicks too
+// late and twice. What they do about a question follows from the seed and its words.
+//
+// Owns:     what the user is about to do.
+// Does not: begin conversations (the script does), or judge.
+
+import type { DeliveryView, QuestionView, SessionEvent } from '../../actors/session-views.ts';
+import type { GivenAnswer } from '../../actors/subagent/ask-user.ts';
+import { chanceOf, type Chance } from '../chance.ts';
+import type { SimulatedEnvironment } from '../simulated-environment.ts';
+import type { AnySession, Client } from './client.ts';
+import type { Faults } from './faults.ts';
+import type { Utterance } from './line.ts';
+import type { Happening } from './log.ts';
+
+const CHAR_MS = 60;
+const SHORTEST_MS = 300;
+const AWAY_MS = 20_000;
+const RELOAD_MS = 300;
+const RETRY_MS = 500;
+const LOOK_MS = 500;
+const OVER: ReadonlySet<string> = new Set(['answered', 'expired', 'withdrawn', 'superseded']);
+
+export interface UserPorts {
+  readonly seed: number;
+  readonly kind: 'text' | 'voice';
+  readonly environment: SimulatedEnvironment;
+  readonly faults: Faults;
+  readonly client: Client;
+  session(): AnySession | null;
+  note(happening: Happening): void;
+}
+
+export class User {
+  readonly #ports: UserPorts;
+  readonly #questions = new Map<string, QuestionView>();
+  /** Questions that they are about to answer. */
+  readonly #answering = new Set<string>();
+  /** Deliveries that rest on the screen. */
+  readonly #cards = new Set<string>();
+  #utterance: Utterance | null = null;
+  #heard: string | null = null;
+  #remarks = 0;
+
+  constructor(ports: UserPorts) {
+    this.#ports = ports;
+  }
+
+  /** What they say aloud, or said last. */
+  get utterance(): Utterance | null {
+    return this.#utterance;
+  }
+
+  get isSpeaking(): boolean {
+    const { startedAt = 0, durationMs = 0 } = this.#utterance ?? {};
+    return this.#utterance !== null && this.#now < startedAt + durationMs;
+  }
+
+  /** Speaks in a voice session, and types in another one; after what they say already. */
+  says(words: string): void {
+    const { kind, client, note } = this.#ports;
+    if (!client.isThere) return;
+    if (kind === 'text') {
+      this.types(words);
+      return;
+    }
+    if (this.isSpeaking) {
+      this.#later(SHORTEST_MS, () => this.says(words));
+      return;
+    }
+    const durationMs = Math.max(SHORTEST_MS, words.length * CHAR_MS);
+    this.#utterance = { words, startedAt: this.#now, durationMs };
+    note({ kind: 'said', words, how: 'speech' });
+    client.speaks(durationMs);
+  }
+
+  types(words: string): void {
+    const session = this.#ports.session();
+    if (!session || !this.#ports.client.isThere) return;
+    this.#ports.note({ kind: 'said', words, how: 'typing' });
+    // A session that is not there yet takes nothing in: the user tries again.
+    session.sendText(words).catch(() => {
+      if (session === this.#ports.session()) this.#later(RETRY_MS, () => this.types(words));
+    });
+  }
+
+  /** Something shows on the screen, or is heard. */
+  sees(event: SessionEvent): void {
+    if (event.type === 'question.changed') this.#asked(event.question);
+    else if (event.type === 'delivery.changed') this.#told(event.delivery);
+    else if (event.type === 'transcript.changed' && event.item.role === 'assistant')
+      this.#hears(event.item.id);
+  }
+
+  /** From now on they answer whatever is asked, and look at what is shown. */
+  behaves(): void {
+    this.#ports.client.comeBack();
+    for (const question of this.#questions.values()) this.#considers(question);
+    for (const card of this.#cards) this.#looksAt(card);
+  }
+
+  /** A new process asks anew. */
+  forgets(): void {
+    this.#answering.clear();
+  }
+
+  #asked(question: QuestionView): void {
+    const { requestId, state } = question;
+    const before = this.#questions.get(requestId)?.state;
+    this.#questions.set(requestId, question);
+    if (state === before) return;
+    if (state === 'open') this.#considers(question);
+    if (!OVER.has(state) || before === undefined || OVER.has(before)) return;
+    const late = this.#ports.faults.strikes('answer.late');
+    if (late)
+      this.#later(late.within(100, 5000), () => this.#clicks(question, this.#chance(question)));
+  }
+
+  #considers(question: QuestionView): void {
+    const { requestId, state } = question;
+    const { faults } = this.#ports;
+    if (state !== 'open' || this.#answering.has(requestId)) return;
+    if (faults.strikes('user.silent')) return;
+    this.#answering.add(requestId);
+    const chance = this.#chance(question);
+    let afterMs = chance.within(300, 4000);
+    if (faults.strikes('user.digresses')) {
+      this.#later(afterMs, () => this.says(`what is the weather like, ${(this.#remarks += 1)}?`));
+      afterMs += 6000;
+    }
+    this.#later(afterMs, () => {
+      this.#answering.delete(requestId);
+      const now = this.#questions.get(requestId);
+      if (now?.state === 'open' && this.#ports.client.isThere) this.#answers(now, chance);
+    });
+  }
+
+  #answers(question: QuestionView, chance: Chance): void {
+    const twice = this.#ports.faults.strikes('answer.twice');
+    if (chance.happens(0.45)) this.#clicks(question, chance);
+    else {
+      const words = wordsFor(question, chance);
+      if (chance.happens(0.3)) this.types(words);
+      else this.says(words);
+    }
+    if (twice) this.#later(twice.within(1, 400), () => this.#clicks(question, twice));
+  }
+
+  #clicks(question: QuestionView, chance: Chance): void {
+    const session = this.#ports.session();
+    const { note, client } = this.#ports;
+    if (!session || !client.isThere) return;
+    const { requestId } = question;
+    const answer = clickFor(question, chance);
+    session.questionShown(requestId);
+    note({ kind: 'clicked', requestId, answer });
+    void session.answer(requestId, answer).then((receipt) => {
+      if (session === this.#ports.session()) note({ kind: 'receipt', requestId, answer, receipt });
+    });
+  }
+
+  /** Being told is when one leaves, or breaks in; a card is looked at in the end. */
+  #told({ deliveryId, state, card, kind }: DeliveryView): void {
+    const { faults, client } = this.#ports;
+    if (card && state === 'pending') this.#cards.add(deliveryId);
+    else this.#cards.delete(deliveryId);
+    if (this.#cards.has(deliveryId) && !faults.isArmed) this.#looksAt(deliveryId);
+    if (state !== 'playing' && state !== 'offered') return;
+    if (kind === 'question') return;
+    const leaves = faults.strikes('client.leaves');
+    if (leaves)
+      this.#later(leaves.below(2000), () => {
+        client.leave();
+        this.#later(leaves.within(500, AWAY_MS), () => client.comeBack());
+      });
+    const reloads = faults.strikes('client.reloads');
+    if (reloads)
+      this.#later(reloads.below(2000), () => {
+        client.leave();
+        this.#later(RELOAD_MS, () => client.comeBack());
+      });
+  }
+
+  #looksAt(deliveryId: string): void {
+    this.#later(LOOK_MS, () => {
+      if (this.#cards.has(deliveryId)) this.#ports.session()?.shown(deliveryId);
+    });
+  }
+
+  /** The lead agent begins to say something. */
+  #hears(itemId: string): void {
+    if (this.#heard === itemId) return;
+    this.#heard = itemId;
+    const { faults, kind } = this.#ports;
+    const breaksIn = faults.strikes('user.bargesIn');
+    if (!breaksIn) return;
+    this.#remarks += 1;
+    const words = breaksIn.happens(0.3) ? 'mm-hm' : `wait, tell me a joke, ${this.#remarks}`;
+    this.#later(kind === 'voice' ? breaksIn.within(100, 1500) : 0, () => {
+      if (!this.isSpeaking) this.says(words);
+    });
+  }
+
+  #chance({ question }: QuestionView): Chance {
+    return chanceOf(this.#ports.seed, 'answer', question);
+  }
+
+  get #now(): number {
+    return this.#ports.environment.clock.now();
+  }
+
+  #later(ms: number, task: () => void): void {
+    this.#ports.environment.scheduler.schedule(task, ms);
+  }
+}
+
+/** What they say to it. */
+function wordsFor({ kind, options }: QuestionView, chance: Chance): string {
+  if (kind === 'approval') return chance.happens(0.7) ? 'yes' : 'no';
+  if (options.length === 0) return `call it number ${chance.below(1000)} please`;
+  return chance.pick(options).label;
+}
+
+function clickFor({ kind, options }: QuestionView, chance: Chance): GivenAnswer {
+  if (kind === 'approval') return { approved: chance.happens(0.7) };
+  if (options.length === 0) return { text: `number ${chance.below(1000)}` };
+  return { optionId: chance.pick(options).id };
+}

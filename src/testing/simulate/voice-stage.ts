@@ -1,0 +1,69 @@
+// A transport without a wire, and the voice models behind it, as a stage: for simulations, and
+// for the conformance suite, which it passes.
+
+import type { Transport, TransportCapabilities } from '../../voice/transport.ts';
+import type { ConformanceSetup, ConformanceWorld } from '../conformance/stage.ts';
+import { VoiceModel } from './voice-model.ts';
+
+const capabilities: TransportCapabilities = {
+  inputSampleRateHz: 8000,
+  outputSampleRateHz: 8000,
+  output: 'audio',
+  utterances: 'reported',
+  responds: 'when_asked',
+  correlatesResponses: true,
+  cancelsResponses: true,
+  truncatesAudio: true,
+  deletesItems: true,
+  speaksOutOfBand: false,
+  silentContext: true,
+  toolCalls: 'named',
+  defersToolResults: true,
+  schedulesToolResults: false,
+  updatesSession: true,
+  resumes: false,
+  acceptsImages: false,
+  maxConnectionMs: null,
+};
+
+/** A voice model without a wire. `changed`: what it can do beside the usual, or not. */
+export function simulatedVoice(
+  changed: Partial<TransportCapabilities> = {},
+  name = 'simulated voice',
+): ConformanceSetup {
+  return {
+    name,
+    shows: ['late_transcripts', 'duplicated_transcripts', 'expiry', 'silence'],
+    open(world) {
+      const models: VoiceModel[] = [];
+      return { transport: transportOver(world, models, { ...capabilities, ...changed }), models };
+    },
+  };
+}
+
+function transportOver(
+  world: ConformanceWorld,
+  models: VoiceModel[],
+  can: TransportCapabilities,
+): Transport {
+  const counts = new Map<string, number>();
+  const nextId = (prefix: string): string => {
+    const count = (counts.get(prefix) ?? 0) + 1;
+    counts.set(prefix, count);
+    return `${prefix}_${count}`;
+  };
+  return {
+    name: 'simulated',
+    capabilities: can,
+    connect(_configuration, { resume }) {
+      const remembered = can.resumes ? (resume as Pick<VoiceModel, 'memory'> | undefined) : null;
+      const model = new VoiceModel(
+        { ...world, capabilities: can, nextId },
+        remembered?.memory ?? [],
+        { type: 'transport.ready', ...(remembered ? { resumed: true } : {}) },
+      );
+      models.push(model);
+      return model;
+    },
+  };
+}

@@ -1,0 +1,80 @@
+// How much happened in a run. One in which nothing happened proves nothing.
+
+import { eventsOf, type RunRecord } from './log.ts';
+
+/** What is counted. */
+export interface Work {
+  /** Subagents that came to be, and those that completed. */
+  readonly subagents: number;
+  readonly completed: number;
+  readonly modelCalls: number;
+  /** Times that a tool ran. */
+  readonly effects: number;
+  readonly questions: number;
+  readonly answers: number;
+  /** Results and notices that were heard, or shown. */
+  readonly heard: number;
+  readonly crashes: number;
+  /** Connections that were lost, or did not come about. */
+  readonly drops: number;
+  /** Times that the user broke in on the lead agent. */
+  readonly bargeIns: number;
+  /** Faults that struck. */
+  readonly strikes: number;
+}
+
+export function workIn({ log, effects, script }: RunRecord): Work {
+  const changed = eventsOf(log, 'subagent.changed').map(({ event }) => event.subagent);
+  const asked = eventsOf(log, 'question.changed').map(({ event }) => event.question);
+  const told = eventsOf(log, 'delivery.changed').map(({ event }) => event.delivery);
+  const struck = (point: string): number =>
+    script.strikes.filter((strike) => strike.point === point).length;
+  const count = (kind: string): number => log.filter((entry) => entry.kind === kind).length;
+  return {
+    subagents: distinct(changed.map(({ id }) => id)),
+    completed: distinct(changed.flatMap(({ id, state }) => (state === 'completed' ? [id] : []))),
+    modelCalls: count('model'),
+    effects: effects.length,
+    questions: distinct(asked.map(({ requestId }) => requestId)),
+    answers: distinct(
+      asked.flatMap(({ requestId, state }) => (state === 'answered' ? [requestId] : [])),
+    ),
+    heard: distinct(
+      told.flatMap(({ deliveryId, state, kind }) =>
+        state === 'delivered' && kind !== 'question' ? [deliveryId] : [],
+      ),
+    ),
+    crashes: count('crashed'),
+    drops: log.filter((entry) => entry.kind === 'line' && entry.what !== 'opened').length,
+    bargeIns: struck('user.bargesIn'),
+    strikes: script.strikes.length,
+  };
+}
+
+function distinct(ids: readonly string[]): number {
+  return new Set(ids).size;
+}
+
+/** The work of many runs, and in how many of them there was any of each kind. */
+export class WorkDone {
+  readonly #total = new Map<string, number>();
+  readonly #inRuns = new Map<string, number>();
+  runs = 0;
+
+  add(work: Work): void {
+    this.runs += 1;
+    for (const [kind, count] of Object.entries(work) as [string, number][]) {
+      this.#total.set(kind, (this.#total.get(kind) ?? 0) + count);
+      if (count > 0) this.#inRuns.set(kind, (this.#inRuns.get(kind) ?? 0) + 1);
+    }
+  }
+
+  get total(): Work {
+    return Object.fromEntries(this.#total) as unknown as Work;
+  }
+
+  /** In how many runs there was any. */
+  runsWith(kind: keyof Work): number {
+    return this.#inRuns.get(kind) ?? 0;
+  }
+}

@@ -1,0 +1,149 @@
+// The journal of a simulated world: it outlives the processes that write to it. It can be slow
+// and can fail, and it is where a process dies: before an entry is kept, or just after.
+//
+// Owns:     what is kept, in the order of the appends.
+// Does not: bring a process down itself (`crash` does), or start another one.
+//
+// Invariants
+//   J1. What is kept of a scope is a beginning of what was appended to it, also after a crash:
+//       of the appends under way then the first ones may be kept, and never a later one alone.
+//   J2. An append of a process that is dead never settles and keeps nothing more.
+//   J3. Entries are kept as text: what is read again shares nothing with what was appended.
+
+import type {
+  Journal,
+  JournalEntry,
+  JournalQuery,
+  ScopeSummary,
+} from '../../actors/ports/journal.ts';
+import { ProviderError } from '../../errors.ts';
+import type { SimulatedEnvironment } from '../simulated-environment.ts';
+import type { Faults } from './faults.ts';
+import type { SimulatedProcess } from './simulated-process.ts';
+
+const SLOW_MS = 300;
+
+interface Pending {
+  readonly entry: JournalEntry;
+  readonly dueAt: number;
+  readonly settle: () => void;
+}
+
+export interface WorldJournalPorts {
+  readonly environment: SimulatedEnvironment;
+  readonly faults: Faults;
+  /** The process dies here and now. */
+  crash(): void;
+  kept(entry: JournalEntry): void;
+}
+
+export class WorldJournal {
+  /** Appends that were asked for, the ones that failed included. */
+  appends = 0;
+  readonly #ports: WorldJournalPorts;
+  readonly #kept: { readonly scope: string; readonly unit: string; readonly json: string }[] = [];
+  readonly #keys = new Set<string>();
+  #pending: Pending[] = [];
+
+  constructor(ports: WorldJournalPorts) {
+    this.#ports = ports;
+  }
+
+  /** The journal, as one process sees it. */
+  of(process: SimulatedProcess): Journal {
+    return {
+      append: (entry) => this.#append(process, entry),
+      read: (query) => this.read(query),
+      scopes: () => this.#scopes(),
+      forget: (scope) => {
+        const rest = this.#kept.filter((kept) => kept.scope !== scope);
+        this.#kept.splice(0, this.#kept.length, ...rest);
+      },
+    };
+  }
+
+  read({ scope, unit }: JournalQuery = {}): JournalEntry[] {
+    return this.#kept
+      .filter(
+        (kept) =>
+          (scope === undefined || kept.scope === scope) &&
+          (unit === undefined || kept.unit === unit),
+      )
+      .map(({ json }) => JSON.parse(json) as JournalEntry);
+  }
+
+  /** The process is dead: of what was under way the first `share` is kept all the same (J1). */
+  settleCrash(share: number): void {
+    const { length } = this.#pending;
+    for (const { entry } of this.#pending.slice(0, Math.round(share * length))) this.#keep(entry);
+    this.#pending = [];
+  }
+
+  #append(process: SimulatedProcess, entry: JournalEntry): void | Promise<void> {
+    const { faults } = this.#ports;
+    if (!process.isAlive) return never();
+    this.appends += 1;
+    if (faults.strikes('crash.beforeAppend')) {
+      this.#ports.crash();
+      return never();
+    }
+    if (faults.strikes('crash.afterAppend')) {
+      for (const { entry: earlier } of this.#pending) this.#keep(earlier);
+      this.#pending = [];
+      this.#keep(entry);
+      this.#ports.crash();
+      return never();
+    }
+    if (faults.strikes('journal.fails'))
+      return Promise.reject(
+        new ProviderError('DISK_FULL', 'there is no room for the entry', { retryable: true }),
+      );
+    const slow = faults.strikes('journal.slow');
+    const { clock, scheduler } = this.#ports.environment;
+    // Whoever is behind somebody slow waits, too (J1).
+    const earliest = this.#pending.at(-1)?.dueAt ?? clock.now();
+    const dueAt = Math.max(earliest, clock.now() + (slow ? slow.within(1, SLOW_MS) : 0));
+    if (this.#pending.length === 0 && dueAt <= clock.now()) {
+      this.#keep(entry);
+      return undefined;
+    }
+    return new Promise((resolve) => {
+      const settle = (): void => {
+        if (process.isAlive) resolve();
+      };
+      this.#pending.push({ entry, dueAt, settle });
+      scheduler.schedule(() => this.#settleDue(), dueAt - clock.now());
+    });
+  }
+
+  #settleDue(): void {
+    const now = this.#ports.environment.clock.now();
+    while (this.#pending[0] && this.#pending[0].dueAt <= now) {
+      const { entry, settle } = this.#pending.shift() as Pending;
+      this.#keep(entry);
+      settle();
+    }
+  }
+
+  #keep(entry: JournalEntry): void {
+    const { scope, unit, seq } = entry;
+    const key = `${scope}/${unit}/${seq}`;
+    if (this.#keys.has(key)) return;
+    this.#keys.add(key);
+    this.#kept.push({ scope, unit, json: JSON.stringify(entry) });
+    this.#ports.kept(entry);
+  }
+
+  #scopes(): readonly ScopeSummary[] {
+    const known = new Map<string, ScopeSummary>();
+    for (const { scope, at } of this.read()) {
+      const { entries = 0, firstAt = at } = known.get(scope) ?? {};
+      known.set(scope, { scope, entries: entries + 1, firstAt, lastAt: at });
+    }
+    return [...known.values()];
+  }
+}
+
+function never(): Promise<void> {
+  return new Promise(() => {});
+}

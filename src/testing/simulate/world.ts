@@ -1,0 +1,269 @@
+// A simulated world: one conversation, the processes that hold it one after another, and all that
+// outlives them: the journal, what tools have done, the client, the user and the voice model.
+//
+// Owns:     the lives of processes, and the log.
+// Does not: decide what happens (script, faults), or judge it (promises).
+//
+// Invariants
+//   W1. A process that has died is let go: nothing is called on it, none of its timers fires, and
+//       what it still does reaches nobody. The next one has the same options and the same journal.
+
+import { createRuntime } from '../../actors/runtime/runtime.ts';
+import type { SessionState } from '../../actors/session-views.ts';
+import { TextSession } from '../../actors/session/text-session.ts';
+import { VoiceSession } from '../../voice/voice-session.ts';
+import { chanceOf } from '../chance.ts';
+import { LeadMind } from '../conformance/mind.ts';
+import { outputsIn, tellableIn } from '../conformance/session-of-case.ts';
+import type { ConformanceSetup, ConformanceStage } from '../conformance/stage.ts';
+import { simulatedEnvironment, type SimulatedEnvironment } from '../simulated-environment.ts';
+import type { SimulatedApp } from './app.ts';
+import { Client, type AnySession, type Talking } from './client.ts';
+import { Effects } from './effects.ts';
+import type { FaultPlan, Strike } from './fault-points.ts';
+import { Faults } from './faults.ts';
+import { lineOf, openModel, type ItemWords } from './line.ts';
+import type { Happening, LogEntry } from './log.ts';
+import { SimulatedProcess } from './simulated-process.ts';
+import { appIn, leadModelIn, voiceCalls, type AppStage } from './staged-app.ts';
+import { User } from './user.ts';
+import { WorldJournal } from './world-journal.ts';
+
+const SESSION_ID = 'session_1';
+const DOWN_MS = 2000;
+const MOST_TAKEN = 12;
+
+export interface WorldOptions extends Pick<AppStage, 'seed' | 'app' | 'models' | 'meanings'> {
+  readonly kind: 'text' | 'voice';
+  readonly voice: ConformanceSetup;
+  readonly faults: FaultPlan | readonly Strike[];
+  readonly alwaysRehydrates: boolean;
+}
+
+export class World {
+  readonly environment: SimulatedEnvironment;
+  readonly faults: Faults;
+  readonly journal: WorldJournal;
+  readonly effects: Effects;
+  readonly client: Client;
+  readonly user: User;
+  readonly log: LogEntry[] = [];
+  readonly words: ItemWords = new Map();
+  readonly startedAt: number;
+  /** The app of the process that began last. */
+  app: SimulatedApp;
+  /** Rejections of `start`. */
+  readonly notStarted: unknown[] = [];
+  readonly #options: WorldOptions;
+  readonly #ofApp: AppStage;
+  readonly #mind: LeadMind | null;
+  #stage: ConformanceStage | null = null;
+  #process: SimulatedProcess;
+  #session: AnySession | null = null;
+  #subscription: { unsubscribe(): void } | null = null;
+  #lastState: SessionState | null = null;
+  #connections = 0;
+  /** Entries since the session was there. */
+  #taken = 0;
+  #isUp = false;
+
+  constructor(options: WorldOptions) {
+    const { seed, kind } = options;
+    this.#options = options;
+    this.environment = simulatedEnvironment({ seed });
+    this.startedAt = this.environment.clock.now();
+    this.faults = new Faults(seed, options.faults, (strike) =>
+      this.note({ kind: 'fault', strike }),
+    );
+    this.effects = new Effects(this.faults, () => this.now);
+    this.journal = new WorldJournal({
+      environment: this.environment,
+      faults: this.faults,
+      crash: () => this.crash(),
+      kept: (entry) => {
+        this.note({ kind: 'kept', entry });
+        if (options.alwaysRehydrates) this.#rehydrateSoon();
+      },
+    });
+    const note = (happening: Happening): void => this.note(happening);
+    this.client = new Client(this.environment, note);
+    this.user = new User({
+      seed,
+      kind,
+      environment: this.environment,
+      faults: this.faults,
+      client: this.client,
+      session: () => this.#session,
+      note,
+    });
+    this.#process = new SimulatedProcess(1, this.environment);
+    this.#ofApp = { ...options, faults: this.faults, effects: this.effects, note };
+    this.app = appIn(this.#ofApp, this.#process);
+    this.#mind = kind === 'voice' ? this.#newMind() : null;
+  }
+
+  /** Sets the stage, and begins. */
+  async open(): Promise<void> {
+    if (this.#mind)
+      this.#stage = await this.#options.voice.open({
+        environment: this.environment,
+        mind: this.#mind.think,
+      });
+    this.#begin();
+  }
+
+  get session(): AnySession | null {
+    return this.#session;
+  }
+
+  get process(): SimulatedProcess {
+    return this.#process;
+  }
+
+  /** Milliseconds after the beginning. */
+  get now(): number {
+    return this.environment.clock.now() - this.startedAt;
+  }
+
+  /** As the session shows it, or showed it last. */
+  get state(): SessionState | null {
+    if (this.#session) this.#lastState = this.#session.store.getSnapshot().context;
+    return this.#lastState;
+  }
+
+  note(happening: Happening): void {
+    if (happening.kind === 'said') this.#mind?.heard(happening.words);
+    this.log.push({ at: this.now, process: this.#process.number, ...happening });
+  }
+
+  /** The process dies here and now, and another one begins soon. */
+  crash(downMs?: number): void {
+    const process = this.#process;
+    if (!process.isAlive) return;
+    const chance = chanceOf(this.#options.seed, 'crash', process.number);
+    process.kill();
+    this.note({ kind: 'crashed' });
+    this.#subscription?.unsubscribe();
+    this.#session = null;
+    this.#isUp = false;
+    this.#taken = 0;
+    this.client.meets(null);
+    this.user.forgets();
+    this.journal.settleCrash(chance.next());
+    for (const model of this.#stage?.models ?? []) if (model.isOpen) model.drop();
+    this.environment.scheduler.schedule(
+      () => {
+        this.#process = new SimulatedProcess(process.number + 1, this.environment);
+        this.app = appIn(this.#ofApp, this.#process);
+        this.#begin();
+      },
+      downMs ?? chance.within(1, DOWN_MS),
+    );
+  }
+
+  /** The connection to the voice model is lost. */
+  drop(): void {
+    const model = this.#stage && openModel(this.#stage);
+    model?.drop();
+  }
+
+  /** The session is over, and so is the world. */
+  async close(): Promise<void> {
+    this.#subscription?.unsubscribe();
+    this.client.meets(null);
+    await this.#stage?.close?.();
+  }
+
+  #begin(): void {
+    const process = this.#process;
+    this.note({ kind: 'started' });
+    const talking = this.#talk(process);
+    const { session } = talking;
+    this.#session = session;
+    this.#subscription = session.events.subscribe((event) => {
+      this.note({ kind: 'event', event });
+      if (event.type === 'connection.changed') this.#isUp = event.state === 'active';
+      this.user.sees(event);
+    });
+    // Whoever starts a session of text without a client counts as one.
+    const wasThere = this.client.isThere;
+    this.client.meets(talking);
+    const leave = wasThere ? null : session.attach();
+    leave?.();
+    session.start().catch((error: unknown) => {
+      if (process.isAlive) this.notStarted.push(error);
+    });
+  }
+
+  #talk(process: SimulatedProcess): Talking {
+    const { kind } = this.#options;
+    const { voice, thinkingSound, promptStyle, ...app } = this.app;
+    const options = {
+      ...app,
+      sessionId: SESSION_ID,
+      runtime: createRuntime({
+        environment: process.environment,
+        journal: this.journal.of(process),
+      }),
+      model: leadModelIn(this.#ofApp, process),
+    };
+    if (kind === 'text')
+      return {
+        kind,
+        session: new TextSession({ ...options, ...(promptStyle && { promptStyle }) }),
+      };
+    const stage = this.#stage as ConformanceStage;
+    const transport = lineOf(
+      process,
+      {
+        environment: this.environment,
+        faults: this.faults,
+        stage,
+        nextModel: () => this.#connections++,
+        utterance: () => this.user.utterance,
+        asked: (instructions) => this.note({ kind: 'asked', instructions }),
+        happened: (what) => this.note({ kind: 'line', what }),
+      },
+      this.words,
+    );
+    const session = new VoiceSession({
+      ...options,
+      transport,
+      delegationModel: options.model,
+      ...(voice && { voice }),
+      ...(thinkingSound && { thinkingSound }),
+    });
+    return { kind, session, sampleRateHz: transport.capabilities.inputSampleRateHz };
+  }
+
+  /** The voice model's mind: it outlives processes, as its provider does. */
+  #newMind(): LeadMind {
+    return new LeadMind(voiceCalls(this.#ofApp, this.app), {
+      thinksMs: 0,
+      delegates: () => this.#stage?.transport.capabilities.toolCalls === 'delegation',
+      tellable: () => (this.state ? tellableIn(this.state) : []),
+      found: () =>
+        outputsIn(
+          this.log.flatMap(({ at, ...entry }) =>
+            entry.kind === 'event' ? [{ at, event: entry.event }] : [],
+          ),
+        ),
+      remembered: () =>
+        (this.#stage && openModel(this.#stage)?.memory.map(({ text }) => text)) ?? [],
+    });
+  }
+
+  /** The process is at rest, has taken a few things in, and is let go: between any two messages, in the end. */
+  #rehydrateSoon(): void {
+    const process = this.#process;
+    if (!this.#isUp || !this.faults.isArmed) return;
+    this.#taken += 1;
+    const { seed } = this.#options;
+    // Now after one, now after some: what takes several to be done is done all the same.
+    const enough = chanceOf(seed, 'rehydrate', process.number).within(1, MOST_TAKEN);
+    if (this.#taken !== enough) return;
+    this.environment.scheduler.schedule(() => {
+      if (process.isAlive) this.crash(0);
+    }, 1);
+  }
+}

@@ -1,0 +1,149 @@
+// A session as a text, held against the code of another day.
+
+import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import {
+  checkRecording,
+  exportRecording,
+  importRecording,
+  memoryJournal,
+  parseRecording,
+  redactingJournal,
+} from '../../../src/index.ts';
+import { SubagentLog } from '../../../src/actors/subagent/subagent-log.ts';
+import { wholeRide } from './support.ts';
+
+let text = '';
+let lines: readonly string[] = [];
+
+beforeAll(async () => {
+  const { of, talk } = await wholeRide();
+  await talk.close();
+  text = await exportRecording(of.begin().runtime.journal, 'ses');
+  lines = text.trimEnd().split('\n');
+});
+
+/** The recording with its line `number` changed; the header is line 1. */
+function withLine(number: number, change: (line: Record<string, unknown>) => object): string {
+  const changed = lines.map((line, index) =>
+    index === number - 1
+      ? JSON.stringify(change(JSON.parse(line) as Record<string, unknown>))
+      : line,
+  );
+  return changed.join('\n');
+}
+
+const lineOf = (type: string): number =>
+  lines.findIndex((line) => line.includes(`"type":"${type}"`)) + 1;
+
+describe('RC1: what was exported', () => {
+  test('is read again, and is as it was', () => {
+    const { scope, steps } = parseRecording(text);
+    expect(scope).toBe('ses');
+    expect(steps).toHaveLength(lines.length - 1);
+    expect(steps[1]).toMatchObject({
+      entry: { scope: 'ses', unit: 'ses', seq: 2, event: { type: 'session.start' } },
+      changes: { connection: 'connecting' },
+      isAccepted: true,
+    });
+    expect(checkRecording(parseRecording(text))).toBeNull();
+  });
+
+  test('may end its lines in another way', () => {
+    expect(checkRecording(parseRecording(text.replaceAll('\n', '\r\n')))).toBeNull();
+  });
+
+  test('goes into a journal, and out of it again', async () => {
+    const journal = memoryJournal({ keep: Infinity });
+    await importRecording(journal, parseRecording(text));
+    expect(await exportRecording(journal, 'ses')).toBe(text);
+    await expect(importRecording(journal, parseRecording(text))).rejects.toMatchObject({
+      code: 'SESSION_EXISTS',
+    });
+  });
+
+  test('has no secrets where its journal has none', async () => {
+    const journal = memoryJournal({ keep: Infinity });
+    await importRecording(
+      redactingJournal(journal, { values: ['use ride and weather'] }),
+      parseRecording(text),
+    );
+    const redacted = await exportRecording(journal, 'ses');
+    expect(redacted).not.toContain('use ride and weather');
+    expect(checkRecording(parseRecording(redacted))).toBeNull();
+  });
+});
+
+describe('a difference', () => {
+  test('in what an entry leads to names the first entry, and what was', () => {
+    const number = lineOf('client.attached');
+    const other = withLine(number, (line) => ({ ...line, ledTo: { client: 'attached', x: '1' } }));
+    expect(checkRecording(parseRecording(other))).toMatchObject({
+      number: number - 1,
+      entry: { event: { type: 'client.attached' } },
+      differences: ['x: was `1`, is left as it was'],
+    });
+  });
+
+  test('an entry that is not accepted any more', () => {
+    const number = lineOf('question.answered');
+    const other = withLine(number, (line) => ({
+      ...line,
+      event: { type: 'question.answered', requestId: 'another', answer: { userResponse: 'x' } },
+    }));
+    expect(checkRecording(parseRecording(other))).toMatchObject({
+      number: number - 1,
+      differences: ['it was accepted, and is not any more'],
+    });
+  });
+
+  test('one that cannot be folded any more', () => {
+    const number = lineOf('model.responded');
+    const other = withLine(number, (line) => ({ ...line, definitionVersion: 99 }));
+    expect(checkRecording(parseRecording(other))).toMatchObject({
+      number: number - 1,
+      differences: [expect.stringMatching(/^it cannot be folded any more: Entry \d+ of sub_1/)],
+    });
+  });
+
+  test('is found when the code changes', () => {
+    const spy = vi.spyOn(SubagentLog.prototype, 'answered').mockImplementation(() => {});
+    onTestFinished(() => spy.mockRestore());
+    expect(checkRecording(parseRecording(text))).toMatchObject({
+      entry: { event: { type: 'question.answered' } },
+      differences: [
+        'subagent sub_1: was `ride ready, step 2 (4 messages, 2 calls)`, is `ride ready, step 2 (4 messages, 1 calls)`',
+      ],
+    });
+  });
+});
+
+describe('RC2: a text that is none', () => {
+  test.each([
+    ['', 'line 1: expected what `exportRecording` wrote: expected JSON'],
+    ['hello', 'line 1: expected what `exportRecording` wrote: expected JSON'],
+    ['{"some":"json"}', 'line 1: expected what `exportRecording` wrote: ✖'],
+  ])('%j', (other, message) => {
+    expect(() => parseRecording(other, 'may.jsonl')).toThrow(`may.jsonl, ${message}`);
+  });
+
+  test('that is cut', () => {
+    expect(() => parseRecording(lines.slice(0, -1).join('\n'))).toThrow(
+      `expected ${lines.length - 1} entries, got ${lines.length - 2}`,
+    );
+    expect(() => parseRecording(text.slice(0, -20))).toThrow(`line ${lines.length}: expected`);
+  });
+
+  test('with a line that is no entry', () => {
+    const other = withLine(5, (line) => ({ ...line, actor: undefined }));
+    expect(() => parseRecording(other, 'may.jsonl')).toThrow(
+      /may\.jsonl, line 5 .*entry 4 of ses/s,
+    );
+  });
+
+  test('of a newer version', () => {
+    const other = withLine(1, (line) => ({ ...line, recording: 2 }));
+    expect(() => parseRecording(other)).toThrow(
+      expect.objectContaining({ code: 'RECORDING_TOO_NEW' }),
+    );
+  });
+});

@@ -1,0 +1,324 @@
+// A session that was lived is looked at again: nothing of its app is there.
+
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import {
+  createRuntime,
+  defineTool,
+  replaySession,
+  runSubagent,
+  type JournalEntry,
+  type ReplayStep,
+  type ReplayView,
+  type SessionState,
+} from '../../../src/index.ts';
+import {
+  eventsOf,
+  scriptedModel,
+  simulateOnce,
+  simulatedEnvironment,
+} from '../../../src/testing/index.ts';
+import { textLife, turns, world } from '../../support/crashes.ts';
+import { writtenJournal } from '../../support/refolded-books.ts';
+import { siblingTalk } from '../../support/siblings.ts';
+import { calls, say, simpleTool } from '../../support/subagent-runs.ts';
+import { inMidQuestion, replayed, rideStory, wholeRide } from './support.ts';
+
+/** What both a live session and a replay know. */
+function common({ connection, floor, agent, ...rest }: SessionState | ReplayView) {
+  return {
+    connection,
+    floor,
+    agent,
+    questions: rest.questions.filter(({ state }) => state !== 'answered'),
+    subagents: rest.subagents.map(({ id, name, parentId, state, step, outcome }) => ({
+      id,
+      name,
+      parentId,
+      state,
+      step,
+      outcome,
+    })),
+    said: rest.transcript
+      .filter(({ role }) => role === 'user' || role === 'assistant')
+      .map(({ id, role, text, at }) => ({ id, role, text, at })),
+  };
+}
+
+const refused = (entries: Iterable<JournalEntry>): readonly JournalEntry[] =>
+  [...replaySession(entries)].filter(({ isAccepted }) => !isAccepted).map(({ entry }) => entry);
+
+const told = ({ changes }: ReplayStep): object => changes;
+
+describe('a replay', () => {
+  test('is at each moment what the session was', async () => {
+    const { of, talk, question } = await inMidQuestion();
+    const { view } = replayed(of.entries);
+    expect(common(view)).toEqual(common(talk.state()));
+    expect(view).toMatchObject({
+      client: 'attached',
+      owner: question.requestId,
+      outbox: { current: null, pending: [], reserved: 1 },
+      calls: [{ callId: 'call_1', name: 'ride', state: 'delegated' }],
+    });
+    expect(view.subagents.map(({ name, state }) => [name, state])).toEqual([
+      ['ride', 'waiting_for_input'],
+      ['helper', 'completed'],
+    ]);
+  });
+
+  test('ends as the session ended', async () => {
+    const { of, talk } = await wholeRide();
+    await talk.close();
+    const { view } = replayed(of.entries);
+    expect(common(view)).toEqual(common(talk.state()));
+    expect(view).toMatchObject({ connection: 'closed', owner: null, calls: [], questions: [] });
+    expect(refused(of.entries)).toEqual([]);
+  });
+
+  test('says of each entry what it changed', async () => {
+    const { of, question, after } = await wholeRide();
+    const steps = [...replaySession(of.entries)];
+    expect(steps.map(({ number }) => number)).toEqual(of.entries.map((_, index) => index + 1));
+    const of_ = (type: string) => steps.filter(({ entry }) => entry.event.type === type);
+    expect(of_('session.start').map(told)).toEqual([{ connection: 'connecting' }]);
+    expect(told(steps[after] as ReplayStep)).toEqual({
+      [`question ${question.requestId}`]: 'answered: comfort',
+      owner: 'lead agent',
+    });
+    expect(of_('delivery.heard').map(told)).toEqual([
+      { [`question ${question.requestId}`]: 'open', [`delivery ${question.requestId}`]: null },
+      { 'call call_1': 'ride delivered', 'delivery call_1': null },
+    ]);
+  });
+
+  test('RS1: is the same whoever looks at it, and when', async () => {
+    const { of } = await wholeRide();
+    const looked = [...replaySession(of.entries)].map(({ changes }) => changes);
+    const watched: object[] = [];
+    for (const step of replaySession(of.entries)) {
+      expect(step.view).toEqual(step.view);
+      watched.push(step.changes);
+    }
+    expect(watched).toEqual(looked);
+  });
+
+  test('goes on over crashes', async () => {
+    const { of, talk, question } = await inMidQuestion();
+    talk.kill();
+    const next = textLife(of, rideStory());
+    await next.start();
+    await of.environment.settle();
+    await of.environment.advance(1000);
+    expect(replayed(of.entries).view).toMatchObject({
+      connection: 'active',
+      owner: question.requestId,
+      questions: [{ state: 'open' }],
+    });
+    await next.session.answer(question.requestId, { text: 'comfort' });
+    await of.environment.settle();
+    await of.environment.advance(5000);
+    expect(common(replayed(of.entries).view)).toEqual(common(next.state()));
+    expect(refused(of.entries)).toEqual([]);
+  });
+
+  test('of another life under the same id begins anew', async () => {
+    const { of, talk } = await wholeRide();
+    await talk.close();
+    const next = textLife(of, rideStory());
+    await next.start();
+    await next.session.sendText('hello');
+    await of.environment.settle();
+    const { view } = replayed(of.entries);
+    expect(common(view)).toEqual(common(next.state()));
+    expect(view.subagents).toEqual([]);
+    expect(refused(of.entries)).toEqual([]);
+  });
+
+  test('of a program has its subagents, and no session', async () => {
+    const journal = writtenJournal();
+    const environment = simulatedEnvironment();
+    const finder = { name: 'finder', instructions: '', tools: { find: simpleTool(() => 'it') } };
+    const model = scriptedModel([calls(['find']), say('Found.')]);
+    runSubagent(finder, 'Find it', { runtime: createRuntime({ environment, journal }), model });
+    await environment.settle();
+    const { view } = replayed(journal.entries);
+    expect(view).toMatchObject({
+      agent: null,
+      transcript: [],
+      subagents: [{ name: 'finder', state: 'completed', settledCalls: 1 }],
+    });
+  });
+
+  test.each(['text', 'voice'] as const)(
+    'accepts whatever a simulated %s session accepted, with its crashes',
+    async (session) => {
+      let entries = 0;
+      let subagents = 0;
+      for (let seed = 1; seed <= 8; seed += 1) {
+        const { record } = await simulateOnce(seed, { session });
+        const kept = record.log.flatMap((one) => (one.kind === 'kept' ? [one.entry] : []));
+        entries += kept.length;
+        const written = JSON.parse(JSON.stringify(kept)) as JournalEntry[];
+        expect(refused(written)).toEqual([]);
+        const { view } = replayed(written);
+        expect(view).toMatchObject({ connection: 'closed', questions: [], calls: [] });
+        const shown = eventsOf(record.log, 'subagent.changed').map(({ event }) => event.subagent);
+        subagents += view.subagents.length;
+        for (const { id, state, step, outcome } of view.subagents)
+          expect(shown.findLast((one) => one.id === id)).toMatchObject({
+            state,
+            step,
+            outcome: { status: outcome?.status, text: outcome?.text },
+          });
+      }
+      expect(entries).toBeGreaterThan(200);
+      expect(subagents).toBeGreaterThan(5);
+    },
+  );
+});
+
+describe('RP1: what the app had to say is in the entries', () => {
+  test('how long a tool may take', async () => {
+    const of = world();
+    const slow = defineTool({
+      name: 'slow',
+      description: 'Takes its time',
+      parameters: z.object({}),
+      timeout: 1234,
+      execute: () => new Promise(() => {}),
+    });
+    const talk = textLife(of, { tools: [slow] });
+    await talk.start();
+    await talk.session.sendText('use slow');
+    await of.environment.settle();
+    await of.environment.advance(1300);
+    const timedOut = [...replaySession(of.entries)].filter(
+      ({ entry }) => entry.event.type === 'deadline.execution',
+    );
+    expect(timedOut.map(({ isAccepted, changes }) => [isAccepted, changes])).toEqual([
+      [true, { 'call call_1': 'slow answered' }],
+    ]);
+  });
+
+  test('which results are told together', async () => {
+    const journal = writtenJournal();
+    const {
+      start,
+      type,
+      finish,
+      told: toldTogether,
+    } = siblingTalk(['flight', 'hotel'], { journal });
+    await start();
+    await type('use flight and hotel');
+    await finish('flight', 'hotel');
+    expect(toldTogether()).toHaveLength(1);
+    const offered = [...replaySession(journal.entries)].flatMap(({ changes }) =>
+      Object.entries(changes).filter(([, value]) => value?.startsWith('result offered') === true),
+    );
+    expect(offered.map(([name]) => name)).toEqual(['delivery batch_call_1']);
+  });
+
+  test('in which language a yes is read', async () => {
+    const of = world();
+    const did: string[] = [];
+    const pay = simpleTool(() => did.push('paid'), { needsApproval: true });
+    const talk = textLife(of, {
+      agent: { language: 'de' },
+      subagents: {
+        payer: { script: turns(calls(['pay']), say('Paid.')), config: { tools: { pay } } },
+      },
+    });
+    await talk.start();
+    await talk.session.sendText('use payer');
+    await of.environment.settle();
+    await of.environment.advance(1000);
+    await talk.session.sendText('ja, mach das');
+    await of.environment.settle();
+    expect(did).toEqual(['paid']);
+    const answered = [...replaySession(of.entries)].flatMap(({ changes }) =>
+      Object.entries(changes).filter(([name]) => name.startsWith('question')),
+    );
+    expect(answered.at(-1)?.[1]).toMatch(/^answered/);
+  });
+});
+
+test('Y3: after a crash, an approval that is over does not count among those that wait', async () => {
+  const of = world();
+  const did: string[] = [];
+  const payer = (name: string) => ({
+    script: turns(calls([`pay_${name}`]), say(`${name} paid.`)),
+    config: {
+      tools: { [`pay_${name}`]: simpleTool(() => did.push(name), { needsApproval: true }) },
+    },
+  });
+  const story = { subagents: { one: payer('one'), two: payer('two') } };
+  const talk = textLife(of, story);
+  await talk.start();
+  for (const name of ['one', 'two']) {
+    await talk.session.sendText(`use ${name}`);
+    await of.environment.settle();
+    await of.environment.advance(1000);
+    await talk.session.sendText('yes');
+    await of.environment.settle();
+    await of.environment.advance(1000);
+  }
+  expect(did).toEqual(['one', 'two']);
+  talk.kill();
+  const next = textLife(of, story);
+  await next.start();
+  await of.environment.settle();
+  await of.environment.advance(5000);
+  expect(next.state().questions.filter(({ state }) => state !== 'answered')).toEqual([]);
+  expect(did).toEqual(['one', 'two']);
+});
+
+describe('a journal that does not fit', () => {
+  const failing = (entries: readonly JournalEntry[]) => () => replayed(entries);
+
+  test('without its beginning', async () => {
+    const { of } = await inMidQuestion();
+    expect(failing(of.entries.slice(1))).toThrow(/first entry of ses in ses is entry 2/);
+    const born = of.entries.findIndex(({ unit }) => unit === 'sub_1');
+    expect(failing(of.entries.toSpliced(born, 1))).toThrow(
+      expect.objectContaining({ code: 'JOURNAL_CUT' }),
+    );
+  });
+
+  test('with a gap', async () => {
+    const { of } = await inMidQuestion();
+    expect(failing(of.entries.toSpliced(3, 1))).toThrow(
+      expect.objectContaining({ code: 'JOURNAL_GAP' }),
+    );
+  });
+
+  test('of another version', async () => {
+    const { of } = await inMidQuestion();
+    const newer = of.entries.map((entry) => ({ ...entry, definitionVersion: 99 }));
+    expect(failing(newer)).toThrow(expect.objectContaining({ code: 'JOURNAL_VERSION' }));
+  });
+
+  test('of several sessions at once', async () => {
+    const { of } = await inMidQuestion();
+    const [first] = of.entries as [JournalEntry];
+    expect(failing([first, { ...first, scope: 'other' }])).toThrow(
+      'Expected the entries of one scope, got ses and other',
+    );
+  });
+
+  test('an entry that cannot even be folded is named', async () => {
+    const { of } = await inMidQuestion();
+    const at = of.entries.findIndex(({ event }) => event.type === 'model.responded');
+    const broken = of.entries.map((entry, index) =>
+      index === at ? { ...entry, event: { type: 'model.responded' } } : entry,
+    );
+    expect(failing(broken)).toThrow(
+      expect.objectContaining({
+        code: 'REPLAY_FAILED',
+        message: expect.stringContaining(
+          `Entry ${at + 1} (\`model.responded\` for subagent of sub_1)`,
+        ),
+      }),
+    );
+  });
+});

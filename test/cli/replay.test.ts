@@ -1,0 +1,242 @@
+// `offstage replay` on journals and recordings in files.
+
+import { execFile } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { nodeEnvironment } from '../../src/adapters/node/index.ts';
+import { sqliteJournal } from '../../src/adapters/sqlite-journal/index.ts';
+import { replayFor } from '../../src/cli/replay/replay.ts';
+import { checkRecording, exportRecording, forkSession, parseRecording } from '../../src/index.ts';
+import { wholeRide } from '../actors/replay/support.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'replay-'));
+const database = join(folder, 'calls.db');
+const recorded = join(folder, 'ride.jsonl');
+/** Where the question was open. */
+let asked = 0;
+let length = 0;
+
+beforeAll(async () => {
+  const { of, talk, after } = await wholeRide();
+  await talk.close();
+  asked = after;
+  const { journal } = of.begin().runtime;
+  ({ length } = of.entries);
+  writeFileSync(recorded, await exportRecording(journal, 'ses'));
+  const into = sqliteJournal({ path: database, environment: nodeEnvironment() });
+  await forkSession(journal, { from: 'ses', after: length, to: 'ses_1', into });
+  await forkSession(journal, { from: 'ses', after, to: 'ses_2', into });
+  into.close();
+});
+
+afterAll(() => rmSync(folder, { recursive: true }));
+
+async function run(...args: string[]) {
+  let printed = '';
+  const status = await replayFor(null).run(args, (text) => (printed += text));
+  return { status, printed };
+}
+
+describe('a journal', () => {
+  test('lists its sessions', async () => {
+    const { status, printed } = await run(database);
+    expect(status).toBe(0);
+    expect(printed).toContain('2 sessions');
+    expect(printed).toMatch(/^ {2}ses_1 +\d+ {3}2023-11-14 22:13:20 UTC {3}0:06\.000$/m);
+    const { printed: json } = await run(database, '--json');
+    expect(JSON.parse(json)).toMatchObject([
+      { scope: 'ses_1', entries: length },
+      { scope: 'ses_2' },
+    ]);
+  });
+
+  test('tells the one that is named', async () => {
+    const { status, printed } = await run(database, '--session', 'ses_1');
+    expect(status).toBe(0);
+    expect(printed).toMatch(/^ses_1, 2023-11-14 22:13:20 UTC, \d+ entries$/m);
+    expect(printed).toMatch(/5 +0:00\.000 user +user\.said “use ride and weather”$/m);
+    expect(printed).toMatch(/ride sub_1 +model\.responded ask_user \{"question":"Which class\?"\}/);
+    expect(printed).toContain('→ owner: lead agent · question sub_1.q1: answered: comfort');
+    expect(printed).toContain('would accept each of them');
+    expect(printed.split('\n').filter((line) => Array.from(line).length > 100)).toEqual([]);
+  });
+
+  test('becomes a recording, and goes on under another id', async () => {
+    const path = join(folder, 'exported.jsonl');
+    expect(await run(database, '--session', 'ses_1', '--export', path)).toEqual({
+      status: 0,
+      printed: `${path}: ${length} entries of ses_1\n`,
+    });
+    expect(checkRecording(parseRecording(readFileSync(path, 'utf8')))).toBeNull();
+    const { status, printed } = await run(
+      database,
+      '--session',
+      'ses_1',
+      '--fork',
+      'x',
+      '--after',
+      '9',
+    );
+    expect([status, printed]).toEqual([0, expect.stringContaining('x is ses_1 up to entry 9')]);
+    expect((await run(database)).printed).toMatch(/^ {2}x +9 /m);
+    expect(await run(database, '--session', 'ses_1', '--fork', 'x', '--after', '9')).toEqual({
+      status: 2,
+      printed: 'Expected an id that is not in the journal, got "x"\n',
+    });
+  });
+});
+
+describe('a recording', () => {
+  test('is told at once', async () => {
+    const { status, printed } = await run(recorded);
+    expect(status).toBe(0);
+    expect(printed).toMatch(/^ses, /);
+  });
+
+  test('--at shows all of a moment', async () => {
+    const { status, printed } = await run(recorded, '--at', String(asked));
+    expect(status).toBe(0);
+    expect(printed).toMatch(/^ {2}sub_1\.q1 +open +ride: Which class\?$/m);
+    expect(printed).toMatch(/^ {2}ride sub_1 +waiting_for_input +step 2, 4 messages, 1 call$/m);
+    expect(printed).toMatch(/^ {2}user +use ride and weather$/m);
+    expect(printed).toContain('what the user says is the answer to sub_1.q1');
+    const { printed: json } = await run(recorded, '--at', String(asked), '--json');
+    expect(JSON.parse(json)).toMatchObject({ owner: 'sub_1.q1', connection: 'active' });
+  });
+
+  test('--json is a line for each entry', async () => {
+    const { printed } = await run(recorded, '--json');
+    const lines = printed
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as object);
+    expect(lines).toHaveLength(length);
+    expect(lines[1]).toMatchObject({
+      number: 2,
+      unit: 'ses',
+      event: { type: 'session.start' },
+      isAccepted: true,
+      changes: { connection: 'connecting' },
+    });
+  });
+
+  test('--check finds no difference, or names the first one', async () => {
+    expect(await run(recorded, '--check')).toEqual({
+      status: 0,
+      printed: `${recorded}: ${length} entries, and each leads to what it led to\n`,
+    });
+    const path = join(folder, 'other.jsonl');
+    const text = readFileSync(recorded, 'utf8');
+    writeFileSync(path, text.replace('"connection":"connecting"', '"connection":"active"'));
+    expect(await run(path, '--check')).toEqual({
+      status: 1,
+      printed: `${path}, entry 2 (\`session.start\` for session of ses):\n  connection: was \`active\`, is \`connecting\`\n`,
+    });
+  });
+
+  test('--fork goes into a journal', async () => {
+    const into = join(folder, 'forks.db');
+    const { status } = await run(recorded, '--fork', 'f', '--after', '12', '--into', into);
+    expect(status).toBe(0);
+    expect((await run(into)).printed).toMatch(/^ {2}f +12 /m);
+  });
+
+  test('an entry that would not be accepted is marked', async () => {
+    const path = join(folder, 'refused.jsonl');
+    const text = readFileSync(recorded, 'utf8');
+    writeFileSync(path, text.replaceAll('"type":"client.attached"', '"type":"client.flew_in"'));
+    const { status, printed } = await run(path);
+    expect(status).toBe(1);
+    expect(printed).toContain('✗ this version of Offstage would not accept it here');
+    expect(printed).toMatch(/would not accept \d+ of them/);
+  });
+
+  test('--step waits after each entry, until the reader has seen enough', async () => {
+    let waited = 0;
+    let printed = '';
+    const reader = () => Promise.resolve((waited += 1) < 3);
+    const status = await replayFor(reader).run([recorded, '--step'], (text) => (printed += text));
+    expect([status, waited]).toEqual([0, 3]);
+    expect(printed).toContain('transport.ready');
+    expect(printed).not.toContain('client.attached');
+    // Where nobody is there, it does not wait.
+    expect((await run(recorded, '--step')).printed).toContain('subagents.ended');
+  });
+});
+
+describe('a wrong call', () => {
+  test.each([
+    [[], 'Expected one file, got 0'],
+    [['a', 'b'], 'Expected one file, got 2'],
+    [['a', '--nonsense'], '--nonsense'],
+    [['a', '--at', '3', '--fork', 'x'], 'Expected one of --at and --fork, got both'],
+    [['a', '--after', '3'], 'Expected --fork with --after and --into'],
+  ])('%j', async (args, message) => {
+    const { status, printed } = await run(...args);
+    expect(status).toBe(2);
+    expect(printed).toContain(message);
+    expect(printed).toContain('offstage replay <file>');
+  });
+
+  test.each([
+    [() => [recorded, '--at', '0'], () => `from 1 to ${length}, got \`0\``],
+    [() => [recorded, '--at', 'x'], () => `from 1 to ${length}, got \`x\``],
+    [() => [recorded, '--at', '99999'], () => `from 1 to ${length}, got \`99999\``],
+    [() => [recorded, '--session', 'y'], () => 'Expected --session to be one of ses, got `y`'],
+    [() => [recorded, '--fork', 'f', '--after', '3'], () => 'Expected --into with a journal'],
+    [() => [database, '--at', '3'], () => 'Expected --session with the id of a session'],
+    [() => [database, '--check'], () => 'Expected a recording for --check'],
+    [() => [database, '--session', 'ses_1', '--fork', 'f'], () => 'Expected --after with'],
+  ])('%#', async (args, message) => {
+    const { status, printed } = await run(...args());
+    expect(status).toBe(2);
+    expect(printed).toContain(message());
+  });
+
+  test('a file that is neither is named, and not made', async () => {
+    const nothing = join(folder, 'nothing.db');
+    expect(await run(nothing)).toEqual({
+      status: 2,
+      printed: `Expected a SQLite journal or a recording (JSON Lines), got \`${nothing}\`: there is no such file\n`,
+    });
+    expect(existsSync(nothing)).toBe(false);
+    expect((await run(folder)).printed).toContain('it is a folder');
+    for (const [text, why] of [
+      ['', 'it is empty'],
+      ['hello', 'it is something else'],
+    ] as const) {
+      writeFileSync(nothing, text);
+      expect((await run(nothing)).printed).toContain(why);
+    }
+  });
+
+  test('a recording that is damaged, and a journal that is', async () => {
+    const path = join(folder, 'cut.jsonl');
+    writeFileSync(path, readFileSync(recorded, 'utf8').slice(0, -30));
+    expect(await run(path)).toEqual({
+      status: 1,
+      printed: expect.stringContaining(`${path}, line ${length + 1}: expected`),
+    });
+    const lines = readFileSync(recorded, 'utf8').split('\n');
+    const [header = ''] = lines.splice(0, 1);
+    lines.splice(0, 1);
+    writeFileSync(path, [header.replace(String(length), String(length - 1)), ...lines].join('\n'));
+    expect(await run(path)).toEqual({
+      status: 1,
+      printed: expect.stringContaining('first entry of ses in ses is entry 2'),
+    });
+  });
+});
+
+test('the program itself', async () => {
+  const file = new URL('../../src/cli/offstage.ts', import.meta.url).pathname;
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    [file, 'replay', database, '--session', 'ses_2'],
+    { env: { PATH: process.env['PATH'] } },
+  );
+  expect(stdout).toContain('question sub_1.q1: open');
+});

@@ -1,0 +1,303 @@
+// A program whose process dies while its subagents work, and that is started again.
+
+import { describe, expect, test } from 'vitest';
+import {
+  createParentSubagentToolset,
+  createSubagentService,
+  THE_LEAD,
+  type DoubtfulCall,
+  type SubagentConfig,
+  type SubagentServiceOptions,
+} from '../../../src/index.ts';
+import type { Script } from '../../../src/testing/index.ts';
+import { turns, world, type World } from '../../support/crashes.ts';
+import { calls, never, say, simpleTool } from '../../support/subagent-runs.ts';
+import { castOf, configOf } from '../../support/text-talk.ts';
+
+interface Work {
+  readonly script: Script;
+  readonly config?: Partial<SubagentConfig>;
+}
+
+/** One life of the program: it takes in what there is, and wants one order done. */
+function life(of: World, { script, config }: Work, options: Partial<SubagentServiceOptions> = {}) {
+  const { process, runtime } = of.begin();
+  const order = configOf('order', config);
+  const asked: string[] = [];
+  const errors: unknown[] = [];
+  const service = createSubagentService({
+    runtime,
+    id: 'orders',
+    model: castOf({ subagents: { order: { script } } }),
+    configs: { order },
+    onQuestion: ({ requestId }) => {
+      asked.push(requestId);
+      return never();
+    },
+    onError: (error) => errors.push(error),
+    ...options,
+  });
+  /** The same in every life: the key says that it is the same order. */
+  const wanted = () => {
+    const receipt = service.spawn({
+      config: order,
+      task: { toolName: 'order', args: {}, description: 'Order it' },
+      caller: THE_LEAD,
+      idempotencyKey: 'order-17',
+    });
+    if (receipt.status === 'rejected') throw new Error(receipt.error.message);
+    return receipt.subagentId;
+  };
+  const resultOf = async (id: string) => {
+    const waited = service.await([id], THE_LEAD);
+    await of.environment.settle();
+    const found = await Promise.race([waited, Promise.resolve(null)]);
+    return found?.ok ? found.reports[0]?.result : found;
+  };
+  return {
+    service,
+    asked,
+    errors,
+    wanted,
+    resultOf,
+    isAlive: () => process.isAlive,
+    kill: () => process.kill(),
+    close: async () => {
+      const closed = service.close();
+      await of.environment.advance(60_000);
+      await closed;
+    },
+  };
+}
+
+const asking: Work = {
+  script: turns(calls(['ask_user', { question: 'Which class?' }]), ({ results }) =>
+    say(`Booked ${JSON.stringify(results[0])}`),
+  ),
+  config: { interactive: true },
+};
+
+describe('a service that is started again', () => {
+  test('P3: asks again under the old id; the same order is the same subagent', async () => {
+    const of = world();
+    const before = life(of, asking);
+    expect(await before.service.recover()).toEqual({ resumed: [], ended: [], lost: [] });
+    const id = before.wanted();
+    await of.environment.settle();
+    expect(before.asked).toEqual([`${id}.q1`]);
+    before.kill();
+
+    const asked: string[] = [];
+    const after = life(of, asking, {
+      onQuestion: ({ requestId }) => {
+        asked.push(requestId);
+        return { text: 'comfort' };
+      },
+    });
+    expect(await after.service.recover()).toEqual({ resumed: [id], ended: [], lost: [] });
+    expect(after.wanted()).toBe(id);
+    expect(await after.resultOf(id)).toContain('comfort');
+    expect(asked).toEqual(before.asked);
+    expect(after.errors).toEqual([]);
+    await after.close();
+  });
+
+  test('P1 P4: has the results that nobody had, until somebody has had them', async () => {
+    const of = world();
+    const work = { script: turns(say('Done.')) };
+    const before = life(of, work);
+    await before.service.recover();
+    const id = before.wanted();
+    await of.environment.settle();
+    before.kill();
+
+    const after = life(of, work);
+    const ends: string[] = [];
+    after.service.events.subscribe(({ type, subagentId }) => {
+      if (type === 'ended') ends.push(subagentId);
+    });
+    expect(await after.service.recover()).toEqual({ resumed: [], ended: [id], lost: [] });
+    expect(after.wanted()).toBe(id);
+    expect(await after.resultOf(id)).toBe('Done.');
+    expect(ends).toEqual([id]);
+    await of.environment.settle();
+    after.kill();
+
+    const third = life(of, work);
+    expect(await third.service.recover()).toEqual({ resumed: [], ended: [], lost: [] });
+    expect(third.service.list(THE_LEAD, { includeEnded: true })).toMatchObject([
+      { id, state: 'completed' },
+    ]);
+    await third.close();
+  });
+
+  test('P6: does not run again what may not be, and says so', async () => {
+    const of = world();
+    const work = {
+      script: turns(calls(['pay', {}, 'p1']), ({ results }) => say(JSON.stringify(results))),
+      config: { tools: { pay: simpleTool(never) } },
+    };
+    const before = life(of, work);
+    await before.service.recover();
+    const id = before.wanted();
+    await of.environment.settle();
+    before.kill();
+    const doubts: DoubtfulCall[] = [];
+    const after = life(of, work, { onCallInDoubt: (call) => void doubts.push(call) });
+    await after.service.recover();
+    expect(await after.resultOf(id)).toContain('not known');
+    expect(doubts).toMatchObject([
+      { subagentId: id, subagentName: 'order', toolName: 'pay', idempotencyKey: `${id}:1:p1` },
+    ]);
+    await after.close();
+  });
+
+  test('P1: one whose configuration is gone has ended as lost, and says why', async () => {
+    const of = world();
+    const before = life(of, asking);
+    await before.service.recover();
+    const id = before.wanted();
+    await of.environment.settle();
+    before.kill();
+    const after = life(of, asking, { configs: {} });
+    const { lost } = await after.service.recover();
+    expect(lost.map(({ subagentId }) => subagentId)).toEqual([id]);
+    expect(lost[0]?.reason).toContain('no configuration "order"');
+    expect(after.service.check(id, THE_LEAD)).toMatchObject({
+      report: { error: { code: 'NOT_RECOVERABLE' } },
+    });
+    await after.close();
+  });
+
+  test('what was closed is over: the id begins a new service', async () => {
+    const of = world();
+    const before = life(of, asking);
+    await before.service.recover();
+    const id = before.wanted();
+    await of.environment.settle();
+    await before.close();
+    const after = life(of, asking);
+    expect(await after.service.recover()).toEqual({ resumed: [], ended: [], lost: [] });
+    const next = after.wanted();
+    expect(next).not.toBe(id);
+    await of.environment.settle();
+    after.kill();
+    const third = life(of, asking);
+    expect(await third.service.recover()).toMatchObject({ resumed: [next] });
+    await third.close();
+  });
+
+  test('takes nobody in before it has looked; closed before, it leaves all to the next', async () => {
+    const of = world();
+    const before = life(of, asking);
+    expect(before.wanted).toThrow(/before `recover`/);
+    await before.service.recover();
+    const id = before.wanted();
+    await of.environment.settle();
+    before.kill();
+    await life(of, asking).close();
+    const third = life(of, asking);
+    expect(await third.service.recover()).toMatchObject({ resumed: [id] });
+    await third.close();
+  });
+
+  test('without an id there is nothing to find, and nothing to wait for', async () => {
+    const of = world();
+    const { runtime } = of.begin();
+    const service = createSubagentService({ runtime });
+    expect(await service.recover()).toEqual({ resumed: [], ended: [], lost: [] });
+  });
+});
+
+describe('P1 P4 P6: killed after each entry, it comes to the same end', async () => {
+  const effects = new Map<string, number>();
+  const work = (): Work => ({
+    script: (prompt) =>
+      prompt.system.includes('Be a helper.')
+        ? turns(calls(['look', {}, 'l1']), calls(['complete_task', { result: 'A map.' }]))(prompt)
+        : turns(
+            calls([
+              'spawn_subagent',
+              { task: 'Find it', contextMode: 'fresh', systemPrompt: 'Be a helper.' },
+            ]),
+            ({ results }) =>
+              calls([
+                'await_subagent',
+                { subagentId: (results[0] as { subagentId: string }).subagentId },
+              ]),
+            calls(['ask_user', { question: 'Which class?' }]),
+            ({ results }) => say(`A map, and ${JSON.stringify(results[0])}`),
+          )(prompt),
+    config: {
+      interactive: true,
+      maxSteps: 10,
+      tools: {
+        look: simpleTool(
+          ({ idempotencyKey = '' }) => {
+            effects.set(idempotencyKey, (effects.get(idempotencyKey) ?? 0) + 1);
+            return { seen: 'a map' };
+          },
+          { idempotent: true },
+        ),
+        ...createParentSubagentToolset({ agent: configOf('order') }),
+      },
+    },
+  });
+  const live = async (of: World) => {
+    effects.clear();
+    const asked = new Set<string>();
+    const told: unknown[] = [];
+    for (;;) {
+      const program = life(of, work(), {
+        onQuestion: ({ requestId }) => {
+          asked.add(requestId);
+          return { text: 'comfort' };
+        },
+      });
+      const recovering = program.service.recover();
+      await of.environment.settle();
+      if (!program.isAlive()) continue;
+      await recovering;
+      const id = program.wanted();
+      await of.environment.advance(5000);
+      const result = program.isAlive() ? await program.resultOf(id) : null;
+      await of.environment.settle();
+      if (result !== null) told.push(result);
+      if (!program.isAlive()) continue;
+      const all = program.service.list(THE_LEAD, { includeEnded: true });
+      await program.close();
+      const { errors } = program;
+      return {
+        states: all.map(({ state }) => state),
+        asked: asked.size,
+        looked: effects.size,
+        told: told.at(-1),
+        errors,
+      };
+    }
+  };
+  const whole = {
+    states: ['completed', 'completed'],
+    asked: 1,
+    looked: 1,
+    told: 'A map, and {"userResponse":"comfort"}',
+    errors: [],
+  };
+  const of = world();
+  const first = await live(of);
+  const instants = of.entries.filter(({ event }) => event.type !== 'service.closed');
+
+  test('there is something to lose', () => {
+    expect(first).toEqual(whole);
+    expect(instants.length).toBeGreaterThan(15);
+  });
+
+  test.each(instants.map(({ unit, event }, index) => [index + 1, unit, event.type] as const))(
+    'entry %i: %s, %s',
+    async (entry) => {
+      const killed = world();
+      killed.killAt(entry, 'after');
+      expect(await live(killed)).toEqual(whole);
+    },
+  );
+});

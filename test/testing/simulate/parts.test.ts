@@ -1,0 +1,243 @@
+// The parts of a simulation: chance, faults, shrinking, scripts, values, the journal, processes.
+
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { chanceOf } from '../../../src/testing/chance.ts';
+import { Faults } from '../../../src/testing/simulate/faults.ts';
+import { valueFor } from '../../../src/testing/simulate/json-value.ts';
+import { parseScript, scriptInWords, type Script } from '../../../src/testing/simulate/script.ts';
+import { shrink } from '../../../src/testing/simulate/shrink.ts';
+import { SimulatedProcess } from '../../../src/testing/simulate/simulated-process.ts';
+import { WorldJournal } from '../../../src/testing/simulate/world-journal.ts';
+import { simulatedEnvironment } from '../../../src/testing/index.ts';
+import {
+  FAULT_POINTS,
+  type FaultPlan,
+  type Strike,
+} from '../../../src/testing/simulate/fault-points.ts';
+
+const silent = (): void => {};
+
+describe('faults', () => {
+  test('an occurrence is decided by the seed, the point and its count, and by nothing else', () => {
+    const plan: FaultPlan = { 'journal.slow': 0.5, 'tool.fails': 0.5 };
+    const alone = new Faults(3, plan, silent);
+    const among = new Faults(3, plan, silent);
+    const first = Array.from({ length: 40 }, () => alone.strikes('journal.slow') !== null);
+    const second = Array.from({ length: 40 }, () => {
+      among.strikes('tool.fails');
+      return among.strikes('journal.slow') !== null;
+    });
+    expect(second).toEqual(first);
+    expect(new Set(first)).toEqual(new Set([true, false]));
+  });
+
+  test('strikes that are listed strike again, with the same chance, and no others do', () => {
+    const planned = new Faults(5, { 'line.drops': 0.3 }, silent);
+    const chances = Array.from({ length: 50 }, () => planned.strikes('line.drops')?.next());
+    const listed = new Faults(5, planned.struck, silent);
+    expect(Array.from({ length: 50 }, () => listed.strikes('line.drops')?.next())).toEqual(chances);
+    expect(listed.strikes('tool.fails')).toBeNull();
+  });
+
+  test('a point strikes at the occurrences it is told, and so often at most', () => {
+    const told: Strike[] = [];
+    const faults = new Faults(
+      1,
+      { 'tool.fails': { at: [2, 5] }, 'tool.hangs': { probability: 1, most: 2 } },
+      (strike) => told.push(strike),
+    );
+    for (let count = 0; count < 6; count += 1) {
+      faults.strikes('tool.fails');
+      faults.strikes('tool.hangs');
+    }
+    const of = (point: string) =>
+      told.flatMap((one) => (one.point === point ? [one.occurrence] : []));
+    expect(of('tool.fails')).toEqual([2, 5]);
+    expect(of('tool.hangs')).toEqual([1, 2]);
+    faults.disarm();
+    expect(faults.strikes('tool.hangs')).toBeNull();
+  });
+});
+
+test('the guide lists every fault point, as what it is', () => {
+  const guide = readFileSync(new URL('../../../docs/simulation.md', import.meta.url), 'utf8');
+  const listed = [...guide.matchAll(/^\| `(\w+\.\w+)` \| (.*) \|$/gm)];
+  expect(Object.fromEntries(listed.map(([, point, what]) => [point, what]))).toEqual(FAULT_POINTS);
+});
+
+describe('shrinking', () => {
+  test('finds the two items that fail together, and nothing else', async () => {
+    const items = Array.from({ length: 40 }, (_, index) => index);
+    const fails = (some: readonly number[]) =>
+      Promise.resolve(some.includes(7) && some.includes(31));
+    expect(await shrink(items, fails, 1000)).toEqual([7, 31]);
+  });
+
+  test('what fails by itself needs nothing', async () => {
+    expect(await shrink([1, 2, 3], () => Promise.resolve(true), 10)).toEqual([]);
+  });
+
+  test('it stops after so many tries', async () => {
+    let tries = 0;
+    const fails = (some: readonly number[]) => {
+      tries += 1;
+      return Promise.resolve(some.length === 64);
+    };
+    await shrink(
+      Array.from({ length: 64 }, (_, index) => index),
+      fails,
+      20,
+    );
+    expect(tries).toBeLessThanOrEqual(20);
+  });
+});
+
+describe('scripts', () => {
+  const script: Script = {
+    seed: 7,
+    session: 'voice',
+    steps: [
+      { at: 0, do: 'say', words: 'Please use research', calls: ['research'] },
+      { at: 1500, do: 'crash' },
+    ],
+    strikes: [{ point: 'line.drops', occurrence: 22 }],
+  };
+
+  test('one that was printed as JSON is the same again', () => {
+    expect(parseScript(JSON.stringify(script))).toEqual(script);
+  });
+
+  test('a person can read it', () => {
+    expect(scriptInWords(script)).toBe(
+      [
+        'Seed 7, by voice.',
+        '     0.000 s  the user says "Please use research" (and means research)',
+        '     1.500 s  the process is killed',
+        'What goes wrong:',
+        '  line.drops, the 22nd time it could: the connection is lost, up to 3 s after the model began to speak or listen',
+      ].join('\n'),
+    );
+  });
+
+  test.each([
+    ['no JSON', 'oops'],
+    ['an unknown step', JSON.stringify({ ...script, steps: [{ at: 0, do: 'fly' }] })],
+    ['an unknown fault', JSON.stringify({ ...script, strikes: [{ point: 'x', occurrence: 1 }] })],
+    ['a step too many', JSON.stringify({ ...script, steps: [{ at: 0, do: 'crash', why: 'x' }] })],
+  ])('what is none is refused: %s', (_, json) => {
+    expect(() => parseScript(json)).toThrow(expect.objectContaining({ code: 'INVALID_SCRIPT' }));
+  });
+});
+
+test('a value fits the schema that it is made for', () => {
+  const schema = {
+    type: 'object',
+    properties: {
+      kind: { enum: ['a', 'b'] },
+      count: { type: 'integer', minimum: 3, maximum: 5 },
+      tags: { type: 'array', items: { type: 'string' }, minItems: 1 },
+      nested: { anyOf: [{ type: 'boolean' }, { const: 'x' }] },
+    },
+    required: ['kind', 'count', 'tags', 'nested'],
+  };
+  for (let seed = 0; seed < 50; seed += 1) {
+    const value = valueFor(schema, chanceOf(seed, 'value')) as Record<string, unknown>;
+    expect(['a', 'b']).toContain(value['kind']);
+    expect([3, 4, 5]).toContain(value['count']);
+    expect(value['tags']).toEqual(expect.arrayContaining([expect.any(String)]));
+    expect([true, false, 'x']).toContain(value['nested']);
+  }
+});
+
+describe('the journal of a world', () => {
+  const entry = (unit: string, seq: number) => ({
+    scope: 's',
+    unit,
+    seq,
+    at: 0,
+    actor: 'a',
+    definitionVersion: 1,
+    event: { type: 'x' },
+  });
+  const setUp = (plan: FaultPlan) => {
+    const environment = simulatedEnvironment();
+    const process = new SimulatedProcess(1, environment);
+    const journal = new WorldJournal({
+      environment,
+      faults: new Faults(1, plan, silent),
+      crash: () => process.kill(),
+      kept: silent,
+    });
+    const names = () => journal.read().map(({ unit, seq }) => `${unit}${seq}`);
+    return { environment, process, journal, mine: journal.of(process), names };
+  };
+
+  test('J1: of the appends under way at a crash the first ones are kept, or none', () => {
+    for (const [share, kept] of [
+      [0, []],
+      [0.5, ['a1', 'b1']],
+      [1, ['a1', 'b1', 'a2', 'c1']],
+    ] as const) {
+      const { process, journal, mine, names } = setUp({ 'journal.slow': 1 });
+      for (const [unit, seq] of [
+        ['a', 1],
+        ['b', 1],
+        ['a', 2],
+        ['c', 1],
+      ] as const)
+        void mine.append(entry(unit, seq));
+      process.kill();
+      journal.settleCrash(share);
+      expect(names()).toEqual(kept);
+    }
+  });
+
+  test('J1: whoever comes after somebody slow waits, too', async () => {
+    const { environment, mine, names } = setUp({ 'journal.slow': { at: [1] } });
+    const done: string[] = [];
+    void Promise.resolve(mine.append(entry('a', 1))).then(() => done.push('a'));
+    void Promise.resolve(mine.append(entry('b', 1))).then(() => done.push('b'));
+    await environment.settle();
+    expect(done).toEqual([]);
+    await environment.advance(300);
+    expect(done).toEqual(['a', 'b']);
+    expect(names()).toEqual(['a1', 'b1']);
+  });
+
+  test('a crash before an append keeps nothing of it, one after it keeps it; J2: neither settles', async () => {
+    for (const [point, kept] of [
+      ['crash.beforeAppend', []],
+      ['crash.afterAppend', ['a1']],
+    ] as const) {
+      const { environment, process, mine, names } = setUp({ [point]: { at: [1] } });
+      let hasSettled = false;
+      void Promise.resolve(mine.append(entry('a', 1))).then(() => (hasSettled = true));
+      void mine.append(entry('a', 2));
+      await environment.settle();
+      expect(names()).toEqual(kept);
+      expect(process.isAlive).toBe(false);
+      expect(hasSettled).toBe(false);
+    }
+  });
+
+  test('an append that fails keeps nothing', async () => {
+    const { mine, names } = setUp({ 'journal.fails': 1 });
+    await expect(mine.append(entry('a', 1))).rejects.toThrow('no room');
+    expect(names()).toEqual([]);
+  });
+});
+
+test('a process that is dead does nothing any more', async () => {
+  const environment = simulatedEnvironment();
+  const process = new SimulatedProcess(1, environment);
+  const done: string[] = [];
+  process.environment.scheduler.schedule(() => done.push('timer'), 10);
+  process.ofApp.scheduler.schedule(() => done.push('timer of the app'), 10);
+  process.environment.scheduler.yieldThen(() => done.push('lane'));
+  process.kill();
+  process.environment.scheduler.schedule(() => done.push('later'), 0);
+  await environment.advance(100);
+  expect(done).toEqual([]);
+  expect(environment.pendingTimers).toBe(0);
+});

@@ -1,0 +1,125 @@
+// The simulation can fail: for each promise a fault is planted into the runtime, and found within
+// few seeds, as what it is.
+
+import { expect, test } from 'vitest';
+import { Projection } from '../../../src/actors/session/projection.ts';
+import { SubagentWork } from '../../../src/actors/subagent/subagent-work.ts';
+import { Supervisor } from '../../../src/actors/supervisor/supervisor.ts';
+import { WorldJournal } from '../../../src/testing/simulate/world-journal.ts';
+import { defaultFaults, simulateOnce } from '../../../src/testing/index.ts';
+import { Attempt } from '../../../src/voice/attempt.ts';
+import { faults as faultsOfTrees } from '../../support/tree-faults.ts';
+
+interface Planted {
+  readonly fault: string;
+  readonly session: 'text' | 'voice';
+  /** The promises that it breaks: one of them is found broken first. */
+  readonly breaks: readonly string[];
+  /** Plants it; returns what takes it out again. */
+  plant(): () => void;
+}
+
+/** Those of the tests of trees, by name. */
+function ofTrees(name: string, session: 'text' | 'voice', ...breaks: string[]): Planted {
+  const fault = faultsOfTrees.find((one) => one.name === name);
+  if (!fault) throw new Error(`There is no fault "${name}"`);
+  return { fault: name, session, breaks, plant: fault.plant };
+}
+
+function patched(target: object, name: string, value: unknown): () => void {
+  const right = Object.getOwnPropertyDescriptor(target, name);
+  Object.defineProperty(target, name, { configurable: true, writable: true, value });
+  return () => {
+    if (right) Object.defineProperty(target, name, right);
+  };
+}
+
+const planted: readonly Planted[] = [
+  ofTrees('the ledger forgets what a tool returned', 'text', 'P1'),
+  ofTrees('a question does not wait for the floor', 'text', 'P2'),
+  ofTrees('a question keeps the floor when it is over', 'text', 'LIVE', 'P2'),
+  ofTrees('an answer goes to the next question', 'text', 'P3'),
+  ofTrees('a no is taken for a yes', 'text', 'P8', 'P3', 'P1'),
+  {
+    fault: 'what was said counts as heard, whether or not it was played',
+    session: 'voice',
+    breaks: ['P4'],
+    plant() {
+      const right = Object.getOwnPropertyDescriptor(Attempt.prototype, 'isHeard');
+      Object.defineProperty(Attempt.prototype, 'isHeard', { configurable: true, get: () => true });
+      return () => {
+        if (right) Object.defineProperty(Attempt.prototype, 'isHeard', right);
+      };
+    },
+  },
+  {
+    fault: 'the client is not told to be silent when the user breaks in',
+    session: 'voice',
+    breaks: ['P5', 'P4'],
+    plant() {
+      const { emit } = Projection.prototype;
+      return patched(
+        Projection.prototype,
+        'emit',
+        function (this: Projection, ...args: Parameters<typeof emit>) {
+          if (args[0].type !== 'playout.clear') emit.apply(this, args);
+        },
+      );
+    },
+  },
+  ofTrees('a barge-in cancels all', 'voice', 'P5'),
+  {
+    fault: 'a tool that was being run at a crash is simply run again',
+    session: 'text',
+    breaks: ['P6'],
+    plant() {
+      const { comesBack } = SubagentWork.prototype;
+      return patched(SubagentWork.prototype, 'comesBack', function (this: SubagentWork) {
+        comesBack.call(this, false);
+      });
+    },
+  },
+  {
+    fault: 'a slot is given to whoever asks',
+    session: 'text',
+    breaks: ['P7'],
+    plant: () =>
+      patched(
+        Supervisor.prototype,
+        'requestSlot',
+        (_session: string, _id: string, _resumed: boolean, grant: () => void) => grant(),
+      ),
+  },
+  {
+    fault: 'a journal loses the end of what it has kept',
+    session: 'text',
+    breaks: ['P9', 'P6', 'P1', 'P2', 'P3'],
+    plant() {
+      const { read } = WorldJournal.prototype;
+      return patched(
+        WorldJournal.prototype,
+        'read',
+        function (this: WorldJournal, ...args: Parameters<typeof read>) {
+          return read.apply(this, args).slice(0, -3);
+        },
+      );
+    },
+  },
+];
+
+/** Each is found by then. */
+const MOST_SEEDS = 200;
+
+test.each(planted)('found: $fault', { timeout: 120_000 }, async ({ session, breaks, plant }) => {
+  const takeOut = plant();
+  let found: readonly string[] = [];
+  try {
+    for (let seed = 1; seed <= MOST_SEEDS && found.length === 0; seed += 1) {
+      const { broken } = await simulateOnce(seed, { session, faults: defaultFaults });
+      found = broken.map(({ promise }) => promise);
+    }
+  } finally {
+    takeOut();
+  }
+  expect(breaks).toContain(found[0]);
+});

@@ -1,0 +1,79 @@
+// Whole conversations under many seeds, with everything that goes wrong; and the seeds that have
+// found something once. SIMULATE_TEXT, SIMULATE_VOICE and SIMULATE_FROM choose other seeds.
+
+import { describe, expect, test } from 'vitest';
+import { openaiRealtime } from '../../../src/adapters/openai-realtime/index.ts';
+import {
+  crashEverywhere,
+  parseScript,
+  replayScript,
+  simulate,
+  simulateOnce,
+} from '../../../src/testing/index.ts';
+import { voiceServerStage } from '../../../src/testing/voice-server/index.ts';
+import { found } from './support/found.ts';
+
+const from = Number(process.env['SIMULATE_FROM'] ?? 1);
+const counts = {
+  text: Number(process.env['SIMULATE_TEXT'] ?? 200),
+  voice: Number(process.env['SIMULATE_VOICE'] ?? 100),
+} as const;
+
+const SLOW = { timeout: 600_000 };
+
+test('P1 to P9 hold by text, whatever goes wrong', SLOW, async () => {
+  const { runs } = await simulate({
+    session: 'text',
+    seeds: { from, count: counts.text },
+    inMostRuns: ['crashes', 'bargeIns', 'questions', 'heard', 'effects'],
+  });
+  expect(runs).toBe(counts.text);
+});
+
+test('P1 to P9 hold by voice, whatever goes wrong', SLOW, async () => {
+  const { runs } = await simulate({
+    session: 'voice',
+    seeds: { from, count: counts.voice },
+    inMostRuns: ['crashes', 'drops', 'bargeIns', 'questions', 'heard', 'effects'],
+  });
+  expect(runs).toBe(counts.voice);
+});
+
+test('P1 to P9 hold on a real wire, whatever goes wrong', SLOW, async () => {
+  const voice = voiceServerStage({
+    wire: 'openai-realtime',
+    transport: (webSocket) => openaiRealtime({ apiKey: 'some-key', webSocket, keepAliveMs: null }),
+  });
+  const { work } = await simulate({ session: 'voice', voice, seeds: 10 });
+  expect(work.heard).toBeGreaterThan(0);
+});
+
+describe('P9: a crash at each entry of a short conversation', () => {
+  test.each([
+    ['text', 3],
+    ['voice', 3],
+  ] as const)('by %s, seed %i', SLOW, async (session, seed) => {
+    const generate = { steps: 3, spanMs: 8000 };
+    const { appends, runs } = await crashEverywhere({ seed, session, generate });
+    expect(appends).toBeGreaterThan(20);
+    expect(runs).toBe(2 * appends);
+  });
+});
+
+describe('P9: another process goes on between any two messages', () => {
+  test.each(['text', 'voice'] as const)('by %s', SLOW, async (session) => {
+    let crashes = 0;
+    for (let seed = 1; seed <= 10; seed += 1) {
+      const options = { session, faults: {}, alwaysRehydrates: true } as const;
+      const { record, broken } = await simulateOnce(seed, options);
+      expect(broken).toEqual([]);
+      crashes += record.log.filter(({ kind }) => kind === 'crashed').length;
+    }
+    expect(crashes).toBeGreaterThan(50);
+  });
+});
+
+test.each(found)('$why', async ({ json }) => {
+  const { broken } = await replayScript(parseScript(json));
+  expect(broken).toEqual([]);
+});

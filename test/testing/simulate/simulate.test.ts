@@ -1,0 +1,166 @@
+// Simulations: the same seed is the same run, what is broken is found and made small, and a run in
+// which nothing happens proves nothing.
+
+import { tool } from 'ai';
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { defineTool } from '../../../src/index.ts';
+import {
+  defaultApp,
+  defaultFaults,
+  parseScript,
+  replayScript,
+  simulate,
+  simulateOnce,
+  SimulationError,
+  type FaultPlan,
+  type SimulatedApp,
+  type SimulateOptions,
+} from '../../../src/testing/index.ts';
+
+const { 'crash.beforeAppend': _, 'crash.afterAppend': __, ...withoutCrashes } = defaultFaults;
+
+test.each(['text', 'voice'] as const)('the same seed is the same run, by %s', async (session) => {
+  for (const seed of [11, 12]) {
+    const first = await simulateOnce(seed, { session });
+    const second = await simulateOnce(seed, { session });
+    expect(JSON.stringify(second.record.log)).toBe(JSON.stringify(first.record.log));
+    expect(first.record.log.length).toBeGreaterThan(30);
+  }
+});
+
+test.each(['text', 'voice'] as const)(
+  'what struck by chance, played again as a script, is the same run, by %s',
+  async (session) => {
+    const { record } = await simulateOnce(21, { session });
+    const script = parseScript(JSON.stringify(record.script));
+    const again = await replayScript(script);
+    expect(script.strikes.length).toBeGreaterThan(0);
+    expect(JSON.stringify(again.record.log)).toBe(JSON.stringify(record.log));
+  },
+);
+
+/** An app of one subagent, whose tool does something that must not be done. */
+function appOf(execute: (input: { readonly n: number }) => unknown): SimulatedApp {
+  return {
+    agents: [
+      {
+        name: 'host',
+        instructions: 'You are the host.',
+        tools: [
+          defineTool({
+            name: 'work',
+            description: 'Works',
+            parameters: z.object({}),
+            execution: 'background',
+          }),
+        ],
+      },
+    ],
+    subagentConfigs: {
+      work: {
+        name: 'work',
+        instructions: 'You work.',
+        tools: { act: tool({ inputSchema: z.object({ n: z.number() }), execute }) },
+        maxSteps: 4,
+      },
+    },
+  };
+}
+
+async function failureOf(options: SimulateOptions) {
+  try {
+    await simulate(options);
+  } catch (error) {
+    if (error instanceof SimulationError) return error;
+    throw error;
+  }
+  throw new Error('No promise was broken');
+}
+
+describe('an app of the user', () => {
+  const checks = [
+    function* (record: Parameters<NonNullable<SimulateOptions['checks']>[number]>[0]) {
+      const failed = record.effects.filter(({ status }) => status === 'threw');
+      if (failed.length > 0) yield { promise: 'MINE', what: 'the tool threw' };
+    },
+  ];
+  const app = appOf(({ n }) => {
+    if (n % 2 === 1) throw new Error('odd');
+    return n;
+  });
+
+  test('a promise of its own is checked, and what breaks it made as small as it can be', async () => {
+    const options: SimulateOptions = {
+      app,
+      checks,
+      session: 'text',
+      faults: withoutCrashes,
+      seeds: 50,
+    };
+    const { failure, message } = await failureOf(options);
+    expect(failure.broken.map(({ promise }) => promise)).toContain('MINE');
+    // The user asks for the work, and nothing need go wrong.
+    expect(failure.shrunk.strikes).toEqual([]);
+    expect(failure.shrunk.steps).toHaveLength(1);
+    expect(failure.script.steps.length).toBeGreaterThan(1);
+    expect(message).toContain('the user says "Please use work');
+    const again = await replayScript(failure.shrunk, options);
+    expect(again.broken.map(({ promise }) => promise)).toContain('MINE');
+  });
+
+  test('its models can have scripts of their own', async () => {
+    const { record } = await simulateOnce(1, {
+      app,
+      session: 'text',
+      faults: {},
+      models: { work: () => ({ text: 'I did it my way' }) },
+    });
+    expect(record.state?.deliveries.map(({ text }) => text)).toContain('I did it my way');
+    expect(record.effects).toEqual([]);
+  });
+
+  test('one that is a function is made for each process, with time of its own', async () => {
+    const made: number[] = [];
+    const waiting = (context: { readonly seed: number }): SimulatedApp => {
+      made.push(context.seed);
+      return app;
+    };
+    const steps = [{ at: 0, do: 'crash' }] as const;
+    await simulateOnce(9, { app: waiting, session: 'text', faults: {}, steps });
+    expect(made).toEqual([9, 9]);
+  });
+});
+
+describe('a run that does too little', () => {
+  test('has failed', async () => {
+    const idle: SimulatedApp = { agents: [{ name: 'host', instructions: 'You are the host.' }] };
+    const { failure } = await failureOf({ app: idle, session: 'text', faults: {}, seed: 1 });
+    expect(failure.broken).toEqual([{ promise: 'WORK', what: '0 subagents, expected 1 at least' }]);
+  });
+
+  test('and so have many runs of which most lack what they should have met', async () => {
+    const options: SimulateOptions = { session: 'text', faults: {}, seeds: 3 };
+    await expect(
+      simulate({ ...options, inMostRuns: ['subagents', 'crashes'] }),
+    ).rejects.toMatchObject({ code: 'TOO_LITTLE_WORK' });
+    expect(await simulate({ ...options, inMostRuns: ['subagents'] })).toMatchObject({ runs: 3 });
+  });
+});
+
+test('each fault point strikes in some run', { timeout: 120_000 }, async () => {
+  const struck = new Set<string>();
+  const often: FaultPlan = Object.fromEntries(
+    Object.keys(defaultFaults).map((point) => [point, { probability: 0.2, most: 2 }]),
+  );
+  const wanted = new Set(Object.keys(defaultFaults));
+  for (let seed = 1; seed <= 60 && struck.size < wanted.size; seed += 1) {
+    const { record } = await simulateOnce(seed, { faults: often, app: defaultApp });
+    for (const { point } of record.script.strikes) struck.add(point);
+  }
+  expect([...wanted].filter((point) => !struck.has(point))).toEqual([]);
+});
+
+test('a simulation without a seed is refused', async () => {
+  await expect(simulate({})).rejects.toMatchObject({ code: 'NO_SEED' });
+});
