@@ -14,6 +14,7 @@
 //       the user begins once more, or `falseInterruptionMs` after they fell silent.
 //   J3. Words that may be an answer are never taken for a backchannel: not while somebody has
 //       asked the user, and not over a question of the lead agent.
+//       If whoever listens is gone by then, it is one as long as the user speaks.
 //   J4. Words that come after the doubt are still an interruption, if they are one.
 
 import type { Environment } from '../actors/ports/environment.ts';
@@ -98,10 +99,13 @@ export class Interruptions {
     this.#ports.breakOff();
   }
 
-  /** Nobody will say what it was. */
+  /** Nobody will say what it was: whoever is still speaking is not spoken over. */
   reset(): void {
+    const isSpeaking = this.#utteranceId !== null && !this.#hasEnded;
     this.#forget();
-    if (this.#ports.isPaused()) this.#ports.goOn();
+    if (!this.#ports.isPaused()) return;
+    if (isSpeaking) this.#ports.breakOff();
+    else this.#ports.goOn();
   }
 
   #overdue(): void {

@@ -93,13 +93,22 @@ describe('J1 J2: speech stops at once, and', () => {
     expect(done).toEqual(['pause', 'breakOff']);
   });
 
-  test('goes on when nobody will say what it was', async () => {
+  test('goes on when nobody will say what it was, and the user is silent', async () => {
     const { interruptions, done, environment } = speaking();
     interruptions.began('u1');
+    interruptions.ended('u1');
     interruptions.reset();
     interruptions.reset();
     await environment.advance(10_000);
     expect(done).toEqual(['pause', 'goOn']);
+  });
+
+  test('is broken off when nobody will say what it was, and the user is still speaking', () => {
+    const { interruptions, done } = speaking();
+    interruptions.began('u1');
+    interruptions.reset();
+    interruptions.reset();
+    expect(done).toEqual(['pause', 'breakOff']);
   });
 });
 
