@@ -13,6 +13,8 @@ import { World, type WorldOptions } from './world.ts';
 /** Faults may strike for so long after the last step. */
 const AFTERMATH_MS = 30_000;
 const ROUND_MS = 1000;
+/** What is added to words that are said again. */
+const AGAIN = [', once more', ', a third time', ', a last time'] as const;
 /** Nothing happens for so long: nothing more will. */
 const CALM_MS = 3000;
 const CLOSE_WITHIN_MS = 120_000;
@@ -30,7 +32,9 @@ export async function play(options: PlayOptions): Promise<RunRecord> {
   const meanings = new Map(
     steps.flatMap((step) =>
       step.do === 'say' || step.do === 'type'
-        ? [[step.words, step.calls] as const, [again(step.words), step.calls] as const]
+        ? [step.words, ...AGAIN.map((again) => `${step.words}${again}`)].map(
+            (words) => [words, step.calls] as const,
+          )
         : [],
     ),
   );
@@ -48,8 +52,9 @@ export async function play(options: PlayOptions): Promise<RunRecord> {
   world.faults.disarm();
   world.note({ kind: 'behaves' });
   world.user.behaves();
-  asksAgain(world, steps);
   await untilCalm(world, quietWithinMs);
+  for (const again of AGAIN)
+    if (asksAgain(world, steps, again)) await untilCalm(world, quietWithinMs);
   const left = unfinished(world);
   const { state } = world;
   const timersLeft = await close(world);
@@ -80,7 +85,7 @@ async function untilCalm(world: World, limitMs: number): Promise<void> {
 }
 
 /** What came to nothing altogether, such as words that went down with a process, the user says again. */
-function asksAgain(world: World, steps: readonly Step[]): void {
+function asksAgain(world: World, steps: readonly Step[], again: string): boolean {
   const { subagentConfigs = {} } = world.app;
   const request = steps.find(
     (step) => step.do === 'say' && step.calls.some((name) => name in subagentConfigs),
@@ -88,11 +93,9 @@ function asksAgain(world: World, steps: readonly Step[]): void {
   const hasWorked = world.log.some(
     (entry) => entry.kind === 'event' && entry.event.type === 'subagent.changed',
   );
-  if (request?.do === 'say' && !hasWorked) world.user.says(again(request.words));
-}
-
-function again(words: string): string {
-  return `${words}, once more`;
+  if (request?.do !== 'say' || hasWorked) return false;
+  world.user.types(`${request.words}${again}`);
+  return true;
 }
 
 function perform(world: World, step: Step): void {
