@@ -57,7 +57,7 @@ describe('after a crash', () => {
     expect(after.state().subagents[0]?.outcome).toEqual(failed?.outcome);
   });
 
-  test('a subagent that waits for the user asks again under the same id, and goes on', async () => {
+  test('[H17] a subagent that waits for the user asks again under the same id, and goes on', async () => {
     const of = world();
     const before = textLife(of, asking);
     await before.start();
