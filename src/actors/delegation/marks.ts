@@ -20,6 +20,9 @@ export const SOURCE_TOOL: unique symbol = Symbol.for('offstage.sourceTool') as n
  */
 export const RECONFIGURES: unique symbol = Symbol.for('offstage.reconfigures') as never;
 export type Reconfigure = (recipe: JSONValue) => SubagentConfig | null;
+export interface Reconfigures {
+  readonly [RECONFIGURES]: Reconfigure;
+}
 
 /** The same tool with marks on it. */
 export function marked<T extends object, M extends object>(tool: T, marks: M): T & M {

@@ -10,7 +10,7 @@
 import type { JSONValue } from 'ai';
 import { z } from 'zod';
 import type { SubagentConfig } from '../subagent/config.ts';
-import { RECONFIGURES, type Reconfigure } from './marks.ts';
+import { RECONFIGURES, type Reconfigures } from './marks.ts';
 
 const recipe = z.object({ by: z.string(), input: z.unknown() });
 
@@ -27,7 +27,7 @@ export function reconfigures<Input>(
   by: string,
   schema: z.ZodType<Input>,
   make: (input: Input) => SubagentConfig | null,
-): { readonly [RECONFIGURES]: Reconfigure } {
+): Reconfigures {
   return {
     [RECONFIGURES]: (written) => {
       const read = recipe.safeParse(written);
