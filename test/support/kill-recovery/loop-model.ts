@@ -3,16 +3,16 @@
 // what the session tells it.
 
 import { Subject } from 'rxjs';
-import type { AudioFrame } from '../../../../src/voice/audio-frame.ts';
-import type { Scheduler } from '../../../../src/actors/ports/environment.ts';
+import type { AudioFrame } from '../../../src/voice/audio-frame.ts';
+import type { Scheduler } from '../../../src/actors/ports/environment.ts';
 import type {
   Transport,
   TransportCommand,
   TransportConfiguration,
   TransportConnection,
   TransportEvent,
-} from '../../../../src/voice/transport.ts';
-import { FakeTransport } from '../../../support/fake-transport.ts';
+} from '../../../src/voice/transport.ts';
+import { FakeTransport } from '../fake-transport.ts';
 import { wishesIn, type Wish } from './world.ts';
 
 const RATE_HZ = 24_000;

@@ -1,4 +1,4 @@
-// One life of a busy voice session: it goes on from the journal in the folder, until it is
+// One life of a busy voice session: it goes on from the journal, until it is
 // killed. `node busy-session.ts <folder> <life>`; then, on its standard input, how many wishes the
 // user has, and whether the life may end when nothing is left to do. A line comes out at
 // each append, at each moment of the user, and with its name for each thing that happens in the world:
@@ -7,28 +7,24 @@
 import { createInterface } from 'node:readline';
 import { z } from 'zod';
 import {
+  CapacityError,
   createRuntime,
   createSubAgentTool,
   defineTool,
   VoiceSession,
-} from '../../../../src/index.ts';
-import { nodeEnvironment } from '../../../../src/adapters/node/index.ts';
-import { sqliteJournal } from '../../../../src/adapters/sqlite-journal/index.ts';
-import type { Script } from '../../../../src/testing/index.ts';
-import { turns } from '../../../support/crashes.ts';
-import { calls, say } from '../../../support/subagent-runs.ts';
-import {
-  agentsOf,
-  castOf,
-  configOf,
-  configsOf,
-  type ScriptedSubagent,
-} from '../../../support/text-talk.ts';
+} from '../../../src/index.ts';
+import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
+import type { Script } from '../../../src/testing/index.ts';
+import { turns } from '../crashes.ts';
+import { calls, say } from '../subagent-runs.ts';
+import { agentsOf, castOf, configOf, configsOf, type ScriptedSubagent } from '../text-talk.ts';
+import { openJournal } from './journal.ts';
 import { LoopTransport } from './loop-model.ts';
-import { journalIn, openWorld, token, type Line } from './world.ts';
+import { openWorld, token, type Line } from './world.ts';
 import { Listener, talk } from './user.ts';
 
 const WORK_MS = 4;
+const LEASE_PAUSE_MS = 20;
 
 const [folder = '', lifeText = '1'] = process.argv.slice(2);
 const life = Number(lifeText);
@@ -146,7 +142,7 @@ const subagents: Record<string, ScriptedSubagent> = {
 };
 
 const transport = new LoopTransport(life, environment.scheduler);
-const journal = sqliteJournal({ path: journalIn(folder), environment });
+const journal = await openJournal(folder, environment);
 const session: VoiceSession = new VoiceSession({
   sessionId: 'ses',
   runtime: createRuntime({
@@ -157,6 +153,8 @@ const session: VoiceSession = new VoiceSession({
         return journal.append(entry);
       },
       read: (query) => journal.read(query),
+      claim: (scope) => journal.claim?.(scope),
+      release: (scope) => journal.release?.(scope),
     },
   }),
   transport,
@@ -209,9 +207,17 @@ session.events.subscribe((event) => {
 
 const listener = new Listener(session, transport, environment.scheduler, log);
 const leave = session.attach();
-await session.start();
+for (;;)
+  try {
+    await session.start();
+    break;
+  } catch (error) {
+    // Whoever was killed has it until its lease is over.
+    if (!(error instanceof CapacityError)) throw error;
+    await pause(LEASE_PAUSE_MS);
+  }
 await talk({ session, transport, listener, count, life, isLast: isLast === 1, pause, log, tick });
 leave();
 await session.suspend();
-journal.close();
+await journal.close();
 process.exit(0);

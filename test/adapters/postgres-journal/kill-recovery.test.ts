@@ -1,0 +1,13 @@
+// A busy voice session on PostgreSQL: each process that is killed by SIGKILL is followed by one
+// that takes its session over, as soon as the lease of the dead one is over.
+
+import { killedOften } from '../../support/kill-recovery/killed-often.ts';
+import { connection, newSchema, open } from './support.ts';
+
+const server = { connection, schema: newSchema() };
+
+killedOften({
+  kills: 20,
+  env: { KILL_POSTGRES: JSON.stringify({ ...server, leaseMs: 300 }) },
+  read: async () => (await open(server)).read(),
+});

@@ -1,0 +1,216 @@
+// A busy voice session on a journal that outlives it, whose process is killed again and again by
+// SIGKILL and begun again: what tools did to the world and what the user heard, in all lives
+// together, is what one life would have done.
+//
+// The instants are counted in what the process does, not in time: a line comes out of it at each
+// append to the journal, each moment of the user, and whatever happens in the world. Half of the
+// kills come right after something happened there: its entry is not written yet.
+
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { build } from 'vite';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { JournalEntry } from '../../../src/index.ts';
+import { chanceOf } from '../../../src/testing/chance.ts';
+import { readWorld, token, tokensIn, wish, type Kind, type Line, type Written } from './world.ts';
+
+/** Lines that a life may write before it is killed: many live short. */
+const MAX_LINES = 200;
+const DELICATE = ['effect', 'effect', 'heard', 'answered'] as const;
+const SEED = Number(process.env['KILL_SEED'] ?? 1);
+const source = fileURLToPath(new URL('busy-session.ts', import.meta.url));
+
+type Entry = JournalEntry & { readonly event: Readonly<Record<string, unknown>> };
+type Of<What extends Line['what']> = Written & Extract<Line, { what: What }>;
+
+export interface KilledOften {
+  readonly kills: number;
+  /** Tells the process which journal it is; see `journal.ts`. */
+  readonly env: Readonly<Record<string, string>>;
+  /** What the journal has in the end. */
+  read(folder: string): readonly JournalEntry[] | Promise<readonly JournalEntry[]>;
+}
+
+/** Registers the tests of a session that is killed so often. */
+export function killedOften({ kills, env, read }: KilledOften): void {
+  const folder = mkdtempSync(join(tmpdir(), 'offstage-kill-'));
+  const program = join(folder, 'busy-session.mjs');
+  const children: ChildProcess[] = [];
+
+  /** A process that has loaded the code and waits to be told to begin. */
+  function prepare(life: number) {
+    const child = spawn(process.execPath, [program, folder, String(life)], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+      env: { ...process.env, ...env, NODE_COMPILE_CACHE: join(folder, 'code') },
+    });
+    children.push(child);
+    const lines = createInterface({ input: child.stdout });
+    const isReady = once(lines, 'line');
+    const isOver = once(child, 'close');
+    return { child, lines, isReady, isOver };
+  }
+
+  let entries: readonly Entry[];
+  let written: readonly Written[];
+  const wishes = 4 + kills;
+
+  beforeAll(async () => {
+    // What an adapter loads by itself is found from there, too.
+    symlinkSync(
+      fileURLToPath(new URL('../../../node_modules', import.meta.url)),
+      join(folder, 'node_modules'),
+    );
+    // One file: it is begun so many times.
+    await build({
+      configFile: false,
+      logLevel: 'error',
+      ssr: { noExternal: true },
+      build: {
+        ssr: source,
+        outDir: folder,
+        rollupOptions: { output: { entryFileNames: 'busy-session.mjs' } },
+      },
+    });
+    const chance = chanceOf(SEED, 'kill');
+    // The next one gets ready while one lives.
+    let next = prepare(1);
+    for (let life = 1; life <= kills; life += 1) {
+      const { child, lines, isReady, isOver } = next;
+      await isReady;
+      next = prepare(life + 1);
+      const delicate = chance.happens(0.5) ? chance.pick(DELICATE) : null;
+      let left = delicate === null ? chance.below(chance.below(MAX_LINES) + 1) : MAX_LINES;
+      let happenings = chance.below(3);
+      const count = (line = ''): void => {
+        if (line === delicate) happenings -= 1;
+        if (left === 0 || happenings < 0) child.kill('SIGKILL');
+        left -= 1;
+      };
+      lines.on('line', count);
+      child.stdin.write(`${4 + life} 0\n`);
+      count();
+      const [code, signal] = await isOver;
+      if (signal !== 'SIGKILL') throw new Error(`Life ${life} ended by itself: ${String(code)}`);
+    }
+    await next.isReady;
+    next.child.stdin.write(`${wishes} 1\n`);
+    const [code] = await next.isOver;
+    if (code !== 0) throw new Error(`The last life ended with ${String(code)}`);
+    entries = (await read(folder)) as readonly Entry[];
+    written = readWorld(folder);
+  }, 600_000);
+
+  afterAll(() => {
+    // Of a test that failed half-way.
+    for (const child of children) child.kill('SIGKILL');
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  const lines = <What extends Line['what']>(what: What): Of<What>[] =>
+    written.filter((line): line is Of<What> => line.what === what);
+  const events = (type: string): Entry[] => entries.filter(({ event }) => event.type === type);
+  const wishesOf = (...kinds: Kind[]): number[] =>
+    Array.from({ length: wishes }, (_, index) => wish(index + 1))
+      .filter(({ kind }) => kinds.includes(kind))
+      .map(({ n }) => n);
+  /** How often each of them occurs. */
+  const tally = (names: readonly string[]): Record<string, number> => {
+    const all: Record<string, number> = {};
+    for (const name of names) all[name] = (all[name] ?? 0) + 1;
+    return all;
+  };
+  const each = (names: readonly string[]): Record<string, number> =>
+    Object.fromEntries(names.map((name) => [name, 1]));
+
+  /** What was heard according to the journal: what was said last says what it was. */
+  function hearings(): { readonly token: string; readonly at: number }[] {
+    let told = '';
+    return entries.flatMap(({ event, at }) => {
+      if (event.type === 'assistant.said') told = tokensIn(String(event['text']))[0] ?? told;
+      return event.type === 'delivery.heard' ? [{ token: told, at }] : [];
+    });
+  }
+
+  describe(`a process that was killed ${kills} times (KILL_SEED=${SEED})`, () => {
+    test('went on from the journal in most of its lives', () => {
+      expect(lines('recovered').length).toBeGreaterThan(kills / 2);
+      expect(new Set(lines('effect').map(({ life }) => life)).size).toBeGreaterThan(kills / 4);
+      expect(lines('recovered').flatMap(({ lost }) => lost)).toEqual([]);
+      expect(lines('error')).toEqual([]);
+    });
+
+    test('P1: every wish led to one call, and every accepted subagent ended once', () => {
+      const called = events('tool.called').map(({ event }) => String(event['arguments']));
+      expect(tally(called)).toEqual(
+        each(wishesOf('ride', 'sum', 'weather', 'trip', 'pay', 'seat', 'remind').map(argumentsOf)),
+      );
+      const accepted = events('subagent.accepted').map(({ actor }) => actor);
+      expect(accepted).toHaveLength(wishesOf('ride', 'sum', 'trip', 'seat').length);
+      const ended = events('subagent.ended').filter(({ actor }) => actor.startsWith('call:'));
+      expect(tally(ended.map(({ actor }) => actor))).toEqual(each(accepted));
+      const outcomes = ended.map(({ event }) => event['outcome'] as { readonly status: string });
+      expect(new Set(outcomes.map(({ status }) => status))).toEqual(new Set(['completed']));
+      const [last] = lines('rested');
+      expect(new Set(last?.subagents.map(({ state }) => state))).toEqual(new Set(['completed']));
+    });
+
+    test('P4: every result and notice was heard to its end; one whose hearing was recorded was not said again', () => {
+      const results = wishesOf('ride', 'sum', 'trip', 'seat').map((n) => token('result', n));
+      const notices = events('notice.posted').flatMap(({ event }) =>
+        tokensIn(String(event['text'])),
+      );
+      const news = hearings().filter((heard) => !heard.token.startsWith('<question'));
+      expect(tally(news.map((heard) => heard.token))).toEqual(each([...results, ...notices]));
+      const heard = new Set(lines('heard').map((line) => line.token));
+      expect([...results, ...notices].filter((one) => !heard.has(one))).toEqual([]);
+      const again = news.filter(({ token: one, at }) =>
+        lines('said').some((line) => line.token === one && line.at > at),
+      );
+      expect(again).toEqual([]);
+    });
+
+    test('P2 P3: every question got its own answer', () => {
+      const booked = lines('effect').filter(
+        ({ tool, input }) => tool === 'book' && /answer/.test(input),
+      );
+      const answers = booked.map(({ input }) => {
+        const { n, answer } = JSON.parse(input) as { n: number; answer: { userResponse: string } };
+        return [n, /\d+$/.exec(answer.userResponse)?.[0]] as const;
+      });
+      expect(answers.filter(([n, answered]) => String(n) !== answered)).toEqual([]);
+      expect(new Set(lines('answered').map(({ how }) => how))).toEqual(
+        new Set(['voice', 'button']),
+      );
+    });
+
+    test('P6: a tool that may not run twice did not; one key has one effect', () => {
+      const effects = lines('effect');
+      const inputs = new Map<string, Set<string>>();
+      for (const { key, tool, input } of effects)
+        inputs.set(key, (inputs.get(key) ?? new Set()).add(`${tool} ${input}`));
+      expect([...inputs].filter(([, of]) => of.size > 1)).toEqual([]);
+      const guarded = effects.filter(({ idempotent }) => !idempotent);
+      expect(guarded.length).toBeGreaterThan(kills / 3);
+      expect(tally(guarded.map(({ key }) => key))).toEqual(each(guarded.map(({ key }) => key)));
+      const doubts = lines('doubt');
+      // What was not done is in doubt: nothing was left out in silence.
+      const paid = new Set(guarded.flatMap(({ tool, input }) => (tool === 'pay' ? [input] : [])));
+      const unpaid = events('tool.called').filter(
+        ({ event }) => event['name'] === 'pay' && !paid.has(String(event['arguments'])),
+      );
+      const inDoubt = new Set(doubts.map(({ key }) => key));
+      expect(unpaid.filter(({ event }) => !inDoubt.has(`ses:${String(event['callId'])}`))).toEqual(
+        [],
+      );
+    });
+  });
+}
+
+function argumentsOf(n: number): string {
+  return JSON.stringify({ n });
+}
