@@ -184,6 +184,10 @@ export class FamilyDesk implements SubagentPorts {
     record.place.ports.stepped(viewOf(record), report);
   }
 
+  goesOn({ id }: SubagentFace): boolean {
+    return this.#recordOf(id).place.ports.goesOn !== false;
+  }
+
   inDoubt({ id }: SubagentFace, call: CallInDoubt): void {
     const record = this.#recordOf(id);
     record.place.ports.inDoubt?.(viewOf(record), call);

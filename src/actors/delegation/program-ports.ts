@@ -99,6 +99,10 @@ export class ProgramPorts implements ScopePorts {
     this.#line = line;
   }
 
+  get goesOn(): boolean {
+    return this.#line.ledger !== undefined;
+  }
+
   get handlesInput(): boolean {
     return this.#line.handlers.onInput !== undefined;
   }

@@ -15,6 +15,8 @@ import type { PendingInput, ProgressNote, SpawnRequest } from './service-types.t
 export interface ScopePorts {
   /** Tells it from others of the same scope, in this process and the next. */
   readonly name: string;
+  /** Can another process go on with its subagents? @defaultValue true */
+  readonly goesOn?: boolean;
   readonly host: Host;
   /** What is done with outputs and outcomes; nothing, where it is absent. */
   readonly outcomes?: OutcomeDesk;

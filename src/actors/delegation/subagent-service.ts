@@ -8,7 +8,7 @@ import type { LanguageModel } from 'ai';
 import { ConfigurationError } from '../../errors.ts';
 import { splitOutcomeOptions, type OutcomeOptions } from '../outcomes/outcome-options.ts';
 import { createHost, type Host } from '../runtime/host.ts';
-import type { Runtime } from '../runtime/runtime.ts';
+import { journalOfPassing, type Runtime } from '../runtime/runtime.ts';
 import type { BudgetLimits } from '../supervisor/budget-limits.ts';
 import { sessionLimits, type SessionLimits } from '../supervisor/limits.ts';
 import { Delegation } from './delegation.ts';
@@ -88,7 +88,7 @@ export function createSubagentService(options: SubagentServiceOptions): OwnedSub
     ...rest
   } = options;
   const [outcomes, handlers] = splitOutcomeOptions(rest);
-  const { environment, journal, inspect, supervisor } = runtime;
+  const { environment, inspect, supervisor } = runtime;
   if (graceMs !== undefined && !(graceMs >= 0))
     throw new ConfigurationError(
       'INVALID_OPTION',
@@ -98,6 +98,7 @@ export function createSubagentService(options: SubagentServiceOptions): OwnedSub
     throw new ConfigurationError('INVALID_OPTION', 'Expected `id` to be a name, got an empty one');
   const limits = sessionLimits({ maxTotalPerSession: Number.MAX_SAFE_INTEGER, ...constraints });
   const id = options.id ?? environment.ids.next('scope');
+  const journal = options.id === undefined ? journalOfPassing(runtime) : runtime.journal;
   const host = createHost({ environment, journal, inspect, onError });
   const ledger = options.id === undefined ? null : new ServiceLedger(id, host);
   const ports = new ProgramPorts({

@@ -27,6 +27,14 @@ export interface Runtime {
 }
 
 /**
+ * The journal of work that nobody can go on with, since it has no name: in memory where the
+ * journal is one that several processes share, which would have to be claimed for it.
+ */
+export function journalOfPassing({ journal }: Runtime): Journal {
+  return journal.claim ? memoryJournal() : journal;
+}
+
+/**
  * Makes what sessions share. Sessions that are given none each make their own.
  * @throws {ConfigurationError} for a limit that is no whole number above 0.
  */

@@ -15,7 +15,7 @@ import { ProgramPorts, type ProgramHandlers } from '../delegation/program-ports.
 import { THE_LEAD } from '../delegation/service-types.ts';
 import { splitOutcomeOptions, type OutcomeOptions } from '../outcomes/outcome-options.ts';
 import { createHost, quietly, type Host } from '../runtime/host.ts';
-import type { Runtime } from '../runtime/runtime.ts';
+import { journalOfPassing, type Runtime } from '../runtime/runtime.ts';
 import { defaultSessionLimits } from '../supervisor/limits.ts';
 import type { SubagentConfig } from './config.ts';
 import type { Outcome } from './outcome.ts';
@@ -110,9 +110,9 @@ const scopes = new WeakMap<Runtime, Scope>();
 function scopeOf(runtime: Runtime): Scope {
   const known = scopes.get(runtime);
   if (known) return known;
-  const { environment, journal, inspect, supervisor } = runtime;
+  const { environment, inspect, supervisor } = runtime;
   const id = environment.ids.next('runs');
-  const host = createHost({ environment, journal, inspect });
+  const host = createHost({ environment, journal: journalOfPassing(runtime), inspect });
   const limits = {
     ...defaultSessionLimits,
     maxConcurrentPerSession: Number.MAX_SAFE_INTEGER,

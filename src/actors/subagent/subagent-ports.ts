@@ -149,6 +149,8 @@ export interface SubagentPorts {
   /** State, step or progress is not what it was. */
   changed(subagent: SubagentFace): void;
   stepped(subagent: SubagentFace, report: StepReport): void;
+  /** Does another process go on with it, if its journal refuses this one? @defaultValue true */
+  goesOn?(subagent: SubagentFace): boolean;
   /** Somebody has to find out whether it was done; the model is told so, too. */
   inDoubt?(subagent: SubagentFace, call: CallInDoubt): void;
   /** The last call. `disposed` settles when the instance is disposed; it never rejects. */

@@ -303,7 +303,9 @@ export class Subagent implements UnitBody, Worker {
 
   journalRefused(error: unknown): void {
     this.#host.report(error, `journal of ${this.id}`);
-    this.suspend();
+    if (this.#ports.goesOn?.(this) === false)
+      this.lose({ code: 'JOURNAL_REFUSED', message: messageOf(error), retryable: true });
+    else this.suspend();
   }
 
   get isBusy(): boolean {

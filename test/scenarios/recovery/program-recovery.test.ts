@@ -3,13 +3,17 @@
 import { describe, expect, test } from 'vitest';
 import {
   createParentSubagentToolset,
+  createRuntime,
   createSubagentService,
+  ProviderError,
+  runSubagent,
   THE_LEAD,
   type DoubtfulCall,
+  type Journal,
   type SubagentConfig,
   type SubagentServiceOptions,
 } from '../../../src/index.ts';
-import type { Script } from '../../../src/testing/index.ts';
+import { scriptedModel, simulatedEnvironment, type Script } from '../../../src/testing/index.ts';
 import { turns, world, type World } from '../../support/crashes.ts';
 import { calls, never, say, simpleTool } from '../../support/subagent-runs.ts';
 import { castOf, configOf } from '../../support/text-talk.ts';
@@ -300,4 +304,37 @@ describe('P1 P4 P6: killed after each entry, it comes to the same end', async ()
       expect(await live(killed)).toEqual(whole);
     },
   );
+});
+
+describe('work without a name', () => {
+  const config = { name: 'worker', instructions: 'You work.' };
+  const model = scriptedModel({ otherwise: () => ({ text: 'Done.' }) });
+
+  test('is kept in memory where several processes share the journal', async () => {
+    const appended: unknown[] = [];
+    const shared: Journal = {
+      append: (entry) => void appended.push(entry),
+      read: () => [],
+      claim: () => {},
+    };
+    const runtime = createRuntime({ environment: simulatedEnvironment(), journal: shared });
+    expect(await runSubagent(config, 'Do it', { runtime, model }).result).toMatchObject({
+      status: 'completed',
+    });
+    expect(appended).toEqual([]);
+  });
+
+  test('ends as lost when its journal refuses it for good', async () => {
+    const refusing: Journal = {
+      append() {
+        throw new ProviderError('JOURNAL_CLOSED', 'it was closed', { retryable: false });
+      },
+      read: () => [],
+    };
+    const runtime = createRuntime({ environment: simulatedEnvironment(), journal: refusing });
+    expect(await runSubagent(config, 'Do it', { runtime, model }).result).toMatchObject({
+      status: 'lost',
+      error: { code: 'JOURNAL_REFUSED' },
+    });
+  });
 });
