@@ -101,7 +101,7 @@ export function killedOften({ kills, env, read }: KilledOften): void {
     next.child.stdin.write(`${wishes} 1\n`);
     const [code] = await next.isOver;
     if (code !== 0) throw new Error(`The last life ended with ${String(code)}`);
-    entries = (await read(folder)) as readonly Entry[];
+    entries = await read(folder);
     written = readWorld(folder);
   }, 600_000);
 
