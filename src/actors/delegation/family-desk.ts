@@ -173,20 +173,6 @@ export class FamilyDesk implements SubagentPorts {
     this.#parts.chunks.emit(this.#recordOf(id), { type: 'streamed', chunk });
   }
 
-  born({ id }: SubagentFace): void {
-    const record = this.#recordOf(id);
-    const { ports, task, workstreamId } = record.place;
-    const { description, args } = task;
-    this.#parts.chunks.emit(record, {
-      type: 'spawned',
-      task: description,
-      input: args,
-      workstreamId,
-    });
-    // Who follows the stream may have ended it already.
-    if (record.isLive) ports.changed(viewOf(record));
-  }
-
   changed({ id, progress }: SubagentFace): void {
     const record = this.#recordOf(id);
     if (progress !== null) record.said = null;

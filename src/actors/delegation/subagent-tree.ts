@@ -54,7 +54,8 @@ export class SubagentTree {
 
   /** `ports`: whom it works for, unless it has a parent. */
   spawn(request: SpawnRequest, ports: ScopePorts): SpawnReceipt {
-    const { family, retention, limits, supervisor, budgets, health, instances } = this.#parts;
+    const { family, retention, limits, supervisor, budgets, health, instances, chunks } =
+      this.#parts;
     if (this.#isStopping) return rejected('SESSION_CLOSED', 'The session is being closed');
     const known = family.withKey(request.idempotencyKey);
     if (known) return { status: 'accepted', subagentId: known.id, isRepeat: true };
@@ -119,7 +120,12 @@ export class SubagentTree {
     family.add(record);
     health.started(record);
     instances.enter(record);
+    const { description, args } = request.task;
+    const { workstreamId } = record.place;
+    // First: who follows the stream may end it as soon as it hears of it.
     subagent.start(birthOf(record, request));
+    chunks.emit(record, { type: 'spawned', task: description, input: args, workstreamId });
+    if (record.isLive) record.place.ports.changed(viewOf(record));
     this.#changed();
     return { status: 'accepted', subagentId: id };
   }

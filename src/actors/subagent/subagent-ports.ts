@@ -146,8 +146,6 @@ export interface SubagentPorts {
    * never rejects. Not asked for one that is killed.
    */
   settle?(subagent: SubagentFace, tools: OwnTools, outcome: Outcome): Outcome | Promise<Outcome>;
-  /** It is there, and in the journal. */
-  born?(subagent: SubagentFace): void;
   /** State, step or progress is not what it was. */
   changed(subagent: SubagentFace): void;
   stepped(subagent: SubagentFace, report: StepReport): void;

@@ -265,8 +265,6 @@ export class Subagent implements UnitBody, Worker {
     if (event.type === SPAWNED) {
       const { limits } = event as unknown as SubagentBirth;
       const { id } = this;
-      // Nobody hears of one that a crash could still undo.
-      this.post({ kind: 'do', name: 'born', params: undefined });
       this.#life = new SubagentLife({ id, at: event.at, ...limits }, this, {
         id: `${this.#ports.path}/${id}`,
         inspect: this.#host.inspect,
@@ -349,9 +347,6 @@ export class Subagent implements UnitBody, Worker {
       }
       case 'stepped':
         this.#ports.stepped(this, params as StepReport);
-        break;
-      case 'born':
-        this.#ports.born?.(this);
         break;
       case 'changed':
         this.#ports.activity(this);

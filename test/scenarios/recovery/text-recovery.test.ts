@@ -5,7 +5,6 @@ import { z } from 'zod';
 import { CapacityError, defineTool, type DoubtfulCall, type Journal } from '../../../src/index.ts';
 import type { Script } from '../../../src/testing/index.ts';
 import { textLife, turns, world } from '../../support/crashes.ts';
-import { gatedJournal } from '../../support/journals.ts';
 import { calls, never, say, simpleTool } from '../../support/subagent-runs.ts';
 import { textTalk, type TalkOptions } from '../../support/text-talk.ts';
 
@@ -332,29 +331,6 @@ describe('a journal that is not to be had', () => {
     await talk.start();
     await talk.type('hello');
     expect(talk.said()).toEqual(['You said: hello']);
-    await talk.close();
-  });
-});
-
-describe('a subagent', () => {
-  test('is shown to nobody before its birth is written down', async () => {
-    const journal = gatedJournal();
-    const talk = textTalk({ ...asking, journal });
-    await talk.start();
-    journal.shut();
-    void talk.session.sendText('use ride');
-    const isBorn = (): boolean => journal.waiting[0]?.event.type === 'subagent.spawned';
-    for (let turn = 0; turn < 100 && !isBorn(); turn += 1) {
-      await talk.environment.settle();
-      if (!isBorn() && journal.waiting.length > 0) journal.keepOne();
-    }
-    const shown = () => talk.events.filter(({ type }) => type === 'subagent.changed');
-    expect(isBorn()).toBe(true);
-    expect(shown()).toEqual([]);
-    journal.keepOne();
-    await talk.environment.settle();
-    expect(shown()).toMatchObject([{ subagent: { id: 'sub_1', state: 'spawning' } }]);
-    journal.open();
     await talk.close();
   });
 });
