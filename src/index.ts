@@ -1,106 +1,24 @@
 // The public API, name by name. What talks to the outside world comes from the
 // subpaths (`offstage/openai-realtime`, `offstage/local-voice`, …) and is handed in.
 
-import { nodeEnvironment } from './adapters/node/environment.ts';
-import {
-  rockbotToolset as rockbotToolsetWith,
-  type RockbotToolsetOptions,
-} from './actors/delegation/toolsets/rockbot-toolset.ts';
-import {
-  createRuntime as createRuntimeWith,
-  type Runtime,
-  type RuntimeOptions,
-} from './actors/runtime/runtime.ts';
-import type { WorkingMemory } from './actors/ports/working-memory.ts';
-import {
-  workingMemory as workingMemoryWith,
-  type WorkingMemoryOptions,
-} from './actors/working-memory/working-memory.ts';
-import {
-  TextSession as CoreTextSession,
-  type TextSessionOptions as CoreTextSessionOptions,
-} from './actors/session/text-session.ts';
-import type { SubagentConfig } from './actors/subagent/config.ts';
-import {
-  runSubagent as runSubagentWith,
-  type RunSubagentOptions as CoreRunSubagentOptions,
-  type RunTask,
-  type SubagentRun,
-} from './actors/subagent/run-subagent.ts';
-import {
-  VoiceSession as CoreVoiceSession,
-  type VoiceSessionOptions as CoreVoiceSessionOptions,
-} from './voice/voice-session.ts';
+// Sessions, and what else takes real time where an app gives no environment
 
-// Sessions
-
-/** What a session may be given instead of a runtime of its own making. */
-type RuntimeChoice = {
-  /** Shared with other sessions: `createRuntime(…)`. */
-  readonly runtime?: Runtime;
-} & Partial<RuntimeOptions>;
-
-export type TextSessionOptions = Omit<CoreTextSessionOptions, 'runtime'> & RuntimeChoice;
-export type VoiceSessionOptions = Omit<CoreVoiceSessionOptions, 'runtime'> & RuntimeChoice;
-
-/**
- * A runtime in real time, with a journal in memory, unless told otherwise.
- * Sessions that shall share limits and a journal are given the same one.
- */
-export function createRuntime(options: Partial<RuntimeOptions> = {}): Runtime {
-  return createRuntimeWith({ environment: nodeEnvironment(), ...options });
-}
-
-let processRuntime: Runtime | undefined;
-
-function chosenRuntime(options: RuntimeChoice): Runtime {
-  const { runtime, environment, journal, maxTotalActive, inspect } = options;
-  if (runtime) return runtime;
-  // Sessions that ask for nothing special share one, and so the limit of the process.
-  if (!environment && !journal && maxTotalActive === undefined && !inspect)
-    return (processRuntime ??= createRuntime());
-  return createRuntime({
-    ...(environment ? { environment } : {}),
-    ...(journal ? { journal } : {}),
-    ...(maxTotalActive === undefined ? {} : { maxTotalActive }),
-    ...(inspect ? { inspect } : {}),
-  });
-}
-
-/** A conversation in text. */
-export class TextSession extends CoreTextSession {
-  /** @throws {ConfigurationError} for options that cannot work. */
-  constructor(options: TextSessionOptions) {
-    super({ ...options, runtime: chosenRuntime(options) });
-  }
-}
-
-/** A conversation by voice. */
-export class VoiceSession extends CoreVoiceSession {
-  /** @throws {ConfigurationError} for options that cannot work. */
-  constructor(options: VoiceSessionOptions) {
-    super({ ...options, runtime: chosenRuntime(options) });
-  }
-}
-
-/** A model, who answers, and what it shares; the runtime of the process unless one is given. */
-export type RunSubagentOptions = Omit<CoreRunSubagentOptions, 'runtime'> & RuntimeChoice;
-
-/**
- * One subagent that works for a program instead of a conversation.
- * @throws {ConfigurationError} for a configuration that cannot work.
- * @throws {CapacityError} when 100,000 runs of the runtime have not ended.
- */
-export function runSubagent(
-  config: SubagentConfig,
-  task: RunTask | string,
-  options: RunSubagentOptions = {},
-): SubagentRun {
-  return runSubagentWith(config, task, { ...options, runtime: chosenRuntime(options) });
-}
-
+export {
+  createRuntime,
+  rockbotToolset,
+  runSubagent,
+  TextSession,
+  VoiceSession,
+  workingMemory,
+  type RunSubagentOptions,
+  type TextSessionOptions,
+  type VoiceSessionOptions,
+} from './real-time.ts';
 export type { RunTask, SubagentRun } from './actors/subagent/run-subagent.ts';
-export type { Runtime, RuntimeOptions } from './actors/runtime/runtime.ts';
+export type { Runtime, RuntimeOptions, SnapshotPolicy } from './actors/runtime/runtime.ts';
+export { createSessionPool, type SessionPool } from './actors/pool/session-pool.ts';
+export type { PooledSession } from './actors/pool/guest.ts';
+export type { SessionPoolOptions } from './actors/pool/pool-options.ts';
 export type { Consolidation, ConsolidationOptions } from './actors/session/consolidation.ts';
 export type { SpeakProgress } from './actors/session/progress-pace.ts';
 export type {
@@ -182,16 +100,6 @@ export type {
 } from './actors/delegation/toolsets/spawn-plan.ts';
 export { isToolFailure, type ToolFailure } from './actors/delegation/toolsets/tool-failure.ts';
 
-/**
- * The tools of RockBot's primary agent: `spawn_subagent`, `cancel_subagent` and
- * `list_subagents`, with its arguments and texts; in real time, unless told otherwise.
- */
-export function rockbotToolset({
-  clock = nodeEnvironment().clock,
-  ...options
-}: Partial<RockbotToolsetOptions> = {}): ReturnType<typeof rockbotToolsetWith> {
-  return rockbotToolsetWith({ clock, ...options });
-}
 export {
   rockbotChildToolset,
   rockbotLimits,
@@ -280,14 +188,6 @@ export type {
 
 // What subagents leave, and whether it is true
 
-/**
- * Working memory that lasts as long as the process; in real time, unless told otherwise.
- * @throws {ConfigurationError} when a limit is unknown, not a whole number ≥ 1, or above `maxTtlMs`.
- */
-export function workingMemory(options: Partial<WorkingMemoryOptions> = {}): WorkingMemory {
-  return workingMemoryWith({ environment: nodeEnvironment(), ...options });
-}
-
 export type { WorkingMemoryLimits } from './actors/working-memory/options.ts';
 export type { WorkingMemoryOptions } from './actors/working-memory/working-memory.ts';
 export {
@@ -363,6 +263,7 @@ export {
 } from './actors/replay/recording.ts';
 export { forkSession, type ForkOptions } from './actors/replay/fork-session.ts';
 export type { FactQuery, MemoryFact, MemoryStore } from './actors/ports/memory-store.ts';
+export { memoryWakeTimes, type WakeTime, type WakeTimes } from './actors/ports/wake-times.ts';
 export { memoryStore } from './actors/context/memory-store.ts';
 export {
   memoryJournal,

@@ -3,6 +3,7 @@
 
 import { Subject } from 'rxjs';
 import { VoiceSession, type AudioFrame, type Transport } from '../../src/index.ts';
+import { SIMULATED_CAPABILITIES } from '../../src/testing/simulate/voice-stage.ts';
 import type { TransportEvent } from '../../src/voice/transport.ts';
 
 const SAMPLE_RATE_HZ = 24_000;
@@ -23,24 +24,9 @@ export async function openVoiceDesk(): Promise<VoiceDesk> {
   const transport: Transport = {
     name: 'bench',
     capabilities: {
+      ...SIMULATED_CAPABILITIES,
       inputSampleRateHz: SAMPLE_RATE_HZ,
       outputSampleRateHz: SAMPLE_RATE_HZ,
-      output: 'audio',
-      utterances: 'reported',
-      responds: 'when_asked',
-      correlatesResponses: true,
-      cancelsResponses: true,
-      truncatesAudio: true,
-      deletesItems: true,
-      speaksOutOfBand: false,
-      silentContext: true,
-      toolCalls: 'named',
-      defersToolResults: true,
-      schedulesToolResults: false,
-      updatesSession: true,
-      resumes: false,
-      acceptsImages: false,
-      maxConnectionMs: null,
     },
     connect() {
       queueMicrotask(() => events.next({ type: 'transport.ready' }));

@@ -84,8 +84,13 @@ export const layers: readonly Layer[] = [
   },
   // The one place that chooses for the app: real time, unless it is given another.
   {
+    files: 'real-time.ts',
+    sources: ['voice', 'actors', 'adapters/node'],
+    packages: [],
+  },
+  {
     files: 'index.ts',
-    sources: ['voice', 'actors', 'machines', 'errors.ts', 'adapters/node'],
+    sources: ['real-time.ts', 'voice', 'actors', 'machines', 'errors.ts'],
     packages: [],
   },
 ];

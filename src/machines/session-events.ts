@@ -25,6 +25,8 @@ type Unstamped =
   | { readonly type: 'session.close' }
   /** Another process goes on with it: nobody is connected, attached or speaking any more. */
   | { readonly type: 'session.recovered' }
+  /** It goes on where it was put away, idle: nobody is connected, and nothing else has changed. */
+  | { readonly type: 'session.woken' }
   | { readonly type: 'transport.ready' }
   /** `retryInMs` null: trying again is pointless. */
   | {

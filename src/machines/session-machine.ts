@@ -164,6 +164,7 @@ export const sessionMachine = setup({
             },
             'session.close': 'closing',
             'session.recovered': backToStart,
+            'session.woken': backToStart,
           },
         },
         // Who leads is being changed: nobody speaks meanwhile.
@@ -374,19 +375,19 @@ export type SessionSnapshot = SnapshotFrom<typeof sessionMachine>;
 
 /** May the outbox say something now? (It waits for a pause on top of this.) */
 export function gateIsOpen(snapshot: SessionSnapshot): boolean {
+  const { client, user, model, playout } = snapshot.value;
   return (
-    snapshot.hasTag('connected') &&
-    snapshot.matches({ client: 'attached' }) &&
-    snapshot.matches({ user: 'silent' }) &&
-    snapshot.matches({ model: 'idle' }) &&
-    snapshot.matches({ playout: 'drained' })
+    client === 'attached' &&
+    user === 'silent' &&
+    model === 'idle' &&
+    playout === 'drained' &&
+    snapshot.hasTag('connected')
   );
 }
 
 /** Who is being heard: a derived label, not a state. */
 export function floorOf(snapshot: SessionSnapshot): 'user' | 'model' | 'nobody' {
-  if (!snapshot.matches({ user: 'silent' })) return 'user';
-  const speaking =
-    snapshot.matches({ playout: 'playing' }) || snapshot.matches({ model: 'generating' });
-  return speaking ? 'model' : 'nobody';
+  const { user, model, playout } = snapshot.value;
+  if (user !== 'silent') return 'user';
+  return playout === 'playing' || model === 'generating' ? 'model' : 'nobody';
 }

@@ -9,7 +9,7 @@
 // Does not: say what leaves it (to the lead agent, the subagents, screens).
 
 import type { DeliveryMode, DeliveryPriority, HearingGrade, OutboxItem } from './outbox-queue.ts';
-import { gateIsOpen, type SessionSnapshot } from './session-machine.ts';
+import { floorOf, gateIsOpen, type SessionSnapshot } from './session-machine.ts';
 import type { CallAnswer } from './tool-call-machine.ts';
 
 /** A message for one machine: `session`, `interaction`, `outbox`, `question:<id>`, `call:<id>`, `batch:<id>`. */
@@ -144,11 +144,9 @@ export type Gate = 'open' | 'interruptible' | 'closed';
 /** The gate as the session's regions say. `canInterrupt`: the transport can stop in mid-sentence. */
 export function gateOf(session: SessionSnapshot, canInterrupt: boolean): Gate {
   if (gateIsOpen(session)) return 'open';
-  const isSpeaking =
-    session.matches({ model: 'generating' }) || session.matches({ playout: 'playing' });
   // Where nobody is there to hear what is urgent, it breaks nothing off.
-  const isHeard = session.matches({ client: 'attached' }) && session.matches({ user: 'silent' });
-  return canInterrupt && isSpeaking && isHeard ? 'interruptible' : 'closed';
+  const isHeard = session.value.client === 'attached' && floorOf(session) === 'model';
+  return canInterrupt && isHeard ? 'interruptible' : 'closed';
 }
 
 export function gateMessage(gate: Gate): WiredMessage {

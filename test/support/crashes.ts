@@ -1,9 +1,11 @@
 // Conversations whose process is killed and begun again on the same journal.
 
+import { isAskedFor } from '../../src/actors/ports/journal.ts';
 import { createRuntime, type Journal, type JournalEntry } from '../../src/index.ts';
 import { simulatedEnvironment, type Script, type ScriptedStep } from '../../src/testing/index.ts';
 import { SimulatedProcess } from '../../src/testing/simulate/simulated-process.ts';
 import { FakeTransport } from './fake-transport.ts';
+import { trimTo } from './journals.ts';
 import { textTalk, type TalkOptions } from './text-talk.ts';
 import { voiceTalk, type VoiceTalkOptions } from './voice-talk.ts';
 
@@ -15,36 +17,44 @@ interface Fate {
 /** What outlives processes: time, and what was written down (as text: nothing is shared). */
 export function world() {
   const environment = simulatedEnvironment();
-  const kept: string[] = [];
+  let kept: string[] = [];
+  let written = 0;
+  const read = (): JournalEntry[] => kept.map((json) => JSON.parse(json) as JournalEntry);
   const processes: SimulatedProcess[] = [];
   let fate: Fate | null = null;
   const journalOf = (process: SimulatedProcess): Journal => ({
     append: (entry) => {
       // Whoever is dead waits for ever.
       if (!process.isAlive) return new Promise(() => {});
-      const isDue = fate !== null && kept.length + 1 === fate.entry;
-      if (!isDue || fate?.when === 'after') kept.push(JSON.stringify(entry));
+      const isDue = fate !== null && written + 1 === fate.entry;
+      if (!isDue || fate?.when === 'after') {
+        kept.push(JSON.stringify(entry));
+        written += 1;
+      }
       if (!isDue) return undefined;
       fate = null;
       process.kill();
       return new Promise(() => {});
     },
-    read: ({ scope, unit } = {}) =>
-      kept
-        .map((json) => JSON.parse(json) as JournalEntry)
-        .filter(
-          (entry) =>
-            (scope === undefined || entry.scope === scope) &&
-            (unit === undefined || entry.unit === unit),
-        ),
+    read: (query = {}) => read().filter((entry) => isAskedFor(query, entry)),
+    trim: (entry) => {
+      if (!process.isAlive) return;
+      const rest = read();
+      trimTo(rest, entry);
+      kept = rest.map((one) => JSON.stringify(one));
+    },
   });
   return {
     environment,
     transport: new FakeTransport(),
+    /** What is kept now. */
     get entries(): readonly JournalEntry[] {
-      return kept.map((json) => JSON.parse(json) as JournalEntry);
+      return read();
     },
-    /** The process will be killed right before, or right after, this entry is kept; it counts from 1. */
+    /**
+     * The process will be killed right before, or right after, this entry is kept. It counts from 1, and
+     * counts what was trimmed.
+     */
     killAt(entry: number, when: Fate['when']): void {
       fate = { entry, when };
     },

@@ -2,6 +2,7 @@
 // test wants. Speaks no wire; for the wires there are servers.
 
 import { Subject } from 'rxjs';
+import { SIMULATED_CAPABILITIES } from '../../src/testing/simulate/voice-stage.ts';
 import type { AudioFrame } from '../../src/voice/audio-frame.ts';
 import type { Voice } from '../../src/voice/spoken/voice.ts';
 import type {
@@ -15,24 +16,9 @@ import type {
 } from '../../src/voice/transport.ts';
 
 const capabilities: TransportCapabilities = {
+  ...SIMULATED_CAPABILITIES,
   inputSampleRateHz: 24_000,
   outputSampleRateHz: 24_000,
-  output: 'audio',
-  utterances: 'reported',
-  responds: 'when_asked',
-  correlatesResponses: true,
-  cancelsResponses: true,
-  truncatesAudio: true,
-  deletesItems: true,
-  speaksOutOfBand: false,
-  silentContext: true,
-  toolCalls: 'named',
-  defersToolResults: true,
-  schedulesToolResults: false,
-  updatesSession: true,
-  resumes: false,
-  acceptsImages: false,
-  maxConnectionMs: null,
 };
 
 /** A response in the making. */

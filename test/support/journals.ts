@@ -1,15 +1,16 @@
 // Journals that a test holds back or lets fail, to see what waits for them.
 
-import type { Journal, JournalEntry, JournalQuery } from '../../src/index.ts';
+import { isAskedFor } from '../../src/actors/ports/journal.ts';
+import type { Journal, JournalEntry } from '../../src/index.ts';
 
-function chosen(
-  kept: readonly JournalEntry[],
-  { scope, unit }: JournalQuery = {},
-): readonly JournalEntry[] {
-  return kept.filter(
-    (entry) =>
-      (scope === undefined || entry.scope === scope) && (unit === undefined || entry.unit === unit),
-  );
+/** What a journal does that is asked to trim: it deletes what is before, of the same scope. */
+export function trimTo(
+  kept: JournalEntry[],
+  { scope, unit, seq }: Pick<JournalEntry, 'scope' | 'unit' | 'seq'>,
+): void {
+  const at = kept.findIndex((one) => one.scope === scope && one.unit === unit && one.seq === seq);
+  const rest = kept.filter((one, index) => index >= at || one.scope !== scope);
+  kept.splice(0, kept.length, ...rest);
 }
 
 export interface GatedJournal extends Journal {
@@ -58,7 +59,8 @@ export function gatedJournal(): GatedJournal {
         waiting.push({ entry, resolve });
       });
     },
-    read: (query) => chosen(kept, query),
+    read: (query = {}) => kept.filter((entry) => isAskedFor(query, entry)),
+    trim: (entry) => trimTo(kept, entry),
   };
 }
 
@@ -92,6 +94,7 @@ export function failingJournal(how: 'throws' | 'rejects'): FailingJournal {
       kept.push(entry);
       return how === 'throws' ? undefined : Promise.resolve();
     },
-    read: (query) => chosen(kept, query),
+    read: (query = {}) => kept.filter((entry) => isAskedFor(query, entry)),
+    trim: (entry) => trimTo(kept, entry),
   };
 }

@@ -13,11 +13,12 @@ import { clip } from '../clip.ts';
 import { callSafely } from '../runtime/host.ts';
 import type { Subagent } from '../subagent/subagent.ts';
 import { refusal } from './delegation-failure.ts';
+import { delegationRest, type DelegationRest } from './delegation-rest.ts';
 import type { SubagentRecord } from './family.ts';
 import { peerMessage } from './parent-words.ts';
 import { makeParts, type DelegationOptions, type Parts } from './parts.ts';
 import type { Restored, RestoredUnits } from './restoration.ts';
-import type { SubagentView } from '../session-views.ts';
+import type { SubagentState, SubagentView } from '../session-views.ts';
 import type { ScopePorts } from './scope-ports.ts';
 import type {
   AwaitOptions,
@@ -39,6 +40,8 @@ import { SubagentTree } from './subagent-tree.ts';
 import { subAgentStream, type SubAgentStreamChunk } from './sub-agents/sub-agent-stream.ts';
 import { Sweeper } from './sweeper.ts';
 import { reportOf, viewOf } from './views.ts';
+
+const WAITING: ReadonlySet<SubagentState> = new Set(['waiting_for_input', 'waiting_for_children']);
 
 /** Notes of one subagent that are kept: the latest. */
 export const PROGRESS_RING = 50;
@@ -92,6 +95,12 @@ export class Delegation implements SubagentService {
   /** The live one that works for this call of the lead agent. */
   ofCall(callId: string): Subagent | undefined {
     return this.#parts.family.ofCall(callId)?.subagent ?? undefined;
+  }
+
+  /** The calls of the lead agent that somebody works for. */
+  get liveCalls(): ReadonlySet<string> {
+    const live = this.#parts.family.live.filter(({ parentId }) => parentId === null);
+    return new Set(live.flatMap(({ place }) => place.callId ?? []));
   }
 
   spawn(request: SpawnRequest): SpawnReceipt {
@@ -211,6 +220,22 @@ export class Delegation implements SubagentService {
     return this.#tree.restore(units, scopes);
   }
 
+  /** What all of them have become, for `restore`; null while one of them is busy. */
+  get rest(): DelegationRest | null {
+    return this.live.every(({ isSettled }) => isSettled) ? delegationRest(this.#parts) : null;
+  }
+
+  /** What other processes knew of those that nobody knows any more, and of kept instances. */
+  remember({ gone, histories }: Omit<DelegationRest, 'subagents'>): void {
+    const { id, family, supervisor, budgets, instances } = this.#parts;
+    instances.remember(histories);
+    for (const group of gone) {
+      family.remember(group);
+      supervisor.remember(id, group.agents);
+      budgets.charge(group.parentId, group);
+    }
+  }
+
   /** Those that were taken in go on. */
   resume(restored: Restored): void {
     this.#tree.resume(restored);
@@ -225,6 +250,21 @@ export class Delegation implements SubagentService {
   /** One of them has something that is not in the journal yet. */
   get isBusy(): boolean {
     return this.live.some(({ isBusy }) => isBusy);
+  }
+
+  /** Whoever lives waits for somebody outside, and nobody waits for any of them. */
+  get isIdle(): boolean {
+    const isWaiting = (subagent: Subagent): boolean =>
+      subagent.isSettled && WAITING.has(subagent.state);
+    return this.waitCount === 0 && this.live.every(isWaiting);
+  }
+
+  /** When something happens to one of them by itself, milliseconds since 1970; `Infinity`: nothing does. */
+  get nextDueAt(): number {
+    const { requests, budgets } = this.#parts;
+    const asked = requests.asking.map(({ request }) => request?.dueAt ?? Infinity);
+    const live = this.live.map((subagent) => subagent.nextDueAt);
+    return [...asked, ...live].reduce((next, at) => Math.min(next, at), budgets.nextDueAt);
   }
 
   /** Leaves all of them to the journal: they end here and nobody is told. */

@@ -9,6 +9,7 @@
 //   D2. Whom a record is below is known as long as the record: it does not need those above.
 
 import type { Subagent } from '../subagent/subagent.ts';
+import type { SubagentBirth } from '../subagent/subagent-birth.ts';
 import type { SubagentDefinition } from '../subagent/config.ts';
 import type { SubagentTask } from '../subagent/subagent-ports.ts';
 import type { Outcome } from '../subagent/outcome.ts';
@@ -22,6 +23,15 @@ export interface OpenRequest extends PendingInput {
   isTold: boolean;
   /** A handler of the program has it: it is not for those who wait. */
   readonly isHandled: boolean;
+}
+
+/** Those that are not known any more, and worked for the same. */
+export interface Gone {
+  /** Whom they worked for; null: the lead agent or the program. */
+  readonly parentId: string | null;
+  readonly agents: number;
+  readonly tokens: number;
+  readonly steps: number;
 }
 
 /** What is fixed about one subagent when it is admitted. */
@@ -46,6 +56,7 @@ export interface Place {
 }
 
 const nothingSaid: readonly ProgressNote[] = [];
+const nobody = { agents: 0, tokens: 0, steps: 0 };
 
 export class SubagentRecord {
   readonly place: Place;
@@ -57,6 +68,8 @@ export class SubagentRecord {
   progress: readonly ProgressNote[] = nothingSaid;
   /** The latest note, unless one of its tools has said something since. */
   said: string | null = null;
+  /** What the journal has of its admission. */
+  readonly birth: SubagentBirth;
   /** The conversation that it goes on from, until it has it. */
   opening: SpawnRequest['messages'];
   lastActiveAt: number;
@@ -68,10 +81,11 @@ export class SubagentRecord {
   /** When its result reached whom it was for, or nobody was left for it. */
   deliveredAt: number | null = null;
 
-  constructor(place: Place, subagent: Subagent, opening: SpawnRequest['messages']) {
+  constructor(place: Place, subagent: Subagent, birth: SubagentBirth) {
     this.place = place;
     this.subagent = subagent;
-    this.opening = opening;
+    this.birth = birth;
+    this.opening = birth.messages ?? undefined;
     this.lastActiveAt = place.startedAt;
   }
 
@@ -100,10 +114,28 @@ export class SubagentRecord {
 export class Family {
   readonly #records = new Map<string, SubagentRecord>();
   readonly #byKey = new Map<string, SubagentRecord>();
+  readonly #gone = new Map<string | null, Gone>();
   #liveCount = 0;
 
   get liveCount(): number {
     return this.#liveCount;
+  }
+
+  /** What those were, and used, that were forgotten. */
+  get gone(): readonly Gone[] {
+    return [...this.#gone.values()];
+  }
+
+  /** They were forgotten, by this process or another one. */
+  remember(gone: Gone): void {
+    const { parentId } = gone;
+    const { agents, tokens, steps } = this.#gone.get(parentId) ?? nobody;
+    this.#gone.set(parentId, {
+      parentId,
+      agents: agents + gone.agents,
+      tokens: tokens + gone.tokens,
+      steps: steps + gone.steps,
+    });
   }
 
   /** Oldest first. */
@@ -168,9 +200,14 @@ export class Family {
   }
 
   forget(record: SubagentRecord): void {
-    const { id, parentId, place } = record;
+    const { id, parentId, place, outcome, lastStep } = record;
     const { idempotencyKey } = place;
-    this.#records.delete(id);
+    if (!this.#records.delete(id)) return;
+    const tokens = outcome?.usage.totalTokens ?? 0;
+    this.remember({ parentId, agents: 1, tokens, steps: lastStep });
+    // Whoever was below it counts for those above it.
+    const below = this.#gone.get(id);
+    if (below && this.#gone.delete(id)) this.remember({ ...below, parentId });
     if (idempotencyKey !== null) this.#byKey.delete(idempotencyKey);
     if (parentId !== null) this.get(parentId)?.children?.delete(id);
   }

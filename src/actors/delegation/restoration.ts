@@ -21,16 +21,43 @@ import {
 import { Subagent } from '../subagent/subagent.ts';
 import { SPAWNED, type SubagentBirth } from '../subagent/subagent-birth.ts';
 import type { SubagentPorts } from '../subagent/subagent-ports.ts';
+import type { EndedRest, RecordRest } from './delegation-rest.ts';
 import { SubagentRecord, type Place } from './family.ts';
-import { granterOf, grantTools, type Granter } from './grants.ts';
+import { granterOf, grantTools, sourceOf, type Granter } from './grants.ts';
 import { reconfigureOf } from './marks.ts';
 import type { Parts } from './parts.ts';
 import type { ScopePorts } from './scope-ports.ts';
 import type { SpawnRequest } from './service-types.ts';
 import { subAgentOf } from './sub-agents/plan-step.ts';
 
-/** The entries of each subagent, by its id, in the order of their births. */
-export type RestoredUnits = ReadonlyMap<string, readonly JournalEntry[]>;
+/** What the journal has of one subagent. */
+export interface RestoredUnit {
+  /** When it was admitted; milliseconds since 1970. */
+  readonly bornAt: number;
+  readonly birth: SubagentBirth;
+  /** What it had become before its entries; null: they begin with its birth. */
+  readonly rest: RecordRest['rest'] | null;
+  readonly entries: readonly JournalEntry[];
+}
+
+/** By their ids, in the order of their births. */
+export type RestoredUnits = ReadonlyMap<string, RestoredUnit>;
+
+/** Finds the subagents among the units of a scope. `known`: what they had become before these entries. */
+export function restoredUnits(
+  units: ReadonlyMap<string, readonly JournalEntry[]>,
+  known: readonly RecordRest[] = [],
+): RestoredUnits {
+  const found = new Map<string, RestoredUnit>();
+  for (const { id, ...before } of known) found.set(id, { ...before, entries: units.get(id) ?? [] });
+  for (const [id, entries] of units) {
+    const [first] = entries;
+    if (found.has(id) || first?.event.type !== SPAWNED) continue;
+    const birth = first.event as SubagentBirth;
+    found.set(id, { bornAt: first.at, birth, rest: null, entries });
+  }
+  return found;
+}
 
 export interface Restored {
   readonly live: readonly SubagentRecord[];
@@ -40,14 +67,14 @@ export interface Restored {
 }
 
 /** What is written down when a subagent is admitted. */
-export function birthOf({ place, parentId }: SubagentRecord, request: SpawnRequest): SubagentBirth {
-  const { definition, task, callId, workstreamId, idempotencyKey, ports } = place;
+export function birthOf(place: Place, request: SpawnRequest): SubagentBirth {
+  const { definition, task, callId, workstreamId, idempotencyKey, ports, lineage } = place;
   const { maxSteps, timeout, maxInputRetries } = definition;
   return {
     type: SPAWNED,
     name: definition.name,
     task,
-    parentId,
+    parentId: lineage.at(-1) ?? null,
     worksFor: ports.name,
     agentName: ports.agentName ?? null,
     callId,
@@ -78,11 +105,8 @@ export class Restoration {
     this.#scopes = scopes;
   }
 
-  take(id: string, entries: readonly JournalEntry[]): void {
+  take(id: string, { bornAt, birth, rest, entries }: RestoredUnit): void {
     const { family, supervisor, budgets, health, instances, retention } = this.#parts;
-    const [first] = entries;
-    if (first?.event.type !== SPAWNED) return;
-    const birth = first.event as SubagentBirth;
     const parent = birth.parentId === null ? null : (family.get(birth.parentId) ?? null);
     const ports =
       parent?.place.ports ??
@@ -103,29 +127,34 @@ export class Restoration {
       idempotencyKey: birth.idempotencyKey,
       request: birth.request,
       ports,
-      startedAt: first.at,
+      startedAt: bornAt,
     };
-    const record = new SubagentRecord(place, subagent, birth.messages ?? undefined);
+    const record = new SubagentRecord(place, subagent, birth);
+    if (rest && 'outcome' in rest) {
+      this.#ended(record, rest);
+      return;
+    }
     let { problem } = found;
     let ending: Ending | null = null;
     try {
-      ending = subagent.refold(entries);
+      ending = rest ? subagent.restore(rest, entries) : subagent.refold(entries);
     } catch (error) {
       problem = messageOf(error);
     }
     family.add(record);
     supervisor.readmit(this.#parts.id, id);
     instances.enter(record);
-    const used = { startedAt: first.at, tokens: subagent.tokensUsed, steps: subagent.step };
+    // It held the instance of its name when the process ended, or when it did: nobody comes between.
+    if (subagent.step > 0) instances.lock(record, () => {});
+    const used = { startedAt: bornAt, tokens: subagent.tokensUsed, steps: subagent.step };
     budgets.readmit(id, birth.parentId, definition.budget, used, (message) =>
       subagent.exhaust(message),
     );
     const knowsEnd = ports.knowsEnd?.(id, birth.callId) ?? true;
     if (ending && (knowsEnd || parent !== null)) {
       // RS3: what it came to can be looked up, and that is all.
-      if (subagent.step > 0) instances.lock(record, () => {});
       const { messages } = subagent;
-      const at = entries.at(-1)?.at ?? first.at;
+      const at = entries.at(-1)?.at ?? bornAt;
       const recalled = subagent.recall(ending);
       // As it was told: with what was found out when it ended.
       family.ended(record, ports.outcomeOf?.(birth.callId) ?? recalled, at);
@@ -137,11 +166,24 @@ export class Restoration {
       return;
     }
     health.started(record);
-    // It held the instance of its name when the process ended: nobody comes between.
-    if (subagent.step > 0) instances.lock(record, () => {});
     if (ending) this.restored.untold.push(record);
     else if (problem !== null) this.restored.lost.push({ record, reason: problem });
     else this.restored.live.push(record);
+  }
+
+  /** It can be looked up, and that is all (RS3). */
+  #ended(record: SubagentRecord, { outcome, endedAt, deliveredAt, step }: EndedRest): void {
+    const { id: scope, family, supervisor, budgets, retention } = this.#parts;
+    const { id, parentId, place } = record;
+    const used = { startedAt: place.startedAt, tokens: outcome.usage.totalTokens, steps: step };
+    family.add(record);
+    supervisor.remember(scope, 1);
+    budgets.readmit(id, parentId, place.definition.budget, used, () => {});
+    budgets.ended(id);
+    family.ended(record, outcome, endedAt);
+    record.lastStep = step;
+    if (deliveredAt === null) retention.ended(record, endedAt);
+    else retention.delivered(record, deliveredAt);
   }
 
   /** RS2. `problem`: why there is none; what stands for it then does nothing. */
@@ -169,7 +211,7 @@ export class Restoration {
         return nothing(
           `There is no configuration "${name}" (${birth.task.toolName}) any more: expected one as it was spawned with`,
         );
-      const granted = grantTools(config, grant ?? undefined, granter);
+      const granted = grantTools(sourceOf(config), grant ?? undefined, granter);
       if (!granted.ok) return nothing(granted.error.message);
       const definition = checkSubagentConfig(granted.config, granted.config.name);
       return { definition, denied: granted.denied, problem: null };

@@ -38,11 +38,23 @@ interface Instance {
 export class SessionInstances {
   readonly #host: Host;
   readonly #byName = new Map<string, Instance>();
+  readonly #remembered = new Map<string, readonly ModelMessage[]>();
   /** Those that are being disposed. */
   readonly #leaving = new Set<Promise<void>>();
 
   constructor(host: Host) {
     this.#host = host;
+  }
+
+  /** What was said in each, by its name. */
+  get histories(): Readonly<Record<string, readonly ModelMessage[]>> {
+    const known = [...this.#byName].map(([name, { history }]) => [name, [...history]] as const);
+    return Object.fromEntries([...this.#remembered, ...known]);
+  }
+
+  /** What was said in those of another process: the first run here goes on from it. */
+  remember(histories: Readonly<Record<string, readonly ModelMessage[]>>): void {
+    for (const [name, said] of Object.entries(histories)) this.#remembered.set(name, said);
   }
 
   get isEmpty(): boolean {
@@ -59,11 +71,12 @@ export class SessionInstances {
       isWanted,
       users: [],
       holder: null,
-      history: [],
+      history: [...(this.#remembered.get(name) ?? [])],
       made: null,
       waiting: new Map<string, () => void>(),
     };
     this.#byName.set(name, instance);
+    this.#remembered.delete(name);
     instance.users.push(id);
   }
 

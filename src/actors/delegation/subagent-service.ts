@@ -15,8 +15,9 @@ import { Delegation } from './delegation.ts';
 import { failure } from './delegation-failure.ts';
 import { DEFAULT_GRACE_MS, type DelegationOptions } from './parts.ts';
 import { ProgramPorts, type ProgramHandlers } from './program-ports.ts';
-import type { JournalEntry } from '../ports/journal.ts';
+import { byUnit, type JournalEntry } from '../ports/journal.ts';
 import type { SubagentConfig } from '../subagent/config.ts';
+import { restoredUnits } from './restoration.ts';
 import { ServiceLedger } from './service-ledger.ts';
 import type { SpawnReceipt, SpawnRequest, SubagentService } from './service-types.ts';
 
@@ -157,15 +158,9 @@ class OwnedDelegation extends Delegation implements OwnedSubagentService {
     if (this.#closed) return nothing;
     const begins = ServiceLedger.beginning(id, entries);
     const isOwn = ({ unit }: JournalEntry): boolean => unit === id;
-    const units = new Map<string, JournalEntry[]>();
-    for (const entry of entries.slice(begins)) {
-      const unit = units.get(entry.unit);
-      if (unit) unit.push(entry);
-      else units.set(entry.unit, [entry]);
-    }
+    const units = byUnit(entries.slice(begins));
     ledger.refold(units.get(id) ?? [], entries.slice(0, begins).filter(isOwn).length);
-    units.delete(id);
-    const restored = this.restore(units, [ports]);
+    const restored = this.restore(restoredUnits(units), [ports]);
     ledger.open();
     this.#isOpen = true;
     this.resume(restored);

@@ -17,7 +17,7 @@ import { Cascade } from './cascade.ts';
 import { constraintOn } from './constraints.ts';
 import { failure } from './delegation-failure.ts';
 import { birthOf, Restoration, type Restored, type RestoredUnits } from './restoration.ts';
-import { SubagentRecord } from './family.ts';
+import { SubagentRecord, type Place } from './family.ts';
 import { FamilyDesk } from './family-desk.ts';
 import { granterOf, grantTools, sourceOf } from './grants.ts';
 import type { Parts } from './parts.ts';
@@ -99,31 +99,28 @@ export class SubagentTree {
     }
     const { callId = null } = request;
     const subagent = new Subagent(works.host, id, definition, request.task, this.#desk);
-    const record = new SubagentRecord(
-      {
-        id,
-        definition,
-        task: request.task,
-        lineage: parent ? [...parent.place.lineage, parent.id] : nobodyAbove,
-        maxDepth,
-        denied: granted.denied,
-        callId,
-        workstreamId: request.workstreamId ?? parent?.place.workstreamId ?? null,
-        idempotencyKey: request.idempotencyKey ?? null,
-        request: parent ? parent.place.request : requestOf(callId, works),
-        ports: works,
-        startedAt: this.#parts.now(),
-      },
-      subagent,
-      request.messages,
-    );
+    const place: Place = {
+      id,
+      definition,
+      task: request.task,
+      lineage: parent ? [...parent.place.lineage, parent.id] : nobodyAbove,
+      maxDepth,
+      denied: granted.denied,
+      callId,
+      workstreamId: request.workstreamId ?? parent?.place.workstreamId ?? null,
+      idempotencyKey: request.idempotencyKey ?? null,
+      request: parent ? parent.place.request : requestOf(callId, works),
+      ports: works,
+      startedAt: this.#parts.now(),
+    };
+    const record = new SubagentRecord(place, subagent, birthOf(place, request));
     family.add(record);
     health.started(record);
     instances.enter(record);
     const { description, args } = request.task;
     const { workstreamId } = record.place;
     // First: who follows the stream may end it as soon as it hears of it.
-    subagent.start(birthOf(record, request));
+    subagent.start(record.birth);
     chunks.emit(record, { type: 'spawned', task: description, input: args, workstreamId });
     if (record.isLive) record.place.ports.changed(viewOf(record));
     this.#changed();
@@ -133,7 +130,7 @@ export class SubagentTree {
   /** Takes in those that the journal has; see `Restoration`. */
   restore(units: RestoredUnits, scopes: readonly ScopePorts[]): Restored {
     const restoration = new Restoration(this.#parts, this.#desk, scopes);
-    for (const [id, entries] of units) restoration.take(id, entries);
+    for (const [id, unit] of units) restoration.take(id, unit);
     return restoration.restored;
   }
 
@@ -142,7 +139,9 @@ export class SubagentTree {
     for (const { record, reason } of lost)
       record.subagent?.lose({ code: 'NOT_RECOVERABLE', message: reason, retryable: true });
     for (const record of untold) record.subagent?.resume();
-    for (const record of live) {
+    // Those who ran have their run slots again before anybody else is given one.
+    const ran = live.filter(({ subagent }) => subagent?.state === 'running');
+    for (const record of new Set([...ran, ...live])) {
       record.subagent?.resume();
       // It was to be told that whom it worked for is gone (D4).
       const parent = record.parentId === null ? null : this.#parts.family.get(record.parentId);

@@ -1,6 +1,7 @@
 // What a journal throws. Whether trying again can help is what a commit unit asks.
 
 import { OffstageError } from '../../errors.ts';
+import type { JournalEntry } from './journal.ts';
 
 /**
  * A journal could not do what it was asked. With `retryable: false` trying the same again cannot
@@ -19,6 +20,20 @@ export class JournalError extends OffstageError {
     super(code, message, options);
     this.retryable = options.retryable;
   }
+}
+
+/** A journal says so of what trying again would not mend. */
+export function isForGood(error: unknown): boolean {
+  return error instanceof Error && 'retryable' in error && error.retryable === false;
+}
+
+/** The beginning of something is not in the journal: nothing can be said of what followed. */
+export function journalCut({ scope, unit, seq, event }: JournalEntry): JournalError {
+  return new JournalError(
+    'JOURNAL_CUT',
+    `The first entry of ${unit} in ${scope} is entry ${seq} (\`${event.type}\`): its beginning is not there`,
+    { retryable: false },
+  );
 }
 
 /** What is kept is damaged; whoever runs this must decide what to do. */

@@ -2,6 +2,8 @@
 // before anything that follows from it is released; a process that starts on a journal
 // folds the entries of a scope again, in their order, and goes on from there.
 
+import type { WakeTimes } from './wake-times.ts';
+
 /** One accepted input, completion, deadline or message of a commit unit. Plain JSON. */
 export interface JournalEntry {
   /** What is recovered as a whole: the id of the session, or of the program's service. */
@@ -23,6 +25,16 @@ export interface JournalEntry {
 export interface JournalQuery {
   readonly scope?: string;
   readonly unit?: string;
+}
+
+/** Is this entry asked for? */
+export function isAskedFor(
+  { scope, unit }: JournalQuery,
+  entry: Pick<JournalEntry, 'scope' | 'unit'>,
+): boolean {
+  return (
+    (scope === undefined || entry.scope === scope) && (unit === undefined || entry.unit === unit)
+  );
 }
 
 /** What is kept of one scope. */
@@ -58,6 +70,11 @@ export interface Journal {
    * @throws {CapacityError} `SCOPE_IN_USE`: another process has it, and shows signs of life.
    */
   claim?(scope: string): void | Promise<void>;
+  /**
+   * Deletes the entries of a scope that were appended before this one, of whatever unit: it says
+   * what they had led to. Absent where entries are kept for good. An unknown one deletes nothing.
+   */
+  trim?(entry: Pick<JournalEntry, 'scope' | 'unit' | 'seq'>): void | Promise<void>;
   /** This process writes the scope no more; another one may claim it at once. */
   release?(scope: string): void | Promise<void>;
   /** All scopes of which something is kept, the one that was written first first. */
@@ -67,4 +84,19 @@ export interface Journal {
    * @throws {CapacityError} `SCOPE_IN_USE`: another process writes it.
    */
   forget?(scope: string): void | Promise<void>;
+  /** When scopes that nobody has in memory must be looked at. Absent: a pool of sessions keeps it in memory. */
+  readonly wakeTimes?: WakeTimes;
+}
+
+/** Each unit's own, in their order; the units in the order of their first ones. */
+export function byUnit(
+  entries: Iterable<JournalEntry>,
+): ReadonlyMap<string, readonly JournalEntry[]> {
+  const units = new Map<string, JournalEntry[]>();
+  for (const entry of entries) {
+    const unit = units.get(entry.unit);
+    if (unit) unit.push(entry);
+    else units.set(entry.unit, [entry]);
+  }
+  return units;
 }

@@ -11,8 +11,8 @@
 import { ConfigurationError, messageOf, OffstageError } from '../../errors.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import { OPENED } from '../session/session-inputs.ts';
+import { snapshotIn } from '../session/snapshots.ts';
 import { Facts, itemFact, sessionFacts, subagentFact, type Changes } from './facts.ts';
-import { journalCut } from './journal-cut.ts';
 import { ReplayedSession } from './replayed-session.ts';
 import { ReplayedSubagent } from './replayed-subagent.ts';
 import { emptySession, type ReplaySubagent, type ReplayView } from './replay-view.ts';
@@ -94,9 +94,14 @@ class Replay {
       this.#facts.clear();
       this.#subagents.clear();
       this.#session = new ReplayedSession(entry);
+    } else if (!this.#session) {
+      // What was before it is not kept.
+      this.#session = new ReplayedSession(entry);
+      const known = snapshotIn(entry)?.delegation.subagents ?? [];
+      for (const record of known)
+        this.#subagents.set(record.id, ReplayedSubagent.known(entry.scope, record));
     }
     const session = this.#session;
-    if (!session) throw journalCut(entry);
     this.#facts.forget('session', session.forgetWhatIsOver());
     const before = session.transcript;
     const isAccepted = session.take(entry);
@@ -110,7 +115,7 @@ class Replay {
   #ofSubagent(entry: JournalEntry): { readonly isAccepted: boolean; readonly changes: Changes } {
     const { unit: id } = entry;
     let subagent = this.#subagents.get(id);
-    if (!subagent) this.#subagents.set(id, (subagent = new ReplayedSubagent(entry)));
+    if (!subagent) this.#subagents.set(id, (subagent = ReplayedSubagent.born(entry)));
     if (!(subagent instanceof ReplayedSubagent)) return { isAccepted: false, changes: {} };
     const isAccepted = subagent.take(entry);
     const { view } = subagent;

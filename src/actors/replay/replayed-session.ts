@@ -15,16 +15,16 @@ import { Books } from '../session/books.ts';
 import { foldSessionEvent } from '../session/fold-session.ts';
 import { questionView } from '../session/question-view.ts';
 import { inputsIn } from '../session/session-inputs.ts';
+import { snapshotIn } from '../session/snapshots.ts';
 import { SessionUnit } from '../session/session-unit.ts';
 import type { Waiting } from '../../machines/outbox-queue.ts';
-import { journalCut } from './journal-cut.ts';
+import { journalCut } from '../ports/journal-error.ts';
 import { nothingFollows, replayHost } from './replay-host.ts';
 import type { ReplayDelivery, ReplayItem, ReplayView } from './replay-view.ts';
 
 export class ReplayedSession {
   readonly #unit: SessionUnit;
   readonly #books: Books;
-  readonly #host;
   /** Most of a conversation is as it was before an entry. */
   readonly #shown = new WeakMap<ConversationItem, ReplayItem>();
   #transcript: { of: readonly ConversationItem[]; items: readonly ReplayItem[] } = {
@@ -32,28 +32,35 @@ export class ReplayedSession {
     items: [],
   };
 
-  /** @throws {JournalError} `JOURNAL_CUT` where `opened` is not the beginning of a session. */
-  constructor(opened: JournalEntry) {
-    const inputs = inputsIn([opened]);
-    if (!inputs) throw journalCut(opened);
+  /**
+   * `first`: what it begins with, or a snapshot that it goes on from.
+   * @throws {JournalError} `JOURNAL_CUT` where it is neither.
+   */
+  constructor(first: JournalEntry) {
+    const snapshot = snapshotIn(first);
+    const inputs = snapshot?.inputs ?? inputsIn([first]);
+    if (!inputs) throw journalCut(first);
     const { agentName = '', limits, promptStyle } = inputs.books ?? {};
-    this.#host = replayHost(opened.at);
+    const host = replayHost(first.at);
     this.#books = new Books(agentName, limits, promptStyle);
     this.#unit = new SessionUnit(
-      this.#host,
-      { id: opened.unit, ...inputs },
+      host,
+      { id: first.unit, ...inputs },
       {
         ...nothingFollows,
         fold: (actor, event) => foldSessionEvent(this.#books, this.#unit, actor, event),
       },
     );
-    this.#unit.unit.skip(opened.seq - 1);
+    this.#unit.unit.skip(first.seq - 1);
+    if (!snapshot) return;
+    this.#unit.restore(snapshot.unit, inputs, first.seq - 1);
+    this.#books.restore(snapshot.books);
   }
 
   /** Takes the entry in. Returns whether the session would accept it. */
   take(entry: JournalEntry): boolean {
     const isAccepted = this.#unit.unit.wouldAccept(entry);
-    this.#unit.refold(this.#host, [entry]);
+    this.#unit.refold([entry]);
     return isAccepted;
   }
 

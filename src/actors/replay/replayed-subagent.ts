@@ -4,16 +4,24 @@
 // Does not: think, call tools, or ask anybody.
 
 import type { Stamped } from '../../machines/index.ts';
+import type { RecordRest } from '../delegation/delegation-rest.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import { CommitUnit, type UnitBody, type UnitEvent } from '../runtime/commit-unit.ts';
 import type { Effect } from '../runtime/hosting.ts';
 import { outcomeOf } from '../subagent/outcome-of.ts';
 import type { Outcome } from '../subagent/outcome.ts';
+import type { SubagentRest } from '../subagent/subagent.ts';
 import { SPAWNED, SUBAGENT_VERSION, type SubagentBirth } from '../subagent/subagent-birth.ts';
 import { stateOf, SubagentLife } from '../subagent/subagent-life.ts';
-import { journalCut } from './journal-cut.ts';
+import { journalCut } from '../ports/journal-error.ts';
 import { nothingFollows, replayHost } from './replay-host.ts';
 import type { ReplaySubagent } from './replay-view.ts';
+
+/** What one goes on from. */
+interface Begun extends Pick<RecordRest, 'id' | 'bornAt' | 'birth'> {
+  /** Null: from its birth. */
+  readonly rest: SubagentRest | null;
+}
 
 export class ReplayedSubagent implements UnitBody {
   readonly release = nothingFollows.release;
@@ -25,17 +33,46 @@ export class ReplayedSubagent implements UnitBody {
   readonly #life: SubagentLife;
   #outcome: Outcome | null = null;
 
-  /** @throws {JournalError} `JOURNAL_CUT` where `spawned` is not its birth. */
-  constructor(spawned: JournalEntry) {
-    const { scope, unit: id, seq, at, event } = spawned;
-    if (event.type !== SPAWNED) throw journalCut(spawned);
+  private constructor(scope: string, { id, bornAt, birth, rest }: Begun, seq: number) {
     this.#id = id;
-    this.#birth = event as SubagentBirth;
+    this.#birth = birth;
     const identity = { id, scope, kind: 'subagent', definitionVersion: SUBAGENT_VERSION };
-    this.#unit = new CommitUnit(identity, replayHost(at), this);
-    this.#unit.skip(seq - 1);
+    this.#unit = new CommitUnit(identity, replayHost(bornAt), this);
+    this.#unit.skip(seq);
     const postbox = { post: (effect: Effect) => this.#unit.post('subagent', effect) };
-    this.#life = new SubagentLife({ id, at, ...this.#birth.limits }, postbox, { id });
+    const from = rest ? { id, ...rest.life } : { id, at: bornAt, ...birth.limits };
+    this.#life = new SubagentLife(from, postbox, { id });
+  }
+
+  /** @throws {JournalError} `JOURNAL_CUT` where `spawned` is not its birth. */
+  static born(spawned: JournalEntry): ReplayedSubagent {
+    const { scope, unit: id, seq, at: bornAt, event } = spawned;
+    if (event.type !== SPAWNED) throw journalCut(spawned);
+    const birth = event as SubagentBirth;
+    return new ReplayedSubagent(scope, { id, bornAt, birth, rest: null }, seq - 1);
+  }
+
+  /** As a snapshot has it: one that lives goes on from there, one that has ended is only shown. */
+  static known(scope: string, record: RecordRest): ReplayedSubagent | ReplaySubagent {
+    const { rest, ...begun } = record;
+    if (!('outcome' in rest)) return new ReplayedSubagent(scope, { ...begun, rest }, rest.seq);
+    const { name, parentId, callId, task } = record.birth;
+    const { outcome, step } = rest;
+    return {
+      id: record.id,
+      name,
+      parentId,
+      callId,
+      task: task.description,
+      state:
+        outcome.status === 'completed' || outcome.status === 'cancelled'
+          ? outcome.status
+          : 'failed',
+      step,
+      messages: 0,
+      settledCalls: outcome.toolLedger.length,
+      outcome,
+    };
   }
 
   /** Takes the entry in. Returns whether the subagent would accept it. */

@@ -17,11 +17,14 @@
 //       their effects is carried out again. What is still due follows from the state.
 //   C7. A unit whose journal refuses for good (`retryable: false`) does not go on here: what was
 //       not written down has not happened, and another process may have taken over.
+//   C8. What follows from something that was accepted is never refused, however much waits. Whoever
+//       asks for something new is, by a full mailbox, before anything of it has happened.
 
 import { CapacityError, ProtocolError } from '../../errors.ts';
 import type { DeadlineInput, Stamped } from '../../machines/index.ts';
-import { JournalError } from '../ports/journal-error.ts';
+import { isForGood, JournalError } from '../ports/journal-error.ts';
 import type { JournalEntry } from '../ports/journal.ts';
+import { Deadlines } from './deadlines.ts';
 import type { Effect } from './hosting.ts';
 import type { Host } from './host.ts';
 import type { Task } from './router.ts';
@@ -85,12 +88,15 @@ export class CommitUnit implements Task {
   #held = false;
   /** Null: empty. Thousands of idle units need no array each, nor the room of one that was filled. */
   #mailbox: Message[] | null = null;
+  /** It was told that the mailbox is full, and that has not been emptied since. */
+  #isBehind = false;
   #committing = false;
   #scheduled = false;
   #disposed = false;
   #posted: Release[] | null = null;
   #cancelRetry: (() => void) | null = null;
-  #deadlines: Map<string, () => void> | null = null;
+  /** Null: none. */
+  #deadlines: Deadlines | null = null;
 
   constructor({ id, scope, kind, definitionVersion }: UnitIdentity, host: Host, body: UnitBody) {
     this.id = id;
@@ -115,10 +121,19 @@ export class CommitUnit implements Task {
     return this.#held;
   }
 
+  /** When the first of its deadlines is due, milliseconds since 1970; `Infinity`: it has none. */
+  get nextDueAt(): number {
+    return this.#deadlines?.nextDueAt ?? Infinity;
+  }
+
+  /** So many entries of it are in the journal, or were. */
+  get seq(): number {
+    return this.#seq;
+  }
+
   /**
-   * Puts an event into the mailbox; it is taken in when its turn comes.
+   * Puts an event into the mailbox; it is taken in when its turn comes (C8).
    * @throws {ProtocolError} for an event named `xstate.*`.
-   * @throws {CapacityError} when 10,000 events wait already.
    */
   receive(actor: string, event: UnitEvent): void {
     if (this.#disposed) return;
@@ -128,12 +143,15 @@ export class CommitUnit implements Task {
         `Expected an event of the domain, got \`${event.type}\`: names that begin with "xstate." are reserved`,
         { raw: event },
       );
-    if ((this.#mailbox?.length ?? 0) >= MAX_MAILBOX)
-      throw new CapacityError(
-        'MAILBOX_FULL',
-        `${this.id}: ${MAX_MAILBOX} events wait already; \`${event.type}\` was not accepted`,
-      );
     this.#admit(actor, event);
+  }
+
+  /**
+   * For whoever asks for something new, before they do (C8).
+   * @throws {CapacityError} `MAILBOX_FULL`: 10,000 events wait already.
+   */
+  checkRoom(): void {
+    if (this.#isFull) throw mailboxFull(this.id, 'nothing new is accepted');
   }
 
   /** Takes an effect of the event that is being applied. */
@@ -165,9 +183,19 @@ export class CommitUnit implements Task {
     if (this.#mailbox) this.#wake();
   }
 
-  /** The journal has so many entries of earlier lives of this unit: they are no concern of this one. */
+  /** The journal has, or had, so many entries of this unit that need not be taken in. */
   skip(seq: number): void {
     this.#seq = seq;
+  }
+
+  /**
+   * Writes an event down that is made at this very instant, before whatever comes next. False: it
+   * was not made, since something waits already.
+   */
+  note(actor: string, make: () => UnitEvent): boolean {
+    if (this.#disposed || this.#held || this.isBusy) return false;
+    this.#commit(actor, { ...make(), at: this.#host.environment.clock.now() });
+    return true;
   }
 
   /**
@@ -207,7 +235,10 @@ export class CommitUnit implements Task {
     if (this.#disposed || this.#committing || this.#held) return;
     const message = this.#mailbox?.shift();
     if (!message) return;
-    if (this.#mailbox?.length === 0) this.#mailbox = null;
+    if (this.#mailbox?.length === 0) {
+      this.#mailbox = null;
+      this.#isBehind = false;
+    }
     const at = this.#host.environment.clock.now();
     const event = { ...message.event, at };
     if (this.#isAcceptable(message.actor, event)) this.#commit(message.actor, event);
@@ -228,12 +259,21 @@ export class CommitUnit implements Task {
     this.#disposed = true;
     this.#mailbox = null;
     this.#cancelRetry?.();
-    for (const cancel of this.#deadlines?.values() ?? []) cancel();
+    this.#deadlines?.disarmAll();
     this.#deadlines = null;
   }
 
+  get #isFull(): boolean {
+    return (this.#mailbox?.length ?? 0) >= MAX_MAILBOX;
+  }
+
   #admit(actor: string, event: UnitEvent): void {
+    const isFull = this.#isFull;
     (this.#mailbox ??= []).push({ actor, event });
+    if (isFull && !this.#isBehind) {
+      this.#isBehind = true;
+      this.#host.report(mailboxFull(this.id, 'nothing is lost'), 'mailbox');
+    }
     this.#wake();
   }
 
@@ -347,31 +387,21 @@ export class CommitUnit implements Task {
 
   #arm(actor: string, id: string, input: unknown): void {
     if (this.#disposed) return;
-    const key = `${actor}/${id}`;
     const { dueAt, event } = input as DeadlineInput;
-    this.#disarm(key);
-    this.#deadlines ??= new Map();
-    const { clock, scheduler } = this.#host.environment;
-    this.#deadlines.set(
-      key,
-      scheduler.schedule(() => {
-        this.#deadlines?.delete(key);
-        // However many events wait: deadlines are few, and this one does not come again.
-        this.#admit(actor, { type: event, dueAt } as UnitEvent);
-      }, dueAt - clock.now()),
+    this.#deadlines ??= new Deadlines();
+    this.#deadlines.arm(`${actor}/${id}`, { dueAt }, this.#host.environment, () =>
+      this.#admit(actor, { type: event, dueAt } as UnitEvent),
     );
   }
 
   #disarm(key: string): void {
-    this.#deadlines?.get(key)?.();
-    this.#deadlines?.delete(key);
-    if (this.#deadlines?.size === 0) this.#deadlines = null;
+    this.#deadlines?.disarm(key);
+    if (this.#deadlines?.isEmpty) this.#deadlines = null;
   }
 }
 
-/** A journal says so of what trying again would not mend. */
-function isForGood(error: unknown): boolean {
-  return error instanceof Error && 'retryable' in error && error.retryable === false;
+function mailboxFull(id: string, but: string): CapacityError {
+  return new CapacityError('MAILBOX_FULL', `${id}: ${MAX_MAILBOX} events wait already; ${but}`);
 }
 
 /** An effect that waits to be carried out. */

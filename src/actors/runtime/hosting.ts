@@ -93,10 +93,23 @@ export function startHosted<M extends AnyStateMachine>(
 /** What every actor of ours has in common when it is started again. */
 const atRest = { status: 'active', output: undefined, error: undefined, historyValue: {} };
 
-/** What an actor that is not over goes on from when it is started again: plain JSON. */
+/** What an actor goes on from when it is started again: plain JSON. */
 export function restOf(actor: AnyActorRef): Snapshot<unknown> {
-  const { value, context } = actor.getSnapshot() as AnyMachineSnapshot;
-  return { value, context } as unknown as Snapshot<unknown>;
+  const { value, context, status, output } = actor.getSnapshot() as AnyMachineSnapshot;
+  const end = status === 'active' ? {} : { status, output };
+  return { value, context, ...end } as unknown as Snapshot<unknown>;
+}
+
+/**
+ * What `restOf` returned, read back: JSON has no number for "no limit", which such a machine
+ * was given when it began.
+ */
+export function withNoLimits(rest: Snapshot<unknown>, begun: AnyActorRef): Snapshot<unknown> {
+  const { context } = rest as AnyMachineSnapshot;
+  const { context: first } = begun.getSnapshot() as AnyMachineSnapshot;
+  const unlimited = Object.entries(first).filter(([, value]) => value === Infinity);
+  const own = { context: { ...context, ...Object.fromEntries(unlimited) } };
+  return { ...rest, ...own };
 }
 
 /** What goes on at the moment in an actor, as effects that begin it. */

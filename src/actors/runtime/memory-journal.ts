@@ -3,17 +3,23 @@
 //
 // Invariants
 //   MJ1. What it knows is bounded by what it keeps: of a scope of which nothing is kept it knows nothing.
-//   MJ2. A scope is read whole, or not at all.
+//   MJ2. A scope is read whole, or not at all: from its first entry, or from the one that it was trimmed to.
 
 import { ConfigurationError } from '../../errors.ts';
 import { JournalError, journalConflict } from '../ports/journal-error.ts';
-import type { Journal, JournalEntry, JournalQuery, ScopeSummary } from '../ports/journal.ts';
+import {
+  isAskedFor,
+  type Journal,
+  type JournalEntry,
+  type JournalQuery,
+  type ScopeSummary,
+} from '../ports/journal.ts';
 
 export interface MemoryJournalOptions {
   /**
    * How many of the latest entries are kept, of all scopes together. From a scope of which something
-   * was cut nothing can be recovered; `Infinity` cuts nothing, and grows until scopes are
-   * forgotten. @defaultValue 1000
+   * was cut nothing can be recovered, until it is trimmed; `Infinity` cuts nothing, and grows until scopes are
+   * trimmed or forgotten. @defaultValue 1000
    */
   readonly keep?: number;
 }
@@ -22,13 +28,16 @@ export interface MemoryJournal extends Journal {
   append(entry: JournalEntry): void;
   /** @throws {JournalError} `JOURNAL_CUT` when a scope is asked for of which something is not kept any more. */
   read(query?: JournalQuery): readonly JournalEntry[];
+  /** One that is not kept deletes nothing. What was cut before it is not missed any more. */
+  trim(entry: Pick<JournalEntry, 'scope' | 'unit' | 'seq'>): void;
   scopes(): readonly ScopeSummary[];
   forget(scope: string): void;
 }
 
 /** What is known of a scope while something of it is kept. */
 interface Known {
-  isCut: boolean;
+  /** `trimmed`: an entry that is there stands for it, so a unit may go on whose entries are not there. */
+  beginning: 'there' | 'trimmed' | 'cut';
   /** The latest number of each unit. */
   readonly units: Map<string, number>;
 }
@@ -49,11 +58,11 @@ export function memoryJournal({ keep = 1000 }: MemoryJournalOptions = {}): Memor
   /** True if it is new. */
   const note = ({ scope, unit, seq }: JournalEntry): boolean => {
     let of = known.get(scope);
-    if (!of) known.set(scope, (of = { isCut: false, units: new Map() }));
+    if (!of) known.set(scope, (of = { beginning: 'there', units: new Map() }));
     const latest = of.units.get(unit) ?? 0;
     if (seq <= latest) return false;
     // A unit that goes on from what is not kept.
-    if (latest === 0 && seq > 1) of.isCut = true;
+    if (latest === 0 && seq > 1 && of.beginning === 'there') of.beginning = 'cut';
     of.units.set(unit, seq);
     return true;
   };
@@ -66,7 +75,7 @@ export function memoryJournal({ keep = 1000 }: MemoryJournalOptions = {}): Memor
     known = new Map();
     for (const entry of entries) note(entry);
     for (const [scope, of] of known)
-      of.isCut ||= lost.has(scope) || before.get(scope)?.isCut === true;
+      of.beginning = lost.has(scope) ? 'cut' : (before.get(scope)?.beginning ?? 'cut');
   };
 
   return {
@@ -79,19 +88,26 @@ export function memoryJournal({ keep = 1000 }: MemoryJournalOptions = {}): Memor
       // Cut in halves, so that an append costs the same on average however much is kept.
       if (entries.length > 2 * keep) cut();
     },
-    read({ scope, unit } = {}) {
+    read(query = {}) {
       cut();
-      if (scope !== undefined && known.get(scope)?.isCut === true)
+      const { scope } = query;
+      if (scope !== undefined && known.get(scope)?.beginning === 'cut')
         throw new JournalError(
           'JOURNAL_CUT',
           `memoryJournal: the beginning of ${scope} is not kept any more, since \`keep\` is ${keep}`,
           { retryable: false },
         );
-      return entries.filter(
-        (entry) =>
-          (scope === undefined || entry.scope === scope) &&
-          (unit === undefined || entry.unit === unit),
+      return entries.filter((entry) => isAskedFor(query, entry));
+    },
+    trim(entry) {
+      const { scope } = entry;
+      const at = entries.findIndex((one) => isAt(one, entry));
+      if (at === -1) return;
+      entries = entries.filter((one, index) => index >= at || one.scope !== scope);
+      const units = new Map(
+        entries.filter((one) => one.scope === scope).map(({ unit, seq }) => [unit, seq]),
       );
+      known.set(scope, { beginning: 'trimmed', units });
     },
     scopes() {
       cut();
@@ -115,8 +131,14 @@ export function memoryJournal({ keep = 1000 }: MemoryJournalOptions = {}): Memor
 
 /** An entry that is there already, or was before it was cut. */
 function checkSame(entry: JournalEntry, entries: readonly JournalEntry[]): void {
-  const { scope, unit, seq } = entry;
-  const first = entries.find((one) => one.seq === seq && one.unit === unit && one.scope === scope);
+  const first = entries.find((one) => isAt(one, entry));
   if (first && JSON.stringify(first) !== JSON.stringify(entry))
     throw journalConflict('memoryJournal', entry);
+}
+
+function isAt(
+  one: JournalEntry,
+  { scope, unit, seq }: Pick<JournalEntry, 'scope' | 'unit' | 'seq'>,
+): boolean {
+  return one.seq === seq && one.unit === unit && one.scope === scope;
 }

@@ -14,6 +14,14 @@ type Live = Actor<AnyStateMachine>;
 /** What is left of one that only waits. */
 type Dormant = Snapshot<unknown>;
 
+/** One of them, as plain JSON. */
+export interface MemberRest {
+  readonly id: string;
+  readonly state: Dormant;
+  /** It had an actor. @defaultValue false */
+  readonly isAwake?: true;
+}
+
 export class Population {
   readonly #machine: AnyStateMachine;
   readonly #prefix: string;
@@ -35,6 +43,22 @@ export class Population {
 
   has(id: string): boolean {
     return this.#members.has(id);
+  }
+
+  /** All of them, for `restore`. */
+  get rest(): readonly MemberRest[] {
+    return [...this.#members].map(([id, member]) =>
+      isLive(member) ? { id, state: restOf(member), isAwake: true } : { id, state: member },
+    );
+  }
+
+  /** Takes in what `rest` was. Nothing of it begins: what goes on is `underWay`. */
+  restore(members: readonly MemberRest[]): void {
+    for (const { id, state, isAwake } of members) {
+      this.#members.set(id, state);
+      // Here, not when it is told something: then it would begin what it does once more.
+      if (isAwake) this.#wake(id);
+    }
   }
 
   create(id: string, input: object): void {

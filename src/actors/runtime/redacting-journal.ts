@@ -88,6 +88,7 @@ export function redactingJournal(journal: Journal, options: RedactionOptions = {
     append: (entry) => journal.append(redacted(entry, redaction)),
     read: (query) => journal.read(query),
     claim: journal.claim?.bind(journal),
+    trim: journal.trim?.bind(journal),
     release: journal.release?.bind(journal),
     scopes: journal.scopes?.bind(journal),
     forget: journal.forget?.bind(journal),

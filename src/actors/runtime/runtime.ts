@@ -6,6 +6,7 @@ import type { Environment } from '../ports/environment.ts';
 import type { Journal } from '../ports/journal.ts';
 import { DEFAULT_MAX_TOTAL_ACTIVE } from '../supervisor/limits.ts';
 import { Supervisor } from '../supervisor/supervisor.ts';
+import { withoutUndefined } from '../without-undefined.ts';
 import { memoryJournal } from './memory-journal.ts';
 
 export interface RuntimeOptions {
@@ -17,6 +18,22 @@ export interface RuntimeOptions {
   readonly maxTotalActive?: number;
   /** Sees every actor of every session. */
   readonly inspect?: (event: InspectionEvent) => void;
+  /** When sessions write down what they have become, so that they need not be folded from their first entry. */
+  readonly snapshots?: Partial<SnapshotPolicy>;
+}
+
+export interface SnapshotPolicy {
+  /**
+   * After so many entries of a session, at the next instant in which nothing of it is on its way;
+   * later where it has more lives (calls, questions, subagents) than that. Also when it is
+   * suspended, but for `Infinity`: never. @defaultValue 1000
+   */
+  readonly afterEntries: number;
+  /**
+   * Deletes what is before a snapshot, where the journal can: it takes less room, and cannot be
+   * replayed, recorded or forked from before it. @defaultValue false
+   */
+  readonly trim: boolean;
 }
 
 export interface Runtime {
@@ -24,7 +41,10 @@ export interface Runtime {
   readonly journal: Journal;
   readonly supervisor: Supervisor;
   readonly inspect: ((event: InspectionEvent) => void) | undefined;
+  readonly snapshots: SnapshotPolicy;
 }
+
+const DEFAULT_SNAPSHOTS: SnapshotPolicy = { afterEntries: 1000, trim: false };
 
 /**
  * The journal of work that nobody can go on with, since it has no name: in memory where the
@@ -36,7 +56,7 @@ export function journalOfPassing({ journal }: Runtime): Journal {
 
 /**
  * Makes what sessions share. Sessions that are given none each make their own.
- * @throws {ConfigurationError} for a limit that is no whole number above 0.
+ * @throws {ConfigurationError} for a limit that is no whole number above 0, or a policy that is none.
  */
 export function createRuntime(options: RuntimeOptions): Runtime {
   const { maxTotalActive = DEFAULT_MAX_TOTAL_ACTIVE } = options;
@@ -45,10 +65,23 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       'INVALID_OPTION',
       `Expected \`maxTotalActive\` to be a whole number above 0, got ${String(maxTotalActive)}`,
     );
+  const snapshots = { ...DEFAULT_SNAPSHOTS, ...withoutUndefined(options.snapshots ?? {}) };
+  const { afterEntries, trim } = snapshots;
+  if (!(afterEntries >= 1 && (Number.isInteger(afterEntries) || afterEntries === Infinity)))
+    throw new ConfigurationError(
+      'INVALID_OPTION',
+      `Expected \`snapshots.afterEntries\` to be a whole number above 0, got ${String(afterEntries)}`,
+    );
+  if (typeof trim !== 'boolean')
+    throw new ConfigurationError(
+      'INVALID_OPTION',
+      `Expected \`snapshots.trim\` to be true or false, got ${String(trim)}`,
+    );
   return {
     environment: options.environment,
     journal: options.journal ?? memoryJournal(),
     supervisor: new Supervisor(maxTotalActive),
     inspect: options.inspect,
+    snapshots,
   };
 }

@@ -17,6 +17,7 @@ export function servicesOf(
   return new SessionServices(host, id, checkServiceConfigs(configs), {
     reserve: (eventId) => session.tell('services', { type: 'invocation.wanted', eventId }),
     unreserve: (eventId) => session.receive(`place:${eventId}`, { type: 'place.freed' }),
+    hasPlace: (eventId) => session.unit.hasPlace(eventId),
     delegate: (eventId, definition, task) =>
       session.delegation.spawnFor(session.ofCalls, {
         config: definition,

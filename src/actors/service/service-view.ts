@@ -2,7 +2,7 @@
 
 import type { EventDropReason, EventPriority } from '../../machines/index.ts';
 
-/** So many events, since the session began. */
+/** So many events, since this process has the session. */
 export interface ServiceCounts {
   /** Waited for the agent, or still do. */
   readonly accepted: number;

@@ -1,8 +1,9 @@
 // One service: its machine, hosted in a commit unit of its own together with those of its
 // sources, and its effects.
 //
-// Owns:     the events from their arrival to their end, their receipts, and the counts.
-// Does not: decide what happens next (machines), run agents or reach the user (ports).
+// Owns:     the events from their arrival to their end, and how many ended how.
+// Does not: decide what happens next (machines), judge what is emitted (intake), run agents or
+//           reach the user (ports).
 //
 // Invariants
 //   K1. Every emission gets one receipt; an accepted event is in the journal by then.
@@ -11,8 +12,8 @@
 //   K4. After the stop nothing is emitted or invoked; `whenStopped` calls back once every
 //       source was released or given up.
 
-import type { Actor, AnyMachineSnapshot } from 'xstate';
-import { CapacityError, OffstageError, ProtocolError } from '../../errors.ts';
+import type { Actor, AnyMachineSnapshot, InputFrom, Snapshot } from 'xstate';
+import { CapacityError, OffstageError } from '../../errors.ts';
 import {
   serviceMachine,
   sourceMessages,
@@ -20,7 +21,6 @@ import {
   type Failure,
   type Stamped,
 } from '../../machines/index.ts';
-import type { EventReceipt, ExternalEvent } from '../ports/event-source.ts';
 import {
   CommitUnit,
   type Message,
@@ -30,19 +30,17 @@ import {
 } from '../runtime/commit-unit.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import type { Host } from '../runtime/host.ts';
-import { startHosted, underWay, type Effect } from '../runtime/hosting.ts';
+import { restOf, startHosted, underWay, withNoLimits, type Effect } from '../runtime/hosting.ts';
 import type { Outcome } from '../subagent/outcome.ts';
-import { checkEvent, type CheckedEvent } from './event-check.ts';
+import type { CheckedEvent } from './event-check.ts';
+import { EventIntake } from './event-intake.ts';
 import type { ServiceDefinition } from './service-config.ts';
 import { ServiceSources } from './service-sources.ts';
 import { failedTelling, tellingOf } from './service-task.ts';
 import type { DroppedEvent, ServiceView } from './service-view.ts';
 
 /** Raised when a machine, or what its events carry, changes. */
-const DEFINITION_VERSION = 1;
-
-/** Of one service. Events that come while so many wait for the journal are refused. */
-const MAX_UNDECIDED = 1_000;
+export const SERVICE_VERSION = 1;
 
 /** What a service needs of its session. Nothing here may throw. */
 export interface ServicePorts {
@@ -52,6 +50,8 @@ export interface ServicePorts {
   leave(eventId: string): void;
   /** The user shall hear of it; null: there is nothing to hear. Called once for each `ended`. */
   tell(service: Service, eventId: string, event: CheckedEvent, text: string | null): void;
+  /** After a crash: was the session neither told what there is to hear of the event, nor that it is nothing? */
+  isOwed(eventId: string): boolean;
   dropped(dropped: DroppedEvent): void;
   changed(view: ServiceView): void;
 }
@@ -61,6 +61,14 @@ interface EventRecord {
   outcome: Outcome | null;
 }
 
+/** What a service has become, as plain JSON. */
+export interface ServiceRest {
+  /** So many entries of it are in the journal. */
+  readonly seq: number;
+  readonly machine: Snapshot<unknown>;
+  readonly events: readonly (EventRecord & { readonly eventId: string })[];
+}
+
 export class Service implements UnitBody {
   readonly definition: ServiceDefinition;
   readonly unit: CommitUnit;
@@ -68,16 +76,8 @@ export class Service implements UnitBody {
   readonly #ports: ServicePorts;
   readonly #sources: ServiceSources;
   readonly #events = new Map<string, EventRecord>();
-  readonly #receipts = new Map<string, (receipt: EventReceipt) => void>();
-  readonly #counts = {
-    accepted: 0,
-    told: 0,
-    silent: 0,
-    failed: 0,
-    dropped: 0,
-    ignored: 0,
-    invalid: 0,
-  };
+  readonly #intake: EventIntake;
+  readonly #counts = { accepted: 0, told: 0, silent: 0, failed: 0, dropped: 0 };
   #machine!: Actor<typeof serviceMachine>;
   /** The event whose invocation is under way. */
   #invoked: string | null = null;
@@ -95,20 +95,26 @@ export class Service implements UnitBody {
       id: path,
       scope: sessionId,
       kind: 'service',
-      definitionVersion: DEFINITION_VERSION,
+      definitionVersion: SERVICE_VERSION,
     };
     this.unit = new CommitUnit(identity, host, this);
+    this.#intake = new EventIntake(host, definition, {
+      isStopped: () => this.#isStopped,
+      arrived: (eventId, event) => {
+        const { priority } = event;
+        const arrived = { type: 'event.arrived', eventId, priority, event };
+        this.unit.receive('service', arrived);
+      },
+      counted: () => ports.changed(this.view),
+    });
     this.#sources = new ServiceSources(host, this.unit, definition, (source, event) =>
-      this.#emitted(source, event),
+      this.#intake.emitted(source, event),
     );
     const { maxWaiting, maxInvocations, invocationBackoff } = definition;
     this.unit.start(() => {
-      this.#machine = startHosted(
-        serviceMachine,
-        { maxWaiting, maxInvocations, ...invocationBackoff },
-        { post: (effect) => this.unit.post('service', effect) },
-        { id: path, inspect: host.inspect },
-      );
+      this.#machine = this.#started({
+        input: { maxWaiting, maxInvocations, ...invocationBackoff },
+      });
       this.#sources.create();
     });
   }
@@ -123,7 +129,7 @@ export class Service implements UnitBody {
       name: this.name,
       state: this.unit.disposed ? 'stopped' : typeof value === 'string' ? value : value.working,
       waiting: context.waiting.length,
-      counts: { ...this.#counts },
+      counts: { ...this.#counts, ...this.#intake.counts },
       sources: this.#sources.views,
     };
   }
@@ -131,6 +137,22 @@ export class Service implements UnitBody {
   start(): void {
     if (this.#isRefolded) this.#resume();
     else this.unit.receive('service', { type: 'service.start' });
+  }
+
+  /** What it has become, for `restore`. */
+  get rest(): ServiceRest {
+    const events = [...this.#events].map(([eventId, record]) => ({ eventId, ...record }));
+    return { seq: this.unit.seq, machine: restOf(this.#machine), events };
+  }
+
+  /** Goes on from what `rest` was. */
+  restore({ seq, machine, events }: ServiceRest): void {
+    this.#isRefolded = true;
+    this.unit.skip(seq);
+    const begun = this.#machine;
+    begun.stop();
+    this.#machine = this.#started({ snapshot: withNoLimits(machine, begun) });
+    for (const { eventId, ...record } of events) this.#events.set(eventId, record);
   }
 
   /** Takes in what the journal has of it. Its sources begin anew: they lived in another process. */
@@ -144,13 +166,16 @@ export class Service implements UnitBody {
 
   /** Events that were looked at are told of, those that were not are looked at, sources are started. */
   #resume(): void {
+    const { context } = this.#machine.getSnapshot();
+    const isDue = new Set([...context.waiting, context.current].map((event) => event?.eventId));
+    const lookedAt = [...this.#events.keys()].filter((eventId) => !isDue.has(eventId));
+    // Of most of them the user was told long ago, or there was nothing to tell.
+    for (const eventId of lookedAt) if (!this.#ports.isOwed(eventId)) this.#events.delete(eventId);
     if (this.#isStopped) {
       this.#finish();
       return;
     }
-    const { context } = this.#machine.getSnapshot();
-    const isDue = new Set([...context.waiting, context.current].map((event) => event?.eventId));
-    for (const eventId of this.#events.keys()) if (!isDue.has(eventId)) this.#settled(eventId);
+    for (const eventId of lookedAt) this.#settled(eventId);
     this.unit.resume(underWay('service', serviceMachine, this.#machine.getSnapshot()));
     for (const { actor, event } of sourceMessages('startSources', this.#sources.names))
       this.unit.receive(actor, event);
@@ -222,7 +247,7 @@ export class Service implements UnitBody {
     this.#ports.changed(this.view);
     if (!this.#isStopped) return;
     // Sources may wait for these before they stop: what comes after the stop is not taken.
-    this.#refuseAll();
+    this.#intake.refuseAll();
     if (this.#sources.areStopped) this.#finish();
   }
 
@@ -241,7 +266,7 @@ export class Service implements UnitBody {
     this.unit.dispose();
     this.#machine.stop();
     this.#sources.kill();
-    this.#refuseAll();
+    this.#intake.refuseAll();
   }
 
   /** What came with an event, kept under its id. */
@@ -267,7 +292,7 @@ export class Service implements UnitBody {
     };
     if (name === 'accepted') {
       this.#counts.accepted += 1;
-      this.#receipt(eventId, { accepted: true, eventId });
+      this.#intake.receipt(eventId, { accepted: true, eventId });
     } else if (name === 'settled') this.#settled(eventId);
     else if (name === 'dropped') for (const id of eventIds) this.#dropped(id, reason);
   }
@@ -317,7 +342,7 @@ export class Service implements UnitBody {
     this.#events.delete(eventId);
     this.#counts.dropped += 1;
     const { source, type, priority } = record.event;
-    this.#receipt(eventId, {
+    this.#intake.receipt(eventId, {
       accepted: false,
       reason: reason === 'full' ? 'full' : 'stopped',
       message: `${this.name} did not take it: ${reason}`,
@@ -325,64 +350,20 @@ export class Service implements UnitBody {
     this.#ports.dropped({ service: this.name, eventId, source, type, priority, reason });
   }
 
-  #receipt(eventId: string, receipt: EventReceipt): void {
-    this.#receipts.get(eventId)?.(receipt);
-    this.#receipts.delete(eventId);
-  }
-
   get #isStopped(): boolean {
     return this.unit.disposed || this.#machine.getSnapshot().status === 'done';
   }
 
-  get #stopped(): EventReceipt {
-    return { accepted: false, reason: 'stopped', message: `${this.name} is stopped` };
-  }
-
-  #refuseAll(): void {
-    for (const eventId of this.#receipts.keys()) this.#receipt(eventId, this.#stopped);
-  }
-
-  #emitted(source: string, emitted: ExternalEvent): Promise<EventReceipt> {
-    if (this.#isStopped) return Promise.resolve(this.#stopped);
-    const checked = checkEvent(emitted, this.definition.maxEventBytes);
-    if (!checked.ok) {
-      const { reason, message } = checked;
-      this.#counts.invalid += 1;
-      this.#host.report(
-        new ProtocolError('INVALID_EVENT', message, { raw: emitted }),
-        `event source ${source} of service ${this.name}`,
-      );
-      this.#ports.changed(this.view);
-      return Promise.resolve({ accepted: false, reason, message });
-    }
-    const { event } = checked;
-    if (!this.#isWanted(event)) {
-      this.#counts.ignored += 1;
-      this.#ports.changed(this.view);
-      const message = `${this.name} has no use for ${event.type}`;
-      return Promise.resolve({ accepted: false, reason: 'ignored', message });
-    }
-    if (this.#receipts.size >= MAX_UNDECIDED) {
-      const message = `${MAX_UNDECIDED} events of ${this.name} wait for the journal`;
-      return Promise.resolve({ accepted: false, reason: 'full', message });
-    }
-    const eventId = this.#host.environment.ids.next('evt');
-    const { priority } = event;
-    const arrived = { type: 'event.arrived', eventId, priority, event };
-    return new Promise((resolve) => {
-      this.#receipts.set(eventId, resolve);
-      this.unit.receive('service', arrived);
-    });
-  }
-
-  #isWanted(event: CheckedEvent): boolean {
-    try {
-      return this.definition.shouldInvoke(event);
-    } catch (error) {
-      // A filter that is broken must not hide what happens.
-      this.#host.report(error, `shouldInvoke of service ${this.name}`);
-      return true;
-    }
+  #started({
+    input,
+    ...from
+  }: {
+    readonly input?: InputFrom<typeof serviceMachine>;
+    readonly snapshot?: Snapshot<unknown>;
+  }): Actor<typeof serviceMachine> {
+    const postbox = { post: (effect: Effect) => this.unit.post('service', effect) };
+    const { inspect } = this.#host;
+    return startHosted(serviceMachine, input, postbox, { id: this.unit.id, inspect, ...from });
   }
 
   #finish(): void {
@@ -392,7 +373,7 @@ export class Service implements UnitBody {
       this.#sources.kill();
       this.#leave();
       for (const eventId of this.#events.keys()) this.#dropped(eventId, 'stopped');
-      this.#refuseAll();
+      this.#intake.refuseAll();
     }
     const waiting = this.#whenStopped;
     this.#whenStopped = [];

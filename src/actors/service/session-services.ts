@@ -11,13 +11,15 @@
 //   L3. `stop` stops every service, and `whenStopped` calls back when nothing of them is left.
 
 import { messageOf } from '../../errors.ts';
+import { ownValue } from '../own-value.ts';
 import type { DeliveryPriority, Failure } from '../../machines/index.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import type { Host } from '../runtime/host.ts';
+import { deliveryAbout } from '../session/notices.ts';
 import type { SubagentConfig, SubagentDefinition } from '../subagent/config.ts';
 import type { Outcome } from '../subagent/outcome.ts';
 import type { SubagentTask } from '../subagent/subagent.ts';
-import { Service, type ServicePorts } from './service.ts';
+import { Service, type ServicePorts, type ServiceRest } from './service.ts';
 import type { CheckedEvent } from './event-check.ts';
 import type { ServiceDefinition } from './service-config.ts';
 import { taskOf } from './service-task.ts';
@@ -37,6 +39,8 @@ export interface SessionServicesPorts {
   reserve(eventId: string): void;
   /** The place that was granted for this event is not needed. */
   unreserve(eventId: string): void;
+  /** A place was granted for this event, and neither filled nor given back. */
+  hasPlace(eventId: string): boolean;
   /** The same event again is the same subagent. */
   delegate(
     eventId: string,
@@ -86,12 +90,13 @@ export class SessionServices {
         if (text === null) ports.unreserve(eventId);
         else
           ports.notify({
-            deliveryId: `dlv_${eventId}`,
+            deliveryId: deliveryAbout(eventId),
             priority,
             label: service.definition.label,
             text,
           });
       },
+      isOwed: (eventId) => ports.hasPlace(eventId),
       dropped: (dropped) => ports.dropped(dropped),
       changed: (view) => ports.changed(view),
     };
@@ -102,14 +107,25 @@ export class SessionServices {
     return this.#services.map(({ view }) => view);
   }
 
-  /** Takes in what the journal has of each service, after so many entries of earlier lives. */
+  /** What each has become, by its name. */
+  get rest(): Readonly<Record<string, ServiceRest>> {
+    return Object.fromEntries(this.#services.map((service) => [service.name, service.rest]));
+  }
+
+  /**
+   * Takes in what the journal has of each service, after so many entries of earlier lives; `known`:
+   * what each had become before these.
+   */
   refold(
     entriesOf: (unit: string) => readonly JournalEntry[],
     skippedOf: (unit: string) => number,
+    known: Readonly<Record<string, ServiceRest>> = {},
   ): void {
     for (const service of this.#services) {
       const { id } = service.unit;
-      service.unit.skip(skippedOf(id));
+      const rest = ownValue(known, service.name);
+      if (rest) service.restore(rest);
+      else service.unit.skip(skippedOf(id));
       service.refold(entriesOf(id));
     }
   }

@@ -6,7 +6,7 @@
 import { batchMachine, type BatchSnapshot } from '../../machines/index.ts';
 import type { CommitUnit } from '../runtime/commit-unit.ts';
 import type { Host } from '../runtime/host.ts';
-import { Population } from '../runtime/population.ts';
+import { Population, type MemberRest } from '../runtime/population.ts';
 import type { ConsolidationOptions } from './consolidation.ts';
 
 /** A call, as it is made. */
@@ -19,9 +19,17 @@ export interface MadeCall {
   readonly at: number;
 }
 
+type Latest = { readonly requestId: string; readonly batchId: string } | null;
+
+/** The batches of a session, as plain JSON. */
+export interface BatchesRest {
+  readonly latest: Latest;
+  readonly members: readonly MemberRest[];
+}
+
 export class Batches extends Population {
   readonly #options: ConsolidationOptions | null;
-  #latest: { readonly requestId: string; readonly batchId: string } | null = null;
+  #latest: Latest = null;
 
   /** @param options Null: there are none. */
   constructor(options: ConsolidationOptions | null, unit: CommitUnit, host: Host) {
@@ -32,6 +40,17 @@ export class Batches extends Population {
   /** The batch that calls for the request that is being answered join; null: none yet. */
   get latest(): string | null {
     return this.#latest?.batchId ?? null;
+  }
+
+  /** All of them, for `goOnFrom`. */
+  get whole(): BatchesRest {
+    return { latest: this.#latest, members: this.rest };
+  }
+
+  /** Takes in what `whole` was. */
+  goOnFrom({ latest, members }: BatchesRest): void {
+    this.#latest = latest;
+    this.restore(members);
   }
 
   /** What it consists of at the moment; null if it is none. */

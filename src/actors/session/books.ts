@@ -15,6 +15,7 @@ import {
   type Stamped,
 } from '../../machines/index.ts';
 import type { ConversationLog } from '../conversation/conversation.ts';
+import type { ConversationItem } from '../conversation/items.ts';
 import type { ConversationLimits } from '../conversation/limits.ts';
 import type { Message, UnitEvent } from '../runtime/commit-unit.ts';
 import type { Outcome } from '../subagent/outcome.ts';
@@ -41,6 +42,21 @@ import {
 
 type Carried = UnitEvent & Stamped & Record<string, unknown>;
 
+type Successor = { readonly transferId: string; readonly to: string } | null;
+
+/** The books as plain JSON. */
+export interface BooksRest {
+  readonly agentName: string;
+  readonly requestId: string | null;
+  readonly turns: number;
+  readonly successor: Successor;
+  readonly directives: readonly Directive[];
+  readonly questions: readonly QuestionRecord[];
+  readonly calls: readonly CallRecord[];
+  readonly deliveries: readonly DeliveryRecord[];
+  readonly conversation: unknown;
+}
+
 export class Books {
   readonly questions = new Map<string, QuestionRecord>();
   readonly calls = new Map<string, CallRecord>();
@@ -52,7 +68,7 @@ export class Books {
   requestId: string | null = null;
   /** Turns of the model that are over. */
   turns = 0;
-  #successor: { readonly transferId: string; readonly to: string } | null = null;
+  #successor: Successor = null;
 
   readonly #conversation: LiveConversation;
   readonly #words: ResultWords;
@@ -67,9 +83,46 @@ export class Books {
     this.#conversation = new LiveConversation(limits, (id) => this.calls.get(id)?.output);
   }
 
+  /** What is kept of them, for `restore`. */
+  get rest(): BooksRest {
+    const { agentName, requestId, turns } = this;
+    // Records change; what is written down must not.
+    const copies = <T extends object>(records: ReadonlyMap<string, T>): readonly T[] =>
+      [...records.values()].map((record) => ({ ...record }));
+    return {
+      agentName,
+      requestId,
+      turns,
+      successor: this.#successor,
+      directives: this.directives.all,
+      questions: copies(this.questions),
+      calls: copies(this.calls),
+      deliveries: copies(this.deliveries),
+      conversation: this.#conversation.kept.toJSON(),
+    };
+  }
+
+  /** Goes on from what `rest` was. */
+  restore(rest: BooksRest): void {
+    this.agentName = rest.agentName;
+    this.requestId = rest.requestId;
+    this.turns = rest.turns;
+    this.directives = Directives.of(rest.directives);
+    this.#successor = rest.successor;
+    for (const question of rest.questions) this.questions.set(question.requestId, { ...question });
+    for (const call of rest.calls) this.calls.set(call.callId, { ...call });
+    for (const delivery of rest.deliveries) this.deliveries.set(delivery.deliveryId, delivery);
+    this.#conversation.restore(rest.conversation);
+  }
+
   /** What was said so far, and is being said. */
   get conversation(): ConversationLog {
     return this.#conversation.log;
+  }
+
+  /** One item of it. */
+  item(id: string): ConversationItem | undefined {
+    return this.#conversation.item(id);
   }
 
   /** What of it the lead agent has not ended saying. */

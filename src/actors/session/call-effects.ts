@@ -12,14 +12,16 @@ import { THE_LEAD } from '../delegation/service-types.ts';
 import { raceAbort } from '../race-abort.ts';
 import { callSafely } from '../runtime/host.ts';
 import { checkSubagentConfig } from '../subagent/config.ts';
+import { outcomeOf } from '../subagent/outcome-of.ts';
+import { inDoubtMessage } from '../subagent/run-calls.ts';
+import { SubagentLog } from '../subagent/subagent-log.ts';
+import { tellDoubt } from './call-in-doubt.ts';
 import { DuplicateCalls, type HeldBack } from './duplicate-calls.ts';
 import { intoConversation } from './live-conversation.ts';
 import { DEFAULT_PENDING_MESSAGE } from './prompts.ts';
 import type { CallRecord } from './records.ts';
 import type { EffectsSession } from './session-parts.ts';
 import { keyOf, toolContext } from './tool-context.ts';
-import { inDoubtMessage } from '../subagent/run-calls.ts';
-import type { Outcome } from '../subagent/outcome.ts';
 
 interface Answered {
   readonly status?: CallAnswer;
@@ -45,6 +47,7 @@ export class CallEffects {
   /** After a crash: calls that were being looked at, run or handed on go on; see `recovery.ts`. */
   resume(): void {
     const { books, unit, delegation } = this.#session;
+    const workedOn = delegation.liveCalls;
     for (const callId of unit.calls.ids) {
       const state = unit.calls.stateOf(callId);
       const call = books.calls.get(callId);
@@ -54,7 +57,7 @@ export class CallEffects {
       } else if (state.value === 'received') void this.validate(callId);
       else if (state.value === 'executing') this.#goOn(callId);
       else if (state.value === 'acknowledged') this.delegate(callId);
-      else if (state.value === 'delegated' && !delegation.ofCall(callId)) this.#lost(callId);
+      else if (state.value === 'delegated' && !workedOn.has(callId)) this.#lost(callId);
     }
   }
 
@@ -74,16 +77,9 @@ export class CallEffects {
       this.execute(callId);
       return;
     }
-    const doubtful = {
-      subagentId: null,
-      subagentName: null,
-      callId,
-      toolName: name,
-      input,
-      idempotencyKey: keyOf(session.id, callId),
-    };
-    session.projection.emit({ type: 'tool.in_doubt', ...doubtful });
-    callSafely(session.host, 'hook onCallInDoubt', () => session.hooks.onCallInDoubt?.(doubtful));
+    const ofTheLead = { subagentId: null, subagentName: null };
+    const idempotencyKey = keyOf(session.id, callId);
+    tellDoubt(session, { ...ofTheLead, callId, toolName: name, input, idempotencyKey });
     session.receive(`call:${callId}`, {
       type: 'call.executed',
       output: { error: inDoubtMessage(name), code: 'NEEDS_RECONCILE' },
@@ -97,9 +93,7 @@ export class CallEffects {
       message: 'The subagent that worked on it is not in the journal',
       retryable: true,
     };
-    const usage = { inputTokens: 0, outputTokens: 0, totalTokens: 0 };
-    const nothing = { output: null, text: '', steps: 0, usage, toolLedger: [] };
-    const outcome: Outcome = { status: 'lost', ...nothing, error };
+    const outcome = outcomeOf({ status: 'lost', steps: 0, error }, new SubagentLog());
     this.#session.receive(`call:${callId}`, { type: 'subagent.ended', outcome });
   }
 

@@ -63,6 +63,8 @@ export type ClientReceipt =
 
 /** What a client's message may do. */
 export interface ClientDoor {
+  /** Throws where the session does not keep up: clients are not trusted to wait. */
+  checkRoom(): void;
   answer(requestId: string, answer: GivenAnswer): Promise<AnswerReceipt>;
   say(text: string): Promise<void>;
   questionShown(requestId: string): void;
@@ -90,6 +92,7 @@ export async function receiveFromClient(
     return { accepted: false, reason: 'invalid', message: expected };
   }
   try {
+    door.checkRoom();
     return await handOver(door, checked.input);
   } catch (error) {
     return { accepted: false, reason: 'refused', message: messageOf(error) };

@@ -37,6 +37,16 @@ export class Directives {
     this.#all = all;
   }
 
+  /** Those that `all` was of. */
+  static of(all: readonly Directive[]): Directives {
+    return new Directives(all);
+  }
+
+  /** In force or not. */
+  get all(): readonly Directive[] {
+    return this.#all;
+  }
+
   /** In force, in the order in which their keys were first set (G1). */
   get inForce(): readonly Directive[] {
     const byKey = new Map<string, Directive>();

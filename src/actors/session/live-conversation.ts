@@ -15,6 +15,7 @@
 //       in the same millisecond.
 
 import { ConversationLog } from '../conversation/conversation.ts';
+import type { ConversationItem } from '../conversation/items.ts';
 import type { ConversationLimits } from '../conversation/limits.ts';
 import type { ConversationEvent, SessionInputEvent } from './records.ts';
 
@@ -34,6 +35,7 @@ export interface Unfinished {
 }
 
 export class LiveConversation {
+  readonly #empty: ConversationLog;
   #kept: ConversationLog;
   /** Told to the unit and not folded yet, in this order. */
   readonly #ahead: ConversationEvent[] = [];
@@ -45,13 +47,20 @@ export class LiveConversation {
 
   /** `outputOf`: what a call has come to; undefined: nothing is known of it. */
   constructor(limits: Partial<ConversationLimits>, outputOf: (callId: string) => unknown) {
-    this.#kept = ConversationLog.empty(limits);
+    this.#empty = ConversationLog.empty(limits);
+    this.#kept = this.#empty;
     this.#outputOf = outputOf;
   }
 
   /** What follows from the events that were folded (L1). */
   get kept(): ConversationLog {
     return this.#kept;
+  }
+
+  /** Goes on from what was kept; `rest` is the JSON of it. */
+  restore(rest: unknown): void {
+    this.#kept = ConversationLog.fromJSON(rest, this.#kept.limits);
+    this.#changed();
   }
 
   /** As it is read. */
@@ -61,6 +70,14 @@ export class LiveConversation {
       return log.begin({ id, role: 'assistant', at, before }).append(id, text);
     }, this.#withAhead);
     return this.#read;
+  }
+
+  /** One item of it, as it is read. What is being said is not worth working out all the rest for. */
+  item(id: string): ConversationItem | undefined {
+    const saying = this.#read ? undefined : this.#saying.get(id);
+    if (!saying) return this.log.get(id);
+    const { saidAt: at, text } = saying;
+    return this.#empty.begin({ id, role: 'assistant', at }).append(id, text).get(id);
   }
 
   /** Takes in what an event does to what is kept. */
@@ -160,20 +177,14 @@ export class LiveConversation {
 interface Session {
   readonly books: { expect(event: ConversationEvent): ConversationEvent };
   tell(actor: string, event: SessionInputEvent): void;
-  reportError(error: unknown, where: string): void;
 }
 
 /**
  * Something was said, called or answered: it can be read at once, and the session's unit is told.
- * Never throws: where the unit cannot take it in that is reported, and it is not kept.
  */
 export function intoConversation(session: Session, event: ConversationEvent): void {
   const told = session.books.expect(event);
-  try {
-    session.tell(told.type === 'tool.called' ? 'calls' : 'conversation', told);
-  } catch (error) {
-    session.reportError(error, 'conversation');
-  }
+  session.tell(told.type === 'tool.called' ? 'calls' : 'conversation', told);
 }
 
 function parsed(json: string): unknown {

@@ -40,6 +40,21 @@ export function postNotice(
   return deliveryId;
 }
 
+const PREFIX = 'dlv_';
+
+/**
+ * The delivery of the notice about this: an event of a service, what a subagent asks, a subagent
+ * that has ended. It is always the same one, so that what is posted again after a crash is known.
+ */
+export function deliveryAbout(id: string): string {
+  return `${PREFIX}${id}`;
+}
+
+/** What this delivery is about, if it was named by `deliveryAbout`. */
+export function subjectOf(deliveryId: string): string {
+  return deliveryId.slice(PREFIX.length);
+}
+
 /** What an app may say of its news. */
 export interface NoticeOptions {
   /** `urgent` interrupts what is being said. @defaultValue 'normal' */

@@ -1,6 +1,6 @@
 // A session goes on from its journal, in another process or after a crash.
 //
-//   read ─▶ refold ─▶ what is due, from the state ─▶ session.recovered ─▶ session.start
+//   read ─▶ restore the snapshot, refold the rest ─▶ what is due, from the state ─▶ session.recovered ─▶ session.start
 //
 // Owns:     the order in which the parts of a session come back.
 // Does not: fold (units), or decide what is due of each kind (its effects).
@@ -10,19 +10,19 @@
 //        state: deadlines with their old time, work that was under way, ends that were not told.
 //   RC2. What somebody did that is no more (a client, a connection, a voice) is over first
 //        (`session.recovered`), and is in the journal as such: questions are put again under
-//        their old ids, and what was not heard is due again.
+//        their old ids, and what was not heard is due again. Not so where it was put away idle
+//        (`session.woken`): whoever was there still is.
 //   RC3. Messages between units that the crash may have lost are sent again; who had them
 //        ignores them.
 
+import { restoredUnits } from '../delegation/restoration.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import type { UnitEvent } from '../runtime/commit-unit.ts';
 import type { RecoveryReport } from '../session-views.ts';
 import type { SessionCore } from './session-core.ts';
 import type { SessionEffects } from './session-effects.ts';
-import { OPENED, openedWith } from './session-inputs.ts';
-
-/** How the ids of subagents begin. */
-const SUBAGENT = 'sub_';
+import { SessionHistory } from './session-history.ts';
+import { openedWith } from './session-inputs.ts';
 
 /** What the lead agent must know of a session that goes on. */
 export interface Recovery {
@@ -43,27 +43,36 @@ export function recover(
   entries: readonly JournalEntry[],
 ): Recovery | null {
   const { unit, delegation, services, id } = core;
-  const begins = entries.findLastIndex(({ event }) => event.type === OPENED);
-  const lastAt = entries.at(-1)?.at ?? 0;
-  const isOver = isClosed(entries, id);
-  const life = byUnit(isOver ? [] : entries.slice(begins));
-  const before = byUnit(isOver ? entries : entries.slice(0, begins));
-  const entriesOf = (name: string): readonly JournalEntry[] => life.get(name) ?? [];
-  const skippedOf = (name: string): number => before.get(name)?.at(-1)?.seq ?? 0;
-  unit.unit.skip(skippedOf(id));
-  services.refold(entriesOf, skippedOf);
-  if (life.size === 0) {
+  const history = new SessionHistory(entries, id);
+  const { snapshot } = history;
+  services.refold(
+    (name) => history.of(name),
+    (name) => history.before(name),
+    snapshot?.services,
+  );
+  if (history.isNew) {
+    unit.unit.skip(history.before(id));
     unit.unit.open({ actor: 'opening', event: openedWith(unit.inputs) });
     return null;
   }
-  unit.refold(core.host, entriesOf(id));
+  if (snapshot) {
+    unit.restore(snapshot.unit, snapshot.inputs, history.before(id));
+    core.books.restore(snapshot.books);
+    delegation.remember(snapshot.delegation);
+  } else unit.unit.skip(history.before(id));
+  unit.refold(history.of(id));
   core.leads.checkLeader();
-  const subagents = new Map([...life].filter(([name]) => name.startsWith(SUBAGENT)));
-  const restored = delegation.restore(subagents, [core.ofCalls, core.ofLead]);
+  const known = snapshot?.delegation.subagents;
+  const scopes = [core.ofCalls, core.ofLead];
+  const restored = delegation.restore(restoredUnits(history.units, known), scopes);
   // A tool that runs is looked at by itself: it may have done something (P6).
   const due = unit.underWay.filter(({ effect }) => effect.name !== 'execute');
   unit.unit.resume(due);
-  unit.unit.open({ actor: 'session', event: { type: 'session.recovered', lastAt } as UnitEvent });
+  const { lastAt } = history;
+  const goesOn: UnitEvent & object = history.isAsleep
+    ? { type: 'session.woken' }
+    : ({ type: 'session.recovered', lastAt } as UnitEvent);
+  unit.unit.open({ actor: 'session', event: goesOn });
   const recovery = {
     owesReply: owesReply(core),
     hasBegun: core.books.conversation.items.length > 0,
@@ -72,30 +81,15 @@ export function recover(
     core.projection.emit({ type: 'subagent.changed', subagent });
   effects.resume();
   delegation.resume(restored);
+  core.journal.found(history.folded);
   const report: RecoveryReport = {
-    entries: entries.length - Math.max(begins, 0),
+    entries: history.folded,
     resumed: restored.live.map((record) => record.id),
     lost: restored.lost.map(({ record, reason }) => ({ subagentId: record.id, reason })),
     downMs: core.host.environment.clock.now() - lastAt,
   };
   core.projection.emit({ type: 'session.recovered', ...report });
   return recovery;
-}
-
-/** The end of a session is the last entry of its unit: nobody is left whom it waited for. */
-function isClosed(entries: readonly JournalEntry[], id: string): boolean {
-  const last = entries.findLast(({ unit }) => unit === id)?.event.type;
-  return last === 'subagents.ended' || last === 'deadline.close';
-}
-
-function byUnit(entries: readonly JournalEntry[]): Map<string, JournalEntry[]> {
-  const units = new Map<string, JournalEntry[]>();
-  for (const entry of entries) {
-    const unit = units.get(entry.unit);
-    if (unit) unit.push(entry);
-    else units.set(entry.unit, [entry]);
-  }
-  return units;
 }
 
 /**

@@ -16,6 +16,7 @@ import type { JournalEntry } from '../ports/journal.ts';
 import type { MemoryFact } from '../ports/memory-store.ts';
 import type { UnitEvent } from '../runtime/commit-unit.ts';
 import { callSafely, createHost, quietly, type Host } from '../runtime/host.ts';
+import { ScopeJournal } from '../runtime/scope-journal.ts';
 import { servicesOf } from '../service/for-session.ts';
 import type { SessionServices } from '../service/session-services.ts';
 import type { SessionEvent, SubagentView } from '../session-views.ts';
@@ -35,10 +36,11 @@ import { Projection } from './projection.ts';
 import type { SessionInputEvent } from './records.ts';
 import { recover, type Recovery } from './recovery.ts';
 import { SessionEffects } from './session-effects.ts';
-import { checkSessionOptions, type CoreOptions } from './session-options.ts';
+import { checkSessionOptions, unitInputs, type CoreOptions } from './session-options.ts';
 import { SessionScope } from './session-scope.ts';
 import type { EffectsSession } from './session-parts.ts';
 import { DEFAULT_TOOL_TIMEOUT_MS, SessionUnit } from './session-unit.ts';
+import { SNAPSHOT, Snapshots } from './snapshots.ts';
 import { TopicBook } from './subagent-messages.ts';
 import { UserDoor } from './user-door.ts';
 
@@ -67,6 +69,9 @@ export class SessionCore implements EffectsSession {
   /** Whom the subagents that the lead agent spawned by a tool work for. */
   readonly ofLead: SessionScope;
   readonly services: SessionServices;
+  /** As this session sees it. */
+  readonly journal: ScopeJournal;
+  readonly snapshots: Snapshots;
   readonly lead: Lead;
   readonly leads: Leads;
   readonly upkeep: Upkeep;
@@ -97,9 +102,13 @@ export class SessionCore implements EffectsSession {
     this.hooks = hooks;
     this.#tellOfError = quietly((error, where) => hooks.onError?.(error, where));
     this.id = options.sessionId ?? runtime.environment.ids.next('ses');
+    this.journal = new ScopeJournal(runtime.journal, {
+      standsForAll: ({ event }) => event.type === SNAPSHOT,
+      rested: () => this.snapshots.entryKept(),
+    });
     this.host = createHost({
       environment: runtime.environment,
-      journal: runtime.journal,
+      journal: this.journal,
       inspect: runtime.inspect,
       onError: (error, where) => this.reportError(error, where),
       onIgnored: (unit, actor, { type }) => hooks.onIgnored?.({ unit, actor, type }),
@@ -144,16 +153,8 @@ export class SessionCore implements EffectsSession {
       this.host,
       {
         id: this.id,
-        session: {
-          maxReconnects: options.maxReconnects,
-          ...(options.connectTimeoutMs && { connectTimeoutMs: options.connectTimeoutMs }),
-          ...(options.transferTimeoutMs && { transferTimeoutMs: options.transferTimeoutMs }),
-          settleTimeoutMs: options.settleTimeoutMs,
-          closeGraceMs: options.closeGraceMs ?? 5000,
-          detachGraceMs: options.detachGraceMs ?? null,
-        },
+        ...unitInputs(options),
         outbox: { ...options.outbox, capacity: limits.maxDeliveries },
-        canInterrupt: options.canInterrupt,
         batches: consolidation,
         books: {
           agentName: this.books.agentName,
@@ -171,6 +172,7 @@ export class SessionCore implements EffectsSession {
         },
       },
     );
+    this.snapshots = new Snapshots(this, this.journal, runtime.snapshots);
     // Last: what cannot work has thrown by now.
     runtime.supervisor.open(this.id, limits);
   }
@@ -225,10 +227,16 @@ export class SessionCore implements EffectsSession {
   async #read(): Promise<readonly JournalEntry[]> {
     await this.leads.prepare();
     this.#checkNotOver();
-    await this.host.journal.claim?.(this.id);
-    const entries = await this.host.journal.read({ scope: this.id });
-    this.#checkNotOver();
-    return entries;
+    await this.journal.claim(this.id);
+    try {
+      const entries = await this.journal.read({ scope: this.id });
+      this.#checkNotOver();
+      return entries;
+    } catch (error) {
+      // Nobody goes on with it here: another process may.
+      callSafely(this.host, 'journal', () => this.journal.release(this.id));
+      throw error;
+    }
   }
 
   /** It may have been closed before, or meanwhile: then nothing would settle its start any more. */
@@ -254,16 +262,25 @@ export class SessionCore implements EffectsSession {
     });
   }
 
-  /** What came in is written down; then nothing of the session is left here, and nobody was told of an end. */
-  async suspend(): Promise<void> {
+  /**
+   * What came in is written down; then nothing of the session is left here, and nobody was told of an
+   * end. `isAsleep`: it is idle, and when it goes on it shall be as if it had never been away.
+   */
+  async suspend(isAsleep = false): Promise<void> {
     const { unit } = this.unit;
     if (unit.isHeld && !unit.disposed) await this.#end();
     if (unit.disposed) return;
+    await this.#rested();
+    if (this.snapshots.takeLast(isAsleep)) await this.#rested();
+    this.#leave(null);
+    await Promise.all([this.upkeep.end(), this.snapshots.whenTrimmed()]);
+    await this.journal.release(this.id);
+  }
+
+  /** What came in is written down, as far as the journal can. */
+  async #rested(): Promise<void> {
     for (let turns = 0; turns < MAX_TURNS && this.#isBusy; turns += 1)
       await new Promise<void>((resolve) => this.host.environment.scheduler.yieldThen(resolve));
-    this.#leave(null);
-    await this.upkeep.end();
-    await this.host.journal.release?.(this.id);
   }
 
   get #isBusy(): boolean {
@@ -312,7 +329,7 @@ export class SessionCore implements EffectsSession {
           question: { ...question, state: 'withdrawn', dueAt: null },
         });
     }
-    callSafely(this.host, 'journal', () => this.host.journal.release?.(this.id));
+    callSafely(this.host, 'journal', () => this.journal.release(this.id));
     this.#left({ type: 'session.ended', error }, error);
   }
 
@@ -336,9 +353,10 @@ export class SessionCore implements EffectsSession {
 
   /**
    * Something that the user shall hear, not from a subagent. Returns its `deliveryId`.
-   * @throws {ConfigurationError} `INVALID_NOTICE`.
+   * @throws {ConfigurationError} `INVALID_NOTICE`, {CapacityError} `MAILBOX_FULL`.
    */
   notifyBackground(text: string, options?: NoticeOptions): string {
+    this.unit.unit.checkRoom();
     return postNotice(this, checkedNotice(text, options));
   }
 

@@ -40,6 +40,7 @@ interface Params {
   readonly to: string;
   readonly summary: string;
   readonly covers: readonly string[];
+  readonly seq: number;
 }
 
 export class SessionEffects {
@@ -72,7 +73,9 @@ export class SessionEffects {
   resume(): void {
     const { unit, projection, books } = this.#core;
     for (const id of unit.questions.ids) {
-      if (unit.questions.stateOf(id)?.done) this.#reply(id, endOf(unit.questions.stateOf(id)));
+      const state = unit.questions.stateOf(id);
+      // The states in which a question is over are named as it has ended.
+      if (state?.done) this.#reply(id, state.value as QuestionEnd);
       else this.#question(id);
     }
     this.#calls.resume();
@@ -193,6 +196,9 @@ export class SessionEffects {
         this.#deliveries.waits(params.deliveryId);
         this.news.reportResult(params.deliveryId);
         break;
+      case 'snapshots.written':
+        core.snapshots.written(params.seq);
+        break;
       case 'user.heardUser':
         this.#said(params.utterance);
         lead.heardUser(params.utterance);
@@ -269,9 +275,4 @@ export class SessionEffects {
     projection.emit({ type: 'question.changed', question: questionView(record, state) });
     if (isNew) callSafely(host, 'hook onQuestion', () => hooks.onQuestion?.(record));
   }
-}
-
-/** How a question that is over has ended: its states are named so. */
-function endOf(state: { readonly value: unknown } | null): QuestionEnd {
-  return state?.value as QuestionEnd;
 }

@@ -21,6 +21,7 @@ import { receiveFromClient, type ClientReceipt } from './client-input.ts';
 import { clientMessages, type ClientMessage } from './client-messages.ts';
 import type { SetDirective } from './directives.ts';
 import type { NoticeOptions } from './notices.ts';
+import { isIdle, nextDueAt } from './idleness.ts';
 import type { SessionCore } from './session-core.ts';
 import { refuseImages, type ShownImage } from './shown-image.ts';
 import type { TransferAnswer } from './transfer.ts';
@@ -146,6 +147,7 @@ export abstract class SessionFace {
     const core = this.#core;
     return receiveFromClient(
       {
+        checkRoom: () => core.unit.unit.checkRoom(),
         answer: (requestId, answer) => core.door.answer(requestId, answer),
         say: (text) => core.door.say(text),
         questionShown: (requestId) => core.door.questionShown(requestId),
@@ -213,6 +215,34 @@ export abstract class SessionFace {
     return this.#core.suspend();
   }
 
+  /**
+   * Leaves the session to its journal while it is idle, and nobody notices: as `suspend`, but when it is
+   * started again whoever was there still is, its time has gone on, and nothing is said or asked
+   * again. One that is not idle is suspended. Safe to call twice.
+   */
+  hibernate(): Promise<void> {
+    return this.#core.suspend(this.isIdle);
+  }
+
+  /**
+   * Nothing is said, called, told or looked at: what there is waits for the user, for time, or for
+   * somebody from outside. A session with `services` never is, nor one to which a client is attached:
+   * they are there as long as it is.
+   */
+  get isIdle(): boolean {
+    return isIdle(this.#core, this.ownClients);
+  }
+
+  /** Clients that are nobody but whoever embeds it. */
+  protected get ownClients(): number {
+    return 0;
+  }
+
+  /** When something happens by itself, such as the end of a question's time: milliseconds since 1970; null: nothing does. */
+  get nextDueAt(): number | null {
+    return nextDueAt(this.#core);
+  }
+
   /** Is anybody there? */
   get isAttached(): boolean {
     return this.#core.door.isAttached;
@@ -227,6 +257,7 @@ export abstract class SessionFace {
    * The user types. Goes to the open question, or to the lead agent.
    * Resolves when it was taken in.
    * @throws {ConfigurationError} for text without words.
+   * @throws {CapacityError} `MAILBOX_FULL` while 10,000 events of the session wait for the journal.
    */
   sendText(text: string): Promise<void> {
     if (typeof text !== 'string' || text.trim() === '')
@@ -265,6 +296,7 @@ export abstract class SessionFace {
   /**
    * Something that the user shall hear when there is a pause; `urgent` interrupts. Returns its `deliveryId`.
    * @throws {ConfigurationError} `INVALID_NOTICE` for a text without words, and options that are none.
+   * @throws {CapacityError} `MAILBOX_FULL` while 10,000 events of the session wait for the journal.
    */
   notifyBackground(text: string, options?: NoticeOptions): string {
     return this.#core.notifyBackground(text, options);

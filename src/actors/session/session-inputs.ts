@@ -39,7 +39,11 @@ export function openedWith(inputs: SessionInputs): {
 /** What a session that the journal has began with; null: its beginning is not there. */
 export function inputsIn([first]: readonly JournalEntry[]): SessionInputs | null {
   if (first?.event.type !== OPENED) return null;
-  const { inputs } = first.event as unknown as { readonly inputs: unknown };
+  return inputsOf((first.event as unknown as { readonly inputs: unknown }).inputs);
+}
+
+/** As they were given, from what `openedWith` made of them. */
+export function inputsOf(inputs: unknown): SessionInputs {
   return JSON.parse(JSON.stringify(inputs), infinityFromText) as SessionInputs;
 }
 

@@ -18,6 +18,7 @@ import type { ConversationOptions } from './conversation-options.ts';
 import type { SessionHooks } from './hooks.ts';
 import type { Lead } from './lead.ts';
 import { SPEAK_PROGRESS, type SpeakProgress } from './progress-pace.ts';
+import type { SessionInputs } from './session-inputs.ts';
 import type { LeadSession } from './session-parts.ts';
 import type { PromptStyle } from './synthetic-turns.ts';
 
@@ -98,4 +99,27 @@ export function checkSessionOptions(options: SessionOptions): void {
   const option = String(issue.path[0]);
   const got = String((options as unknown as Record<string, unknown>)[option]);
   throw new ConfigurationError('INVALID_OPTION', `\`${option}\`: ${issue.message}, got ${got}`);
+}
+
+/** What the session's machine begins with. */
+export function unitInputs({
+  maxReconnects,
+  connectTimeoutMs,
+  transferTimeoutMs,
+  settleTimeoutMs,
+  closeGraceMs = 5000,
+  detachGraceMs = null,
+  canInterrupt,
+}: CoreOptions): Pick<SessionInputs, 'session' | 'canInterrupt'> {
+  return {
+    session: {
+      maxReconnects,
+      ...(connectTimeoutMs && { connectTimeoutMs }),
+      ...(transferTimeoutMs && { transferTimeoutMs }),
+      settleTimeoutMs,
+      closeGraceMs,
+      detachGraceMs,
+    },
+    canInterrupt,
+  };
 }

@@ -15,6 +15,7 @@ import type { SpeakProgress } from './progress-pace.ts';
 import type { Projection } from './projection.ts';
 import type { SessionInputEvent } from './records.ts';
 import type { SessionUnit } from './session-unit.ts';
+import type { Snapshots } from './snapshots.ts';
 import type { TopicBook } from './subagent-messages.ts';
 import type { UserDoor } from './user-door.ts';
 
@@ -48,6 +49,7 @@ export interface EffectsSession extends LeadSession {
   readonly ofCalls: ScopePorts;
   readonly startedAt: number;
   readonly topics: TopicBook;
+  readonly snapshots: Snapshots;
   /** Is progress said aloud, where its subagent does not say? */
   readonly speakProgress: SpeakProgress;
   /** The lead model cannot leave a call open: each is answered at once. */

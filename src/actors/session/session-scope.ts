@@ -16,8 +16,9 @@ import type { SubagentConfig, SubagentDefinition } from '../subagent/config.ts';
 import { briefing, type Briefing } from '../subagent/instance.ts';
 import type { Outcome } from '../subagent/outcome.ts';
 import type { CallInDoubt, StepReport, SubagentTask } from '../subagent/subagent-ports.ts';
+import { tellDoubt } from './call-in-doubt.ts';
 import { inheritedTools } from './inherited-tools.ts';
-import { postNotice, type NewNotice } from './notices.ts';
+import { deliveryAbout, postNotice, type NewNotice } from './notices.ts';
 import type { AskedQuestion } from './records.ts';
 import type { EffectsSession } from './session-parts.ts';
 import type { SubagentNews } from './subagent-news.ts';
@@ -64,7 +65,7 @@ export class SessionScope implements ScopePorts {
 
   knowsEnd(id: string, callId: string | null): boolean {
     const { books, unit } = this.#session;
-    if (!this.#hasCalls) return books.deliveries.has(resultOf(id));
+    if (!this.#hasCalls) return books.deliveries.has(deliveryAbout(id));
     if (callId === null) return true;
     const state = unit.calls.stateOf(callId)?.value;
     return state !== 'acknowledged' && state !== 'delegated';
@@ -75,15 +76,7 @@ export class SessionScope implements ScopePorts {
   }
 
   inDoubt({ id, name }: SubagentView, call: CallInDoubt): void {
-    this.#session.projection.emit({
-      type: 'tool.in_doubt',
-      subagentId: id,
-      subagentName: name,
-      ...call,
-    });
-    callSafely(this.host, 'hook onCallInDoubt', () =>
-      this.#session.hooks.onCallInDoubt?.({ subagentId: id, subagentName: name, ...call }),
-    );
+    tellDoubt(this.#session, { subagentId: id, subagentName: name, ...call });
   }
 
   get agentName(): string {
@@ -129,7 +122,7 @@ export class SessionScope implements ScopePorts {
   /** The lead agent is told in a pause, as of everything else; it answers with a tool. */
   inputRequested(view: SubagentView, request: PendingInput): void {
     const { requestId, question, dueAt, askedAt } = request;
-    this.#post(requestOf(requestId), {
+    this.#post(deliveryAbout(requestId), {
       subagentId: view.id,
       priority: 'high',
       label: 'SUBAGENT REQUEST',
@@ -140,7 +133,7 @@ export class SessionScope implements ScopePorts {
   }
 
   inputSettled(requestId: string): void {
-    this.#takeBack(requestOf(requestId));
+    this.#takeBack(deliveryAbout(requestId));
   }
 
   progressed(view: SubagentView, note: ProgressNote): void {
@@ -166,7 +159,7 @@ export class SessionScope implements ScopePorts {
     if (isOfCall && view.callId === null) this.#session.delegation.delivered(view.id);
     if (isOfCall || isDelivered || view.parentId !== null || outcome.status === 'cancelled') return;
     // Nobody waits for it at this moment: the lead agent learns of it in the next pause.
-    this.#post(resultOf(view.id), {
+    this.#post(deliveryAbout(view.id), {
       subagentId: view.id,
       kind: 'result',
       label: view.name,
@@ -176,7 +169,7 @@ export class SessionScope implements ScopePorts {
 
   /** The lead agent has looked it up, or was told. */
   delivered(id: string): void {
-    this.#takeBack(resultOf(id));
+    this.#takeBack(deliveryAbout(id));
   }
 
   /** Under its own id: what is posted again after a crash is known to be the same. */
@@ -192,16 +185,6 @@ export class SessionScope implements ScopePorts {
     if (view ? view.state === 'pending' : isPosted)
       this.#session.receive('outbox', { type: 'delivery.dismissed', deliveryId });
   }
-}
-
-/** The delivery of what a subagent asks the lead agent. */
-function requestOf(requestId: string): string {
-  return `dlv_${requestId}`;
-}
-
-/** The delivery of what a subagent came to that works for no call. */
-function resultOf(subagentId: string): string {
-  return `dlv_${subagentId}`;
 }
 
 function wordsOf(

@@ -2,7 +2,7 @@
 // regions, the interaction arbiter, the outbox, the questions and the tool calls see
 // one event at a time, and what they tell each other happens in the same transaction.
 //
-// Owns:     the actors of the session, and the order within a transaction.
+// Owns:     the lives of the session, and the order within a transaction.
 // Does not: know the wiring (machines/session-wiring), hold words and results (books),
 //           speak (lead), run subagents.
 //
@@ -13,17 +13,14 @@
 //   U4. Background work is delegated only when the place of its result was reserved in the
 //       same transaction; else the call is rejected in it. A place is freed once.
 
-import type { Actor, AnyMachineSnapshot } from 'xstate';
+import type { AnyMachineSnapshot } from 'xstate';
 import {
   askingFor,
   gateMessage,
   gateOf,
   hasRoom,
-  interactionMachine,
-  outboxMachine,
   ownerOf,
   questionMachine,
-  sessionMachine,
   shared,
   toolCallMachine,
   wire,
@@ -40,13 +37,26 @@ import {
 } from '../runtime/commit-unit.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import type { Host } from '../runtime/host.ts';
-import { startHosted, underWay } from '../runtime/hosting.ts';
-import { Population } from '../runtime/population.ts';
-import { Batches, type MadeCall } from './batches.ts';
+import { Population, type MemberRest } from '../runtime/population.ts';
+import { Batches, type BatchesRest, type MadeCall } from './batches.ts';
+import { subjectOf } from './notices.ts';
 import { inputsIn, isSame, type SessionInputs } from './session-inputs.ts';
+import { SessionMachines, type MachinesRest } from './session-machines.ts';
 
 /** Raised when a machine or the meaning of a machine's effects changes: entries are not refolded across. */
-const DEFINITION_VERSION = 2;
+export const SESSION_VERSION = 2;
+
+/** For whom the unit writes down what the whole session has become; see `snapshots.ts`. */
+export const SNAPSHOTS = 'snapshots';
+
+/** The lives of a session, as plain JSON. */
+export interface SessionUnitRest {
+  readonly machines: MachinesRest;
+  readonly questions: readonly MemberRest[];
+  readonly calls: readonly MemberRest[];
+  readonly batches: BatchesRest;
+  readonly placed: readonly string[];
+}
 
 export interface SessionUnitOptions extends SessionInputs {
   readonly id: string;
@@ -72,24 +82,25 @@ export class SessionUnit implements UnitBody {
   readonly calls: Population;
   batches!: Batches;
   readonly #ports: SessionUnitPorts;
+  readonly #host: Host;
+  readonly #machines: SessionMachines;
   #inputs!: SessionInputs;
   /** Events of services whose findings have a place in the outbox. */
   readonly #placed = new Set<string>();
-  #session!: Actor<typeof sessionMachine>;
-  #interaction!: Actor<typeof interactionMachine>;
-  #outbox!: Actor<typeof outboxMachine>;
   #gate: Gate | null = null;
 
   constructor(host: Host, options: SessionUnitOptions, ports: SessionUnitPorts) {
     this.#ports = ports;
+    this.#host = host;
     const { id } = options;
-    const identity = { id, scope: id, kind: 'session', definitionVersion: DEFINITION_VERSION };
+    const identity = { id, scope: id, kind: 'session', definitionVersion: SESSION_VERSION };
     this.unit = new CommitUnit(identity, host, this);
     // What the journal has comes first.
     this.unit.hold();
     this.questions = new Population(questionMachine, 'question', this.unit, host);
     this.calls = new Population(toolCallMachine, 'call', this.unit, host);
-    this.#begin(host, id, options);
+    this.#machines = new SessionMachines(this.unit, host);
+    this.#begin(options);
   }
 
   /** The machines' own inputs, as they are written down with the first entry. */
@@ -97,61 +108,68 @@ export class SessionUnit implements UnitBody {
     return this.#inputs;
   }
 
+  /** What it has become, for `restore`. */
+  get rest(): SessionUnitRest {
+    return {
+      machines: this.#machines.rest,
+      questions: this.questions.rest,
+      calls: this.calls.rest,
+      batches: this.batches.whole,
+      placed: [...this.#placed],
+    };
+  }
+
+  /** Goes on from what `rest` was, after so many entries. Its machines had begun with `inputs`. */
+  restore(rest: SessionUnitRest, inputs: SessionInputs, seq: number): void {
+    this.#begin(inputs);
+    this.unit.skip(seq);
+    this.#machines.restore(rest.machines);
+    this.questions.restore(rest.questions);
+    this.calls.restore(rest.calls);
+    this.batches.goOnFrom(rest.batches);
+    for (const eventId of rest.placed) this.#placed.add(eventId);
+    this.#gate = gateOf(this.session.getSnapshot(), inputs.canInterrupt);
+  }
+
   /**
    * Takes in what the journal has of this session. Its machines go on with the inputs that they
    * began with; `inputs` of this process are for sessions that begin in it.
    */
-  refold(host: Host, entries: readonly JournalEntry[]): void {
+  refold(entries: readonly JournalEntry[]): void {
     const inputs = inputsIn(entries);
-    if (inputs && !isSame(inputs, this.#inputs)) this.#begin(host, this.unit.id, inputs);
+    if (inputs && !isSame(inputs, this.#inputs)) this.#begin(inputs);
     this.unit.refold(entries);
   }
 
   /** What goes on at the moment: deadlines, and tools that run. */
   get underWay(): readonly Posted[] {
     return [
-      ...underWay('session', sessionMachine, this.#session.getSnapshot()),
-      ...underWay('interaction', interactionMachine, this.#interaction.getSnapshot()),
-      ...underWay('outbox', outboxMachine, this.#outbox.getSnapshot()),
+      ...this.#machines.underWay,
       ...this.questions.underWay,
       ...this.calls.underWay,
       ...this.batches.underWay,
     ];
   }
 
-  #begin(host: Host, id: string, inputs: SessionInputs): void {
-    const { inspect } = host;
+  #begin(inputs: SessionInputs): void {
     const { session, outbox, canInterrupt, batches = null, books } = inputs;
     this.#inputs = { session, outbox, canInterrupt, batches, ...(books && { books }) };
-    this.batches = new Batches(batches, this.unit, host);
-    const postbox = (actor: string) => ({
-      post: (effect: Posted['effect']) => this.unit.post(actor, effect),
-    });
-    this.unit.start(() => {
-      this.#session = startHosted(sessionMachine, session, postbox('session'), { id, inspect });
-      this.#interaction = startHosted(interactionMachine, undefined, postbox('interaction'), {
-        id: `${id}/interaction`,
-        inspect,
-      });
-      this.#outbox = startHosted(outboxMachine, outbox, postbox('outbox'), {
-        id: `${id}/outbox`,
-        inspect,
-      });
-    });
+    this.batches = new Batches(batches, this.unit, this.#host);
+    this.unit.start(() => this.#machines.begin(this.#inputs));
   }
 
   /** The XState actor of the session itself, for `useSelector` and the inspector. */
-  get session(): Actor<typeof sessionMachine> {
-    return this.#session;
+  get session(): SessionMachines['session'] {
+    return this.#machines.session;
   }
 
-  get outbox(): Actor<typeof outboxMachine> {
-    return this.#outbox;
+  get outbox(): SessionMachines['outbox'] {
+    return this.#machines.outbox;
   }
 
   /** The question that owns what the user says, or null. */
   get owner(): string | null {
-    return ownerOf(this.#interaction.getSnapshot());
+    return ownerOf(this.#machines.interaction.getSnapshot());
   }
 
   /** The batch that the result of a call is told with, or null. */
@@ -165,20 +183,18 @@ export class SessionUnit implements UnitBody {
     this.questions.stop();
     this.calls.stop();
     this.batches.stop();
-    this.#session.stop();
-    this.#interaction.stop();
-    this.#outbox.stop();
+    this.#machines.stop();
   }
 
   accepts(actor: string, event: UnitEvent & Stamped): boolean {
     const [kind, id] = split(actor);
     switch (kind) {
       case 'session':
-        return can(this.#session, event);
+        return can(this.session, event);
       case 'interaction':
-        return can(this.#interaction, event);
+        return can(this.#machines.interaction, event);
       case 'outbox':
-        return can(this.#outbox, event);
+        return can(this.outbox, event);
       case 'question':
         return this.questions.accepts(id, event);
       case 'call':
@@ -198,7 +214,7 @@ export class SessionUnit implements UnitBody {
     const follow = this.#ports.fold(actor, event);
     switch (kind) {
       case 'session':
-        send(this.#session, event);
+        send(this.session, event);
         // Whoever was there left when the process ended, not when the next one began.
         this.#within(
           shared(event, this.owner, this.batches.latest),
@@ -206,10 +222,10 @@ export class SessionUnit implements UnitBody {
         );
         break;
       case 'interaction':
-        send(this.#interaction, event);
+        send(this.#machines.interaction, event);
         break;
       case 'outbox':
-        send(this.#outbox, event);
+        send(this.outbox, event);
         break;
       case 'place':
         // A service has found nothing to tell. Once, however often it says so.
@@ -247,7 +263,7 @@ export class SessionUnit implements UnitBody {
         const call = event as unknown as MadeCall & { readonly timeoutMs?: number };
         const { callId, timeoutMs = DEFAULT_TOOL_TIMEOUT_MS } = call;
         if (this.calls.has(callId)) break;
-        const isAttached = this.#session.getSnapshot().matches({ client: 'attached' });
+        const isAttached = this.session.getSnapshot().matches({ client: 'attached' });
         const batchId = this.batches.join(call, isAttached);
         this.calls.create(callId, { callId, timeoutMs, batchId });
         break;
@@ -255,7 +271,7 @@ export class SessionUnit implements UnitBody {
       case 'services': {
         const { eventId } = event as unknown as { eventId: string };
         const hasPlace = this.#placed.has(eventId);
-        const granted = hasPlace || hasRoom(this.#outbox.getSnapshot().context);
+        const granted = hasPlace || hasRoom(this.outbox.getSnapshot().context);
         if (granted) this.#placed.add(eventId);
         if (granted && !hasPlace)
           this.#within([{ actor: 'outbox', event: { type: 'outbox.reserve' } }], event.at);
@@ -264,16 +280,24 @@ export class SessionUnit implements UnitBody {
       }
       case 'notices': {
         const { deliveryId } = event as unknown as { deliveryId: string };
-        this.#placed.delete(eventOf(deliveryId));
+        this.#placed.delete(subjectOf(deliveryId));
         this.unit.post(actor, { kind: 'do', name: 'posted', params: { deliveryId } });
         break;
       }
+      case SNAPSHOTS:
+        this.unit.post(actor, { kind: 'do', name: 'written', params: { seq: this.unit.seq } });
+        break;
       default:
         break;
     }
     this.#within(follow, event.at);
     // Not every change of state says something; screens show it all the same.
     if (kind === 'session' || kind === 'question') this.#changed(actor);
+  }
+
+  /** What a service finds of this event has a place in the outbox, and is not there yet. */
+  hasPlace(eventId: string): boolean {
+    return this.#placed.has(eventId);
   }
 
   /** Effects that are messages to another machine of this unit. All others go out. */
@@ -294,7 +318,7 @@ export class SessionUnit implements UnitBody {
 
   /** Work is only begun when its result has a place in the outbox: results are never dropped. */
   #reserve(call: string): Message {
-    const { context } = this.#outbox.getSnapshot();
+    const { context } = this.outbox.getSnapshot();
     if (hasRoom(context)) return { actor: 'outbox', event: { type: 'outbox.reserve' } };
     const error: Failure = {
       code: 'OUTBOX_FULL',
@@ -305,7 +329,7 @@ export class SessionUnit implements UnitBody {
   }
 
   settle(): readonly Message[] {
-    const gate = gateOf(this.#session.getSnapshot(), this.#inputs.canInterrupt);
+    const gate = gateOf(this.session.getSnapshot(), this.#inputs.canInterrupt);
     if (gate === this.#gate) return [];
     this.#gate = gate;
     return [gateMessage(gate)];
@@ -334,11 +358,6 @@ export class SessionUnit implements UnitBody {
       if (this.accepts(actor, stamped)) this.apply(actor, stamped);
     }
   }
-}
-
-/** The event of a service that this delivery tells of, if it does. */
-function eventOf(deliveryId: string): string {
-  return deliveryId.slice('dlv_'.length);
 }
 
 /** `question:abc:1` is the question `abc:1`. */

@@ -15,6 +15,7 @@
 
 import type { LanguageModel } from 'ai';
 import { CancelledError, ProviderError } from '../../errors.ts';
+import { callSafely } from '../runtime/host.ts';
 import type { Lead, Offer, SubagentWords, Utterance } from './lead.ts';
 import { intoConversation } from './live-conversation.ts';
 import { overheardNote, OWED_REPLY_NOTE } from './prompts.ts';
@@ -216,8 +217,9 @@ export class TextLead implements Lead {
     this.#watchdog.watch(RESPONSE_TIMEOUT_MS);
     if (!this.#requested) this.#core.receive('session', { type: 'response.requested' });
     this.#requested = true;
-    this.#core.host.environment.scheduler.yieldThen(
-      () => void this.#respond(controller.signal, offer),
+    const { host } = this.#core;
+    host.environment.scheduler.yieldThen(() =>
+      callSafely(host, 'response', () => this.#respond(controller.signal, offer)),
     );
   }
 

@@ -33,6 +33,7 @@ const MAX_ATTEMPTS = 3;
 export class TextSession extends SessionFace {
   readonly #output: TextOutput;
   readonly #lead: TextLead;
+  #isOwnClient = false;
 
   /** @throws {ConfigurationError} for options that cannot work. */
   constructor(options: TextSessionOptions) {
@@ -74,7 +75,13 @@ export class TextSession extends SessionFace {
    */
   override async start(): Promise<void> {
     await super.start();
-    if (!this.isAttached) this.attach();
+    if (this.isAttached) return;
+    this.attach();
+    this.#isOwnClient = true;
+  }
+
+  protected override get ownClients(): number {
+    return Number(this.#isOwnClient);
   }
 
   /**

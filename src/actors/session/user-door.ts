@@ -45,6 +45,11 @@ export class UserDoor {
     return this.#clients > 0;
   }
 
+  /** How many are attached. */
+  get clients(): number {
+    return this.#clients;
+  }
+
   /** Somebody is there. Returns what to call when they leave. */
   attach(): () => void {
     let left = false;
@@ -94,7 +99,10 @@ export class UserDoor {
     });
   }
 
-  /** The user typed. Resolves when it was given to a question or to the lead agent. */
+  /**
+   * The user typed. Resolves when it was given to a question or to the lead agent.
+   * @throws {CapacityError} `MAILBOX_FULL`.
+   */
   say(text: string): Promise<void> {
     const { host, projection, unit } = this.#session;
     const { connection } = projection;
@@ -108,6 +116,7 @@ export class UserDoor {
     const { clock, ids } = host.environment;
     const utteranceId = ids.next('utt');
     return new Promise((resolve) => {
+      unit.unit.checkRoom();
       this.#saying.set(utteranceId, resolve);
       this.#session.tell('user', {
         type: 'user.said',

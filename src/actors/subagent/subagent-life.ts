@@ -28,6 +28,7 @@ import {
 } from '../runtime/hosting.ts';
 import type { SubagentState } from '../session-views.ts';
 import { callsUnderWay, foldEvent } from './fold-event.ts';
+import type { Usage } from './outcome.ts';
 import { SubagentLog, type LogRecord } from './subagent-log.ts';
 
 interface Live {
@@ -41,9 +42,20 @@ interface Parked {
   readonly log: LogRecord;
 }
 
+/** What it is, as plain JSON. */
+export interface LifeRest extends Parked {
+  /** It only waited. @defaultValue false */
+  readonly isParked?: true;
+}
+
 /** The state of its machine, without what it does in it. */
-export function stateOf({ value }: SubagentSnapshot): SubagentState {
+export function stateOf({ value }: Pick<SubagentSnapshot, 'value'>): SubagentState {
   return (typeof value === 'string' ? value : Object.keys(value)[0]) as SubagentState;
+}
+
+/** In the middle of calls: some of them may have been made. */
+export function isActing(snapshot: SubagentSnapshot): boolean {
+  return snapshot.matches({ running: 'acting' }) || snapshot.matches('waiting_for_children');
 }
 
 export class SubagentLife {
@@ -52,12 +64,36 @@ export class SubagentLife {
   readonly #isInspected: boolean;
   #form!: Live | string;
 
-  constructor(input: SubagentInput, postbox: Postbox, hosting: Omit<HostOptions, 'snapshot'>) {
-    this.#id = input.id;
+  /** It begins with an input, or goes on from what `rest` was. */
+  constructor(
+    from: SubagentInput | (LifeRest & { readonly id: string }),
+    postbox: Postbox,
+    hosting: Omit<HostOptions, 'snapshot'>,
+  ) {
+    this.#id = from.id;
     this.#postbox = { post: (effect) => this.#post(effect, postbox) };
     this.#isInspected = hosting.inspect !== undefined;
-    const actor = startHosted(subagentMachine, input, this.#postbox, hosting);
-    this.#form = { actor, log: new SubagentLog() };
+    if (!('log' in from)) {
+      const actor = startHosted(subagentMachine, from, this.#postbox, hosting);
+      this.#form = { actor, log: new SubagentLog() };
+      return;
+    }
+    const { snapshot, log, isParked } = from;
+    if (isParked && !this.#isInspected) this.#form = JSON.stringify({ snapshot, log });
+    else this.#form = this.#woken({ snapshot, log }, hosting);
+  }
+
+  /** What it is, for another one to go on from. */
+  get rest(): LifeRest {
+    if (typeof this.#form === 'string')
+      return { ...(JSON.parse(this.#form) as Parked), isParked: true };
+    const { actor, log } = this.#form;
+    return { snapshot: restOf(actor), log: log.record };
+  }
+
+  /** Nothing but the string is left of it. */
+  get isParked(): boolean {
+    return typeof this.#form === 'string';
   }
 
   get actor(): Live['actor'] {
@@ -66,6 +102,12 @@ export class SubagentLife {
 
   get log(): SubagentLog {
     return this.#awake.log;
+  }
+
+  /** What its models used. A parked one is not woken for it. */
+  get usage(): Usage {
+    const form = this.#form;
+    return typeof form === 'string' ? (JSON.parse(form) as Parked).log.usage : form.log.usage;
   }
 
   /** Would this event change anything? */
@@ -107,11 +149,14 @@ export class SubagentLife {
 
   get #awake(): Live {
     if (typeof this.#form !== 'string') return this.#form;
-    const { snapshot, log } = JSON.parse(this.#form) as Parked;
     // Its name in the inspector is not kept: an inspected one is never put away.
-    const hosting = { id: this.#id, snapshot };
-    const actor = startHosted(subagentMachine, undefined, this.#postbox, hosting);
-    this.#form = { actor, log: new SubagentLog(log) };
+    this.#form = this.#woken(JSON.parse(this.#form) as Parked, { id: this.#id });
     return this.#form;
+  }
+
+  #woken({ snapshot, log }: Parked, hosting: HostOptions): Live {
+    const options = { ...hosting, snapshot };
+    const actor = startHosted(subagentMachine, undefined, this.#postbox, options);
+    return { actor, log: new SubagentLog(log) };
   }
 }

@@ -103,11 +103,11 @@ export class SubagentLog {
 
   get record(): LogRecord {
     return {
-      messages: this.#messages,
+      messages: [...this.#messages],
       calls: this.#calls.map(({ input, ...call }) =>
         input === this.#inputOf(call.callId) ? call : { ...call, input },
       ),
-      ledger: this.#ledger,
+      ledger: [...this.#ledger],
       text: this.#text,
       usage: this.#usage,
       unread: this.#unread,

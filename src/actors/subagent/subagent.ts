@@ -1,6 +1,6 @@
 // One subagent: its machine, hosted in a commit unit of its own, and its effects.
 //
-// Owns:     its life (actor and log), its work, the receipts of the messages to it.
+// Owns:     its life (actor and log), its work, its end.
 // Does not: decide what happens next (the machine does), hand out slots (supervisor),
 //           or talk to the user, to its parent or to its children (who runs it does).
 //
@@ -31,16 +31,17 @@ import { callKey } from '../approvals/approval.ts';
 import { CommitUnit, type Posted, type UnitBody, type UnitEvent } from '../runtime/commit-unit.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import { callSafely, type Host } from '../runtime/host.ts';
-import { underWay, type Effect } from '../runtime/hosting.ts';
+import { underWay, type Effect, type HostOptions } from '../runtime/hosting.ts';
 import type { SubagentState } from '../session-views.ts';
 import { approvalQuestion, askedQuestion } from './ask-user.ts';
 import type { SubagentDefinition } from './config.ts';
 import { callsUnderWay } from './fold-event.ts';
 import { outcomeOf } from './outcome-of.ts';
 import type { Outcome } from './outcome.ts';
+import { Receipts } from './receipts.ts';
 import { requestedInput } from './request-input.ts';
 import { SPAWNED, SUBAGENT_VERSION, type SubagentBirth } from './subagent-birth.ts';
-import { stateOf, SubagentLife } from './subagent-life.ts';
+import { isActing, stateOf, SubagentLife, type LifeRest } from './subagent-life.ts';
 import { SubagentLog } from './subagent-log.ts';
 import type {
   StepReport,
@@ -53,8 +54,14 @@ import { stepReport } from './think.ts';
 
 export type { SubagentPorts, SubagentTask, SubagentUnitEvent } from './subagent-ports.ts';
 
-/** Who sends faster than the model reads is told so. */
-const MAX_UNREAD = 100;
+/** What a subagent is, as plain JSON. */
+export interface SubagentRest {
+  /** So many entries of it are in the journal. */
+  readonly seq: number;
+  readonly life: LifeRest;
+  /** Calls that the user denied it, by their keys. @defaultValue none */
+  readonly denied?: readonly string[];
+}
 
 export class Subagent implements UnitBody, Worker {
   readonly id: string;
@@ -73,8 +80,8 @@ export class Subagent implements UnitBody, Worker {
   #tellEnd: (() => void) | null = null;
   /** Calls that the user denied it, by their keys: those below it need not ask again. */
   #denied: Set<string> | null = null;
-  /** Messages without a receipt, by their ids. */
-  #unread: Set<string> | null = null;
+  /** Null until somebody tells it something: most are told nothing. */
+  #receipts: Receipts | null = null;
 
   constructor(
     host: Host,
@@ -114,9 +121,32 @@ export class Subagent implements UnitBody, Worker {
     return snapshot.status === 'done' ? snapshot.output : null;
   }
 
+  /** What it is, for `restore`. */
+  get rest(): SubagentRest {
+    const denied = [...(this.#denied ?? [])];
+    return { seq: this.#unit.seq, life: this.#awake.rest, ...(denied.length > 0 && { denied }) };
+  }
+
+  /** Goes on from what `rest` was, and then takes in what the journal has after it, as `refold` does. */
+  restore({ seq, life, denied }: SubagentRest, entries: readonly JournalEntry[]): Ending | null {
+    const { id } = this;
+    this.#unit.skip(seq);
+    this.#life = new SubagentLife({ ...life, id }, this, this.#hosting);
+    if (denied) this.#denied = new Set(denied);
+    const { value, context } = life.snapshot as SubagentSnapshot;
+    this.state = stateOf({ value });
+    this.step = context.step;
+    const asksParent = askOf(context.calls)?.kind === 'input';
+    if (entries.length > 0 || !this.#life.isParked || asksParent) return this.refold(entries);
+    // It only waits, and the session has its question: nothing of it is woken for that.
+    this.#unit.hold();
+    return null;
+  }
+
   /** What it was doing when the process ended is begun again, or its end is told. */
   resume(): void {
-    this.#goOn();
+    if (this.#awake.isParked) this.#work.comesBack(false);
+    else this.#goOn();
     this.#unit.open();
   }
 
@@ -185,7 +215,7 @@ export class Subagent implements UnitBody, Worker {
 
   /** By its models so far. */
   get tokensUsed(): number {
-    return this.#life?.log.usage.totalTokens ?? 0;
+    return this.#life?.usage.totalTokens ?? 0;
   }
 
   hasDenied(toolName: string, input: unknown): boolean {
@@ -207,22 +237,17 @@ export class Subagent implements UnitBody, Worker {
    * @throws {CapacityError} when its mailbox is full; then there is no receipt.
    */
   message(messageId: string, text: string, mode: MessageMode): void {
-    const unread = (this.#unread ??= new Set());
-    // The same message again has its receipt coming.
-    if (unread.has(messageId)) return;
-    if (this.#outcome) this.#refuse([messageId], `It has ended: ${this.#outcome.status}`);
-    else if (unread.size >= MAX_UNREAD)
-      this.#refuse([messageId], `${MAX_UNREAD} messages are unread already`);
-    else {
-      // First: it may be read before `receive` returns.
-      unread.add(messageId);
-      try {
+    const receipts = this.#messageReceipts;
+    if (this.#outcome) receipts.refuse([messageId], `It has ended: ${this.#outcome.status}`);
+    else
+      receipts.expect(messageId, () => {
+        this.#unit.checkRoom();
         this.receive({ type: 'subagent.message', messageId, mode, text });
-      } catch (error) {
-        unread.delete(messageId);
-        throw error;
-      }
-    }
+      });
+  }
+
+  get #messageReceipts(): Receipts {
+    return (this.#receipts ??= new Receipts(this, this.#ports));
   }
 
   /** What it may use is used up: one last step to hand in what there is, or none at all. */
@@ -265,10 +290,7 @@ export class Subagent implements UnitBody, Worker {
     if (event.type === SPAWNED) {
       const { limits } = event as unknown as SubagentBirth;
       const { id } = this;
-      this.#life = new SubagentLife({ id, at: event.at, ...limits }, this, {
-        id: `${this.#ports.path}/${id}`,
-        inspect: this.#host.inspect,
-      });
+      this.#life = new SubagentLife({ id, at: event.at, ...limits }, this, this.#hosting);
       return;
     }
     const life = this.#awake;
@@ -287,7 +309,10 @@ export class Subagent implements UnitBody, Worker {
     if (this.#outcome) return;
     if (effect.kind === 'stop') this.#work.stop('superseded');
     else if (effect.kind === 'start') {
-      if (effect.name === 'modelStep') this.#acknowledge(effect.input as ModelStepInput);
+      if (effect.name === 'modelStep') {
+        const { messageIds, step } = effect.input as ModelStepInput;
+        if (messageIds.length > 0) this.#messageReceipts.applied(messageIds, step);
+      }
       this.#work.begin(effect.name, effect.input);
     } else this.#carryOut(effect.name, effect.params);
   }
@@ -310,6 +335,20 @@ export class Subagent implements UnitBody, Worker {
 
   get isBusy(): boolean {
     return this.#unit.isBusy;
+  }
+
+  /** When it is woken by itself, milliseconds since 1970; `Infinity`: only somebody else wakes it. */
+  get nextDueAt(): number {
+    return this.#unit.nextDueAt;
+  }
+
+  /** All that it is is in the journal, and whoever runs it knows. */
+  get isSettled(): boolean {
+    return !this.isBusy && this.#life !== null && this.#tellEnd === null;
+  }
+
+  get #hosting(): Pick<HostOptions, 'id' | 'inspect'> {
+    return { id: `${this.#ports.path}/${this.id}`, inspect: this.#host.inspect };
   }
 
   #noteDenial(event: SubagentUnitEvent, { actor, log }: SubagentLife): void {
@@ -372,16 +411,6 @@ export class Subagent implements UnitBody, Worker {
     this.#ports.ask({ ...asked, kind, timeoutMs: this.definition.inputTimeout, ...question });
   }
 
-  #acknowledge({ messageIds, step }: ModelStepInput): void {
-    if (messageIds.length === 0) return;
-    for (const messageId of messageIds) this.#unread?.delete(messageId);
-    this.#ports.messageApplied(this, messageIds, step);
-  }
-
-  #refuse(messageIds: readonly string[], reason: string): void {
-    if (messageIds.length > 0) this.#ports.messageRefused(this, messageIds, reason);
-  }
-
   #end(ending: Ending): void {
     if (this.#outcome) return;
     const { status, error } = ending;
@@ -395,10 +424,8 @@ export class Subagent implements UnitBody, Worker {
     this.#unit.dispose();
     actor?.stop();
     const disposed = this.#work.release();
-    const unread = [...(this.#unread ?? [])];
-    this.#unread = null;
     callSafely(this.#host, `unread messages of ${this.id}`, () =>
-      this.#refuse(unread, `It ended before it could read it: ${status}`),
+      this.#receipts?.refuseUnread(`It ended before it could read it: ${status}`),
     );
     const tell = (settled: Outcome): void => {
       if (!this.#tellEnd) return;
@@ -412,9 +439,4 @@ export class Subagent implements UnitBody, Worker {
     if (settled instanceof Promise) void settled.then(tell);
     else tell(settled ?? outcome);
   }
-}
-
-/** In the middle of calls: some of them may have been made. */
-function isActing(snapshot: SubagentSnapshot): boolean {
-  return snapshot.matches({ running: 'acting' }) || snapshot.matches('waiting_for_children');
 }

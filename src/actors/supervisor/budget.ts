@@ -48,6 +48,14 @@ const FINAL_OUTPUT_TOKENS = 1_024;
 type Purses = { readonly [resource in 'tokens' | 'steps' | 'agents']: Purse | null };
 const counted = ['tokens', 'steps', 'agents'] as const;
 
+/** What was used of a budget. */
+export interface BudgetCharge {
+  readonly tokens: number;
+  readonly steps: number;
+  /** @defaultValue 0 */
+  readonly agents?: number;
+}
+
 export class Budget {
   readonly #purses: Purses;
   readonly #own: readonly Purse[];
@@ -110,9 +118,10 @@ export class Budget {
   }
 
   /** Counts what was used in a process that is gone. */
-  charge({ tokens, steps }: { readonly tokens: number; readonly steps: number }): void {
+  charge({ tokens, steps, agents = 0 }: BudgetCharge): void {
     this.#purses.tokens?.charge(tokens);
     this.#purses.steps?.charge(steps);
+    this.#purses.agents?.charge(agents);
   }
 
   /**

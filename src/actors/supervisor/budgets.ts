@@ -9,7 +9,7 @@
 
 import type { Failure } from '../../machines/index.ts';
 import type { Environment } from '../ports/environment.ts';
-import { Budget, exhausted, type BudgetReport } from './budget.ts';
+import { Budget, type BudgetCharge, exhausted, type BudgetReport } from './budget.ts';
 import { checkBudget, type BudgetLimits } from './budget-limits.ts';
 
 /** What was used before, and since when. */
@@ -84,6 +84,11 @@ export class Budgets {
     this.#enter(id, budget, exhaust);
   }
 
+  /** Subagents of `parentId` used so much that are not known any more; null, or of one that is gone: of the scope. */
+  charge(parentId: string | null, used: BudgetCharge): void {
+    this.#above(parentId)?.charge(used);
+  }
+
   /** What its model calls are held against; null: nothing limits it. */
   of(id: string): Budget | null {
     return this.#entries.get(id)?.budget ?? null;
@@ -96,6 +101,14 @@ export class Budgets {
     this.#entries.delete(id);
     entry.stopTimer();
     entry.budget.close();
+  }
+
+  /** When the time of one of them is over, milliseconds since 1970; `Infinity`: none has a time. */
+  get nextDueAt(): number {
+    let next = Infinity;
+    for (const { budget } of this.#entries.values())
+      next = Math.min(next, budget.dueAt ?? Infinity);
+    return next;
   }
 
   /** Of the whole scope; empty where nothing limits it. */

@@ -94,6 +94,12 @@ export class Supervisor {
     scope.total += 1;
   }
 
+  /** So many were admitted by a process that is gone, and ended there. */
+  remember(session: string, count: number): void {
+    const scope = this.#scopes.get(session);
+    if (scope) scope.total += count;
+  }
+
   /** It was admitted here, and refused by somebody else in the same step. */
   retract(session: string, id: string): void {
     this.ended(session, id);

@@ -4,6 +4,7 @@
 import { ConfigurationError, messageOf, ProviderError } from '../../errors.ts';
 import type { AudioFrame } from '../../voice/audio-frame.ts';
 import { decodePcm16 } from '../../voice/audio/pcm16.ts';
+import { isSampleRateHz } from '../../voice/audio/resampler.ts';
 import { decodeWav, isWav } from '../../voice/audio/wav.ts';
 
 /** Names that providers have for samples of 16 bits without a header, some with a rate: `pcm_16000`. */
@@ -34,10 +35,12 @@ export function rawRateOf(outputFormat: string, sampleRateHz: number | undefined
 
 /** @throws {ConfigurationError} `INVALID_OPTION` for a format that cannot be decoded here */
 export function checkFormat(outputFormat: string): void {
-  if (RAW.test(outputFormat) || WAV.test(outputFormat)) return;
+  const rawRateHz = RAW.exec(outputFormat)?.[1] ?? DEFAULT_RAW_RATE_HZ;
+  const isKnown = RAW.test(outputFormat) || WAV.test(outputFormat);
+  if (isKnown && isSampleRateHz(Number(rawRateHz))) return;
   throw new ConfigurationError(
     'INVALID_OPTION',
-    `aiSdkVoice: expected \`outputFormat\` to be WAV or raw PCM, such as 'wav', 'pcm' or 'pcm_24000', got '${outputFormat}'`,
+    `aiSdkVoice: expected \`outputFormat\` to be WAV or raw PCM, such as 'wav', 'pcm' or 'pcm_24000', 8000 to 48000 Hz, got '${outputFormat}'`,
   );
 }
 

@@ -3,7 +3,7 @@
 
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { messageOf, OffstageError, ProtocolError } from '../../errors.ts';
+import { ConfigurationError, messageOf, OffstageError, ProtocolError } from '../../errors.ts';
 import {
   checkRecording,
   exportRecording,
@@ -117,12 +117,22 @@ async function perform(
   const entries = await journal.read({ scope });
   if (entries.length === 0) throw new WrongCall(await unknown(source, scope));
   if (values.export !== undefined) {
-    writeFileSync(values.export, await exportRecording(journal, scope));
+    write(values.export, await exportRecording(journal, scope));
     print(`${values.export}: ${counted(entries.length, 'entry', 'entries')} of ${scope}\n`);
     return 0;
   }
   if (values.at !== undefined) return showAt(entries, values, print);
   return tell(entries, values, { print, reader });
+}
+
+function write(path: string, text: string): void {
+  try {
+    writeFileSync(path, text);
+  } catch (cause) {
+    throw new ConfigurationError('CANNOT_WRITE', `${path} cannot be written: ${messageOf(cause)}`, {
+      cause,
+    });
+  }
 }
 
 async function tell(

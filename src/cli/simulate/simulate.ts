@@ -3,7 +3,7 @@
 
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { messageOf, OffstageError } from '../../errors.ts';
+import { ConfigurationError, messageOf, OffstageError } from '../../errors.ts';
 import {
   crashEverywhere,
   logInWords,
@@ -29,7 +29,7 @@ who break in, and everything else that goes wrong; and checks what a session pro
   --script <file>      play a script again, as a failure has printed it (JSON)
   --crash-everywhere   play --seed (1) once for each place where it can crash
   --scenario <module>  your own agents and tools: its default export is { app: { agents, … }, … }
-  --session <kind>     text, voice, or both: each seed with one of them (both)
+  --session <kind>     text, voice, or both: each seed with one of them (as the scenario says, or both)
   --rehydrate          let the process go, and another one go on, between any two messages
   --journal            also print the entries of the journal
 
@@ -43,7 +43,7 @@ const options = {
   script: { type: 'string' },
   'crash-everywhere': { type: 'boolean', default: false },
   scenario: { type: 'string' },
-  session: { type: 'string', default: 'both' },
+  session: { type: 'string' },
   rehydrate: { type: 'boolean', default: false },
   journal: { type: 'boolean', default: false },
 } as const;
@@ -66,15 +66,28 @@ export const simulate: Command = {
         print(`${error.message}\n`);
         return 1;
       }
-      const isOurs = error instanceof OffstageError || error instanceof TypeError;
-      if (!isOurs) throw error;
-      return wrongCall(messageOf(error), print);
+      if (error instanceof OffstageError) return wrongCall(error.message, print);
+      throw error;
     }
   },
 };
 
 function valuesOf(args: readonly string[]) {
-  return parseArgs({ args: [...args], options }).values;
+  try {
+    return parseArgs({ args: [...args], options }).values;
+  } catch (cause) {
+    throw new ConfigurationError('WRONG_CALL', messageOf(cause), { cause });
+  }
+}
+
+function textOf(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (cause) {
+    throw new ConfigurationError('CANNOT_READ', `${path} cannot be read: ${messageOf(cause)}`, {
+      cause,
+    });
+  }
 }
 
 function wrongCall(problem: string, print: Print): number {
@@ -92,7 +105,7 @@ function problemOf(values: Values): string | null {
   for (const [name, value] of Object.entries({ seed, seeds, from }))
     if (value !== undefined && !/^\d{1,15}$/.test(value))
       return `Expected --${name} to be a whole number, got \`${value}\``;
-  return ['text', 'voice', 'both'].includes(session)
+  return session === undefined || ['text', 'voice', 'both'].includes(session)
     ? null
     : `Expected --session to be text, voice or both, got \`${session}\``;
 }
@@ -100,9 +113,9 @@ function problemOf(values: Values): string | null {
 async function simulationOf({ scenario, session, rehydrate }: Values): Promise<SimulationOptions> {
   const own = scenario === undefined ? {} : await loadScenario(scenario);
   return {
-    session: session as 'text' | 'voice' | 'both',
-    ...(rehydrate && { alwaysRehydrates: true }),
     ...own,
+    ...(session !== undefined && { session: session as 'text' | 'voice' | 'both' }),
+    ...(rehydrate && { alwaysRehydrates: true }),
   };
 }
 
@@ -121,7 +134,7 @@ async function perform(
   const { record, broken } =
     script === undefined
       ? await simulateOnce(Number(seed), simulation)
-      : await replayScript(parseScript(readFileSync(script, 'utf8')), simulation);
+      : await replayScript(parseScript(textOf(script)), simulation);
   const log = journal ? record.log : record.log.filter(({ kind }) => kind !== 'kept');
   print(`${scriptInWords(record.script)}\n\n${logInWords(log)}\n\n`);
   for (const { promise, what } of broken) print(`${promise}: ${what}\n`);

@@ -12,6 +12,8 @@ export const TICK_MS = 100;
 const SAMPLE_RATE_HZ = 24_000;
 /** As loud as a voice. */
 export const LOUDNESS = 8000;
+/** Sound that is sent again is heard faster than it was spoken. */
+export const HEARD_AGAIN_MS = 600;
 
 export class Client {
   /** The user speaks. */

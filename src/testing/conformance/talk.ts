@@ -7,7 +7,7 @@
 import type { SessionEvent, SessionState } from '../../actors/session-views.ts';
 import type { VoiceSession } from '../../voice/voice-session.ts';
 import { simulatedEnvironment, type SimulatedEnvironment } from '../simulated-environment.ts';
-import { Client, TICK_MS } from './client.ts';
+import { Client, HEARD_AGAIN_MS, TICK_MS } from './client.ts';
 import type { Play } from './loudspeaker.ts';
 import { LeadMind } from './mind.ts';
 import { newSession, outputsIn, tellableIn, type TalkOptions } from './session-of-case.ts';
@@ -50,7 +50,6 @@ const DEFAULT_SPEECH_MS = 1200;
 const DEFAULT_LIMIT_MS = 120_000;
 /** Nothing happens for so long: nothing more will. */
 const CALM_MS = 3000;
-const HEARD_AGAIN_MS = 600;
 
 export class Talk {
   readonly environment: SimulatedEnvironment;

@@ -1,6 +1,11 @@
 // A case of the suite, and what its cases are written with.
 
-import type { Journal, JournalEntry, JournalQuery } from '../../actors/ports/journal.ts';
+import type {
+  Journal,
+  JournalEntry,
+  JournalQuery,
+  ScopeSummary,
+} from '../../actors/ports/journal.ts';
 import { messageOf } from '../../errors.ts';
 import { ConformanceError } from '../conformance/conformance-error.ts';
 import { sameJson } from './same-json.ts';
@@ -107,6 +112,17 @@ export function expectSameInEachScope(
     const of = (entries: readonly JournalEntry[]) => entries.filter((one) => one.scope === scope);
     expectSame(of(found), of(expected), `${asked}, in ${scope},`);
   }
+}
+
+export async function expectScopes(
+  journal: Journal,
+  expected: readonly ScopeSummary[],
+): Promise<void> {
+  const scopes = await journal.scopes?.();
+  check(
+    sameJson(scopes, expected),
+    () => `expected scopes() to be ${JSON.stringify(expected)}, it is ${JSON.stringify(scopes)}`,
+  );
 }
 
 /** A call must be refused, with this code, and say whether to try again. */

@@ -6,9 +6,16 @@ import { claimScenes } from './cases/claims.ts';
 import { crashScenes } from './cases/crashes.ts';
 import { keepingScenes } from './cases/keeping.ts';
 import { scopeScenes } from './cases/scopes.ts';
+import { trimmingScenes } from './cases/trimming.ts';
 import type { JournalConformanceSetup, JournalFeature, JournalStage } from './stage.ts';
 
-const scenes = [...keepingScenes, ...scopeScenes, ...crashScenes, ...claimScenes];
+const scenes = [
+  ...keepingScenes,
+  ...scopeScenes,
+  ...trimmingScenes,
+  ...crashScenes,
+  ...claimScenes,
+];
 
 /**
  * The cases that a journal must pass. Each has a store of its own, and takes the time that the
@@ -51,6 +58,7 @@ async function play(setup: JournalConformanceSetup, scene: JournalScene): Promis
 /** Where each feature is seen: on the journal, or on the stage. */
 const methods: Readonly<Record<JournalFeature, (stage: JournalStage) => readonly unknown[]>> = {
   scopes: ({ journal }) => [journal.scopes],
+  trim: ({ journal }) => [journal.trim],
   forget: ({ journal }) => [journal.forget],
   claim: ({ journal, another, expire }) => [journal.claim, journal.release, another, expire],
   reopen: ({ reopen }) => [reopen],

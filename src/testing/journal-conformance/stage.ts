@@ -4,11 +4,11 @@ import type { Journal } from '../../actors/ports/journal.ts';
 
 /**
  * What a journal can do beyond `append` and `read`.
- * - `scopes`, `forget`: it has these methods.
+ * - `scopes`, `trim`, `forget`: it has these methods.
  * - `claim`: it has `claim` and `release`, and its stages have `another` and `expire`.
  * - `reopen`: its stages have `reopen`.
  */
-export type JournalFeature = 'scopes' | 'forget' | 'claim' | 'reopen';
+export type JournalFeature = 'scopes' | 'trim' | 'forget' | 'claim' | 'reopen';
 
 /** A fresh store for one case, with a process that writes to it. */
 export interface JournalStage {

@@ -116,12 +116,14 @@ export class Effects {
       if (!process.isAlive) return never();
       const effect: Effect = { ...call, process: process.number, at: this.#now(), status: 'begun' };
       this.all.push(effect);
-      const returned = recorded(effect, execute);
-      return hangs ? never() : returned;
+      if (!hangs) return recorded(effect, execute);
+      // It does its work to the end, and what comes of it reaches nobody.
+      finished(() => recorded(effect, execute)).catch(() => {});
+      return never();
     };
     if (!slow) return act();
     return new Promise((resolve) => {
-      process.ofApp.scheduler.schedule(() => resolve(lastOf(act())), slow.within(1, SLOW_MS));
+      process.ofApp.scheduler.schedule(() => resolve(finished(act)), slow.within(1, SLOW_MS));
     });
   }
 }
@@ -165,8 +167,9 @@ async function* recordedYields(effect: Effect, yields: AsyncIterable<unknown>): 
   }
 }
 
-/** What a tool that yields came to in the end. */
-async function lastOf(returned: unknown): Promise<unknown> {
+/** What a tool came to in the end, whether it returns, yields or throws. */
+async function finished(act: () => unknown): Promise<unknown> {
+  const returned = act();
   if (!isIterable(returned)) return returned;
   let last: unknown;
   for await (const value of returned) last = value;

@@ -12,7 +12,7 @@
 import { Subject } from 'rxjs';
 import type { AudioFrame } from '../../voice/audio-frame.ts';
 import type { Transport, TransportConnection, TransportEvent } from '../../voice/transport.ts';
-import { LOUDNESS } from '../conformance/client.ts';
+import { HEARD_AGAIN_MS, LOUDNESS } from '../conformance/client.ts';
 import type { ConformanceModel, ConformanceStage } from '../conformance/stage.ts';
 import type { SimulatedEnvironment } from '../simulated-environment.ts';
 import type { Faults } from './faults.ts';
@@ -21,8 +21,6 @@ import type { SimulatedProcess } from './simulated-process.ts';
 const SLOW_MS = 1000;
 const DROP_WITHIN_MS = 3000;
 const LATE_MS = 4000;
-/** What is heard again is heard quickly. */
-const HEARD_AGAIN_MS = 600;
 
 /** Something that the user says aloud. */
 export interface Utterance {
@@ -82,7 +80,7 @@ class Line implements TransportConnection {
   readonly #connection: TransportConnection;
   readonly #model: () => ConformanceModel | undefined;
   /** Those that came late, and all that waits behind them. */
-  #behind: (() => void)[] = [];
+  readonly #behind: (() => void)[] = [];
   #heard: Utterance | null = null;
   #isSlow = false;
 
@@ -151,10 +149,9 @@ class Line implements TransportConnection {
     if (this.#isSlow) return;
     this.#isSlow = true;
     this.#later(ms, () => {
+      // What the model says in answer to the first of it comes behind the last (L1).
+      for (let give = this.#behind.shift(); give; give = this.#behind.shift()) give();
       this.#isSlow = false;
-      const waiting = this.#behind;
-      this.#behind = [];
-      for (const give of waiting) give();
     });
   }
 

@@ -17,7 +17,11 @@ export type Happening =
   | { readonly kind: 'fault'; readonly strike: Strike }
   /** A process began, on what is in the journal. */
   | { readonly kind: 'started' }
+  /** The session could not begin: `start` was rejected. */
+  | { readonly kind: 'notStarted'; readonly why: string }
   | { readonly kind: 'crashed' }
+  /** Nobody is there and nothing goes on: the session leaves memory, and another process goes on with it. */
+  | { readonly kind: 'slept' }
   | { readonly kind: 'event'; readonly event: SessionEvent }
   | { readonly kind: 'said'; readonly words: string; readonly how: 'speech' | 'typing' }
   | { readonly kind: 'clicked'; readonly requestId: string; readonly answer: GivenAnswer }
@@ -108,6 +112,10 @@ function happeningInWords(entry: LogEntry): string | null {
       return `! ${entry.strike.point} (${entry.strike.occurrence})`;
     case 'started':
       return '! a process begins';
+    case 'notStarted':
+      return `! the session does not start: ${entry.why}`;
+    case 'slept':
+      return '! the session is put away, until another process goes on with it';
     case 'crashed':
       return '! the process dies';
     case 'event':

@@ -134,6 +134,7 @@ function perform(world: World, step: Step): void {
       break;
     case 'leave':
       client.leave();
+      world.maySleep();
       break;
     case 'attach':
       client.comeBack();

@@ -4,6 +4,7 @@
 // Owns:     which runs there are, and what is made of one that fails.
 // Does not: play one (player), or judge it (promises).
 
+import type { SnapshotPolicy } from '../../actors/runtime/runtime.ts';
 import { ConfigurationError } from '../../errors.ts';
 import type { ConformanceSetup } from '../conformance/stage.ts';
 import type { Script as ModelScript } from '../scripted-model.ts';
@@ -48,6 +49,8 @@ export interface SimulationOptions {
    * @defaultValue false
    */
   readonly alwaysRehydrates?: boolean;
+  /** When the session writes down what it has become. @defaultValue after 1 to 60 entries, by the seed */
+  readonly snapshots?: SnapshotPolicy;
   /** Plays of a failing script to make it smaller, at most. @defaultValue 300 */
   readonly maxShrinks?: number;
 }
@@ -133,6 +136,7 @@ async function judged(
     voice: options.voice ?? simulatedVoice(),
     quietWithinMs: options.quietWithinMs ?? 1_800_000,
     alwaysRehydrates: options.alwaysRehydrates ?? false,
+    snapshots: options.snapshots ?? null,
   });
   const broken = brokenPromises(record, options.checks);
   return { record, broken: [...broken, ...tooLittle(record, options)] };

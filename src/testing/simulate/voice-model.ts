@@ -74,6 +74,8 @@ export class VoiceModel implements ConformanceModel, TransportConnection {
   #response: Response | null = null;
   #said: Reply | null = null;
   #isSilent = false;
+  /** Somebody speaks. */
+  #isHearing = false;
   /** So much sound of the user came before now. */
   #soundMs = 0;
 
@@ -159,10 +161,12 @@ export class VoiceModel implements ConformanceModel, TransportConnection {
   #hear(text: string, durationMs: number, transcript: ConformanceTranscript): Promise<void> {
     const utteranceId = this.#ports.nextId('user');
     this.#tell({ type: 'utterance.started', utteranceId, audioStartMs: this.#soundMs });
+    this.#isHearing = true;
     if (this.#answersByItself) this.#finish('cancelled');
     const lateMs = typeof transcript === 'object' ? transcript.lateMs : TRANSCRIBING_MS;
     return new Promise((resolve) => {
       this.#after(durationMs, () => {
+        this.#isHearing = false;
         this.#tell({ type: 'utterance.ended', utteranceId });
         this.#remember('user', text, utteranceId);
         resolve();
@@ -191,8 +195,10 @@ export class VoiceModel implements ConformanceModel, TransportConnection {
   ): void {
     this.#after(THINKING_MS, () => {
       if (this.#isSilent) return;
-      // One response at a time: what is asked for meanwhile comes after it.
-      if (this.#response) this.#turnSoon(turn, responseKey, remembers);
+      // One response at a time: what is asked for meanwhile comes after it. One that speaks
+      // when it likes does not speak over anybody.
+      const isPolite = this.#answersByItself && this.#isHearing;
+      if (this.#response || isPolite) this.#turnSoon(turn, responseKey, remembers);
       else this.#respond(turn(), responseKey, remembers);
     });
   }

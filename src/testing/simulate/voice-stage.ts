@@ -5,7 +5,8 @@ import type { Transport, TransportCapabilities } from '../../voice/transport.ts'
 import type { ConformanceSetup, ConformanceWorld } from '../conformance/stage.ts';
 import { VoiceModel } from './voice-model.ts';
 
-const capabilities: TransportCapabilities = {
+/** A model that can do what most can, none of which the session has to emulate. */
+export const SIMULATED_CAPABILITIES: TransportCapabilities = {
   inputSampleRateHz: 8000,
   outputSampleRateHz: 8000,
   output: 'audio',
@@ -36,7 +37,10 @@ export function simulatedVoice(
     shows: ['late_transcripts', 'duplicated_transcripts', 'expiry', 'silence'],
     open(world) {
       const models: VoiceModel[] = [];
-      return { transport: transportOver(world, models, { ...capabilities, ...changed }), models };
+      return {
+        transport: transportOver(world, models, { ...SIMULATED_CAPABILITIES, ...changed }),
+        models,
+      };
     },
   };
 }

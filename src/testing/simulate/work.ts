@@ -15,6 +15,8 @@ export interface Work {
   /** Results and notices that were heard, or shown. */
   readonly heard: number;
   readonly crashes: number;
+  /** Times that the session left memory for a while, since nothing of it went on. */
+  readonly sleeps: number;
   /** Connections that were lost, or did not come about. */
   readonly drops: number;
   /** Times that the user broke in on the lead agent. */
@@ -45,6 +47,7 @@ export function workIn({ log, effects, script }: RunRecord): Work {
       ),
     ),
     crashes: count('crashed'),
+    sleeps: count('slept'),
     drops: log.filter((entry) => entry.kind === 'line' && entry.what !== 'opened').length,
     bargeIns: struck('user.bargesIn'),
     strikes: script.strikes.length,

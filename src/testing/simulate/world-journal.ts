@@ -10,18 +10,27 @@
 //   J2. An append of a process that is dead never settles and keeps nothing more.
 //   J3. Entries are kept as text: what is read again shares nothing with what was appended.
 
-import type {
-  Journal,
-  JournalEntry,
-  JournalQuery,
-  ScopeSummary,
+import {
+  isAskedFor,
+  type Journal,
+  type JournalEntry,
+  type JournalQuery,
+  type ScopeSummary,
 } from '../../actors/ports/journal.ts';
+import { journalConflict } from '../../actors/ports/journal-error.ts';
 import { ProviderError } from '../../errors.ts';
 import type { SimulatedEnvironment } from '../simulated-environment.ts';
 import type { Faults } from './faults.ts';
 import type { SimulatedProcess } from './simulated-process.ts';
 
 const SLOW_MS = 300;
+
+interface Kept {
+  readonly scope: string;
+  readonly unit: string;
+  /** The entry (J3). */
+  readonly json: string;
+}
 
 interface Pending {
   readonly entry: JournalEntry;
@@ -41,8 +50,8 @@ export class WorldJournal {
   /** Appends that were asked for, the ones that failed included. */
   appends = 0;
   readonly #ports: WorldJournalPorts;
-  readonly #kept: { readonly scope: string; readonly unit: string; readonly json: string }[] = [];
-  readonly #keys = new Set<string>();
+  /** By their numbers, in the order of keeping. */
+  readonly #kept = new Map<string, Kept>();
   #pending: Pending[] = [];
 
   constructor(ports: WorldJournalPorts) {
@@ -55,20 +64,18 @@ export class WorldJournal {
       append: (entry) => this.#append(process, entry),
       read: (query) => this.read(query),
       scopes: () => this.#scopes(),
+      trim: (entry) => {
+        if (process.isAlive) this.#trim(entry);
+      },
       forget: (scope) => {
-        const rest = this.#kept.filter((kept) => kept.scope !== scope);
-        this.#kept.splice(0, this.#kept.length, ...rest);
+        for (const [key, kept] of this.#kept) if (kept.scope === scope) this.#kept.delete(key);
       },
     };
   }
 
-  read({ scope, unit }: JournalQuery = {}): JournalEntry[] {
-    return this.#kept
-      .filter(
-        (kept) =>
-          (scope === undefined || kept.scope === scope) &&
-          (unit === undefined || kept.unit === unit),
-      )
+  read(query: JournalQuery = {}): JournalEntry[] {
+    return [...this.#kept.values()]
+      .filter((kept) => isAskedFor(query, kept))
       .map(({ json }) => JSON.parse(json) as JournalEntry);
   }
 
@@ -82,6 +89,9 @@ export class WorldJournal {
   #append(process: SimulatedProcess, entry: JournalEntry): void | Promise<void> {
     const { faults } = this.#ports;
     if (!process.isAlive) return never();
+    const known = this.#kept.get(keyOf(entry));
+    if (known !== undefined && known.json !== JSON.stringify(entry))
+      return Promise.reject(journalConflict('The journal of the world', entry));
     this.appends += 1;
     if (faults.strikes('crash.beforeAppend')) {
       this.#ports.crash();
@@ -126,12 +136,20 @@ export class WorldJournal {
   }
 
   #keep(entry: JournalEntry): void {
-    const { scope, unit, seq } = entry;
-    const key = `${scope}/${unit}/${seq}`;
-    if (this.#keys.has(key)) return;
-    this.#keys.add(key);
-    this.#kept.push({ scope, unit, json: JSON.stringify(entry) });
+    const { scope, unit } = entry;
+    const key = keyOf(entry);
+    if (this.#kept.has(key)) return;
+    this.#kept.set(key, { scope, unit, json: JSON.stringify(entry) });
     this.#ports.kept(entry);
+  }
+
+  #trim(entry: Pick<JournalEntry, 'scope' | 'unit' | 'seq'>): void {
+    const trimmedTo = keyOf(entry);
+    if (!this.#kept.has(trimmedTo)) return;
+    for (const [key, { scope }] of this.#kept) {
+      if (key === trimmedTo) return;
+      if (scope === entry.scope) this.#kept.delete(key);
+    }
   }
 
   #scopes(): readonly ScopeSummary[] {
@@ -142,6 +160,10 @@ export class WorldJournal {
     }
     return [...known.values()];
   }
+}
+
+function keyOf({ scope, unit, seq }: Pick<JournalEntry, 'scope' | 'unit' | 'seq'>): string {
+  return JSON.stringify([scope, unit, seq]);
 }
 
 function never(): Promise<void> {

@@ -8,9 +8,10 @@
 //   W1. A process that has died is let go: nothing is called on it, none of its timers fires, and
 //       what it still does reaches nobody. The next one has the same options and the same journal.
 
-import { createRuntime } from '../../actors/runtime/runtime.ts';
+import { createRuntime, type SnapshotPolicy } from '../../actors/runtime/runtime.ts';
 import type { SessionState } from '../../actors/session-views.ts';
 import { TextSession } from '../../actors/session/text-session.ts';
+import { messageOf } from '../../errors.ts';
 import { VoiceSession } from '../../voice/voice-session.ts';
 import { chanceOf } from '../chance.ts';
 import { LeadMind } from '../conformance/mind.ts';
@@ -32,12 +33,17 @@ import { WorldJournal } from './world-journal.ts';
 const SESSION_ID = 'session_1';
 const DOWN_MS = 2000;
 const MOST_TAKEN = 12;
+const MOST_MS_TO_SLEEP = 8000;
+const MOST_MS_ASLEEP = 30_000;
+const MOST_BETWEEN_SNAPSHOTS = 60;
 
 export interface WorldOptions extends Pick<AppStage, 'seed' | 'app' | 'models' | 'meanings'> {
   readonly kind: 'text' | 'voice';
   readonly voice: ConformanceSetup;
   readonly faults: FaultPlan | readonly Strike[];
   readonly alwaysRehydrates: boolean;
+  /** Null: by chance. */
+  readonly snapshots: SnapshotPolicy | null;
 }
 
 export class World {
@@ -52,8 +58,6 @@ export class World {
   readonly startedAt: number;
   /** The app of the process that began last. */
   app: SimulatedApp;
-  /** Rejections of `start`. */
-  readonly notStarted: unknown[] = [];
   readonly #options: WorldOptions;
   readonly #ofApp: AppStage;
   readonly #mind: LeadMind | null;
@@ -143,21 +147,54 @@ export class World {
     const chance = chanceOf(this.#options.seed, 'crash', process.number);
     process.kill();
     this.note({ kind: 'crashed' });
+    this.#leaveProcess();
+    this.journal.settleCrash(chance.next());
+    for (const model of this.#stage?.models ?? []) if (model.isOpen) model.drop();
+    this.#beginLater(downMs ?? chance.within(1, DOWN_MS));
+  }
+
+  #leaveProcess(): void {
+    this.#process.kill();
     this.#subscription?.unsubscribe();
     this.#session = null;
     this.#isUp = false;
     this.#taken = 0;
     this.client.meets(null);
     this.user.forgets();
-    this.journal.settleCrash(chance.next());
-    for (const model of this.#stage?.models ?? []) if (model.isOpen) model.drop();
+  }
+
+  #beginLater(downMs: number): void {
+    const next = this.#process.number + 1;
+    this.environment.scheduler.schedule(() => {
+      this.#process = new SimulatedProcess(next, this.environment);
+      this.app = appIn(this.#ofApp, this.#process);
+      this.#begin();
+    }, downMs);
+  }
+
+  /** The client has left: now and then the session is put away, once nothing of it goes on. */
+  maySleep(): void {
+    const process = this.#process;
+    const chance = chanceOf(this.#options.seed, 'sleep', this.now);
+    if (!chance.happens(0.7)) return;
     this.environment.scheduler.schedule(
       () => {
-        this.#process = new SimulatedProcess(process.number + 1, this.environment);
-        this.app = appIn(this.#ofApp, this.#process);
-        this.#begin();
+        const isMeant = process === this.#process && process.isAlive;
+        if (isMeant && this.#session?.isIdle) void this.#sleep(this.#session);
       },
-      downMs ?? chance.within(1, DOWN_MS),
+      chance.within(1, MOST_MS_TO_SLEEP),
+    );
+  }
+
+  async #sleep(session: AnySession): Promise<void> {
+    const process = this.#process;
+    this.note({ kind: 'slept' });
+    await session.hibernate();
+    // It may have died while it did.
+    if (!process.isAlive) return;
+    this.#leaveProcess();
+    this.#beginLater(
+      chanceOf(this.#options.seed, 'woken', process.number).within(1, MOST_MS_ASLEEP),
     );
   }
 
@@ -191,7 +228,7 @@ export class World {
     const leave = wasThere ? null : session.attach();
     leave?.();
     session.start().catch((error: unknown) => {
-      if (process.isAlive) this.notStarted.push(error);
+      if (process.isAlive) this.note({ kind: 'notStarted', why: messageOf(error) });
     });
   }
 
@@ -204,6 +241,7 @@ export class World {
       runtime: createRuntime({
         environment: process.environment,
         journal: this.journal.of(process),
+        snapshots: this.#snapshots,
       }),
       model: leadModelIn(this.#ofApp, process),
     };
@@ -234,6 +272,14 @@ export class World {
       ...(thinkingSound && { thinkingSound }),
     });
     return { kind, session, sampleRateHz: transport.capabilities.inputSampleRateHz };
+  }
+
+  /** Often enough that some are made in a short conversation; what is before them is kept, or is not. */
+  get #snapshots(): SnapshotPolicy {
+    const { seed, snapshots } = this.#options;
+    const chance = chanceOf(seed, 'snapshots');
+    const afterEntries = chance.within(1, MOST_BETWEEN_SNAPSHOTS);
+    return snapshots ?? { afterEntries, trim: chance.happens(0.5) };
   }
 
   /** The voice model's mind: it outlives processes, as its provider does. */

@@ -7,7 +7,11 @@ const RETENTION_MS = 100;
 
 function record(id: string, lineage: readonly string[] = []): SubagentRecord {
   const place = { id, lineage, callId: null, idempotencyKey: null, startedAt: 0 };
-  return new SubagentRecord(place as unknown as Place, { step: 0 } as never, undefined);
+  return new SubagentRecord(
+    place as unknown as Place,
+    { step: 0 } as never,
+    { messages: null } as never,
+  );
 }
 
 const command = fc.record({
@@ -36,7 +40,7 @@ test('K1: never before it was delivered, always once it was long enough ago', ()
           all.push(fresh);
           family.add(fresh);
         } else if (what === 'end' && one?.isLive) {
-          family.ended(one, { status: 'completed' } as never, now);
+          family.ended(one, { status: 'completed', usage: { totalTokens: 0 } } as never, now);
           retention.ended(one, now);
           note(one);
         } else if (what === 'deliver' && one) {
@@ -67,7 +71,7 @@ test('K2: of those delivered the last are kept; 0 keeps none', () => {
   for (let number = 0; number <= MAX_DELIVERED; number += 1) {
     const one = record(`s${number}`);
     family.add(one);
-    family.ended(one, { status: 'completed' } as never, 0);
+    family.ended(one, { status: 'completed', usage: { totalTokens: 0 } } as never, 0);
     retention.ended(one, 0);
     retention.delivered(one, 0);
   }
@@ -77,7 +81,7 @@ test('K2: of those delivered the last are kept; 0 keeps none', () => {
   family.add(last);
   forgetful.delivered(last, 0);
   expect(family.get('last')).toBe(last);
-  family.ended(last, { status: 'completed' } as never, 0);
+  family.ended(last, { status: 'completed', usage: { totalTokens: 0 } } as never, 0);
   forgetful.ended(last, 0);
   expect(family.get('last')).toBeUndefined();
 });

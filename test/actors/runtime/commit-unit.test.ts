@@ -244,19 +244,47 @@ describe('a slow journal', () => {
     expect(journal.kept).toHaveLength(1);
   });
 
-  test('the mailbox is bounded: the event that does not fit is refused, and names the limit', () => {
-    const journal = gatedJournal();
-    journal.shut();
-    const { unit } = unitWith(journal);
-    unit.receive('a', { type: 'go' });
-    for (let index = 0; index < 10_000; index += 1) unit.receive('a', { type: 'go' });
-    expect(() => unit.receive('a', { type: 'go' })).toThrow(
-      expect.objectContaining({
-        name: 'CapacityError',
-        code: 'MAILBOX_FULL',
-        message: expect.stringContaining('10000'),
-      }),
-    );
+  describe('C8: while 10,000 events wait', () => {
+    const full = () => {
+      const journal = gatedJournal();
+      journal.shut();
+      const made = { ...unitWith(journal), journal };
+      // The first one is with the journal.
+      for (let index = 0; index <= 10_000; index += 1) made.unit.receive('a', { type: 'go' });
+      return made;
+    };
+
+    test('whoever asks for something new is refused, and told of the limit', () => {
+      const { unit } = full();
+      expect(() => unit.checkRoom()).toThrow(
+        expect.objectContaining({
+          name: 'CapacityError',
+          code: 'MAILBOX_FULL',
+          message: expect.stringContaining('10000'),
+        }),
+      );
+    });
+
+    test('what follows from what was accepted is taken in all the same; the host is told, once', async () => {
+      const { unit, body, errors, environment, journal } = full();
+      expect(errors).toEqual([]);
+      for (const event of numbered(3)) unit.receive('b', event);
+      expect(errors).toEqual([expect.stringContaining('10000 events wait already')]);
+      journal.open();
+      await environment.settle();
+      expect(body.applied.slice(10_001)).toEqual(['b.go1', 'b.go2', 'b.go3']);
+      expect(() => unit.checkRoom()).not.toThrow();
+    });
+
+    test('it is told again when it happens again', async () => {
+      const { unit, errors, environment, journal } = full();
+      unit.receive('b', { type: 'go' });
+      journal.open();
+      await environment.settle();
+      journal.shut();
+      for (let index = 0; index <= 10_001; index += 1) unit.receive('a', { type: 'go' });
+      expect(errors).toHaveLength(2);
+    });
   });
 });
 
@@ -426,7 +454,7 @@ describe('a deadline', () => {
     await environment.advance(1000);
     journal.open();
     await environment.settle();
-    expect(errors).toEqual([]);
+    expect(errors).toEqual([expect.stringContaining('nothing is lost')]);
     expect(body.applied.at(-1)).toBe('a.deadline.due');
   });
 

@@ -46,13 +46,13 @@ test('may keep nothing at all', () => {
   expect(seqs(journal)).toEqual([]);
 });
 
-describe('what was cut', () => {
-  const cut = expect.objectContaining({
-    name: 'JournalError',
-    code: 'JOURNAL_CUT',
-    retryable: false,
-  });
+const cut = expect.objectContaining({
+  name: 'JournalError',
+  code: 'JOURNAL_CUT',
+  retryable: false,
+});
 
+describe('what was cut', () => {
   test('MJ2: of a scope that lost its beginning nothing is read, of a whole one everything', () => {
     const journal = memoryJournal({ keep: 4 });
     for (let seq = 1; seq <= 3; seq += 1) journal.append(entry(seq, 'unit', 'first'));
@@ -95,6 +95,73 @@ describe('what was cut', () => {
       { scope: 'a', entries: 2, firstAt: 1, lastAt: 2 },
       { scope: 'c', entries: 1, firstAt: 1, lastAt: 1 },
     ]);
+  });
+});
+
+describe('what was trimmed', () => {
+  test('MJ2: is read from the entry that it was trimmed to, whatever goes on of what was before', () => {
+    const journal = memoryJournal({ keep: Infinity });
+    journal.append(entry(1, 'session'));
+    journal.append(entry(1, 'subagent'));
+    journal.append(entry(2, 'session'));
+    journal.trim(entry(2, 'session'));
+    journal.append(entry(2, 'subagent'));
+    journal.append(entry(3, 'session'));
+    expect(journal.read({ scope: 'scope' })).toEqual([
+      entry(2, 'session'),
+      entry(2, 'subagent'),
+      entry(3, 'session'),
+    ]);
+  });
+
+  test('MJ2: is not taken for cut when entries of others are cut', () => {
+    const journal = memoryJournal({ keep: 3 });
+    for (let seq = 1; seq <= 3; seq += 1) journal.append(entry(seq, 'unit', 'other'));
+    journal.append(entry(1, 'session'));
+    journal.append(entry(1, 'subagent'));
+    journal.append(entry(2, 'session'));
+    journal.trim(entry(2, 'session'));
+    journal.append(entry(2, 'subagent'));
+    journal.append(entry(3, 'subagent'));
+    expect(seqs(journal)).toEqual([2, 2, 3]);
+    expect(seqs(journal, { scope: 'scope' })).toEqual([2, 2, 3]);
+    expect(seqs(journal, { scope: 'other' })).toEqual([]);
+    journal.append(entry(1, 'another'));
+    expect(() => journal.read({ scope: 'scope' })).toThrow(cut);
+  });
+
+  test('MJ2: and it is whole again, if what was cut was before it', () => {
+    const journal = memoryJournal({ keep: 4 });
+    for (let seq = 1; seq <= 9; seq += 1) journal.append(entry(seq));
+    expect(() => journal.read({ scope: 'scope' })).toThrow(cut);
+    journal.trim(entry(8));
+    journal.append(entry(7, 'subagent'));
+    expect(seqs(journal, { scope: 'scope' })).toEqual([8, 9, 7]);
+    // So much was deleted that this is room enough.
+    journal.append(entry(10));
+    expect(seqs(journal, { scope: 'scope' })).toEqual([8, 9, 7, 10]);
+    journal.append(entry(11));
+    expect(() => journal.read({ scope: 'scope' })).toThrow(cut);
+  });
+
+  test('an entry that was cut deletes nothing, and makes nothing whole', () => {
+    const journal = memoryJournal({ keep: 2 });
+    for (let seq = 1; seq <= 9; seq += 1) journal.append(entry(seq));
+    expect(seqs(journal)).toEqual([8, 9]);
+    journal.trim(entry(7));
+    expect(seqs(journal)).toEqual([8, 9]);
+    expect(() => journal.read({ scope: 'scope' })).toThrow(cut);
+  });
+
+  test('MJ1: when nothing of it is kept any more, its going on is cut', () => {
+    const journal = memoryJournal({ keep: 1 });
+    journal.append(entry(1));
+    journal.append(entry(2));
+    journal.trim(entry(2));
+    for (let seq = 1; seq <= 3; seq += 1) journal.append(entry(seq, 'unit', 'other'));
+    expect(seqs(journal, { scope: 'scope' })).toEqual([]);
+    journal.append(entry(3));
+    expect(() => journal.read({ scope: 'scope' })).toThrow(cut);
   });
 });
 

@@ -91,6 +91,7 @@ export function serviceStage(
     },
     leave: (eventId) => left.push(eventId),
     tell: (_own, _eventId, { priority }, text) => told.push({ text, priority }),
+    isOwed: () => true,
     dropped: (one) => dropped.push(one),
     changed: (view) => {
       views.push(view);

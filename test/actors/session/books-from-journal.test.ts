@@ -3,8 +3,6 @@
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
-import { Books } from '../../../src/actors/session/books.ts';
-import { intoConversation } from '../../../src/actors/session/live-conversation.ts';
 import { defineTool, TextSession, type Journal } from '../../../src/index.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
 import { handModel } from '../../support/hand-model.ts';
@@ -328,22 +326,4 @@ describe('by voice', () => {
     });
     same();
   });
-});
-
-test('words that the unit cannot take in are reported, and can be read', () => {
-  const own = new Books('lead');
-  const reported: string[] = [];
-  const noted = { itemId: 'n', role: 'system', text: 'Know this.', saidAt: 1 } as const;
-  intoConversation(
-    {
-      books: own,
-      tell() {
-        throw new Error('full');
-      },
-      reportError: (error, where) => reported.push(`${where}: ${String(error)}`),
-    },
-    { type: 'conversation.noted', ...noted },
-  );
-  expect(reported).toEqual(['conversation: Error: full']);
-  expect(own.conversation.get('n')).toMatchObject({ text: 'Know this.' });
 });

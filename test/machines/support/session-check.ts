@@ -83,6 +83,9 @@ const clocks = [
   },
 ] as const;
 
+/** Another process has it from here on. */
+const BEGINS: ReadonlySet<string> = new Set(['session.recovered', 'session.woken']);
+
 function sessionEvents({ context }: S): readonly SessionMachineEvent[] {
   const at = 0;
   const { connectBy, transferBy, reconnectAt, closeBy, settleBy, detachedUntil } = context;
@@ -90,6 +93,7 @@ function sessionEvents({ context }: S): readonly SessionMachineEvent[] {
     { type: 'session.start', at },
     { type: 'session.close', at },
     { type: 'session.recovered', at },
+    { type: 'session.woken', at },
     { type: 'transport.ready', at },
     { type: 'transport.lost', at, error, retryInMs },
     { type: 'transport.lost', at, error, retryInMs: null },
@@ -161,7 +165,7 @@ export function checkSession(
         }
         if (connectionOf(after) === 'active') losses = 0;
         // Another process counts from the beginning, and knows of no transfer.
-        const isNew = event.type === 'session.recovered' && connectionOf(after) === 'created';
+        const isNew = BEGINS.has(event.type) && connectionOf(after) === 'created';
         if (isNew) [losses, hopeless] = [0, false];
         // Twice is once too often, and so is more.
         const ended = Math.min(2, ghost.ended + paramsOf(effects, 'ended').length);

@@ -105,6 +105,43 @@ describe('after a crash', () => {
     await after.close();
   });
 
+  test('L1: those who ran have their run slots again, before those who waited for one', async () => {
+    const of = world();
+    let times = 0;
+    const charge = {
+      description: 'Pays',
+      inputSchema: z.object({}),
+      idempotent: true,
+      execute: () => {
+        times += 1;
+        return never();
+      },
+    };
+    const both: TalkOptions = {
+      subagents: {
+        ...asking.subagents,
+        pay: {
+          script: () => calls(['charge']),
+          config: { tools: { charge } },
+        },
+      },
+      limits: { maxConcurrentPerSession: 1 },
+    };
+    const states = ({ state }: ReturnType<typeof textLife>) =>
+      state().subagents.map((subagent) => subagent.state);
+    const before = textLife(of, both);
+    await before.start();
+    await before.type('use ride and pay');
+    await before.type('comfort');
+    expect(states(before)).toEqual(['ready', 'running']);
+    before.kill();
+    const after = textLife(of, both);
+    await after.start();
+    expect(states(after)).toEqual(['ready', 'running']);
+    expect(times).toBe(2);
+    await after.close();
+  });
+
   test('one that may not is not run again: model and app are told that nobody knows', async () => {
     const of = world();
     const { keys, tool } = hanging();

@@ -5,12 +5,12 @@ const whole = () => memoryJournal({ keep: Infinity });
 
 runJournalConformance({
   name: 'memoryJournal',
-  offers: ['scopes', 'forget'],
+  offers: ['scopes', 'trim', 'forget'],
   open: () => ({ journal: whole() }),
 });
 
 runJournalConformance({
   name: 'redactingJournal, where there is no secret',
-  offers: ['scopes', 'forget'],
+  offers: ['scopes', 'trim', 'forget'],
   open: () => ({ journal: redactingJournal(whole(), { values: ['a-key-of-somebody'] }) }),
 });

@@ -29,6 +29,27 @@ async function cutTo(store: Journal, kept: (entries: readonly JournalEntry[]) =>
   for (const entry of left) await store.append(entry);
 }
 
+/** A trim that deletes something else. `to`: where the entry is that it was given; -1: it is not there. */
+function trimming(
+  isKept: (one: JournalEntry, at: number, to: number, entry: JournalEntry) => boolean,
+): Spoiled['spoil'] {
+  return (_, store) => ({
+    trim: async ({ scope, unit, seq }) => {
+      const entries = await store.read({ scope });
+      const to = entries.findIndex((one) => one.unit === unit && one.seq === seq);
+      const entry = entries[to] ?? { ...entries[0]!, unit, seq };
+      const left = entries.filter((one, at) => isKept(one, at, to, entry));
+      await store.forget?.(scope);
+      for (const one of left) await store.append(one);
+      // The store is not to notice that something is missing.
+      if (left[0]) await store.trim?.(left[0]);
+    },
+  });
+}
+
+/** What a store had before it was trimmed. */
+const beforeTrim = new WeakMap<Journal, readonly JournalEntry[]>();
+
 const without = (entry: JournalEntry, error: unknown): JournalEntry => {
   if (error instanceof JournalError && error.code === 'JOURNAL_CONFLICT') return entry;
   throw error;
@@ -177,6 +198,166 @@ const faults: readonly (Spoiled & { readonly found: string })[] = [
       },
     }),
     found: 'what is forgotten is gone, and nothing else',
+  },
+  {
+    name: 'a trim that deletes nothing',
+    spoil: () => ({ trim: async () => {} }),
+    found:
+      'what is before an entry is deleted, of all units; it and what is after it stay, in their order',
+  },
+  {
+    name: 'a trim of one unit',
+    spoil: trimming((one, at, to, entry) => at >= to || one.unit !== entry.unit),
+    found:
+      'what is before an entry is deleted, of all units; it and what is after it stay, in their order',
+  },
+  {
+    name: 'a trim that deletes the entry, too',
+    spoil: trimming((_one, at, to) => at > to),
+    found:
+      'what is before an entry is deleted, of all units; it and what is after it stay, in their order',
+  },
+  {
+    name: 'a trim by numbers',
+    spoil: trimming((one, _at, to, entry) => to === -1 || one.seq >= entry.seq),
+    found:
+      'what is before an entry is what was appended before, whatever its number is and when it came',
+  },
+  {
+    name: 'a trim by time',
+    spoil: trimming((one, _at, to, entry) => to === -1 || one.at >= entry.at),
+    found:
+      'what is before an entry is what was appended before, whatever its number is and when it came',
+  },
+  {
+    name: 'a trim of all scopes',
+    spoil: ({ trim }, store) => ({
+      trim: async (entry) => {
+        await trim?.(entry);
+        for (const { scope } of (await store.scopes?.()) ?? [])
+          if (scope !== entry.scope) await store.forget?.(scope);
+      },
+    }),
+    found: 'what other scopes have is not deleted',
+  },
+  {
+    name: 'a trim to an entry that is not there, which deletes everything',
+    spoil: trimming((_one, at, to) => to !== -1 && at >= to),
+    found: 'an entry that is not there is before nothing',
+  },
+  {
+    name: 'a trim that is done once',
+    spoil: ({ trim }) => {
+      let isDone = false;
+      return {
+        trim: async (entry) => {
+          if (!isDone) await trim?.(entry);
+          isDone = true;
+        },
+      };
+    },
+    found: 'a trim further on deletes more, the same again and one further back nothing',
+  },
+  {
+    name: 'units that begin with 1, whatever was trimmed',
+    spoil: ({ append }, store) => ({
+      append: async (entry) => {
+        const { scope, unit, seq } = entry;
+        if (seq > 1 && (await store.read({ scope, unit })).length === 0)
+          throw new JournalError('JOURNAL_CUT', unit, { retryable: false });
+        await append(entry);
+      },
+    }),
+    found: 'units go on with their numbers, also where nothing of them is left',
+  },
+  {
+    name: 'a store that does not compare any more once it was trimmed',
+    spoil: ({ append, trim }, store) => {
+      const trimmed = new Set<string>();
+      return {
+        trim: async (entry) => {
+          await trim?.(entry);
+          trimmed.add(entry.scope);
+        },
+        append: async (entry) => {
+          const { scope, unit, seq } = entry;
+          const known = trimmed.has(scope) ? await store.read({ scope, unit }) : [];
+          if (!known.some((one) => one.seq === seq)) await append(entry);
+        },
+      };
+    },
+    found: 'after a trim the same entry again is kept once, and another with its number is refused',
+  },
+  {
+    name: 'a trim that takes along what is being appended',
+    spoil: ({ append, trim }) => {
+      let trims = 0;
+      return {
+        trim: async (entry) => {
+          trims += 1;
+          await trim?.(entry);
+        },
+        append: async (entry) => {
+          const begun = trims;
+          await new Promise((resolve) => setImmediate(resolve));
+          if (begun === trims) await append(entry);
+        },
+      };
+    },
+    found: 'what is being appended during a trim is kept',
+  },
+  {
+    name: 'scopes that are listed as if they had not been trimmed',
+    spoil: ({ scopes, trim }) => {
+      const were = new Map<string, number>();
+      return {
+        trim: async (entry) => {
+          for (const { scope, firstAt } of (await scopes?.()) ?? []) were.set(scope, firstAt);
+          await trim?.(entry);
+        },
+        scopes: async () =>
+          ((await scopes?.()) ?? []).map((one) => ({
+            ...one,
+            firstAt: were.get(one.scope) ?? one.firstAt,
+          })),
+      };
+    },
+    found: 'a scope that was trimmed is listed with what is left of it',
+  },
+  {
+    name: 'a scope that was trimmed cannot be forgotten',
+    spoil: ({ trim, forget }) => {
+      const trimmed = new Set<string>();
+      return {
+        trim: async (entry) => {
+          await trim?.(entry);
+          trimmed.add(entry.scope);
+        },
+        forget: async (scope) => {
+          if (!trimmed.has(scope)) await forget?.(scope);
+        },
+      };
+    },
+    found: 'a scope that was trimmed can be forgotten, and begin anew',
+  },
+  {
+    name: 'a crash that undoes a trim',
+    spoil: ({ trim }, store) => ({
+      trim: async (entry) => {
+        beforeTrim.set(store, await store.read());
+        await trim?.(entry);
+      },
+    }),
+    crash: async (store) => {
+      const before = beforeTrim.get(store) ?? [];
+      await cutTo(store, (now) => [...new Set([...before, ...now])]);
+    },
+    found: 'what was trimmed stays so after a crash, and units go on from there',
+  },
+  {
+    name: 'a trim by anybody',
+    spoil: (_, store) => ({ trim: async (entry) => store.trim?.(entry) }),
+    found: 'whoever does not write a scope trims nothing of it',
   },
   {
     name: 'a crash that takes the last entry along',

@@ -4,12 +4,16 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { chanceOf } from '../../../src/testing/chance.ts';
 import { Faults } from '../../../src/testing/simulate/faults.ts';
+import { lineOf } from '../../../src/testing/simulate/line.ts';
 import { valueFor } from '../../../src/testing/simulate/json-value.ts';
 import { parseScript, scriptInWords, type Script } from '../../../src/testing/simulate/script.ts';
 import { shrink } from '../../../src/testing/simulate/shrink.ts';
 import { SimulatedProcess } from '../../../src/testing/simulate/simulated-process.ts';
 import { WorldJournal } from '../../../src/testing/simulate/world-journal.ts';
+import { Effects } from '../../../src/testing/simulate/effects.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
+import { FakeTransport } from '../../support/fake-transport.ts';
+import { runJournalConformance } from '../journal-conformance/support/run-journal-conformance.ts';
 import {
   FAULT_POINTS,
   type FaultPlan,
@@ -225,6 +229,116 @@ describe('the journal of a world', () => {
     const { mine, names } = setUp({ 'journal.fails': 1 });
     await expect(mine.append(entry('a', 1))).rejects.toThrow('no room');
     expect(names()).toEqual([]);
+  });
+});
+
+runJournalConformance({
+  name: 'the journal of a world',
+  offers: ['scopes', 'trim', 'forget', 'reopen'],
+  open() {
+    const environment = simulatedEnvironment();
+    const process = new SimulatedProcess(1, environment);
+    const world = new WorldJournal({
+      environment,
+      faults: new Faults(1, {}, silent),
+      crash: silent,
+      kept: silent,
+    });
+    return {
+      journal: world.of(process),
+      reopen() {
+        process.kill();
+        world.settleCrash(0);
+        return world.of(new SimulatedProcess(2, environment));
+      },
+    };
+  },
+});
+
+test('L1: what is said in answer to what came late comes behind all that is late', async () => {
+  const environment = simulatedEnvironment();
+  const transport = new FakeTransport();
+  const line = lineOf(
+    new SimulatedProcess(1, environment),
+    {
+      environment,
+      faults: new Faults(1, { 'line.slow': { at: [1] } }, silent),
+      stage: { transport, models: [] },
+      nextModel: () => 0,
+      utterance: () => null,
+      happened: silent,
+      asked: silent,
+    },
+    new Map(),
+  );
+  const session = line.connect({ instructions: '', tools: [] }, { environment });
+  await environment.settle();
+  const model = transport.current;
+  const told: string[] = [];
+  session.events.subscribe(({ type }) => {
+    told.push(type);
+    if (type === 'utterance.started')
+      model.events.next({
+        type: 'transport.error',
+        code: 'X',
+        message: '',
+        responseKey: null,
+        raw: 0,
+      });
+  });
+  model.speechStarted('user_1');
+  const { end } = model.beginByItself('Hello', 0);
+  end();
+  await environment.advance(1000);
+  expect(told).toEqual([
+    'utterance.started',
+    'response.started',
+    'assistant.transcribed',
+    'response.ended',
+    'transport.error',
+  ]);
+});
+
+describe('tools', () => {
+  const setUp = (execute: () => unknown, plan: FaultPlan) => {
+    const environment = simulatedEnvironment();
+    const effects = new Effects(new Faults(1, plan, silent), () => 0);
+    const process = new SimulatedProcess(1, environment);
+    const watched = effects.watch({ tool: { execute } }, process)['tool'] as {
+      execute(input: unknown, options: object): unknown;
+    };
+    return { environment, effects, call: () => watched.execute({}, { toolCallId: 'call_1' }) };
+  };
+  const broken = (): never => {
+    throw new Error('broken');
+  };
+
+  test('one that is slow and throws has failed, and harms nobody else', async () => {
+    const { environment, effects, call } = setUp(broken, { 'tool.slow': 1 });
+    const [outcome] = await Promise.allSettled([call(), environment.advance(10_000)]);
+    expect(outcome).toMatchObject({ status: 'rejected', reason: { message: 'broken' } });
+    expect(effects.all).toMatchObject([{ status: 'threw' }]);
+  });
+
+  test('one that never returns has done its work all the same, whatever came of it', async () => {
+    const yields = async function* () {
+      yield 1;
+      await Promise.resolve();
+    };
+    for (const [execute, status] of [
+      [() => 'value', 'returned'],
+      [() => Promise.resolve('value'), 'returned'],
+      [yields, 'returned'],
+      [broken, 'threw'],
+      [() => Promise.reject(new Error('broken')), 'threw'],
+    ] as const) {
+      const { environment, effects, call } = setUp(execute, { 'tool.hangs': 1 });
+      let hasSettled = false;
+      const settled = () => (hasSettled = true);
+      void Promise.resolve(call()).then(settled, settled);
+      await environment.settle();
+      expect([effects.all[0]?.status, hasSettled]).toEqual([status, false]);
+    }
   });
 });
 

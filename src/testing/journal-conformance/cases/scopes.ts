@@ -1,16 +1,6 @@
 // Scopes are listed, and forgotten.
 
-import type { Journal, ScopeSummary } from '../../../actors/ports/journal.ts';
-import { appendAll, check, entry, expectKept, type JournalScene } from '../case.ts';
-import { sameJson } from '../same-json.ts';
-
-async function expectScopes(journal: Journal, expected: readonly ScopeSummary[]): Promise<void> {
-  const scopes = await journal.scopes?.();
-  check(
-    sameJson(scopes, expected),
-    () => `expected scopes() to be ${JSON.stringify(expected)}, it is ${JSON.stringify(scopes)}`,
-  );
-}
+import { appendAll, entry, expectKept, expectScopes, type JournalScene } from '../case.ts';
 
 export const scopeScenes: readonly JournalScene[] = [
   {

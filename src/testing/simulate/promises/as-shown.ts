@@ -14,6 +14,8 @@ const HAPPENED: ReadonlySet<SessionEvent['type']> = new Set([
 const OVER: ReadonlySet<string> = new Set(['answered', 'expired', 'withdrawn', 'superseded']);
 
 /** The log, without what was only shown again. */
+const GOES_ON: ReadonlySet<string> = new Set(['session.recovered', 'session.woken']);
+
 export function asShown(log: readonly LogEntry[]): readonly LogEntry[] {
   const shown: LogEntry[] = [];
   for (let at = 0; at < log.length;) {
@@ -35,9 +37,9 @@ function recoveredAt(log: readonly LogEntry[], from: number): number {
   let isRecovering = false;
   for (let at = from + 1; at < log.length; at += 1) {
     const entry = log[at] as LogEntry;
-    if (entry.kind === 'kept') isRecovering ||= entry.entry.event.type === 'session.recovered';
+    if (entry.kind === 'kept') isRecovering ||= GOES_ON.has(entry.entry.event.type);
     if (entry.kind === 'event' && entry.event.type === 'session.recovered') return at;
-    if (entry.kind === 'crashed') return isRecovering ? at : -1;
+    if (entry.kind === 'crashed' || entry.kind === 'slept') return isRecovering ? at : -1;
   }
   return -1;
 }

@@ -20,17 +20,10 @@ function* counted({ log, app }: RunRecord): Iterable<Broken> {
   const limits = sessionLimits(app.limits);
   const states = new Map<string, string>();
   const told = new Set<string>();
-  let isRecovering = false;
   for (const [index, entry] of log.entries()) {
-    if (entry.kind === 'started') {
-      // Who ran has no slot any more, and is given one in turn.
-      for (const [id, state] of states) if (state === 'running') states.set(id, 'resumed');
-      isRecovering = entry.process > 1;
-    }
-    if (entry.kind === 'event' && entry.event.type === 'session.recovered') isRecovering = false;
     if (entry.kind === 'event' && entry.event.type === 'subagent.changed') {
       const { id, state } = entry.event.subagent;
-      states.set(id, state === 'running' && isRecovering ? 'resumed' : state);
+      states.set(id, state);
     }
     if (entry.at === log[index + 1]?.at) continue;
     const all = [...states.values()];

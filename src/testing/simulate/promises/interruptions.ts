@@ -7,8 +7,6 @@ import type { Broken } from './broken.ts';
 /** What was played in this tick and the next was on its way to the ear. */
 const AT_ONCE_MS = 2 * TICK_MS;
 
-const SLOW_MS = 1000;
-
 export function* interruptions(record: RunRecord): Iterable<Broken> {
   yield* speechStops(record);
   yield* workGoesOn(record);
@@ -16,15 +14,7 @@ export function* interruptions(record: RunRecord): Iterable<Broken> {
 
 function* speechStops({ log, plays, startedAt, wordsOf }: RunRecord): Iterable<Broken> {
   for (const { at, event } of eventsOf(log, 'floor.changed')) {
-    // What is on its way while the journal is slow is not held back: it is played over the user.
-    const isSlow = log.some(
-      (entry) =>
-        entry.kind === 'fault' &&
-        entry.strike.point === 'journal.slow' &&
-        entry.at <= at &&
-        entry.at > at - SLOW_MS,
-    );
-    if (event.floor !== 'user' || isSlow) continue;
+    if (event.floor !== 'user') continue;
     const until = eventsOf(log, 'floor.changed').find(
       (next) => next.at > at && next.event.floor !== 'user',
     );

@@ -5,6 +5,7 @@ import type { RunRecord } from '../log.ts';
 import { eventsOf, type LogEntry } from '../log.ts';
 import type { Broken } from './broken.ts';
 
+const OVER: ReadonlySet<string> = new Set(['answered', 'expired', 'withdrawn', 'superseded']);
 const SETTLED: ReadonlySet<string> = new Set(['delivered', 'dismissed', 'dropped']);
 
 export function* keeping(record: RunRecord): Iterable<Broken> {
@@ -42,9 +43,8 @@ function* nothingForgotten({ log, state }: RunRecord): Iterable<Broken> {
     // One that was never born is none that could be lost.
     if (event.subagent.state !== 'spawning' && !subagents.has(event.subagent.id))
       lost.add(`the subagent ${event.subagent.id}`);
-  for (const { event } of eventsOf(seen, 'question.changed'))
-    if (!questions.has(event.question.requestId))
-      lost.add(`the question ${event.question.requestId}`);
+  for (const requestId of stillOpen(seen))
+    if (!questions.has(requestId)) lost.add(`the question ${requestId}`);
   for (const [deliveryId, kind] of stillDue(seen))
     if (!deliveries.has(deliveryId)) lost.add(`the ${kind} ${deliveryId}`);
   for (const { event } of eventsOf(seen, 'transcript.changed'))
@@ -52,6 +52,17 @@ function* nothingForgotten({ log, state }: RunRecord): Iterable<Broken> {
       lost.add(`what the user said (${JSON.stringify(event.item.text)})`);
   for (const what of lost)
     yield { promise: 'P9', what: `${what} was there before a crash, and is not known after it` };
+}
+
+/** Questions that were shown, and not as over. */
+function stillOpen(log: readonly LogEntry[]): ReadonlySet<string> {
+  const open = new Set<string>();
+  for (const { event } of eventsOf(log, 'question.changed')) {
+    const { requestId, state } = event.question;
+    if (OVER.has(state)) open.delete(requestId);
+    else open.add(requestId);
+  }
+  return open;
 }
 
 /** What was shown to be due, and was not settled, as far as it was shown or kept. */

@@ -71,7 +71,7 @@ export function createSocketPair(): SocketPair {
       heldBytes += text.length;
       upwards(() => {
         heldBytes -= text.length;
-        onFlushed();
+        onFlushed?.();
         taker?.receive(text);
       });
     },

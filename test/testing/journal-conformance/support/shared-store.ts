@@ -8,7 +8,7 @@ export interface Spoiled {
   readonly name: string;
   /** Changes the journal of each process. */
   readonly spoil?: (journal: Journal, store: Journal) => Partial<Journal>;
-  /** Leases are not looked at by `append`. */
+  /** Leases are not looked at by whoever writes. */
   readonly isUnfenced?: boolean;
   /** A claim takes what another process has. */
   readonly isGreedy?: boolean;
@@ -19,7 +19,7 @@ export interface Spoiled {
 export function sharedStore(spoiled: Spoiled): JournalConformanceSetup {
   return {
     name: spoiled.name,
-    offers: ['scopes', 'forget', 'claim', 'reopen'],
+    offers: ['scopes', 'trim', 'forget', 'claim', 'reopen'],
     open() {
       const store: Journal = memoryJournal({ keep: Infinity });
       const owners = new Map<string, Journal>();
@@ -30,10 +30,13 @@ export function sharedStore(spoiled: Spoiled): JournalConformanceSetup {
         const checkFree = (scope: string): void => {
           if (isInUse(scope)) throw new CapacityError('SCOPE_IN_USE', `${scope} is in use`);
         };
+        const checkOurs = (scope: string): void => {
+          if (owners.get(scope) !== journal && spoiled.isUnfenced !== true)
+            throw new JournalError('FENCED', scope, { retryable: false });
+        };
         const journal: Journal = {
           async append(entry) {
-            if (owners.get(entry.scope) !== journal && spoiled.isUnfenced !== true)
-              throw new JournalError('FENCED', entry.scope, { retryable: false });
+            checkOurs(entry.scope);
             await store.append(entry);
           },
           read: (query) => store.read(query),
@@ -41,6 +44,10 @@ export function sharedStore(spoiled: Spoiled): JournalConformanceSetup {
             if (spoiled.isGreedy !== true) checkFree(scope);
             owners.set(scope, journal);
             over.delete(scope);
+          },
+          async trim(entry) {
+            checkOurs(entry.scope);
+            await store.trim?.(entry);
           },
           async release(scope) {
             if (owners.get(scope) === journal) owners.delete(scope);

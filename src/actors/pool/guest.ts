@@ -1,0 +1,70 @@
+// One session that is awake: who uses it, and when it was last of use.
+//
+// Does not: decide that it leaves (session-pool.ts).
+
+import type { SessionFace } from '../session/session-face.ts';
+
+/** What a pool must know of a session; `TextSession` and `VoiceSession` are such. */
+export type PooledSession = Pick<
+  SessionFace,
+  'start' | 'hibernate' | 'events' | 'isIdle' | 'nextDueAt'
+>;
+
+export class Guest<S extends PooledSession> {
+  readonly id: string;
+  readonly session: S;
+  /** When somebody used it last, or something happened in it; milliseconds since 1970. */
+  usedAt: number;
+  /** Settles when it can be used, or cannot be. */
+  started: Promise<void> = Promise.resolve();
+  readonly #now: () => number;
+  #uses = 0;
+  #left: Promise<void> | null = null;
+
+  /** `gone`: it is over without having been put away. */
+  constructor(id: string, session: S, now: () => number, gone: () => void) {
+    this.id = id;
+    this.session = session;
+    this.#now = now;
+    this.usedAt = now();
+    session.events.subscribe(({ type }) => {
+      this.usedAt = now();
+      if (type === 'session.ended' || type === 'session.suspended') gone();
+    });
+  }
+
+  begin(start: () => Promise<void>): void {
+    this.started = start();
+    // Whoever uses it is told.
+    this.started.catch(() => {});
+  }
+
+  enter(): void {
+    this.#uses += 1;
+    this.usedAt = this.#now();
+  }
+
+  leave(): void {
+    this.#uses -= 1;
+    this.usedAt = this.#now();
+  }
+
+  /** Nobody uses it, and nothing of it goes on. */
+  get mayLeave(): boolean {
+    return this.#uses === 0 && !this.isLeaving && this.session.isIdle;
+  }
+
+  get isLeaving(): boolean {
+    return this.#left !== null;
+  }
+
+  /** Settles when it has left. */
+  get left(): Promise<void> {
+    return (this.#left ?? Promise.resolve()).catch(() => {});
+  }
+
+  /** Once, however often. */
+  goAway(putAway: () => Promise<void>): Promise<void> {
+    return (this.#left ??= putAway());
+  }
+}

@@ -1,0 +1,47 @@
+// What a pool of sessions is given.
+
+import { z } from 'zod';
+import { ConfigurationError } from '../../errors.ts';
+import { quietly } from '../runtime/host.ts';
+import type { Runtime } from '../runtime/runtime.ts';
+import type { PooledSession } from './guest.ts';
+
+export interface SessionPoolOptions<S extends PooledSession> {
+  /** That of the sessions. Its journal also keeps when those who sleep must be looked at, if it can. */
+  readonly runtime: Runtime;
+  /** Makes the session of this id, which is not started yet: with this `sessionId` and `runtime`. */
+  readonly open: (sessionId: string) => S;
+  /** Who is idle and not used for so long is put away, in milliseconds. @defaultValue 30_000 */
+  readonly idleMs?: number;
+  /** When more are awake, whoever has been idle for longest is put away at once. @defaultValue 1000 */
+  readonly maxAwake?: number;
+  /** Learns of what went wrong with a session that nobody is using at the moment. */
+  readonly onError?: (error: unknown, where: string) => void;
+}
+
+const optionsSchema = z.object({
+  runtime: z.looseObject({ environment: z.looseObject({}), journal: z.looseObject({}) }),
+  open: z.custom((open) => typeof open === 'function', 'expected a function'),
+  idleMs: z.number().nonnegative().optional(),
+  maxAwake: z.union([z.int().positive(), z.literal(Infinity)]).optional(),
+});
+
+/** @throws {ConfigurationError} `INVALID_OPTION` */
+export function checkedPool<S extends PooledSession>(
+  options: SessionPoolOptions<S>,
+): Required<SessionPoolOptions<S>> {
+  const checked = optionsSchema.safeParse(options);
+  if (!checked.success)
+    throw new ConfigurationError(
+      'INVALID_OPTION',
+      `createSessionPool: ${z.prettifyError(checked.error)}`,
+    );
+  const { runtime, open, idleMs = 30_000, maxAwake = 1000, onError } = options;
+  return {
+    runtime,
+    open,
+    idleMs,
+    maxAwake,
+    onError: quietly(onError),
+  };
+}

@@ -1,0 +1,12 @@
+// A tool call whose process ended in the middle of it, and of which nobody knows whether it was
+// done: screens and the app learn of it here, whoever made the call.
+
+import { callSafely } from '../runtime/host.ts';
+import type { DoubtfulCall } from '../session-views.ts';
+import type { LeadSession } from './session-parts.ts';
+
+/** Tells once of one call. What the model reads of it is the affair of whoever runs the call. */
+export function tellDoubt({ projection, host, hooks }: LeadSession, call: DoubtfulCall): void {
+  projection.emit({ type: 'tool.in_doubt', ...call });
+  callSafely(host, 'hook onCallInDoubt', () => hooks.onCallInDoubt?.(call));
+}

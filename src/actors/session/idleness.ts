@@ -1,0 +1,44 @@
+// Does nothing of a session go on, so that it can leave memory until somebody wants something of
+// it? And until when, if nobody does?
+//
+// Does not: put it away, or wake it (session-pool.ts).
+
+import { floorOf } from '../../machines/index.ts';
+import type { EffectsSession } from './session-parts.ts';
+
+/** Calls in these states wait for somebody else. */
+const WAITING: ReadonlySet<unknown> = new Set(['delegated', 'settled']);
+
+/**
+ * Nothing is said, called, told or looked at: what there is waits for the user, for time, or for
+ * somebody from outside. `ownClients`: so many that are attached only embed it.
+ */
+export function isIdle(
+  { unit, delegation, services, books, door }: EffectsSession,
+  ownClients: number,
+): boolean {
+  const session = unit.session.getSnapshot();
+  const { pending, current } = unit.outbox.getSnapshot().context;
+  const isTelling = current !== null || pending.some(({ resting }) => !resting);
+  const isCalling = unit.calls.ids.some((id) => !WAITING.has(unit.calls.stateOf(id)?.value));
+  return (
+    session.value.connection === 'active' &&
+    floorOf(session) === 'nobody' &&
+    books.unfinished.length === 0 &&
+    // Who is there may speak at any time.
+    door.clients <= ownClients &&
+    // What waits to be told is told as soon as somebody is there.
+    !(isTelling && door.isAttached) &&
+    !isCalling &&
+    !unit.unit.isBusy &&
+    delegation.isIdle &&
+    // Their sources listen only as long as they are here.
+    services.views.length === 0
+  );
+}
+
+/** When something happens by itself, milliseconds since 1970; null: nothing does. */
+export function nextDueAt({ unit, delegation }: EffectsSession): number | null {
+  const next = Math.min(unit.unit.nextDueAt, delegation.nextDueAt);
+  return next === Infinity ? null : next;
+}

@@ -1,0 +1,75 @@
+// What the journal has of a session: where the life begins that goes on, and whose entries are
+// part of it.
+//
+//   ── a life that was closed ──┤ opened ── … ── snapshot ── … the end
+//                                                └ this is folded
+//
+// Does not: fold anything (recovery.ts).
+
+import { journalCut } from '../ports/journal-error.ts';
+import { byUnit, type JournalEntry } from '../ports/journal.ts';
+import { OPENED } from './session-inputs.ts';
+import { SNAPSHOT, snapshotIn, type SessionSnapshot } from './snapshots.ts';
+
+export class SessionHistory {
+  /** Nothing goes on: there is nothing, or what there was is closed. */
+  readonly isNew: boolean;
+  /** What the life that goes on had become before the entries that are folded; null: they are all of it. */
+  readonly snapshot: SessionSnapshot | null;
+  /** So many entries are folded. */
+  readonly folded: number;
+  /** When the last entry was accepted; milliseconds since 1970. */
+  readonly lastAt: number;
+  /** The entries that are folded, by their unit. */
+  readonly units: ReadonlyMap<string, readonly JournalEntry[]>;
+  readonly #before: ReadonlyMap<string, readonly JournalEntry[]>;
+
+  /**
+   * `entries`: all that the journal has of the session `id`.
+   * @throws {JournalError} `JOURNAL_CUT` where the beginning of the life is not there.
+   */
+  constructor(entries: readonly JournalEntry[], id: string) {
+    this.isNew = entries.length === 0 || isClosed(entries, id);
+    this.lastAt = entries.at(-1)?.at ?? 0;
+    const begins = this.isNew ? entries.length : beginningOf(entries, id);
+    const first = entries[begins];
+    this.snapshot = first ? snapshotIn(first) : null;
+    const from = this.snapshot ? begins + 1 : begins;
+    this.folded = entries.length - from;
+    this.units = byUnit(entries.slice(from));
+    this.#before = byUnit(entries.slice(0, from));
+  }
+
+  /** It was put away idle, and goes on as if it had never been away. */
+  get isAsleep(): boolean {
+    return this.snapshot?.isAsleep === true && this.folded === 0;
+  }
+
+  /** The entries of a unit that are folded. */
+  of(unit: string): readonly JournalEntry[] {
+    return this.units.get(unit) ?? [];
+  }
+
+  /** So many entries of a unit come before these, in this life or an earlier one. */
+  before(unit: string): number {
+    return this.#before.get(unit)?.at(-1)?.seq ?? 0;
+  }
+}
+
+/** The end of a session is the last entry of its unit: nobody is left whom it waited for. */
+function isClosed(entries: readonly JournalEntry[], id: string): boolean {
+  const last = entries.findLast(({ unit }) => unit === id)?.event.type;
+  return last === 'subagents.ended' || last === 'deadline.close';
+}
+
+/** The last snapshot that this version can read, or the opening. */
+function beginningOf(entries: readonly JournalEntry[], id: string): number {
+  const begins = entries.findLastIndex(
+    (entry) => entry.unit === id && (entry.event.type === OPENED || snapshotIn(entry) !== null),
+  );
+  if (begins !== -1) return begins;
+  // What was written before there were openings says by its version what is wrong with it.
+  const [first] = entries;
+  if (first && (first.seq > 1 || first.event.type === SNAPSHOT)) throw journalCut(first);
+  return 0;
+}

@@ -1,0 +1,119 @@
+// What an app can call without naming an environment: as in the core, and in real time unless it
+// is given another. The one place that chooses for the app.
+//
+// Owns:     the runtime of the process, which is shared by all that ask for nothing special.
+
+import { nodeEnvironment } from './adapters/node/environment.ts';
+import {
+  rockbotToolset as rockbotToolsetWith,
+  type RockbotToolsetOptions,
+} from './actors/delegation/toolsets/rockbot-toolset.ts';
+import {
+  createRuntime as createRuntimeWith,
+  type Runtime,
+  type RuntimeOptions,
+} from './actors/runtime/runtime.ts';
+import type { WorkingMemory } from './actors/ports/working-memory.ts';
+import {
+  workingMemory as workingMemoryWith,
+  type WorkingMemoryOptions,
+} from './actors/working-memory/working-memory.ts';
+import {
+  TextSession as CoreTextSession,
+  type TextSessionOptions as CoreTextSessionOptions,
+} from './actors/session/text-session.ts';
+import type { SubagentConfig } from './actors/subagent/config.ts';
+import {
+  runSubagent as runSubagentWith,
+  type RunSubagentOptions as CoreRunSubagentOptions,
+  type RunTask,
+  type SubagentRun,
+} from './actors/subagent/run-subagent.ts';
+import {
+  VoiceSession as CoreVoiceSession,
+  type VoiceSessionOptions as CoreVoiceSessionOptions,
+} from './voice/voice-session.ts';
+
+/** What a session may be given instead of a runtime of its own making. */
+type RuntimeChoice = {
+  /** Shared with other sessions: `createRuntime(…)`. */
+  readonly runtime?: Runtime;
+} & Partial<RuntimeOptions>;
+
+export type TextSessionOptions = Omit<CoreTextSessionOptions, 'runtime'> & RuntimeChoice;
+export type VoiceSessionOptions = Omit<CoreVoiceSessionOptions, 'runtime'> & RuntimeChoice;
+
+/**
+ * A runtime in real time, with a journal in memory, unless told otherwise.
+ * Sessions that shall share limits and a journal are given the same one.
+ */
+export function createRuntime(options: Partial<RuntimeOptions> = {}): Runtime {
+  return createRuntimeWith({ environment: nodeEnvironment(), ...options });
+}
+
+let processRuntime: Runtime | undefined;
+
+function chosenRuntime(options: RuntimeChoice): Runtime {
+  const { runtime, environment, journal, maxTotalActive, inspect } = options;
+  if (runtime) return runtime;
+  // Sessions that ask for nothing special share one, and so the limit of the process.
+  if (!environment && !journal && maxTotalActive === undefined && !inspect)
+    return (processRuntime ??= createRuntime());
+  return createRuntime({
+    ...(environment ? { environment } : {}),
+    ...(journal ? { journal } : {}),
+    ...(maxTotalActive === undefined ? {} : { maxTotalActive }),
+    ...(inspect ? { inspect } : {}),
+  });
+}
+
+/** A conversation in text. */
+export class TextSession extends CoreTextSession {
+  /** @throws {ConfigurationError} for options that cannot work. */
+  constructor(options: TextSessionOptions) {
+    super({ ...options, runtime: chosenRuntime(options) });
+  }
+}
+
+/** A conversation by voice. */
+export class VoiceSession extends CoreVoiceSession {
+  /** @throws {ConfigurationError} for options that cannot work. */
+  constructor(options: VoiceSessionOptions) {
+    super({ ...options, runtime: chosenRuntime(options) });
+  }
+}
+
+/** A model, who answers, and what it shares; the runtime of the process unless one is given. */
+export type RunSubagentOptions = Omit<CoreRunSubagentOptions, 'runtime'> & RuntimeChoice;
+
+/**
+ * One subagent that works for a program instead of a conversation.
+ * @throws {ConfigurationError} for a configuration that cannot work.
+ * @throws {CapacityError} when 100,000 runs of the runtime have not ended.
+ */
+export function runSubagent(
+  config: SubagentConfig,
+  task: RunTask | string,
+  options: RunSubagentOptions = {},
+): SubagentRun {
+  return runSubagentWith(config, task, { ...options, runtime: chosenRuntime(options) });
+}
+
+/**
+ * The tools of RockBot's primary agent: `spawn_subagent`, `cancel_subagent` and
+ * `list_subagents`, with its arguments and texts; in real time, unless told otherwise.
+ */
+export function rockbotToolset({
+  clock = nodeEnvironment().clock,
+  ...options
+}: Partial<RockbotToolsetOptions> = {}): ReturnType<typeof rockbotToolsetWith> {
+  return rockbotToolsetWith({ clock, ...options });
+}
+
+/**
+ * Working memory that lasts as long as the process; in real time, unless told otherwise.
+ * @throws {ConfigurationError} when a limit is unknown, not a whole number ≥ 1, or above `maxTtlMs`.
+ */
+export function workingMemory(options: Partial<WorkingMemoryOptions> = {}): WorkingMemory {
+  return workingMemoryWith({ environment: nodeEnvironment(), ...options });
+}

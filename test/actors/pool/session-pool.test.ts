@@ -1,0 +1,298 @@
+// PL1 to PL4: sessions that are in memory only while something of them goes on.
+
+import { describe, expect, test } from 'vitest';
+import {
+  CapacityError,
+  createRuntime,
+  createSessionPool,
+  memoryJournal,
+  memoryWakeTimes,
+  type Journal,
+  type SessionPool,
+  type SessionPoolOptions,
+  type TextSession,
+  type WakeTimes,
+} from '../../../src/index.ts';
+import { simulatedEnvironment } from '../../../src/testing/index.ts';
+import { turns } from '../../support/crashes.ts';
+import { calls, say, simpleTool } from '../../support/subagent-runs.ts';
+import { textTalk } from '../../support/text-talk.ts';
+
+const IDLE_MS = 1000;
+const ASK_MS = 60_000;
+
+/** What outlives processes. */
+function worldOf() {
+  const environment = simulatedEnvironment();
+  const wakeTimes = memoryWakeTimes();
+  const journal: Journal = { ...memoryJournal({ keep: Infinity }), wakeTimes };
+  return { environment, journal, wakeTimes };
+}
+
+type World = ReturnType<typeof worldOf>;
+
+function poolOf(
+  { environment, journal }: World,
+  {
+    journal: given = journal,
+    ...rest
+  }: Partial<SessionPoolOptions<TextSession>> & { readonly journal?: Journal } = {},
+) {
+  const errors: string[] = [];
+  const waits = () =>
+    new Promise((resolve) => void environment.scheduler.schedule(() => resolve('done'), 20_000));
+  const opened: string[] = [];
+  const said: string[] = [];
+  const runtime = createRuntime({
+    environment,
+    journal: given,
+    snapshots: { trim: true },
+  });
+  const pool = createSessionPool<TextSession>({
+    runtime,
+    idleMs: IDLE_MS,
+    onError: (_error, where) => errors.push(where),
+    open(sessionId) {
+      opened.push(sessionId);
+      const { session } = textTalk({
+        sessionId,
+        runtime,
+        environment,
+        subagents: {
+          paint: {
+            script: turns(calls(['ask_user', { question: 'Which colour?' }]), ({ results }) =>
+              say(`Painted: ${JSON.stringify(results.at(-1))}`),
+            ),
+            config: { interactive: true, inputTimeout: ASK_MS },
+          },
+          slow: {
+            script: turns(calls(['wait', {}]), say('It took a while.')),
+            config: { tools: { wait: simpleTool(waits) } },
+          },
+        },
+      });
+      session.parts.subscribe((part) => {
+        if (part.type === 'text.done') said.push(`${sessionId}: ${part.text}`);
+      });
+      return session;
+    },
+    ...rest,
+  });
+  const type = (id: string, text: string): Promise<void> =>
+    pool.use(id, (session) => session.sendText(text));
+  /** Beyond the time that whoever is idle stays. */
+  const idle = (): Promise<void> => environment.advance(2 * IDLE_MS + 1);
+  return { pool, errors, opened, said, type, idle };
+}
+
+const openQuestion = (pool: SessionPool<TextSession>, id: string): Promise<string | undefined> =>
+  pool.use(
+    id,
+    (session) =>
+      session.store.getSnapshot().context.questions.find(({ state }) => state === 'open')
+        ?.requestId,
+  );
+
+describe('a session of a pool', () => {
+  test('leaves when it is idle, and goes on with the whole conversation when it is used', async () => {
+    const world = worldOf();
+    const { pool, type, idle, opened, said, errors } = poolOf(world);
+    await type('a', 'hello');
+    await world.environment.advance(10);
+    expect(pool.awakeCount).toBe(1);
+    await idle();
+    expect(pool.awakeCount).toBe(0);
+    expect(pool.awake('a')).toBeUndefined();
+    await type('a', 'again');
+    await idle();
+    const transcript = await pool.use('a', (session) =>
+      session.store.getSnapshot().context.transcript.map(({ text }) => text),
+    );
+    expect(transcript).toEqual(['hello', 'You said: hello', 'again', 'You said: again']);
+    expect(opened).toEqual(['a', 'a', 'a']);
+    expect(said).toEqual(['a: You said: hello', 'a: You said: again']);
+    expect(errors).toEqual([]);
+  });
+
+  test('PL2: stays while a subagent works, and leaves while it waits for the user', async () => {
+    const world = worldOf();
+    const { pool, type, idle, said } = poolOf(world);
+    await type('a', 'use slow');
+    await idle();
+    expect(pool.awakeCount).toBe(1);
+    await world.environment.advance(20_000);
+    expect(said.join()).toContain('It took a while.');
+    await idle();
+    expect(pool.awakeCount).toBe(0);
+
+    await type('b', 'use paint');
+    await idle();
+    expect(pool.awakeCount).toBe(0);
+    const requestId = await openQuestion(pool, 'b');
+    await idle();
+    await type('b', 'blue');
+    await idle();
+    expect(requestId).toBe('sub_2.q1');
+    expect(said.at(-1)).toMatch(/b: Told: .*Painted: .*blue/);
+    expect(pool.awakeCount).toBe(0);
+  });
+
+  test('PL2: stays as long as somebody uses it', async () => {
+    const world = worldOf();
+    const { pool, idle } = poolOf(world);
+    let release = (): void => {};
+    const using = pool.use('a', () => new Promise<void>((resolve) => (release = resolve)));
+    await idle();
+    await idle();
+    expect(pool.awakeCount).toBe(1);
+    release();
+    await using;
+    await idle();
+    expect(pool.awakeCount).toBe(0);
+  });
+
+  test('PL3: is woken by the end of its own time, and nobody else is', async () => {
+    const world = worldOf();
+    const { type, idle, said, opened } = poolOf(world);
+    await type('a', 'use paint');
+    await type('b', 'hello');
+    await idle();
+    opened.length = 0;
+    await world.environment.advance(ASK_MS);
+    expect(opened).toEqual(['a']);
+    expect(said.at(-1)).toMatch(/a: Told: .*did not respond in time/);
+  });
+
+  test('PL3: also in a pool of another process', async () => {
+    const world = worldOf();
+    const first = poolOf(world);
+    await first.type('a', 'use paint');
+    await first.idle();
+    await first.pool.close();
+    const second = poolOf(world);
+    await second.pool.start();
+    expect(second.opened).toEqual([]);
+    await world.environment.advance(ASK_MS);
+    expect(second.said.at(-1)).toMatch(/a: Told: .*did not respond in time/);
+    expect(first.opened).toEqual(['a']);
+  });
+
+  test('PL4: what was awake when the process died goes on in the next one', async () => {
+    const world = worldOf();
+    let isDead = false;
+    const never = new Promise<never>(() => {});
+    const dying: Journal = {
+      ...world.journal,
+      append: (entry) => (isDead ? never : world.journal.append(entry)),
+    };
+    const times: WakeTimes = {
+      set: (scope, at) => (isDead ? never : world.wakeTimes.set(scope, at)),
+      earliest: (query) => world.wakeTimes.earliest(query),
+    };
+    const first = poolOf(world, { journal: { ...dying, wakeTimes: times } });
+    for (const id of ['a', 'b', 'c']) await first.type(id, 'use slow');
+    await first.type('d', 'hello');
+    await world.environment.advance(10);
+    isDead = true;
+    const second = poolOf(world);
+    await second.pool.start();
+    expect(second.opened.toSorted()).toEqual(['a', 'b', 'c', 'd']);
+    await world.environment.advance(30_000);
+    expect(second.said.filter((words) => words.includes('It took a while.'))).toHaveLength(3);
+    expect(second.pool.awakeCount).toBe(0);
+  });
+
+  test('PL1: whoever wants it while it leaves gets it when it has left', async () => {
+    const world = worldOf();
+    const { pool, type, idle, opened, errors } = poolOf(world);
+    await type('a', 'hello');
+    await world.environment.advance(10);
+    const live = pool.awake('a');
+    const leaving = pool.close();
+    await leaving;
+    await expect(pool.use('a', () => 1)).rejects.toMatchObject({ code: 'POOL_CLOSED' });
+    expect(live?.store.getSnapshot().context.transcript).toHaveLength(2);
+
+    const other = poolOf(world, { maxAwake: 1 });
+    await other.type('a', 'one');
+    await world.environment.advance(10);
+    // Room is made for b by putting a away; a is wanted again at once.
+    const both = Promise.all([other.type('b', 'two'), other.type('a', 'three')]);
+    await world.environment.advance(10);
+    await both;
+    await other.idle();
+    expect(other.opened).toEqual(['a', 'b', 'a']);
+    expect(other.errors).toEqual([]);
+    await idle();
+    expect([opened, errors]).toEqual([['a'], []]);
+  });
+
+  test('of more than maxAwake the one that was idle for longest leaves at once', async () => {
+    const world = worldOf();
+    const { pool, type } = poolOf(world, { maxAwake: 2 });
+    for (const id of ['a', 'b', 'c']) {
+      await type(id, 'hello');
+      await world.environment.advance(10);
+    }
+    expect(pool.awakeCount).toBe(2);
+    expect(pool.awake('a')).toBeUndefined();
+  });
+
+  test('one that was closed is over, and its id begins a new one', async () => {
+    const world = worldOf();
+    const { pool, type, errors } = poolOf(world);
+    await type('a', 'hello');
+    await pool.use('a', (session) => session.close());
+    expect(pool.awakeCount).toBe(0);
+    expect(await world.wakeTimes.earliest({ limit: 9 })).toEqual([]);
+    await type('a', 'again');
+    const transcript = await pool.use(
+      'a',
+      (session) => session.store.getSnapshot().context.transcript,
+    );
+    expect(transcript[0]?.text).toBe('again');
+    expect(errors).toEqual([]);
+  });
+
+  test('one that cannot be started is told to whoever wanted it, and can be tried again', async () => {
+    const world = worldOf();
+    let isInUse = true;
+    const claimed: Journal = {
+      ...world.journal,
+      claim() {
+        if (isInUse) throw new CapacityError('SCOPE_IN_USE', 'another process writes it');
+      },
+    };
+    const { pool, type, errors } = poolOf(world, { journal: claimed });
+    await expect(type('a', 'hello')).rejects.toMatchObject({ code: 'SCOPE_IN_USE' });
+    expect(pool.awakeCount).toBe(0);
+    isInUse = false;
+    await type('a', 'hello');
+    expect(pool.awakeCount).toBe(1);
+    expect(errors).toEqual([]);
+  });
+
+  test('what `use` throws is thrown, and harms nobody', async () => {
+    const world = worldOf();
+    const { pool, type } = poolOf(world);
+    const failing = pool.use('a', () => {
+      throw new Error('mine');
+    });
+    await expect(failing).rejects.toThrow('mine');
+    await type('a', 'hello');
+    expect(pool.awakeCount).toBe(1);
+  });
+
+  test.each([
+    [{ idleMs: -1 }, 'idleMs'],
+    [{ maxAwake: 0 }, 'maxAwake'],
+    [{ open: 'no' as never }, 'open'],
+  ])('%j is refused', (options, name) => {
+    expect(() => poolOf(worldOf(), options)).toThrow(
+      expect.objectContaining({
+        code: 'INVALID_OPTION',
+        message: expect.stringContaining(name) as string,
+      }) as Error,
+    );
+  });
+});
