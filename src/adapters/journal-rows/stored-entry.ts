@@ -1,12 +1,14 @@
 // An entry of the journal as a row of a table, and back.
 //
 // E1. A row that is not what was written, or not what an entry is, is an error that names it.
+// E2. The same entry has the same checksum, packed or not.
 
 import { crc32 } from 'node:zlib';
 import { journalEntryOf } from '../../actors/ports/journal-entry.ts';
 import { JournalError, journalCorrupt } from '../../actors/ports/journal-error.ts';
 import type { JournalEntry } from '../../actors/ports/journal.ts';
 import { messageOf } from '../../errors.ts';
+import { packed, unpacked } from './packing.ts';
 
 /** The columns of `entries`, in the order in which they are written. */
 export type Row = readonly [
@@ -16,8 +18,10 @@ export type Row = readonly [
   at: number,
   actor: string,
   definitionVersion: number,
+  /** JSON; empty if it is packed. */
   event: string,
   checksum: number,
+  packed: Uint8Array | null,
 ];
 
 /** What a database would refuse or replace: the character 0, and halves of characters. */
@@ -43,8 +47,9 @@ export function rowOf(entry: JournalEntry): Row {
       { retryable: false, cause: error },
     );
   }
-  const values = [scope, unit, seq, at, actor, definitionVersion, text] as const;
-  return [...values, checksumOf(values)];
+  const checksum = checksumOf([scope, unit, seq, at, actor, definitionVersion, text]);
+  const bytes = packed(text);
+  return [scope, unit, seq, at, actor, definitionVersion, bytes ? '' : text, checksum, bytes];
 }
 
 /** What a database hands back; what is in it is not known before it was checked. */
@@ -54,18 +59,28 @@ export interface StoredRow {
 
 /** @throws {JournalError} `JOURNAL_CORRUPT` (E1) */
 export function entryOf(row: StoredRow, source: string): JournalEntry {
-  const { scope, unit, seq, at, actor, definition_version: definitionVersion, event } = row;
+  const { scope, unit, seq, at, actor, definition_version: definitionVersion } = row;
   const name = `entry ${String(seq)} of ${String(unit)} in ${String(scope)}`;
-  if (checksumOf([scope, unit, seq, at, actor, definitionVersion, event]) !== row['checksum'])
+  const text = textOf(row, source, name);
+  if (checksumOf([scope, unit, seq, at, actor, definitionVersion, text]) !== row['checksum'])
     throw journalCorrupt(source, `${name} is not what was written`);
-  let parsed: unknown;
+  let event: unknown;
   try {
-    parsed = JSON.parse(String(event));
+    event = JSON.parse(text);
   } catch (error) {
     throw journalCorrupt(source, `${name} has an event that is no JSON`, error);
   }
-  const entry = { scope, unit, seq, at, actor, definitionVersion, event: parsed };
-  return journalEntryOf(entry, source);
+  return journalEntryOf({ scope, unit, seq, at, actor, definitionVersion, event }, source);
+}
+
+function textOf({ event, packed: bytes }: StoredRow, source: string, name: string): string {
+  if (bytes === null || bytes === undefined) return String(event);
+  try {
+    // Nothing is beside what is packed, or it is not what was written.
+    return `${String(event)}${unpacked(bytes as Uint8Array)}`;
+  } catch (error) {
+    throw journalCorrupt(source, `${name} cannot be unpacked`, error);
+  }
 }
 
 export function checksumOf(values: readonly unknown[]): number {

@@ -9,10 +9,10 @@
 //   AQ4. The same entry again is no error. Another one with its number is, and harms no other.
 
 import type { Scheduler } from '../../actors/ports/environment.ts';
-import { JournalError, journalConflict } from '../../actors/ports/journal-error.ts';
+import { journalConflict } from '../../actors/ports/journal-error.ts';
 import type { Row } from '../journal-rows/stored-entry.ts';
 import { explained, type Database } from './database.ts';
-import type { Leases, Token } from './leases.ts';
+import { fenced, type Leases, type Token } from './leases.ts';
 
 interface Waiting {
   readonly row: Row;
@@ -39,10 +39,10 @@ const write = (schema: string): string => `
     order by l.scope for share of l
   ), kept as (
     insert into ${schema}.entries
-      (scope, unit, seq, at, actor, definition_version, event, checksum)
-    select e.scope, e.unit, e.seq, e.at, e.actor, e.version, e.event, e.checksum
-    from unnest($3::text[], $4::text[], $5::int[], $6::float8[], $7::text[], $8::int[], $9::text[], $10::bigint[])
-      with ordinality as e (scope, unit, seq, at, actor, version, event, checksum, number)
+      (scope, unit, seq, at, actor, definition_version, event, checksum, packed)
+    select e.scope, e.unit, e.seq, e.at, e.actor, e.version, e.event, e.checksum, e.packed
+    from unnest($3::text[], $4::text[], $5::int[], $6::float8[], $7::text[], $8::int[], $9::text[], $10::bigint[], $11::bytea[])
+      with ordinality as e (scope, unit, seq, at, actor, version, event, checksum, packed, number)
     where e.scope in (select scope from held)
     order by e.number
     on conflict (scope, unit, seq) do nothing
@@ -60,7 +60,8 @@ export class AppendQueue {
   readonly #scheduler: Scheduler;
   #waiting: Waiting[] = [];
   #isBusy = false;
-  #onIdle: (() => void)[] = [];
+  /** Neither kept nor refused yet; those of the statement under way included. */
+  readonly #undecided = new Set<Promise<void>>();
 
   constructor(database: Database, leases: Leases, scheduler: Scheduler) {
     this.#database = database;
@@ -69,29 +70,34 @@ export class AppendQueue {
   }
 
   append(row: Row): Promise<void> {
-    return new Promise((resolve, reject) => {
+    const appended = new Promise<void>((resolve, reject) => {
       this.#waiting.push({ row, resolve, reject });
-      if (this.#isBusy) return;
+    });
+    this.#undecided.add(appended);
+    const decided = (): void => void this.#undecided.delete(appended);
+    appended.then(decided, decided);
+    if (!this.#isBusy) {
       this.#isBusy = true;
       this.#scheduler.schedule(() => void this.#flush(), 0);
-    });
+    }
+    return appended;
   }
 
-  /** Resolves when nothing waits any more. */
-  async drained(): Promise<void> {
-    if (this.#isBusy) await new Promise<void>((resolve) => this.#onIdle.push(resolve));
+  /** Resolves when all that was appended before is kept or refused, whatever is appended meanwhile. */
+  async decided(): Promise<void> {
+    await Promise.allSettled(this.#undecided);
   }
 
   async #flush(): Promise<void> {
     while (this.#waiting.length > 0) await this.#write(this.#nextBatch());
     this.#isBusy = false;
-    for (const resolve of this.#onIdle.splice(0)) resolve();
   }
 
   #nextBatch(): readonly Waiting[] {
     let characters = 0;
     const tooMany = this.#waiting.findIndex(({ row }, at) => {
-      characters += row[6].length;
+      // Each byte is written as two digits.
+      characters += row[6].length + 2 * (row[8]?.length ?? 0);
       return at === MOST_ROWS || (at > 0 && characters > MOST_CHARACTERS);
     });
     return this.#waiting.splice(0, tooMany === -1 ? this.#waiting.length : tooMany);
@@ -105,7 +111,7 @@ export class AppendQueue {
       const [scope] = waiting.row;
       const token = this.#leases.tokenOf(scope);
       if (token === undefined) {
-        waiting.reject(this.#fenced(scope));
+        waiting.reject(fenced(this.#database, scope));
       } else {
         tokens.set(scope, token);
         ours.push(waiting);
@@ -113,7 +119,7 @@ export class AppendQueue {
     }
     if (ours.length === 0) return;
     const { pool, schema } = this.#database;
-    const columns = [0, 1, 2, 3, 4, 5, 6, 7].map((at) => ours.map(({ row }) => row[at]));
+    const columns = [0, 1, 2, 3, 4, 5, 6, 7, 8].map((at) => ours.map(({ row }) => row[at]));
     let said: readonly Said[];
     try {
       const values = [[...tokens.keys()], [...tokens.values()], ...columns];
@@ -140,7 +146,7 @@ export class AppendQueue {
     for (const [scope, token] of tokens) if (!held.has(scope)) this.#leases.lost(scope, token);
     for (const waiting of batch) {
       const [scope, unit, seq] = waiting.row;
-      if (!held.has(scope)) waiting.reject(this.#fenced(scope));
+      if (!held.has(scope)) waiting.reject(fenced(this.#database, scope));
       // The first of its number was kept, the second one not.
       else if (kept.delete(keyOf(scope, unit, seq))) waiting.resolve();
       else await this.#compare(waiting);
@@ -158,14 +164,6 @@ export class AppendQueue {
     } catch (error) {
       reject(explained(error, name));
     }
-  }
-
-  #fenced(scope: string): JournalError {
-    return new JournalError(
-      'FENCED',
-      `${this.#database.name}: this process does not write ${scope}, or no longer: another one has claimed it, or none has`,
-      { retryable: false },
-    );
   }
 }
 

@@ -4,7 +4,8 @@
 // Does not: try anything again: a commit unit does, with what it knows.
 //
 // Invariants
-//   PD1. Tables that are not ours, or of a newer version, are never written to.
+//   PD1. Tables that are not ours, or of a newer version, are never written to. Another process may bring
+//        them up to date at any time: this one then claims no more.
 //   PD2. Several processes may make the tables at the same time: one does, the others see them.
 
 import { createRequire } from 'node:module';
@@ -12,7 +13,8 @@ import type { Pool, PoolClient, PoolConfig } from 'pg';
 import { JournalError } from '../../actors/ports/journal-error.ts';
 import { CapacityError, ConfigurationError, messageOf } from '../../errors.ts';
 
-const LAYOUT_VERSION = 1;
+/** 1: nothing was packed. */
+export const LAYOUT_VERSION = 2;
 /** Any number: whoever makes tables of a journal holds it. */
 const MAKING_TABLES = 0x4f_46_46_53;
 
@@ -68,6 +70,7 @@ const layout = (schema: string): string => `
     definition_version integer not null,
     event text not null,
     checksum bigint not null,
+    packed bytea,
     primary key (scope, id),
     unique (scope, unit, seq)
   );
@@ -75,33 +78,40 @@ const layout = (schema: string): string => `
   insert into ${schema}.layout values (${LAYOUT_VERSION});
 `;
 
+const from1 = (schema: string): string => `
+  alter table ${schema}.entries add column packed bytea;
+  update ${schema}.layout set version = ${LAYOUT_VERSION};
+`;
+
 /**
- * Makes the tables, if they are not there.
+ * Makes the tables, if they are not there, and brings older ones up to date.
  * @throws {ConfigurationError} `JOURNAL_TOO_NEW`, `NOT_A_JOURNAL` (PD1), `CANNOT_OPEN`
  * @throws {JournalError} `JOURNAL_UNREACHABLE`, `JOURNAL_IO`
  */
 export async function prepareTables(database: Database): Promise<void> {
   const { name } = database;
   try {
-    const version = (await versionOf(database)) ?? (await makeTables(database));
-    if (version > LAYOUT_VERSION)
-      throw new ConfigurationError(
-        'JOURNAL_TOO_NEW',
-        `${name} was written by a newer version of Offstage (layout ${version}; this one knows ${LAYOUT_VERSION})`,
-      );
+    let version = await versionOf(database);
+    if (version === null || version < LAYOUT_VERSION) version = await bringUpToDate(database);
+    checkKnown(name, version);
   } catch (error) {
     throw explained(error, name);
   }
 }
 
-/** PD2. Returns the version of the tables, whoever has made them. */
-async function makeTables(database: Database): Promise<number> {
-  const { pool, schema, schemaName } = database;
-  const client = await pool.connect();
-  // While it is ours the pool does not listen; the query under way is told anyway.
-  client.on('error', () => {});
-  try {
-    await client.query('begin');
+/** @throws {ConfigurationError} `JOURNAL_TOO_NEW` */
+export function checkKnown(name: string, version: number | null): void {
+  if (version !== null && version > LAYOUT_VERSION)
+    throw new ConfigurationError(
+      'JOURNAL_TOO_NEW',
+      `${name} was written by a newer version of Offstage (layout ${version}; this one knows ${LAYOUT_VERSION})`,
+    );
+}
+
+/** PD2. Returns the version that the tables have then, whoever has made them. */
+async function bringUpToDate(database: Database): Promise<number> {
+  const { schema, schemaName } = database;
+  return inTransaction(database, '', async (client) => {
     await client.query('select pg_advisory_xact_lock($1)', [MAKING_TABLES]);
     const version = await versionOf(database, client);
     if (version === null) {
@@ -112,9 +122,28 @@ async function makeTables(database: Database): Promise<number> {
       if (rowCount === 0) await client.query(`create schema ${schema}`);
       await client.query(layout(schema));
     }
+    if (version === 1) await client.query(from1(schema));
+    return Math.max(version ?? 0, LAYOUT_VERSION);
+  });
+}
+
+/** What `work` does is done whole, or not at all. `kind`: what `begin` is told of the transaction. */
+export async function inTransaction<T>(
+  { pool }: Database,
+  kind: string,
+  work: (client: PoolClient) => Promise<T>,
+): Promise<T> {
+  const client = await pool.connect();
+  // While it is ours the pool does not listen; the query under way is told anyway.
+  const ignore = (): void => {};
+  client.on('error', ignore);
+  try {
+    await client.query(`begin ${kind}`);
+    const result = await work(client);
     await client.query('commit');
+    client.off('error', ignore);
     client.release();
-    return version ?? LAYOUT_VERSION;
+    return result;
   } catch (error) {
     // It is in the middle of a transaction: the pool shall make another one.
     client.release(true);
@@ -140,6 +169,7 @@ async function versionOf(
 /** Classes and codes of errors. Source: postgresql.org/docs/current/errcodes-appendix.html. */
 const DISK_FULL = '53100';
 const DUPLICATE_TABLE = '42P07';
+const UNDEFINED_COLUMN = '42703';
 const NO_PRIVILEGE = '42501';
 const NO_SUCH_DATABASE = '3D000';
 const CONNECTION = '08';
@@ -155,10 +185,11 @@ export function explained(error: unknown, name: string): unknown {
   const said = messageOf(error);
   if (state === DISK_FULL)
     return new CapacityError('DISK_FULL', `${name}: the disk is full`, { cause: error });
-  if (state === DUPLICATE_TABLE)
+  // Something of somebody else is named as something of ours.
+  if (state === DUPLICATE_TABLE || state === UNDEFINED_COLUMN)
     return new ConfigurationError(
       'NOT_A_JOURNAL',
-      `${name}: expected the schema to be for the journal alone, ${said}`,
+      `${name}: expected the schema to be for the journal alone: ${said}`,
       { cause: error },
     );
   if (state === NO_PRIVILEGE || state === NO_SUCH_DATABASE || state.startsWith(REFUSED_USER))

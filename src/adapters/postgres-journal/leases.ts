@@ -2,7 +2,7 @@
 // and whose token tells whoever had it before from whoever has it now.
 //
 // Owns:     the leases of this process, and the heartbeat that renews them.
-// Does not: keep anybody from writing: an append does, by the token (append-queue.ts).
+// Does not: keep anybody from writing: each statement that does looks at the token (append-queue.ts, deletions.ts).
 //
 // Invariants
 //   LE1. A scope has at most one lease. Its token is larger than that of any lease before.
@@ -13,8 +13,9 @@
 
 import { hostname } from 'node:os';
 import type { Environment } from '../../actors/ports/environment.ts';
+import { JournalError } from '../../actors/ports/journal-error.ts';
 import { CapacityError } from '../../errors.ts';
-import { explained, type Database } from './database.ts';
+import { checkKnown, explained, LAYOUT_VERSION, type Database } from './database.ts';
 
 /** A bigint, as the database wrote it. */
 export type Token = string;
@@ -22,12 +23,23 @@ export type Token = string;
 /** Beats in the life of a lease: two may be lost. */
 const BEATS = 3;
 
+/** What whoever does not write a scope is told that would. */
+export function fenced({ name }: Database, scope: string): JournalError {
+  return new JournalError(
+    'FENCED',
+    `${name}: this process does not write ${scope}, or no longer: another one has claimed it, or none has`,
+    { retryable: false },
+  );
+}
+
 export class Leases {
   readonly #database: Database;
   readonly #environment: Environment;
   readonly #leaseMs: number;
   readonly #holder: string;
   readonly #held = new Map<string, Token>();
+  /** Claims that the database has not answered. */
+  readonly #claiming = new Set<Promise<void>>();
   #stopBeat: (() => void) | null = null;
 
   constructor(database: Database, environment: Environment, leaseMs: number) {
@@ -47,23 +59,34 @@ export class Leases {
     if (this.#held.get(scope) === token) this.#held.delete(scope);
   }
 
-  /** @throws {CapacityError} `SCOPE_IN_USE` */
+  /** @throws {CapacityError} `SCOPE_IN_USE`. @throws {ConfigurationError} `JOURNAL_TOO_NEW` (PD1) */
   async claim(scope: string): Promise<void> {
+    const claimed = this.#claim(scope);
+    this.#claiming.add(claimed);
+    try {
+      await claimed;
+    } finally {
+      this.#claiming.delete(claimed);
+    }
+  }
+
+  async #claim(scope: string): Promise<void> {
     const { schema } = this.#database;
     // One of our own goes on under its token: what is being written under it is not fenced.
     const rows = await this.#query<{ token: Token }>(
       `insert into ${schema}.leases as l (scope, token, holder, expires_at)
-       values ($1, nextval('${schema}.lease_tokens'), $2, clock_timestamp() + $3 * interval '1 millisecond')
+       select $1, nextval('${schema}.lease_tokens'), $2, clock_timestamp() + $3 * interval '1 millisecond'
+       from ${schema}.layout where version <= $4
        on conflict (scope) do update set
          token = case when l.holder = $2 then l.token else excluded.token end,
          holder = excluded.holder,
          expires_at = clock_timestamp() + $3 * interval '1 millisecond'
        where l.holder = $2 or l.expires_at <= clock_timestamp()
        returning token`,
-      [scope, this.#holder, this.#leaseMs],
+      [scope, this.#holder, this.#leaseMs, LAYOUT_VERSION],
     );
     const [lease] = rows;
-    if (!lease) throw await this.#inUse(scope);
+    if (!lease) throw await this.#refusal(scope);
     this.#held.set(scope, lease.token);
     this.#beatLater();
   }
@@ -78,8 +101,9 @@ export class Leases {
     );
   }
 
-  /** Gives everything back. A lease that cannot be given back ends by itself. */
+  /** Gives everything back; nothing is claimed after it. A lease that cannot be given back ends by itself. */
   async close(): Promise<void> {
+    await Promise.allSettled(this.#claiming);
     this.#stopBeat?.();
     this.#stopBeat = null;
     this.#held.clear();
@@ -88,14 +112,16 @@ export class Leases {
     ]).catch(() => {});
   }
 
-  async #inUse(scope: string): Promise<CapacityError> {
-    const [other] = await this.#query<{ holder: string }>(
-      `select holder from ${this.#database.schema}.leases where scope = $1`,
+  async #refusal(scope: string): Promise<CapacityError> {
+    const { schema, name } = this.#database;
+    const [found] = await this.#query<{ version: number; holder: string | null }>(
+      `select version, (select holder from ${schema}.leases where scope = $1) as holder from ${schema}.layout`,
       [scope],
     );
+    checkKnown(name, found?.version ?? null);
     return new CapacityError(
       'SCOPE_IN_USE',
-      `${scope} is in use by ${other?.holder ?? 'another process'}: it can be taken over when that has shown no sign of life for ${this.#leaseMs} ms`,
+      `${scope} is in use by ${found?.holder ?? 'another process'}: it can be taken over when that has shown no sign of life for ${this.#leaseMs} ms`,
     );
   }
 

@@ -15,10 +15,12 @@ import type {
   ScopeSummary,
 } from '../../actors/ports/journal.ts';
 import { ConfigurationError } from '../../errors.ts';
-import { entryOf, rowOf } from '../journal-rows/stored-entry.ts';
+import { rowOf } from '../journal-rows/stored-entry.ts';
 import { AppendQueue } from './append-queue.ts';
+import { forgetAll, trimTo } from './deletions.ts';
 import { explained, openPool, prepareTables, type Database } from './database.ts';
 import { Leases } from './leases.ts';
+import { readEntries } from './reading.ts';
 
 export interface PostgresJournalOptions {
   /**
@@ -42,7 +44,13 @@ export interface PostgresJournalOptions {
 export interface PostgresJournal extends Journal {
   append(entry: JournalEntry): Promise<void>;
   read(query?: JournalQuery): Promise<readonly JournalEntry[]>;
+  /**
+   * @throws {CapacityError} `SCOPE_IN_USE`.
+   * @throws {ConfigurationError} `JOURNAL_TOO_NEW` once a newer version of Offstage has brought the tables up to date.
+   */
   claim(scope: string): Promise<void>;
+  /** @throws {JournalError} `FENCED` unless this process writes the scope: then nothing is deleted. */
+  trim(entry: Pick<JournalEntry, 'scope' | 'unit' | 'seq'>): Promise<void>;
   release(scope: string): Promise<void>;
   scopes(): Promise<readonly ScopeSummary[]>;
   /** @throws {CapacityError} `SCOPE_IN_USE` while another process writes it. */
@@ -64,15 +72,6 @@ const optionsSchema = z.object({
 
 /** Appends, heartbeats, and two who read. */
 const MOST_CONNECTIONS = 4;
-/** Read, or deleted, at a time: it must be done within `timeoutMs`. */
-const ROWS_OF_A_PAGE = 2000;
-
-interface PageRow {
-  readonly [column: string]: unknown;
-  readonly scope: string;
-  readonly id: string;
-  readonly checksum: string;
-}
 
 /**
  * Opens a journal in a PostgreSQL database (12 or newer), and makes its tables at the first time. A scope must be claimed before it
@@ -127,49 +126,28 @@ export async function postgresJournal(options: PostgresJournalOptions): Promise<
     }
   };
 
-  /** From its end: what is left, if this is broken off, is a beginning. */
-  const forgetPages = async (scope: string): Promise<void> => {
-    let deleted: readonly object[];
-    do
-      deleted = await query(
-        `delete from ${database.schema}.entries where scope = $1 and id in (
-           select id from ${database.schema}.entries where scope = $1 order by id desc limit ${ROWS_OF_A_PAGE})
-         returning 1`,
-        [scope],
-      );
-    while (deleted.length === ROWS_OF_A_PAGE);
-  };
-
   return {
     async append(entry) {
       checkOpen();
       await queue.append(rowOf(entry));
     },
-    async read({ scope, unit } = {}) {
+    async read(asked = {}) {
       checkOpen();
-      const entries: JournalEntry[] = [];
-      let last: PageRow | undefined;
-      do {
-        const page: readonly PageRow[] = await query<PageRow>(
-          `select * from ${database.schema}.entries
-           where ($1::text is null or scope = $1) and ($2::text is null or unit = $2)
-             and ($3::text is null or (scope, id) > ($3, $4::bigint))
-           order by scope, id limit ${ROWS_OF_A_PAGE}`,
-          [scope, unit, last?.scope, last?.id],
-        );
-        for (const row of page)
-          entries.push(entryOf({ ...row, checksum: Number(row.checksum) }, name));
-        last = page.length === ROWS_OF_A_PAGE ? page.at(-1) : undefined;
-      } while (last);
-      return entries;
+      return readEntries(database, asked);
     },
     async claim(scope) {
       checkOpen();
       await leases.claim(scope);
     },
+    async trim(entry) {
+      checkOpen();
+      await queue.decided();
+      checkOpen();
+      await trimTo(database, leases, entry);
+    },
     async release(scope) {
       checkOpen();
-      await queue.drained();
+      await queue.decided();
       await leases.release(scope);
     },
     async scopes() {
@@ -196,18 +174,19 @@ export async function postgresJournal(options: PostgresJournalOptions): Promise<
     },
     async forget(scope) {
       checkOpen();
-      await queue.drained();
+      await queue.decided();
+      checkOpen();
       const isOurs = leases.tokenOf(scope) !== undefined;
       await leases.claim(scope);
       try {
-        await forgetPages(scope);
+        await forgetAll(database, scope);
       } finally {
         if (!isOurs) await leases.release(scope);
       }
     },
     close() {
       closing ??= queue
-        .drained()
+        .decided()
         .then(() => leases.close())
         .then(() => pool.end());
       return closing;

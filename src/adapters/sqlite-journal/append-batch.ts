@@ -73,8 +73,7 @@ export class AppendBatch {
       return null;
     } catch (error) {
       if (!isConstraint(error)) throw error;
-      const [scope, unit, seq] = row;
-      const checksum = row.at(-1);
+      const [scope, unit, seq, , , , , checksum] = row;
       if (this.#find.get(scope, unit, seq)?.['checksum'] === checksum) return null;
       return journalConflict(this.#path, { scope, unit, seq });
     }

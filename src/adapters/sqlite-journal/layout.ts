@@ -1,15 +1,15 @@
 // The tables of the file, in their present version, and how older files become it.
 //
 // Invariants
-//   Y1. What an older file holds is checked by its own checksums before it is taken over. A file
-//       that is damaged stays in its old version, untouched.
+//   Y1. What is written anew of an older file is checked by its own checksums before. A file that
+//       is damaged stays in its old version, untouched.
 
 import type { DatabaseSync } from 'node:sqlite';
 import { journalCorrupt } from '../../actors/ports/journal-error.ts';
 import { checksumOf } from '../journal-rows/stored-entry.ts';
 
-/** Kept in `pragma user_version`. 1: without scopes. */
-export const LAYOUT_VERSION = 2;
+/** Kept in `pragma user_version`. 1: without scopes. 2: nothing was packed. */
+export const LAYOUT_VERSION = 3;
 
 // `at` is whole as a rule, and then stored as an integer. The one index serves all that is asked, since it
 // holds the id as well, as each index does; another one would cost each append a quarter more.
@@ -24,19 +24,24 @@ const LAYOUT = `
     definition_version integer not null,
     event text not null,
     checksum integer not null,
+    packed blob,
     unique (scope, unit, seq)
   ) strict;
 `;
 
 export const INSERT = `insert into entries
-  (scope, unit, seq, at, actor, definition_version, event, checksum) values (?, ?, ?, ?, ?, ?, ?, ?)`;
+  (scope, unit, seq, at, actor, definition_version, event, checksum, packed) values (?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
 /** Makes the present layout of what is there, within a transaction. `version` 0: nothing is. */
 export function bringUpToDate(database: DatabaseSync, version: number, path: string): void {
   if (version === LAYOUT_VERSION) return;
-  if (version === 1) database.exec('alter table entries rename to entries_1');
-  database.exec(LAYOUT);
-  if (version === 1) takeOverFrom1(database, path);
+  if (version === 2) {
+    database.exec('alter table entries add column packed blob');
+  } else {
+    if (version === 1) database.exec('alter table entries rename to entries_1');
+    database.exec(LAYOUT);
+    if (version === 1) takeOverFrom1(database, path);
+  }
   database.exec(`pragma user_version = ${LAYOUT_VERSION}`);
 }
 
@@ -50,7 +55,7 @@ function takeOverFrom1(database: DatabaseSync, path: string): void {
     if (checksumOf(values) !== checksum)
       throw journalCorrupt(path, `entry ${String(seq)} of ${String(unit)} is not what was written`);
     const [scope = ''] = values;
-    insert.run(scope, ...values, checksumOf([scope, ...values]));
+    insert.run(scope, ...values, checksumOf([scope, ...values]), null);
   }
   database.exec('drop table entries_1');
 }

@@ -36,6 +36,8 @@ export interface SqliteJournal extends Journal {
   append(entry: JournalEntry): Promise<void>;
   read(query?: JournalQuery): readonly JournalEntry[];
   scopes(): readonly ScopeSummary[];
+  /** Also makes the file smaller, as `forget` does. */
+  trim(entry: Pick<JournalEntry, 'scope' | 'unit' | 'seq'>): void;
   /** Also makes the file smaller, by up to 8 MB at a time; what is left over is used again. */
   forget(scope: string): void;
   /** Writes what waits and closes the file. Later calls throw or reject with `JOURNAL_CLOSED`. Safe to call twice. */
@@ -54,6 +56,11 @@ const SCOPES = `
   from (select scope, count(*) as entries, min(id) as first, max(id) as last from entries group by scope) s
   join entries f on f.id = s.first join entries l on l.id = s.last
   order by s.first`;
+
+// The index alone says which. An entry that is not there is before none.
+const TRIM = `
+  delete from entries where scope = ? and id <
+    (select id from entries where scope = ? and unit = ? and seq = ?)`;
 
 /** Pages of 4 KB that are given back at a time: a file is not moved about while somebody speaks. */
 const PAGES_GIVEN_BACK = 2048;
@@ -93,6 +100,18 @@ export function sqliteJournal(options: SqliteJournalOptions): SqliteJournal {
       throw explained(error, path);
     }
   };
+  /** One transaction, so that the disk is waited for once. */
+  const deleted = (statement: string, ...values: (string | number)[]): void => {
+    database.exec('begin immediate');
+    try {
+      database.prepare(statement).run(...values);
+      database.exec(`pragma incremental_vacuum(${PAGES_GIVEN_BACK})`);
+      database.exec('commit');
+    } catch (error) {
+      if (database.isTransaction) database.exec('rollback');
+      throw error;
+    }
+  };
   return {
     async append(entry) {
       checkOpen();
@@ -108,11 +127,8 @@ export function sqliteJournal(options: SqliteJournalOptions): SqliteJournal {
         return rows.all(...values).map((row) => entryOf(row, path));
       }),
     scopes: () => after(() => database.prepare(SCOPES).all() as unknown as ScopeSummary[]),
-    forget: (scope) =>
-      after(() => {
-        database.prepare('delete from entries where scope = ?').run(scope);
-        database.exec(`pragma incremental_vacuum(${PAGES_GIVEN_BACK})`);
-      }),
+    trim: ({ scope, unit, seq }) => after(() => deleted(TRIM, scope, scope, unit, seq)),
+    forget: (scope) => after(() => deleted('delete from entries where scope = ?', scope)),
     close() {
       if (!database.isOpen) return;
       batch.flush();

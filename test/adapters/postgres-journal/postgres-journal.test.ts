@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
 import { describe, expect, test } from 'vitest';
 import type { JournalEntry } from '../../../src/index.ts';
@@ -54,7 +55,8 @@ describe('appends', () => {
     const schema = newSchema();
     const journal = await open({ schema });
     await journal.claim('scope');
-    const large = 'x'.repeat(1_500_000);
+    // Nothing that takes less room when it is packed.
+    const large = randomBytes(1_000_000).toString('base64');
     const entries = [
       ...Array.from({ length: 1500 }, (_, index) => entry(1, `unit ${index}`)),
       ...Array.from({ length: 5 }, (_, index) => ({
@@ -258,6 +260,44 @@ describe('leases', () => {
     await other.claim('scope');
     expect(await other.read()).toEqual([entry(1)]);
   });
+
+  test('closing waits for a claim that is under way, and gives it back, too', async () => {
+    const environment = simulatedEnvironment();
+    const schema = newSchema();
+    const named = { ...connection, application_name: schema };
+    const journal = await open({ schema, environment, connection: named });
+    const other = new Client(connection);
+    await other.connect();
+    await other.query(`begin; insert into ${schema}.leases values ('scope', 0, 'other', now())`);
+    const claimed = journal.claim('scope');
+    await untilWaiting(schema, 1);
+    const closed = journal.close();
+    await other.query('rollback');
+    await other.end();
+    await Promise.all([claimed, closed]);
+    expect(await ask(`select holder from ${schema}.leases`)).toEqual([]);
+    expect(environment.backgroundTimers).toBe(0);
+  });
+
+  test('whoever releases a scope does not wait for those that go on writing others', async () => {
+    const journal = await open({ schema: newSchema() });
+    await journal.claim('scope');
+    await journal.claim('busy');
+    let isReleased = false;
+    let seenAfter = 0;
+    const goOn = async (unit: string): Promise<void> => {
+      for (let seq = 1; seq <= 50 && !isReleased; seq += 1)
+        await journal.append(entry(seq, unit, 'busy'));
+      seenAfter += 1;
+    };
+    const busy = ['one', 'two', 'three'].map(goOn);
+    const last = journal.append(entry(1));
+    await journal.release('scope');
+    isReleased = true;
+    expect(seenAfter).toBe(0);
+    await last;
+    await Promise.all(busy);
+  });
 });
 
 describe('forgetting', () => {
@@ -289,6 +329,141 @@ describe('forgetting', () => {
   });
 });
 
+describe('long events', () => {
+  const long = { ...entry(2), event: { type: 'said', long: 'a long text '.repeat(1000) } as never };
+
+  test('E2: are packed, and the same one again is no error', async () => {
+    const schema = newSchema();
+    const journal = await open({ schema });
+    await journal.claim('scope');
+    await Promise.all([entry(1), long, entry(3), long].map(journal.append));
+    await journal.append(long);
+    expect(await journal.read()).toEqual([entry(1), long, entry(3)]);
+    expect(
+      await ask(`select event, length(packed) < 200 as is_short from ${schema}.entries`),
+    ).toEqual([
+      { event: JSON.stringify(entry(1).event), is_short: null },
+      { event: '', is_short: true },
+      { event: JSON.stringify(entry(3).event), is_short: null },
+    ]);
+  });
+
+  test('E1: one that somebody changed is named', async () => {
+    const schema = newSchema();
+    const journal = await open({ schema });
+    await journal.claim('scope');
+    for (const one of [entry(1), long]) await journal.append(one);
+    await ask(`update ${schema}.entries set packed = set_byte(packed, 20, 85) where seq = 2`);
+    await expect(journal.read()).rejects.toMatchObject({
+      code: 'JOURNAL_CORRUPT',
+      message: expect.stringContaining('entry 2 of unit in scope'),
+    });
+  });
+});
+
+describe('trimming', () => {
+  test('what waits is written before, and counts', async () => {
+    const journal = await open({ schema: newSchema() });
+    await journal.claim('scope');
+    const appended = [1, 2, 3].map((seq) => journal.append(entry(seq)));
+    await journal.trim(entry(2));
+    await Promise.all(appended);
+    expect(await journal.read()).toEqual([entry(2), entry(3)]);
+  });
+
+  test('is all or nothing', async () => {
+    const schema = newSchema();
+    const journal = await open({ schema });
+    await journal.claim('scope');
+    for (const seq of [1, 2, 3]) await journal.append(entry(seq));
+    await ask(`create function ${schema}.refuse() returns trigger language plpgsql as
+      $$ begin if old.seq = 2 then raise 'refused'; end if; return old; end $$`);
+    await ask(`create trigger refuse before delete on ${schema}.entries
+      for each row execute function ${schema}.refuse()`);
+    await expect(journal.trim(entry(3))).rejects.toMatchObject({
+      code: 'JOURNAL_IO',
+      retryable: true,
+    });
+    expect(await journal.read()).toEqual([entry(1), entry(2), entry(3)]);
+  });
+
+  test('RD1: whoever reads meanwhile finds a scope as it was before, or as it is then', async () => {
+    const schema = newSchema();
+    // A page looks at its own rows only.
+    const options = '-c enable_seqscan=off -c enable_bitmapscan=off -c enable_sort=off';
+    const named = { ...connection, application_name: schema, options };
+    const journal = await open({ schema, connection: named });
+    await journal.claim('scope');
+    const entries = Array.from({ length: 4500 }, (_, index) => entry(1, `unit ${index}`));
+    await Promise.all(entries.map((one) => journal.append(one)));
+    // Whoever reads the middle of it waits for us.
+    const us = new Client(connection);
+    await us.connect();
+    await us.query('select pg_advisory_lock(hashtext($1))', [schema]);
+    await us.query(`alter table ${schema}.entries rename to kept;
+      create function ${schema}.waits(unit text) returns boolean language plpgsql as
+        $$ begin
+          if unit = 'unit 2500' then perform pg_advisory_xact_lock_shared(hashtext('${schema}')); end if;
+          return true;
+        end $$;
+      create view ${schema}.entries as select * from ${schema}.kept where ${schema}.waits(unit)`);
+    const read = journal.read({ scope: 'scope' });
+    await untilWaiting(schema, 1);
+    await us.query(`delete from ${schema}.kept where id <
+      (select id from ${schema}.kept where unit = 'unit 4400')`);
+    await us.end();
+    const found = await read;
+    expect([4500, 100]).toContain(found.length);
+    expect(found).toEqual(entries.slice(-found.length));
+  });
+
+  test('DL1: one that meets a takeover under way deletes nothing, and is refused', async () => {
+    const schema = newSchema();
+    const named = { ...connection, application_name: schema };
+    const journal = await open({ schema, connection: named, leaseMs: 600_000 });
+    await journal.claim('scope');
+    for (const seq of [1, 2, 3]) await journal.append(entry(seq));
+    const other = new Client(connection);
+    await other.connect();
+    await other.query(`begin; update ${schema}.leases set token = token + 1, holder = 'other'`);
+    const trimmed = journal.trim(entry(3)).catch((error: unknown) => error);
+    await untilWaiting(schema, 1);
+    await other.query('commit');
+    await other.end();
+    expect(await trimmed).toMatchObject({ code: 'FENCED', retryable: false });
+    expect(await journal.read()).toEqual([entry(1), entry(2), entry(3)]);
+    // It has noticed.
+    await expect(journal.append(entry(4))).rejects.toMatchObject({ code: 'FENCED' });
+  });
+
+  test('DL1: whoever takes over waits for one that is under way', async () => {
+    const schema = newSchema();
+    const named = { schema, connection: { ...connection, application_name: schema } };
+    const journal = await open({ ...named, leaseMs: 600_000 });
+    const other = await open({ ...named, leaseMs: 600_000 });
+    await journal.claim('scope');
+    for (const seq of [1, 2, 3]) await journal.append(entry(seq));
+    await expireLeases(schema);
+    // Somebody keeps a row that is to be deleted.
+    const keeper = new Client(connection);
+    await keeper.connect();
+    await keeper.query(`begin; select 1 from ${schema}.entries where seq = 1 for update`);
+    const trimmed = journal.trim(entry(3));
+    await untilWaiting(schema, 1);
+    let found: readonly JournalEntry[] | undefined;
+    const takenOver = other.claim('scope').then(async () => {
+      found = await other.read();
+    });
+    await untilWaiting(schema, 2);
+    expect(found).toBeUndefined();
+    await keeper.query('rollback');
+    await keeper.end();
+    await trimmed;
+    await takenOver;
+    expect(found).toEqual([entry(3)]);
+  });
+});
+
 describe('opening', () => {
   test('PD2: several processes make the tables at the same time', async () => {
     const schema = newSchema();
@@ -296,6 +471,40 @@ describe('opening', () => {
     await journals[0]?.claim('scope');
     await journals[0]?.append(entry(1));
     expect(await journals[4]?.read()).toEqual([entry(1)]);
+  });
+
+  test('tables that were made before long events were packed are brought up to date, by one of several', async () => {
+    const schema = newSchema();
+    const long = { ...entry(2), event: { type: 'said', long: 'x'.repeat(10_000) } as never };
+    const first = await open({ schema });
+    await first.claim('scope');
+    await first.append(entry(1));
+    await first.close();
+    await ask(`alter table ${schema}.entries drop column packed`);
+    await ask(`update ${schema}.layout set version = 1`);
+    const journals = await Promise.all(Array.from({ length: 3 }, () => open({ schema })));
+    const [journal] = journals;
+    await journal?.claim('scope');
+    await journal?.append(entry(1));
+    await journal?.append(long);
+    for (const one of journals) expect(await one.read()).toEqual([entry(1), long]);
+    expect(await ask(`select version from ${schema}.layout`)).toEqual([{ version: 2 }]);
+  });
+
+  test('whoever may not do that is told, and changes nothing', async () => {
+    const schema = newSchema();
+    await (await open({ schema })).close();
+    await ask(`alter table ${schema}.entries drop column packed`);
+    await ask(`update ${schema}.layout set version = 1`);
+    await ask(`create role ${schema} login`);
+    await ask(`grant usage on schema ${schema} to ${schema}`);
+    await ask(
+      `grant select, insert, update, delete on all tables in schema ${schema} to ${schema}`,
+    );
+    await expect(
+      open({ schema, connection: { ...connection, user: schema } }),
+    ).rejects.toMatchObject({ code: 'CANNOT_OPEN' });
+    expect(await ask(`select version from ${schema}.layout`)).toEqual([{ version: 1 }]);
   });
 
   test('PD1: tables of a newer version are left alone', async () => {
@@ -309,6 +518,19 @@ describe('opening', () => {
     });
   });
 
+  test('PD1: also when another process brings them up to date: what is claimed goes on, and no more is', async () => {
+    const schema = newSchema();
+    const journal = await open({ schema });
+    await journal.claim('ours');
+    await ask(`update ${schema}.layout set version = 99`);
+    await expect(journal.claim('scope')).rejects.toMatchObject({
+      code: 'JOURNAL_TOO_NEW',
+      message: expect.stringContaining('layout 99'),
+    });
+    await journal.append(entry(1, 'unit', 'ours'));
+    expect(await journal.read()).toEqual([entry(1, 'unit', 'ours')]);
+  });
+
   test('PD1: so are tables of somebody else, and all of them', async () => {
     const schema = newSchema();
     await ask(`create schema ${schema}`);
@@ -316,6 +538,16 @@ describe('opening', () => {
     await expect(open({ schema })).rejects.toMatchObject({ code: 'NOT_A_JOURNAL' });
     const tables = await ask('select tablename from pg_tables where schemaname = $1', [schema]);
     expect(tables).toEqual([{ tablename: 'entries' }]);
+  });
+
+  test('PD1: also where they are named as ours are', async () => {
+    const schema = newSchema();
+    await ask(`create schema ${schema}`);
+    await ask(`create table ${schema}.layout (color text)`);
+    await expect(open({ schema })).rejects.toMatchObject({
+      code: 'NOT_A_JOURNAL',
+      message: expect.stringContaining('version'),
+    });
   });
 
   test('whoever may write to the tables need not be allowed to make them', async () => {

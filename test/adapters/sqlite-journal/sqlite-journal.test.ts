@@ -138,12 +138,12 @@ describe('scopes', () => {
   });
 
   test('room that is not given back at once is used again', async () => {
-    const text = 'x'.repeat(100_000);
+    const text = 'x'.repeat(3000);
     const sizes: number[] = [];
     for (const scope of ['first', 'second', 'third', 'fourth']) {
       const journal = open();
       await Promise.all(
-        Array.from({ length: 150 }, (_, index) =>
+        Array.from({ length: 5000 }, (_, index) =>
           journal.append({ ...entry(index + 1, 'many', text), scope }),
         ),
       );
@@ -170,9 +170,25 @@ describe('scopes', () => {
       journal.close();
     }
     const file = new DatabaseSync(path);
-    expect(file.prepare('pragma user_version').get()).toEqual({ user_version: 2 });
+    expect(file.prepare('pragma user_version').get()).toEqual({ user_version: 3 });
     expect(file.prepare('pragma auto_vacuum').get()).toEqual({ auto_vacuum: 2 });
     file.close();
+  });
+
+  test('one that was made before long events were packed is read and written on', async () => {
+    path = join(folder, 'old.journal');
+    copyFileSync(corpus('sqlite-layout-2.journal'), path);
+    const before = JSON.parse(
+      readFileSync(corpus('sqlite-layout-2.json'), 'utf8'),
+    ) as JournalEntry[];
+    const journal = open();
+    expect(journal.read()).toEqual(before);
+    // The same entry is the same one, packed or not.
+    for (const one of before) await journal.append(one);
+    const long = entry(1, 'ses', 'a long text '.repeat(1000));
+    await journal.append(long);
+    journal.close();
+    expect(open().read()).toEqual([...before, long]);
   });
 
   test('Y1: an earlier file that is damaged is left as it was', () => {
@@ -192,6 +208,98 @@ describe('scopes', () => {
     expect(again.prepare('pragma user_version').get()).toEqual({ user_version: 1 });
     expect(again.prepare('select count(*) as count from entries').get()).toEqual({ count: 25 });
     again.close();
+  });
+});
+
+describe('long events', () => {
+  const long = entry(2, 'ses', JSON.stringify({ state: 'waiting', 'äöü 🚕': null }).repeat(1000));
+
+  test('E2: are packed, and the same one again is no error', async () => {
+    const journal = open();
+    for (const one of [entry(1), long, entry(3), long]) await journal.append(one);
+    expect(journal.read()).toEqual([entry(1), long, entry(3)]);
+    await expect(
+      journal.append({ ...long, event: { ...long.event, more: 1 } as never }),
+    ).rejects.toMatchObject({ code: 'JOURNAL_CONFLICT' });
+    journal.close();
+    const file = new DatabaseSync(path);
+    const rows = file.prepare('select event, length(packed) as bytes from entries').all();
+    file.close();
+    expect(rows).toMatchObject([
+      { event: JSON.stringify(entry(1).event), bytes: null },
+      { event: '', bytes: expect.any(Number) },
+      { bytes: null },
+    ]);
+    expect(rows[1]?.['bytes']).toBeLessThan(JSON.stringify(long.event).length / 50);
+  });
+
+  test.each([
+    [`packed = null`, 'is not what was written'],
+    [`packed = x'0102030405'`, 'cannot be unpacked'],
+    [`packed = substr(packed, 1, length(packed) - 1)`, 'cannot be unpacked'],
+    [`packed = (select packed from entries where seq = 1)`, 'is not what was written'],
+    [`event = ' '`, 'is not what was written'],
+  ])('E1: one that somebody changed: %s', async (change, what) => {
+    const other = entry(1, 'ses', 'something else '.repeat(1000));
+    const journal = open();
+    for (const one of [other, long]) await journal.append(one);
+    journal.close();
+    const file = new DatabaseSync(path);
+    file.exec(`update entries set ${change} where seq = 2`);
+    file.close();
+    expect(() => open().read()).toThrow(
+      expect.objectContaining({
+        code: 'JOURNAL_CORRUPT',
+        message: expect.stringContaining(`entry 2 of ses in ses ${what}`),
+      }),
+    );
+  });
+});
+
+describe('trimming', () => {
+  test('makes the file smaller, and leaves the others as they are', async () => {
+    const journal = open();
+    const text = 'x'.repeat(1000);
+    const entries = Array.from({ length: 3000 }, (_, index) => entry(index + 1, 'ses', text));
+    await journal.append({ ...entry(1), scope: 'other' });
+    await Promise.all(entries.map((one) => journal.append(one)));
+    journal.trim(entry(2999));
+    journal.close();
+    expect(statSync(path).size).toBeLessThan(200_000);
+    expect(open().read()).toEqual([{ ...entry(1), scope: 'other' }, ...entries.slice(-2)]);
+  });
+
+  test('what waits is written before, and counts', async () => {
+    const journal = open(simulatedEnvironment());
+    const appended = [1, 2, 3].map((seq) => journal.append(entry(seq)));
+    journal.trim(entry(2));
+    await Promise.all(appended);
+    expect(journal.read()).toEqual([entry(2), entry(3)]);
+  });
+
+  test('is all or nothing', async () => {
+    const journal = open();
+    for (const seq of [1, 2, 3]) await journal.append(entry(seq));
+    journal.close();
+    const file = new DatabaseSync(path);
+    file.exec(
+      `create trigger refuse before delete on entries when old.seq = 2 begin select raise(abort, 'refused'); end`,
+    );
+    file.close();
+    const again = open();
+    expect(() => again.trim(entry(3))).toThrow('refused');
+    expect(again.read()).toEqual([entry(1), entry(2), entry(3)]);
+    await again.append(entry(4));
+    again.close();
+    expect(open().read()).toHaveLength(4);
+  });
+
+  test('after it was closed it says so', () => {
+    const journal = open();
+    journal.close();
+    expect(() => journal.trim(entry(1))).toThrow(
+      expect.objectContaining({ code: 'JOURNAL_CLOSED' }),
+    );
   });
 });
 
@@ -235,7 +343,7 @@ describe('a file that cannot be used', () => {
   test('D2: one of a newer version', async () => {
     await write(1);
     const file = new DatabaseSync(path);
-    expect(file.prepare('pragma user_version').get()).toEqual({ user_version: 2 });
+    expect(file.prepare('pragma user_version').get()).toEqual({ user_version: 3 });
     file.exec('pragma user_version = 99');
     file.close();
     expect(() => open()).toThrow(
