@@ -10,6 +10,7 @@ import {
   frameLatenessPacedSmall,
   frameLatenessSmall,
 } from './frame-lateness.ts';
+import { hibernation } from './hibernation.ts';
 import { journalFull, journalNormal } from './journal.ts';
 import { parkedHeap } from './parked-heap.ts';
 import { recovery } from './recovery.ts';
@@ -29,6 +30,7 @@ export const measurements: Readonly<Record<string, Measurement>> = {
   journal_full: journalFull,
   journal_normal: journalNormal,
   recovery,
+  hibernation,
   voice,
   voice_small_young: voiceSmall,
 };

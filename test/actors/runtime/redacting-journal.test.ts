@@ -171,6 +171,9 @@ test('the rest of the journal is there, as far as there is one', async () => {
   await journal.append(entry({}));
   expect(await journal.read({ scope: 'scope' })).toHaveLength(1);
   expect(await journal.scopes?.()).toEqual([{ scope: 'scope', entries: 1, firstAt: 1, lastAt: 1 }]);
+  await journal.append({ ...entry({}), seq: 2 });
+  await journal.trim?.({ scope: 'scope', unit: 'unit', seq: 2 });
+  expect(await journal.read({ scope: 'scope' })).toEqual([{ ...entry({}), seq: 2 }]);
   await journal.forget?.('scope');
   expect(await journal.read({ scope: 'scope' })).toEqual([]);
   expect(journal.claim).toBeUndefined();

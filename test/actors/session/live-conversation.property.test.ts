@@ -6,7 +6,8 @@ import { expect, test } from 'vitest';
 import { LiveConversation } from '../../../src/actors/session/live-conversation.ts';
 import type { ConversationEvent } from '../../../src/actors/session/records.ts';
 
-const IDS = ['a', 'b', 'c'];
+const NOTE_ID = 'note';
+const IDS = ['a', 'b', NOTE_ID];
 const MAX_ITEM_CHARS = 12;
 
 const itemId = fc.constantFrom(...IDS);
@@ -31,14 +32,14 @@ test('L2, L3: an item by itself is the item of the conversation', () => {
       let saidAt = 0;
       for (const step of all) {
         saidAt += 1;
-        // Each id is of one kind, as on a wire: the last one is of notes.
         if (step.type === 'commit') {
           const event = told.shift();
           if (event) conversation.fold(event);
         } else if (step.type === 'read') void conversation.log;
         else if ('itemId' in step) {
           const { type, itemId: id, text: words } = step;
-          const isNote = id === 'c';
+          // Each id is of one kind, as on a wire.
+          const isNote = id === NOTE_ID;
           if (type === 'saying' && !isNote) {
             const known = conversation.log.get(id);
             const isOpen = !known || (known.role === 'assistant' && known.partial);

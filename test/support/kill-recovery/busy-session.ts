@@ -156,6 +156,8 @@ const session: VoiceSession = new VoiceSession({
       claim: (scope) => journal.claim?.(scope),
       release: (scope) => journal.release?.(scope),
     },
+    // Many lives go on from one, and are killed while they write one. All entries are looked at in the end.
+    snapshots: { afterEntries: 40, trim: false },
   }),
   transport,
   model: castOf({ subagents }),
