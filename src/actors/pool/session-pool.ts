@@ -127,7 +127,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
         if (this.#guests.get(sessionId) !== guest || guest.isLeaving) return;
         // It has ended, or its journal has passed to somebody else: nothing is due here.
         this.#guests.delete(sessionId);
-        this.#quietly(`the time of ${sessionId}`, () => this.#times.set(sessionId, null));
+        void this.#quietly(`the time of ${sessionId}`, () => this.#times.set(sessionId, null));
       },
     );
     this.#guests.set(sessionId, guest);
@@ -151,8 +151,8 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
   #makeRoom(): void {
     if (this.#guests.size < this.#options.maxAwake) return;
     const idle = [...this.#guests.values()].filter((guest) => guest.mayLeave);
-    const [first] = idle.sort((one, other) => one.usedAt - other.usedAt);
-    if (first) this.#quietly(`putting ${first.id} away`, () => this.#putAway(first));
+    const [first] = idle.toSorted((one, other) => one.usedAt - other.usedAt);
+    if (first) void this.#quietly(`putting ${first.id} away`, () => this.#putAway(first));
   }
 
   #putAway(guest: Guest<S>): Promise<void> {
@@ -189,7 +189,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
     const since = this.#now - this.#options.idleMs;
     for (const guest of this.#guests.values())
       if (guest.mayLeave && guest.usedAt <= since)
-        this.#quietly(`putting ${guest.id} away`, () => this.#putAway(guest));
+        void this.#quietly(`putting ${guest.id} away`, () => this.#putAway(guest));
   }
 
   /** Wakes those whose time has come, and sets the clock for the next one. */

@@ -121,7 +121,7 @@ export class SessionUnit implements UnitBody {
 
   /** Goes on from what `rest` was, after so many entries. Its machines had begun with `inputs`. */
   restore(rest: SessionUnitRest, inputs: SessionInputs, seq: number): void {
-    this.#begin(inputs);
+    if (!isSame(inputs, this.#inputs)) this.#begin(inputs);
     this.unit.skip(seq);
     this.#machines.restore(rest.machines);
     this.questions.restore(rest.questions);

@@ -22,25 +22,23 @@ import type {
   Stamped,
   SubagentSnapshot,
 } from '../../machines/index.ts';
-import { subagentMachine } from '../../machines/index.ts';
 import type { AskInput, ModelStepInput } from '../../machines/subagent-setup.ts';
 import { askOf } from '../../machines/subagent-calls.ts';
-import { requestIdOf } from '../../machines/subagent-events.ts';
 import type { ModelResponse } from '../ai/model-step.ts';
 import { callKey } from '../approvals/approval.ts';
 import { CommitUnit, type Posted, type UnitBody, type UnitEvent } from '../runtime/commit-unit.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import { callSafely, type Host } from '../runtime/host.ts';
-import { underWay, type Effect, type HostOptions } from '../runtime/hosting.ts';
+import type { Effect, HostOptions } from '../runtime/hosting.ts';
 import type { SubagentState } from '../session-views.ts';
-import { approvalQuestion, askedQuestion } from './ask-user.ts';
+import { ask } from './asking.ts';
 import type { SubagentDefinition } from './config.ts';
 import { callsUnderWay } from './fold-event.ts';
 import { outcomeOf } from './outcome-of.ts';
 import type { Outcome } from './outcome.ts';
 import { Receipts } from './receipts.ts';
-import { requestedInput } from './request-input.ts';
 import { SPAWNED, SUBAGENT_VERSION, type SubagentBirth } from './subagent-birth.ts';
+import { dueOf } from './subagent-due.ts';
 import { isActing, stateOf, SubagentLife, type LifeRest } from './subagent-life.ts';
 import { SubagentLog } from './subagent-log.ts';
 import type {
@@ -151,35 +149,38 @@ export class Subagent implements UnitBody, Worker {
   }
 
   #goOn(): void {
-    const { actor } = this.#awake;
-    const snapshot = actor.getSnapshot();
-    if (snapshot.status === 'done') {
-      const effect = { kind: 'do', name: 'ended', params: snapshot.output } as const;
-      this.#unit.resume([{ actor: 'subagent', effect }]);
-      return;
-    }
-    const start = underWay('subagent', subagentMachine, snapshot);
+    const snapshot = this.#awake.actor.getSnapshot();
+    const due = dueOf(this.id, snapshot);
     this.#work.comesBack(isActing(snapshot));
-    if (snapshot.matches('waiting_for_input')) {
-      const { calls, asked } = snapshot.context;
-      const { callId = '', kind = 'question' } = askOf(calls) ?? {};
-      const requestId = requestIdOf(this.id, asked);
-      const isOver = this.#unit.awaits(
-        (event) => 'requestId' in event && event.requestId === requestId,
-      );
-      if (!isOver)
-        this.#carryOut('ask', { id: this.id, requestId, callId, kind } satisfies AskInput);
-      this.#life?.park();
-    } else if (snapshot.matches('ready'))
-      this.#carryOut('requestSlot', { resumed: snapshot.context.step > 0 });
-    else if (snapshot.matches('running')) {
-      const isDeadline = ({ effect }: Posted): boolean => effect.name === 'deadline';
-      this.#unit.resume(start.filter(isDeadline));
-      // It had a slot in a process that is gone. Whatever came meanwhile has begun by itself.
-      this.#ports.requestSlot(this.id, true, () => {
-        if (this.#work.isIdle) this.#unit.resume(start.filter((due) => !isDeadline(due)));
-      });
-    } else this.#unit.resume(start);
+    switch (due.what) {
+      case 'end':
+        this.#unit.resume([
+          { actor: 'subagent', effect: { kind: 'do', name: 'ended', params: due.ending } },
+        ]);
+        break;
+      case 'ask': {
+        const { requestId } = due.asked;
+        const isOver = this.#unit.awaits(
+          (event) => 'requestId' in event && event.requestId === requestId,
+        );
+        if (!isOver) this.#carryOut('ask', due.asked);
+        this.#life?.park();
+        break;
+      }
+      case 'slot':
+        this.#carryOut('requestSlot', { resumed: due.resumed });
+        break;
+      case 'activities':
+        this.#unit.resume(due.start);
+        break;
+      case 'work':
+        this.#unit.resume(due.atOnce);
+        // Whatever came meanwhile has begun by itself.
+        this.#ports.requestSlot(this.id, true, () => {
+          if (this.#work.isIdle) this.#unit.resume(due.work);
+        });
+        break;
+    }
   }
 
   /** How it ended, for somebody who knows already: nothing is told. */
@@ -376,7 +377,7 @@ export class Subagent implements UnitBody, Worker {
         this.#ports.releaseSlot(this.id);
         break;
       case 'ask':
-        this.#ask(params as AskInput);
+        ask(this, this.#ports, params as AskInput);
         break;
       case 'withdraw': {
         const { kind, requestId } = params as AskInput;
@@ -398,17 +399,6 @@ export class Subagent implements UnitBody, Worker {
       default:
         break;
     }
-  }
-
-  #ask({ requestId, callId, kind }: AskInput): void {
-    const call = this.log.call(callId);
-    const asked = { requestId, subagentId: this.id, subagentName: this.definition.name };
-    if (kind === 'input') {
-      this.#ports.requestInput({ ...asked, ...requestedInput(call) });
-      return;
-    }
-    const question = kind === 'approval' ? approvalQuestion(call) : askedQuestion(call?.input);
-    this.#ports.ask({ ...asked, kind, timeoutMs: this.definition.inputTimeout, ...question });
   }
 
   #end(ending: Ending): void {

@@ -1,0 +1,48 @@
+// What a commit unit consists of, and the messages and effects that go through it.
+//
+// Does not: say in which order anything happens (commit-unit.ts).
+
+import type { Stamped } from '../../machines/index.ts';
+import type { Effect } from './hosting.ts';
+
+export type UnitEvent = { readonly type: string };
+
+/** An event for one actor of the unit. */
+export interface Message {
+  readonly actor: string;
+  readonly event: UnitEvent;
+}
+
+/** What a unit consists of. */
+export interface UnitBody {
+  /** Would this event change anything? Must not change anything itself. */
+  accepts(actor: string, event: UnitEvent & Stamped): boolean;
+  /** Takes the event in. Effects are posted to the unit while it does. */
+  apply(actor: string, event: UnitEvent & Stamped): void;
+  /** What an effect means within the unit; delivered in the same transaction. */
+  route?(posted: Posted): readonly Message[];
+  /** Called when the transaction has come to rest: what follows from the new state as a whole. */
+  settle?(at: number): readonly Message[];
+  /** Carries an effect out, after the commit. */
+  release(posted: Posted): void;
+  /** `apply` threw: the unit is beyond repair. */
+  crashed(error: unknown): void;
+  /** The journal refuses for good (C7): whoever writes it now goes on with the unit. */
+  journalRefused(error: unknown): void;
+}
+
+/** What a unit is in the journal. */
+export interface UnitIdentity {
+  readonly id: string;
+  /** What it is recovered with. */
+  readonly scope: string;
+  /** Whose definition it is: `session`, `subagent`, `service`. */
+  readonly kind: string;
+  readonly definitionVersion: number;
+}
+
+/** An effect and the actor that posted it. */
+export interface Posted {
+  readonly actor: string;
+  readonly effect: Effect;
+}
