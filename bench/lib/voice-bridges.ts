@@ -59,7 +59,8 @@ function deviceLine(device: WebSocket) {
 
 /** A `VoiceSession` for each device; all share a runtime, as in a server. */
 export function offstageBridge(): Bridge {
-  const runtime = createRuntime();
+  // As the floor has it: whoever works waits for the device, and not for somebody else's end.
+  const runtime = createRuntime({ maxTotalActive: Infinity });
   return (device, modelUrl) => {
     const errands = waitingModel();
     const line = deviceLine(device);

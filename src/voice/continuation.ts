@@ -19,8 +19,11 @@ const MAX_UNANSWERED = 3;
 type Ready = Extract<TransportEvent, { type: 'transport.ready' }>;
 type Known = ReadonlySet<string>;
 
-const knows = (commands: readonly TransportCommand[]): Known =>
-  new Set(commands.map((command) => JSON.stringify(command)));
+/** A message that was cut since is no other one: of that the model is told in words (model-memory). */
+const nameOf = (command: TransportCommand): string =>
+  command.type === 'message.add' ? `message ${command.itemId}` : JSON.stringify(command);
+
+const knows = (commands: readonly TransportCommand[]): Known => new Set(commands.map(nameOf));
 
 /** How one connection began. */
 export class Beginning {
@@ -54,20 +57,27 @@ export class Beginning {
   untold({ resumed, told }: Ready): readonly TransportCommand[] {
     const known = [resumed ? this.#before : [], told ? this.#taken : []].flatMap((set) => [...set]);
     const isKnown = new Set(known);
-    return this.#history().filter((command) => !isKnown.has(JSON.stringify(command)));
+    return this.#history().filter((command) => !isKnown.has(nameOf(command)));
   }
 }
 
 export class Continuation {
   readonly #environment: Environment;
   readonly #history: () => readonly TransportCommand[];
+  readonly #told: () => readonly TransportCommand[];
   #resume: unknown = null;
   #known: Known = new Set();
   #unanswered = 0;
 
-  constructor(environment: Environment, history: () => readonly TransportCommand[]) {
+  /** `told`: what of the history the model in use was told. */
+  constructor(
+    environment: Environment,
+    history: () => readonly TransportCommand[],
+    told: () => readonly TransportCommand[],
+  ) {
     this.#environment = environment;
     this.#history = history;
+    this.#told = told;
   }
 
   /** The model can be gone on with from where its connection ends. */
@@ -89,7 +99,7 @@ export class Continuation {
 
   /** The connection in use has ended. */
   ended(): void {
-    if (this.isPossible) this.#known = knows(this.#history());
+    if (this.isPossible) this.#known = knows(this.#told());
   }
 
   /** Its server has answered one that was to go on, by readiness or by refusal: that was its last word. */

@@ -150,7 +150,10 @@ export class Filler {
   /** Whoever was asked is gone; what sounds sounds on. */
   lost(): void {
     this.#answered();
-    if (!this.hasVoice && !this.isSounding) this.#saying = null;
+    const saying = this.#saying;
+    if (saying === null || this.hasVoice) return;
+    if (this.isSounding) this.#made(saying);
+    else this.#saying = null;
   }
 
   /** Takes what is about what the model was asked for. */

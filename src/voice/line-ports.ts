@@ -15,6 +15,8 @@ export interface LinePorts {
   configuration(): TransportConfiguration;
   /** The conversation, as the commands that tell it. */
   history(): readonly TransportCommand[];
+  /** What of it the model in use was told, or said itself. */
+  told(): readonly TransportCommand[];
   /** Nobody speaks, and nobody is about to. */
   isAtRest(): boolean;
   /** A connection is ready, and is to be told this. */

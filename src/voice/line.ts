@@ -60,7 +60,11 @@ export class Line {
     this.#host = host;
     this.#ports = ports;
     this.#sound = new UserSound(options.keptAudioMs);
-    this.#continuation = new Continuation(host.environment, () => ports.history());
+    this.#continuation = new Continuation(
+      host.environment,
+      () => ports.history(),
+      () => ports.told(),
+    );
     this.#rotation = new Rotation(host, options, {
       isAtRest: () => ports.isAtRest(),
       canResume: () => transport.capabilities.resumes && this.#continuation.isPossible,
@@ -143,9 +147,10 @@ export class Line {
     return true;
   }
 
-  /** Prepares the model for another agent. */
+  /** Prepares the model for another agent. Where the line is lost already, it is the loss that ends the transfer. */
   transfer(configuration: TransportConfiguration): void {
-    const configure = (this.#inUse?.configures ?? 0) + 1;
+    if (!this.#inUse) return;
+    const configure = this.#inUse.configures + 1;
     const { updatesSession } = this.#transport.capabilities;
     this.#transfer = { configure: updatesSession ? configure : 0, isReady: false };
     this.#rotation.tell({ type: 'transfer.began' });

@@ -31,8 +31,8 @@ export class ModelMemory {
   readonly #capabilities: TransportCapabilities;
   readonly #send: (command: TransportCommand) => void;
   #waiting: Message[] = [];
-  /** Items that were made on another connection. */
-  #retold: ReadonlySet<string> = new Set();
+  /** Items that were made on another connection: where there is one now, they are only text. */
+  #ofAnother: ReadonlySet<string> = new Set();
 
   constructor(
     core: LeadSession,
@@ -69,6 +69,12 @@ export class ModelMemory {
     else this.#waiting = [...this.#waiting, message].slice(-MAX_NOTES);
   }
 
+  /** Is this one that waits? */
+  isWaiting(command: TransportCommand): boolean {
+    if (command.type !== 'message.add') return false;
+    return this.#waiting.some(({ itemId }) => itemId === command.itemId);
+  }
+
   /** The model is about to be asked to speak: now it may be told. */
   tellWaiting(): void {
     const waiting = this.#waiting;
@@ -76,17 +82,21 @@ export class ModelMemory {
     for (const message of waiting) this.#send(message);
   }
 
-  /** Another connection has been told the conversation; there, what still plays is only text. */
-  retold(playing: readonly string[]): void {
+  /** The connection is gone, and of these items it is not known yet how much is heard. */
+  lineLost(unsettled: readonly string[]): void {
+    this.#ofAnother = new Set(unsettled);
+  }
+
+  /** Another connection has been told the conversation. */
+  retold(): void {
     this.#waiting = [];
-    this.#retold = new Set(playing);
   }
 
   /** The user heard only a part of this item. */
   heardPart(cut: Played): void {
     const { itemId, playedMs } = cut;
     const heard = this.#transcript.cut(cut);
-    if (this.#capabilities.truncatesAudio && !this.#retold.has(itemId))
+    if (this.#capabilities.truncatesAudio && !this.#ofAnother.has(itemId))
       this.#send({ type: 'playout.truncate', itemId, playedMs });
     else this.note(unheardNote(heard, playedMs));
   }

@@ -156,6 +156,11 @@ export class ModelVoice {
     return this.#speech.playing;
   }
 
+  /** The items of which it is still to be seen how much is heard. */
+  get unsettled(): readonly string[] {
+    return this.#speech.unsettled;
+  }
+
   /** What is in the making replies to the user. */
   get isReply(): boolean {
     return this.#responses.isReply;

@@ -200,7 +200,7 @@ export class Responses {
   lost(): boolean {
     const asked = this.#asked;
     const { attempt } = this.#speech;
-    const wasReply = asked ? attempt === null : [...this.#own.values()].includes(false);
+    const wasReply = asked ? asked.attempt === null : [...this.#own.values()].includes(false);
     if (attempt && asked?.attempt === attempt) {
       this.#speech.giveUp();
       this.#ports.interrupted(attempt);

@@ -10,7 +10,8 @@
 //   H2. When speech is stopped the client is told at once; how much was heard is the
 //       client's word, or its last report if it says nothing within `clearReportMs`.
 //   H3. A client that reports nothing any more, long after all must have been played, holds
-//       up nobody: the speaker is taken as silent, and what it played as not heard.
+//       up nobody: the speaker is taken as silent, and what it played as not heard. What it had
+//       begun to play is interrupted by that.
 
 import type { Environment } from '../actors/ports/environment.ts';
 import type { Attempt } from './attempt.ts';
@@ -62,6 +63,11 @@ export class Speech {
   /** What was sent and is not played to its end. */
   get playing(): readonly string[] {
     return this.#playout.current.map(({ itemId }) => itemId);
+  }
+
+  /** Those, and what was cut off and is not settled: how much of each is heard is still to be seen. */
+  get unsettled(): readonly string[] {
+    return [...this.playing, ...this.#cut.map(({ itemId }) => itemId)];
   }
 
   /** The responses of which something plays, or is about to. */
@@ -175,8 +181,10 @@ export class Speech {
         this.#watchStall(leftMs);
         return;
       }
-      this.#playout.clear();
+      const stalled = this.#playout.clear();
       this.#drained();
+      // Of one that reports nothing at all nobody knows: it may well have been heard.
+      if (this.#attempt?.hasBegun) this.#endAttempt(stalled);
     }, delayMs);
   }
 
@@ -197,15 +205,15 @@ export class Speech {
       this.#ports.cut(item);
     }
     this.checkHeard();
-    const attempt = this.#attempt;
-    if (
-      attempt &&
-      !isGenerating &&
-      cut.some(({ responseId }) => responseId === attempt.responseId)
-    ) {
-      this.#attempt = null;
-      this.#ports.interrupted(attempt);
-    }
+    if (!isGenerating) this.#endAttempt(cut);
     this.#ports.settled();
+  }
+
+  /** Of these items no more is played: what they were to say was not heard. */
+  #endAttempt(items: readonly Played[]): void {
+    const attempt = this.#attempt;
+    if (!attempt || !items.some(({ responseId }) => responseId === attempt.responseId)) return;
+    this.#attempt = null;
+    this.#ports.interrupted(attempt);
   }
 }

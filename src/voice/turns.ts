@@ -298,6 +298,7 @@ export class Turns {
    */
   lineLost(hearsAgain: boolean): void {
     this.#waiting.lost();
+    this.memory.lineLost(this.voice.unsettled);
     this.#bargeIn.reset();
     const wasReplying = this.voice.lost();
     const wasDelegating = this.#delegations?.lost() === true;

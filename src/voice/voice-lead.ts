@@ -61,6 +61,7 @@ export class VoiceLead implements Lead {
       {
         configuration: () => this.#configurationOf(core.leads.agent.name),
         history: () => this.#history(),
+        told: () => this.#history().filter((command) => !this.#turns.memory.isWaiting(command)),
         isAtRest: () => this.#turns.isAtRest,
         ready: (untold) => this.#ready(untold),
         lost: (event) => this.#lost(event),
@@ -217,7 +218,7 @@ export class VoiceLead implements Lead {
   }
 
   #tell(untold: readonly TransportCommand[]): void {
-    this.#turns.memory.retold(this.#turns.voice.playing);
+    this.#turns.memory.retold();
     for (const command of untold) this.#line.send(command);
   }
 
@@ -229,8 +230,9 @@ export class VoiceLead implements Lead {
   /** Another connection is in use: for another agent, or because the one before was about to end. */
   #replaced(untold: readonly TransportCommand[]): void {
     this.#left();
-    this.#core.receive('session', { type: 'transport.replaced' });
+    // First: what is offered once the session knows goes behind it.
     this.#tell(untold);
+    this.#core.receive('session', { type: 'transport.replaced' });
     this.#giveSound();
     this.#turns.next();
   }

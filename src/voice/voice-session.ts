@@ -192,16 +192,24 @@ export class VoiceSession extends SessionFace {
     super(core);
     this.#lead = lead as unknown as VoiceLead;
     this.#transport = transport;
+    const { inputSampleRateHz } = transport.capabilities;
     const microphone = new Subject<AudioFrame>();
     microphone
-      .pipe(resampleFrames(transport.capabilities.inputSampleRateHz))
+      .pipe(resampleFrames(inputSampleRateHz))
       .subscribe((frame) => this.#lead.userSpoke(frame));
+    let isResampling = false;
     this.audioIn = {
       next: (frame) => {
         const problem = problemOf(frame);
-        if (problem === null) microphone.next(frame);
-        else
+        if (problem !== null) {
           core.reportError(new ProtocolError('INVALID_FRAME', problem, { raw: frame }), 'audioIn');
+          return;
+        }
+        const wasResampling = isResampling;
+        isResampling = frame.sampleRateHz !== inputSampleRateHz;
+        // What has the rate already takes the short way, behind what is still held back.
+        if (isResampling || wasResampling) microphone.next(frame);
+        else if (frame.samples.length > 0) this.#lead.userSpoke(frame);
       },
       error: (error) => core.reportError(error, 'audioIn'),
       complete: () => {},

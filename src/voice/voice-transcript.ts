@@ -55,7 +55,7 @@ export class VoiceTranscript {
   modelSaid(event: Extract<TransportEvent, { type: 'assistant.transcribed' }>): void {
     const { books } = this.#core;
     const { itemId, text, final } = event;
-    const said = books.conversation.get(itemId);
+    const said = books.item(itemId);
     const saidAt = said?.at ?? this.#now();
     // What was cut off stays as it was heard, whatever comes late.
     if (isOpen(said)) {
@@ -105,7 +105,7 @@ export class VoiceTranscript {
   /** What is written down of what the model said. */
   #show(itemId: string): void {
     const { books, projection } = this.#core;
-    const said = books.conversation.get(itemId);
+    const said = books.item(itemId);
     if (said?.role !== 'assistant') return;
     const { id, role, text, at, partial, interrupted } = said;
     const item = { id, role, text, final: !partial, at, ...(interrupted && { interrupted }) };

@@ -542,6 +542,8 @@ async function story(
   while (untranscribed.length > 0) await act({ kind: 'transcript', n: 6 });
   await inTime(session.sendText('hello'));
   const isDue = (): boolean =>
+    // What was typed while the line was lost is told when there is another one.
+    state().connection !== 'active' ||
     model.outstanding > 0 ||
     state().subagents.some(({ endedAt }) => endedAt === null) ||
     state().deliveries.some(
@@ -594,6 +596,7 @@ async function story(
   await environment.advance(journalMs * 100);
   expectFromJournal(books.latest, refolded(journal.entries, session.id));
   await talk.close();
+  expect(transport.connections.filter(({ isClosed }) => !isClosed)).toEqual([]);
   expect(environment.pendingTimers).toBe(0);
 }
 
@@ -623,6 +626,10 @@ test.each<[string, World]>([
   [
     'and those that begin where others ended',
     { passes: true, capabilities: { resumes: true, updatesSession: false } },
+  ],
+  [
+    'with one of that kind that has its notes answered',
+    { passes: true, capabilities: { ...BY_ITSELF, silentContext: false, resumes: true } },
   ],
   [
     'with a model of that kind that answers by itself, and such a journal',

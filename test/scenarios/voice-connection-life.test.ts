@@ -142,6 +142,82 @@ describe('a connection that is about to end', () => {
     expect(model().of('message.add').at(-1)?.text).toContain('Once upon a time');
   });
 
+  test('M1 CN1: a model that goes on is told where it was cut, and not what it had said', async () => {
+    const {
+      transport,
+      model,
+      say: utter,
+      session,
+      environment,
+    } = await talkOver({
+      resumes: true,
+    });
+    await utter('tell me a story');
+    const itemId = model().speak('Once upon a time there was a king', 4000);
+    session.playout.next({ itemId, playedMs: 1000 });
+    model().events.next({ type: 'transport.resumable', resume: 'token' });
+    transport.autoReady = false;
+    model().drop();
+    await session.sendText('that is enough');
+    // The client drops what it has not played, and says so.
+    session.playout.next({ itemId, playedMs: 2000 });
+    await environment.advance(5000);
+    expect(transport.connections).toHaveLength(2);
+    model().ready({ resumed: true });
+    await environment.settle();
+    expect(model().of('playout.truncate')).toEqual([]);
+    expect(model().of('message.add')).toMatchObject([
+      { role: 'user', text: 'that is enough' },
+      { role: 'system', text: expect.stringContaining('heard only "Once upon a time"') },
+    ]);
+  });
+
+  test('M2 CN1: a note that waited when its connection ended is told to the one that goes on', async () => {
+    const { transport, model, leave, environment } = await talkOver({
+      ...BY_ITSELF,
+      silentContext: false,
+      resumes: true,
+    });
+    const { end } = model().beginByItself('Once upon a time there was a king', 4000);
+    // Nobody is there: it is broken off, and the model learns of it when it is asked to speak.
+    leave();
+    end('cancelled');
+    await environment.settle();
+    expect(model().of('message.add')).toEqual([]);
+    model().events.next({ type: 'transport.resumable', resume: 'token' });
+    transport.autoReady = false;
+    model().drop();
+    await environment.advance(5000);
+    model().ready({ resumed: true });
+    await environment.settle();
+    expect(model().of('message.add')).toMatchObject([
+      { role: 'system', text: expect.stringContaining('heard only nothing') },
+    ]);
+  });
+
+  test('CN1: what is told once the session knows comes behind the conversation', async () => {
+    const { transport, expire, session, say: utter, speak, environment } = await talkOver();
+    await utter('tell me a story');
+    await speak('Once upon a time');
+    transport.inUse.speechStarted('u9');
+    session.notifyBackground('There is a fire', { priority: 'urgent' });
+    await expire(8000);
+    // At the last moment nobody waits for them to end.
+    await environment.advance(7000);
+    expect(transport.inUse).toBe(transport.connections[1]);
+    expect(types(transport.inUse)).toEqual([
+      'message.add',
+      'message.add',
+      'message.add',
+      'response.request',
+    ]);
+    expect(transport.inUse.of('message.add').map(({ text }) => text)).toEqual([
+      'tell me a story',
+      'Once upon a time',
+      expect.stringContaining('There is a fire'),
+    ]);
+  });
+
   test('a transfer meanwhile takes its place, and is not disturbed', async () => {
     const lookUp = defineTool({
       name: 'look_up',

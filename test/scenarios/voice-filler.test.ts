@@ -390,6 +390,27 @@ describe('said by the model itself', () => {
     await close();
     expect(environment.pendingTimers).toBe(0);
   });
+
+  test('the line is lost while it sounds: it is over, and another wait has one again', async () => {
+    const { environment, model, answer, play } = await waiting({ speaker: null });
+    await environment.advance(AFTER_MS);
+    model().begin('Wait.', 500);
+    await environment.settle();
+    model().drop();
+    await environment.advance(5000);
+    await answer('found it');
+    const saying = model().begin('There is something. I look further.', 1000);
+    const { responseId } = saying;
+    const call = { callId: 'call_2', name: 'look_up', arguments: '{}', responseId };
+    model().events.next({ type: 'tool.called', ...call });
+    saying.end();
+    await play(saying.itemId);
+    await environment.advance(AFTER_MS);
+    expect(model().of('response.request').at(-1)).toMatchObject({
+      outOfBand: true,
+      instructions: expect.stringContaining(WORD),
+    });
+  });
 });
 
 describe('made', () => {

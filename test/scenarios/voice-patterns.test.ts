@@ -256,6 +256,19 @@ describe('P5: the user breaks in', () => {
 });
 
 describe('P4: heard', () => {
+  test('H3: what a client began to play and never went on with is told again, soon', async () => {
+    const { start, session, pause, play, speak, model, asked, state, environment } = voiceTalk();
+    await start();
+    session.notifyBackground('The mail has come');
+    await pause();
+    await play(model().speak('There is mail.'), 300);
+    expect(state().deliveries).toMatchObject([{ state: 'playing' }]);
+    await environment.advance(7000);
+    expect(asked()).toContain('The mail has come');
+    await speak('There is mail.');
+    expect(state().deliveries).toMatchObject([{ state: 'delivered', attempts: 2 }]);
+  });
+
   test.each([
     [890, 'pending'],
     [899, 'pending'],

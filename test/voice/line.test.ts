@@ -33,6 +33,7 @@ function lineOf(transport = new FakeTransport()) {
     {
       configuration: () => who.leads,
       history: () => who.history,
+      told: () => who.history,
       isAtRest: () => who.isAtRest,
       renewing: () => told.push('renewing'),
       ready: (untold) => told.push(['ready', ...words(untold)].join(' ')),
@@ -171,6 +172,18 @@ describe('L3: make before break', () => {
     expect(told.at(-1)).toBe('lost gone');
     line.endTransfer(failure, () => lead);
     expect(told.at(-1)).toBe('lost gone');
+  });
+
+  test('if the one in use is gone already, no other is opened: nobody would hang it up', () => {
+    const { line, told, first, connections } = lineOf(new FakeTransport({ updatesSession: false }));
+    first.events.next({ type: 'transport.ready' });
+    first.drop(true, 'gone');
+    // The session learns of the loss after it began to transfer.
+    line.transfer(billing);
+    line.endTransfer(failure, () => lead);
+    expect(told).toEqual(['ready', 'lost gone']);
+    expect(connections).toHaveLength(1);
+    expect(line.isHandingOver).toBe(false);
   });
 
   test('a session that ends hangs up both', () => {

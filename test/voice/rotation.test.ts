@@ -45,6 +45,7 @@ function lineOf(capabilities: Partial<TransportCapabilities>) {
     {
       configuration: () => who.leads,
       history: () => who.history,
+      told: () => who.history,
       isAtRest: () => who.isAtRest,
       ready: (untold) => told.push(`ready: ${texts(untold)}`),
       lost: ({ reason }) => told.push(`lost: ${reason}`),
@@ -259,6 +260,15 @@ describe('going on where another one ended', () => {
     line.dial(who.leads);
     at(1).ready();
     expect(told.at(-1)).toBe('ready: hello');
+  });
+
+  test('CN1: a message that was cut since is not told again to one that has it', () => {
+    const { line, told, who, at } = resumable();
+    at(0).drop();
+    line.dial(who.leads);
+    who.history = [{ ...message('hello'), text: 'hel' } as TransportCommand, message('new')];
+    at(1).ready({ resumed: true });
+    expect(told.at(-1)).toBe('ready: new');
   });
 
   test('CN2: what was refused is not tried again, what had no answer is, a few times', () => {

@@ -67,21 +67,32 @@ export function createAudioUplink(options: AudioUplinkOptions): AudioUplink {
     },
   });
 
+  const canWrite = (): boolean => isOpen && bufferedBytes() < CONGESTED_BYTES;
+  const writeNow = (frame: AudioFrame): void => {
+    writtenMs += frameDurationMs(frame);
+    write(encode(frame));
+  };
+
   const pump = (): void => {
-    while (isOpen && bufferedBytes() < CONGESTED_BYTES) {
+    while (canWrite()) {
       const frame = waiting.shift();
       if (frame === undefined) {
         isDropping = false;
         return;
       }
-      writtenMs += frameDurationMs(frame);
-      write(encode(frame));
+      writeNow(frame);
     }
   };
 
   return {
     push(frame) {
       if (frame.samples.length === 0) return;
+      // Nearly always: nothing waits, and it need not either.
+      if (waiting.size === 0 && canWrite() && frameDurationMs(frame) <= maxBufferedMs) {
+        isDropping = false;
+        writeNow(frame);
+        return;
+      }
       waiting.push(frame);
       pump();
     },

@@ -39,6 +39,8 @@ const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
 /** Of commands that wait, here and in the socket. A long history to replay is well below. */
 const MAX_QUEUED_BYTES = 16 * 1024 * 1024;
 const CLOSE_TIMEOUT_MS = 1_000;
+/** A text so long, alone in the socket, does not congest it (`audio-uplink.ts`), in whatever letters. */
+const UNNOTICED_LENGTH = 16_000;
 
 /** What every wire needs to be dialled. */
 export interface DialSettings {
@@ -327,8 +329,13 @@ export class SocketConnection implements TransportConnection {
   }
 
   #write(text: string): void {
+    const socket = this.#socket;
+    if (!socket) return;
+    // Nobody waits for it to leave, as for nearly all sound: a callback would cost more than it says.
+    const isUnnoticed = socket.bufferedAmount === 0 && text.length <= UNNOTICED_LENGTH;
     // An error of a single send needs no answer: the close that follows says what happened.
-    this.#socket?.send(text, this.#onFlushed);
+    if (isUnnoticed) socket.send(text);
+    else socket.send(text, this.#onFlushed);
   }
 
   readonly #onFlushed = (): void => this.#uplink.pump();

@@ -17,7 +17,8 @@ export interface WebSocketLike {
     event: 'unexpected-response',
     listener: (request: { destroy(): unknown }, response: IncomingMessage) => void,
   ): unknown;
-  send(text: string, onFlushed: (error?: Error) => void): void;
+  /** `onFlushed`: the bytes have left, or never will. Left out where nobody waits for that. */
+  send(text: string, onFlushed?: (error?: Error) => void): void;
   ping(): void;
   close(code: number): void;
   terminate(): void;
@@ -33,7 +34,15 @@ export interface WebSocketOptions {
 export type WebSocketFactory = (url: string, options: WebSocketOptions) => WebSocketLike;
 
 type Require = (id: string) => unknown;
-type WebSocketClass = new (url: string, options: WebSocketOptions) => WebSocketLike;
+type WebSocketClass = new (
+  url: string,
+  options: WebSocketOptions,
+) => Omit<WebSocketLike, 'send'> & {
+  send(data: string | Uint8Array, ...rest: readonly unknown[]): void;
+};
+
+/** How `ws` is told that bytes are a text. */
+const AS_TEXT = { binary: false };
 
 /**
  * The factory of the `ws` package. `transportName` is who needs it.
@@ -53,7 +62,13 @@ export function loadWebSocketFactory(
       { cause },
     );
   }
-  return (url, options) => new WebSocket(url, options);
+  class TextSocket extends WebSocket {
+    /** Bytes are masked on their way into the frame, which leaves in one write; a text takes two. */
+    override send(text: string, onFlushed?: (error?: Error) => void): void {
+      super.send(Buffer.from(text), AS_TEXT, onFlushed);
+    }
+  }
+  return (url, options) => new TextSocket(url, options);
 }
 
 const MAX_REFUSAL_LENGTH = 4096;

@@ -20,12 +20,12 @@ export class RecentSound {
   #sampleRateHz = 0;
   #pieces: Piece[] = [];
   #spare: Piece | null = null;
+  /** Samples in all pieces. */
+  #length = 0;
 
   /** How much there is. */
   get durationMs(): number {
-    let samples = 0;
-    for (const { length } of this.#pieces) samples += length;
-    return this.#toMs(samples);
+    return this.#toMs(this.#length);
   }
 
   /** Adds a frame, and forgets what is older than `mostMs`. Sound of another rate begins anew. */
@@ -37,16 +37,19 @@ export class RecentSound {
     }
     for (let from = 0; from < samples.length;) {
       const piece = this.#roomy();
-      const part = samples.subarray(from, from + piece.samples.length - piece.length);
-      piece.samples.set(part, piece.length);
-      piece.length += part.length;
-      from += part.length;
+      const length = Math.min(samples.length - from, piece.samples.length - piece.length);
+      const fits = length === samples.length;
+      piece.samples.set(fits ? samples : samples.subarray(from, from + length), piece.length);
+      piece.length += length;
+      this.#length += length;
+      from += length;
     }
     // RS2: the oldest piece goes when all of it is too old.
     for (;;) {
       const oldest = this.#pieces[0];
-      if (!oldest || this.durationMs - this.#toMs(oldest.length) < mostMs) return;
+      if (!oldest || this.#toMs(this.#length - oldest.length) < mostMs) return;
       this.#pieces.shift();
+      this.#length -= oldest.length;
       this.#spare = oldest;
     }
   }
@@ -66,6 +69,7 @@ export class RecentSound {
 
   clear(): void {
     this.#pieces = [];
+    this.#length = 0;
   }
 
   /** The piece that is written to. */

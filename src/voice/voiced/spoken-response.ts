@@ -58,7 +58,8 @@ export class SpokenResponse {
   #mayBegin = false;
   #isSpeaking = false;
   #isOver = false;
-  #firstAt: number | null = null;
+  /** When what was handed on will have been played; milliseconds since 1970. */
+  #playedAt = 0;
 
   constructor({ responseId }: Started, isOutOfBand: boolean, ports: SpokenResponsePorts) {
     this.responseId = responseId;
@@ -175,8 +176,10 @@ export class SpokenResponse {
       // What is told may have led to a cancel.
       if (this.#brokenOff !== null) return;
       const piece = samples.slice(start, start + step);
-      this.#firstAt ??= environment.clock.now();
-      this.#show(item, item.sounds((piece.length * 1000) / sampleRateHz), false);
+      const durationMs = (piece.length * 1000) / sampleRateHz;
+      // The client has nothing to play while the voice is slow: what comes then begins at once.
+      this.#playedAt = Math.max(this.#playedAt, environment.clock.now()) + durationMs;
+      this.#show(item, item.sounds(durationMs), false);
       emitAudio({
         samples: piece,
         sampleRateHz,
@@ -205,9 +208,7 @@ export class SpokenResponse {
   /** SR4 */
   async #room(): Promise<void> {
     const { environment, maxAheadMs } = this.#ports;
-    if (this.#firstAt === null) return;
-    const sentMs = this.items.reduce((sum, { soundMs }) => sum + soundMs, 0);
-    const aheadMs = sentMs - (environment.clock.now() - this.#firstAt);
+    const aheadMs = this.#playedAt - environment.clock.now();
     if (aheadMs <= maxAheadMs) return;
     const { signal } = this.#abort;
     await new Promise<void>((resolve) => {

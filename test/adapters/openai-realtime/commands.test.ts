@@ -203,4 +203,15 @@ describe('sound of the user', () => {
     expect(arrived).toHaveLength(sent - droppedAudio.frames);
     expect(arrived).toEqual(arrived.toSorted((a, b) => a - b));
   });
+
+  test('C4: sound that waits behind one long message goes when that has left, without being asked', async () => {
+    const { client, peer } = await startCall();
+    peer.socket.pause();
+    const text = 'x'.repeat(12_000_000);
+    client.send({ type: 'message.add', itemId: 'item_1', role: 'user', text });
+    client.connection.sendAudio(userAudio(7));
+    peer.socket.resume();
+    const { audio } = await peer.next('input_audio_buffer.append');
+    expect(decodePcm16Base64(audio)[0]).toBe(7);
+  });
 });

@@ -156,6 +156,23 @@ describe('what the model writes is heard', () => {
     expect(voice.said).toHaveLength(3);
   });
 
+  test('SR4: also of a voice that is so slow that the client has nothing to play meanwhile', async () => {
+    const { environment, begin, write, voice } = stage({
+      maxAheadMs: 1000,
+      script: { latencyMs: 5000 },
+    });
+    begin();
+    // Each is 2 s long.
+    write('This one is the one. That one is another. And then the last. ', true);
+    await environment.advance(6000);
+    expect(voice.said).toHaveLength(2);
+    // The second one begins to be heard 5 s later, when the first one is long over.
+    await environment.advance(5999);
+    expect(voice.said).toHaveLength(2);
+    await environment.advance(1);
+    expect(voice.said).toHaveLength(3);
+  });
+
   test('VC1: responses are said in the order in which the model began them', async () => {
     const { environment, begin, write, end, frames, of } = stage({
       script: { latencyMs: 500 },

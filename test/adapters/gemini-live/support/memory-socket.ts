@@ -39,7 +39,7 @@ export class MemoryPeer {
       send: (text, onFlushed) => {
         this.frames.push(text);
         this.said.push(JSON.parse(text) as Said);
-        onFlushed();
+        onFlushed?.();
       },
       ping: () => {},
       close: (code) => this.close(code),

@@ -38,9 +38,9 @@ export class Peer implements WebSocketLike {
     this.#listeners.set(event, [...(this.#listeners.get(event) ?? []), listener]);
   }
 
-  send(text: string, onFlushed: (error?: Error) => void): void {
+  send(text: string, onFlushed?: (error?: Error) => void): void {
     this.sent.push(JSON.parse(text) as Sent);
-    onFlushed();
+    onFlushed?.();
   }
 
   ping(): void {}
