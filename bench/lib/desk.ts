@@ -9,6 +9,7 @@ import {
   type QuestionView,
   type Runtime,
   type SubagentConfig,
+  type TextSessionOptions,
 } from '../../src/index.ts';
 import { until } from './process.ts';
 import { call, INSTRUCTIONS, model, rawTools, stepsDone, text, type Model } from './workload.ts';
@@ -98,6 +99,17 @@ const config: SubagentConfig = {
   inputTimeout: 3_600_000,
 };
 
+/** The app of a desk, for whoever runs it otherwise. */
+export function deskApp(
+  subagents: Model,
+): Pick<TextSessionOptions, 'model' | 'agents' | 'subagentConfigs'> {
+  return {
+    model: leadModel,
+    agents: [{ name: 'desk', instructions: 'You are at the desk.', tools: [errandTool] }],
+    subagentConfigs: { run_errand: { ...config, model: subagents } },
+  };
+}
+
 /**
  * A session that may hold `most` subagents. Limits that 100 subagents do not reach are left as they
  * are. With the id of one that the journal has it goes on with that one.
@@ -111,9 +123,7 @@ export async function openDesk(
   const session = new TextSession({
     runtime,
     ...(sessionId === undefined ? {} : { sessionId }),
-    model: leadModel,
-    agents: [{ name: 'desk', instructions: 'You are at the desk.', tools: [errandTool] }],
-    subagentConfigs: { run_errand: { ...config, model: subagents } },
+    ...deskApp(subagents),
     limits:
       most <= 100
         ? {}

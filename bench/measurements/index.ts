@@ -15,6 +15,7 @@ import { journalFull, journalNormal } from './journal.ts';
 import { parkedHeap } from './parked-heap.ts';
 import { recovery } from './recovery.ts';
 import { runCpu } from './run-cpu.ts';
+import { runsOnSqliteFull, runsOnSqliteNormal } from './runs-on-journal.ts';
 import { voice, voiceSmall } from './voice.ts';
 
 export const measurements: Readonly<Record<string, Measurement>> = {
@@ -29,6 +30,8 @@ export const measurements: Readonly<Record<string, Measurement>> = {
   barge_in: bargeIn,
   journal_full: journalFull,
   journal_normal: journalNormal,
+  run_on_sqlite_full: runsOnSqliteFull,
+  run_on_sqlite_normal: runsOnSqliteNormal,
   recovery,
   hibernation,
   voice,
