@@ -240,7 +240,13 @@ export type {
 // Ports, and what is built in for them
 
 export type { Clock, Environment, Ids, Random, Scheduler } from './actors/ports/environment.ts';
-export type { Journal, JournalEntry, JournalQuery, ScopeSummary } from './actors/ports/journal.ts';
+export type {
+  Journal,
+  JournalEntry,
+  JournalPosition,
+  JournalQuery,
+  ScopeSummary,
+} from './actors/ports/journal.ts';
 export { journalEntryOf } from './actors/ports/journal-entry.ts';
 export { JournalError } from './actors/ports/journal-error.ts';
 export { replaySession, type ReplayStep } from './actors/replay/replay-session.ts';

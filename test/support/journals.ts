@@ -1,13 +1,10 @@
 // Journals that a test holds back or lets fail, to see what waits for them.
 
 import { isAskedFor } from '../../src/actors/ports/journal.ts';
-import type { Journal, JournalEntry } from '../../src/index.ts';
+import type { Journal, JournalEntry, JournalPosition } from '../../src/index.ts';
 
 /** What a journal does that is asked to trim: it deletes what is before, of the same scope. */
-export function trimTo(
-  kept: JournalEntry[],
-  { scope, unit, seq }: Pick<JournalEntry, 'scope' | 'unit' | 'seq'>,
-): void {
+export function trimTo(kept: JournalEntry[], { scope, unit, seq }: JournalPosition): void {
   const at = kept.findIndex((one) => one.scope === scope && one.unit === unit && one.seq === seq);
   const rest = kept.filter((one, index) => index >= at || one.scope !== scope);
   kept.splice(0, kept.length, ...rest);

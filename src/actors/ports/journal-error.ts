@@ -1,7 +1,7 @@
 // What a journal throws. Whether trying again can help is what a commit unit asks.
 
 import { OffstageError } from '../../errors.ts';
-import type { JournalEntry } from './journal.ts';
+import type { JournalEntry, JournalPosition } from './journal.ts';
 
 /**
  * A journal could not do what it was asked. With `retryable: false` trying the same again cannot
@@ -48,7 +48,7 @@ export function journalCorrupt(source: string, what: string, cause?: unknown): J
 /** Two writers have the same unit: one of them does not know what the other one did. */
 export function journalConflict(
   source: string,
-  { scope, unit, seq }: { readonly scope: string; readonly unit: string; readonly seq: number },
+  { scope, unit, seq }: JournalPosition,
 ): JournalError {
   return new JournalError(
     'JOURNAL_CONFLICT',

@@ -21,6 +21,9 @@ export interface JournalEntry {
   readonly event: { readonly type: string };
 }
 
+/** Which entry: no two have the same. */
+export type JournalPosition = Pick<JournalEntry, 'scope' | 'unit' | 'seq'>;
+
 /** Which entries; what is left out does not matter. */
 export interface JournalQuery {
   readonly scope?: string;
@@ -77,13 +80,13 @@ export interface Journal {
    * Deletes the entries of a scope that were appended before this one, of whatever unit: it says
    * what they had led to. Absent where entries are kept for good. An unknown one deletes nothing.
    */
-  trim?(entry: Pick<JournalEntry, 'scope' | 'unit' | 'seq'>): void | Promise<void>;
+  trim?(entry: JournalPosition): void | Promise<void>;
   /** This process writes the scope no more; another one may claim it at once. */
   release?(scope: string): void | Promise<void>;
   /** All scopes of which something is kept, the one that was written first first. */
   scopes?(): readonly ScopeSummary[] | Promise<readonly ScopeSummary[]>;
   /**
-   * Deletes what is kept of a scope. Unknown ones are fine.
+   * Deletes what is kept of a scope, its wake time as well. Unknown ones are fine.
    * @throws {CapacityError} `SCOPE_IN_USE`: another process writes it.
    */
   forget?(scope: string): void | Promise<void>;

@@ -11,11 +11,16 @@ export interface WakeTime {
  * Duties of an implementation
  * - `set` returns (or resolves) only when it is kept as safely as the entries of the sessions are.
  * - Times of as many sessions as there are; what is in memory of them is the implementation's choice.
+ * - Whoever may set a time is not asked: it says only that somebody must look, and who looks claims first.
+ * - Scopes of the same time are in one order, always: that of their bytes or of their code units.
  */
 export interface WakeTimes {
   /** The session must be looked at then; null: never. The latest word counts. */
   set(scope: string, at: number | null): void | Promise<void>;
-  /** The earliest ones behind `after`, at most `limit`; in the order of their times, and of their scopes. */
+  /**
+   * The earliest ones behind `after`, in the order of their times, and of their scopes: as many as `limit`, or all
+   * that there are.
+   */
   earliest(query: {
     /** @defaultValue from the first one on */
     readonly after?: WakeTime;
@@ -37,11 +42,20 @@ export function memoryWakeTimes(): WakeTimes {
       if (at === null) times.delete(scope);
       else times.set(scope, at);
     },
-    earliest: ({ after, limit }) =>
-      [...times]
-        .map(([scope, at]) => ({ scope, at }))
-        .filter((time) => after === undefined || inOrder(time, after) > 0)
-        .sort(inOrder)
-        .slice(0, limit),
+    earliest({ after, limit }) {
+      // Not all are sorted: of a hundred thousand a few are asked for.
+      let found: WakeTime[] = [];
+      for (const [scope, at] of times) {
+        const time = { scope, at };
+        if (after !== undefined && inOrder(time, after) <= 0) continue;
+        found.push(time);
+        if (found.length > 2 * limit) found = first(found, limit);
+      }
+      return first(found, limit);
+    },
   };
+}
+
+function first(times: readonly WakeTime[], limit: number): WakeTime[] {
+  return times.toSorted(inOrder).slice(0, limit);
 }

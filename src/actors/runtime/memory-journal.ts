@@ -11,9 +11,11 @@ import {
   isAskedFor,
   type Journal,
   type JournalEntry,
+  type JournalPosition,
   type JournalQuery,
   type ScopeSummary,
 } from '../ports/journal.ts';
+import { memoryWakeTimes, type WakeTimes } from '../ports/wake-times.ts';
 
 export interface MemoryJournalOptions {
   /**
@@ -29,9 +31,10 @@ export interface MemoryJournal extends Journal {
   /** @throws {JournalError} `JOURNAL_CUT` when a scope is asked for of which something is not kept any more. */
   read(query?: JournalQuery): readonly JournalEntry[];
   /** One that is not kept deletes nothing. What was cut before it is not missed any more. */
-  trim(entry: Pick<JournalEntry, 'scope' | 'unit' | 'seq'>): void;
+  trim(entry: JournalPosition): void;
   scopes(): readonly ScopeSummary[];
   forget(scope: string): void;
+  readonly wakeTimes: WakeTimes;
 }
 
 /** What is known of a scope while something of it is kept. */
@@ -54,6 +57,7 @@ export function memoryJournal({ keep = 1000 }: MemoryJournalOptions = {}): Memor
     );
   let entries: JournalEntry[] = [];
   let known = new Map<string, Known>();
+  const wakeTimes = memoryWakeTimes();
 
   /** True if it is new. */
   const note = ({ scope, unit, seq }: JournalEntry): boolean => {
@@ -125,7 +129,9 @@ export function memoryJournal({ keep = 1000 }: MemoryJournalOptions = {}): Memor
     forget(scope) {
       entries = entries.filter((entry) => entry.scope !== scope);
       known.delete(scope);
+      void wakeTimes.set(scope, null);
     },
+    wakeTimes,
   };
 }
 
@@ -136,9 +142,6 @@ function checkSame(entry: JournalEntry, entries: readonly JournalEntry[]): void 
     throw journalConflict('memoryJournal', entry);
 }
 
-function isAt(
-  one: JournalEntry,
-  { scope, unit, seq }: Pick<JournalEntry, 'scope' | 'unit' | 'seq'>,
-): boolean {
+function isAt(one: JournalEntry, { scope, unit, seq }: JournalPosition): boolean {
   return one.seq === seq && one.unit === unit && one.scope === scope;
 }

@@ -92,6 +92,7 @@ export function redactingJournal(journal: Journal, options: RedactionOptions = {
     release: journal.release?.bind(journal),
     scopes: journal.scopes?.bind(journal),
     forget: journal.forget?.bind(journal),
+    wakeTimes: journal.wakeTimes,
   };
 }
 

@@ -9,7 +9,7 @@
 //        written: what comes meanwhile waits behind it, however often it has to be tried.
 //   SJ2. Nobody waits for an entry that is refused for good.
 
-import type { Journal, JournalEntry, JournalQuery } from '../ports/journal.ts';
+import type { Journal, JournalEntry, JournalPosition, JournalQuery } from '../ports/journal.ts';
 import { isForGood } from '../ports/journal-error.ts';
 
 export interface ScopeJournalOptions {
@@ -80,7 +80,7 @@ export class ScopeJournal implements Journal {
     return this.#inner.release?.(scope);
   }
 
-  trim(entry: Pick<JournalEntry, 'scope' | 'unit' | 'seq'>): void | Promise<void> {
+  trim(entry: JournalPosition): void | Promise<void> {
     return this.#inner.trim?.(entry);
   }
 

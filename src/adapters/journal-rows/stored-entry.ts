@@ -30,13 +30,7 @@ const NO_TEXT = /\0|\p{Surrogate}/u;
 /** @throws {JournalError} `INVALID_ENTRY` for names, or an event, that cannot be written down. */
 export function rowOf(entry: JournalEntry): Row {
   const { scope, unit, seq, at, actor, definitionVersion, event } = entry;
-  for (const name of [scope, unit, actor])
-    if (NO_TEXT.test(name))
-      throw new JournalError(
-        'INVALID_ENTRY',
-        `Expected scope, unit and actor to be texts, got ${JSON.stringify(name)}`,
-        { retryable: false },
-      );
+  for (const name of [scope, unit, actor]) checkName(name);
   let text: string;
   try {
     text = JSON.stringify(event);
@@ -50,6 +44,16 @@ export function rowOf(entry: JournalEntry): Row {
   const checksum = checksumOf([scope, unit, seq, at, actor, definitionVersion, text]);
   const bytes = packed(text);
   return [scope, unit, seq, at, actor, definitionVersion, bytes ? '' : text, checksum, bytes];
+}
+
+/** @throws {JournalError} `INVALID_ENTRY` */
+export function checkName(name: string): void {
+  if (NO_TEXT.test(name))
+    throw new JournalError(
+      'INVALID_ENTRY',
+      `Expected scope, unit and actor to be texts, got ${JSON.stringify(name)}`,
+      { retryable: false },
+    );
 }
 
 /** What a database hands back; what is in it is not known before it was checked. */

@@ -13,7 +13,7 @@ import type { Pool, PoolClient, PoolConfig } from 'pg';
 import { JournalError } from '../../actors/ports/journal-error.ts';
 import { CapacityError, ConfigurationError, messageOf } from '../../errors.ts';
 
-/** 1: nothing was packed. */
+/** 1: nothing was packed, and no wake times. */
 export const LAYOUT_VERSION = 2;
 /** Any number: whoever makes tables of a journal holds it. */
 const MAKING_TABLES = 0x4f_46_46_53;
@@ -50,6 +50,14 @@ export function openPool(
   return pool;
 }
 
+const wakeTimes = (schema: string): string => `
+  create table ${schema}.wake_times (
+    scope text collate "C" primary key,
+    at double precision not null
+  );
+  create index wake_times_in_order on ${schema}.wake_times (at, scope);
+`;
+
 // Names are compared byte by byte: an index must not depend on the system's idea of an alphabet.
 // Tokens come from a sequence, so that one is never given twice, also when a lease was deleted.
 const layout = (schema: string): string => `
@@ -74,12 +82,14 @@ const layout = (schema: string): string => `
     primary key (scope, id),
     unique (scope, unit, seq)
   );
+  ${wakeTimes(schema)}
   create table ${schema}.layout (version integer not null);
   insert into ${schema}.layout values (${LAYOUT_VERSION});
 `;
 
 const from1 = (schema: string): string => `
   alter table ${schema}.entries add column packed bytea;
+  ${wakeTimes(schema)}
   update ${schema}.layout set version = ${LAYOUT_VERSION};
 `;
 

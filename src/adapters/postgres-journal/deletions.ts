@@ -5,7 +5,7 @@
 //        does, the statement locks the lease and looks at its token. Anybody else is refused: `FENCED`.
 //   DL2. What is left of a scope that is forgotten, if that is broken off, is a beginning of it.
 
-import type { JournalEntry } from '../../actors/ports/journal.ts';
+import type { JournalPosition } from '../../actors/ports/journal.ts';
 import { explained, type Database } from './database.ts';
 import { fenced, type Leases } from './leases.ts';
 
@@ -33,7 +33,7 @@ const forget = (schema: string): string => `
 export async function trimTo(
   database: Database,
   leases: Leases,
-  { scope, unit, seq }: Pick<JournalEntry, 'scope' | 'unit' | 'seq'>,
+  { scope, unit, seq }: JournalPosition,
 ): Promise<void> {
   const token = leases.tokenOf(scope);
   if (token === undefined) throw fenced(database, scope);

@@ -11,9 +11,11 @@ import { JournalError } from '../../actors/ports/journal-error.ts';
 import type {
   Journal,
   JournalEntry,
+  JournalPosition,
   JournalQuery,
   ScopeSummary,
 } from '../../actors/ports/journal.ts';
+import type { WakeTimes } from '../../actors/ports/wake-times.ts';
 import { ConfigurationError } from '../../errors.ts';
 import { rowOf } from '../journal-rows/stored-entry.ts';
 import { AppendQueue } from './append-queue.ts';
@@ -21,6 +23,7 @@ import { forgetAll, trimTo } from './deletions.ts';
 import { explained, openPool, prepareTables, type Database } from './database.ts';
 import { Leases } from './leases.ts';
 import { readEntries } from './reading.ts';
+import { WakeTimeQueue } from './wake-times.ts';
 
 export interface PostgresJournalOptions {
   /**
@@ -50,11 +53,13 @@ export interface PostgresJournal extends Journal {
    */
   claim(scope: string): Promise<void>;
   /** @throws {JournalError} `FENCED` unless this process writes the scope: then nothing is deleted. */
-  trim(entry: Pick<JournalEntry, 'scope' | 'unit' | 'seq'>): Promise<void>;
+  trim(entry: JournalPosition): Promise<void>;
   release(scope: string): Promise<void>;
   scopes(): Promise<readonly ScopeSummary[]>;
   /** @throws {CapacityError} `SCOPE_IN_USE` while another process writes it. */
   forget(scope: string): Promise<void>;
+  /** Of all processes: any may set them, whoever writes the scope. */
+  readonly wakeTimes: WakeTimes;
   /** Writes what waits, releases all scopes and closes the connections. Later calls reject with `JOURNAL_CLOSED`. Safe to call twice. */
   close(): Promise<void>;
 }
@@ -112,6 +117,7 @@ export async function postgresJournal(options: PostgresJournalOptions): Promise<
   }
   const leases = new Leases(database, environment, leaseMs);
   const queue = new AppendQueue(database, leases, environment.scheduler);
+  const times = new WakeTimeQueue(database, environment.scheduler);
   let closing: Promise<void> | null = null;
 
   const checkOpen = (): void => {
@@ -179,14 +185,25 @@ export async function postgresJournal(options: PostgresJournalOptions): Promise<
       const isOurs = leases.tokenOf(scope) !== undefined;
       await leases.claim(scope);
       try {
+        // First: nobody is woken of whom a part is left.
+        await times.set(scope, null);
         await forgetAll(database, scope);
       } finally {
         if (!isOurs) await leases.release(scope);
       }
     },
+    wakeTimes: {
+      async set(scope, at) {
+        checkOpen();
+        await times.set(scope, at);
+      },
+      async earliest(asked) {
+        checkOpen();
+        return times.earliest(asked);
+      },
+    },
     close() {
-      closing ??= queue
-        .decided()
+      closing ??= Promise.all([queue.decided(), times.decided()])
         .then(() => leases.close())
         .then(() => pool.end());
       return closing;

@@ -1,8 +1,8 @@
-// Appends that come in the same turn of the event loop become one transaction: a
-// commit waits for the disk, so a hundred subagents share the wait.
+// Appends that come in the same turn of the event loop, and what else is written in it, become one
+// transaction: a commit waits for the disk, so a hundred subagents share the wait.
 //
 // Invariants
-//   B1. An append resolves only after the transaction that holds it was committed.
+//   B1. A write resolves only after the transaction that holds it was committed.
 //   B2. One bad entry does not harm those that came with it.
 //   B3. The same entry again is no error: the first attempt was kept, and its answer lost.
 
@@ -13,8 +13,11 @@ import type { Row } from '../journal-rows/stored-entry.ts';
 import { explained, isConstraint } from './database.ts';
 import { INSERT } from './layout.ts';
 
+/** Within the transaction. Returns what is wrong with this one, or null; throws what is wrong with all. */
+type Write = () => unknown;
+
 interface Waiting {
-  readonly row: Row;
+  readonly write: Write;
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
 }
@@ -38,8 +41,12 @@ export class AppendBatch {
   }
 
   append(row: Row): Promise<void> {
+    return this.add(() => this.#insertOnce(row));
+  }
+
+  add(write: Write): Promise<void> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ row, resolve, reject });
+      this.#waiting.push({ write, resolve, reject });
       if (this.#waiting.length === 1) this.#scheduler.schedule(() => this.flush(), 0);
     });
   }
@@ -52,10 +59,10 @@ export class AppendBatch {
     const outcomes: { readonly waiting: Waiting; readonly error: unknown }[] = [];
     try {
       this.#database.exec('begin immediate');
-      for (const waiting of batch) outcomes.push({ waiting, error: this.#write(waiting.row) });
+      for (const waiting of batch) outcomes.push({ waiting, error: waiting.write() });
       this.#database.exec('commit');
     } catch (error) {
-      // Nothing of it was kept; each unit tries again.
+      // Nothing of it was kept; whoever it was tries again.
       if (this.#database.isTransaction) this.#database.exec('rollback');
       const reason = explained(error, this.#path);
       for (const { reject } of batch) reject(reason);
@@ -66,8 +73,8 @@ export class AppendBatch {
       else waiting.reject(error);
   }
 
-  /** B2, B3. Returns what is wrong with this row; throws what is wrong with all. */
-  #write(row: Row): unknown {
+  /** B2, B3 */
+  #insertOnce(row: Row): unknown {
     try {
       this.#insert.run(...row);
       return null;

@@ -8,7 +8,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { journalCorrupt } from '../../actors/ports/journal-error.ts';
 import { checksumOf } from '../journal-rows/stored-entry.ts';
 
-/** Kept in `pragma user_version`. 1: without scopes. 2: nothing was packed. */
+/** Kept in `pragma user_version`. 1: without scopes. 2: nothing was packed, and no wake times. */
 export const LAYOUT_VERSION = 3;
 
 // `at` is whole as a rule, and then stored as an integer. The one index serves all that is asked, since it
@@ -29,6 +29,12 @@ const LAYOUT = `
   ) strict;
 `;
 
+// All that is asked of it is in its index.
+const WAKE_TIMES = `
+  create table wake_times (scope text primary key, at real not null) strict, without rowid;
+  create index wake_times_in_order on wake_times (at, scope);
+`;
+
 export const INSERT = `insert into entries
   (scope, unit, seq, at, actor, definition_version, event, checksum, packed) values (?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
@@ -42,6 +48,7 @@ export function bringUpToDate(database: DatabaseSync, version: number, path: str
     database.exec(LAYOUT);
     if (version === 1) takeOverFrom1(database, path);
   }
+  database.exec(WAKE_TIMES);
   database.exec(`pragma user_version = ${LAYOUT_VERSION}`);
 }
 

@@ -12,13 +12,16 @@ import { JournalError } from '../../actors/ports/journal-error.ts';
 import type {
   Journal,
   JournalEntry,
+  JournalPosition,
   JournalQuery,
   ScopeSummary,
 } from '../../actors/ports/journal.ts';
+import type { WakeTimes } from '../../actors/ports/wake-times.ts';
 import { ConfigurationError } from '../../errors.ts';
 import { entryOf, rowOf } from '../journal-rows/stored-entry.ts';
 import { AppendBatch } from './append-batch.ts';
 import { explained, openDatabase, type Synchronous } from './database.ts';
+import { REMOVE, wakeTimesIn } from './wake-times.ts';
 
 export interface SqliteJournalOptions {
   /** The file; its folder is made if there is none. Relative to the working directory. `:memory:` keeps nothing. */
@@ -37,9 +40,11 @@ export interface SqliteJournal extends Journal {
   read(query?: JournalQuery): readonly JournalEntry[];
   scopes(): readonly ScopeSummary[];
   /** Also makes the file smaller, as `forget` does. */
-  trim(entry: Pick<JournalEntry, 'scope' | 'unit' | 'seq'>): void;
+  trim(entry: JournalPosition): void;
   /** Also makes the file smaller, by up to 8 MB at a time; what is left over is used again. */
   forget(scope: string): void;
+  /** Those that are set in one turn of the event loop share a commit, with each other and with its appends. */
+  readonly wakeTimes: WakeTimes;
   /** Writes what waits and closes the file. Later calls throw or reject with `JOURNAL_CLOSED`. Safe to call twice. */
   close(): void;
 }
@@ -61,6 +66,8 @@ const SCOPES = `
 const TRIM = `
   delete from entries where scope = ? and id <
     (select id from entries where scope = ? and unit = ? and seq = ?)`;
+
+const FORGET = 'delete from entries where scope = ?';
 
 /** Pages of 4 KB that are given back at a time: a file is not moved about while somebody speaks. */
 const PAGES_GIVEN_BACK = 2048;
@@ -101,10 +108,10 @@ export function sqliteJournal(options: SqliteJournalOptions): SqliteJournal {
     }
   };
   /** One transaction, so that the disk is waited for once. */
-  const deleted = (statement: string, ...values: (string | number)[]): void => {
+  const deleting = (work: () => void): void => {
     database.exec('begin immediate');
     try {
-      database.prepare(statement).run(...values);
+      work();
       database.exec(`pragma incremental_vacuum(${PAGES_GIVEN_BACK})`);
       database.exec('commit');
     } catch (error) {
@@ -127,8 +134,15 @@ export function sqliteJournal(options: SqliteJournalOptions): SqliteJournal {
         return rows.all(...values).map((row) => entryOf(row, path));
       }),
     scopes: () => after(() => database.prepare(SCOPES).all() as unknown as ScopeSummary[]),
-    trim: ({ scope, unit, seq }) => after(() => deleted(TRIM, scope, scope, unit, seq)),
-    forget: (scope) => after(() => deleted('delete from entries where scope = ?', scope)),
+    trim: ({ scope, unit, seq }) =>
+      after(() => deleting(() => database.prepare(TRIM).run(scope, scope, unit, seq))),
+    forget: (scope) =>
+      after(() =>
+        deleting(() => {
+          for (const statement of [FORGET, REMOVE]) database.prepare(statement).run(scope);
+        }),
+      ),
+    wakeTimes: wakeTimesIn({ database, batch, checkOpen, after }),
     close() {
       if (!database.isOpen) return;
       batch.flush();

@@ -7,6 +7,7 @@ import { crashScenes } from './cases/crashes.ts';
 import { keepingScenes } from './cases/keeping.ts';
 import { scopeScenes } from './cases/scopes.ts';
 import { trimmingScenes } from './cases/trimming.ts';
+import { wakeTimeScenes } from './cases/wake-times.ts';
 import type { JournalConformanceSetup, JournalFeature, JournalStage } from './stage.ts';
 
 const scenes = [
@@ -15,6 +16,7 @@ const scenes = [
   ...trimmingScenes,
   ...crashScenes,
   ...claimScenes,
+  ...wakeTimeScenes,
 ];
 
 /**
@@ -62,6 +64,7 @@ const methods: Readonly<Record<JournalFeature, (stage: JournalStage) => readonly
   forget: ({ journal }) => [journal.forget],
   claim: ({ journal, another, expire }) => [journal.claim, journal.release, another, expire],
   reopen: ({ reopen }) => [reopen],
+  wakeTimes: ({ journal }) => [journal.wakeTimes],
 };
 
 function checkOffers({ name, offers }: JournalConformanceSetup, stage: JournalStage): void {

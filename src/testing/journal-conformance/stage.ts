@@ -5,10 +5,11 @@ import type { Journal } from '../../actors/ports/journal.ts';
 /**
  * What a journal can do beyond `append` and `read`.
  * - `scopes`, `trim`, `forget`: it has these methods.
+ * - `wakeTimes`: it has this property.
  * - `claim`: it has `claim` and `release`, and its stages have `another` and `expire`.
  * - `reopen`: its stages have `reopen`.
  */
-export type JournalFeature = 'scopes' | 'trim' | 'forget' | 'claim' | 'reopen';
+export type JournalFeature = 'scopes' | 'trim' | 'forget' | 'claim' | 'reopen' | 'wakeTimes';
 
 /** A fresh store for one case, with a process that writes to it. */
 export interface JournalStage {

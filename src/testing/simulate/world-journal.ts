@@ -14,6 +14,7 @@ import {
   isAskedFor,
   type Journal,
   type JournalEntry,
+  type JournalPosition,
   type JournalQuery,
   type ScopeSummary,
 } from '../../actors/ports/journal.ts';
@@ -143,7 +144,7 @@ export class WorldJournal {
     this.#ports.kept(entry);
   }
 
-  #trim(entry: Pick<JournalEntry, 'scope' | 'unit' | 'seq'>): void {
+  #trim(entry: JournalPosition): void {
     const trimmedTo = keyOf(entry);
     if (!this.#kept.has(trimmedTo)) return;
     for (const [key, { scope }] of this.#kept) {
@@ -162,7 +163,7 @@ export class WorldJournal {
   }
 }
 
-function keyOf({ scope, unit, seq }: Pick<JournalEntry, 'scope' | 'unit' | 'seq'>): string {
+function keyOf({ scope, unit, seq }: JournalPosition): string {
   return JSON.stringify([scope, unit, seq]);
 }
 

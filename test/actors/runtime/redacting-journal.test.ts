@@ -176,6 +176,9 @@ test('the rest of the journal is there, as far as there is one', async () => {
   expect(await journal.read({ scope: 'scope' })).toEqual([{ ...entry({}), seq: 2 }]);
   await journal.forget?.('scope');
   expect(await journal.read({ scope: 'scope' })).toEqual([]);
+  await journal.wakeTimes?.set('scope', 5);
+  expect(await inner.wakeTimes.earliest({ limit: 9 })).toEqual([{ scope: 'scope', at: 5 }]);
+  expect(redactingJournal({ ...inner, wakeTimes: undefined }).wakeTimes).toBeUndefined();
   expect(journal.claim).toBeUndefined();
   const claimed: string[] = [];
   const leased = redactingJournal({ ...inner, claim: (scope) => void claimed.push(scope) });

@@ -99,6 +99,7 @@ describe('aiSdkVoice', () => {
 
   test.each([
     [{ outputFormat: 'mp3' }, /outputFormat.*'mp3'/],
+    [{ outputFormat: 'pcm_96000' }, /outputFormat.*8000 to 48000.*'pcm_96000'/],
     [{ sampleRateHz: 5 }, /sampleRateHz/],
     [{ pitch: 2 } as never, /pitch/],
   ])('%o is refused', (options, message) => {

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
 import { describe, expect, test } from 'vitest';
-import type { JournalEntry } from '../../../src/index.ts';
+import type { JournalEntry, WakeTime } from '../../../src/index.ts';
+import { inOrder } from '../../../src/actors/ports/wake-times.ts';
 import { openPool } from '../../../src/adapters/postgres-journal/database.ts';
 import { postgresJournal } from '../../../src/adapters/postgres-journal/index.ts';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
@@ -464,6 +465,130 @@ describe('trimming', () => {
   });
 });
 
+describe('wake times', () => {
+  const timesOf = (count: number): WakeTime[] =>
+    Array.from({ length: count }, (_, index) => ({
+      scope: `ses_${index}`,
+      at: 1_700_000_000_000 + ((index * 7919) % 1000),
+    }));
+
+  test('ten thousand of one process are found by another, page by page in their order', async () => {
+    const schema = newSchema();
+    const [one, other] = await Promise.all([open({ schema }), open({ schema })]);
+    const times = timesOf(10_000);
+    await Promise.all(times.map(async ({ scope, at }) => one?.wakeTimes.set(scope, at)));
+    await one?.close();
+    const found: WakeTime[] = [];
+    for (let more = true; more;) {
+      const after = found.at(-1);
+      const page = (await other?.wakeTimes.earliest({ ...(after && { after }), limit: 256 })) ?? [];
+      found.push(...page);
+      more = page.length === 256;
+    }
+    expect(found).toEqual(times.toSorted(inOrder));
+  });
+
+  test('WT2: those of one turn of the event loop are one statement', async () => {
+    const schema = newSchema();
+    const { wakeTimes } = await open({ schema });
+    await Promise.all(timesOf(200).map(async ({ scope, at }) => wakeTimes.set(scope, at)));
+    const written = await ask(`select distinct xmin::text from ${schema}.wake_times`);
+    expect(written).toHaveLength(1);
+  });
+
+  test('WT1 WT2: what is set while others are written is written behind them, and the latest word counts', async () => {
+    const schema = newSchema();
+    const { wakeTimes } = await open({
+      schema,
+      connection: { ...connection, application_name: schema },
+    });
+    await wakeTimes.set('scope', 1);
+    const keeper = new Client(connection);
+    await keeper.connect();
+    await keeper.query(`begin; select 1 from ${schema}.wake_times for update`);
+    const first = wakeTimes.set('scope', 2);
+    await untilWaiting(schema, 1);
+    const rest = [wakeTimes.set('scope', null), wakeTimes.set('scope', 3), wakeTimes.set('b', 4)];
+    await keeper.query('rollback');
+    await keeper.end();
+    await Promise.all([first, ...rest]);
+    expect(await wakeTimes.earliest({ limit: 9 })).toEqual([
+      { scope: 'scope', at: 3 },
+      { scope: 'b', at: 4 },
+    ]);
+  });
+
+  test('WT3: processes that set the same ones in any order do not wait for each other for good', async () => {
+    const schema = newSchema();
+    const journals = await Promise.all([1, 2, 3].map(() => open({ schema })));
+    const times = timesOf(300);
+    for (let round = 0; round < 20; round += 1)
+      await Promise.all(
+        journals.flatMap(({ wakeTimes }, by) =>
+          (by === 1 ? times.toReversed() : times).map(async ({ scope, at }, index) =>
+            wakeTimes.set(scope, (index + by + round) % 3 === 0 ? null : at),
+          ),
+        ),
+      );
+    await Promise.all(times.map(async ({ scope, at }) => journals[0]?.wakeTimes.set(scope, at)));
+    expect(await journals[1]?.wakeTimes.earliest({ limit: 301 })).toEqual(times.toSorted(inOrder));
+  });
+
+  test('a connection that is lost is an error, and the next one is kept', async () => {
+    const schema = newSchema();
+    const { wakeTimes } = await open({
+      schema,
+      connection: { ...connection, application_name: schema },
+    });
+    await wakeTimes.set('scope', 1);
+    const keeper = new Client(connection);
+    await keeper.connect();
+    await keeper.query(`begin; select 1 from ${schema}.wake_times for update`);
+    const refusal = Promise.resolve(wakeTimes.set('scope', 2)).catch((error: unknown) => error);
+    await untilWaiting(schema, 1);
+    const next = wakeTimes.set('scope', 3);
+    await cutOff(schema);
+    await keeper.query('rollback');
+    await keeper.end();
+    expect(await refusal).toMatchObject({ code: 'JOURNAL_UNREACHABLE', retryable: true });
+    await next;
+    expect(await wakeTimes.earliest({ limit: 9 })).toEqual([{ scope: 'scope', at: 3 }]);
+  });
+
+  test('closing writes what was set', async () => {
+    const schema = newSchema();
+    const journal = await open({ schema });
+    const set = journal.wakeTimes.set('scope', 1);
+    await journal.close();
+    await set;
+    expect(await (await open({ schema })).wakeTimes.earliest({ limit: 9 })).toEqual([
+      { scope: 'scope', at: 1 },
+    ]);
+  });
+
+  test('what cannot be written down is refused, and harms no other', async () => {
+    const { wakeTimes } = await open({ schema: newSchema() });
+    const other = wakeTimes.set('other', 1);
+    for (const [scope, at] of [
+      ['half \ud83d of a character', 1],
+      ['the character \0', null],
+      ['ses', Number.NaN],
+    ] as const)
+      await expect(wakeTimes.set(scope, at)).rejects.toMatchObject({ code: 'INVALID_ENTRY' });
+    await other;
+    expect(await wakeTimes.earliest({ limit: 9 })).toEqual([{ scope: 'other', at: 1 }]);
+  });
+
+  test('whoever does not write a scope forgets nothing of it, its wake time included', async () => {
+    const schema = newSchema();
+    const [writer, other] = await Promise.all([open({ schema }), open({ schema })]);
+    await writer?.claim('scope');
+    await writer?.wakeTimes.set('scope', 1);
+    await expect(other?.forget('scope')).rejects.toMatchObject({ code: 'SCOPE_IN_USE' });
+    expect(await other?.wakeTimes.earliest({ limit: 9 })).toEqual([{ scope: 'scope', at: 1 }]);
+  });
+});
+
 describe('opening', () => {
   test('PD2: several processes make the tables at the same time', async () => {
     const schema = newSchema();
@@ -481,6 +606,7 @@ describe('opening', () => {
     await first.append(entry(1));
     await first.close();
     await ask(`alter table ${schema}.entries drop column packed`);
+    await ask(`drop table ${schema}.wake_times`);
     await ask(`update ${schema}.layout set version = 1`);
     const journals = await Promise.all(Array.from({ length: 3 }, () => open({ schema })));
     const [journal] = journals;
@@ -488,6 +614,10 @@ describe('opening', () => {
     await journal?.append(entry(1));
     await journal?.append(long);
     for (const one of journals) expect(await one.read()).toEqual([entry(1), long]);
+    await journal?.wakeTimes.set('scope', 5);
+    expect(await journals[2]?.wakeTimes.earliest({ limit: 9 })).toEqual([
+      { scope: 'scope', at: 5 },
+    ]);
     expect(await ask(`select version from ${schema}.layout`)).toEqual([{ version: 2 }]);
   });
 
@@ -495,6 +625,7 @@ describe('opening', () => {
     const schema = newSchema();
     await (await open({ schema })).close();
     await ask(`alter table ${schema}.entries drop column packed`);
+    await ask(`drop table ${schema}.wake_times`);
     await ask(`update ${schema}.layout set version = 1`);
     await ask(`create role ${schema} login`);
     await ask(`grant usage on schema ${schema} to ${schema}`);
@@ -563,6 +694,8 @@ describe('opening', () => {
     await journal.claim('scope');
     await journal.append(entry(1));
     expect(await journal.read()).toEqual([entry(1)]);
+    await journal.wakeTimes.set('scope', 5);
+    await journal.wakeTimes.set('scope', null);
   });
 
   test('a database that is not there, a user who is not, a server that is not', async () => {
@@ -617,4 +750,6 @@ test('after it was closed it says so', async () => {
   await expect(journal.append(entry(1))).rejects.toMatchObject(closed);
   await expect(journal.read()).rejects.toMatchObject(closed);
   await expect(journal.claim('scope')).rejects.toMatchObject(closed);
+  await expect(journal.wakeTimes.set('scope', 1)).rejects.toMatchObject(closed);
+  await expect(journal.wakeTimes.earliest({ limit: 1 })).rejects.toMatchObject(closed);
 });

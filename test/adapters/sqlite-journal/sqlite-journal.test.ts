@@ -15,8 +15,10 @@ import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { JournalEntry } from '../../../src/actors/ports/journal.ts';
+import { inOrder, type WakeTime } from '../../../src/actors/ports/wake-times.ts';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
 import { sqliteJournal, type SqliteJournal } from '../../../src/adapters/sqlite-journal/index.ts';
+import { EARLIEST } from '../../../src/adapters/sqlite-journal/wake-times.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
 
 let folder: string;
@@ -300,6 +302,118 @@ describe('trimming', () => {
     expect(() => journal.trim(entry(1))).toThrow(
       expect.objectContaining({ code: 'JOURNAL_CLOSED' }),
     );
+  });
+});
+
+describe('wake times', () => {
+  test('ten thousand are there for the next one who opens the file, page by page in their order', async () => {
+    const journal = open();
+    const times = Array.from({ length: 10_000 }, (_, index) => ({
+      scope: `ses_${index}`,
+      at: 1_700_000_000_000 + ((index * 7919) % 1000),
+    }));
+    await Promise.all(times.map(async ({ scope, at }) => journal.wakeTimes.set(scope, at)));
+    await journal.wakeTimes.set('ses_0', null);
+    journal.close();
+    const { wakeTimes } = open();
+    const found: WakeTime[] = [];
+    for (let more = true; more;) {
+      const after = found.at(-1);
+      const page = await wakeTimes.earliest({ ...(after && { after }), limit: 256 });
+      found.push(...page);
+      more = page.length === 256;
+    }
+    const expected = times.slice(1).toSorted(inOrder);
+    expect(found).toEqual(expected);
+  });
+
+  test('B1: those of one turn have not resolved before it has ended', async () => {
+    const environment = simulatedEnvironment();
+    const journal = open(environment);
+    const kept: string[] = [];
+    const sets = ['a', 'b'].map(async (scope) => {
+      await journal.wakeTimes.set(scope, 1);
+      kept.push(scope);
+    });
+    await Promise.resolve();
+    expect(kept).toEqual([]);
+    await environment.advance(0);
+    await Promise.all(sets);
+    expect(kept).toEqual(['a', 'b']);
+  });
+
+  test('are one transaction with the appends of the turn', async () => {
+    open().close();
+    const file = new DatabaseSync(path);
+    file.exec(
+      `create trigger refuse before insert on wake_times when new.scope = 'b' begin select raise(abort, 'refused'); end`,
+    );
+    file.close();
+    const journal = open();
+    const outcomes = await Promise.allSettled([
+      journal.append(entry(1)),
+      journal.wakeTimes.set('a', 1),
+      journal.wakeTimes.set('b', 1),
+    ]);
+    expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
+    expect(journal.read()).toEqual([]);
+    expect(await journal.wakeTimes.earliest({ limit: 9 })).toEqual([]);
+    await journal.append(entry(1));
+    await journal.wakeTimes.set('a', 1);
+  });
+
+  test('WT2: whoever asks in the same turn finds what was set', async () => {
+    const journal = open(simulatedEnvironment());
+    const set = [2, 1].map(async (at) => journal.wakeTimes.set('a', at));
+    expect(await journal.wakeTimes.earliest({ limit: 9 })).toEqual([{ scope: 'a', at: 1 }]);
+    await Promise.all(set);
+  });
+
+  test('are asked for by their index', () => {
+    open().close();
+    const file = new DatabaseSync(path);
+    const plan = file.prepare(`explain query plan ${EARLIEST}`).all(1, '', 9);
+    file.close();
+    expect(plan).toMatchObject([
+      { detail: expect.stringMatching(/^SEARCH .*wake_times_in_order/) },
+    ]);
+  });
+
+  test.each([
+    ['half \ud83d of a character', 1],
+    ['the character \0', null],
+    ['ses', Number.NaN],
+  ])('what cannot be written down is refused, and harms no other: %j, %j', async (scope, at) => {
+    const journal = open();
+    const [refused, other] = await Promise.allSettled([
+      journal.wakeTimes.set(scope, at),
+      journal.wakeTimes.set('other', 1),
+    ]);
+    expect(refused).toMatchObject({ reason: { code: 'INVALID_ENTRY', retryable: false } });
+    expect(other.status).toBe('fulfilled');
+    expect(await journal.wakeTimes.earliest({ limit: 9 })).toEqual([{ scope: 'other', at: 1 }]);
+  });
+
+  test.each(['sqlite-layout-1', 'sqlite-layout-2'])(
+    'a file of %s has a place for them',
+    async (old) => {
+      path = join(folder, 'old.journal');
+      copyFileSync(corpus(`${old}.journal`), path);
+      await open().wakeTimes.set('ses_1', 5);
+      opened.pop()?.close();
+      expect(await open().wakeTimes.earliest({ limit: 9 })).toEqual([{ scope: 'ses_1', at: 5 }]);
+    },
+  );
+
+  test('after it was closed it says so', async () => {
+    const journal = open(simulatedEnvironment());
+    const set = journal.wakeTimes.set('ses', 1);
+    journal.close();
+    await set;
+    const closed = { code: 'JOURNAL_CLOSED', retryable: false };
+    await expect(journal.wakeTimes.set('ses', 1)).rejects.toMatchObject(closed);
+    expect(() => journal.wakeTimes.earliest({ limit: 1 })).toThrow(expect.objectContaining(closed));
+    expect(await open().wakeTimes.earliest({ limit: 9 })).toEqual([{ scope: 'ses', at: 1 }]);
   });
 });
 

@@ -1,7 +1,13 @@
 // The suite finds what is wrong: each fault fails at least the case that is about it.
 
 import { describe, expect, test } from 'vitest';
-import { JournalError, type Journal, type JournalEntry } from '../../../src/index.ts';
+import {
+  JournalError,
+  memoryWakeTimes,
+  type Journal,
+  type JournalEntry,
+  type WakeTimes,
+} from '../../../src/index.ts';
 import { journalConformance } from '../../../src/testing/index.ts';
 import { runJournalConformance } from './support/run-journal-conformance.ts';
 import { sharedStore, type Spoiled } from './support/shared-store.ts';
@@ -44,6 +50,12 @@ function trimming(
       // The store is not to notice that something is missing.
       if (left[0]) await store.trim?.(left[0]);
     },
+  });
+}
+
+function waking(change: (times: WakeTimes) => Partial<WakeTimes>): Spoiled['spoil'] {
+  return ({ wakeTimes = memoryWakeTimes() }) => ({
+    wakeTimes: { ...wakeTimes, ...change(wakeTimes) },
   });
 }
 
@@ -400,6 +412,129 @@ const faults: readonly (Spoiled & { readonly found: string })[] = [
     name: 'a release that does nothing',
     spoil: () => ({ release: async () => {} }),
     found: 'what was released may be claimed at once, and is not written any more by who had it',
+  },
+  {
+    name: 'wake times of an alphabet',
+    spoil: waking(({ earliest }) => ({
+      earliest: async (query) =>
+        (await earliest(query)).toSorted(
+          (one, other) => one.at - other.at || one.scope.localeCompare(other.scope, 'en'),
+        ),
+    })),
+    found: 'wake times are found in their order, and those of one time in that of their scopes',
+  },
+  {
+    name: 'wake times as texts',
+    spoil: waking(({ earliest }) => ({
+      earliest: async (query) =>
+        (await earliest(query)).toSorted((one, other) =>
+          String(one.at) < String(other.at) ? -1 : Number(one.at !== other.at),
+        ),
+    })),
+    found: 'wake times are found in their order, and those of one time in that of their scopes',
+  },
+  {
+    name: 'wake times in whole milliseconds',
+    spoil: waking(({ set }) => ({
+      set: (scope, at) => set(scope, at === null ? null : Math.floor(at)),
+    })),
+    found: 'wake times are found in their order, and those of one time in that of their scopes',
+  },
+  {
+    name: 'the first word about a wake time counts',
+    spoil: waking(({ set, earliest }) => ({
+      set: async (scope, at) => {
+        const known = await earliest({ limit: Infinity });
+        if (at === null || !known.some((one) => one.scope === scope)) await set(scope, at);
+      },
+    })),
+    found: 'the latest word about a wake time counts, and null is never',
+  },
+  {
+    name: 'a wake time that is never taken back',
+    spoil: waking(({ set }) => ({
+      set: (scope, at) => (at === null ? undefined : set(scope, at)),
+    })),
+    found: 'the latest word about a wake time counts, and null is never',
+  },
+  {
+    name: 'wake times that are set in any order',
+    spoil: waking(({ set }) => ({
+      set: async (scope, at) => {
+        if (at !== null) await new Promise((resolve) => setImmediate(resolve));
+        await set(scope, at);
+      },
+    })),
+    found: 'the latest word about a wake time counts, and null is never',
+  },
+  {
+    name: 'behind a wake time is what is due later',
+    spoil: waking(({ earliest }) => ({
+      earliest: async ({ after, limit }) => {
+        const all = await earliest({ limit: Infinity });
+        return all.filter(({ at }) => after === undefined || at > after.at).slice(0, limit);
+      },
+    })),
+    found: 'wake times are found from behind one, as many as are asked for',
+  },
+  {
+    name: 'behind a wake time that is gone is nothing',
+    spoil: waking(({ earliest }) => ({
+      earliest: async ({ after, limit }) => {
+        const all = await earliest({ limit: Infinity });
+        const from = all.findIndex(({ scope }) => scope === after?.scope) + 1;
+        return after && from === 0 ? [] : all.slice(from, from + limit);
+      },
+    })),
+    found: 'wake times are found from behind one, as many as are asked for',
+  },
+  {
+    name: 'all wake times, however few are asked for',
+    spoil: waking(({ earliest }) => ({
+      earliest: ({ after }) => earliest({ after, limit: Infinity }),
+    })),
+    found: 'wake times are found from behind one, as many as are asked for',
+  },
+  {
+    name: 'pages of 500 wake times, whatever is asked for',
+    spoil: waking(({ earliest }) => ({
+      earliest: ({ limit, ...query }) => earliest({ ...query, limit: Math.min(limit, 500) }),
+    })),
+    found: 'more wake times than fit into one page of anything',
+  },
+  {
+    name: 'a wake time that outlives its scope',
+    spoil: ({ forget }, { wakeTimes }) => ({
+      forget: async (scope) => {
+        const all = (await wakeTimes?.earliest({ limit: 100 })) ?? [];
+        await forget?.(scope);
+        for (const time of all) await wakeTimes?.set(time.scope, time.at);
+      },
+    }),
+    found: 'a scope that is forgotten takes its wake time along',
+  },
+  {
+    name: 'a trim that takes the wake time along',
+    spoil: ({ trim }, { wakeTimes }) => ({
+      trim: async (entry) => {
+        await trim?.(entry);
+        await wakeTimes?.set(entry.scope, null);
+      },
+    }),
+    found: 'a scope that is trimmed keeps its wake time',
+  },
+  {
+    name: 'a crash that takes wake times along',
+    crash: async ({ wakeTimes }) => {
+      for (const { scope } of (await wakeTimes?.earliest({ limit: 100 })) ?? [])
+        await wakeTimes?.set(scope, null);
+    },
+    found: 'wake times that were set are there after a crash',
+  },
+  {
+    name: 'wake times that each process keeps for itself',
+    spoil: () => ({ wakeTimes: memoryWakeTimes() }),
+    found: 'processes see each other’s wake times, whoever writes the scope',
   },
 ];
 

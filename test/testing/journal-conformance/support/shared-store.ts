@@ -12,14 +12,14 @@ export interface Spoiled {
   readonly isUnfenced?: boolean;
   /** A claim takes what another process has. */
   readonly isGreedy?: boolean;
-  /** What a crash leaves of the entries. */
+  /** What a crash leaves of the store. */
   readonly crash?: (store: Journal) => Promise<void>;
 }
 
 export function sharedStore(spoiled: Spoiled): JournalConformanceSetup {
   return {
     name: spoiled.name,
-    offers: ['scopes', 'trim', 'forget', 'claim', 'reopen'],
+    offers: ['scopes', 'trim', 'forget', 'claim', 'reopen', 'wakeTimes'],
     open() {
       const store: Journal = memoryJournal({ keep: Infinity });
       const owners = new Map<string, Journal>();
@@ -57,6 +57,7 @@ export function sharedStore(spoiled: Spoiled): JournalConformanceSetup {
             checkFree(scope);
             await store.forget?.(scope);
           },
+          wakeTimes: store.wakeTimes,
         };
         return Object.assign(journal, spoiled.spoil?.({ ...journal }, store));
       };

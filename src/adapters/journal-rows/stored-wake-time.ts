@@ -1,0 +1,17 @@
+// A wake time as a row of a table: what can be written down, and where reading begins.
+
+import { JournalError } from '../../actors/ports/journal-error.ts';
+import type { WakeTime } from '../../actors/ports/wake-times.ts';
+import { checkName } from './stored-entry.ts';
+
+/** Before all that there are. */
+export const BEFORE_ALL: WakeTime = { at: -Infinity, scope: '' };
+
+/** @throws {JournalError} `INVALID_ENTRY` for a scope or a time that cannot be written down. */
+export function checkWakeTime(scope: string, at: number | null): void {
+  checkName(scope);
+  if (at !== null && Number.isNaN(at))
+    throw new JournalError('INVALID_ENTRY', `Expected a time for ${scope}, got NaN`, {
+      retryable: false,
+    });
+}

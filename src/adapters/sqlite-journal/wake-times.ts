@@ -1,0 +1,50 @@
+// When sessions that nobody has in memory must be looked at, beside their entries.
+//
+// Owns:     the rows of `wake_times`. A scope that is forgotten takes its own along (sqlite-journal.ts).
+// Does not: make a transaction: what is set in a turn shares the one of its appends (append-batch.ts).
+//
+// Invariants
+//   WT1. A time is kept as safely as an entry, and before `set` resolves; the latest word of a turn counts.
+//   WT2. Whoever asks finds what was set before, also in the same turn.
+
+import type { DatabaseSync } from 'node:sqlite';
+import type { WakeTime, WakeTimes } from '../../actors/ports/wake-times.ts';
+import { BEFORE_ALL, checkWakeTime } from '../journal-rows/stored-wake-time.ts';
+import type { AppendBatch } from './append-batch.ts';
+
+export interface WakeTimesPorts {
+  readonly database: DatabaseSync;
+  readonly batch: AppendBatch;
+  /** @throws {JournalError} `JOURNAL_CLOSED` */
+  checkOpen(): void;
+  /** Does what needs all that was written before. */
+  after<T>(work: () => T): T;
+}
+
+const SET = `insert into wake_times (scope, at) values (?, ?)
+  on conflict (scope) do update set at = excluded.at`;
+
+export const REMOVE = 'delete from wake_times where scope = ?';
+
+// One range of the index.
+export const EARLIEST = `select scope, at from wake_times where (at, scope) > (?, ?) order by at, scope limit ?`;
+
+export function wakeTimesIn(ports: WakeTimesPorts): WakeTimes {
+  const { database, batch } = ports;
+  const set = database.prepare(SET);
+  const remove = database.prepare(REMOVE);
+  const earliest = database.prepare(EARLIEST);
+  return {
+    async set(scope, at) {
+      ports.checkOpen();
+      checkWakeTime(scope, at);
+      await batch.add(() => {
+        if (at === null) remove.run(scope);
+        else set.run(scope, at);
+        return null;
+      });
+    },
+    earliest: ({ after = BEFORE_ALL, limit }) =>
+      ports.after(() => earliest.all(after.at, after.scope, limit) as unknown as WakeTime[]),
+  };
+}
