@@ -39,8 +39,11 @@ export interface SqliteJournal extends Journal {
   append(entry: JournalEntry): Promise<void>;
   read(query?: JournalQuery): readonly JournalEntry[];
   scopes(): readonly ScopeSummary[];
-  /** Also makes the file smaller, as `forget` does. */
-  trim(entry: JournalPosition): void;
+  /**
+   * Also makes the file smaller. The oldest first, some at a time: sound that is being played meanwhile is
+   * not late for it. What is left where it was broken off is trimmed the next time.
+   */
+  trim(entry: JournalPosition): Promise<void>;
   /** Also makes the file smaller, by up to 8 MB at a time; what is left over is used again. */
   forget(scope: string): void;
   /** Those that are set in one turn of the event loop share a commit, with each other and with its appends. */
@@ -64,13 +67,19 @@ const SCOPES = `
 
 // The index alone says which. An entry that is not there is before none.
 const TRIM = `
-  delete from entries where scope = ? and id <
-    (select id from entries where scope = ? and unit = ? and seq = ?)`;
+  delete from entries where id in (
+    select id from entries where scope = ? and id <
+      (select id from entries where scope = ? and unit = ? and seq = ?)
+    order by id limit ?)`;
+/** Entries that are deleted at a time: a few milliseconds. */
+const TRIMMED_AT_A_TIME = 100;
 
 const FORGET = 'delete from entries where scope = ?';
 
-/** Pages of 4 KB that are given back at a time: a file is not moved about while somebody speaks. */
-const PAGES_GIVEN_BACK = 2048;
+/** Pages of 4 KB that are given back with them. */
+const TRIMMED_PAGES = 100;
+/** Pages that are given back when a scope is forgotten. */
+const FORGOTTEN_PAGES = 2048;
 
 /**
  * Opens a journal in a file. Needs `node:sqlite` (Node 22.13 or newer). A file of an older version is
@@ -108,12 +117,13 @@ export function sqliteJournal(options: SqliteJournalOptions): SqliteJournal {
     }
   };
   /** One transaction, so that the disk is waited for once. */
-  const deleting = (work: () => void): void => {
+  const deleting = <T>(pages: number, work: () => T): T => {
     database.exec('begin immediate');
     try {
-      work();
-      database.exec(`pragma incremental_vacuum(${PAGES_GIVEN_BACK})`);
+      const done = work();
+      database.exec(`pragma incremental_vacuum(${pages})`);
       database.exec('commit');
+      return done;
     } catch (error) {
       if (database.isTransaction) database.exec('rollback');
       throw error;
@@ -134,11 +144,23 @@ export function sqliteJournal(options: SqliteJournalOptions): SqliteJournal {
         return rows.all(...values).map((row) => entryOf(row, path));
       }),
     scopes: () => after(() => database.prepare(SCOPES).all() as unknown as ScopeSummary[]),
-    trim: ({ scope, unit, seq }) =>
-      after(() => deleting(() => database.prepare(TRIM).run(scope, scope, unit, seq))),
+    async trim({ scope, unit, seq }) {
+      const values = [scope, scope, unit, seq, TRIMMED_AT_A_TIME];
+      const some = (): number =>
+        Number(
+          after(() => deleting(TRIMMED_PAGES, () => database.prepare(TRIM).run(...values).changes)),
+        );
+      while (some() === TRIMMED_AT_A_TIME) {
+        await new Promise<void>((resolve) => {
+          options.environment.scheduler.yieldThen(resolve);
+        });
+        // The next one who opens it does the rest.
+        if (!database.isOpen) return;
+      }
+    },
     forget: (scope) =>
       after(() =>
-        deleting(() => {
+        deleting(FORGOTTEN_PAGES, () => {
           for (const statement of [FORGET, REMOVE]) database.prepare(statement).run(scope);
         }),
       ),
