@@ -190,6 +190,7 @@ describe('a wrong call', () => {
     [() => [database, '--at', '3'], () => 'Expected --session with the id of a session'],
     [() => [database, '--check'], () => 'Expected a recording for --check'],
     [() => [database, '--session', 'ses_1', '--fork', 'f'], () => 'Expected --after with'],
+    [() => [recorded, '--export', join(folder, 'no/x')], () => `${join(folder, 'no/x')} cannot be`],
   ])('%#', async (args, message) => {
     const { status, printed } = await run(...args());
     expect(status).toBe(2);

@@ -67,6 +67,20 @@ test('a scenario of the user; its first failing seed, made small, ends a range',
   expect(again.printed).toContain('SILENCE: somebody spoke');
 });
 
+test('what the call says counts, whatever the scenario says', async () => {
+  const path = await fileOf('spoken.mjs', scenario.replace("session: 'text'", "session: 'voice'"));
+  const said = await call('--seed', '1', '--scenario', path, '--session', 'text');
+  expect(said.printed).toContain('Seed 1, by text.');
+  const unsaid = await call('--seed', '1', '--scenario', path);
+  expect(unsaid.printed).toContain('Seed 1, by voice.');
+});
+
+test('an app that fails is no wrong call', async () => {
+  const text = `export default { app() { return null.agents; } };`;
+  const path = await fileOf('failing.mjs', text);
+  await expect(call('--seed', '1', '--scenario', path)).rejects.toThrow(TypeError);
+});
+
 test('a crash at each entry of a short conversation', async () => {
   const path = await fileOf(
     'short.mjs',
@@ -92,6 +106,7 @@ test.each([
   [['--seed', 'x'], '--seed to be a whole number'],
   [['--seed', '1', '--session', 'smoke'], '--session to be text, voice or both'],
   [['--seed', '1', '--oops'], 'oops'],
+  [['--script', 'no-such-file.json'], 'no-such-file.json'],
   [['--seed', '1', '--scenario', 'no-such-file.mjs'], 'cannot be loaded'],
 ])('a wrong call says what was expected: %j', async (args, expected) => {
   const { status, printed } = await call(...args);
