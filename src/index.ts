@@ -18,6 +18,7 @@ export type { RunTask, SubagentRun } from './actors/subagent/run-subagent.ts';
 export type { Runtime, RuntimeOptions, SnapshotPolicy } from './actors/runtime/runtime.ts';
 export { createSessionPool, type SessionPool } from './actors/pool/session-pool.ts';
 export type { PooledSession } from './actors/pool/guest.ts';
+export type { StartOptions } from './actors/session/session-options.ts';
 export type { SessionPoolOptions } from './actors/pool/pool-options.ts';
 export type { Consolidation, ConsolidationOptions } from './actors/session/consolidation.ts';
 export type { SpeakProgress } from './actors/session/progress-pace.ts';

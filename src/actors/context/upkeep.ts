@@ -71,6 +71,16 @@ export class Upkeep {
     this.#options = options;
   }
 
+  /** A summary is being written, or facts are being drawn. */
+  get isBusy(): boolean {
+    return this.#jobs.size > 0;
+  }
+
+  /** It ended before, when the session was put away: facts were drawn from all that was said (K3). */
+  wasEnded(): void {
+    this.#read = new Set(this.#finished.map(({ id }) => id));
+  }
+
   turnEnded(): void {
     const { distilEveryTurns, summariseAbove } = this.#options;
     this.#turnsSince += 1;
@@ -121,13 +131,17 @@ export class Upkeep {
     });
   }
 
+  get #finished(): readonly ConversationItem[] {
+    const { items } = this.#session.conversation();
+    const results = resultsIn(items);
+    return items.filter((item) => !isOpen(item, results));
+  }
+
   #distil(): void {
     const { distil } = this.#options;
     const { facts, host } = this.#session;
     if (!distil || !facts || this.#jobs.has('memory')) return;
-    const { items: all } = this.#session.conversation();
-    const results = resultsIn(all);
-    const finished = all.filter((item) => !isOpen(item, results));
+    const finished = this.#finished;
     const items = finished.filter(({ id }) => !this.#read.has(id));
     if (!items.some((item) => item.role === 'user')) return;
     this.#turnsSince = 0;

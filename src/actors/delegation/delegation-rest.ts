@@ -11,7 +11,7 @@ import type { ModelMessage } from 'ai';
 import type { Outcome } from '../subagent/outcome.ts';
 import type { SubagentRest } from '../subagent/subagent.ts';
 import type { SubagentBirth } from '../subagent/subagent-birth.ts';
-import type { Gone, SubagentRecord } from './family.ts';
+import type { Gone, RequestRest, SubagentRecord } from './family.ts';
 import type { Parts } from './parts.ts';
 
 /** One that has ended, and whose end is known to whom it worked for. */
@@ -30,6 +30,8 @@ export interface RecordRest {
   readonly bornAt: number;
   readonly birth: SubagentBirth;
   readonly rest: SubagentRest | EndedRest;
+  /** What it has asked whoever gave it its task. @defaultValue nothing */
+  readonly asked?: RequestRest;
 }
 
 export interface DelegationRest {
@@ -52,7 +54,16 @@ export function delegationRest({ family, instances }: Parts): DelegationRest {
 function recordRest(record: SubagentRecord): RecordRest | null {
   const { id, birth, subagent, outcome, endedAt, deliveredAt, lastStep: step } = record;
   const { startedAt: bornAt } = record.place;
-  if (subagent) return { id, bornAt, birth, rest: subagent.rest };
+  if (subagent) {
+    const asked = askedBy(record);
+    return { id, bornAt, birth, rest: subagent.rest, ...(asked && { asked }) };
+  }
   if (!outcome || endedAt === null) return null;
   return { id, bornAt, birth, rest: { outcome, endedAt, deliveredAt, step } };
+}
+
+function askedBy({ request }: SubagentRecord): RequestRest | null {
+  if (!request) return null;
+  const { requestId, askedAt, isTold } = request;
+  return { requestId, askedAt, isTold };
 }

@@ -97,10 +97,12 @@ export class Delegation implements SubagentService {
     return this.#parts.family.ofCall(callId)?.subagent ?? undefined;
   }
 
-  /** The calls of the lead agent that somebody works for. */
-  get liveCalls(): ReadonlySet<string> {
-    const live = this.#parts.family.live.filter(({ parentId }) => parentId === null);
-    return new Set(live.flatMap(({ place }) => place.callId ?? []));
+  /** Who works for which call of the lead agent. */
+  get liveCalls(): ReadonlyMap<string, Subagent> {
+    const calls = new Map<string, Subagent>();
+    for (const { parentId, place, subagent } of this.#parts.family.live)
+      if (parentId === null && place.callId !== null && subagent) calls.set(place.callId, subagent);
+    return calls;
   }
 
   spawn(request: SpawnRequest): SpawnReceipt {

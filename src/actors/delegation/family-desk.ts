@@ -112,11 +112,13 @@ export class FamilyDesk implements SubagentPorts {
     const record = this.#recordOf(asked.subagentId);
     const { parentId, place } = record;
     const isHandled = parentId === null && place.ports.handlesInput === true;
+    // What it led to is written down as well.
+    const isKnown = record.asked?.requestId === asked.requestId;
     const request = requests.open(record, asked, isHandled);
     const pending = pendingOf(request);
     chunks.emit(record, { type: 'input.requested', request: pending });
     // Who follows the stream may have answered it already, or ended the asker.
-    if (record.request !== request || awaiting.asked(record)) return;
+    if (record.request !== request || awaiting.asked(record) || isKnown) return;
     const view = viewOf(record);
     if (parentId === null) {
       place.ports.inputRequested(view, pending);

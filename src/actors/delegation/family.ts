@@ -25,6 +25,9 @@ export interface OpenRequest extends PendingInput {
   readonly isHandled: boolean;
 }
 
+/** What of an open request outlives the process. */
+export type RequestRest = Pick<OpenRequest, 'requestId' | 'askedAt' | 'isTold'>;
+
 /** Those that are not known any more, and worked for the same. */
 export interface Gone {
   /** Whom they worked for; null: the lead agent or the program. */
@@ -70,6 +73,8 @@ export class SubagentRecord {
   said: string | null = null;
   /** What the journal has of its admission. */
   readonly birth: SubagentBirth;
+  /** What it had asked in a process that is gone, until it is put again. */
+  asked: RequestRest | null = null;
   /** The conversation that it goes on from, until it has it. */
   opening: SpawnRequest['messages'];
   lastActiveAt: number;

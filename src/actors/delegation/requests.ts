@@ -5,6 +5,7 @@
 //
 // Invariants
 //   Q1. A request is settled once: answered, expired or withdrawn; the asker is told how.
+//   Q2. One that is put again, since it was open in a process that is gone, keeps its time.
 
 import type { Environment } from '../ports/environment.ts';
 import type { AskedInput } from '../subagent/subagent-ports.ts';
@@ -34,16 +35,23 @@ export class Requests {
   open(record: SubagentRecord, asked: AskedInput, isHandled: boolean): OpenRequest {
     const { environment, defaultTimeoutMs } = this.#options;
     const { requestId, question, context, timeoutMs = defaultTimeoutMs } = asked;
-    const askedAt = environment.clock.now();
+    const now = environment.clock.now();
+    const known = record.asked?.requestId === requestId ? record.asked : null;
+    const { askedAt = now, isTold = false } = known ?? {};
+    const dueAt = askedAt + timeoutMs;
+    record.asked = null;
     this.withdraw(record);
     const request: OpenRequest = {
       requestId,
       question,
       ...(context === undefined ? {} : { context }),
       askedAt,
-      dueAt: askedAt + timeoutMs,
-      stopClock: environment.scheduler.schedule(() => this.#expire(record, requestId), timeoutMs),
-      isTold: false,
+      dueAt,
+      stopClock: environment.scheduler.schedule(
+        () => this.#expire(record, requestId),
+        Math.max(0, dueAt - now),
+      ),
+      isTold,
       isHandled,
     };
     record.request = request;

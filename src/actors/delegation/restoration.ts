@@ -37,6 +37,7 @@ export interface RestoredUnit {
   readonly birth: SubagentBirth;
   /** What it had become before its entries; null: they begin with its birth. */
   readonly rest: RecordRest['rest'] | null;
+  readonly asked?: RecordRest['asked'];
   readonly entries: readonly JournalEntry[];
 }
 
@@ -105,7 +106,7 @@ export class Restoration {
     this.#scopes = scopes;
   }
 
-  take(id: string, { bornAt, birth, rest, entries }: RestoredUnit): void {
+  take(id: string, { bornAt, birth, rest, entries, asked }: RestoredUnit): void {
     const { family, supervisor, budgets, health, instances, retention } = this.#parts;
     const parent = birth.parentId === null ? null : (family.get(birth.parentId) ?? null);
     const ports =
@@ -134,6 +135,7 @@ export class Restoration {
       this.#ended(record, rest);
       return;
     }
+    record.asked = asked ?? null;
     let { problem } = found;
     let ending: Ending | null = null;
     try {

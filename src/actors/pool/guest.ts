@@ -7,7 +7,7 @@ import type { SessionFace } from '../session/session-face.ts';
 /** What a pool must know of a session; `TextSession` and `VoiceSession` are such. */
 export type PooledSession = Pick<
   SessionFace,
-  'start' | 'hibernate' | 'events' | 'isIdle' | 'nextDueAt'
+  'id' | 'start' | 'hibernate' | 'events' | 'isIdle' | 'nextDueAt'
 >;
 
 export class Guest<S extends PooledSession> {
@@ -19,17 +19,17 @@ export class Guest<S extends PooledSession> {
   started: Promise<void> = Promise.resolve();
   readonly #now: () => number;
   #uses = 0;
-  #left: Promise<void> | null = null;
+  #leaving: Promise<void> | null = null;
 
-  /** `gone`: it is over without having been put away. */
-  constructor(id: string, session: S, now: () => number, gone: () => void) {
+  /** `gone`: it is over without having been put away; `hasEnded`: it will not go on anywhere. */
+  constructor(id: string, session: S, now: () => number, gone: (hasEnded: boolean) => void) {
     this.id = id;
     this.session = session;
     this.#now = now;
     this.usedAt = now();
     session.events.subscribe(({ type }) => {
       this.usedAt = now();
-      if (type === 'session.ended' || type === 'session.suspended') gone();
+      if (type === 'session.ended' || type === 'session.suspended') gone(type === 'session.ended');
     });
   }
 
@@ -55,16 +55,20 @@ export class Guest<S extends PooledSession> {
   }
 
   get isLeaving(): boolean {
-    return this.#left !== null;
+    return this.#leaving !== null;
   }
 
-  /** Settles when it has left. */
+  /** Settles when it has left, or stays after all. */
   get left(): Promise<void> {
-    return (this.#left ?? Promise.resolve()).catch(() => {});
+    return (this.#leaving ?? Promise.resolve()).catch(() => {});
   }
 
-  /** Once, however often. */
-  goAway(putAway: () => Promise<void>): Promise<void> {
-    return (this.#left ??= putAway());
+  /** Once at a time, however often it is asked for. */
+  goAway(leave: () => Promise<void>): Promise<void> {
+    // It leaves from here on: what `leave` brings about at once must know.
+    this.#leaving ??= Promise.resolve()
+      .then(leave)
+      .finally(() => (this.#leaving = null));
+    return this.#leaving;
   }
 }

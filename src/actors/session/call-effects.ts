@@ -57,7 +57,11 @@ export class CallEffects {
       } else if (state.value === 'received') void this.validate(callId);
       else if (state.value === 'executing') this.#goOn(callId);
       else if (state.value === 'acknowledged') this.delegate(callId);
-      else if (state.value === 'delegated' && !workedOn.has(callId)) this.#lost(callId);
+      else if (state.value === 'delegated') {
+        const subagent = workedOn.get(callId);
+        if (subagent) this.#duplicates.goesOn(subagent);
+        else this.#lost(callId);
+      }
     }
   }
 

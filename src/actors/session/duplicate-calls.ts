@@ -52,6 +52,11 @@ export class DuplicateCalls {
     for (const [hash, id] of this.#begun) if (!this.#find(id)) this.#begun.delete(hash);
   }
 
+  /** It was begun in an earlier process, and is at work here. */
+  goesOn({ id, task }: Pick<Subagent, 'id' | 'task'>): void {
+    this.#begun.set(hashOf(workOf(task)), id);
+  }
+
   /** Null: it may be done. `requestId`: the words of the user that the lead agent answers. */
   check(
     { name, duplicates }: SubagentDefinition,

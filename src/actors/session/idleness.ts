@@ -4,7 +4,12 @@
 // Does not: put it away, or wake it (session-pool.ts).
 
 import { floorOf } from '../../machines/index.ts';
+import type { Upkeep } from '../context/upkeep.ts';
 import type { EffectsSession } from './session-parts.ts';
+
+interface IdleSession extends EffectsSession {
+  readonly upkeep: Pick<Upkeep, 'isBusy'>;
+}
 
 /** Calls in these states wait for somebody else. */
 const WAITING: ReadonlySet<unknown> = new Set(['delegated', 'settled']);
@@ -14,7 +19,7 @@ const WAITING: ReadonlySet<unknown> = new Set(['delegated', 'settled']);
  * somebody from outside. `ownClients`: so many that are attached only embed it.
  */
 export function isIdle(
-  { unit, delegation, services, books, door }: EffectsSession,
+  { unit, delegation, services, books, door, upkeep }: IdleSession,
   ownClients: number,
 ): boolean {
   const session = unit.session.getSnapshot();
@@ -31,6 +36,8 @@ export function isIdle(
     !(isTelling && door.isAttached) &&
     !isCalling &&
     !unit.unit.isBusy &&
+    // It would be broken off, and begun again after the next turn.
+    !upkeep.isBusy &&
     delegation.isIdle &&
     // Their sources listen only as long as they are here.
     services.views.length === 0

@@ -62,6 +62,7 @@ export function recover(
   } else unit.unit.skip(history.before(id));
   unit.refold(history.of(id));
   core.leads.checkLeader();
+  if (history.isAsleep) core.upkeep.wasEnded();
   const known = snapshot?.delegation.subagents;
   const scopes = [core.ofCalls, core.ofLead];
   const restored = delegation.restore(restoredUnits(history.units, known), scopes);
@@ -74,12 +75,15 @@ export function recover(
     : ({ type: 'session.recovered', lastAt } as UnitEvent);
   unit.unit.open({ actor: 'session', event: goesOn });
   const recovery = {
-    owesReply: owesReply(core),
+    // Whoever is there had it before it was put away, or will not get it.
+    owesReply:
+      !(history.isAsleep && unit.session.getSnapshot().value.client === 'attached') &&
+      owesReply(core),
     hasBegun: core.books.conversation.items.length > 0,
   };
   for (const subagent of delegation.views)
     core.projection.emit({ type: 'subagent.changed', subagent });
-  effects.resume();
+  effects.resume(history.isAsleep);
   delegation.resume(restored);
   core.journal.found(history.folded);
   const report: RecoveryReport = {

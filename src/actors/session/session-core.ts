@@ -36,7 +36,13 @@ import { Projection } from './projection.ts';
 import type { SessionInputEvent } from './records.ts';
 import { recover, type Recovery } from './recovery.ts';
 import { SessionEffects } from './session-effects.ts';
-import { checkSessionOptions, unitInputs, type CoreOptions } from './session-options.ts';
+import {
+  checkSessionOptions,
+  unitInputs,
+  type CoreOptions,
+  type StartOptions,
+} from './session-options.ts';
+import { goesOn } from './session-history.ts';
 import { SessionScope } from './session-scope.ts';
 import type { EffectsSession } from './session-parts.ts';
 import { DEFAULT_TOOL_TIMEOUT_MS, SessionUnit } from './session-unit.ts';
@@ -208,9 +214,9 @@ export class SessionCore implements EffectsSession {
   }
 
   /** Resolves when the lead agent is connected; rejects with why it cannot be. */
-  start(): Promise<void> {
+  start({ ifKnown = false }: StartOptions = {}): Promise<void> {
     this.#started ??= (async () => {
-      const entries = await this.#read().catch((error: unknown) => {
+      const entries = await this.#read(ifKnown).catch((error: unknown) => {
         // Nothing has begun: the journal may be there, or free, another time.
         this.#started = null;
         throw error;
@@ -224,13 +230,18 @@ export class SessionCore implements EffectsSession {
     return this.#started;
   }
 
-  async #read(): Promise<readonly JournalEntry[]> {
+  async #read(ifKnown: boolean): Promise<readonly JournalEntry[]> {
     await this.leads.prepare();
     this.#checkNotOver();
     await this.journal.claim(this.id);
     try {
       const entries = await this.journal.read({ scope: this.id });
       this.#checkNotOver();
+      if (ifKnown && !goesOn(entries, this.id))
+        throw new OffstageError(
+          'UNKNOWN_SESSION',
+          `The journal has no session "${this.id}", or it was closed: there is nothing to go on with`,
+        );
       return entries;
     } catch (error) {
       // Nobody goes on with it here: another process may.
@@ -264,17 +275,23 @@ export class SessionCore implements EffectsSession {
 
   /**
    * What came in is written down; then nothing of the session is left here, and nobody was told of an
-   * end. `isAsleep`: it is idle, and when it goes on it shall be as if it had never been away.
+   * end. Where it `isIdle`, it is as if it had never been away when it goes on. Returns whether it
+   * was idle until it had left.
    */
-  async suspend(isAsleep = false): Promise<void> {
+  async suspend(isIdle: () => boolean = () => false): Promise<boolean> {
     const { unit } = this.unit;
     if (unit.isHeld && !unit.disposed) await this.#end();
-    if (unit.disposed) return;
+    if (unit.disposed) return false;
     await this.#rested();
-    if (this.snapshots.takeLast(isAsleep)) await this.#rested();
+    // Now, not when it was asked for: something may have come meanwhile.
+    const wasIdle = isIdle();
+    const isTaken = this.snapshots.takeLast(wasIdle);
+    if (isTaken) await this.#rested();
+    const isAsleep = wasIdle && isTaken && this.journal.sinceAll === 0;
     this.#leave(null);
     await Promise.all([this.upkeep.end(), this.snapshots.whenTrimmed()]);
     await this.journal.release(this.id);
+    return isAsleep;
   }
 
   /** What came in is written down, as far as the journal can. */
@@ -317,8 +334,9 @@ export class SessionCore implements EffectsSession {
   /** The last thing that happens in a session. */
   ended(error: Failure | null): void {
     this.delegation.dispose();
-    // What belongs together may go on under the same id after an error, not after a close.
-    if (!error)
+    // What belongs together may go on under the same id after an error, or where it was never
+    // begun here; not after a close.
+    if (!error && !this.unit.unit.isHeld)
       callSafely(this.host, 'working memory', () => this.#options.workingMemory?.forget(this.id));
     // Whoever was killed could not withdraw its question.
     for (const requestId of this.books.questions.keys()) {

@@ -69,14 +69,17 @@ export class SessionEffects {
     this.#project(actor);
   }
 
-  /** What was due when the process ended, and follows from the state; see `recovery.ts`. */
-  resume(): void {
+  /**
+   * What was due when the process ended, and follows from the state; see `recovery.ts`. `isAsleep`: it
+   * was put away idle, and nothing of it is news to the app.
+   */
+  resume(isAsleep: boolean): void {
     const { unit, projection, books } = this.#core;
     for (const id of unit.questions.ids) {
       const state = unit.questions.stateOf(id);
       // The states in which a question is over are named as it has ended.
       if (state?.done) this.#reply(id, state.value as QuestionEnd);
-      else this.#question(id);
+      else this.#question(id, isAsleep);
     }
     this.#calls.resume();
     this.#deliveries.resume();
@@ -266,12 +269,12 @@ export class SessionEffects {
     } else if (actor.startsWith('question:')) this.#question(idOf(actor));
   }
 
-  #question(requestId: string): void {
+  #question(requestId: string, isKnown = false): void {
     const { books, unit, projection, hooks, host } = this.#core;
     const record = books.questions.get(requestId);
     const state = unit.questions.stateOf(requestId);
     if (!record || !state) return;
-    const isNew = projection.question(requestId) === undefined;
+    const isNew = !isKnown && projection.question(requestId) === undefined;
     projection.emit({ type: 'question.changed', question: questionView(record, state) });
     if (isNew) callSafely(host, 'hook onQuestion', () => hooks.onQuestion?.(record));
   }

@@ -23,6 +23,7 @@ import type { SetDirective } from './directives.ts';
 import type { NoticeOptions } from './notices.ts';
 import { isIdle, nextDueAt } from './idleness.ts';
 import type { SessionCore } from './session-core.ts';
+import type { StartOptions } from './session-options.ts';
 import { refuseImages, type ShownImage } from './shown-image.ts';
 import type { TransferAnswer } from './transfer.ts';
 import type { SessionStore } from './projection.ts';
@@ -193,8 +194,8 @@ export abstract class SessionFace {
   }
 
   /** Resolves when the lead agent is there; rejects with why it is not. */
-  start(): Promise<void> {
-    return this.#core.start();
+  start(options?: StartOptions): Promise<void> {
+    return this.#core.start(options);
   }
 
   /**
@@ -211,17 +212,18 @@ export abstract class SessionFace {
    * in this process or another one. What runs is broken off as by a crash: model calls are made
    * again, and so are tool calls that may be (`idempotent`). Safe to call twice.
    */
-  suspend(): Promise<void> {
-    return this.#core.suspend();
+  async suspend(): Promise<void> {
+    await this.#core.suspend();
   }
 
   /**
    * Leaves the session to its journal while it is idle, and nobody notices: as `suspend`, but when it is
    * started again whoever was there still is, its time has gone on, and nothing is said or asked
-   * again. One that is not idle is suspended. Safe to call twice.
+   * again. One that is not idle is suspended. Resolves with whether it was idle until it had left: else
+   * something of it may be due at once. Safe to call twice.
    */
-  hibernate(): Promise<void> {
-    return this.#core.suspend(this.isIdle);
+  hibernate(): Promise<boolean> {
+    return this.#core.suspend(() => this.isIdle);
   }
 
   /**

@@ -29,7 +29,7 @@ export class SessionHistory {
    * @throws {JournalError} `JOURNAL_CUT` where the beginning of the life is not there.
    */
   constructor(entries: readonly JournalEntry[], id: string) {
-    this.isNew = entries.length === 0 || isClosed(entries, id);
+    this.isNew = !goesOn(entries, id);
     this.lastAt = entries.at(-1)?.at ?? 0;
     const begins = this.isNew ? entries.length : beginningOf(entries, id);
     const first = entries[begins];
@@ -54,6 +54,11 @@ export class SessionHistory {
   before(unit: string): number {
     return this.#before.get(unit)?.at(-1)?.seq ?? 0;
   }
+}
+
+/** Is there something in these entries of the session `id` to go on with? */
+export function goesOn(entries: readonly JournalEntry[], id: string): boolean {
+  return entries.length > 0 && !isClosed(entries, id);
 }
 
 /** The end of a session is the last entry of its unit: nobody is left whom it waited for. */

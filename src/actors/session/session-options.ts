@@ -57,6 +57,14 @@ export interface SessionOptions extends OutcomeOptions {
   readonly detachGraceMs?: number | null;
 }
 
+export interface StartOptions {
+  /**
+   * Only if there is something to go on with: else it rejects with `UNKNOWN_SESSION`, and nothing was
+   * begun. @defaultValue false: it begins
+   */
+  readonly ifKnown?: boolean;
+}
+
 export interface CoreOptions extends SessionOptions {
   readonly runtime: Runtime;
   readonly outbox: Omit<OutboxInput, 'capacity'>;

@@ -6,7 +6,7 @@ import type { Observable } from 'rxjs';
 import { ConfigurationError } from '../../errors.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { SessionCore } from './session-core.ts';
-import type { SessionOptions } from './session-options.ts';
+import type { SessionOptions, StartOptions } from './session-options.ts';
 import { SessionFace } from './session-face.ts';
 import type { PromptStyle } from './synthetic-turns.ts';
 import { TextLead } from './text-lead.ts';
@@ -73,8 +73,8 @@ export class TextSession extends SessionFace {
    * Resolves when the session can be talked to. Whoever embeds it counts as attached, for good,
    * unless a client has attached before: then clients come and go by `attach`.
    */
-  override async start(): Promise<void> {
-    await super.start();
+  override async start(options?: StartOptions): Promise<void> {
+    await super.start(options);
     if (this.isAttached) return;
     this.attach();
     this.#isOwnClient = true;

@@ -8,7 +8,8 @@
 //   L2. First come, first served within a session, those that resume before those that
 //       start; between sessions the one that waits longest. A session that has reached
 //       its own limit does not hold up the others.
-//   L3. Whoever waits (for a slot, for the user) holds none.
+//   L3. Whoever waits (for a slot, for the user) holds none, nor does anybody of a session that is
+//       forgotten: it may be suspended in the middle of its work, and go on here under the same ids.
 
 interface Ticket {
   readonly id: string;
@@ -44,10 +45,12 @@ export class Slots {
     this.#scopes.set(session, { held: 0, limit, resumed: new Map(), fresh: new Map() });
   }
 
-  /** Forgets a session; its subagents have released what they held. */
+  /** Forgets a session, and whatever its subagents still held (L3). */
   close(session: string): void {
     this.#scopes.delete(session);
     this.#waiting.delete(session);
+    for (const [id, holder] of this.#holders) if (holder === session) this.#holders.delete(id);
+    this.#serve();
   }
 
   /**

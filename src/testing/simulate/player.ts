@@ -171,6 +171,7 @@ function unfinished(world: World): readonly string[] {
     ...state.deliveries.flatMap(({ deliveryId, kind, state: now }) =>
       kind === 'question' || TOLD.has(now) ? [] : [`the ${kind} ${deliveryId} is ${now}`],
     ),
+    ...session.pendingToolCalls.map((callId) => `the call ${callId} has no result`),
     ...(user.isSpeaking || client.isPlaying ? ['somebody speaks'] : []),
     ...(state.floor === 'nobody' ? [] : [`the floor is the ${state.floor}'s`]),
   ];

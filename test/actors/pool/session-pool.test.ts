@@ -5,6 +5,7 @@ import {
   CapacityError,
   createRuntime,
   createSessionPool,
+  JournalError,
   memoryJournal,
   memoryWakeTimes,
   type Journal,
@@ -270,6 +271,221 @@ describe('a session of a pool', () => {
     await type('a', 'hello');
     expect(pool.awakeCount).toBe(1);
     expect(errors).toEqual([]);
+  });
+
+  test('PL3: stays while its time cannot be kept, and leaves when it can', async () => {
+    const world = worldOf();
+    let isBroken = false;
+    const wakeTimes: WakeTimes = {
+      set(scope, at) {
+        if (isBroken) throw new Error('the disk is full');
+        return world.wakeTimes.set(scope, at);
+      },
+      earliest: (query) => world.wakeTimes.earliest(query),
+    };
+    const { pool, type, idle, errors, opened } = poolOf(world, {
+      journal: { ...world.journal, wakeTimes },
+    });
+    await type('a', 'use paint');
+    await world.environment.advance(10);
+    isBroken = true;
+    await idle();
+    expect(pool.awake('a')).toBeDefined();
+    expect(errors.at(-1)).toContain('putting a away: the disk is full');
+    isBroken = false;
+    await idle();
+    expect([pool.awakeCount, opened]).toEqual([0, ['a']]);
+
+    // All have to leave, whatever their times.
+    await type('a', 'red');
+    isBroken = true;
+    await pool.close();
+    expect(pool.awakeCount).toBe(0);
+    expect(errors.at(-1)).toContain('the time of a: the disk is full');
+  });
+
+  test('PL2: stays if something comes while its time is written down', async () => {
+    const world = worldOf();
+    let isSlow = false;
+    const wakeTimes: WakeTimes = {
+      async set(scope, at) {
+        if (isSlow)
+          await new Promise<void>(
+            (resolve) => void world.environment.scheduler.schedule(resolve, 100),
+          );
+        await world.wakeTimes.set(scope, at);
+      },
+      earliest: (query) => world.wakeTimes.earliest(query),
+    };
+    const { pool, type, idle, said, opened } = poolOf(world, {
+      journal: { ...world.journal, wakeTimes },
+    });
+    await type('a', 'hello');
+    await world.environment.advance(10);
+    const session = pool.awake('a');
+    isSlow = true;
+    while (pool.awake('a')) await world.environment.advance(50);
+    await session?.sendText('use slow');
+    await world.environment.advance(30_000);
+    await idle();
+    expect(said.join()).toContain('It took a while.');
+    expect([pool.awakeCount, opened]).toEqual([0, ['a']]);
+  });
+
+  test('whoever has it instead says when it is due', async () => {
+    const world = worldOf();
+    await world.wakeTimes.set('a', 42);
+    const claimed: Journal = {
+      ...world.journal,
+      claim() {
+        throw new CapacityError('SCOPE_IN_USE', 'another process writes it');
+      },
+    };
+    const { type } = poolOf(world, { journal: claimed });
+    await expect(type('a', 'hello')).rejects.toMatchObject({ code: 'SCOPE_IN_USE' });
+    expect(await world.wakeTimes.earliest({ limit: 9 })).toEqual([{ scope: 'a', at: 42 }]);
+
+    let isFenced = false;
+    const fenced: Journal = {
+      ...world.journal,
+      append(entry) {
+        if (isFenced) throw new JournalError('FENCED', 'no more', { retryable: false });
+        return world.journal.append(entry);
+      },
+    };
+    const other = poolOf(world, { journal: fenced });
+    await other.type('b', 'hello');
+    isFenced = true;
+    await world.wakeTimes.set('b', 43);
+    await other.type('b', 'again');
+    await world.environment.advance(10);
+    expect(other.pool.awakeCount).toBe(0);
+    expect(await world.wakeTimes.earliest({ limit: 9 })).toContainEqual({ scope: 'b', at: 43 });
+  });
+
+  test('PL4: also what its process still seemed to have when the next one began', async () => {
+    const world = worldOf();
+    let isDead = false;
+    const never = new Promise<never>(() => {});
+    const first = poolOf(world, {
+      journal: {
+        ...world.journal,
+        append: (entry) => (isDead ? never : world.journal.append(entry)),
+        wakeTimes: {
+          ...world.wakeTimes,
+          set: (...word) => (isDead ? never : world.wakeTimes.set(...word)),
+        },
+      },
+    });
+    await first.type('a', 'use slow');
+    await world.environment.advance(10);
+    isDead = true;
+    let isInUse = true;
+    const second = poolOf(world, {
+      journal: {
+        ...world.journal,
+        claim() {
+          if (isInUse) throw new CapacityError('SCOPE_IN_USE', 'another process writes it');
+        },
+      },
+    });
+    await second.pool.start();
+    await world.environment.advance(14_000);
+    isInUse = false;
+    expect(second.pool.awakeCount).toBe(0);
+    await world.environment.advance(60_000);
+    expect(second.said.join()).toContain('It took a while.');
+    expect(second.errors).toEqual([]);
+  });
+
+  test('PL3: one that could not be looked at when it was due is looked at later', async () => {
+    const world = worldOf();
+    let isBroken = false;
+    const wakeTimes: WakeTimes = {
+      set: (scope, at) => world.wakeTimes.set(scope, at),
+      earliest(query) {
+        if (isBroken) throw new Error('nobody answers');
+        return world.wakeTimes.earliest(query);
+      },
+    };
+    const { type, idle, said, errors } = poolOf(world, {
+      journal: { ...world.journal, wakeTimes },
+    });
+    await type('a', 'use paint');
+    await idle();
+    isBroken = true;
+    await world.environment.advance(ASK_MS);
+    expect(errors.at(-1)).toContain('nobody answers');
+    isBroken = false;
+    await world.environment.advance(ASK_MS);
+    expect(said.at(-1)).toMatch(/a: Told: .*did not respond in time/);
+  });
+
+  test('PL5: a look begins nothing: one that was closed stays closed', async () => {
+    const world = worldOf();
+    const first = poolOf(world);
+    await first.type('a', 'hello');
+    await first.pool.use('a', (session) => session.close());
+    // The process died before it could take the time back.
+    await world.wakeTimes.set('a', 0);
+    const entries = (await world.journal.read()).length;
+    const { pool, type, said, errors } = poolOf(world);
+    const starting = pool.start();
+    // Whoever wants one gets one, also while somebody only looks.
+    await Promise.all([starting, type('b', 'hello')]);
+    expect((await world.journal.read({ scope: 'a' })).length).toBe(entries);
+    expect(pool.awake('a')).toBeUndefined();
+    expect(await world.wakeTimes.earliest({ limit: 9 })).toEqual([{ scope: 'b', at: 0 }]);
+
+    await world.wakeTimes.set('a', 0);
+    await Promise.all([pool.start(), type('a', 'anew')]);
+    await world.environment.advance(10);
+    expect(said).toEqual(['b: You said: hello', 'a: You said: anew']);
+    expect(errors).toEqual([]);
+  });
+
+  test('closes while one is being begun, also if that fails', async () => {
+    const world = worldOf();
+    let refuse: (error: Error) => void = () => {};
+    const journal: Journal = {
+      ...world.journal,
+      read: ({ scope } = {}) =>
+        scope === 'a'
+          ? new Promise((_, reject) => (refuse = reject))
+          : world.journal.read({ ...(scope && { scope }) }),
+    };
+    const { pool, type } = poolOf(world, { journal });
+    const all = Promise.allSettled([type('a', 'hello'), type('b', 'hello')]);
+    const closing = pool.close();
+    await world.environment.settle();
+    refuse(new Error('the disk is gone'));
+    expect(await all).toMatchObject([
+      { reason: { message: 'the disk is gone' } },
+      { reason: { code: 'POOL_CLOSED' } },
+    ]);
+    await closing;
+    expect(pool.awakeCount).toBe(0);
+  });
+
+  test('of more than maxAwake that were busy together no more than that stay', async () => {
+    const world = worldOf();
+    const { pool, type } = poolOf(world, { maxAwake: 2, idleMs: 100 });
+    const all = (text: string) => Promise.all(['a', 'b', 'c', 'd'].map((id) => type(id, text)));
+    await all('hello');
+    await world.environment.advance(60);
+    await all('again');
+    expect(pool.awakeCount).toBe(4);
+    await world.environment.advance(60);
+    expect(pool.awakeCount).toBe(2);
+  });
+
+  test('one that is not what was asked for is refused', async () => {
+    const world = worldOf();
+    const { pool } = poolOf(world, {
+      open: () => textTalk({ environment: world.environment }).session,
+    });
+    await expect(pool.use('a', () => {})).rejects.toThrow(/asked for the session "a" and made/);
+    expect(pool.awakeCount).toBe(0);
   });
 
   test('what `use` throws is thrown, and harms nobody', async () => {
