@@ -151,8 +151,8 @@ export function sqliteJournal(options: SqliteJournalOptions): SqliteJournal {
           after(() => deleting(TRIMMED_PAGES, () => database.prepare(TRIM).run(...values).changes)),
         );
       while (some() === TRIMMED_AT_A_TIME) {
-        await new Promise<void>((resolve) => {
-          options.environment.scheduler.yieldThen(resolve);
+        await new Promise<void>((goOn) => {
+          options.environment.scheduler.yieldThen(goOn);
         });
         // The next one who opens it does the rest.
         if (!database.isOpen) return;
