@@ -26,7 +26,7 @@ export interface SnapshotPolicy {
   /**
    * After so many entries of a session, at the next instant in which nothing of it is on its way;
    * later where it has more lives (calls, questions, subagents) than that. Also when it is
-   * suspended, but for `Infinity`: never. @defaultValue 1000
+   * suspended, but for `Infinity`: never. @defaultValue 1000; `Infinity` where no `journal` is given
    */
   readonly afterEntries: number;
   /**
@@ -44,7 +44,7 @@ export interface Runtime {
   readonly snapshots: SnapshotPolicy;
 }
 
-const DEFAULT_SNAPSHOTS: SnapshotPolicy = { afterEntries: 1000, trim: false };
+const DEFAULT_AFTER_ENTRIES = 1000;
 
 /**
  * The journal of work that nobody can go on with, since it has no name: in memory where the
@@ -65,7 +65,12 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       'INVALID_OPTION',
       `Expected \`maxTotalActive\` to be a whole number above 0, got ${String(maxTotalActive)}`,
     );
-  const snapshots = { ...DEFAULT_SNAPSHOTS, ...withoutUndefined(options.snapshots ?? {}) };
+  const snapshots = {
+    // What ends with the process need not be short to go on from.
+    afterEntries: options.journal ? DEFAULT_AFTER_ENTRIES : Infinity,
+    trim: false,
+    ...withoutUndefined(options.snapshots ?? {}),
+  };
   const { afterEntries, trim } = snapshots;
   if (!(afterEntries >= 1 && (Number.isInteger(afterEntries) || afterEntries === Infinity)))
     throw new ConfigurationError(
