@@ -217,25 +217,30 @@ export class Delegation implements SubagentService {
     else requests.answer(record, requestId, content);
   }
 
-  /** Takes in those that the journal has, by the scopes that they work for. Nobody goes on yet. */
-  restore(units: RestoredUnits, scopes: readonly ScopePorts[]): Restored {
-    return this.#tree.restore(units, scopes);
-  }
-
-  /** What all of them have become, for `restore`; null while one of them is busy. */
-  get rest(): DelegationRest | null {
-    return this.live.every(({ isSettled }) => isSettled) ? delegationRest(this.#parts) : null;
-  }
-
-  /** What other processes knew of those that nobody knows any more, and of kept instances. */
-  remember({ gone, histories }: Omit<DelegationRest, 'subagents'>): void {
+  /**
+   * Takes in those that the journal has, by the scopes that they work for. Nobody goes on yet.
+   * `known`: what other processes knew of kept instances, and of those that nobody knows any more.
+   */
+  restore(
+    units: RestoredUnits,
+    scopes: readonly ScopePorts[],
+    { gone, histories }: Omit<DelegationRest, 'subagents'> = { gone: [], histories: {} },
+  ): Restored {
     const { id, family, supervisor, budgets, instances } = this.#parts;
     instances.remember(histories);
+    const restored = this.#tree.restore(units, scopes);
+    // Now that those are there whose budgets they were cut from.
     for (const group of gone) {
       family.remember(group);
       supervisor.remember(id, group.agents);
       budgets.charge(group.parentId, group);
     }
+    return restored;
+  }
+
+  /** What all of them have become, for `restore`; null while one of them is busy. */
+  get rest(): DelegationRest | null {
+    return this.live.every(({ isSettled }) => isSettled) ? delegationRest(this.#parts) : null;
   }
 
   /** Those that were taken in go on. */

@@ -58,14 +58,13 @@ export function recover(
   if (snapshot) {
     unit.restore(snapshot.unit, snapshot.inputs, history.before(id));
     core.books.restore(snapshot.books);
-    delegation.remember(snapshot.delegation);
   } else unit.unit.skip(history.before(id));
   unit.refold(history.of(id));
   core.leads.checkLeader();
   if (history.isAsleep) core.upkeep.wasEnded();
-  const known = snapshot?.delegation.subagents;
-  const scopes = [core.ofCalls, core.ofLead];
-  const restored = delegation.restore(restoredUnits(history.units, known), scopes);
+  const known = snapshot?.delegation;
+  const subagents = restoredUnits(history.units, known?.subagents);
+  const restored = delegation.restore(subagents, [core.ofCalls, core.ofLead], known);
   // A tool that runs is looked at by itself: it may have done something (P6).
   const due = unit.underWay.filter(({ effect }) => effect.name !== 'execute');
   unit.unit.resume(due);
