@@ -13,11 +13,11 @@ export function* interruptions(record: RunRecord): Iterable<Broken> {
 }
 
 function* speechStops({ log, plays, startedAt, wordsOf }: RunRecord): Iterable<Broken> {
-  for (const { at, event } of eventsOf(log, 'floor.changed')) {
+  const changes = eventsOf(log, 'floor.changed');
+  for (const [index, { at, event }] of changes.entries()) {
     if (event.floor !== 'user') continue;
-    const until = eventsOf(log, 'floor.changed').find(
-      (next) => next.at > at && next.event.floor !== 'user',
-    );
+    // In order, not by time: with slow words a "mm-hm" takes and gives back the floor at once.
+    const until = changes.slice(index + 1).find((next) => next.event.floor !== 'user');
     const endsAt = until?.at ?? Infinity;
     for (const { itemId, firstAt, lastAt } of plays) {
       const [began, ended] = [firstAt - startedAt, lastAt - startedAt];
