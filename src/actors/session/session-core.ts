@@ -3,23 +3,22 @@
 // and is the face that an app talks to.
 //
 // Owns:     the unit of the session and everything that lives as long as it does.
-// Does not: decide what happens next (machines), carry effects out (session-effects),
-//           speak (lead), hold sockets or audio.
+// Does not: begin or end (session-life), decide what happens next (machines), carry effects
+//           out (session-effects), speak (lead), hold sockets or audio.
 
-import { CancelledError, messageOf, OffstageError } from '../../errors.ts';
+import { messageOf, OffstageError } from '../../errors.ts';
 import type { Failure } from '../../machines/index.ts';
 import { Delegation } from '../delegation/delegation.ts';
 import type { FactSource } from '../context/context-snapshot.ts';
 import { Upkeep } from '../context/upkeep.ts';
 import { OutcomeDesk } from '../outcomes/outcome-desk.ts';
-import type { JournalEntry } from '../ports/journal.ts';
 import type { MemoryFact } from '../ports/memory-store.ts';
 import type { UnitEvent } from '../runtime/commit-unit.ts';
-import { callSafely, createHost, quietly, type Host } from '../runtime/host.ts';
+import { createHost, quietly, type Host } from '../runtime/host.ts';
 import { ScopeJournal } from '../runtime/scope-journal.ts';
 import { servicesOf } from '../service/for-session.ts';
 import type { SessionServices } from '../service/session-services.ts';
-import type { SessionEvent, SubagentView } from '../session-views.ts';
+import type { SubagentView } from '../session-views.ts';
 import type { SubagentConfig } from '../subagent/config.ts';
 import { sessionLimits } from '../supervisor/limits.ts';
 import { Books } from './books.ts';
@@ -34,30 +33,15 @@ import { checkedNotice, postNotice, type NoticeOptions } from './notices.ts';
 import type { SpeakProgress } from './progress-pace.ts';
 import { Projection } from './projection.ts';
 import type { SessionInputEvent } from './records.ts';
-import { recover, type Recovery } from './recovery.ts';
 import { SessionEffects } from './session-effects.ts';
-import {
-  checkSessionOptions,
-  unitInputs,
-  type CoreOptions,
-  type StartOptions,
-} from './session-options.ts';
-import { goesOn } from './session-history.ts';
+import { checkSessionOptions, unitInputs, type CoreOptions } from './session-options.ts';
+import { SessionLife } from './session-life.ts';
 import { SessionScope } from './session-scope.ts';
 import type { EffectsSession } from './session-parts.ts';
 import { DEFAULT_TOOL_TIMEOUT_MS, SessionUnit } from './session-unit.ts';
 import { SNAPSHOT, Snapshots } from './snapshots.ts';
 import { TopicBook } from './subagent-messages.ts';
 import { UserDoor } from './user-door.ts';
-
-/** So many turns of the event loop a suspended session waits for its journal. */
-const MAX_TURNS = 10_000;
-
-const suspended: Failure = {
-  code: 'SUSPENDED',
-  message: 'The session was suspended: it goes on when it is started again',
-  retryable: true,
-};
 
 function failureOf(error: unknown): Failure {
   const code = error instanceof OffstageError ? error.code : 'INTERNAL';
@@ -78,13 +62,13 @@ export class SessionCore implements EffectsSession {
   /** As this session sees it. */
   readonly journal: ScopeJournal;
   readonly snapshots: Snapshots;
+  /** How it begins here, and leaves. */
+  readonly life: SessionLife;
   readonly lead: Lead;
   readonly leads: Leads;
   readonly upkeep: Upkeep;
   /** What the user and their screens do. */
   readonly door: UserDoor;
-  /** What was found of it when it was started; null: it is new. */
-  recovery: Recovery | null = null;
   readonly startedAt: number;
   readonly hooks: SessionHooks;
   readonly topics = new TopicBook();
@@ -93,9 +77,6 @@ export class SessionCore implements EffectsSession {
   readonly #facts: FactSource | undefined;
   readonly #effects: SessionEffects;
   readonly #tellOfError: Host['report'];
-  #started: Promise<void> | null = null;
-  #settleStart: { resolve: () => void; reject: (error: Error) => void } | null = null;
-  #closed: (() => void)[] = [];
 
   /** @throws {ConfigurationError} for options that cannot work; nothing is opened yet. */
   constructor(options: CoreOptions) {
@@ -155,6 +136,7 @@ export class SessionCore implements EffectsSession {
     });
     this.services = servicesOf(this, options.services ?? []);
     this.#effects = new SessionEffects(this);
+    this.life = new SessionLife(this, this.#effects);
     this.unit = new SessionUnit(
       this.host,
       {
@@ -174,7 +156,7 @@ export class SessionCore implements EffectsSession {
         crashed: (error) => this.#effects.crashed(error),
         journalRefused: (error) => {
           this.reportError(error, `journal of session ${this.id}`);
-          this.#leave(failureOf(error));
+          this.life.leave(failureOf(error));
         },
       },
     );
@@ -185,6 +167,10 @@ export class SessionCore implements EffectsSession {
 
   get configs(): Readonly<Record<string, SubagentConfig>> {
     return this.#options.subagentConfigs ?? {};
+  }
+
+  get workingMemory() {
+    return this.#options.workingMemory;
   }
 
   get speakProgress(): SpeakProgress {
@@ -211,162 +197,6 @@ export class SessionCore implements EffectsSession {
   /** Words and new lives, checked by their type. */
   tell(actor: string, event: SessionInputEvent): void {
     this.receive(actor, this.#withTerms(event) as unknown as UnitEvent & Record<string, unknown>);
-  }
-
-  /** Resolves when the lead agent is connected; rejects with why it cannot be. */
-  start({ ifKnown = false }: StartOptions = {}): Promise<void> {
-    this.#started ??= (async () => {
-      const entries = await this.#read(ifKnown).catch((error: unknown) => {
-        // Nothing has begun: the journal may be there, or free, another time.
-        this.#started = null;
-        throw error;
-      });
-      this.recovery = recover(this, this.#effects, entries);
-      await new Promise<void>((resolve, reject) => {
-        this.#settleStart = { resolve, reject };
-        this.receive('session', { type: 'session.start' });
-      });
-    })();
-    return this.#started;
-  }
-
-  async #read(ifKnown: boolean): Promise<readonly JournalEntry[]> {
-    await this.leads.prepare();
-    this.#checkNotOver();
-    await this.journal.claim(this.id);
-    try {
-      const entries = await this.journal.read({ scope: this.id });
-      this.#checkNotOver();
-      if (ifKnown && !goesOn(entries, this.id))
-        throw new OffstageError(
-          'UNKNOWN_SESSION',
-          `The journal has no session "${this.id}", or it was closed: there is nothing to go on with`,
-        );
-      return entries;
-    } catch (error) {
-      // Nobody goes on with it here: another process may.
-      callSafely(this.host, 'journal', () => this.journal.release(this.id));
-      throw error;
-    }
-  }
-
-  /** It may have been closed before, or meanwhile: then nothing would settle its start any more. */
-  #checkNotOver(): void {
-    if (this.unit.unit.disposed) throw new CancelledError('closed');
-  }
-
-  /** Cancels what runs, and resolves when nothing of the session is left. Never rejects. */
-  async close(): Promise<void> {
-    await Promise.all([this.#end(), this.upkeep.end()]);
-  }
-
-  #end(): Promise<void> {
-    return new Promise((resolve) => {
-      if (this.unit.unit.disposed) {
-        resolve();
-        return;
-      }
-      this.#closed.push(resolve);
-      // Whatever the journal has of it goes on another time.
-      if (this.unit.unit.isHeld) this.#effects.endUnopened();
-      else this.receive('session', { type: 'session.close' });
-    });
-  }
-
-  /**
-   * What came in is written down; then nothing of the session is left here, and nobody was told of an
-   * end. Where it `isIdle`, it is as if it had never been away when it goes on. Returns whether it
-   * was idle until it had left.
-   */
-  async suspend(isIdle: () => boolean = () => false): Promise<boolean> {
-    const { unit } = this.unit;
-    if (unit.isHeld && !unit.disposed) await this.#end();
-    if (unit.disposed) return false;
-    await this.#rested();
-    // Now, not when it was asked for: something may have come meanwhile.
-    const wasIdle = isIdle();
-    const isTaken = this.snapshots.takeLast(wasIdle);
-    if (isTaken) await this.#rested();
-    const isAsleep = wasIdle && isTaken && this.journal.sinceAll === 0;
-    this.#leave(null);
-    await Promise.all([this.upkeep.end(), this.snapshots.whenTrimmed()]);
-    await this.journal.release(this.id);
-    return isAsleep;
-  }
-
-  /** What came in is written down, as far as the journal can. */
-  async #rested(): Promise<void> {
-    for (let turns = 0; turns < MAX_TURNS && this.#isBusy; turns += 1)
-      await new Promise<void>((resolve) => this.host.environment.scheduler.yieldThen(resolve));
-  }
-
-  get #isBusy(): boolean {
-    return this.unit.unit.isBusy || this.delegation.isBusy || this.services.isBusy;
-  }
-
-  /** It goes on somewhere else, or later. */
-  #leave(error: Failure | null): void {
-    if (this.unit.unit.disposed) return;
-    this.services.suspend();
-    this.delegation.suspend();
-    this.#effects.suspend();
-    this.lead.disconnect();
-    this.#left({ type: 'session.suspended', error }, error ?? suspended);
-  }
-
-  /** The connection has changed; called by the effects. */
-  connectionChanged(): void {
-    const state = this.unit.session.getSnapshot().value.connection;
-    const before = this.projection.connection;
-    this.projection.emit({ type: 'connection.changed', state });
-    if (state !== 'active' || before === 'active' || !this.#settleStart) return;
-    const { recovery } = this;
-    this.leads.transfers.begin(recovery?.hasBegun);
-    if (recovery?.hasBegun) this.lead.resume(recovery.owesReply);
-    this.services.start();
-    this.#settleStart.resolve();
-    this.#settleStart = null;
-    callSafely(this.host, 'hook onSessionStart', () =>
-      this.hooks.onSessionStart?.({ sessionId: this.id }),
-    );
-  }
-
-  /** The last thing that happens in a session. */
-  ended(error: Failure | null): void {
-    this.delegation.dispose();
-    // What belongs together may go on under the same id after an error, or where it was never
-    // begun here; not after a close.
-    if (!error && !this.unit.unit.isHeld)
-      callSafely(this.host, 'working memory', () => this.#options.workingMemory?.forget(this.id));
-    // Whoever was killed could not withdraw its question.
-    for (const requestId of this.books.questions.keys()) {
-      const question = this.projection.question(requestId);
-      if (question)
-        this.projection.emit({
-          type: 'question.changed',
-          question: { ...question, state: 'withdrawn', dueAt: null },
-        });
-    }
-    callSafely(this.host, 'journal', () => this.journal.release(this.id));
-    this.#left({ type: 'session.ended', error }, error);
-  }
-
-  /** Nothing of it happens here any more. */
-  #left(event: SessionEvent, error: Failure | null): void {
-    this.unit.stop();
-    this.leads.transfers.stop();
-    void this.upkeep.end();
-    this.supervisor.close(this.id);
-    this.door.close();
-    this.#settleStart?.reject(
-      error ? new OffstageError(error.code, error.message) : new CancelledError('closed'),
-    );
-    this.#settleStart = null;
-    this.projection.emit(event);
-    this.projection.complete();
-    this.topics.complete();
-    for (const resolve of this.#closed) resolve();
-    this.#closed = [];
   }
 
   /**

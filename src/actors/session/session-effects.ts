@@ -248,7 +248,7 @@ export class SessionEffects {
   #ended(error: Failure | null): void {
     const core = this.#core;
     this.#calls.stopAll();
-    core.ended(error);
+    core.life.ended(error);
     callSafely(core.host, 'hook onSessionEnd', () =>
       core.hooks.onSessionEnd?.({
         sessionId: core.id,
@@ -261,7 +261,7 @@ export class SessionEffects {
   /** What screens show of the actor that has just said something. */
   #project(actor: string): void {
     if (actor === 'session') {
-      this.#core.connectionChanged();
+      this.#core.life.connectionChanged();
       this.#core.projection.emit({
         type: 'floor.changed',
         floor: floorOf(this.#core.unit.session.getSnapshot()),

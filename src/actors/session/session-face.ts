@@ -195,7 +195,7 @@ export abstract class SessionFace {
 
   /** Resolves when the lead agent is there; rejects with why it is not. */
   start(options?: StartOptions): Promise<void> {
-    return this.#core.start(options);
+    return this.#core.life.start(options);
   }
 
   /**
@@ -203,7 +203,7 @@ export abstract class SessionFace {
    * Resolves when nothing is left of it. Never rejects; safe to call twice.
    */
   close(): Promise<void> {
-    return this.#core.close();
+    return this.#core.life.close();
   }
 
   /**
@@ -213,7 +213,7 @@ export abstract class SessionFace {
    * again, and so are tool calls that may be (`idempotent`). Safe to call twice.
    */
   async suspend(): Promise<void> {
-    await this.#core.suspend();
+    await this.#core.life.suspend();
   }
 
   /**
@@ -223,7 +223,7 @@ export abstract class SessionFace {
    * something of it may be due at once. Safe to call twice.
    */
   hibernate(): Promise<boolean> {
-    return this.#core.suspend(() => this.isIdle);
+    return this.#core.life.suspend(() => this.isIdle);
   }
 
   /**

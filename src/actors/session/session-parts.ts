@@ -1,7 +1,6 @@
 // What the parts of a session see of it: narrow faces, so that no part knows the whole.
 
 import type { Delegation } from '../delegation/delegation.ts';
-import type { Failure } from '../../machines/index.ts';
 import type { ScopePorts } from '../delegation/scope-ports.ts';
 import type { UnitEvent } from '../runtime/commit-unit.ts';
 import type { Host } from '../runtime/host.ts';
@@ -14,6 +13,7 @@ import type { Leads } from './leads.ts';
 import type { SpeakProgress } from './progress-pace.ts';
 import type { Projection } from './projection.ts';
 import type { SessionInputEvent } from './records.ts';
+import type { SessionLife } from './session-life.ts';
 import type { SessionUnit } from './session-unit.ts';
 import type { Snapshots } from './snapshots.ts';
 import type { TopicBook } from './subagent-messages.ts';
@@ -60,8 +60,5 @@ export interface EffectsSession extends LeadSession {
   sendJson(data: unknown): void;
   /** The model has said what it had to say. */
   turnEnded(): void;
-  /** The machine's connection may be another one now. */
-  connectionChanged(): void;
-  /** The last thing that happens in a session. */
-  ended(error: Failure | null): void;
+  readonly life: SessionLife;
 }

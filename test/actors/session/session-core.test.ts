@@ -67,7 +67,7 @@ async function coreTalk(
   });
   const events: SessionEvent[] = [];
   core.projection.events.subscribe((event) => events.push(event));
-  await core.start();
+  await core.life.start();
   core.door.attach();
   await environment.settle();
   let number = 0;
@@ -335,6 +335,6 @@ test('a unit that breaks ends the session with the reason, and everything in it'
   expect(signal?.aborted).toBe(true);
   expect(state().subagents.every(({ outcome }) => outcome?.status === 'lost')).toBe(true);
   expect(state().questions[0]?.state).toBe('withdrawn');
-  await core.close();
+  await core.life.close();
   expect(environment.pendingTimers).toBe(0);
 });

@@ -1,0 +1,212 @@
+// The life of a session in this process: it begins here, as a new one or from its journal, and it is
+// over for good, or goes on another time.
+//
+// Owns:     who waits for its start and for its end, and the order in which its parts begin and leave.
+// Does not: decide when it is connected or closed (its machine does), put the parts back from the
+//           journal (recovery.ts), or look after sessions that are away (session-pool.ts).
+//
+// Invariants
+//   SL1. A start is settled once: when the lead agent is connected, or when it cannot be any more.
+//   SL2. A start that failed before anything had begun can be tried again, and has no claim.
+//   SL3. Whoever leaves for another time tells nobody of an end, and what came in is written down.
+
+import { CancelledError, OffstageError } from '../../errors.ts';
+import type { Failure } from '../../machines/index.ts';
+import type { JournalEntry } from '../ports/journal.ts';
+import { callSafely } from '../runtime/host.ts';
+import type { SessionEvent } from '../session-views.ts';
+import { recover, type Recovery } from './recovery.ts';
+import type { SessionCore } from './session-core.ts';
+import type { SessionEffects } from './session-effects.ts';
+import { goesOn } from './session-history.ts';
+import type { StartOptions } from './session-options.ts';
+
+/** So many turns of the event loop a suspended session waits for its journal. */
+const MAX_TURNS = 10_000;
+
+const suspended: Failure = {
+  code: 'SUSPENDED',
+  message: 'The session was suspended: it goes on when it is started again',
+  retryable: true,
+};
+
+export class SessionLife {
+  readonly #core: SessionCore;
+  readonly #effects: SessionEffects;
+  /** What was found of it when it was started; null: it is new. */
+  #recovery: Recovery | null = null;
+  #started: Promise<void> | null = null;
+  #settleStart: { resolve: () => void; reject: (error: Error) => void } | null = null;
+  #closed: (() => void)[] = [];
+
+  constructor(core: SessionCore, effects: SessionEffects) {
+    this.#core = core;
+    this.#effects = effects;
+  }
+
+  /** Resolves when the lead agent is connected; rejects with why it cannot be. */
+  start({ ifKnown = false }: StartOptions = {}): Promise<void> {
+    this.#started ??= (async () => {
+      const entries = await this.#read(ifKnown).catch((error: unknown) => {
+        // SL2. The journal may be there, or free, another time.
+        this.#started = null;
+        throw error;
+      });
+      this.#recovery = recover(this.#core, this.#effects, entries);
+      await new Promise<void>((resolve, reject) => {
+        this.#settleStart = { resolve, reject };
+        this.#core.receive('session', { type: 'session.start' });
+      });
+    })();
+    return this.#started;
+  }
+
+  async #read(ifKnown: boolean): Promise<readonly JournalEntry[]> {
+    const { leads, journal, id, host } = this.#core;
+    await leads.prepare();
+    this.#checkNotOver();
+    await journal.claim(id);
+    try {
+      const entries = await journal.read({ scope: id });
+      this.#checkNotOver();
+      if (ifKnown && !goesOn(entries, id))
+        throw new OffstageError(
+          'UNKNOWN_SESSION',
+          `The journal has no session "${id}", or it was closed: there is nothing to go on with`,
+        );
+      return entries;
+    } catch (error) {
+      // Nobody goes on with it here: another process may.
+      callSafely(host, 'journal', () => journal.release(id));
+      throw error;
+    }
+  }
+
+  /** It may have been closed before, or meanwhile: then nothing would settle its start any more. */
+  #checkNotOver(): void {
+    if (this.#unit.disposed) throw new CancelledError('closed');
+  }
+
+  /** The connection has changed; called by the effects. */
+  connectionChanged(): void {
+    const { unit, projection, leads, lead, services, host, hooks, id: sessionId } = this.#core;
+    const state = unit.session.getSnapshot().value.connection;
+    const before = projection.connection;
+    projection.emit({ type: 'connection.changed', state });
+    if (state !== 'active' || before === 'active' || !this.#settleStart) return;
+    const recovery = this.#recovery;
+    leads.transfers.begin(recovery?.hasBegun);
+    if (recovery?.hasBegun) lead.resume(recovery.owesReply);
+    services.start();
+    this.#settleStart.resolve();
+    this.#settleStart = null;
+    callSafely(host, 'hook onSessionStart', () => hooks.onSessionStart?.({ sessionId }));
+  }
+
+  /** Cancels what runs, and resolves when nothing of the session is left. Never rejects. */
+  async close(): Promise<void> {
+    await Promise.all([this.#end(), this.#core.upkeep.end()]);
+  }
+
+  #end(): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.#unit.disposed) {
+        resolve();
+        return;
+      }
+      this.#closed.push(resolve);
+      // Whatever the journal has of it goes on another time.
+      if (this.#unit.isHeld) this.#effects.endUnopened();
+      else this.#core.receive('session', { type: 'session.close' });
+    });
+  }
+
+  /**
+   * What came in is written down; then nothing of the session is left here, and nobody was told of an
+   * end. Where it `isIdle`, it is as if it had never been away when it goes on. Returns whether it
+   * was idle until it had left.
+   */
+  async suspend(isIdle: () => boolean = () => false): Promise<boolean> {
+    const { snapshots, journal, upkeep, id } = this.#core;
+    if (this.#unit.isHeld && !this.#unit.disposed) await this.#end();
+    if (this.#unit.disposed) return false;
+    await this.#rested();
+    // Now, not when it was asked for: something may have come meanwhile.
+    const wasIdle = isIdle();
+    const isTaken = snapshots.takeLast(wasIdle);
+    if (isTaken) await this.#rested();
+    const isAsleep = wasIdle && isTaken && journal.sinceAll === 0;
+    this.leave(null);
+    await Promise.all([upkeep.end(), snapshots.whenTrimmed()]);
+    await journal.release(id);
+    return isAsleep;
+  }
+
+  /** What came in is written down, as far as the journal can. */
+  async #rested(): Promise<void> {
+    const { scheduler } = this.#core.host.environment;
+    for (let turns = 0; turns < MAX_TURNS && this.#isBusy; turns += 1)
+      await new Promise<void>((resolve) => scheduler.yieldThen(resolve));
+  }
+
+  get #isBusy(): boolean {
+    const { delegation, services } = this.#core;
+    return this.#unit.isBusy || delegation.isBusy || services.isBusy;
+  }
+
+  /** It goes on somewhere else, or later. @param error Null: somebody wanted that. */
+  leave(error: Failure | null): void {
+    if (this.#unit.disposed) return;
+    const { services, delegation, lead } = this.#core;
+    services.suspend();
+    delegation.suspend();
+    this.#effects.suspend();
+    lead.disconnect();
+    this.#left({ type: 'session.suspended', error }, error ?? suspended);
+  }
+
+  /** The last thing that happens in a session; called by the effects. */
+  ended(error: Failure | null): void {
+    const { delegation, books, projection, host, journal, id, workingMemory } = this.#core;
+    delegation.dispose();
+    // What belongs together may go on under the same id after an error, or where it was never
+    // begun here; not after a close.
+    if (!error && !this.#unit.isHeld)
+      callSafely(host, 'working memory', () => workingMemory?.forget(id));
+    // Whoever was killed could not withdraw its question.
+    for (const requestId of books.questions.keys()) {
+      const question = projection.question(requestId);
+      if (question)
+        projection.emit({
+          type: 'question.changed',
+          question: { ...question, state: 'withdrawn', dueAt: null },
+        });
+    }
+    callSafely(host, 'journal', () => journal.release(id));
+    this.#left({ type: 'session.ended', error }, error);
+  }
+
+  /** Nothing of it happens here any more. */
+  #left(event: SessionEvent, error: Failure | null): void {
+    const { unit, leads, upkeep, supervisor, door, projection, topics, id } = this.#core;
+    unit.stop();
+    leads.transfers.stop();
+    void upkeep.end();
+    supervisor.close(id);
+    door.close();
+    // SL1
+    this.#settleStart?.reject(
+      error ? new OffstageError(error.code, error.message) : new CancelledError('closed'),
+    );
+    this.#settleStart = null;
+    projection.emit(event);
+    projection.complete();
+    topics.complete();
+    for (const resolve of this.#closed) resolve();
+    this.#closed = [];
+  }
+
+  get #unit() {
+    return this.#core.unit.unit;
+  }
+}
