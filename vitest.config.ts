@@ -75,7 +75,8 @@ export default defineConfig({
           include: chromium === undefined ? [] : [browser],
           env: { CHROMIUM_PATH: chromium },
           fileParallelism: false,
-          testTimeout: 120_000,
+          // They listen to every word, and a word may have to be said again.
+          testTimeout: 300_000,
           sequence: { groupOrder: 3 },
         },
       },

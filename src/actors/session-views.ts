@@ -17,6 +17,7 @@ import type { Outcome } from './subagent/outcome.ts';
 export interface TranscriptItem {
   readonly id: string;
   readonly role: 'user' | 'assistant';
+  /** Empty where it was broken off before anything was heard: there is nothing to show. */
   readonly text: string;
   /** False while more may follow. */
   readonly final: boolean;

@@ -2,6 +2,7 @@
 // again under the same `requestId`.
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { sayUntil } from './support/say-until.ts';
 import { buildTheatre, troubles, type Stage, type Theatre } from './support/stage.ts';
 
 let theatre: Theatre;
@@ -25,26 +26,29 @@ describe('a reload in mid-question', () => {
       ({ deliveries }) =>
         deliveries.find(({ kind, state }) => kind === 'question' && state === 'playing'),
     );
-    const stateOf = (state: string) => () =>
-      watch
-        .of('question.changed')
-        .filter(({ question }) => question.requestId === requestId)
-        .some(({ question }) => question.state === state);
     const card = tab.question('Which ride to the airport');
     await card.waitFor();
 
     await tab.page.reload();
-    await watch.until('the question is put aside', stateOf('parked'));
-    await tab.goOnTalking();
-    await card.getByText('is being asked').waitFor();
-    await watch.until('it is being said again', ({ deliveries }) =>
-      deliveries.find(({ deliveryId, state }) => deliveryId === requestId && state === 'playing'),
+    await watch.until('the question is put aside', () =>
+      watch.of('question.changed').some(({ question }) => question.state === 'parked'),
     );
-    await tab.untilSpeaker('sounds');
+    await tab.goOnTalking();
+    await watch.until('it was said again, and heard', ({ questions }) =>
+      questions.some((question) => question.requestId === requestId && question.state === 'open'),
+    );
+    expect(watch.state.deliveries.find((each) => each.deliveryId === requestId)).toMatchObject({
+      state: 'delivered',
+      grade: 'played',
+    });
+    await card.getByText('say it or press it').waitFor();
 
-    await tab.say('Economy, please.');
-    const answered = await watch.until('it is answered', ({ questions }) =>
-      questions.find(({ state }) => state === 'answered'),
+    const answered = await sayUntil(
+      stage,
+      tab,
+      'it is answered',
+      { text: 'The economy ride, please.', matters: ['economy'] },
+      ({ questions }) => questions.find(({ state }) => state === 'answered'),
     );
     expect(answered).toMatchObject({ requestId, answer: 'Economy' });
     expect(watch.state.questions).toHaveLength(1);
@@ -65,12 +69,17 @@ describe('a reload in mid-question', () => {
     const { requestId } = await watch.until('the question is open', ({ questions }) =>
       questions.find(({ state }) => state === 'open'),
     );
+    const beingSaid = () =>
+      watch
+        .of('delivery.changed')
+        .filter(
+          ({ delivery: { deliveryId, state } }) => deliveryId === requestId && state === 'playing',
+        );
+    const timesSaid = beingSaid().length;
 
     await tab.page.reload();
     await tab.goOnTalking();
-    await watch.until('it is being said again', ({ deliveries }) =>
-      deliveries.find(({ deliveryId, state }) => deliveryId === requestId && state === 'playing'),
-    );
+    await watch.until('it is being said again', () => beingSaid().length > timesSaid);
     await tab.question('Which table for 4').getByRole('button', { name: 'French' }).click();
     const answered = await watch.until('it is answered', ({ questions }) =>
       questions.find(({ state }) => state === 'answered'),

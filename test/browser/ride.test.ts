@@ -2,6 +2,7 @@
 // microphone is all that the test does after the page was started.
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { sayUntil } from './support/say-until.ts';
 import { buildTheatre, troubles, type Stage, type Theatre } from './support/stage.ts';
 
 let theatre: Theatre;
@@ -22,12 +23,19 @@ describe('a ride by voice alone', () => {
     await tab.untilSpeaker('sounds');
 
     // Over the greeting, as people do.
-    await tab.say('Please book me a ride to the airport.');
+    await sayUntil(
+      stage,
+      tab,
+      'the ride is being booked',
+      { text: 'Please book me a ride to the airport.', matters: ['ride to the airport'] },
+      ({ subagents }) => subagents.length > 0,
+    );
     await tab.caption("I'm on it.").waitFor();
     const asked = await watch.until('the question is open', ({ questions }) =>
       questions.find(({ state }) => state === 'open'),
     );
     const card = tab.question('Which ride to the airport would you like?');
+    await card.getByText('say it or press it').waitFor();
     expect(await card.getByRole('button').allTextContents()).toEqual([
       expect.stringContaining('Economy'),
       expect.stringContaining('Premium'),
@@ -41,8 +49,13 @@ describe('a ride by voice alone', () => {
       grade: 'played',
     });
 
-    await tab.say('Economy, please.');
-    await watch.until('it is answered', ({ questions }) => questions[0]?.state === 'answered');
+    await sayUntil(
+      stage,
+      tab,
+      'it is answered',
+      { text: 'The economy ride, please.', matters: ['economy'] },
+      ({ questions }) => questions.some(({ answer }) => answer === 'Economy'),
+    );
     await tab.caption('Your Economy ride to the airport is booked.').waitFor();
     const result = await watch.until('the result was heard', ({ deliveries }) =>
       deliveries.find(({ kind, state }) => kind === 'result' && state === 'delivered'),

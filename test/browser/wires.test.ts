@@ -87,9 +87,13 @@ describe.each(wires)('on $wire', ({ wire, model, width, countsTokens }) => {
     await watch.untilQuiet();
 
     // The connection is lost; the next one knows what was said, and tells nothing twice.
+    // It is soon back: the page is watched before it is lost.
+    const isShown = tab.page.getByText('The lead agent is reconnecting').waitFor();
     stage.model.faults.drop();
-    await watch.until('it is lost', ({ connection }) => connection === 'reconnecting');
-    await tab.page.getByText('The lead agent is reconnecting').waitFor();
+    await Promise.all([
+      isShown,
+      watch.until('it is lost', ({ connection }) => connection === 'reconnecting'),
+    ]);
     expect(await overflowing(tab)).toEqual([]);
     await tab.page.getByText('Connected', { exact: true }).waitFor();
     expect(stage.server.connections.length).toBe(2);

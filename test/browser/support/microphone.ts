@@ -1,5 +1,6 @@
 // A microphone that says what it is told, and an ear at the loudspeaker. Both are put
-// into the page before its own scripts run; nothing of the page is replaced.
+// into the page before its own scripts run; nothing of the page is replaced, only what the
+// browser gives it.
 
 import type { Page } from 'playwright-core';
 import { speak, toWav } from '../../support/speech/speak.ts';
@@ -13,27 +14,34 @@ declare global {
   }
 }
 
-/** The page's `getUserMedia` gives a microphone of ours. */
+/**
+ * The page's `getUserMedia` gives a microphone of ours. It sounds in the very context in which the
+ * page listens: between two contexts, each with a clock of its own, sound may stutter on a busy machine.
+ */
 export async function plugInMicrophone(page: Page): Promise<void> {
   await page.addInitScript(() => {
-    let device: { context: AudioContext; output: MediaStreamAudioDestinationNode } | undefined;
-    const opened = () => {
-      if (device) return device;
-      const context = new AudioContext({ sampleRate: 48_000, latencyHint: 'playback' });
-      return (device = { context, output: context.createMediaStreamDestination() });
-    };
-    navigator.mediaDevices.getUserMedia = async () => {
-      const { context, output } = opened();
-      await context.resume();
-      return output.stream;
+    let stream: MediaStream | undefined;
+    let microphone: GainNode | undefined;
+    navigator.mediaDevices.getUserMedia = async () =>
+      (stream ??= new AudioContext().createMediaStreamDestination().stream);
+    const createSource = AudioContext.prototype.createMediaStreamSource;
+    AudioContext.prototype.createMediaStreamSource = function (of) {
+      if (of !== stream) return createSource.call(this, of);
+      microphone = new GainNode(this);
+      // What is connected to nothing gives no sound at all; a microphone gives silence.
+      const silence = new ConstantSourceNode(this, { offset: 0 });
+      silence.connect(microphone);
+      silence.start();
+      return microphone as AudioNode as MediaStreamAudioSourceNode;
     };
     window.__speak = async (wavBase64) => {
-      const { context, output } = opened();
+      if (!microphone) throw new Error('Expected the page to have opened its microphone');
+      const { context } = microphone;
       const bytes = Uint8Array.from(atob(wavBase64), (char) => char.charCodeAt(0));
       const source = new AudioBufferSourceNode(context, {
         buffer: await context.decodeAudioData(bytes.buffer),
       });
-      source.connect(output);
+      source.connect(microphone);
       await new Promise((resolve) => {
         source.addEventListener('ended', resolve);
         source.start();
@@ -67,7 +75,7 @@ export async function listenToSpeaker(page: Page): Promise<void> {
   });
 }
 
-/** Another voice than the lead agent's, and the one that is understood best even where sound stutters. */
+/** Another voice than the lead agent's, and the one that is understood best. */
 const USER_VOICE = 'rms';
 
 /** Says it, in real time; resolves when it was said. */

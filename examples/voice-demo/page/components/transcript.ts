@@ -76,7 +76,7 @@ function Dots() {
 
 /** For screen readers: each line once, when it is whole. Reading every partial word would help nobody. */
 function Announcer() {
-  const whole = transcript.value.findLast(({ final }) => final);
+  const whole = transcript.value.findLast(({ final, text }) => final && text.trim() !== '');
   return html`
     <p class="visually-hidden" role="log" aria-live="polite">
       ${whole ? `${whole.role === 'user' ? 'You' : 'Lead'}: ${whole.text}` : ''}
