@@ -9,6 +9,7 @@ import { loadOnnx } from './speech/onnx.ts';
 import { resampleSound } from '../../voice/audio/resample-sound.ts';
 import type {
   ThreadCalls,
+  ThreadEnding,
   ThreadFailure,
   ThreadReply,
   ThreadRequest,
@@ -72,7 +73,10 @@ async function main(): Promise<void> {
     reply({ type: 'unavailable', failure: failureOf(error) });
     return;
   }
-  port.on('message', ({ id, call, argument }: ThreadRequest) => {
+  port.on('message', (message: ThreadRequest | ThreadEnding) => {
+    // Ends this thread only.
+    if (message.call === 'end') process.exit();
+    const { id, call, argument } = message;
     void answer(handlers, call, argument).then(
       (value) => reply({ type: 'answer', id, value }, buffersOf(value)),
       (error: unknown) => reply({ type: 'failure', id, failure: failureOf(error) }),

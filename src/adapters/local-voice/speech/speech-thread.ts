@@ -3,6 +3,7 @@
 //
 // S1. Every call settles: answered, failed, or rejected when the thread ends.
 // S2. A call after the thread died starts a new one; what the old one remembered is gone.
+// S3. Closing never stops a model while it runs: its native code would abort the whole process.
 
 import { Worker } from 'node:worker_threads';
 import {
@@ -14,6 +15,7 @@ import {
 import type {
   CallName,
   ThreadCalls,
+  ThreadEnding,
   ThreadFailure,
   ThreadReply,
   ThreadRole,
@@ -27,6 +29,7 @@ interface PendingCall {
 interface RunningThread {
   readonly worker: Worker;
   readonly ready: Promise<void>;
+  readonly exited: Promise<void>;
   readonly pending: Map<number, PendingCall>;
 }
 
@@ -70,13 +73,15 @@ export class SpeechThread {
     return (await answer) as ThreadCalls[Name]['answers'];
   }
 
-  /** Ends the thread; what is under way rejects with a `CancelledError`. */
+  /** Ends the thread, after the model's step that it is in; what is under way rejects with a `CancelledError`. */
   async close(): Promise<void> {
     this.#closed = true;
     const thread = this.#thread;
     if (thread === undefined) return;
     this.#end(thread, new CancelledError('the speech engine was closed'));
-    await thread.worker.terminate();
+    // S3
+    thread.worker.postMessage({ call: 'end' } satisfies ThreadEnding, []);
+    await thread.exited;
   }
 
   #running(): RunningThread {
@@ -96,7 +101,10 @@ export class SpeechThread {
       pending.set(0, { resolve: () => resolve(), reject });
     });
     ready.catch(() => undefined);
-    const thread: RunningThread = { worker, ready, pending };
+    const exited = new Promise<void>((resolve) => {
+      worker.on('exit', () => resolve());
+    });
+    const thread: RunningThread = { worker, ready, exited, pending };
     worker.on('message', (message: ThreadReply) => this.#onReply(thread, message));
     worker.on('error', (cause: Error) => {
       this.#end(thread, failed(`it threw: ${cause.message}`, cause));

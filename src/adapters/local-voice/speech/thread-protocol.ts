@@ -28,6 +28,11 @@ export type ThreadRequest = {
   };
 }[CallName];
 
+/** The thread ends itself, between two calls of a model: one that is stopped within takes the process along. */
+export interface ThreadEnding {
+  readonly call: 'end';
+}
+
 /** An error as it crosses between threads. */
 export interface ThreadFailure {
   readonly kind: 'configuration' | 'provider';

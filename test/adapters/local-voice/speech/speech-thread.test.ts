@@ -9,6 +9,12 @@ import { SpeechThread } from '../../../../src/adapters/local-voice/speech/speech
 const speech = { samples: new Int16Array(10), sampleRateHz: 16_000 };
 const request = { text: 'x', voice: 'slt', speed: 1 };
 
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve);
+  });
+}
+
 function fragileThread(): SpeechThread {
   const url = new URL('../support/fragile-worker.ts', import.meta.url);
   const thread = new SpeechThread('ears', url);
@@ -44,6 +50,22 @@ describe('a speech thread', () => {
     await expect(pending).rejects.toBeInstanceOf(CancelledError);
     await closed;
     await expect(thread.call('transcribe', speech)).rejects.toBeInstanceOf(CancelledError);
+  });
+
+  test('S3: closing waits for the step of a model that is running', async () => {
+    const thread = fragileThread();
+    const steps = new Int32Array(new SharedArrayBuffer(12));
+    const samples = new Int16Array(steps.buffer);
+    const pending = thread.call('transcribe', { samples, sampleRateHz: 16_000 });
+    while (Atomics.load(steps, 0) === 0) await nextTurn();
+    const closed = thread.close();
+    await expect(pending).rejects.toBeInstanceOf(CancelledError);
+    // A thread that is stopped from outside would be gone by now.
+    await nextTurn();
+    Atomics.store(steps, 1, 1);
+    Atomics.notify(steps, 1);
+    await closed;
+    expect([...steps]).toEqual([1, 1, 1]);
   });
 
   test('models that cannot be loaded are a matter of configuration', async () => {

@@ -1,11 +1,25 @@
-// The inside of a speech thread that counts its calls and dies when asked to.
+// The inside of a speech thread that counts its calls and dies when asked to. Shared samples are the
+// steps of a model that runs: it has begun, may go on, is done.
 
 import { parentPort } from 'node:worker_threads';
-import type { ThreadRequest } from '../../../../src/adapters/local-voice/speech/thread-protocol.ts';
+import type {
+  ThreadEnding,
+  ThreadRequest,
+} from '../../../../src/adapters/local-voice/speech/thread-protocol.ts';
 
 let calls = 0;
-parentPort?.on('message', ({ id, call }: ThreadRequest) => {
+parentPort?.on('message', (message: ThreadRequest | ThreadEnding) => {
+  if (message.call === 'end') process.exit(0);
+  const { id, call, argument } = message;
   calls += 1;
+  if (call === 'transcribe' && argument.samples.buffer instanceof SharedArrayBuffer) {
+    const [begun, goOn, done] = [0, 1, 2];
+    const steps = new Int32Array(argument.samples.buffer);
+    Atomics.store(steps, begun, 1);
+    Atomics.wait(steps, goOn, 0);
+    Atomics.store(steps, done, 1);
+    return;
+  }
   if (call === 'detect') process.exit(3);
   if (call === 'synthesize') return;
   if (call === 'forget') throw new Error('a bug');
