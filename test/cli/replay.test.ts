@@ -1,7 +1,16 @@
 // `offstage replay` on journals and recordings in files.
 
 import { execFile } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -51,6 +60,39 @@ describe('a journal', () => {
       { scope: 'ses_1', entries: length },
       { scope: 'ses_2' },
     ]);
+  });
+
+  test('is only looked at, and stays as it is', async () => {
+    const own = join(folder, 'looked-at');
+    mkdirSync(own);
+    const file = join(own, 'calls.db');
+    copyFileSync(database, file);
+    const into = join(folder, 'looked-at-into.db');
+    for (const more of [
+      [],
+      ['--session', 'ses_1'],
+      ['--session', 'ses_1', '--at', '3'],
+      ['--session', 'ses_1', '--export', join(folder, 'looked-at.jsonl')],
+      ['--session', 'ses_1', '--fork', 'ses_3', '--after', '3', '--into', into],
+    ])
+      expect((await run(file, ...more)).status).toBe(0);
+    expect(readdirSync(own)).toEqual(['calls.db']);
+    expect(readFileSync(file).equals(readFileSync(database))).toBe(true);
+    // Nothing else writes to it.
+    expect((await run(file, '--session', 'ses_1', '--fork', 'ses_3', '--after', '3')).status).toBe(
+      0,
+    );
+    expect((await run(file)).printed).toContain('3 sessions');
+  });
+
+  test('of an older layout is not brought up to date by a look: it says what to do', async () => {
+    const old = join(folder, 'old.db');
+    copyFileSync(new URL('../corpus/sqlite-layout-2.journal', import.meta.url), old);
+    const before = readFileSync(old);
+    const { status, printed } = await run(old);
+    expect(status).toBe(2);
+    expect(printed).toMatch(/older version of Offstage \(layout 2; .*once without `readOnly`/);
+    expect(readFileSync(old).equals(before)).toBe(true);
   });
 
   test('tells the one that is named', async () => {

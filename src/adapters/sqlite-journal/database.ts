@@ -28,6 +28,7 @@ export type Synchronous = 'full' | 'normal';
 const OK = 0;
 const BUSY = 5;
 const LOCKED = 6;
+const READ_ONLY = 8;
 const IO_ERROR = 10;
 const CORRUPT = 11;
 const FULL = 13;
@@ -68,8 +69,8 @@ export function openDatabase(path: string, synchronous: Synchronous): DatabaseSy
   }
 }
 
-/** D2 */
-function checkIdentity(database: DatabaseSync, path: string): void {
+/** D2. Returns the version of its layout; 0: nothing is in it. */
+export function checkIdentity(database: DatabaseSync, path: string): number {
   const version = numberOf(database, 'user_version');
   const isNew = version === 0 && tablesOf(database) === 0;
   if (!isNew && numberOf(database, 'application_id') !== APPLICATION_ID)
@@ -82,6 +83,7 @@ function checkIdentity(database: DatabaseSync, path: string): void {
       'JOURNAL_TOO_NEW',
       `${path} was written by a newer version of Offstage (layout ${version}; this one knows ${LAYOUT_VERSION})`,
     );
+  return version;
 }
 
 function numberOf(database: DatabaseSync, pragma: string): number {
@@ -94,6 +96,11 @@ function tablesOf(database: DatabaseSync): number {
 
 export function isConstraint(error: unknown): boolean {
   return resultCode(error) === CONSTRAINT;
+}
+
+/** It would have to write something beside the file, and cannot. */
+export function isNotWritable(error: unknown): boolean {
+  return [READ_ONLY, CANNOT_OPEN].includes(resultCode(error));
 }
 
 /** An error of SQLite as one of ours, which says who must act; any other error as it is. */

@@ -18,9 +18,11 @@ import type {
 } from '../../actors/ports/journal.ts';
 import type { WakeTimes } from '../../actors/ports/wake-times.ts';
 import { ConfigurationError } from '../../errors.ts';
-import { entryOf, rowOf } from '../journal-rows/stored-entry.ts';
+import { rowOf } from '../journal-rows/stored-entry.ts';
 import { AppendBatch } from './append-batch.ts';
 import { explained, openDatabase, type Synchronous } from './database.ts';
+import { entriesIn, scopesIn } from './reading.ts';
+import { readOnlyJournal } from './read-only.ts';
 import { REMOVE, wakeTimesIn } from './wake-times.ts';
 
 export interface SqliteJournalOptions {
@@ -33,6 +35,12 @@ export interface SqliteJournalOptions {
    * a loss of power may take the last ones. @defaultValue 'full'
    */
   readonly synchronous?: Synchronous;
+  /**
+   * It is only looked at: a file that is there, in its present layout, and closed by whoever wrote it. Nothing is
+   * written to it, also not its layout; `append`, `trim`, `forget`, `claim` and `wakeTimes.set` reject or throw with
+   * `READ_ONLY`, so that no session starts on it. @defaultValue false
+   */
+  readonly readOnly?: boolean;
 }
 
 export interface SqliteJournal extends Journal {
@@ -56,14 +64,8 @@ const optionsSchema = z.object({
   path: z.string().min(1),
   environment: z.looseObject({ scheduler: z.looseObject({}) }),
   synchronous: z.enum(['full', 'normal']).optional(),
+  readOnly: z.boolean().optional(),
 });
-
-// The inner one needs nothing but the index.
-const SCOPES = `
-  select s.scope, s.entries, f.at as firstAt, l.at as lastAt
-  from (select scope, count(*) as entries, min(id) as first, max(id) as last from entries group by scope) s
-  join entries f on f.id = s.first join entries l on l.id = s.last
-  order by s.first`;
 
 // The index alone says which. An entry that is not there is before none.
 const TRIM = `
@@ -86,7 +88,7 @@ const FORGOTTEN_PAGES = 2048;
  * brought up to date; there each unit is a scope of its own.
  *
  * @throws {ConfigurationError} `INVALID_OPTION`; `JOURNAL_IN_USE` by another process;
- * `JOURNAL_TOO_NEW` for one of a newer version; `NOT_A_JOURNAL` for another file; `CANNOT_OPEN`.
+ * `JOURNAL_TOO_NEW` for one of a newer version, and with `readOnly` `JOURNAL_TOO_OLD` for an older one; `NOT_A_JOURNAL` for another file; `CANNOT_OPEN`.
  * @throws {JournalError} `JOURNAL_CORRUPT`, `JOURNAL_IO`. @throws {CapacityError} `DISK_FULL`.
  */
 export function sqliteJournal(options: SqliteJournalOptions): SqliteJournal {
@@ -97,7 +99,14 @@ export function sqliteJournal(options: SqliteJournalOptions): SqliteJournal {
       `sqliteJournal: ${z.prettifyError(checked.error)}`,
     );
   const { synchronous = 'full' } = options;
-  const path = options.path === ':memory:' ? options.path : resolve(options.path);
+  const isKept = options.path !== ':memory:';
+  if (options.readOnly === true && !isKept)
+    throw new ConfigurationError(
+      'INVALID_OPTION',
+      'sqliteJournal: expected `path` to be a file with `readOnly`, got `:memory:`',
+    );
+  const path = isKept ? resolve(options.path) : options.path;
+  if (options.readOnly === true) return readOnlyJournal(path);
   const database = openDatabase(path, synchronous);
   const batch = new AppendBatch(database, path, options.environment.scheduler);
   const checkOpen = (): void => {
@@ -134,16 +143,8 @@ export function sqliteJournal(options: SqliteJournalOptions): SqliteJournal {
       checkOpen();
       await batch.append(rowOf(entry));
     },
-    read: (query = {}) =>
-      after(() => {
-        const { where, values } = filter(query);
-        // The index finds the ids, which are sorted; then the table is read from front to back.
-        const rows = database.prepare(
-          `select * from entries where id in (select id from entries ${where}) order by id`,
-        );
-        return rows.all(...values).map((row) => entryOf(row, path));
-      }),
-    scopes: () => after(() => database.prepare(SCOPES).all() as unknown as ScopeSummary[]),
+    read: (query) => after(() => entriesIn(database, path, query)),
+    scopes: () => after(() => scopesIn(database)),
     async trim({ scope, unit, seq }) {
       const values = [scope, scope, unit, seq, TRIMMED_AT_A_TIME];
       const some = (): number =>
@@ -171,13 +172,4 @@ export function sqliteJournal(options: SqliteJournalOptions): SqliteJournal {
       database.close();
     },
   };
-}
-
-function filter({ scope, unit }: JournalQuery): { where: string; values: readonly string[] } {
-  const conditions = Object.entries({ scope, unit }).filter(
-    (condition): condition is [string, string] => condition[1] !== undefined,
-  );
-  if (conditions.length === 0) return { where: '', values: [] };
-  const where = conditions.map(([column]) => `${column} = ?`).join(' and ');
-  return { where: `where ${where}`, values: conditions.map(([, value]) => value) };
 }

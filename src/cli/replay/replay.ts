@@ -66,7 +66,8 @@ export function replayFor(reader: Reader): Command {
     async run(args, print) {
       try {
         const { path, values } = callOf(args);
-        const source = await openSource(path);
+        const isWritten = values.fork !== undefined && values.into === undefined;
+        const source = await openSource(path, isWritten);
         try {
           return await perform(source, path, values, { print, reader });
         } finally {

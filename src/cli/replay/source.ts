@@ -16,13 +16,16 @@ export interface Source {
   close(): void;
 }
 
-/** @throws {ConfigurationError} `NOT_A_JOURNAL`, and what the two throw for what they cannot read. */
-export async function openSource(path: string): Promise<Source> {
+/**
+ * `isWritten`: something is added to the journal; else it is only looked at, and stays as it is.
+ * @throws {ConfigurationError} `NOT_A_JOURNAL`, and what the two throw for what they cannot read.
+ */
+export async function openSource(path: string, isWritten: boolean): Promise<Source> {
   if (!existsSync(path)) throw notAJournal(path, 'there is no such file');
   if (statSync(path).isDirectory()) throw notAJournal(path, 'it is a folder');
   const begins = beginningOf(path);
   if (begins === SQLITE) {
-    const journal = await openJournal(path);
+    const journal = await openJournal(path, { readOnly: !isWritten });
     return { journal, recording: null, close: () => journal.close() };
   }
   if (!begins.startsWith('{'))
@@ -45,10 +48,10 @@ function journalOf({ scope, steps }: Recording): Source['journal'] {
 }
 
 /** Opens a journal in a file, or makes one. */
-export async function openJournal(path: string): Promise<SqliteJournal> {
+export async function openJournal(path: string, { readOnly = false } = {}): Promise<SqliteJournal> {
   // Not before it is needed: Node says that its SQLite is experimental.
   const { sqliteJournal } = await import('../../adapters/sqlite-journal/index.ts');
-  return sqliteJournal({ path, environment: nodeEnvironment() });
+  return sqliteJournal({ path, environment: nodeEnvironment(), readOnly });
 }
 
 function beginningOf(path: string): string {

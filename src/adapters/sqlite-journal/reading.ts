@@ -1,0 +1,39 @@
+// What a journal in a file is asked for. Nothing is written.
+
+import type { DatabaseSync } from 'node:sqlite';
+import type { JournalEntry, JournalQuery, ScopeSummary } from '../../actors/ports/journal.ts';
+import { entryOf } from '../journal-rows/stored-entry.ts';
+
+// The inner one needs nothing but the index.
+const SCOPES = `
+  select s.scope, s.entries, f.at as firstAt, l.at as lastAt
+  from (select scope, count(*) as entries, min(id) as first, max(id) as last from entries group by scope) s
+  join entries f on f.id = s.first join entries l on l.id = s.last
+  order by s.first`;
+
+export function scopesIn(database: DatabaseSync): readonly ScopeSummary[] {
+  return database.prepare(SCOPES).all() as unknown as ScopeSummary[];
+}
+
+/** @throws {JournalError} `JOURNAL_CORRUPT` */
+export function entriesIn(
+  database: DatabaseSync,
+  path: string,
+  query: JournalQuery = {},
+): readonly JournalEntry[] {
+  const { where, values } = filter(query);
+  // The index finds the ids, which are sorted; then the table is read from front to back.
+  const rows = database.prepare(
+    `select * from entries where id in (select id from entries ${where}) order by id`,
+  );
+  return rows.all(...values).map((row) => entryOf(row, path));
+}
+
+function filter({ scope, unit }: JournalQuery): { where: string; values: readonly string[] } {
+  const conditions = Object.entries({ scope, unit }).filter(
+    (condition): condition is [string, string] => condition[1] !== undefined,
+  );
+  if (conditions.length === 0) return { where: '', values: [] };
+  const where = conditions.map(([column]) => `${column} = ?`).join(' and ');
+  return { where: `where ${where}`, values: conditions.map(([, value]) => value) };
+}

@@ -1,0 +1,255 @@
+// RO1, RO2: a journal that is only looked at.
+
+import { spawnSync } from 'node:child_process';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
+import { sqliteJournal, type SqliteJournal } from '../../../src/adapters/sqlite-journal/index.ts';
+import { createRuntime, forkSession, type JournalEntry } from '../../../src/index.ts';
+import { textTalk } from '../../support/text-talk.ts';
+
+let folder: string;
+let path: string;
+const opened: SqliteJournal[] = [];
+const environment = nodeEnvironment();
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'offstage-read-only-'));
+  path = join(folder, 'a #1 100%.journal');
+});
+
+afterEach(() => {
+  for (const journal of opened.splice(0)) journal.close();
+  chmodSync(folder, 0o755);
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function open(readOnly = true, at = path): SqliteJournal {
+  const journal = sqliteJournal({ path: at, environment, readOnly });
+  opened.push(journal);
+  return journal;
+}
+
+function entry(seq: number, scope = 'ses'): JournalEntry {
+  const event = { type: 'user.said', text: `words ${seq}` } as { type: string };
+  return { scope, unit: scope, seq, at: 1000 + seq, actor: 'user', definitionVersion: 2, event };
+}
+
+async function write(...entries: readonly JournalEntry[]): Promise<void> {
+  const journal = open(false);
+  for (const one of entries) await journal.append(one);
+  await journal.wakeTimes.set('ses', 5);
+  journal.close();
+}
+
+/** All that is in the folder, byte by byte. */
+const files = () =>
+  Object.fromEntries(
+    readdirSync(folder).map((name) => [name, readFileSync(join(folder, name), 'hex')]),
+  );
+
+const code = (expected: string): unknown => expect.objectContaining({ code: expected });
+
+describe('RO1: a journal that was closed', () => {
+  test('is read, and nothing of it or beside it is written', async () => {
+    await write(entry(1), entry(2), entry(1, 'other'));
+    const before = files();
+    const journal = open();
+    expect(journal.read()).toEqual([entry(1), entry(2), entry(1, 'other')]);
+    expect(journal.read({ scope: 'other' })).toEqual([entry(1, 'other')]);
+    expect(journal.scopes()).toMatchObject([{ scope: 'ses', entries: 2 }, { scope: 'other' }]);
+    expect(await journal.wakeTimes.earliest({ limit: 9 })).toEqual([{ scope: 'ses', at: 5 }]);
+    expect(files()).toEqual(before);
+    journal.close();
+    journal.close();
+    expect(files()).toEqual(before);
+    expect(() => journal.read()).toThrow(code('JOURNAL_CLOSED'));
+  });
+
+  test('takes nothing, and says so', async () => {
+    await write(entry(1));
+    const before = files();
+    const journal = open();
+    const refused = (what: string): unknown =>
+      expect.objectContaining({
+        code: 'READ_ONLY',
+        retryable: false,
+        message: expect.stringContaining(`\`${what}\` needs a journal`) as string,
+      });
+    await expect(journal.append(entry(2))).rejects.toEqual(refused('append'));
+    await expect(journal.trim(entry(1))).rejects.toEqual(refused('trim'));
+    await expect(journal.wakeTimes.set('ses', 1)).rejects.toEqual(refused('wakeTimes.set'));
+    expect(() => journal.forget('ses')).toThrow(refused('forget'));
+    expect(() => journal.claim?.('ses')).toThrow(refused('claim'));
+    await expect(forkSession(journal, { from: 'ses', after: 1, to: 'b' })).rejects.toEqual(
+      refused('claim'),
+    );
+    const { session } = textTalk({
+      sessionId: 'ses',
+      runtime: createRuntime({ environment, journal }),
+    });
+    await expect(session.start()).rejects.toEqual(refused('claim'));
+    expect(files()).toEqual(before);
+  });
+
+  test('can be looked at by several at once', async () => {
+    await write(entry(1));
+    const [one, other] = [open(), open()];
+    expect(one.read()).toEqual(other.read());
+  });
+
+  test('can be forked into another one', async () => {
+    await write(entry(1), entry(2));
+    const into = open(false, join(folder, 'into.journal'));
+    await forkSession(open(), { from: 'ses', after: 1, to: 'b', into });
+    expect(into.read()).toEqual([entry(1, 'b')]);
+  });
+});
+
+describe('a journal that was not closed', () => {
+  /** As a process leaves it that was killed. */
+  async function leave(): Promise<void> {
+    const from = join(folder, 'living');
+    mkdirSync(from);
+    const journal = open(false, join(from, 'x'));
+    for (const seq of [1, 2, 3]) await journal.append(entry(seq));
+    copyFileSync(join(from, 'x'), path);
+    copyFileSync(join(from, 'x-wal'), `${path}-wal`);
+    journal.close();
+    rmSync(from, { recursive: true });
+  }
+
+  test('RO1: is read with its log, and both are as they were', async () => {
+    await leave();
+    const [file, log] = [readFileSync(path), readFileSync(`${path}-wal`)];
+    const journal = open();
+    expect(journal.read()).toEqual([entry(1), entry(2), entry(3)]);
+    journal.close();
+    expect(readFileSync(path).equals(file)).toBe(true);
+    expect(readFileSync(`${path}-wal`).equals(log)).toBe(true);
+    // Whoever goes on with it finds the same.
+    expect(open(false).read()).toEqual([entry(1), entry(2), entry(3)]);
+  });
+
+  test('is not read while a process writes it, and that one goes on', async () => {
+    const writer = open(false);
+    await writer.append(entry(1));
+    expect(() => open()).toThrow(code('JOURNAL_IN_USE'));
+    await writer.append(entry(2));
+    expect(writer.read()).toHaveLength(2);
+  });
+
+  test('RO2: nor when a process began to write it after it was opened', async () => {
+    await write(entry(1));
+    const journal = open();
+    expect(journal.read()).toHaveLength(1);
+    const writer = open(false);
+    await writer.append(entry(2));
+    const inUse = expect.objectContaining({
+      code: 'JOURNAL_IN_USE',
+      message: expect.stringContaining('open it again') as string,
+    }) as Error;
+    expect(() => journal.read()).toThrow(inUse);
+    writer.close();
+    expect(() => journal.scopes()).toThrow(inUse);
+    expect(open().read()).toHaveLength(2);
+  });
+});
+
+describe('a file that cannot be read like this', () => {
+  const corpus = (name: string): string =>
+    fileURLToPath(new URL(`../../corpus/${name}`, import.meta.url));
+
+  test.each([1, 2])('one of layout %d is left in its layout, and says what to do', (layout) => {
+    copyFileSync(corpus(`sqlite-layout-${layout}.journal`), path);
+    const before = files();
+    expect(() => open()).toThrow(
+      expect.objectContaining({
+        code: 'JOURNAL_TOO_OLD',
+        message: expect.stringMatching(
+          new RegExp(`layout ${layout}; this one reads 3.*once without \`readOnly\``),
+        ) as string,
+      }) as Error,
+    );
+    expect(files()).toEqual(before);
+    open(false).close();
+    expect(open().read().length).toBeGreaterThan(0);
+  });
+
+  test('one of a newer layout, another database, something else, nothing at all', async () => {
+    await write(entry(1));
+    const file = new DatabaseSync(path);
+    file.exec('pragma user_version = 99');
+    file.close();
+    expect(() => open()).toThrow(code('JOURNAL_TOO_NEW'));
+
+    const at = (name: string) => join(folder, name);
+    const other = new DatabaseSync(at('other'));
+    other.exec('create table mine (x)');
+    other.close();
+    writeFileSync(at('letter'), 'Dear Sir or Madam, '.repeat(100));
+    writeFileSync(at('empty'), '');
+    for (const name of ['other', 'letter', 'empty'])
+      expect(() => open(true, at(name))).toThrow(code('NOT_A_JOURNAL'));
+    expect(() => open(true, at('deep/none'))).toThrow(code('CANNOT_OPEN'));
+    expect(existsSync(at('deep'))).toBe(false);
+    expect(() => open(true, ':memory:')).toThrow(code('INVALID_OPTION'));
+    expect(() => sqliteJournal({ path, environment, readOnly: 'yes' as never })).toThrow(
+      code('INVALID_OPTION'),
+    );
+  });
+
+  test('one that lost its end', async () => {
+    await write(...Array.from({ length: 200 }, (_, index) => entry(index + 1)));
+    truncateSync(path, 8192);
+    expect(() => open().read()).toThrow(code('JOURNAL_CORRUPT'));
+  });
+});
+
+describe('a folder that cannot be written', () => {
+  const reader = fileURLToPath(new URL('reader.ts', import.meta.url));
+
+  /** What a process says that may only read: the superuser may write everywhere. */
+  function readElsewhere(): string {
+    chmodSync(path, 0o444);
+    chmodSync(folder, 0o555);
+    const { stdout, stderr } = spawnSync(process.execPath, [reader, path], {
+      encoding: 'utf8',
+      ...(process.getuid?.() === 0 && { uid: 65_534, gid: 65_534 }),
+    });
+    return stdout + stderr;
+  }
+
+  test('RO1: a file that was closed is read there', async () => {
+    await write(entry(1), entry(2));
+    expect(readElsewhere()).toBe('2 entries\n');
+    expect(readdirSync(folder)).toHaveLength(1);
+  });
+
+  test('one that was not closed says what to do', async () => {
+    const writer = open(false);
+    await writer.append(entry(1));
+    const [file, log] = [readFileSync(path), readFileSync(`${path}-wal`)];
+    writer.close();
+    writeFileSync(path, file);
+    writeFileSync(`${path}-wal`, log);
+    chmodSync(`${path}-wal`, 0o444);
+    expect(readElsewhere()).toMatch(/^CANNOT_OPEN: .*copy both into a folder that can be written/);
+    expect(readdirSync(folder)).toHaveLength(2);
+  });
+});
