@@ -15,6 +15,8 @@ export class Guest<S extends PooledSession> {
   readonly session: S;
   /** When somebody used it last, or something happened in it; milliseconds since 1970. */
   usedAt: number;
+  /** Nothing of it is left here, whoever saw to that. */
+  isOver = false;
   /** Settles when it can be used, or cannot be. */
   started: Promise<void> = Promise.resolve();
   readonly #now: () => number;
@@ -29,7 +31,9 @@ export class Guest<S extends PooledSession> {
     this.usedAt = now();
     session.events.subscribe(({ type }) => {
       this.usedAt = now();
-      if (type === 'session.ended' || type === 'session.suspended') gone(type === 'session.ended');
+      if (type !== 'session.ended' && type !== 'session.suspended') return;
+      this.isOver = true;
+      gone(type === 'session.ended');
     });
   }
 
@@ -51,7 +55,7 @@ export class Guest<S extends PooledSession> {
 
   /** Nobody uses it, and nothing of it goes on. */
   get mayLeave(): boolean {
-    return this.#uses === 0 && !this.isLeaving && this.session.isIdle;
+    return this.#uses === 0 && !this.isLeaving && (this.isOver || this.session.isIdle);
   }
 
   get isLeaving(): boolean {

@@ -15,6 +15,11 @@ export interface SessionPoolOptions<S extends PooledSession> {
   readonly idleMs?: number;
   /** When more are awake, whoever has been idle for longest is put away at once. @defaultValue 1000 */
   readonly maxAwake?: number;
+  /**
+   * About every so many milliseconds the pool looks for sessions that must be awake: a process that put
+   * them away may have died, and what could not be woken is tried again. @defaultValue 30_000
+   */
+  readonly lookMs?: number;
   /** Learns of what went wrong with a session that nobody is using at the moment. */
   readonly onError?: (error: unknown, where: string) => void;
 }
@@ -24,6 +29,7 @@ const optionsSchema = z.object({
   open: z.custom((open) => typeof open === 'function', 'expected a function'),
   idleMs: z.number().nonnegative().optional(),
   maxAwake: z.union([z.int().positive(), z.literal(Infinity)]).optional(),
+  lookMs: z.number().positive().optional(),
 });
 
 /** @throws {ConfigurationError} `INVALID_OPTION` */
@@ -36,12 +42,14 @@ export function checkedPool<S extends PooledSession>(
       'INVALID_OPTION',
       `createSessionPool: ${z.prettifyError(checked.error)}`,
     );
-  const { runtime, open, idleMs = 30_000, maxAwake = 1000, onError } = options;
+  const { runtime, open, onError } = options;
+  const { idleMs = 30_000, maxAwake = 1000, lookMs = 30_000 } = options;
   return {
     runtime,
     open,
     idleMs,
     maxAwake,
+    lookMs,
     onError: quietly(onError),
   };
 }

@@ -6,32 +6,26 @@
 //     ▲                                                             │
 //     └──────────────────────── hibernates ◀────────────────────────┘
 //
-// Owns:     which sessions are awake, and when one of the others must be.
-// Does not: know what a session does (idleness.ts), or keep anything of one (its journal does).
+// Owns:     which sessions are awake, and what is written down of when one of the others must be.
+// Does not: know what a session does (idleness.ts), keep anything of one (its journal does), or decide
+//           when it looks for those who must be awake (alarm.ts).
 //
 // Invariants
 //   PL1. At most one session of an id is awake: whoever wants it while it leaves waits until it has left.
 //   PL2. Who is being used is not put away, nor who is not idle.
 //   PL3. Whoever is put away is looked at again when its next deadline is due, also by another
 //        process: the time is kept before it leaves. Who cannot be looked at then is later.
-//   PL4. What was awake when a process died is looked at by the next one's `start`.
+//   PL4. What was awake when a process died is looked at by the next one's `start`, and by those that
+//        share its journal, once its claim is over.
 //   PL5. A look begins nothing: who has ended does not come back by itself.
+//   PL6. Of several processes that look at the same session one wakes it: the claim decides, before
+//        anything is opened or makes room. The others stay quiet.
 
 import { ConfigurationError, messageOf, OffstageError } from '../../errors.ts';
-import { memoryWakeTimes, type WakeTime, type WakeTimes } from '../ports/wake-times.ts';
+import { memoryWakeTimes, type WakeTimes } from '../ports/wake-times.ts';
+import { Alarm, AT_ONCE } from './alarm.ts';
 import { Guest, type PooledSession } from './guest.ts';
 import { checkedPool, type SessionPoolOptions } from './pool-options.ts';
-
-/** What was awake is due at any time. */
-const AT_ONCE = 0;
-/** Behind what is awake: no deadline is as early as this. */
-const ASLEEP: WakeTime = { at: Number.MIN_VALUE, scope: '' };
-/** So many are looked at together. */
-const BATCH = 16;
-/** After this time what failed is tried again. */
-const RETRY_MS = 30_000;
-/** So long a process that died may still seem to have its sessions. */
-const CLAIMS_MS = 180_000;
 
 export interface SessionPool<S extends PooledSession> {
   /** How many are awake. */
@@ -44,7 +38,10 @@ export interface SessionPool<S extends PooledSession> {
    * @throws {OffstageError} `POOL_CLOSED`; what `open`, the start of the session, or `use` throws.
    */
   use<T>(sessionId: string, use: (session: S) => T | Promise<T>): Promise<T>;
-  /** Looks at what an earlier process left awake, and at what is due; the first thing to do. */
+  /**
+   * Looks at what an earlier process left awake, and at what is due; the first thing to do. From then
+   * on it looks from time to time (`lookMs`).
+   */
   start(): Promise<void>;
   /** Puts all away, whatever they are doing; they go on in the next pool. Safe to call twice. */
   close(): Promise<void>;
@@ -61,15 +58,24 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
   readonly #options;
   readonly #times: WakeTimes;
   readonly #guests = new Map<string, Guest<S>>();
+  readonly #alarm: Alarm;
+  /** Under way: each may have a claim. */
+  readonly #looks = new Set<Promise<boolean>>();
   #stopSweep: (() => void) | null = null;
-  #stopAlarm: (() => void) | null = null;
-  #alarmAt = Infinity;
-  #claimsEndAt = 0;
   #closed: Promise<void> | null = null;
 
   constructor(options: SessionPoolOptions<S>) {
     this.#options = checkedPool(options);
-    this.#times = options.runtime.journal.wakeTimes ?? memoryWakeTimes();
+    const { environment, journal } = options.runtime;
+    this.#times = journal.wakeTimes ?? memoryWakeTimes();
+    this.#alarm = new Alarm({
+      environment,
+      times: this.#times,
+      lookMs: this.#options.lookMs,
+      isShared: journal.claim !== undefined,
+      wake: (sessionId) => this.#look(sessionId),
+      failed: (error) => this.#report(error, 'waking'),
+    });
   }
 
   get awakeCount(): number {
@@ -92,8 +98,8 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
   }
 
   async start(): Promise<void> {
-    this.#claimsEndAt = this.#now + CLAIMS_MS;
-    await this.#wakeDue();
+    this.#checkOpen();
+    await this.#alarm.look();
   }
 
   close(): Promise<void> {
@@ -102,7 +108,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
 
   async #close(): Promise<void> {
     this.#stopSweep?.();
-    this.#stopAlarm?.();
+    this.#alarm.stop();
     // Whoever is about to leave may stay: it is asked again.
     while (this.#guests.size > 0)
       await Promise.all(
@@ -112,6 +118,8 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
           if (this.#guests.get(guest.id) === guest) await this.#sendAway(guest);
         }),
       );
+    // Claims are those of the process: the next pool would lose its own with one that is given back later.
+    await Promise.all(this.#looks);
   }
 
   /** It can be used, and is counted as used from here on. */
@@ -229,14 +237,15 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
       await this.#times.set(id, dueAt);
     } catch (error) {
       // It stays until its time can be kept, unless all have to leave.
-      if (!this.#closed) throw error;
+      if (!this.#closed && !guest.isOver) throw error;
       this.#report(error, `the time of ${id}`);
     }
     const isStill = session.isIdle && session.nextDueAt === dueAt;
     if (!isStill && !this.#closed) {
       // PL2. Something came meanwhile.
       await this.#times.set(id, AT_ONCE);
-      return;
+      // It may be over: then it does not stay, whatever came.
+      if (!guest.isOver) return;
     }
     let isAsleep = false;
     try {
@@ -245,8 +254,9 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
     } finally {
       if (this.#guests.get(id) === guest) this.#guests.delete(id);
     }
-    if (!isAsleep) void this.#look(id);
-    else if (dueAt !== null) this.#alarm(dueAt);
+    if (isAsleep) {
+      if (dueAt !== null) this.#alarm.knows(dueAt);
+    } else if (!(await this.#look(id))) this.#alarm.missed(id);
   }
 
   #sweepLater(): void {
@@ -270,64 +280,41 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
     this.#makeRoom();
   }
 
-  /** Wakes those whose time has come, and sets the clock for the next one. */
-  async #wakeDue(from?: WakeTime): Promise<void> {
-    let after = from;
-    for (;;) {
-      const found = await this.#times.earliest({ ...(after && { after }), limit: BATCH });
-      if (this.#closed) return;
-      const due = found.filter(({ at }) => at <= this.#now);
-      await Promise.all(due.map(({ scope }) => this.#look(scope)));
-      const next = found[due.length];
-      if (next) this.#alarm(next.at);
-      if (next || found.length < BATCH) return;
-      after = found.at(-1);
+  /** Wakes it, if there is one; what is due of it happens by itself. Returns whether somebody saw to it. */
+  #look(sessionId: string): Promise<boolean> {
+    // Whoever is awake sees to it itself.
+    if (this.#closed || this.#guests.has(sessionId)) return Promise.resolve(true);
+    const look = this.#wakeIfFree(sessionId).finally(() => this.#looks.delete(look));
+    this.#looks.add(look);
+    return look;
+  }
+
+  async #wakeIfFree(sessionId: string): Promise<boolean> {
+    try {
+      await this.#wakeClaimed(sessionId);
+      return true;
+    } catch (error) {
+      if (this.#closed) return true;
+      // PL6. Another process has it, or had it until it died.
+      if (codeOf(error) !== 'SCOPE_IN_USE') this.#report(error, `waking ${sessionId}`);
+      return false;
     }
   }
 
-  /** Wakes it, if there is one; what is due of it happens by itself. */
-  #look(sessionId: string): Promise<void> {
-    return this.#quietly(`waking ${sessionId}`, async () => {
-      try {
-        // Whoever is awake sees to it itself.
-        if (this.#guests.has(sessionId)) return;
-        const guest = await this.#guest(sessionId, true);
-        await guest.started.finally(() => this.#leave(guest));
-      } catch (error) {
-        const code = codeOf(error);
-        if (code === 'UNKNOWN_SESSION') {
-          // PL5
-          await this.#times.set(sessionId, null);
-          return;
-        }
-        if (code === 'POOL_CLOSED') return;
-        this.#alarm(this.#now + RETRY_MS);
-        // Another process has it, or had it until it died.
-        if (code !== 'SCOPE_IN_USE') throw error;
-      }
-    });
-  }
-
-  #alarm(at: number): void {
-    if (this.#closed || at >= this.#alarmAt) return;
-    this.#stopAlarm?.();
-    this.#alarmAt = at;
-    const { scheduler } = this.#options.runtime.environment;
-    this.#stopAlarm = scheduler.schedule(
-      () => {
-        this.#alarmAt = Infinity;
-        void this.#quietly('waking', async () => {
-          try {
-            await this.#wakeDue(this.#now <= this.#claimsEndAt ? undefined : ASLEEP);
-          } catch (error) {
-            this.#alarm(this.#now + RETRY_MS);
-            throw error;
-          }
-        });
-      },
-      Math.max(0, at - this.#now),
-      { isBackground: true },
-    );
+  async #wakeClaimed(sessionId: string): Promise<void> {
+    const { journal } = this.#options.runtime;
+    // PL6
+    await journal.claim?.(sessionId);
+    try {
+      const guest = await this.#guest(sessionId, true);
+      await guest.started.finally(() => this.#leave(guest));
+    } catch (error) {
+      // Whoever is awake here goes on under this claim.
+      if (!this.#guests.has(sessionId)) await journal.release?.(sessionId);
+      // PL5
+      if (codeOf(error) !== 'UNKNOWN_SESSION') throw error;
+      await this.#times.set(sessionId, null);
+    }
   }
 
   async #quietly(where: string, work: () => Promise<void>): Promise<void> {

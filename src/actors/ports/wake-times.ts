@@ -19,12 +19,16 @@ export interface WakeTimes {
   set(scope: string, at: number | null): void | Promise<void>;
   /**
    * The earliest ones behind `after`, in the order of their times, and of their scopes: as many as `limit`, or all
-   * that there are.
+   * that there are. With `exceptClaimed` those that some process writes at the moment may be left out, as
+   * far as the journal knows who shows signs of life: whoever looks for sessions that nobody sees to need
+   * not try them. Never any other.
    */
   earliest(query: {
     /** @defaultValue from the first one on */
     readonly after?: WakeTime;
     readonly limit: number;
+    /** @defaultValue false */
+    readonly exceptClaimed?: boolean;
   }): readonly WakeTime[] | Promise<readonly WakeTime[]>;
 }
 

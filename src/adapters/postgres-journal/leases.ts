@@ -10,6 +10,8 @@
 //        the database says, and nobody else.
 //   LE3. What is not ours any more is never renewed, and never released.
 //   LE4. Rows are locked in the order of their scopes, as appends do, so that none waits for another one in a circle.
+//   LE5. Whoever claims a scope here while it is being released claims it afterwards: it may be somebody else
+//        of this process, whom that release is not for.
 
 import { hostname } from 'node:os';
 import type { Environment } from '../../actors/ports/environment.ts';
@@ -40,6 +42,8 @@ export class Leases {
   readonly #held = new Map<string, Token>();
   /** Claims that the database has not answered. */
   readonly #claiming = new Set<Promise<void>>();
+  /** The latest release of each scope, until it is done. */
+  readonly #releasing = new Map<string, Promise<void>>();
   #stopBeat: (() => void) | null = null;
 
   constructor(database: Database, environment: Environment, leaseMs: number) {
@@ -72,6 +76,8 @@ export class Leases {
 
   async #claim(scope: string): Promise<void> {
     const { schema } = this.#database;
+    // LE5
+    await this.#releasing.get(scope)?.catch(() => {});
     // One of our own goes on under its token: what is being written under it is not fenced.
     const rows = await this.#query<{ token: Token }>(
       `insert into ${schema}.leases as l (scope, token, holder, expires_at)
@@ -91,7 +97,20 @@ export class Leases {
     this.#beatLater();
   }
 
-  async release(scope: string): Promise<void> {
+  /** `decided`: what is being written under it. */
+  async release(scope: string, decided: Promise<void> = Promise.resolve()): Promise<void> {
+    const before = this.#releasing.get(scope) ?? Promise.resolve();
+    const released = this.#release(scope, [decided, before]);
+    this.#releasing.set(scope, released);
+    try {
+      await released;
+    } finally {
+      if (this.#releasing.get(scope) === released) this.#releasing.delete(scope);
+    }
+  }
+
+  async #release(scope: string, first: readonly Promise<void>[]): Promise<void> {
+    await Promise.allSettled(first);
     const token = this.#held.get(scope);
     if (token === undefined) return;
     this.#held.delete(scope);

@@ -153,8 +153,7 @@ export async function postgresJournal(options: PostgresJournalOptions): Promise<
     },
     async release(scope) {
       checkOpen();
-      await queue.decided();
-      await leases.release(scope);
+      await leases.release(scope, queue.decided());
     },
     async scopes() {
       checkOpen();

@@ -27,9 +27,13 @@ const remove = (schema: string): string => `
   )
   delete from ${schema}.wake_times w using gone where w.scope = gone.scope`;
 
+// The index gives them in their order, and each of these is looked up: many may be awake elsewhere, few are due.
 const earliest = (schema: string): string => `
-  select scope, at from ${schema}.wake_times
-  where (at, scope) > ($1::float8, $2::text) order by at, scope limit $3`;
+  select scope, at from ${schema}.wake_times w
+  where (at, scope) > ($1::float8, $2::text)
+    and not ($4 and exists (
+      select 1 from ${schema}.leases l where l.scope = w.scope and l.expires_at > clock_timestamp()))
+  order by at, scope limit $3`;
 
 export class WakeTimeQueue implements WakeTimes {
   readonly #database: Database;
@@ -56,11 +60,13 @@ export class WakeTimeQueue implements WakeTimes {
   async earliest(query: {
     readonly after?: WakeTime;
     readonly limit: number;
+    readonly exceptClaimed?: boolean;
   }): Promise<readonly WakeTime[]> {
-    const { after = BEFORE_ALL, limit } = query;
+    const { after = BEFORE_ALL, limit, exceptClaimed = false } = query;
     const { pool, schema, name } = this.#database;
     try {
-      return (await pool.query<WakeTime>(earliest(schema), [after.at, after.scope, limit])).rows;
+      const values = [after.at, after.scope, limit, exceptClaimed];
+      return (await pool.query<WakeTime>(earliest(schema), values)).rows;
     } catch (error) {
       throw explained(error, name);
     }

@@ -1,14 +1,13 @@
-// PL1 to PL4, whatever happens: uses at any time, processes that die or leave, times that cannot be
-// kept. What was said is answered once, each question has one end, and nobody stays without need.
+// PL1 to PL6, whatever happens: two processes on one journal, uses at any time and by either, processes
+// that die, leave, or are gone for a while, times that cannot be kept. What was said is answered once,
+// each question has one end, nobody stays without need, and nobody who is due is left asleep.
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import {
   createRuntime,
   createSessionPool,
-  memoryJournal,
-  memoryWakeTimes,
-  type Journal,
+  type Runtime,
   type SessionPool,
   type TextSession,
 } from '../../../src/index.ts';
@@ -17,21 +16,29 @@ import { SimulatedProcess } from '../../../src/testing/simulate/simulated-proces
 import { turns } from '../../support/crashes.ts';
 import { calls, say } from '../../support/subagent-runs.ts';
 import { textTalk } from '../../support/text-talk.ts';
+import { SharedJournal } from './shared-journal.ts';
 
 const IDLE_MS = 1000;
 const ASK_MS = 60_000;
 const INJECTED = 'the disk is full';
 
+const LEASE_MS = 15_000;
+/** What becomes of a question. One that is put again after a crash is not open for a moment. */
+const OVER = new Set(['answered', 'expired', 'withdrawn', 'superseded']);
+
 type Action =
-  | { readonly what: 'talk' | 'ask' | 'answer'; readonly who: number }
+  | { readonly what: 'talk' | 'ask' | 'answer'; readonly who: number; readonly by: number }
   | { readonly what: 'pass'; readonly ms: number }
-  | { readonly what: 'die' | 'leave' | 'break' | 'mend' };
+  | { readonly what: 'die' | 'leave' | 'vanish' | 'return'; readonly by: number }
+  | { readonly what: 'break' }
+  | { readonly what: 'mend' };
 
 const who = fc.nat(2);
+const by = fc.nat(1);
 const action: fc.Arbitrary<Action> = fc.oneof(
-  { weight: 3, arbitrary: fc.record({ what: fc.constant('talk' as const), who }) },
-  { weight: 2, arbitrary: fc.record({ what: fc.constant('ask' as const), who }) },
-  { weight: 2, arbitrary: fc.record({ what: fc.constant('answer' as const), who }) },
+  { weight: 3, arbitrary: fc.record({ what: fc.constant('talk' as const), who, by }) },
+  { weight: 2, arbitrary: fc.record({ what: fc.constant('ask' as const), who, by }) },
+  { weight: 2, arbitrary: fc.record({ what: fc.constant('answer' as const), who, by }) },
   {
     weight: 4,
     arbitrary: fc.record({
@@ -42,75 +49,48 @@ const action: fc.Arbitrary<Action> = fc.oneof(
   {
     weight: 2,
     arbitrary: fc.record({
-      what: fc.constantFrom('die' as const, 'leave' as const, 'break' as const, 'mend' as const),
+      what: fc.constantFrom('die' as const, 'leave' as const, 'vanish' as const, 'return' as const),
+      by,
     }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ what: fc.constantFrom('break' as const, 'mend' as const) }),
   },
 );
 
-/** One process after the other, on one journal. */
-class World {
-  readonly environment = simulatedEnvironment();
-  readonly errors: string[] = [];
-  /** What must not be. */
-  readonly broken: string[] = [];
-  /** What was taken in, by session: each is to be answered once. */
-  readonly said: [id: string, text: string][] = [];
-  /** Answers that were accepted, by subagent. */
-  readonly answered = new Map<string, string>();
-  isBroken = false;
-  readonly #journal = memoryJournal({ keep: Infinity });
-  readonly #times = memoryWakeTimes();
-  #number = 0;
-  #process = new SimulatedProcess(0, this.environment);
-  #pool: SessionPool<TextSession> | null = null;
-  readonly #awake = new Map<string, TextSession>();
-  readonly #under: Promise<unknown>[] = [];
+/** A process with its pool. */
+class Place {
+  readonly process: SimulatedProcess;
+  readonly pool: SessionPool<TextSession>;
+  readonly awake = new Map<string, TextSession>();
+  readonly #world: World;
+  readonly #runtime: Runtime;
 
-  get pool(): SessionPool<TextSession> {
-    if (!this.#pool) throw new Error('Expected a pool');
-    return this.#pool;
-  }
-
-  async begin(): Promise<void> {
-    this.#number += 1;
-    const process = new SimulatedProcess(this.#number, this.environment);
-    this.#process = process;
-    this.#awake.clear();
-    const never = new Promise<never>(() => {});
-    const journal: Journal = {
-      ...this.#journal,
-      append: (entry) => (process.isAlive ? this.#journal.append(entry) : never),
-      read: (query) => (process.isAlive ? this.#journal.read(query) : never),
-      wakeTimes: {
-        set: (scope, at) => {
-          if (!process.isAlive) return never;
-          if (this.isBroken) throw new Error(INJECTED);
-          return this.#times.set(scope, at);
-        },
-        earliest: (query) => (process.isAlive ? this.#times.earliest(query) : never),
-      },
-    };
-    const runtime = createRuntime({
-      environment: process.environment,
-      journal,
-      snapshots: { trim: this.#number % 2 === 0 },
+  constructor(world: World, number: number) {
+    this.#world = world;
+    this.process = new SimulatedProcess(number, world.environment);
+    this.#runtime = createRuntime({
+      environment: this.process.environment,
+      journal: world.shared.of(this.process),
+      snapshots: { trim: number % 2 === 0 },
     });
-    this.#pool = createSessionPool<TextSession>({
-      runtime,
+    this.pool = createSessionPool<TextSession>({
+      runtime: this.#runtime,
       idleMs: IDLE_MS,
       maxAwake: 2,
-      onError: (_error, where) => this.errors.push(where),
-      open: (sessionId) => this.#opened(sessionId, runtime),
+      onError: (_error, where) => world.errors.push(where),
+      open: (sessionId) => this.#opened(sessionId),
     });
-    await this.#pool.start();
   }
 
-  #opened(sessionId: string, runtime: ReturnType<typeof createRuntime>): TextSession {
-    if (this.#awake.has(sessionId)) this.broken.push(`PL1: ${sessionId} is awake twice`);
+  #opened(sessionId: string): TextSession {
+    const { broken, environment } = this.#world;
+    if (this.awake.has(sessionId)) broken.push(`PL1: ${sessionId} is awake twice`);
     const { session } = textTalk({
       sessionId,
-      runtime,
-      environment: this.environment,
+      runtime: this.#runtime,
+      environment,
       subagents: {
         paint: {
           script: turns(calls(['ask_user', { question: 'Which colour?' }]), ({ results }) =>
@@ -120,46 +100,85 @@ class World {
         },
       },
     });
-    this.#awake.set(sessionId, session);
+    this.awake.set(sessionId, session);
     // Somebody reads what is said.
     session.parts.subscribe();
     session.events.subscribe(({ type }) => {
       if (type !== 'session.ended' && type !== 'session.suspended') return;
-      if (this.#awake.get(sessionId) === session) this.#awake.delete(sessionId);
+      if (this.awake.get(sessionId) === session) this.awake.delete(sessionId);
     });
     return session;
   }
+}
+
+/** Two processes on one journal; each may be followed by another one. */
+class World {
+  readonly environment = simulatedEnvironment();
+  readonly shared = new SharedJournal(this.environment, { leaseMs: LEASE_MS });
+  readonly errors: string[] = [];
+  /** What must not be. */
+  readonly broken: string[] = [];
+  /** What was taken in, by session: each is to be answered once. */
+  readonly said: [id: string, text: string][] = [];
+  /** Answers that were accepted, by subagent. */
+  readonly answered = new Map<string, string>();
+  #number = 0;
+  readonly #places: (Place | null)[] = [null, null];
+  readonly #under: Promise<unknown>[] = [];
+
+  /** Those that are there. */
+  get places(): readonly Place[] {
+    return this.#places.filter((place) => place !== null);
+  }
+
+  /** That of this number, or whoever is there instead; null: nobody. */
+  #place(by: number): Place | null {
+    return this.#places[by] ?? this.places[0] ?? null;
+  }
+
+  async begin(by: number): Promise<void> {
+    this.#number += 1;
+    const place = new Place(this, this.#number);
+    this.#places[by] = place;
+    await place.pool.start();
+  }
+
+  async return(by: number): Promise<void> {
+    if (!this.#places[by]) await this.begin(by);
+  }
 
   /** It may never come back: its process may die. */
-  #use(id: string, use: (session: TextSession) => Promise<void>): void {
+  #use(by: number, id: string, use: (session: TextSession) => Promise<void>): void {
     this.#under.push(
-      this.pool.use(id, use).catch((error: unknown) => {
-        const { message } = error as Error;
+      (this.#place(by)?.pool.use(id, use) ?? Promise.resolve()).catch((error: unknown) => {
+        const { code, message } = error as Error & { readonly code?: unknown };
+        // The other process has it, or had it when it died.
+        if (code === 'SCOPE_IN_USE') return;
         if (message !== INJECTED && message !== 'The pool was closed') throw error;
       }),
     );
   }
 
-  talk(id: string): void {
+  talk(by: number, id: string): void {
     const text = `hello ${this.said.length}`;
-    this.#use(id, async (session) => {
+    this.#use(by, id, async (session) => {
       await session.sendText(text);
       this.said.push([id, text]);
     });
   }
 
   /** Words go to the question while there is one; so nothing else is asked then. */
-  ask(id: string): void {
-    this.#use(id, async (session) => {
-      if (session.store.getSnapshot().context.questions.some(({ state }) => state === 'open'))
+  ask(by: number, id: string): void {
+    this.#use(by, id, async (session) => {
+      if (session.store.getSnapshot().context.questions.some(({ state }) => !OVER.has(state)))
         return;
       await session.sendText('use paint');
       this.said.push([id, 'use paint']);
     });
   }
 
-  answer(id: string, colour: string): void {
-    this.#use(id, async (session) => {
+  answer(by: number, id: string, colour: string): void {
+    this.#use(by, id, async (session) => {
       const { questions } = session.store.getSnapshot().context;
       const open = questions.find(({ state }) => state === 'open');
       if (!open) return;
@@ -168,19 +187,34 @@ class World {
     });
   }
 
-  stop(): Promise<void> {
-    this.#process.kill();
-    return this.begin();
+  /** Nobody takes its place. */
+  vanish(by: number): void {
+    const place = this.#places[by];
+    if (place) this.shared.kill(place.process);
+    this.#places[by] = null;
   }
 
-  async leave(): Promise<void> {
-    const process = this.#process;
-    const closed = this.pool.close();
+  async die(by: number): Promise<void> {
+    this.vanish(by);
+    await this.begin(by);
+  }
+
+  async leave(by: number): Promise<void> {
+    const place = this.#places[by];
+    if (!place) return;
+    const closed = place.pool.close();
     await this.environment.advance(1);
     await closed;
-    const left = [this.pool.awakeCount, this.#awake.size, process.timers];
+    const left = [place.pool.awakeCount, place.awake.size, place.process.timers];
     if (left.some((count) => count > 0)) this.broken.push(`left after close: ${left.join()}`);
-    await this.begin();
+    await this.begin(by);
+  }
+
+  /** Whom somebody should have woken by now. */
+  async late(): Promise<readonly string[]> {
+    const now = this.environment.clock.now();
+    const times = await this.shared.store.wakeTimes.earliest({ limit: 100 });
+    return times.flatMap(({ scope, at }) => (at <= now ? [scope] : []));
   }
 
   async over(): Promise<void> {
@@ -194,25 +228,29 @@ test('whatever happens, each is answered once, and nobody stays without need', a
   await fc.assert(
     fc.asyncProperty(fc.array(action, { maxLength: 40, size: 'max' }), async (actions) => {
       const world = new World();
-      await world.begin();
+      for (const place of [0, 1]) await world.begin(place);
       for (const [number, one] of actions.entries()) {
-        if (one.what === 'talk') world.talk(`talk-${one.who}`);
-        else if (one.what === 'ask') world.ask(`ask-${one.who}`);
-        else if (one.what === 'answer') world.answer(`ask-${one.who}`, `colour ${number}`);
+        if (one.what === 'talk') world.talk(one.by, `talk-${one.who}`);
+        else if (one.what === 'ask') world.ask(one.by, `ask-${one.who}`);
+        else if (one.what === 'answer') world.answer(one.by, `ask-${one.who}`, `colour ${number}`);
         else if (one.what === 'pass') await world.environment.advance(one.ms);
-        else if (one.what === 'die') await world.stop();
-        else if (one.what === 'leave') await world.leave();
-        else world.isBroken = one.what === 'break';
+        else if (one.what === 'break' || one.what === 'mend')
+          world.shared.isBroken = one.what === 'break' ? new Error(INJECTED) : null;
+        else await world[one.what](one.by);
         await world.environment.settle();
       }
-      world.isBroken = false;
+      world.shared.isBroken = null;
+      // Whoever is left sees to everything.
+      if (world.places.length === 0) await world.begin(0);
       await world.environment.advance(5 * ASK_MS);
       await world.over();
       expect(world.broken).toEqual([]);
-      expect(world.pool.awakeCount).toBe(0);
+      expect(world.places.map(({ pool }) => pool.awakeCount)).toEqual(world.places.map(() => 0));
+      expect(await world.late()).toEqual([]);
       expect(world.errors.filter((error) => !error.includes(INJECTED))).toEqual([]);
+      const [{ pool }] = world.places as [Place];
       for (const id of new Set(world.said.map(([said]) => said)))
-        await world.pool.use(id, (session) => {
+        await pool.use(id, (session) => {
           const { transcript, subagents, questions } = session.store.getSnapshot().context;
           const texts = transcript.map(({ text }) => text);
           const mine = world.said.flatMap(([to, text]) => (to === id ? [text] : []));
@@ -231,8 +269,8 @@ test('whatever happens, each is answered once, and nobody stays without need', a
             ).not.toEqual([]);
           }
         });
-      await world.pool.close();
-      expect(world.pool.awakeCount).toBe(0);
+      await pool.close();
+      expect(pool.awakeCount).toBe(0);
     }),
     { numRuns: 60 },
   );

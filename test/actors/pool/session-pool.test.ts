@@ -332,6 +332,48 @@ describe('a session of a pool', () => {
     expect([pool.awakeCount, opened]).toEqual([0, ['a']]);
   });
 
+  test.each([
+    ['is written down', Infinity],
+    ['cannot be written down', 1],
+    ['cannot be written down again', 2],
+  ])('PL1: one that is over while its time %s is gone, and can be begun anew', async (_, fails) => {
+    const world = worldOf();
+    let isSlow = false;
+    let set = 0;
+    const wakeTimes: WakeTimes = {
+      async set(scope, at) {
+        if (isSlow) {
+          await new Promise<void>(
+            (resolve) => void world.environment.scheduler.schedule(resolve, 100),
+          );
+          set += 1;
+          if (set === fails) throw new Error('the disk is full');
+        }
+        await world.wakeTimes.set(scope, at);
+      },
+      earliest: (query) => world.wakeTimes.earliest(query),
+    };
+    const { pool, type, idle, said, errors } = poolOf(world, {
+      journal: { ...world.journal, wakeTimes },
+    });
+    await type('a', 'hello');
+    await world.environment.advance(10);
+    const session = pool.awake('a');
+    isSlow = true;
+    while (pool.awake('a')) await world.environment.advance(50);
+    const closed = session?.close();
+    await world.environment.advance(1000);
+    await closed;
+    isSlow = false;
+    await idle();
+    expect(pool.awakeCount).toBe(0);
+    expect(await world.wakeTimes.earliest({ limit: 9 })).toEqual([]);
+    await type('a', 'anew');
+    await world.environment.advance(10);
+    expect(said.at(-1)).toBe('a: You said: anew');
+    expect(errors.filter((error) => !error.includes('the disk is full'))).toEqual([]);
+  });
+
   test('whoever has it instead says when it is due', async () => {
     const world = worldOf();
     await world.wakeTimes.set('a', 42);

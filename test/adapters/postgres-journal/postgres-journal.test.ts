@@ -280,6 +280,18 @@ describe('leases', () => {
     expect(environment.backgroundTimers).toBe(0);
   });
 
+  test('LE5: whoever claims a scope while it is being released has it afterwards', async () => {
+    const journal = await open({ schema: newSchema() });
+    await journal.claim('scope');
+    const last = journal.append(entry(1));
+    // They wait for the append.
+    const released = [journal.release('scope'), journal.release('scope')];
+    await journal.claim('scope');
+    await Promise.all([last, ...released]);
+    await journal.append(entry(2));
+    expect(await journal.read()).toEqual([entry(1), entry(2)]);
+  });
+
   test('whoever releases a scope does not wait for those that go on writing others', async () => {
     const journal = await open({ schema: newSchema() });
     await journal.claim('scope');

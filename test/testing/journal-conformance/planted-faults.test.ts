@@ -59,6 +59,9 @@ function waking(change: (times: WakeTimes) => Partial<WakeTimes>): Spoiled['spoi
   });
 }
 
+/** What was claimed last of a store. */
+const onceClaimed = new WeakMap<WakeTimes, string>();
+
 /** What a store had before it was trimmed. */
 const beforeTrim = new WeakMap<Journal, readonly JournalEntry[]>();
 
@@ -530,6 +533,26 @@ const faults: readonly (Spoiled & { readonly found: string })[] = [
         await wakeTimes?.set(scope, null);
     },
     found: 'wake times that were set are there after a crash',
+  },
+  {
+    name: 'a look that misses whatever was claimed once',
+    spoil: ({ claim }, { wakeTimes }) => {
+      if (!wakeTimes) throw new Error('Expected wake times');
+      return {
+        claim: async (scope) => {
+          await claim?.(scope);
+          onceClaimed.set(wakeTimes, scope);
+        },
+        wakeTimes: {
+          ...wakeTimes,
+          earliest: async (query) =>
+            (await wakeTimes.earliest(query)).filter(
+              ({ scope }) => query.exceptClaimed !== true || scope !== onceClaimed.get(wakeTimes),
+            ),
+        },
+      };
+    },
+    found: 'whoever looks for those that nobody sees to finds all but those that a process writes',
   },
   {
     name: 'wake times that each process keeps for itself',

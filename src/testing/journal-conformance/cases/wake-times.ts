@@ -35,7 +35,7 @@ async function setAll(journal: Journal, all: readonly WakeTime[]): Promise<void>
 async function expectTimes(
   journal: Journal,
   expected: readonly WakeTime[],
-  query: { readonly after?: WakeTime; readonly limit: number } = { limit: 100 },
+  query: Parameters<WakeTimes['earliest']>[0] = { limit: 100 },
 ): Promise<void> {
   const found = await timesOf(journal).earliest(query);
   check(
@@ -171,6 +171,28 @@ export const wakeTimeScenes: readonly JournalScene[] = [
       await timesOf(other).set('scope', null);
       await expectTimes(journal, []);
       await appendAll(journal, [entry(2)]);
+    },
+  },
+  {
+    name: 'whoever looks for those that nobody sees to finds all but those that a process writes',
+    needs: ['wakeTimes', 'claim'],
+    async play({ journal, another, stage }) {
+      const other = await another();
+      const all = ['a', 'claimed', 'z'].map((scope) => ({ scope, at: 0 }));
+      await setAll(other, all);
+      await journal.claim?.('claimed');
+      const looked = await timesOf(other).earliest({ limit: 100, exceptClaimed: true });
+      check(
+        sameJson(looked, all) || sameJson(looked, [all[0], all[2]]),
+        () => `expected at most "claimed" to be left out, found ${JSON.stringify(looked)}`,
+      );
+      // Whoever does not say so finds it.
+      await expectTimes(other, all);
+      await journal.release?.('claimed');
+      await expectTimes(other, all, { limit: 100, exceptClaimed: true });
+      await journal.claim?.('claimed');
+      await stage.expire?.();
+      await expectTimes(other, all, { limit: 100, exceptClaimed: true });
     },
   },
 ];

@@ -1,0 +1,345 @@
+// PL3 to PL6, AL1 to AL4: pools of several processes on one journal, some of which die.
+
+import { describe, expect, test } from 'vitest';
+import {
+  createRuntime,
+  createSessionPool,
+  JournalError,
+  type Journal,
+  type SessionPoolOptions,
+  type TextSession,
+} from '../../../src/index.ts';
+import { simulatedEnvironment } from '../../../src/testing/index.ts';
+import { SimulatedProcess } from '../../../src/testing/simulate/simulated-process.ts';
+import { turns } from '../../support/crashes.ts';
+import { calls, say, simpleTool } from '../../support/subagent-runs.ts';
+import { textTalk } from '../../support/text-talk.ts';
+import { SharedJournal, type SharedJournalOptions } from './shared-journal.ts';
+
+const IDLE_MS = 1000;
+const ASK_MS = 600_000;
+const LOOK_MS = 30_000;
+const LEASE_MS = 15_000;
+/** By then every pool has had a round. */
+const ROUND_MS = 1.25 * LOOK_MS;
+/** So much later than a known time a pool may look where others know it, too. */
+const SPREAD_MS = 1000;
+
+function worldOf(options: Partial<SharedJournalOptions> = {}) {
+  const environment = simulatedEnvironment();
+  return { environment, shared: new SharedJournal(environment, { leaseMs: LEASE_MS, ...options }) };
+}
+
+type World = ReturnType<typeof worldOf>;
+
+let processes = 0;
+
+/** A process with a pool. */
+function processOf(
+  { environment, shared }: World,
+  {
+    around = (journal) => journal,
+    ...rest
+  }: Partial<SessionPoolOptions<TextSession>> & {
+    readonly around?: (journal: Journal) => Journal;
+  } = {},
+) {
+  processes += 1;
+  const process = new SimulatedProcess(processes, environment);
+  const errors: string[] = [];
+  const opened: string[] = [];
+  const said: string[] = [];
+  const runtime = createRuntime({
+    environment: process.environment,
+    journal: around(shared.of(process)),
+    snapshots: { trim: true },
+  });
+  const waits = () =>
+    new Promise((resolve) => void environment.scheduler.schedule(() => resolve('done'), 5000));
+  const pool = createSessionPool<TextSession>({
+    runtime,
+    idleMs: IDLE_MS,
+    lookMs: LOOK_MS,
+    onError: (_error, where) => errors.push(where),
+    open(sessionId) {
+      opened.push(sessionId);
+      const { session } = textTalk({
+        sessionId,
+        runtime,
+        environment,
+        subagents: {
+          paint: {
+            script: turns(calls(['ask_user', { question: 'Which colour?' }]), ({ results }) =>
+              say(`Painted: ${JSON.stringify(results.at(-1))}`),
+            ),
+            config: { interactive: true, inputTimeout: ASK_MS },
+          },
+          slow: {
+            script: turns(calls(['wait', {}]), say('It took a while.')),
+            config: {
+              tools: { wait: simpleTool(waits, { idempotent: true }) },
+            },
+          },
+        },
+      });
+      session.parts.subscribe((part) => {
+        if (part.type === 'text.done') said.push(`${sessionId}: ${part.text}`);
+      });
+      return session;
+    },
+    ...rest,
+  });
+  const type = (id: string, text: string): Promise<void> =>
+    pool.use(id, (session) => session.sendText(text));
+  const idle = (): Promise<void> => environment.advance(2 * IDLE_MS + 1);
+  const die = (): void => shared.kill(process);
+  return { number: process.number, pool, errors, opened, said, type, idle, die };
+}
+
+const expired = expect.stringMatching(/a: Told: .*did not respond in time/) as string;
+
+describe('what another process put away', () => {
+  test('PL3 AL1: is woken when it is due though that one has died, by a pool that began before', async () => {
+    const world = worldOf();
+    const other = processOf(world);
+    await other.pool.start();
+    const first = processOf(world);
+    await first.type('a', 'use paint');
+    await first.idle();
+    expect(first.pool.awakeCount).toBe(0);
+    first.die();
+    await world.environment.advance(ASK_MS / 2);
+    expect(other.opened).toEqual([]);
+    await world.environment.advance(ASK_MS / 2 + ROUND_MS);
+    expect(other.said.at(-1)).toEqual(expired);
+    await other.idle();
+    expect([other.opened, other.pool.awakeCount, other.errors]).toEqual([['a'], 0, []]);
+  });
+
+  test('PL6: is woken by one of all that are left, and nobody minds', async () => {
+    const world = worldOf();
+    const others = [processOf(world), processOf(world), processOf(world)];
+    for (const { pool } of others) await pool.start();
+    const first = processOf(world);
+    for (const id of ['a', 'b', 'c']) await first.type(id, 'use paint');
+    await first.idle();
+    first.die();
+    await world.environment.advance(ASK_MS + ROUND_MS + SPREAD_MS);
+    expect(others.flatMap(({ opened }) => opened).toSorted()).toEqual(['a', 'b', 'c']);
+    expect(others.flatMap(({ said }) => said)).toHaveLength(3);
+    expect(others.flatMap(({ errors }) => errors)).toEqual([]);
+  });
+
+  test('PL4: goes on in another one if it was awake when its process died, once its claim is over', async () => {
+    const world = worldOf();
+    const other = processOf(world);
+    await other.pool.start();
+    const first = processOf(world);
+    await first.type('a', 'use slow');
+    await world.environment.advance(10);
+    first.die();
+    await world.environment.advance(LEASE_MS - 10);
+    expect(other.opened).toEqual([]);
+    await world.environment.advance(ROUND_MS + 5001);
+    expect(other.said.join()).toContain('It took a while.');
+    expect([other.opened, other.errors]).toEqual([['a'], []]);
+  });
+});
+
+describe('a process that lives', () => {
+  test('gives back what it cannot go on with: another pool does', async () => {
+    const world = worldOf();
+    const other = processOf(world);
+    await other.pool.start();
+    let isRefused = false;
+    const first = processOf(world, {
+      around: (journal) => ({
+        ...journal,
+        append(entry) {
+          if (isRefused) throw new JournalError('TOO_LARGE', 'not this one', { retryable: false });
+          return journal.append(entry);
+        },
+      }),
+    });
+    await first.type('a', 'use slow');
+    await world.environment.advance(10);
+    isRefused = true;
+    await first.type('a', 'and that');
+    await world.environment.advance(10);
+    expect([first.pool.awakeCount, world.shared.holderOf('a')]).toEqual([0, null]);
+    await world.environment.advance(ROUND_MS + 5001);
+    expect(other.said.join()).toContain('It took a while.');
+  });
+
+  test('keeps what it has, and nobody even tries', async () => {
+    const world = worldOf();
+    const other = processOf(world);
+    await other.pool.start();
+    const first = processOf(world);
+    let release = (): void => {};
+    const using = first.pool.use('a', () => new Promise<void>((resolve) => (release = resolve)));
+    await world.environment.advance(20 * ROUND_MS);
+    release();
+    await using;
+    expect([other.opened, other.errors, world.shared.refused]).toEqual([[], [], []]);
+  });
+
+  test('PL6 AL2: is left alone also by one whose journal cannot say who has what: once in a round', async () => {
+    const world = worldOf({ knowsClaims: false });
+    const other = processOf(world, { maxAwake: 1, idleMs: 60 * LOOK_MS });
+    const first = processOf(world);
+    let release = (): void => {};
+    const using = first.pool.use('a', () => new Promise<void>((resolve) => (release = resolve)));
+    await world.environment.advance(10);
+    await other.type('mine', 'hello');
+    await other.pool.start();
+    // Whoever has it is late with it: it is due, as if it slept.
+    await world.shared.store.wakeTimes.set('a', 1);
+    // Its own times come in between, again and again.
+    for (let count = 0; count < 200; count += 1) {
+      await world.shared.store.wakeTimes.set(`gone ${count}`, world.environment.clock.now() + 1000);
+      await world.environment.advance(5000);
+    }
+    const rounds = world.shared.rounds.filter(({ by }) => by === other.number).length;
+    const tries = world.shared.refused.filter(({ scope }) => scope === 'a').length;
+    expect(tries).toBe(rounds);
+    expect(tries).toBeGreaterThan((1_000_000 / ROUND_MS) * 0.9);
+    // Nothing was opened for it, and nobody had to make room.
+    expect(other.opened.filter((id) => !id.startsWith('gone'))).toEqual(['mine']);
+    expect(other.errors).toEqual([]);
+    release();
+    await using;
+  });
+});
+
+test('AL2: one that cannot be started is tried once in a round, and its claim is given back', async () => {
+  const world = worldOf();
+  const first = processOf(world);
+  await first.type('a', 'hello');
+  await first.idle();
+  await first.pool.close();
+  await world.shared.store.wakeTimes.set('a', 0);
+  const other = processOf(world, {
+    around: (journal) => ({
+      ...journal,
+      read: () => {
+        throw new Error('the disk is gone');
+      },
+    }),
+  });
+  await other.pool.start();
+  await world.environment.advance(10 * LOOK_MS);
+  const rounds = world.shared.rounds.filter(({ by }) => by === other.number).length;
+  expect(rounds).toBeGreaterThan(7);
+  expect(other.errors).toHaveLength(rounds);
+  expect(other.errors[0]).toContain('waking a: the disk is gone');
+  expect(world.shared.holderOf('a')).toBeNull();
+});
+
+test('PL6: a look that finds nothing to go on with leaves no claim', async () => {
+  const world = worldOf();
+  await world.shared.store.wakeTimes.set('nobody', 0);
+  const { pool, errors } = processOf(world, {
+    open() {
+      throw new Error('no room');
+    },
+  });
+  await world.shared.store.wakeTimes.set('failing', 0);
+  await pool.start();
+  expect(errors).toHaveLength(2);
+  expect([world.shared.holderOf('nobody'), world.shared.holderOf('failing')]).toEqual([null, null]);
+
+  const other = processOf(world);
+  await other.pool.start();
+  expect(await world.shared.store.wakeTimes.earliest({ limit: 9 })).toEqual([]);
+  expect(world.shared.holderOf('nobody')).toBeNull();
+  expect(other.errors).toEqual([]);
+});
+
+test('AL3: processes that began at the same instant do not look at the same one', async () => {
+  const world = worldOf();
+  const all = [processOf(world), processOf(world), processOf(world), processOf(world)];
+  await Promise.all(all.map(({ pool }) => pool.start()));
+  await world.environment.advance(20 * LOOK_MS);
+  const later = world.shared.rounds.slice(all.length).map(({ at }) => at);
+  expect(later.length).toBeGreaterThan(60);
+  expect(new Set(later).size).toBe(later.length);
+
+  // A time that all know of is looked at by one, and is no matter for the others any more.
+  const first = processOf(world);
+  await first.type('a', 'use paint');
+  await first.idle();
+  await world.environment.advance(ASK_MS + SPREAD_MS);
+  expect([first, ...all].flatMap(({ opened }) => opened)).toEqual(['a', 'a']);
+  expect(world.shared.refused).toEqual([]);
+});
+
+test('AL4: a pool that was closed looks no more, and cannot be started', async () => {
+  const world = worldOf();
+  const { pool, opened } = processOf(world);
+  await pool.start();
+  await pool.close();
+  const { length } = world.shared.rounds;
+  await world.shared.store.wakeTimes.set('a', 0);
+  await world.environment.advance(10 * LOOK_MS);
+  expect([world.shared.rounds.length, opened]).toEqual([length, []]);
+  await expect(pool.start()).rejects.toMatchObject({ code: 'POOL_CLOSED' });
+
+  // Also one that was looking when it was closed.
+  const claimed: string[] = [];
+  const other = processOf(world, {
+    around: (journal) => ({
+      ...journal,
+      claim(scope) {
+        claimed.push(scope);
+        return journal.claim?.(scope);
+      },
+    }),
+  });
+  const looking = other.pool.start();
+  await Promise.all([other.pool.close(), looking]);
+  expect([claimed, other.errors]).toEqual([[], []]);
+});
+
+test('PL1: a pool that is closed while it looks has no claim any more when it is closed', async () => {
+  const world = worldOf();
+  await world.shared.store.wakeTimes.set('a', 0);
+  let answer = (): void => {};
+  const { pool, opened } = processOf(world, {
+    around: (journal) => ({
+      ...journal,
+      async claim(scope) {
+        await journal.claim?.(scope);
+        await new Promise<void>((resolve) => (answer = resolve));
+      },
+    }),
+  });
+  const looking = pool.start();
+  await world.environment.settle();
+  let isClosed = false;
+  const closed = pool.close().then(() => (isClosed = true));
+  await world.environment.settle();
+  // The next pool of this process would lose its claim with the one of this look.
+  expect(isClosed).toBe(false);
+  answer();
+  await Promise.all([closed, looking]);
+  expect([world.shared.holderOf('a'), opened]).toEqual([null, []]);
+});
+
+test('a pool that is closed claims nothing that has just left it', async () => {
+  const world = worldOf();
+  const claimed: string[] = [];
+  const { pool, type } = processOf(world, {
+    around: (journal) => ({
+      ...journal,
+      claim(scope) {
+        claimed.push(scope);
+        return journal.claim?.(scope);
+      },
+    }),
+  });
+  await type('a', 'use slow');
+  await world.environment.advance(10);
+  await pool.close();
+  expect(claimed).toEqual(['a']);
+});

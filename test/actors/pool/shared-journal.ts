@@ -1,0 +1,113 @@
+// A journal that several processes share, in simulated time: whoever has claimed a scope has it for as
+// long as its process lives, and for a lease after that.
+
+import {
+  CapacityError,
+  JournalError,
+  memoryJournal,
+  type Journal,
+  type JournalEntry,
+} from '../../../src/index.ts';
+import type { SimulatedEnvironment } from '../../../src/testing/index.ts';
+import type { SimulatedProcess } from '../../../src/testing/simulate/simulated-process.ts';
+
+export interface SharedJournalOptions {
+  readonly leaseMs: number;
+  /** Does it say which scopes nobody has, as the one in PostgreSQL does? @defaultValue true */
+  readonly knowsClaims?: boolean;
+}
+
+interface Claim {
+  readonly holder: SimulatedProcess;
+  /** The instant from which on the holder has given no sign of life; null: it lives. */
+  diedAt: number | null;
+}
+
+export class SharedJournal {
+  readonly store = memoryJournal({ keep: Infinity });
+  /** Claims that were refused: when, and of what. */
+  readonly refused: { readonly at: number; readonly scope: string; readonly by: number }[] = [];
+  /** Each time that somebody asked for wake times from the first one on. */
+  readonly rounds: { readonly at: number; readonly by: number }[] = [];
+  /** Wake times cannot be set. */
+  isBroken: Error | null = null;
+  readonly #environment: SimulatedEnvironment;
+  readonly #options: SharedJournalOptions;
+  readonly #claims = new Map<string, Claim>();
+
+  constructor(environment: SimulatedEnvironment, options: SharedJournalOptions) {
+    this.#environment = environment;
+    this.#options = options;
+  }
+
+  /** Who writes it, as far as anybody knows. */
+  holderOf(scope: string): number | null {
+    const claim = this.#claims.get(scope);
+    return claim && this.#holds(claim) ? claim.holder.number : null;
+  }
+
+  kill(process: SimulatedProcess): void {
+    process.kill();
+    for (const claim of this.#claims.values())
+      if (claim.holder === process) claim.diedAt ??= this.#environment.clock.now();
+  }
+
+  of(process: SimulatedProcess): Journal {
+    const { store } = this;
+    const never = new Promise<never>(() => {});
+    /** Whoever is dead waits for ever. */
+    const alive = async <T>(work: () => T | Promise<T>): Promise<T> =>
+      process.isAlive ? work() : never;
+    const checkOurs = (scope: string): void => {
+      if (this.#claims.get(scope)?.holder !== process)
+        throw new JournalError('FENCED', scope, { retryable: false });
+    };
+    return {
+      append: (entry: JournalEntry) =>
+        alive(() => {
+          checkOurs(entry.scope);
+          return store.append(entry);
+        }),
+      read: (query) => alive(() => store.read(query)),
+      trim: (entry) =>
+        alive(() => {
+          checkOurs(entry.scope);
+          return store.trim?.(entry);
+        }),
+      claim: (scope) => alive(() => this.#claim(scope, process)),
+      release: (scope) =>
+        alive(() => {
+          if (this.#claims.get(scope)?.holder === process) this.#claims.delete(scope);
+        }),
+      wakeTimes: {
+        set: (scope, at) =>
+          alive(() => {
+            if (this.isBroken) throw this.isBroken;
+            return store.wakeTimes.set(scope, at);
+          }),
+        earliest: ({ after, limit, exceptClaimed = false }) =>
+          alive(async () => {
+            if (!after) this.rounds.push({ at: this.#environment.clock.now(), by: process.number });
+            const isHidden = exceptClaimed && this.#options.knowsClaims !== false;
+            const all = await store.wakeTimes.earliest({ ...(after && { after }), limit: 1e6 });
+            return all
+              .filter(({ scope }) => !isHidden || this.holderOf(scope) === null)
+              .slice(0, limit);
+          }),
+      },
+    };
+  }
+
+  #claim(scope: string, process: SimulatedProcess): void {
+    const claim = this.#claims.get(scope);
+    if (claim && claim.holder !== process && this.#holds(claim)) {
+      this.refused.push({ at: this.#environment.clock.now(), scope, by: process.number });
+      throw new CapacityError('SCOPE_IN_USE', `${scope} is in use by ${claim.holder.number}`);
+    }
+    this.#claims.set(scope, { holder: process, diedAt: null });
+  }
+
+  #holds({ diedAt }: Claim): boolean {
+    return diedAt === null || this.#environment.clock.now() < diedAt + this.#options.leaseMs;
+  }
+}
