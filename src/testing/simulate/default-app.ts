@@ -1,11 +1,15 @@
 // The app that `offstage simulate` plays with unless it is given another one: two agents who can
-// lead, and subagents that look things up, ask, need consent, and do what must not be done twice.
+// lead, and subagents that look things up, ask, need consent, and do what must not be done twice. For
+// some seeds there is more to it: subagents of subagents, a service, and a program beside it.
 
 import { tool } from 'ai';
 import { z } from 'zod';
 import { defineTool } from '../../actors/session/lead-tools.ts';
 import type { SubagentConfig } from '../../actors/subagent/config.ts';
-import type { SimulatedApp } from './app.ts';
+import { chanceOf } from '../chance.ts';
+import type { AppContext, SimulatedApp } from './app.ts';
+import { withFamily } from './default-family.ts';
+import { errandsOf, watchmanOf } from './default-services.ts';
 
 const topic = z.object({ topic: z.string() });
 const order = z.object({ item: z.string(), count: z.number().int().min(1).max(9) });
@@ -79,11 +83,19 @@ const watching: SubagentConfig = {
   toolTimeout: 20_000,
 };
 
+const planning: SubagentConfig = {
+  name: 'planning',
+  instructions: 'You plan something with the help of others.',
+  maxSteps: 8,
+  toolTimeout: 20_000,
+};
+
 const tools = [
   background('research', 'Finds something out', 'I am on it.'),
   background('booking', 'Books something'),
   background('shopping', 'Buys something', 'I see to it.'),
   background('watching', 'Watches over something'),
+  background('planning', 'Plans something', 'I have it planned.'),
   defineTool({
     name: 'time',
     description: 'Says what time it is',
@@ -93,11 +105,33 @@ const tools = [
   }),
 ];
 
-export const defaultApp: SimulatedApp = {
-  agents: [
-    { name: 'host', instructions: 'You are the host.', tools },
-    { name: 'clerk', instructions: 'You are the clerk.', tools },
-  ],
-  subagentConfigs: { research, booking, shopping, watching },
-  limits: { maxConcurrentPerSession: 3 },
-};
+/** Most conversations are small: a part of the seeds has more to it. */
+const FAMILIES = 0.3;
+const SERVICES = 0.25;
+const PROGRAMS = 0.15;
+
+export function defaultApp(context: AppContext): SimulatedApp {
+  const has = (what: string, share: number): boolean =>
+    chanceOf(context.seed, 'app', what).happens(share);
+  const plans = has('families', FAMILIES);
+  const subagentConfigs: Readonly<Record<string, SubagentConfig>> = plans
+    ? { planning: { ...planning, tools: withFamily({ look_up: lookUp }, context) } }
+    : { research, booking, shopping, watching };
+  const offered = tools.filter(({ name }) => name in subagentConfigs || name === 'time');
+  return {
+    agents: [
+      { name: 'host', instructions: 'You are the host.', tools: offered },
+      { name: 'clerk', instructions: 'You are the clerk.', tools: offered },
+    ],
+    subagentConfigs,
+    limits: { maxConcurrentPerSession: 3 },
+    ...(has('services', SERVICES) && {
+      services: [
+        watchmanOf(plans ? withFamily({ look_up: lookUp }, context) : { look_up: lookUp }, context),
+      ],
+    }),
+    ...(has('programs', PROGRAMS) && {
+      program: errandsOf({ book, ...withFamily({ look_up: lookUp }, context) }, context),
+    }),
+  };
+}

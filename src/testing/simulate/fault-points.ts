@@ -15,6 +15,7 @@ export const FAULT_POINTS = {
   'line.drops': 'the connection is lost, up to 3 s after the model began to speak or listen',
   'line.slow': 'what the voice model says arrives late, by up to 1 s',
   'line.expires': 'the wire announces that it ends this connection',
+  'line.forgets': 'the voice model does not go on where a lost connection ended: it knows nothing',
   'words.late': 'what the user said is transcribed late, by up to 4 s',
   'client.leaves':
     'nobody listens any more while something is being told; they come back within 20 s',
@@ -30,6 +31,7 @@ export const FAULT_POINTS = {
   'tool.fails': 'a tool throws, before it has done anything',
   'tool.slow': 'a tool takes up to 8 s longer',
   'tool.hangs': 'a tool never returns, though it has done its work',
+  'source.fails': 'a source of events fails, up to 5 s after it was started',
 } as const satisfies Readonly<Record<string, string>>;
 
 export type FaultPoint = keyof typeof FAULT_POINTS;
@@ -70,6 +72,7 @@ export const defaultFaults: FaultPlan = {
   'line.drops': { probability: 0.12, most: 3 },
   'line.slow': 0.05,
   'line.expires': { probability: 0.05, most: 1 },
+  'line.forgets': 0.3,
   'words.late': 0.1,
   'client.leaves': { probability: 0.06, most: 2 },
   'client.reloads': { probability: 0.06, most: 2 },
@@ -84,4 +87,5 @@ export const defaultFaults: FaultPlan = {
   'tool.fails': 0.05,
   'tool.slow': 0.1,
   'tool.hangs': 0.02,
+  'source.fails': 0.15,
 };

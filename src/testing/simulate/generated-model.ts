@@ -22,6 +22,7 @@ import {
   type ScriptedPrompt,
   type ScriptedStep,
 } from '../scripted-model.ts';
+import { familyInput, familyMove, ofNobody } from './family-moves.ts';
 import type { Faults } from './faults.ts';
 import { valueFor } from './json-value.ts';
 import type { SimulatedProcess } from './simulated-process.ts';
@@ -29,18 +30,20 @@ import type { SimulatedProcess } from './simulated-process.ts';
 const SLOW_MS = 8000;
 const SILENT_MS = 90_000;
 const THINKING_MS = 1500;
+/** The agent of a service may find that there is nothing to tell. */
+const NOTHING_TO_TELL = '{"notify": false}';
 /** Nobody has such a tool. */
 const FORBIDDEN = 'transfer_all_funds';
 
 export interface ModelWorld {
   readonly faults: Faults;
-  /** The model is called, and is offered these tools. */
-  readonly offered?: (toolNames: readonly string[]) => void;
+  /** The model is called with this. */
+  readonly called?: (prompt: ScriptedPrompt) => void;
 }
 
 /** A model in one process: what the faults make of a script, and its own time to think. */
 export function modelIn(
-  { faults, offered }: ModelWorld,
+  { faults, called }: ModelWorld,
   process: SimulatedProcess,
   script: Script,
 ): ScriptedLanguageModel {
@@ -49,10 +52,11 @@ export function modelIn(
     async otherwise(prompt) {
       // Nobody waits for a model in a process that is dead.
       if (!process.isAlive) return new Promise<never>(() => {});
-      offered?.(prompt.toolNames);
+      called?.(prompt);
       if (faults.strikes('model.silent'))
-        return { error: failure('The model did not answer'), delayMs: SILENT_MS };
-      if (faults.strikes('model.fails')) return { error: failure('The model is overloaded') };
+        return { error: failure('OVERLOADED', 'The model did not answer'), delayMs: SILENT_MS };
+      if (faults.strikes('model.fails'))
+        return { error: failure('OVERLOADED', 'The model is overloaded') };
       const slow = faults.strikes('model.slow');
       const step = await script(prompt);
       return slow ? { ...step, delayMs: (step.delayMs ?? 0) + slow.within(1, SLOW_MS) } : step;
@@ -60,8 +64,8 @@ export function modelIn(
   });
 }
 
-function failure(message: string): ProviderError {
-  return new ProviderError('OVERLOADED', message, { retryable: true });
+export function failure(code: string, message: string): ProviderError {
+  return new ProviderError(code, message, { retryable: true });
 }
 
 /** The script of a subagent by this name. */
@@ -75,39 +79,58 @@ export function subagentScript(seed: number, name: string): Script {
   };
 }
 
+/** Whose prompt this is: the subagent of its task; null: a lead agent's. */
+export function subagentIn({ system }: ScriptedPrompt): string | null {
+  return /^# Task\nExecute tool: (?:subagent__)?(.*)$/m.exec(system)?.[1] ?? null;
+}
+
+/** The shape of its result, as its instructions say; null: none. */
+function resultSchemaIn({ system, outputSchema }: ScriptedPrompt): unknown {
+  const told = /JSON that fits this JSON Schema:\n(.*)/.exec(system)?.[1];
+  return told === undefined ? outputSchema : JSON.parse(told);
+}
+
 function taskIn({ system, user }: ScriptedPrompt): string {
-  return /# Task Arguments\n(.*)/.exec(system)?.[1] ?? user.slice(0, 200);
+  return /# Task Arguments\n(.*)/.exec(system)?.[1] ?? user.slice(0, 400);
 }
 
 function stepOf(
   name: string,
   task: string,
   turn: number,
-  { tools, outputSchema }: ScriptedPrompt,
+  prompt: ScriptedPrompt,
   chance: Chance,
 ): ScriptedStep {
-  const isDone = tools.length === 0 || chance.happens(0.2 + 0.25 * turn);
-  if (!isDone) {
-    const calls = [callOf(chance.pick(tools), chance)];
-    if (chance.happens(0.2)) calls.push(callOf(chance.pick(tools), chance));
+  const { tools } = prompt;
+  const move = tools.length === 0 ? null : familyMove(prompt, chance);
+  const callable = ofNobody(tools);
+  const isDone = callable.length === 0 || chance.happens(0.2 + 0.25 * turn);
+  if (move || !isDone) {
+    const calls = [move ?? callOf(chance.pick(callable), prompt, chance)];
+    if (chance.happens(0.2)) calls.push(callOf(chance.pick(callable), prompt, chance));
     if (chance.happens(0.03)) calls.push({ name: FORBIDDEN, input: { amount: chance.below(100) } });
     // M1: also by the same ids.
     return { calls: calls.map((call, at) => ({ ...call, id: `call_${turn + 1}_${at + 1}` })) };
   }
-  if (outputSchema) return { text: JSON.stringify(valueFor(outputSchema, chance)) };
+  if (prompt.user.includes(NOTHING_TO_TELL) && chance.happens(0.3))
+    return { text: NOTHING_TO_TELL };
+  const schema = resultSchemaIn(prompt);
   const found = chanceOf(0, name, task).within(1000, 9999);
-  const text = `${name} has found ${found}`;
+  const result = schema ? valueFor(schema, chance) : `${name} has found ${found}`;
   const handsIn = tools.find((tool) => tool.name === 'complete_task');
-  return handsIn && chance.happens(0.5)
-    ? { calls: [{ name: handsIn.name, input: { result: text } }] }
-    : { text };
+  if (handsIn && chance.happens(0.5)) return { calls: [{ name: handsIn.name, input: { result } }] };
+  return { text: typeof result === 'string' ? result : JSON.stringify(result) };
 }
 
-function callOf(tool: ScriptedPrompt['tools'][number], chance: Chance): ScriptedCall {
-  const { name, inputSchema } = tool;
+function callOf(
+  { name, inputSchema }: ScriptedPrompt['tools'][number],
+  prompt: ScriptedPrompt,
+  chance: Chance,
+): ScriptedCall {
   // Once in a while a model writes what is no JSON.
   if (chance.happens(0.02)) return { name, input: '{"oops' };
-  return { name, input: name === 'ask_user' ? questionOf(chance) : valueFor(inputSchema, chance) };
+  if (name === 'ask_user') return { name, input: questionOf(chance) };
+  return { name, input: familyInput(name, prompt, chance) ?? valueFor(inputSchema, chance) };
 }
 
 const COLOURS = ['Red', 'Green', 'Blue', 'Yellow', 'White', 'Black'] as const;

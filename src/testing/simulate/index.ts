@@ -1,6 +1,12 @@
 // Simulation of an app: conversations by chance, with everything going wrong that can.
 
-export type { AppContext, SimulatedApp, SimulatedAppLike } from './app.ts';
+export type {
+  AppContext,
+  ProgramHost,
+  SimulatedApp,
+  SimulatedAppLike,
+  SimulatedProgram,
+} from './app.ts';
 export { crashEverywhere, type CrashEverywhereOptions } from './crash-everywhere.ts';
 export { defaultApp } from './default-app.ts';
 export type { Effect as SimulatedEffect } from './effects.ts';

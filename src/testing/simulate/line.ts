@@ -1,5 +1,5 @@
 // The line between a session and its voice model, and what goes wrong on it: it is refused, is
-// lost, is slow, and words come late. It also knows what the model said in each item, and lets the model
+// lost, is slow, is gone on with or is not, and words come late. It also knows what the model said in each item, and lets the model
 // hear what reaches it of the user.
 //
 // Owns:     the connections of one process.
@@ -37,7 +37,7 @@ export interface LinePorts {
   nextModel(): number;
   /** What the user says, or said last. */
   utterance(): Utterance | null;
-  happened(what: 'opened' | 'lost' | 'refused'): void;
+  happened(what: 'opened' | 'resumed' | 'lost' | 'refused'): void;
   /** The session asks the model to tell something. */
   asked(instructions: string): void;
 }
@@ -60,7 +60,9 @@ export function lineOf(process: SimulatedProcess, ports: LinePorts, words: ItemW
       }
       ports.happened('opened');
       const index = ports.nextModel();
-      const connection = stage.transport.connect(configuration, context);
+      const { resume, ...anew } = context;
+      const forgets = resume !== undefined && faults.strikes('line.forgets') !== null;
+      const connection = stage.transport.connect(configuration, forgets ? anew : context);
       return new Line(process, ports, words, connection, () => stage.models[index]);
     },
   };
@@ -123,6 +125,7 @@ class Line implements TransportConnection {
   #happened(event: TransportEvent): void {
     const { faults } = this.#ports;
     if (event.type === 'assistant.transcribed') this.#note(event);
+    if (event.type === 'transport.ready' && event.resumed) this.#ports.happened('resumed');
     if (event.type === 'transport.closed' && event.code !== 1000) this.#ports.happened('lost');
     if (event.type === 'response.started' || event.type === 'utterance.started') {
       const drop = faults.strikes('line.drops');

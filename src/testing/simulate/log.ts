@@ -37,7 +37,8 @@ export type Happening =
   | { readonly kind: 'model'; readonly name: string; readonly toolNames: readonly string[] }
   /** The voice model is asked to tell something. */
   | { readonly kind: 'asked'; readonly instructions: string }
-  | { readonly kind: 'line'; readonly what: 'opened' | 'lost' | 'refused' }
+  /** `resumed`: the voice model goes on where another connection ended. */
+  | { readonly kind: 'line'; readonly what: 'opened' | 'resumed' | 'lost' | 'refused' }
   /** From here on everybody behaves, and nothing goes wrong. */
   | { readonly kind: 'behaves' }
   /** The session is asked to end. */

@@ -158,7 +158,7 @@ function nthOf<T>(from: readonly T[], nth: number): T | undefined {
 
 /** What is still to come, each in a sentence. */
 function unfinished(world: World): readonly string[] {
-  const { session, state, user, client } = world;
+  const { session, state, user, client, program } = world;
   if (!session || !state) return ['there is no session'];
   return [
     ...(state.connection === 'active' ? [] : [`the session is ${state.connection}`]),
@@ -171,6 +171,14 @@ function unfinished(world: World): readonly string[] {
     ...state.deliveries.flatMap(({ deliveryId, kind, state: now }) =>
       kind === 'question' || TOLD.has(now) ? [] : [`the ${kind} ${deliveryId} is ${now}`],
     ),
+    ...session.services
+      .list()
+      .flatMap(({ name, state: now, waiting }) =>
+        now === 'idle' || now === 'stopped'
+          ? []
+          : [`the service ${name} is ${now}, ${waiting} wait`],
+      ),
+    ...(program?.unfinished() ?? []),
     ...session.pendingToolCalls.map((callId) => `the call ${callId} has no result`),
     ...(user.isSpeaking || client.isPlaying ? ['somebody speaks'] : []),
     ...(state.floor === 'nobody' ? [] : [`the floor is the ${state.floor}'s`]),
@@ -179,18 +187,24 @@ function unfinished(world: World): readonly string[] {
 
 /** Ends the session. Returns how many timers are left of it. */
 async function close(world: World): Promise<number> {
-  const { session, environment, process } = world;
+  const { session, environment, process, program } = world;
   world.note({ kind: 'closing' });
   if (!session) return 0;
   let isClosed = false;
-  void session.close().then(() => {
-    isClosed = true;
-  });
+  const problems: unknown[] = [];
+  Promise.all([session.close(), program?.close()]).then(
+    () => {
+      isClosed = true;
+    },
+    (problem: unknown) => problems.push(problem),
+  );
   await environment.settle();
-  for (let ms = 0; ms < CLOSE_WITHIN_MS && !isClosed; ms += ROUND_MS)
+  for (let ms = 0; ms < CLOSE_WITHIN_MS && !isClosed && problems.length === 0; ms += ROUND_MS)
     await environment.advance(ROUND_MS);
   await environment.settle();
   const left = process.timers;
   await world.close();
+  // A session's close never rejects: it is the program's.
+  for (const problem of problems) throw problem;
   return isClosed ? left : Math.max(1, left);
 }

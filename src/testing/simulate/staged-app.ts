@@ -4,16 +4,26 @@
 // Does not: run it (world).
 
 import { asSchema } from 'ai';
+import type { EventSourceConfig } from '../../actors/ports/event-source.ts';
 import type { SubagentConfig } from '../../actors/subagent/config.ts';
 import type { MindCall } from '../conformance/mind.ts';
-import type { Script as ModelScript } from '../scripted-model.ts';
+import type { Script as ModelScript, ScriptedPrompt } from '../scripted-model.ts';
 import type { ScriptedLanguageModel } from '../scripted-steps.ts';
 import type { SimulatedApp, SimulatedAppLike } from './app.ts';
 import type { Effects } from './effects.ts';
 import type { Faults } from './faults.ts';
-import { argumentsFor, leadScript, modelIn, subagentScript } from './generated-model.ts';
+import {
+  argumentsFor,
+  failure,
+  leadScript,
+  modelIn,
+  subagentIn,
+  subagentScript,
+} from './generated-model.ts';
 import type { Happening } from './log.ts';
 import type { SimulatedProcess } from './simulated-process.ts';
+
+const GONE_WITHIN_MS = 5000;
 
 /** What the user's words make the lead agent's model call. */
 export type Meanings = ReadonlyMap<string, readonly string[]>;
@@ -32,7 +42,10 @@ export interface AppStage {
 /** The app, as this process makes it. */
 export function appIn(stage: AppStage, process: SimulatedProcess): SimulatedApp {
   const { app: given, seed, effects } = stage;
-  const app = typeof given === 'function' ? given({ environment: process.ofApp, seed }) : given;
+  const simulated = <Config extends Partial<SubagentConfig>>(config: Config): Config =>
+    configIn(stage, process, config);
+  const context = { environment: process.ofApp, seed, simulated };
+  const app = typeof given === 'function' ? given(context) : given;
   const [first, ...others] = app.agents.map((agent) => ({
     ...agent,
     tools: (agent.tools ?? []).map((tool) => effects.watchInline(tool, process)),
@@ -40,41 +53,80 @@ export function appIn(stage: AppStage, process: SimulatedProcess): SimulatedApp 
   const configs = Object.entries(app.subagentConfigs ?? {}).map(
     ([name, config]) => [name, configIn(stage, process, config)] as const,
   );
+  const services = app.services?.map(({ agent, eventSources, ...service }) => ({
+    ...service,
+    agent: configIn(stage, process, agent),
+    eventSources: eventSources.map((source) => sourceIn(stage, source)),
+  }));
   return {
     ...app,
+    ...(services && { services }),
     agents: [first as SimulatedApp['agents'][0], ...others],
     subagentConfigs: Object.fromEntries(configs),
   };
 }
 
-function configIn(
+function configIn<Config extends Partial<SubagentConfig>>(
   stage: AppStage,
   process: SimulatedProcess,
-  config: SubagentConfig,
-): SubagentConfig {
-  const { seed, models, faults, effects } = stage;
-  const { name, tools, createInstance } = config;
-  const offered = (toolNames: readonly string[]): void =>
-    stage.note({ kind: 'model', name, toolNames });
+  config: Config,
+): Config {
+  const { name = 'subagent', tools, createInstance } = config;
   return {
     ...config,
-    model: modelIn({ faults, offered }, process, models[name] ?? subagentScript(seed, name)),
-    ...(tools && { tools: effects.watch(tools, process) }),
+    model: subagentModelIn(stage, process, name),
+    ...(tools && { tools: stage.effects.watch(tools, process) }),
     ...(createInstance && {
       createInstance: () => configIn(stage, process, createInstance()),
     }),
   };
 }
 
-/** The lead agent's model in a text session, and where a voice model delegates. */
-export function leadModelIn(
-  { seed, faults, meanings }: AppStage,
-  process: SimulatedProcess,
-): ScriptedLanguageModel {
+/** A source of events, and what goes wrong with it. */
+function sourceIn({ faults }: AppStage, source: EventSourceConfig): EventSourceConfig {
+  return {
+    name: source.name,
+    start(emit, signal, context) {
+      const fails = faults.strikes('source.fails');
+      const isGone = (): void => context.fail(failure('SOURCE_GONE', 'The source is gone'));
+      if (fails)
+        signal.addEventListener(
+          'abort',
+          context.environment.scheduler.schedule(isGone, fails.within(1, GONE_WITHIN_MS)),
+        );
+      return source.start(emit, signal, context);
+    },
+    stop: () => source.stop?.(),
+  };
+}
+
+function subagentModelIn(stage: AppStage, process: SimulatedProcess, name: string) {
+  const called = ({ toolNames }: ScriptedPrompt): void =>
+    stage.note({ kind: 'model', name, toolNames });
+  return modelIn({ faults: stage.faults, called }, process, scriptOf(stage, name));
+}
+
+function scriptOf({ seed, models }: AppStage, name: string): ModelScript {
+  return models[name] ?? subagentScript(seed, name);
+}
+
+/** The session's model: of the lead agent in a text session, where a voice model delegates, and of whoever else has none. */
+export function sessionModelIn(stage: AppStage, process: SimulatedProcess): ScriptedLanguageModel {
+  const { seed, faults, meanings } = stage;
+  const lead = leadScript(seed, (words) => meanings.get(words) ?? []);
   return modelIn(
-    { faults },
+    {
+      faults,
+      called(prompt) {
+        const name = subagentIn(prompt);
+        if (name !== null) stage.note({ kind: 'model', name, toolNames: prompt.toolNames });
+      },
+    },
     process,
-    leadScript(seed, (words) => meanings.get(words) ?? []),
+    (prompt) => {
+      const name = subagentIn(prompt);
+      return (name === null ? lead : scriptOf(stage, name))(prompt);
+    },
   );
 }
 

@@ -44,6 +44,16 @@ type Item = { -readonly [Key in keyof ConformanceMemory]: ConformanceMemory[Key]
 };
 type Reply = { -readonly [Key in keyof ConformanceReply]: ConformanceReply[Key] };
 
+/** The model is told what it was told before: no session may do that. */
+export const KNOWN = 'KNOWN_ALREADY';
+
+/** Under which the model remembers what it is told; null: it is told nothing. */
+function idOf(command: TransportCommand): string | null {
+  if (command.type === 'message.add') return command.itemId;
+  if (command.type === 'tool.recall') return command.callId;
+  return command.type === 'tool.answer' ? `${command.callId} answered` : null;
+}
+
 interface Response {
   readonly responseId: string;
   readonly responseKey: string | null;
@@ -95,6 +105,12 @@ export class VoiceModel implements ConformanceModel, TransportConnection {
 
   send(command: TransportCommand): void {
     if (!this.isOpen) return;
+    const id = idOf(command);
+    if (id !== null && this.memory.some((item) => item.id === id)) {
+      const message = `It knows ${id} already`;
+      this.#tell({ type: 'transport.error', code: KNOWN, message, responseKey: null, raw: null });
+      return;
+    }
     switch (command.type) {
       case 'session.configure':
         this.#after(0, () => this.#tell({ type: 'session.configured' }));

@@ -7,11 +7,15 @@ export interface Work {
   /** Subagents that came to be, and those that completed. */
   readonly subagents: number;
   readonly completed: number;
+  /** Subagents of subagents. */
+  readonly children: number;
   readonly modelCalls: number;
   /** Times that a tool ran. */
   readonly effects: number;
   readonly questions: number;
   readonly answers: number;
+  /** Events from outside that services took. */
+  readonly events: number;
   /** Results and notices that were heard, or shown. */
   readonly heard: number;
   readonly crashes: number;
@@ -19,6 +23,8 @@ export interface Work {
   readonly sleeps: number;
   /** Connections that were lost, or did not come about. */
   readonly drops: number;
+  /** Connections on which the voice model went on where another one had ended. */
+  readonly resumed: number;
   /** Times that the user broke in on the lead agent. */
   readonly bargeIns: number;
   /** Faults that struck. */
@@ -32,8 +38,10 @@ export function workIn({ log, effects, script }: RunRecord): Work {
   const struck = (point: string): number =>
     script.strikes.filter((strike) => strike.point === point).length;
   const count = (kind: string): number => log.filter((entry) => entry.kind === kind).length;
+  const lines = log.flatMap((entry) => (entry.kind === 'line' ? [entry.what] : []));
   return {
     subagents: distinct(changed.map(({ id }) => id)),
+    children: distinct(changed.flatMap(({ id, depth }) => (depth > 1 ? [id] : []))),
     completed: distinct(changed.flatMap(({ id, state }) => (state === 'completed' ? [id] : []))),
     modelCalls: count('model'),
     effects: effects.length,
@@ -41,6 +49,9 @@ export function workIn({ log, effects, script }: RunRecord): Work {
     answers: distinct(
       asked.flatMap(({ requestId, state }) => (state === 'answered' ? [requestId] : [])),
     ),
+    events: log.filter(
+      (entry) => entry.kind === 'kept' && entry.entry.event.type === 'event.arrived',
+    ).length,
     heard: distinct(
       told.flatMap(({ deliveryId, state, kind }) =>
         state === 'delivered' && kind !== 'question' ? [deliveryId] : [],
@@ -48,7 +59,8 @@ export function workIn({ log, effects, script }: RunRecord): Work {
     ),
     crashes: count('crashed'),
     sleeps: count('slept'),
-    drops: log.filter((entry) => entry.kind === 'line' && entry.what !== 'opened').length,
+    drops: lines.filter((what) => what === 'lost' || what === 'refused').length,
+    resumed: lines.filter((what) => what === 'resumed').length,
     bargeIns: struck('user.bargesIn'),
     strikes: script.strikes.length,
   };

@@ -8,7 +8,7 @@
 //   W1. A process that has died is let go: nothing is called on it, none of its timers fires, and
 //       what it still does reaches nobody. The next one has the same options and the same journal.
 
-import { createRuntime, type SnapshotPolicy } from '../../actors/runtime/runtime.ts';
+import { createRuntime, type Runtime, type SnapshotPolicy } from '../../actors/runtime/runtime.ts';
 import type { SessionState } from '../../actors/session-views.ts';
 import { TextSession } from '../../actors/session/text-session.ts';
 import { messageOf } from '../../errors.ts';
@@ -18,7 +18,7 @@ import { LeadMind } from '../conformance/mind.ts';
 import { outputsIn, tellableIn } from '../conformance/session-of-case.ts';
 import type { ConformanceSetup, ConformanceStage } from '../conformance/stage.ts';
 import { simulatedEnvironment, type SimulatedEnvironment } from '../simulated-environment.ts';
-import type { SimulatedApp } from './app.ts';
+import type { SimulatedApp, SimulatedProgram } from './app.ts';
 import { Client, type AnySession, type Talking } from './client.ts';
 import { Effects } from './effects.ts';
 import type { FaultPlan, Strike } from './fault-points.ts';
@@ -26,7 +26,7 @@ import { Faults } from './faults.ts';
 import { lineOf, openModel, type ItemWords } from './line.ts';
 import type { Happening, LogEntry } from './log.ts';
 import { SimulatedProcess } from './simulated-process.ts';
-import { appIn, leadModelIn, voiceCalls, type AppStage } from './staged-app.ts';
+import { appIn, sessionModelIn, voiceCalls, type AppStage } from './staged-app.ts';
 import { User } from './user.ts';
 import { WorldJournal } from './world-journal.ts';
 
@@ -64,6 +64,7 @@ export class World {
   #stage: ConformanceStage | null = null;
   #process: SimulatedProcess;
   #session: AnySession | null = null;
+  #program: SimulatedProgram | null = null;
   #subscription: { unsubscribe(): void } | null = null;
   #lastState: SessionState | null = null;
   #connections = 0;
@@ -120,6 +121,11 @@ export class World {
     return this.#session;
   }
 
+  /** What runs beside the session in this process. */
+  get program(): SimulatedProgram | null {
+    return this.#program;
+  }
+
   get process(): SimulatedProcess {
     return this.#process;
   }
@@ -157,6 +163,7 @@ export class World {
     this.#process.kill();
     this.#subscription?.unsubscribe();
     this.#session = null;
+    this.#program = null;
     this.#isUp = false;
     this.#taken = 0;
     this.client.meets(null);
@@ -214,7 +221,12 @@ export class World {
   #begin(): void {
     const process = this.#process;
     this.note({ kind: 'started' });
-    const talking = this.#talk(process);
+    const runtime = createRuntime({
+      environment: process.environment,
+      journal: this.journal.of(process),
+      snapshots: this.#snapshots,
+    });
+    const talking = this.#talk(process, runtime);
     const { session } = talking;
     this.#session = session;
     this.#subscription = session.events.subscribe((event) => {
@@ -230,20 +242,17 @@ export class World {
     session.start().catch((error: unknown) => {
       if (process.isAlive) this.note({ kind: 'notStarted', why: messageOf(error) });
     });
+    this.#program = this.app.program?.({ runtime, session }) ?? null;
   }
 
-  #talk(process: SimulatedProcess): Talking {
+  #talk(process: SimulatedProcess, runtime: Runtime): Talking {
     const { kind } = this.#options;
-    const { voice, thinkingSound, promptStyle, ...app } = this.app;
+    const { voice, thinkingSound, promptStyle, program: _, ...app } = this.app;
     const options = {
       ...app,
       sessionId: SESSION_ID,
-      runtime: createRuntime({
-        environment: process.environment,
-        journal: this.journal.of(process),
-        snapshots: this.#snapshots,
-      }),
-      model: leadModelIn(this.#ofApp, process),
+      runtime,
+      model: sessionModelIn(this.#ofApp, process),
     };
     if (kind === 'text')
       return {

@@ -2,12 +2,18 @@
 // few seeds, as what it is.
 
 import { expect, test } from 'vitest';
+import { ServiceLedger } from '../../../src/actors/delegation/service-ledger.ts';
+import { SubagentTree } from '../../../src/actors/delegation/subagent-tree.ts';
 import { Projection } from '../../../src/actors/session/projection.ts';
+import { SessionUnit } from '../../../src/actors/session/session-unit.ts';
+import type { SubagentBirth } from '../../../src/actors/subagent/subagent-birth.ts';
 import { SubagentWork } from '../../../src/actors/subagent/subagent-work.ts';
+import { Subagent } from '../../../src/actors/subagent/subagent.ts';
 import { Supervisor } from '../../../src/actors/supervisor/supervisor.ts';
 import { WorldJournal } from '../../../src/testing/simulate/world-journal.ts';
 import { defaultFaults, simulateOnce } from '../../../src/testing/index.ts';
 import { Attempt } from '../../../src/voice/attempt.ts';
+import { Beginning } from '../../../src/voice/continuation.ts';
 import { faults as faultsOfTrees } from '../../support/tree-faults.ts';
 
 interface Planted {
@@ -90,6 +96,74 @@ const planted: readonly Planted[] = [
         (_session: string, _id: string, _resumed: boolean, grant: () => void) => grant(),
       ),
   },
+  ofTrees('the cascade is forgotten', 'text', 'P1'),
+  {
+    fault: 'what a child is answered goes to its parent',
+    session: 'text',
+    breaks: ['LIVE', 'P3'],
+    plant() {
+      const { start, receive } = Subagent.prototype;
+      const known = new Map<string, { readonly subagent: Subagent; readonly parentId: string }>();
+      const undo = [
+        patched(Subagent.prototype, 'start', function (this: Subagent, birth: SubagentBirth) {
+          known.set(this.id, { subagent: this, parentId: birth.parentId ?? '' });
+          start.call(this, birth);
+        }),
+        patched(
+          Subagent.prototype,
+          'receive',
+          function (this: Subagent, event: Parameters<typeof receive>[0]) {
+            const parent = known.get(known.get(this.id)?.parentId ?? '')?.subagent;
+            receive.call(event.type === 'question.answered' ? (parent ?? this) : this, event);
+          },
+        ),
+      ];
+      return () => undo.forEach((each) => each());
+    },
+  },
+  {
+    fault: 'a call that is made again after a crash starts another child',
+    session: 'text',
+    breaks: ['P6'],
+    plant() {
+      const { spawn } = SubagentTree.prototype;
+      return patched(
+        SubagentTree.prototype,
+        'spawn',
+        function (this: SubagentTree, ...[request, ports]: Parameters<typeof spawn>) {
+          const { idempotencyKey: _, ...anew } = request;
+          return spawn.call(this, request.caller.subagentId === null ? request : anew, ports);
+        },
+      );
+    },
+  },
+  {
+    fault: 'a service tells again after a crash',
+    session: 'text',
+    breaks: ['P4'],
+    plant: () => patched(SessionUnit.prototype, 'hasPlace', () => true),
+  },
+  {
+    fault: 'a program is told again after a crash',
+    session: 'text',
+    breaks: ['P4'],
+    plant: () => patched(ServiceLedger.prototype, 'hasHad', () => false),
+  },
+  {
+    fault: 'a model that goes on is told all that it knows',
+    session: 'voice',
+    breaks: ['LIVE'],
+    plant() {
+      const { untold } = Beginning.prototype;
+      return patched(
+        Beginning.prototype,
+        'untold',
+        function (this: Beginning, ready: Parameters<typeof untold>[0]) {
+          return untold.call(this, { ...ready, resumed: false });
+        },
+      );
+    },
+  },
   {
     fault: 'a journal loses the end of what it has kept',
     session: 'text',
@@ -111,7 +185,7 @@ const planted: readonly Planted[] = [
 /** Each is found by then. */
 const MOST_SEEDS = 200;
 
-test.each(planted)('found: $fault', { timeout: 120_000 }, async ({ session, breaks, plant }) => {
+test.each(planted)('found: $fault', { timeout: 300_000 }, async ({ session, breaks, plant }) => {
   const takeOut = plant();
   let found: readonly string[] = [];
   try {

@@ -22,21 +22,25 @@ const counts = {
 const SLOW = { timeout: 600_000 };
 
 test('P1 to P9 hold by text, whatever goes wrong', SLOW, async () => {
-  const { runs } = await simulate({
+  const { runs, work } = await simulate({
     session: 'text',
     seeds: { from, count: counts.text },
     inMostRuns: ['crashes', 'bargeIns', 'questions', 'heard', 'effects'],
   });
   expect(runs).toBe(counts.text);
+  expect(work.children).toBeGreaterThan(0.2 * runs);
+  expect(work.events).toBeGreaterThan(0.2 * runs);
 });
 
 test('P1 to P9 hold by voice, whatever goes wrong', SLOW, async () => {
-  const { runs } = await simulate({
+  const { runs, work } = await simulate({
     session: 'voice',
     seeds: { from, count: counts.voice },
     inMostRuns: ['crashes', 'drops', 'bargeIns', 'questions', 'heard', 'effects'],
   });
   expect(runs).toBe(counts.voice);
+  expect(work.children).toBeGreaterThan(0.2 * runs);
+  expect(work.resumed).toBeGreaterThan(0.1 * runs);
 });
 
 test('P1 to P9 hold on a real wire, whatever goes wrong', SLOW, async () => {
@@ -50,10 +54,13 @@ test('P1 to P9 hold on a real wire, whatever goes wrong', SLOW, async () => {
 
 describe('P9: a crash at each entry of a short conversation', () => {
   test.each([
-    ['text', 3],
-    ['voice', 3],
-  ] as const)('by %s, seed %i', SLOW, async (session, seed) => {
-    const generate = { steps: 3, spanMs: 8000 };
+    ['text', 3, { steps: 3, spanMs: 8000 }],
+    ['voice', 3, { steps: 3, spanMs: 8000 }],
+    // A subagent of a subagent, a service, a program.
+    ['text', 5, { steps: 2, spanMs: 6000 }],
+    ['text', 19, { steps: 2, spanMs: 6000 }],
+    ['text', 31, { steps: 2, spanMs: 6000 }],
+  ] as const)('by %s, seed %i', SLOW, async (session, seed, generate) => {
     const { appends, runs } = await crashEverywhere({ seed, session, generate });
     expect(appends).toBeGreaterThan(20);
     expect(runs).toBe(2 * appends);

@@ -4,7 +4,7 @@
 import { tool } from 'ai';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { defineTool } from '../../../src/index.ts';
+import { createSubAgentTool, defineTool, runSubagent, subAgentTools } from '../../../src/index.ts';
 import {
   defaultApp,
   defaultFaults,
@@ -13,7 +13,9 @@ import {
   simulate,
   simulateOnce,
   SimulationError,
+  type AppContext,
   type FaultPlan,
+  type Script,
   type SimulatedApp,
   type SimulateOptions,
 } from '../../../src/testing/index.ts';
@@ -130,6 +132,121 @@ describe('an app of the user', () => {
     await simulateOnce(9, { app: waiting, session: 'text', faults: {}, steps });
     expect(made).toEqual([9, 9]);
   });
+});
+
+describe('subagents that only a tool knows', () => {
+  const findings: unknown[] = [];
+  const helping = {
+    name: 'helping',
+    instructions: 'You help.',
+    outputSchema: z.object({ finding: z.string() }),
+    tools: { look: tool({ inputSchema: z.object({}), execute: () => 'nothing to be seen' }) },
+  };
+  const asker = (config: typeof helping): SimulatedApp => {
+    const app = appOf(() => 'done');
+    const work = app.subagentConfigs?.['work'] as NonNullable<
+      SimulatedApp['subagentConfigs']
+    >[string];
+    const help = createSubAgentTool(config, z.object({ topic: z.string() }));
+    return { ...app, subagentConfigs: { work: { ...work, tools: subAgentTools(help) } } };
+  };
+  const play = (app: SimulateOptions['app'], models: SimulateOptions['models'] = {}) =>
+    simulateOnce(1, { app: app as SimulatedApp, models, session: 'text', faults: {} });
+
+  test('have a generated model without further ado, or the script of their name', async () => {
+    const once: Script = ({ results }) =>
+      results.length > 0
+        ? { text: JSON.stringify(findings.push(results[0])) }
+        : { calls: [{ name: 'subagent__helping', input: { topic: 'it' } }] };
+    await play(asker(helping), { work: once });
+    const helped: Script = () => ({ text: '{"finding":"by script"}' });
+    await play(asker(helping), { work: once, helping: helped });
+    expect(findings[0]).toEqual({ finding: expect.any(String) });
+    expect(findings.at(-1)).toEqual({ finding: 'by script' });
+  });
+
+  test('their tools are watched where the app says so', async () => {
+    const models: SimulateOptions['models'] = {
+      work: ({ results }) =>
+        results.length > 0
+          ? { text: 'done' }
+          : { calls: [{ name: 'subagent__helping', input: { topic: 'it' } }] },
+      helping: ({ results }) =>
+        results.length > 0
+          ? { text: '{"finding":"it"}' }
+          : { calls: [{ name: 'look', input: {} }] },
+    };
+    const unwatched = await play(asker(helping), models);
+    expect(unwatched.record.effects).toEqual([]);
+    const watched = await play(({ simulated }: AppContext) => asker(simulated(helping)), models);
+    expect(watched.record.effects[0]).toMatchObject({ tool: 'look', status: 'returned' });
+    expect(watched.broken).toEqual([]);
+  });
+});
+
+test('a program beside the session is asked what it still has to do, in each process', async () => {
+  const begun: string[] = [];
+  const app = (context: AppContext): SimulatedApp => ({
+    ...appOf(() => 'done'),
+    program({ session }) {
+      let isDone = false;
+      begun.push(session.id);
+      context.environment.scheduler.schedule(() => (isDone = true), 50_000);
+      return {
+        unfinished: () => (isDone ? [] : ['it has not written its letter']),
+        close() {
+          begun.push('closed');
+          return Promise.resolve();
+        },
+      };
+    },
+  });
+  const steps = [{ at: 0, do: 'crash' }] as const;
+  const patient = await simulateOnce(1, { app, session: 'text', faults: {}, steps });
+  expect(patient.broken).toEqual([]);
+  expect(begun).toEqual(['session_1', 'session_1', 'closed']);
+  const options = { app, session: 'text', faults: {}, steps, quietWithinMs: 5000 } as const;
+  const hurried = await simulateOnce(1, options);
+  expect(hurried.broken).toEqual([
+    { promise: 'LIVE', what: 'at the end it has not written its letter' },
+  ]);
+});
+
+test('a run with an id in a program has its result for good, and breaks no promise', async () => {
+  const ended: string[] = [];
+  const app = ({ simulated }: AppContext): SimulatedApp => ({
+    ...appOf(() => 'done'),
+    program({ runtime }) {
+      const errand = simulated({ name: 'errand', instructions: 'You run an errand.' });
+      const run = runSubagent(errand, 'Run it', { id: 'errand-1', runtime });
+      let isDone = false;
+      void run.result.then(({ status }) => {
+        isDone = true;
+        ended.push(status);
+      });
+      return { unfinished: () => (isDone ? [] : ['its errand']), close: () => Promise.resolve() };
+    },
+  });
+  for (const at of [200, 5000]) {
+    const steps = [{ at, do: 'crash' }] as const;
+    const { broken } = await simulateOnce(3, { app, session: 'text', faults: {}, steps });
+    expect(broken).toEqual([]);
+  }
+  // The crash came before it had ended, and after it.
+  expect(ended).toEqual(['completed', 'completed', 'completed']);
+});
+
+test('a program that cannot be closed says why', async () => {
+  const app: SimulatedApp = {
+    ...appOf(() => 'done'),
+    program: () => ({
+      unfinished: () => [],
+      close: () => Promise.reject(new Error('its letter is not sent')),
+    }),
+  };
+  await expect(simulateOnce(1, { app, session: 'text', faults: {}, steps: [] })).rejects.toThrow(
+    'its letter is not sent',
+  );
 });
 
 describe('a run that does too little', () => {

@@ -2,6 +2,9 @@
 // what needs consent runs only after the user consented to exactly that call.
 
 import { callKey } from '../../../actors/approvals/approval.ts';
+import { subAgentOf } from '../../../actors/delegation/sub-agents/plan-step.ts';
+import type { SubagentConfig } from '../../../actors/subagent/config.ts';
+import type { SimulatedApp } from '../app.ts';
 import { eventsOf, type RunRecord } from '../log.ts';
 import type { Broken } from './broken.ts';
 
@@ -14,8 +17,7 @@ export function* authority(record: RunRecord): Iterable<Broken> {
 }
 
 function* ownTools({ app, log, effects }: RunRecord): Iterable<Broken> {
-  const { subagentConfigs = {} } = app;
-  const configs = new Map(Object.values(subagentConfigs).map((config) => [config.name, config]));
+  const configs = configsIn(app);
   const names = new Map(
     eventsOf(log, 'subagent.changed').map(({ event }) => [event.subagent.id, event.subagent.name]),
   );
@@ -40,6 +42,25 @@ function* ownTools({ app, log, effects }: RunRecord): Iterable<Broken> {
     if (name !== undefined && !mayUse(name, tool))
       yield { promise: 'P8', what: `${subagentId} (${name}) ran ${tool}, which it does not have` };
   }
+}
+
+/** By name: also those that a tool of another one runs, and those of services. */
+function configsIn({
+  subagentConfigs = {},
+  services = [],
+}: SimulatedApp): ReadonlyMap<string, SubagentConfig> {
+  const configs = new Map<string, SubagentConfig>();
+  const add = (config: SubagentConfig): void => {
+    if (configs.has(config.name)) return;
+    configs.set(config.name, config);
+    for (const tool of Object.values(config.tools ?? {})) {
+      const below = subAgentOf(tool);
+      if (below) add(below);
+    }
+  };
+  for (const config of Object.values(subagentConfigs)) add(config);
+  for (const { agent } of services) add(agent);
+  return configs;
 }
 
 function* consent({ app, log, effects }: RunRecord): Iterable<Broken> {

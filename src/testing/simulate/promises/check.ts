@@ -7,16 +7,20 @@ import { bounded } from './bounded.ts';
 import type { Broken, PromiseCheck } from './broken.ts';
 import { deliveries } from './deliveries.ts';
 import { endings } from './endings.ts';
+import { families } from './families.ts';
 import { interruptions } from './interruptions.ts';
 import { keeping } from './keeping.ts';
 import { liveness } from './liveness.ts';
 import { nothingTwice } from './nothing-twice.ts';
 import { questions } from './questions.ts';
+import { services } from './services.ts';
 
 const checks: readonly PromiseCheck[] = [
   endings,
+  families,
   questions,
   deliveries,
+  services,
   interruptions,
   nothingTwice,
   bounded,

@@ -2,10 +2,11 @@
 // result was heard, shown or dismissed; and what went wrong was told as what it was.
 
 import { eventsOf, type RunRecord } from '../log.ts';
+import { KNOWN } from '../voice-model.ts';
 import type { Broken } from './broken.ts';
 
 /** Errors that no fault explains. */
-const UNEXPECTED: ReadonlySet<string> = new Set(['INTERNAL', 'HOOK_FAILED']);
+const UNEXPECTED: ReadonlySet<string> = new Set(['INTERNAL', 'HOOK_FAILED', KNOWN]);
 
 export function* liveness({ log, unfinished }: RunRecord): Iterable<Broken> {
   for (const what of unfinished) yield { promise: 'LIVE', what: `at the end ${what}` };

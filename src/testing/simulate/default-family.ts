@@ -1,0 +1,49 @@
+// What a subagent of the default app has subagents of its own by: one kind that its call waits for, and
+// one that it starts, tells, asks, waits for and ends. They ask the user, and whom they work for.
+
+import { z } from 'zod';
+import {
+  createSubAgentTool,
+  subAgentTools,
+  type SubAgentConfig,
+} from '../../actors/delegation/sub-agents/sub-agent-tool.ts';
+import { createParentSubagentToolset } from '../../actors/delegation/toolsets/parent-toolset.ts';
+import type { SubagentConfig } from '../../actors/subagent/config.ts';
+import type { AppContext } from './app.ts';
+
+type Tools = NonNullable<SubagentConfig['tools']>;
+
+const topic = z.object({ topic: z.string() });
+
+/** With these, and what those below it may do, too, a subagent has subagents of its own. */
+export function withFamily(tools: Tools, { simulated }: AppContext): Tools {
+  const tasting: SubAgentConfig = {
+    name: 'tasting',
+    instructions: 'You try something, and say how it was.',
+    outputSchema: z.object({ finding: z.string(), stars: z.number().int().min(1).max(5) }),
+    tools,
+    interactive: true,
+    maxSteps: 4,
+    inputTimeout: 60_000,
+    toolTimeout: 20_000,
+  };
+  const scout: Partial<SubagentConfig> = {
+    name: 'scout',
+    instructions: 'You look around.',
+    interactive: true,
+    maxSteps: 5,
+    inputTimeout: 60_000,
+    toolTimeout: 20_000,
+  };
+  const { spawn_subagent, await_subagent, send_to_subagent, check_subagent, cancel_subagent } =
+    createParentSubagentToolset({ agent: simulated(scout) });
+  return {
+    ...tools,
+    spawn_subagent,
+    await_subagent,
+    send_to_subagent,
+    check_subagent,
+    cancel_subagent,
+    ...subAgentTools(createSubAgentTool(simulated(tasting), topic)),
+  };
+}
