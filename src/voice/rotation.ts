@@ -3,7 +3,7 @@
 // Owns:     the timers of it, and how long a connection is trusted to last.
 // Does not: decide anything (machine), or hold connections (line).
 
-import { startHosted, type Effect } from '../actors/runtime/hosting.ts';
+import { startHosted, stopHosted, type Effect } from '../actors/runtime/hosting.ts';
 import { callSafely, type Host } from '../actors/runtime/host.ts';
 import {
   rotationMachine,
@@ -106,7 +106,7 @@ export class Rotation {
 
   /** Nothing is exchanged any more. */
   stop(): void {
-    this.#actor.stop();
+    stopHosted(this.#actor);
     for (const cancel of this.#timers.values()) cancel();
     this.#timers.clear();
   }

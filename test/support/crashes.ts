@@ -1,7 +1,12 @@
 // Conversations whose process is killed and begun again on the same journal.
 
 import { isAskedFor } from '../../src/actors/ports/journal.ts';
-import { createRuntime, type Journal, type JournalEntry } from '../../src/index.ts';
+import {
+  createRuntime,
+  type Journal,
+  type JournalEntry,
+  type RuntimeOptions,
+} from '../../src/index.ts';
 import { simulatedEnvironment, type Script, type ScriptedStep } from '../../src/testing/index.ts';
 import { SimulatedProcess } from '../../src/testing/simulate/simulated-process.ts';
 import { FakeTransport } from './fake-transport.ts';
@@ -15,7 +20,7 @@ interface Fate {
 }
 
 /** What outlives processes: time, and what was written down (as text: nothing is shared). */
-export function world() {
+export function world({ snapshots }: Pick<RuntimeOptions, 'snapshots'> = {}) {
   const environment = simulatedEnvironment();
   let kept: string[] = [];
   let written = 0;
@@ -51,6 +56,10 @@ export function world() {
     get entries(): readonly JournalEntry[] {
       return read();
     },
+    /** So many were kept, also those that are trimmed by now. */
+    get written(): number {
+      return written;
+    },
     /**
      * The process will be killed right before, or right after, this entry is kept. It counts from 1, and
      * counts what was trimmed.
@@ -67,6 +76,7 @@ export function world() {
       const runtime = createRuntime({
         environment: process.environment,
         journal: journalOf(process),
+        ...(snapshots ? { snapshots } : {}),
       });
       return { process, runtime };
     },

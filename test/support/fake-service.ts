@@ -117,6 +117,7 @@ export function fakeService(): FakeService {
         messageId: `m${sent.length}`,
         resolvedPending,
         receipt: Promise.resolve({ applied: true, step: 2 }),
+        written: Promise.resolve(),
       };
     },
     async await(ids, _, { mode = 'all', signal } = {}): Promise<AwaitResult> {

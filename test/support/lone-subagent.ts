@@ -81,6 +81,7 @@ export function loneSubagent(config: Partial<SubagentConfig>, script: Script) {
     deniedAbove: () => false,
     callerOf: () => ({ sessionId: 'test', parentId: 'parent', depth: 2, service }),
     messageApplied: (_subagent, messageIds, step) => void told.push(['applied', messageIds, step]),
+    messageTaken: () => {},
     messageRefused: (_subagent, messageIds, reason) =>
       void told.push(['refused', messageIds, reason]),
     activity: () => void (signsOfLife += 1),

@@ -86,6 +86,11 @@ export class Awaiting {
       if (wait.records.some((record) => record.id === id)) this.#wake(wait);
   }
 
+  /** Nobody waits here any more. */
+  stop(): void {
+    for (const wait of this.#waits.all) this.#waits.end(wait, 'cancelled');
+  }
+
   /** It asks its parent. True if that ended a wait of the parent, which so learns of it. */
   asked({ parentId }: SubagentRecord): boolean {
     let isHeard = false;

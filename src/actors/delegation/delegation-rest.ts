@@ -32,6 +32,8 @@ export interface RecordRest {
   readonly rest: SubagentRest | EndedRest;
   /** What it has asked whoever gave it its task. @defaultValue nothing */
   readonly asked?: RequestRest;
+  /** One that lives and has had its result looked at; milliseconds since 1970. @defaultValue nobody has */
+  readonly deliveredAt?: number;
 }
 
 export interface DelegationRest {
@@ -39,15 +41,18 @@ export interface DelegationRest {
   readonly gone: readonly Gone[];
   /** What was said in the instances that a session keeps, by name. */
   readonly histories: Readonly<Record<string, readonly ModelMessage[]>>;
+  /** So long the scope was in some process, in milliseconds. @defaultValue 0 */
+  readonly awakeMs?: number;
 }
 
 /** Nobody of it may be busy: what waits in a mailbox is in no rest. */
-export function delegationRest({ family, instances }: Parts): DelegationRest {
+export function delegationRest({ family, instances, budgets }: Parts): DelegationRest {
   const isKnown = (id: string | null): boolean => id !== null && family.get(id) !== undefined;
   return {
     subagents: family.all.flatMap((record) => recordRest(record) ?? []),
     gone: family.gone.map((gone) => (isKnown(gone.parentId) ? gone : { ...gone, parentId: null })),
     histories: instances.histories,
+    awakeMs: budgets.awakeMs,
   };
 }
 
@@ -56,7 +61,14 @@ function recordRest(record: SubagentRecord): RecordRest | null {
   const { startedAt: bornAt } = record.place;
   if (subagent) {
     const asked = askedBy(record);
-    return { id, bornAt, birth, rest: subagent.rest, ...(asked && { asked }) };
+    return {
+      id,
+      bornAt,
+      birth,
+      rest: subagent.rest,
+      ...(asked && { asked }),
+      ...(deliveredAt !== null && { deliveredAt }),
+    };
   }
   if (!outcome || endedAt === null) return null;
   return { id, bornAt, birth, rest: { outcome, endedAt, deliveredAt, step } };

@@ -25,6 +25,7 @@ import type {
   AwaitResult,
   CheckResult,
   ListOptions,
+  MessageReceipt,
   ProgressNote,
   Refused,
   Requester,
@@ -138,23 +139,22 @@ export class Delegation implements SubagentService {
     if (!record) return notFound(id);
     if (!record.isLive) return hasEnded(record);
     if (message.inResponseTo !== undefined)
-      return this.#answer(record, message.content, message.inResponseTo, requester);
+      return this.#answer(record, message, message.inResponseTo, requester);
     if (id === requester.subagentId)
       return refusal('INVALID_STATE', `${id} cannot send a message to itself`);
-    const { content, mode = 'steer' } = message;
+    const { content, mode = 'steer', idempotencyKey } = message;
     const sender = family.get(requester.subagentId ?? '');
     const words =
       record.isBelow(requester.subagentId) || !sender ? content : peerMessage(sender, content);
-    const { messageId, receipt } = messages.send(record, words, mode, (id_) =>
-      chunks.emit(record, {
-        type: 'message.sent',
-        messageId: id_,
-        content,
-        mode,
-        inResponseTo: null,
-      }),
-    );
-    return { ok: true, messageId, resolvedPending: false, receipt };
+    const messageId = messages.idOf(record, idempotencyKey);
+    const isTaken = record.subagent?.hasTaken(messageId) === true;
+    if (!isTaken && !messages.isOnItsWay(messageId))
+      chunks.emit(record, { type: 'message.sent', messageId, content, mode, inResponseTo: null });
+    // First: it may be there before `send` returns.
+    const written = messages.written(record, messageId);
+    const receipt = messages.send(record, messageId, words, mode);
+    if (isTaken) messages.taken(messageId);
+    return { ok: true, messageId, resolvedPending: false, receipt, written };
   }
 
   async await(
@@ -224,10 +224,12 @@ export class Delegation implements SubagentService {
   restore(
     units: RestoredUnits,
     scopes: readonly ScopePorts[],
-    { gone, histories }: Omit<DelegationRest, 'subagents'> = { gone: [], histories: {} },
+    known: Omit<DelegationRest, 'subagents'> = { gone: [], histories: {} },
   ): Restored {
     const { id, family, supervisor, budgets, instances } = this.#parts;
+    const { gone, histories, awakeMs = 0 } = known;
     instances.remember(histories);
+    budgets.goOn(awakeMs);
     const restored = this.#tree.restore(units, scopes);
     // Now that those are there whose budgets they were cut from.
     for (const group of gone) {
@@ -275,9 +277,21 @@ export class Delegation implements SubagentService {
   }
 
   /** Leaves all of them to the journal: they end here and nobody is told. */
-  suspend(): void {
+  letGo(): void {
+    const { awaiting, messages, requests, budgets } = this.#parts;
     for (const subagent of this.live) subagent.suspend();
+    awaiting.stop();
+    messages.stop();
+    requests.stop();
+    budgets.stop();
     this.dispose();
+  }
+
+  /** Whoever these ends are for may not have heard of them. */
+  protected tellAgain(records: readonly SubagentRecord[]): void {
+    for (const record of records)
+      if (record.outcome)
+        this.#parts.chunks.emit(record, { type: 'ended', outcome: record.outcome });
   }
 
   /** Takes nobody in any more, and cancels all. */
@@ -303,22 +317,32 @@ export class Delegation implements SubagentService {
 
   #answer(
     record: SubagentRecord,
-    content: string,
+    { content, idempotencyKey }: SendRequest,
     requestId: string,
     requester: Requester,
   ): SendResult {
-    const { requests, chunks, ports } = this.#parts;
+    const { requests, chunks, messages } = this.#parts;
     const { request, id, subagent } = record;
     if (!record.isBelow(requester.subagentId))
       return refusal('INVALID_STATE', `Only an agent above ${id} may answer what it asks`);
+    const messageId = messages.idOf(record, idempotencyKey);
+    const step = subagent?.step ?? 0;
+    const answered = {
+      ok: true,
+      messageId,
+      resolvedPending: true,
+      receipt: Promise.resolve<MessageReceipt>({ applied: true, step }),
+    } as const;
+    // This very answer: it is there, or will be.
+    if (messages.isOnItsWay(messageId))
+      return { ...answered, written: messages.written(record, messageId) };
+    if (subagent?.hasTaken(messageId)) return { ...answered, written: Promise.resolve() };
     if (!request) return refusal('INVALID_STATE', `${id} has no open request "${requestId}"`);
     if (request.requestId !== requestId)
       return refusal(
         'REQUEST_PENDING',
         `${id} waits for the answer to "${request.requestId}", not to "${requestId}"`,
       );
-    const messageId = ports.host.environment.ids.next('msg');
-    const step = subagent?.step ?? 0;
     chunks.emit(record, {
       type: 'message.sent',
       messageId,
@@ -326,13 +350,9 @@ export class Delegation implements SubagentService {
       mode: null,
       inResponseTo: requestId,
     });
-    requests.answer(record, requestId, content);
-    return {
-      ok: true,
-      messageId,
-      resolvedPending: true,
-      receipt: Promise.resolve({ applied: true, step }),
-    };
+    const written = messages.written(record, messageId);
+    requests.answer(record, requestId, content, messageId);
+    return { ...answered, written };
   }
 
   #hangs(record: SubagentRecord): void {

@@ -126,9 +126,11 @@ export class FamilyDesk implements SubagentPorts {
     }
     const parent = family.get(parentId);
     if (!parent?.isLive) return;
+    // Put again after a crash it is the same message: the parent reads it once.
+    const messageId = messages.idOf(parent, asked.requestId);
     void messages
-      .send(parent, requestMessage(view, pending), 'steer')
-      .receipt.then(({ applied }) => {
+      .send(parent, messageId, requestMessage(view, pending), 'steer')
+      .then(({ applied }) => {
         if (applied) request.isTold = true;
       });
   }
@@ -154,6 +156,10 @@ export class FamilyDesk implements SubagentPorts {
     messages.settle(messageIds, { applied: true, step });
     for (const messageId of messageIds)
       chunks.emit(this.#recordOf(id), { type: 'message.applied', messageId, step });
+  }
+
+  messageTaken(messageId: string): void {
+    this.#parts.messages.taken(messageId);
   }
 
   messageRefused({ id }: SubagentFace, messageIds: readonly string[], reason: string): void {

@@ -1,10 +1,13 @@
 // Messages to subagents that run: each has a receipt.
 //
-// Owns:     receipts that are still owed.
+// Owns:     receipts that are still owed, and who waits for a message to be in the journal.
 // Does not: know when a message is read (the subagent's machine does).
 //
 // Invariants
 //   R1. Every receipt settles once: applied, at the step that reads the message, or refused.
+//   R2. A message with a key has its id from that and from whom it is for: the same again is the same
+//       message, and is delivered once, by however many processes it is sent.
+//   R3. Whoever waits for a message to be written does not wait longer than it can be here.
 
 import type { MessageMode } from '../../machines/index.ts';
 import { messageOf } from '../../errors.ts';
@@ -14,36 +17,90 @@ import type { MessageReceipt } from './service-types.ts';
 
 export class Messages {
   readonly #ids: Ids;
-  readonly #owed = new Map<string, (receipt: MessageReceipt) => void>();
+  readonly #owed = new Map<string, Owed>();
+  readonly #writing = new Map<string, Writing>();
 
   constructor(ids: Ids) {
     this.#ids = ids;
   }
 
-  /** `sending` learns of the id before anything can become of the message. */
+  /** R2. Of a message to this one: the same key to somebody else is another message. */
+  idOf({ id }: SubagentRecord, key: string | undefined): string {
+    return key === undefined ? this.#ids.next('msg') : `msg_${id}_${key}`;
+  }
+
+  /** The same message again, while it is being sent, has the receipt of the first. */
   send(
     record: SubagentRecord,
+    messageId: string,
     content: string,
     mode: MessageMode,
-    sending?: (messageId: string) => void,
-  ): { readonly messageId: string; readonly receipt: Promise<MessageReceipt> } {
-    const messageId = this.#ids.next('msg');
-    sending?.(messageId);
+  ): Promise<MessageReceipt> {
+    const known = this.#owed.get(messageId);
+    if (known) return known.receipt;
+    let settle!: Owed['settle'];
     const receipt = new Promise<MessageReceipt>((resolve) => {
-      this.#owed.set(messageId, resolve);
+      settle = resolve;
     });
+    this.#owed.set(messageId, { receipt, settle });
     try {
       record.subagent?.message(messageId, content, mode);
     } catch (error) {
       this.settle([messageId], { applied: false, reason: messageOf(error) });
     }
-    return { messageId, receipt };
+    return receipt;
   }
 
   settle(messageIds: readonly string[], receipt: MessageReceipt): void {
     for (const messageId of messageIds) {
-      this.#owed.get(messageId)?.(receipt);
+      this.#owed.get(messageId)?.settle(receipt);
       this.#owed.delete(messageId);
+      this.taken(messageId);
     }
   }
+
+  /** Resolves when what is sent next is in the journal, or never will be. */
+  written({ id }: SubagentRecord, messageId: string): Promise<void> {
+    const known = this.#writing.get(messageId);
+    if (known) return known.written;
+    let resolve!: () => void;
+    const written = new Promise<void>((settle) => {
+      resolve = settle;
+    });
+    this.#writing.set(messageId, { subagentId: id, written, resolve });
+    return written;
+  }
+
+  /** It was sent, and is not in the journal yet. */
+  isOnItsWay(messageId: string): boolean {
+    return this.#writing.has(messageId);
+  }
+
+  /** It is in the journal, or came too late for it. */
+  taken(messageId: string): void {
+    this.#writing.get(messageId)?.resolve();
+    this.#writing.delete(messageId);
+  }
+
+  /** Nobody takes what was sent to it. */
+  ended({ id }: SubagentRecord): void {
+    for (const [messageId, { subagentId }] of this.#writing)
+      if (subagentId === id) this.taken(messageId);
+  }
+
+  /** What is not in the journal by now is not written here any more. */
+  stop(): void {
+    for (const messageId of this.#writing.keys()) this.taken(messageId);
+  }
+}
+
+interface Owed {
+  readonly receipt: Promise<MessageReceipt>;
+  readonly settle: (receipt: MessageReceipt) => void;
+}
+
+interface Writing {
+  readonly subagentId: string;
+  readonly written: Promise<void>;
+  readonly resolve: () => void;
 }

@@ -99,6 +99,9 @@ export class ProgramPorts implements ScopePorts {
     this.#line = line;
   }
 
+  /** A handler of the program has them, and ends with its process. */
+  readonly keepsQuestions = false;
+
   get goesOn(): boolean {
     return this.#line.ledger !== undefined;
   }
@@ -187,6 +190,11 @@ export class ProgramPorts implements ScopePorts {
     this.#questions.delete(requestId);
     question.stopClock();
     question.controller.abort(new CancelledError('the question is over'));
+  }
+
+  /** Whatever is asked is asked again by whoever goes on with it. */
+  suspend(): void {
+    for (const requestId of this.#questions.keys()) this.withdraw(requestId);
   }
 
   inputRequested({ id, name }: SubagentView, request: PendingInput): void {

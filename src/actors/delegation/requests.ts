@@ -59,12 +59,17 @@ export class Requests {
     return request;
   }
 
-  /** False if it is not open. */
-  answer(record: SubagentRecord, requestId: string, content: string): boolean {
+  /** False if it is not open. `messageId`: the message that the answer is. */
+  answer(record: SubagentRecord, requestId: string, content: string, messageId?: string): boolean {
     if (record.request?.requestId !== requestId) return false;
     this.#close(record, 'answered');
     const answer = { userResponse: content };
-    record.subagent?.receive({ type: 'question.answered', requestId, answer });
+    record.subagent?.receive({
+      type: 'question.answered',
+      requestId,
+      answer,
+      ...(messageId === undefined ? {} : { messageId }),
+    });
     return true;
   }
 
@@ -80,6 +85,11 @@ export class Requests {
     this.#close(record, 'withdrawn');
     const { requestId } = request;
     record.subagent?.receive({ type: 'question.withdrawn', requestId, reason: 'not answered' });
+  }
+
+  /** Whoever is asked is so somewhere else, or later: nothing expires here. */
+  stop(): void {
+    for (const { request } of this.#asking) request?.stopClock();
   }
 
   #expire(record: SubagentRecord, requestId: string): void {

@@ -38,6 +38,7 @@ export interface RestoredUnit {
   /** What it had become before its entries; null: they begin with its birth. */
   readonly rest: RecordRest['rest'] | null;
   readonly asked?: RecordRest['asked'];
+  readonly deliveredAt?: RecordRest['deliveredAt'];
   readonly entries: readonly JournalEntry[];
 }
 
@@ -64,6 +65,8 @@ export interface Restored {
   readonly live: readonly SubagentRecord[];
   /** They have ended, and whoever they worked for does not know. */
   readonly untold: readonly SubagentRecord[];
+  /** They had ended and were told of, and nobody had looked at what they came to. */
+  readonly unread: readonly SubagentRecord[];
   readonly lost: readonly { readonly record: SubagentRecord; readonly reason: string }[];
 }
 
@@ -94,6 +97,7 @@ export class Restoration {
   readonly restored = {
     live: [] as SubagentRecord[],
     untold: [] as SubagentRecord[],
+    unread: [] as SubagentRecord[],
     lost: [] as { record: SubagentRecord; reason: string }[],
   } satisfies Restored;
   readonly #parts: Parts;
@@ -106,7 +110,8 @@ export class Restoration {
     this.#scopes = scopes;
   }
 
-  take(id: string, { bornAt, birth, rest, entries, asked }: RestoredUnit): void {
+  take(id: string, unit: RestoredUnit): void {
+    const { bornAt, birth, rest, entries, asked, deliveredAt } = unit;
     const { family, supervisor, budgets, health, instances, retention } = this.#parts;
     const parent = birth.parentId === null ? null : (family.get(birth.parentId) ?? null);
     const ports =
@@ -136,10 +141,12 @@ export class Restoration {
       return;
     }
     record.asked = asked ?? null;
+    record.deliveredAt = deliveredAt ?? null;
     let { problem } = found;
     let ending: Ending | null = null;
     try {
-      ending = rest ? subagent.restore(rest, entries) : subagent.refold(entries);
+      const { keepsQuestions = true } = ports;
+      ending = rest ? subagent.restore(rest, entries, keepsQuestions) : subagent.refold(entries);
     } catch (error) {
       problem = messageOf(error);
     }
@@ -152,7 +159,7 @@ export class Restoration {
     budgets.readmit(id, birth.parentId, definition.budget, used, (message) =>
       subagent.exhaust(message),
     );
-    const knowsEnd = ports.knowsEnd?.(id, birth.callId) ?? true;
+    const knowsEnd = record.deliveredAt !== null || (ports.knowsEnd?.(id, birth.callId) ?? true);
     if (ending && (knowsEnd || parent !== null)) {
       // RS3: what it came to can be looked up, and that is all.
       const { messages } = subagent;
@@ -184,8 +191,11 @@ export class Restoration {
     budgets.ended(id);
     family.ended(record, outcome, endedAt);
     record.lastStep = step;
-    if (deliveredAt === null) retention.ended(record, endedAt);
-    else retention.delivered(record, deliveredAt);
+    if (deliveredAt !== null) retention.delivered(record, deliveredAt);
+    else {
+      retention.ended(record, endedAt);
+      if (parentId === null) this.restored.unread.push(record);
+    }
   }
 
   /** RS2. `problem`: why there is none; what stands for it then does nothing. */

@@ -47,6 +47,8 @@ export interface ScopePorts {
   inDoubt?(view: SubagentView, call: CallInDoubt): void;
   /** To the user. The answer comes back as an event of the subagent. */
   ask(question: AskedQuestion): void;
+  /** Whoever goes on has what was asked of the user: it need not be asked again. @defaultValue true */
+  readonly keepsQuestions?: boolean;
   /** The question is over for the asker. */
   withdraw(requestId: string): void;
   /** `inputRequested` finds an answer by itself: what it is told ends no wait. @defaultValue false */

@@ -1,53 +1,72 @@
 // What a service of a program writes down of itself, beside its subagents: whose results the
-// program has had, and that it was closed. So that after a crash what nobody has had is told, and
-// nothing else.
+// program has had, what all of it has become (its snapshots), and that it was closed. So that after a
+// crash what nobody has had is told, and nothing else.
 //
 // Owns:     its unit in the journal, which has the id of the service.
-// Does not: know the subagents.
+// Does not: know the subagents, or find its place in the journal (service-history.ts).
 //
 // Invariants
 //   SL1. A result counts as had when that is in the journal: what a crash came between is told again.
+//   SL2. Taking in what the journal has can be tried again from its beginning, until it is opened.
 
-import type { JournalEntry } from '../ports/journal.ts';
-import { CommitUnit, type UnitBody, type UnitEvent } from '../runtime/commit-unit.ts';
+import { CommitUnit, type Posted, type UnitBody, type UnitEvent } from '../runtime/commit-unit.ts';
+import type { Stamped } from '../../machines/index.ts';
 import type { Host } from '../runtime/host.ts';
+import type { DelegationRest } from './delegation-rest.ts';
+import {
+  CLOSED,
+  LEDGER_VERSION,
+  RECOVERED,
+  SNAPSHOT,
+  type ServiceHistory,
+} from './service-history.ts';
 
-const CLOSED = 'service.closed';
-const DEFINITION_VERSION = 1;
+/** The actor of all its entries. */
+export const LEDGER = 'service';
 
 export class ServiceLedger implements UnitBody {
-  readonly #unit: CommitUnit;
+  readonly unit: CommitUnit;
   readonly #host: Host;
-  /** What the journal says; null once that was made use of. */
-  #had: Set<string> | null = new Set();
+  readonly #snapshotKept: (seq: number) => void;
+  /** What the journal says, and since when; null once that was made use of. */
+  #had: Map<string, number> | null = new Map();
   #whenClosed: (() => void) | null = null;
 
-  constructor(id: string, host: Host) {
+  /** `snapshotKept`: a snapshot is in the journal, as the entry `seq` of its unit. */
+  constructor(id: string, host: Host, snapshotKept: (seq: number) => void) {
     this.#host = host;
-    const identity = { id, scope: id, kind: 'program', definitionVersion: DEFINITION_VERSION };
-    this.#unit = new CommitUnit(identity, host, this);
+    this.#snapshotKept = snapshotKept;
+    const identity = { id, scope: id, kind: 'program', definitionVersion: LEDGER_VERSION };
+    this.unit = new CommitUnit(identity, host, this);
     // What the journal has comes first.
-    this.#unit.hold();
+    this.unit.hold();
   }
 
-  /** Where the service of these entries began: after the last one that was closed. */
-  static beginning(id: string, entries: readonly JournalEntry[]): number {
-    return entries.findLastIndex(({ unit, event }) => unit === id && event.type === CLOSED) + 1;
+  /** @throws {OffstageError} for entries that it does not know (SL2). */
+  refold({ units, before }: ServiceHistory): void {
+    this.#had = new Map();
+    this.unit.skip(before);
+    this.unit.refold(units.get(this.unit.id) ?? []);
   }
 
-  /**
-   * `skipped`: so many entries of its unit are of services that were closed.
-   * @throws {OffstageError} for entries that it does not know.
-   */
-  refold(entries: readonly JournalEntry[], skipped: number): void {
-    this.#unit.skip(skipped);
-    this.#unit.refold(entries);
+  /** A snapshot, with what the program has had since. */
+  complete(known: DelegationRest): DelegationRest {
+    const subagents = known.subagents.map((record) => {
+      const deliveredAt = this.#had?.get(record.id);
+      if (deliveredAt === undefined) return record;
+      const { rest } = record;
+      return 'outcome' in rest
+        ? { ...record, rest: { ...rest, deliveredAt: rest.deliveredAt ?? deliveredAt } }
+        : { ...record, deliveredAt };
+    });
+    return { ...known, subagents };
   }
 
-  /** From now on the program is served. */
-  open(): void {
+  /** From now on the program is served. `isNew`: nothing goes on. */
+  open(isNew: boolean): void {
     this.#had = null;
-    this.#unit.open();
+    if (isNew) this.unit.open();
+    else this.unit.open({ actor: LEDGER, event: { type: RECOVERED } });
   }
 
   hasHad(subagentId: string): boolean {
@@ -55,14 +74,14 @@ export class ServiceLedger implements UnitBody {
   }
 
   had(subagentId: string): void {
-    this.#unit.receive('service', { type: 'result.had', subagentId } as UnitEvent);
+    this.unit.receive(LEDGER, { type: 'result.had', subagentId } as UnitEvent);
   }
 
   /** Resolves when it is written down. */
   close(): Promise<void> {
     return new Promise((resolve) => {
       this.#whenClosed = resolve;
-      this.#unit.open({ actor: 'service', event: { type: CLOSED } });
+      this.unit.open({ actor: LEDGER, event: { type: CLOSED } });
     });
   }
 
@@ -70,15 +89,16 @@ export class ServiceLedger implements UnitBody {
     return true;
   }
 
-  apply(_actor: string, event: UnitEvent): void {
-    if ('subagentId' in event) this.#had?.add(event.subagentId as string);
-    if (event.type === CLOSED)
-      this.#unit.post('service', { kind: 'do', name: 'closed', params: undefined });
+  apply(_actor: string, event: UnitEvent & Stamped): void {
+    if ('subagentId' in event) this.#had?.set(event.subagentId as string, event.at);
+    if (event.type === CLOSED || event.type === SNAPSHOT)
+      this.unit.post(LEDGER, { kind: 'do', name: event.type, params: this.unit.seq });
   }
 
-  release(): void {
-    this.#unit.dispose();
-    this.#whenClosed?.();
+  release({ effect }: Posted): void {
+    if (effect.kind === 'do' && effect.name === SNAPSHOT)
+      this.#snapshotKept(effect.params as number);
+    else this.#over();
   }
 
   crashed(error: unknown): void {
@@ -86,7 +106,12 @@ export class ServiceLedger implements UnitBody {
   }
 
   journalRefused(error: unknown): void {
-    this.#host.report(error, `journal of ${this.#unit.id}`);
-    this.release();
+    this.#host.report(error, `journal of ${this.unit.id}`);
+    this.#over();
+  }
+
+  #over(): void {
+    this.unit.dispose();
+    this.#whenClosed?.();
   }
 }

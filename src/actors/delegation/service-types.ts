@@ -178,6 +178,11 @@ export interface SendRequest {
   readonly inResponseTo?: string;
   /** When it reads a message that is no answer. @defaultValue 'steer' */
   readonly mode?: MessageMode;
+  /**
+   * The same for every attempt, also after a crash: with the key of one of its latest 100
+   * messages it is told nothing more. @defaultValue each is a message of its own
+   */
+  readonly idempotencyKey?: string;
 }
 
 /** What became of a message. */
@@ -194,9 +199,11 @@ export type SendResult =
       /**
        * Settles when the model call that reads the message begins, or when it is certain that
        * none will (never rejects). A `queue` message may take as long as the subagent itself.
-       * For an answer: the step that asked.
+       * For an answer: the step that asked; for one that was read before: the one that it is in.
        */
       readonly receipt: Promise<MessageReceipt>;
+      /** Resolves when it is in the journal, or it is certain that it never will be (never rejects). */
+      readonly written: Promise<void>;
     }
   | Refused;
 

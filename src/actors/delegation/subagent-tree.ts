@@ -175,6 +175,7 @@ export class SubagentTree {
     const at = parts.now();
     const children = family.childrenOf(record);
     requests.withdraw(record);
+    parts.messages.ended(record);
     family.ended(record, outcome, at);
     health.ended(record);
     this.#cascade.ended(record);

@@ -15,10 +15,11 @@ import { Books } from '../session/books.ts';
 import { foldSessionEvent } from '../session/fold-session.ts';
 import { questionView } from '../session/question-view.ts';
 import { inputsIn } from '../session/session-inputs.ts';
-import { snapshotIn } from '../session/snapshots.ts';
+import { SNAPSHOT_FORMS, snapshotIn } from '../session/snapshots.ts';
 import { SessionUnit } from '../session/session-unit.ts';
 import type { Waiting } from '../../machines/outbox-queue.ts';
 import { journalCut } from '../ports/journal-error.ts';
+import { isUnreadable, unreadable } from '../runtime/snapshot-forms.ts';
 import { nothingFollows, replayHost } from './replay-host.ts';
 import type { ReplayDelivery, ReplayItem, ReplayView } from './replay-view.ts';
 
@@ -34,11 +35,13 @@ export class ReplayedSession {
 
   /**
    * `first`: what it begins with, or a snapshot that it goes on from.
-   * @throws {JournalError} `JOURNAL_CUT` where it is neither.
+   * @throws {JournalError} `JOURNAL_CUT` where it is neither; `JOURNAL_VERSION` for a snapshot that this
+   * version cannot read.
    */
   constructor(first: JournalEntry) {
     const snapshot = snapshotIn(first);
     const inputs = snapshot?.inputs ?? inputsIn([first]);
+    if (isUnreadable(first, SNAPSHOT_FORMS)) throw unreadable(first, SNAPSHOT_FORMS);
     if (!inputs) throw journalCut(first);
     const { agentName = '', limits, promptStyle } = inputs.books ?? {};
     const host = replayHost(first.at);

@@ -203,7 +203,10 @@ export class CommitUnit implements Task {
     const at = this.#host.environment.clock.now();
     const event = { ...message.event, at };
     if (this.#isAcceptable(message.actor, event)) this.#commit(message.actor, event);
-    else this.#host.ignored(this.id, message.actor, event);
+    else {
+      this.#body.ignored?.(event);
+      this.#host.ignored(this.id, message.actor, event);
+    }
     if (!this.#committing && this.#mailbox) this.#wake();
   }
 

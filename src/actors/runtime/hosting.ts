@@ -53,7 +53,7 @@ export interface HostOptions {
 const postboxKey = Symbol('postbox');
 
 interface System {
-  [postboxKey]?: Postbox;
+  [postboxKey]?: Postbox | undefined;
 }
 
 const post = (system: System, effect: Effect): void => system[postboxKey]?.post(effect);
@@ -90,6 +90,16 @@ export function startHosted<M extends AnyStateMachine>(
   return actor;
 }
 
+/**
+ * Nothing comes from it any more. What V8 keeps of its last transition until the next full collection
+ * then does not keep its unit, too: XState assigns a function to a property in each, and V8 puts
+ * such a function among the old objects at once.
+ */
+export function stopHosted(actor: AnyActorRef): void {
+  actor.stop();
+  (actor.system as System)[postboxKey] = undefined;
+}
+
 /** What every actor of ours has in common when it is started again. */
 const atRest = { status: 'active', output: undefined, error: undefined, historyValue: {} };
 
@@ -102,11 +112,16 @@ export function restOf(actor: AnyActorRef): Snapshot<unknown> {
 
 /**
  * What `restOf` returned, read back: JSON has no number for "no limit", which such a machine
- * was given when it began.
+ * is given with its `input`.
  */
-export function withNoLimits(rest: Snapshot<unknown>, begun: AnyActorRef): Snapshot<unknown> {
+export function withNoLimits<M extends AnyStateMachine>(
+  rest: Snapshot<unknown>,
+  machine: M,
+  input: InputFrom<M> | undefined,
+): Snapshot<unknown> {
   const { context } = rest as AnyMachineSnapshot;
-  const { context: first } = begun.getSnapshot() as AnyMachineSnapshot;
+  const { context: make } = machine.config;
+  const first: object = typeof make === 'function' ? make({ input }) : (make ?? {});
   const unlimited = Object.entries(first).filter(([, value]) => value === Infinity);
   const own = { context: { ...context, ...Object.fromEntries(unlimited) } };
   return { ...rest, ...own };

@@ -82,7 +82,7 @@ export function memoryJournal({ keep = 1000 }: MemoryJournalOptions = {}): Memor
       of.beginning = lost.has(scope) ? 'cut' : (before.get(scope)?.beginning ?? 'cut');
   };
 
-  return {
+  const journal: MemoryJournal = {
     append(entry) {
       if (!note(entry)) {
         checkSame(entry, entries);
@@ -133,6 +133,15 @@ export function memoryJournal({ keep = 1000 }: MemoryJournalOptions = {}): Memor
     },
     wakeTimes,
   };
+  made.add(journal);
+  return journal;
+}
+
+const made = new WeakSet<Journal>();
+
+/** Does it end with the process? */
+export function isMemoryJournal(journal: Journal): boolean {
+  return made.has(journal);
 }
 
 /** An entry that is there already, or was before it was cut. */

@@ -8,7 +8,7 @@
 import type { Actor, AnyMachineSnapshot, AnyStateMachine, EventObject, Snapshot } from 'xstate';
 import type { CommitUnit, Posted } from './commit-unit.ts';
 import type { Host } from './host.ts';
-import { restOf, startHosted, underWay } from './hosting.ts';
+import { restOf, startHosted, stopHosted, underWay } from './hosting.ts';
 
 type Live = Actor<AnyStateMachine>;
 /** What is left of one that only waits. */
@@ -110,7 +110,7 @@ export class Population {
 
   forget(id: string): void {
     const member = this.#members.get(id);
-    if (member && isLive(member)) member.stop();
+    if (member && isLive(member)) stopHosted(member);
     this.#members.delete(id);
   }
 
@@ -140,7 +140,7 @@ export class Population {
     const snapshot = actor.getSnapshot() as AnyMachineSnapshot;
     if (snapshot.status !== 'active' || !snapshot.hasTag('dormant')) return;
     this.#members.set(id, restOf(actor));
-    actor.stop();
+    stopHosted(actor);
   }
 }
 

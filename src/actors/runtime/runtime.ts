@@ -7,7 +7,7 @@ import type { Journal } from '../ports/journal.ts';
 import { DEFAULT_MAX_TOTAL_ACTIVE } from '../supervisor/limits.ts';
 import { Supervisor } from '../supervisor/supervisor.ts';
 import { withoutUndefined } from '../without-undefined.ts';
-import { memoryJournal } from './memory-journal.ts';
+import { isMemoryJournal, memoryJournal } from './memory-journal.ts';
 
 export interface RuntimeOptions {
   /** Time and chance: `nodeEnvironment()` of `offstage/node`, or a simulated one in tests. */
@@ -18,7 +18,10 @@ export interface RuntimeOptions {
   readonly maxTotalActive?: number;
   /** Sees every actor of every session. */
   readonly inspect?: (event: InspectionEvent) => void;
-  /** When sessions write down what they have become, so that they need not be folded from their first entry. */
+  /**
+   * When sessions, and services of programs, write down what they have become, so that they need not be
+   * folded from their first entry.
+   */
   readonly snapshots?: Partial<SnapshotPolicy>;
 }
 
@@ -47,11 +50,12 @@ export interface Runtime {
 const DEFAULT_AFTER_ENTRIES = 1000;
 
 /**
- * The journal of work that nobody can go on with, since it has no name: in memory where the
- * journal is one that several processes share, which would have to be claimed for it.
+ * The journal of work that nobody can go on with, since it has no name: in memory where what is written
+ * stays until somebody names it (to claim it, or to forget it). Nobody ever would.
  */
 export function journalOfPassing({ journal }: Runtime): Journal {
-  return journal.claim ? memoryJournal() : journal;
+  const stays = journal.claim !== undefined || journal.forget !== undefined;
+  return stays && !isMemoryJournal(journal) ? memoryJournal() : journal;
 }
 
 /**

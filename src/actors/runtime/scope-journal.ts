@@ -2,7 +2,7 @@
 // before it, and whether anything is being written at the moment.
 //
 // Owns:     the count, and the order around an entry that stands for all before it.
-// Does not: know what is in an entry, or when one is made that stands for all (session/snapshots.ts).
+// Does not: know what is in an entry, or when one is made that stands for all (scope-snapshots.ts).
 //
 // Invariants
 //   SJ1. While an entry that stands for all before it is on its way, nothing else of the scope is

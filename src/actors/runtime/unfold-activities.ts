@@ -30,6 +30,9 @@ interface StateConfig {
   readonly states?: Readonly<Record<string, StateConfig>>;
 }
 
+/** Where a machine is: the state, or what is within each of its regions. */
+type Value = string | { readonly [state: string]: Value | undefined };
+
 /** Each has an id; its input is a value, or a function of the context and the event. */
 interface Invocation {
   readonly id: string;
@@ -60,14 +63,21 @@ export function unfoldActivities(
 
 /** What is under way in the states of a snapshot; its inputs are as its context has them. */
 export function activitiesOf(machine: AnyStateMachine, snapshot: Snapshot<unknown>): Activity[] {
-  const { value, context } = snapshot as unknown as { value: never; context: never };
-  return machine
-    .resolveState({ value, context })
-    ._nodes.flatMap((node) =>
-      listOf((node.config as StateConfig).invoke).map((invocation) =>
-        activity(invocation, { context, event: { type: '' } }),
-      ),
-    );
+  const { value, context } = snapshot as unknown as { value: Value; context: unknown };
+  const found: Activity[] = [];
+  // Not by `resolveState`: XState would look for the nodes of the whole machine, at each wake.
+  for (const state of statesIn(machine.config as unknown as StateConfig, value))
+    for (const invocation of listOf(state.invoke))
+      found.push(activity(invocation, { context, event: { type: '' } }));
+  return found;
+}
+
+/** A state and all of those in it that such a value names, from the outside in. */
+function* statesIn(state: StateConfig, value: Value | undefined): Iterable<StateConfig> {
+  yield state;
+  const inner = typeof value === 'string' ? { [value]: undefined } : (value ?? {});
+  for (const [name, child] of Object.entries(state.states ?? {}))
+    if (name in inner) yield* statesIn(child, inner[name]);
 }
 
 function unfolded({ invoke, states, ...state }: StateConfig): object {

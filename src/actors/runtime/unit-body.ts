@@ -17,6 +17,8 @@ export interface Message {
 export interface UnitBody {
   /** Would this event change anything? Must not change anything itself. */
   accepts(actor: string, event: UnitEvent & Stamped): boolean;
+  /** This event was for nothing: it leaves no entry. */
+  ignored?(event: UnitEvent): void;
   /** Takes the event in. Effects are posted to the unit while it does. */
   apply(actor: string, event: UnitEvent & Stamped): void;
   /** What an effect means within the unit; delivered in the same transaction. */

@@ -127,6 +127,25 @@ export function checkServiceConfig(
 }
 
 /**
+ * Stands for a service that the journal has and the code has not: it keeps what there is, and is never
+ * started. Nothing is dropped for want of room or of tries: what it may keep its code will say again.
+ */
+export function absentService(name: string): ServiceDefinition {
+  return {
+    ...defaultServiceOptions,
+    name,
+    label: name,
+    maxWaiting: Number.MAX_SAFE_INTEGER,
+    maxInvocations: Number.MAX_SAFE_INTEGER,
+    agent: checkSubagentConfig({ name, instructions: '' }, name),
+    eventSources: [],
+    shouldInvoke: () => true,
+    invocationBackoff: defaultBackoff,
+    sourceBackoff: defaultBackoff,
+  };
+}
+
+/**
  * The services of one session, checked.
  * @throws {ConfigurationError} as `checkServiceConfig`, or when two have the same name.
  */

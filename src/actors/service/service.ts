@@ -30,7 +30,7 @@ import {
 } from '../runtime/commit-unit.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import type { Host } from '../runtime/host.ts';
-import { restOf, startHosted, underWay, withNoLimits, type Effect } from '../runtime/hosting.ts';
+import { restOf, startHosted, stopHosted, underWay, type Effect } from '../runtime/hosting.ts';
 import type { Outcome } from '../subagent/outcome.ts';
 import type { CheckedEvent } from './event-check.ts';
 import { EventIntake } from './event-intake.ts';
@@ -54,6 +54,11 @@ export interface ServicePorts {
   isOwed(eventId: string): boolean;
   dropped(dropped: DroppedEvent): void;
   changed(view: ServiceView): void;
+}
+
+/** Of its unit in the journal. */
+export function servicePath(sessionId: string, name: string): string {
+  return `${sessionId}/service:${name}`;
 }
 
 interface EventRecord {
@@ -87,7 +92,7 @@ export class Service implements UnitBody {
 
   /** Named `<session>/service:<name>` in the journal and the inspector. */
   constructor(host: Host, sessionId: string, definition: ServiceDefinition, ports: ServicePorts) {
-    const path = `${sessionId}/service:${definition.name}`;
+    const path = servicePath(sessionId, definition.name);
     this.definition = definition;
     this.#host = host;
     this.#ports = ports;
@@ -110,11 +115,8 @@ export class Service implements UnitBody {
     this.#sources = new ServiceSources(host, this.unit, definition, (source, event) =>
       this.#intake.emitted(source, event),
     );
-    const { maxWaiting, maxInvocations, invocationBackoff } = definition;
     this.unit.start(() => {
-      this.#machine = this.#started({
-        input: { maxWaiting, maxInvocations, ...invocationBackoff },
-      });
+      this.#machine = this.#started({ input: this.#limits });
       this.#sources.create();
     });
   }
@@ -134,8 +136,15 @@ export class Service implements UnitBody {
     };
   }
 
+  /** The ids of the events that nobody has looked at. */
+  get owed(): readonly string[] {
+    const { waiting, current } = this.#machine.getSnapshot().context;
+    return [current, ...waiting].flatMap((event) => event?.eventId ?? []);
+  }
+
   start(): void {
-    if (this.#isRefolded) this.#resume();
+    // One that was only kept, by code that did not have it, has never begun.
+    if (this.#isRefolded && this.#machine.getSnapshot().value !== 'created') this.#resume();
     else this.unit.receive('service', { type: 'service.start' });
   }
 
@@ -149,9 +158,11 @@ export class Service implements UnitBody {
   restore({ seq, machine, events }: ServiceRest): void {
     this.#isRefolded = true;
     this.unit.skip(seq);
-    const begun = this.#machine;
-    begun.stop();
-    this.#machine = this.#started({ snapshot: withNoLimits(machine, begun) });
+    stopHosted(this.#machine);
+    // As after a refold: what it may do is what its code says now.
+    const { context } = machine as AnyMachineSnapshot;
+    const snapshot = { ...machine, context: { ...context, ...this.#limits } };
+    this.#machine = this.#started({ snapshot });
     for (const { eventId, ...record } of events) this.#events.set(eventId, record);
   }
 
@@ -166,8 +177,7 @@ export class Service implements UnitBody {
 
   /** Events that were looked at are told of, those that were not are looked at, sources are started. */
   #resume(): void {
-    const { context } = this.#machine.getSnapshot();
-    const isDue = new Set([...context.waiting, context.current].map((event) => event?.eventId));
+    const isDue = new Set(this.owed);
     const lookedAt = [...this.#events.keys()].filter((eventId) => !isDue.has(eventId));
     // Of most of them the user was told long ago, or there was nothing to tell.
     for (const eventId of lookedAt) if (!this.#ports.isOwed(eventId)) this.#events.delete(eventId);
@@ -183,6 +193,12 @@ export class Service implements UnitBody {
 
   stop(): void {
     this.unit.receive('service', { type: 'service.stop' });
+  }
+
+  /** Ends one that was never started here. */
+  abandon(): void {
+    this.unit.dispose();
+    for (const eventId of this.owed) this.#dropped(eventId, 'stopped');
   }
 
   /** Ends it here and now, whatever its sources do. */
@@ -264,7 +280,7 @@ export class Service implements UnitBody {
   /** It goes on in another process, or later: nothing of it is told. */
   suspend(): void {
     this.unit.dispose();
-    this.#machine.stop();
+    stopHosted(this.#machine);
     this.#sources.kill();
     this.#intake.refuseAll();
   }
@@ -350,6 +366,11 @@ export class Service implements UnitBody {
     this.#ports.dropped({ service: this.name, eventId, source, type, priority, reason });
   }
 
+  get #limits(): InputFrom<typeof serviceMachine> {
+    const { maxWaiting, maxInvocations, invocationBackoff } = this.definition;
+    return { maxWaiting, maxInvocations, ...invocationBackoff };
+  }
+
   get #isStopped(): boolean {
     return this.unit.disposed || this.#machine.getSnapshot().status === 'done';
   }
@@ -369,7 +390,7 @@ export class Service implements UnitBody {
   #finish(): void {
     if (!this.unit.disposed) {
       this.unit.dispose();
-      this.#machine.stop();
+      stopHosted(this.#machine);
       this.#sources.kill();
       this.#leave();
       for (const eventId of this.#events.keys()) this.#dropped(eventId, 'stopped');

@@ -9,8 +9,10 @@
 //   L1. A place that was granted is filled by a notice or given back, once.
 //   L2. An invocation that is left ends its subagent; what that one still finds is not told.
 //   L3. `stop` stops every service, and `whenStopped` calls back when nothing of them is left.
+//   L4. A service that the code does not have any more is kept as it was, and goes on from there, with
+//       its numbers, when the code has it again.
 
-import { messageOf } from '../../errors.ts';
+import { ConfigurationError, messageOf } from '../../errors.ts';
 import { ownValue } from '../own-value.ts';
 import type { DeliveryPriority, Failure } from '../../machines/index.ts';
 import type { JournalEntry } from '../ports/journal.ts';
@@ -19,9 +21,9 @@ import { deliveryAbout } from '../session/notices.ts';
 import type { SubagentConfig, SubagentDefinition } from '../subagent/config.ts';
 import type { Outcome } from '../subagent/outcome.ts';
 import type { SubagentTask } from '../subagent/subagent.ts';
-import { Service, type ServicePorts, type ServiceRest } from './service.ts';
+import { Service, servicePath, type ServicePorts, type ServiceRest } from './service.ts';
 import type { CheckedEvent } from './event-check.ts';
-import type { ServiceDefinition } from './service-config.ts';
+import { absentService, type ServiceDefinition } from './service-config.ts';
 import { taskOf } from './service-task.ts';
 import type { DroppedEvent, ServiceView } from './service-view.ts';
 
@@ -57,6 +59,15 @@ export interface SessionServicesPorts {
   changed(view: ServiceView): void;
 }
 
+/** What the journal has of the units of a session. */
+export interface UnitHistory {
+  readonly unitIds: Iterable<string>;
+  /** The entries that are folded. */
+  of(unit: string): readonly JournalEntry[];
+  /** So many come before these, in this life or an earlier one. */
+  before(unit: string): number;
+}
+
 interface Invocation {
   readonly service: Service;
   readonly event: CheckedEvent;
@@ -69,6 +80,11 @@ interface Invocation {
 export class SessionServices {
   readonly #ports: SessionServicesPorts;
   readonly #services: readonly Service[];
+  /** Those that the journal has and the code has not (L4). */
+  #absent: readonly Service[] = [];
+  readonly #host: Host;
+  readonly #absentOf: (name: string) => Service;
+  readonly #path: string;
   readonly #invocations = new Map<string, Invocation>();
   /** The event of each subagent at work. */
   readonly #working = new Map<string, string>();
@@ -80,6 +96,8 @@ export class SessionServices {
     ports: SessionServicesPorts,
   ) {
     this.#ports = ports;
+    this.#host = host;
+    this.#path = servicePath(sessionId, '');
     const own: ServicePorts = {
       invoke: (service, eventId, event) => {
         this.#invocations.set(eventId, { service, event, subagentId: null, isLeft: false });
@@ -101,6 +119,9 @@ export class SessionServices {
       changed: (view) => ports.changed(view),
     };
     this.#services = definitions.map((definition) => new Service(host, sessionId, definition, own));
+    const absentOf = (name: string): Service =>
+      new Service(host, sessionId, absentService(name), own);
+    this.#absentOf = absentOf;
   }
 
   get views(): readonly ServiceView[] {
@@ -109,25 +130,36 @@ export class SessionServices {
 
   /** What each has become, by its name. */
   get rest(): Readonly<Record<string, ServiceRest>> {
-    return Object.fromEntries(this.#services.map((service) => [service.name, service.rest]));
+    const all = [...this.#services, ...this.#absent];
+    return Object.fromEntries(all.map((service) => [service.name, service.rest]));
   }
 
   /**
-   * Takes in what the journal has of each service, after so many entries of earlier lives; `known`:
-   * what each had become before these.
+   * Takes in what the journal has of each service; `known`: what each had become before the entries
+   * that are folded.
    */
-  refold(
-    entriesOf: (unit: string) => readonly JournalEntry[],
-    skippedOf: (unit: string) => number,
-    known: Readonly<Record<string, ServiceRest>> = {},
-  ): void {
-    for (const service of this.#services) {
+  refold(history: UnitHistory, known: Readonly<Record<string, ServiceRest>> = {}): void {
+    const names = [...history.unitIds].flatMap((id) =>
+      id.startsWith(this.#path) ? id.slice(this.#path.length) : [],
+    );
+    const here = new Set(this.#services.map(({ name }) => name));
+    const gone = new Set([...Object.keys(known), ...names].filter((name) => !here.has(name)));
+    this.#absent = [...gone].map((name) => this.#absentOf(name));
+    for (const service of [...this.#services, ...this.#absent]) {
       const { id } = service.unit;
       const rest = ownValue(known, service.name);
       if (rest) service.restore(rest);
-      else service.unit.skip(skippedOf(id));
-      service.refold(entriesOf(id));
+      else service.unit.skip(history.before(id));
+      service.refold(history.of(id));
     }
+    for (const service of this.#absent) if (service.owed.length > 0) this.#missed(service);
+  }
+
+  /** Its events wait until somebody writes it again. */
+  #missed({ name, owed }: Service): void {
+    const names = this.#services.map((service) => `"${service.name}"`).join(', ');
+    const message = `The journal has ${owed.length} event(s) that the service "${name}" has not looked at: expected it among the services, got ${names || 'none'}. They wait until it is there`;
+    this.#host.report(new ConfigurationError('UNKNOWN_SERVICE', message), 'services');
   }
 
   /** The agent of this name that one of the services invokes. */
@@ -142,10 +174,17 @@ export class SessionServices {
 
   stop(): void {
     for (const service of this.#services) service.stop();
+    this.#abandonAbsent();
   }
 
   kill(): void {
     for (const service of this.#services) service.kill();
+    this.#abandonAbsent();
+  }
+
+  /** The session is over, and with it what waits for code that may come again. */
+  #abandonAbsent(): void {
+    for (const service of this.#absent) service.abandon();
   }
 
   /** Leaves all of them to the journal. */

@@ -50,6 +50,8 @@ export interface BooksRest {
   readonly requestId: string | null;
   readonly turns: number;
   readonly successor: Successor;
+  /** @defaultValue false */
+  readonly hasEntered?: boolean;
   readonly directives: readonly Directive[];
   readonly questions: readonly QuestionRecord[];
   readonly calls: readonly CallRecord[];
@@ -68,6 +70,8 @@ export class Books {
   requestId: string | null = null;
   /** Turns of the model that are over. */
   turns = 0;
+  /** The first agent's `onEnter` is done. */
+  hasEntered = false;
   #successor: Successor = null;
 
   readonly #conversation: LiveConversation;
@@ -85,7 +89,7 @@ export class Books {
 
   /** What is kept of them, for `restore`. */
   get rest(): BooksRest {
-    const { agentName, requestId, turns } = this;
+    const { agentName, requestId, turns, hasEntered } = this;
     // Records change; what is written down must not.
     const copies = <T extends object>(records: ReadonlyMap<string, T>): readonly T[] =>
       [...records.values()].map((record) => ({ ...record }));
@@ -94,6 +98,7 @@ export class Books {
       requestId,
       turns,
       successor: this.#successor,
+      hasEntered,
       directives: this.directives.all,
       questions: copies(this.questions),
       calls: copies(this.calls),
@@ -107,6 +112,7 @@ export class Books {
     this.agentName = rest.agentName;
     this.requestId = rest.requestId;
     this.turns = rest.turns;
+    this.hasEntered = rest.hasEntered === true;
     this.directives = Directives.of(rest.directives);
     this.#successor = rest.successor;
     for (const question of rest.questions) this.questions.set(question.requestId, { ...question });
@@ -172,6 +178,9 @@ export class Books {
         return [];
       case 'notice.posted':
         return this.#posted(event);
+      case 'agent.entered':
+        this.hasEntered = true;
+        return [];
       case 'transfer.started':
         this.#successor = event as unknown as { transferId: string; to: string };
         return [];

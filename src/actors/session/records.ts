@@ -174,6 +174,8 @@ export type SessionInputEvent =
       readonly approved?: boolean;
     }
   | { readonly type: 'call.refused'; readonly callId: string; readonly error: Failure }
+  /** The first agent has entered: its `onEnter` is done. */
+  | { readonly type: 'agent.entered'; readonly agentName: string }
   | { readonly type: 'transfer.requested'; readonly transferId: string; readonly to: string }
   | {
       readonly type: 'directive.set';

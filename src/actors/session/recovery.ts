@@ -28,6 +28,8 @@ import { openedWith } from './session-inputs.ts';
 export interface Recovery {
   /** Something was said in it: whoever leads has entered and greeted. */
   readonly hasBegun: boolean;
+  /** The `onEnter` of the first agent is done. */
+  readonly hasEntered: boolean;
   readonly owesReply: boolean;
 }
 
@@ -45,13 +47,11 @@ export function recover(
   const { unit, delegation, services, id } = core;
   const history = new SessionHistory(entries, id);
   const { snapshot } = history;
-  services.refold(
-    (name) => history.of(name),
-    (name) => history.before(name),
-    snapshot?.services,
-  );
+  if (history.hasUnreadable) core.snapshots.keepAll();
+  services.refold(history, snapshot?.services);
   if (history.isNew) {
     unit.unit.skip(history.before(id));
+    unit.begin();
     unit.unit.open({ actor: 'opening', event: openedWith(unit.inputs) });
     return null;
   }
@@ -64,7 +64,11 @@ export function recover(
   if (history.isAsleep) core.upkeep.wasEnded();
   const known = snapshot?.delegation;
   const subagents = restoredUnits(history.units, known?.subagents);
-  const restored = delegation.restore(subagents, [core.ofCalls, core.ofLead], known);
+  const restored = delegation.restore(subagents, [core.ofCalls, core.ofLead], {
+    gone: known?.gone ?? [],
+    histories: known?.histories ?? {},
+    awakeMs: history.awakeMs,
+  });
   // A tool that runs is looked at by itself: it may have done something (P6).
   const due = unit.underWay.filter(({ effect }) => effect.name !== 'execute');
   unit.unit.resume(due);
@@ -79,6 +83,7 @@ export function recover(
       !(history.isAsleep && unit.session.getSnapshot().value.client === 'attached') &&
       owesReply(core),
     hasBegun: core.books.conversation.items.length > 0,
+    hasEntered: core.books.hasEntered,
   };
   for (const subagent of delegation.views)
     core.projection.emit({ type: 'subagent.changed', subagent });

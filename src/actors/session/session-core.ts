@@ -14,7 +14,7 @@ import { Upkeep } from '../context/upkeep.ts';
 import { OutcomeDesk } from '../outcomes/outcome-desk.ts';
 import type { MemoryFact } from '../ports/memory-store.ts';
 import type { UnitEvent } from '../runtime/commit-unit.ts';
-import { createHost, quietly, type Host } from '../runtime/host.ts';
+import { callSafely, createHost, quietly, type Host } from '../runtime/host.ts';
 import { ScopeJournal } from '../runtime/scope-journal.ts';
 import { servicesOf } from '../service/for-session.ts';
 import type { SessionServices } from '../service/session-services.ts';
@@ -157,6 +157,8 @@ export class SessionCore implements EffectsSession {
         journalRefused: (error) => {
           this.reportError(error, `journal of session ${this.id}`);
           this.life.leave(failureOf(error));
+          // Another process may be able to go on with it, or has it already.
+          callSafely(this.host, 'journal', () => this.journal.release(this.id));
         },
       },
     );

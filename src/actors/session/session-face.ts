@@ -7,15 +7,8 @@ import type {
   DeliveryView,
   QuestionView,
   SessionEvent,
-  SubagentView,
   TranscriptItem,
 } from '../session-views.ts';
-import {
-  THE_LEAD,
-  type SendRequest,
-  type SendResult,
-  type SubagentService,
-} from '../delegation/service-types.ts';
 import type { ServiceView } from '../service/service-view.ts';
 import { receiveFromClient, type ClientReceipt } from './client-input.ts';
 import { clientMessages, type ClientMessage } from './client-messages.ts';
@@ -24,6 +17,7 @@ import type { NoticeOptions } from './notices.ts';
 import { isIdle, nextDueAt } from './idleness.ts';
 import type { SessionCore } from './session-core.ts';
 import type { StartOptions } from './session-options.ts';
+import { SubagentsOfSession, type SessionSubagents } from './session-subagents.ts';
 import { refuseImages, type ShownImage } from './shown-image.ts';
 import type { TransferAnswer } from './transfer.ts';
 import type { SessionStore } from './projection.ts';
@@ -37,25 +31,6 @@ const PENDING: ReadonlySet<string> = new Set([
   'delegated',
 ]);
 
-/** The subagents of a session. */
-export interface SessionSubagents {
-  /** Those that go on, and the last that ended. */
-  list(): readonly SubagentView[];
-  get(id: string): SubagentView | undefined;
-  /** The one that works for a tool call of the lead agent, or did. */
-  ofCall(callId: string): SubagentView | undefined;
-  /** The one that asked this question. */
-  ofQuestion(requestId: string): SubagentView | undefined;
-  /** How many have not ended. */
-  readonly activeCount: number;
-  /** False if it has ended, or never was. */
-  cancel(id: string, reason?: string): boolean;
-  /** Tells it something, or answers what it asked the lead agent. */
-  send(id: string, message: SendRequest): SendResult;
-  /** Waiting, progress, streams and more; the app asks as `THE_LEAD`. */
-  readonly service: SubagentService;
-}
-
 /** The services of a session; each change is an event `service.changed`. */
 export interface SessionServiceViews {
   list(): readonly ServiceView[];
@@ -68,22 +43,7 @@ export abstract class SessionFace {
 
   constructor(core: SessionCore) {
     this.#core = core;
-    this.subagents = {
-      list: () => core.projection.subagents(),
-      get: (id) => core.projection.subagent(id),
-      ofCall: (callId) => core.projection.subagents().find((view) => view.callId === callId),
-      ofQuestion: (requestId) =>
-        core.projection.subagent(core.projection.question(requestId)?.subagentId ?? ''),
-      get activeCount() {
-        return core.projection.subagents().filter(({ endedAt }) => endedAt === null).length;
-      },
-      cancel: (id, reason = 'the user cancelled it') =>
-        core.delegation.cancel(id, THE_LEAD, reason),
-      send: (id, message) => core.delegation.send(id, message, THE_LEAD),
-      get service() {
-        return core.delegation;
-      },
-    };
+    this.subagents = new SubagentsOfSession(core);
     this.services = { list: () => core.services.views };
   }
 

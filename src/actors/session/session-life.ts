@@ -9,20 +9,20 @@
 //   SL1. A start is settled once: when the lead agent is connected, or when it cannot be any more.
 //   SL2. A start that failed before anything had begun can be tried again, and has no claim.
 //   SL3. Whoever leaves for another time tells nobody of an end, and what came in is written down.
+//   SL4. Who has left takes no claim away from a session that has its id here by then: that one goes on
+//        under the same claim.
 
 import { CancelledError, OffstageError } from '../../errors.ts';
 import type { Failure } from '../../machines/index.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import { callSafely } from '../runtime/host.ts';
+import { rested } from '../runtime/rested.ts';
 import type { SessionEvent } from '../session-views.ts';
 import { recover, type Recovery } from './recovery.ts';
 import type { SessionCore } from './session-core.ts';
 import type { SessionEffects } from './session-effects.ts';
 import { goesOn } from './session-history.ts';
 import type { StartOptions } from './session-options.ts';
-
-/** So many turns of the event loop a suspended session waits for its journal. */
-const MAX_TURNS = 10_000;
 
 const suspended: Failure = {
   code: 'SUSPENDED',
@@ -52,17 +52,28 @@ export class SessionLife {
         this.#started = null;
         throw error;
       });
-      this.#recovery = recover(this.#core, this.#effects, entries);
       await new Promise<void>((resolve, reject) => {
+        // First: it may be over, or left to the journal, before all of it has come back (SL1).
         this.#settleStart = { resolve, reject };
+        this.#recovery = this.#recover(entries);
         this.#core.receive('session', { type: 'session.start' });
       });
     })();
     return this.#started;
   }
 
+  #recover(entries: readonly JournalEntry[]): Recovery | null {
+    try {
+      return recover(this.#core, this.#effects, entries);
+    } catch (error) {
+      // SL2. It does not fit this process: another one may go on with it.
+      callSafely(this.#core.host, 'journal', () => this.#release());
+      throw error;
+    }
+  }
+
   async #read(ifKnown: boolean): Promise<readonly JournalEntry[]> {
-    const { leads, journal, id, host } = this.#core;
+    const { leads, journal, id } = this.#core;
     await leads.prepare();
     this.#checkNotOver();
     await journal.claim(id);
@@ -77,7 +88,7 @@ export class SessionLife {
       return entries;
     } catch (error) {
       // Nobody goes on with it here: another process may.
-      callSafely(host, 'journal', () => journal.release(id));
+      callSafely(this.#core.host, 'journal', () => this.#release());
       throw error;
     }
   }
@@ -95,7 +106,7 @@ export class SessionLife {
     projection.emit({ type: 'connection.changed', state });
     if (state !== 'active' || before === 'active' || !this.#settleStart) return;
     const recovery = this.#recovery;
-    leads.transfers.begin(recovery?.hasBegun);
+    leads.transfers.begin(recovery);
     if (recovery?.hasBegun) lead.resume(recovery.owesReply);
     services.start();
     this.#settleStart.resolve();
@@ -127,7 +138,7 @@ export class SessionLife {
    * was idle until it had left.
    */
   async suspend(isIdle: () => boolean = () => false): Promise<boolean> {
-    const { snapshots, journal, upkeep, id } = this.#core;
+    const { snapshots, journal, upkeep } = this.#core;
     if (this.#unit.isHeld && !this.#unit.disposed) await this.#end();
     if (this.#unit.disposed) return false;
     await this.#rested();
@@ -138,15 +149,13 @@ export class SessionLife {
     const isAsleep = wasIdle && isTaken && journal.sinceAll === 0;
     this.leave(null);
     await Promise.all([upkeep.end(), snapshots.whenTrimmed()]);
-    await journal.release(id);
+    await this.#release();
     return isAsleep;
   }
 
   /** What came in is written down, as far as the journal can. */
   async #rested(): Promise<void> {
-    const { scheduler } = this.#core.host.environment;
-    for (let turns = 0; turns < MAX_TURNS && this.#isBusy; turns += 1)
-      await new Promise<void>((resolve) => scheduler.yieldThen(resolve));
+    await rested(this.#core.host.environment.scheduler, () => this.#isBusy);
   }
 
   get #isBusy(): boolean {
@@ -159,7 +168,7 @@ export class SessionLife {
     if (this.#unit.disposed) return;
     const { services, delegation, lead } = this.#core;
     services.suspend();
-    delegation.suspend();
+    delegation.letGo();
     this.#effects.suspend();
     lead.disconnect();
     this.#left({ type: 'session.suspended', error }, error ?? suspended);
@@ -167,7 +176,7 @@ export class SessionLife {
 
   /** The last thing that happens in a session; called by the effects. */
   ended(error: Failure | null): void {
-    const { delegation, books, projection, host, journal, id, workingMemory } = this.#core;
+    const { delegation, books, projection, host, id, workingMemory } = this.#core;
     delegation.dispose();
     // What belongs together may go on under the same id after an error, or where it was never
     // begun here; not after a close.
@@ -182,8 +191,14 @@ export class SessionLife {
           question: { ...question, state: 'withdrawn', dueAt: null },
         });
     }
-    callSafely(host, 'journal', () => journal.release(id));
+    callSafely(host, 'journal', () => this.#release());
     this.#left({ type: 'session.ended', error }, error);
+  }
+
+  /** SL4 */
+  #release(): void | Promise<void> {
+    const { journal, supervisor, id } = this.#core;
+    if (!this.#unit.disposed || !supervisor.isOpen(id)) return journal.release(id);
   }
 
   /** Nothing of it happens here any more. */

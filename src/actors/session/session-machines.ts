@@ -8,7 +8,7 @@ import type { Actor, AnyStateMachine, InputFrom, Snapshot } from 'xstate';
 import { interactionMachine, outboxMachine, sessionMachine } from '../../machines/index.ts';
 import type { CommitUnit, Posted } from '../runtime/commit-unit.ts';
 import type { Host } from '../runtime/host.ts';
-import { restOf, startHosted, underWay, withNoLimits } from '../runtime/hosting.ts';
+import { restOf, startHosted, stopHosted, underWay, withNoLimits } from '../runtime/hosting.ts';
 import type { SessionInputs } from './session-inputs.ts';
 
 /** What they are, as plain JSON. */
@@ -30,7 +30,7 @@ export class SessionMachines {
     this.#host = host;
   }
 
-  /** They begin; those that were there before are nobody's any more. */
+  /** They begin. */
   begin({ session, outbox }: SessionInputs): void {
     this.session = this.#start(sessionMachine, 'session', { input: session });
     this.interaction = this.#start(interactionMachine, 'interaction', {});
@@ -46,18 +46,14 @@ export class SessionMachines {
     };
   }
 
-  /** Goes on from what `rest` was. They have begun, with the inputs that they had then. */
-  restore(rest: MachinesRest): void {
-    const { session, interaction, outbox } = this;
-    this.stop();
+  /** Goes on from what `rest` was, instead of beginning with these inputs. */
+  restore({ session, interaction, outbox }: MachinesRest, inputs: SessionInputs): void {
     this.session = this.#start(sessionMachine, 'session', {
-      snapshot: withNoLimits(rest.session, session),
+      snapshot: withNoLimits(session, sessionMachine, inputs.session),
     });
-    this.interaction = this.#start(interactionMachine, 'interaction', {
-      snapshot: withNoLimits(rest.interaction, interaction),
-    });
+    this.interaction = this.#start(interactionMachine, 'interaction', { snapshot: interaction });
     this.outbox = this.#start(outboxMachine, 'outbox', {
-      snapshot: withNoLimits(rest.outbox, outbox),
+      snapshot: withNoLimits(outbox, outboxMachine, inputs.outbox),
     });
   }
 
@@ -71,9 +67,9 @@ export class SessionMachines {
   }
 
   stop(): void {
-    this.session.stop();
-    this.interaction.stop();
-    this.outbox.stop();
+    stopHosted(this.session);
+    stopHosted(this.interaction);
+    stopHosted(this.outbox);
   }
 
   #start<M extends AnyStateMachine>(

@@ -85,6 +85,8 @@ export class SessionUnit implements UnitBody {
   readonly #host: Host;
   readonly #machines: SessionMachines;
   #inputs!: SessionInputs;
+  /** Not before somebody looks at the machines: those of a session that was put away never begin. */
+  #hasBegun = false;
   /** Events of services whose findings have a place in the outbox. */
   readonly #placed = new Set<string>();
   #gate: Gate | null = null;
@@ -100,7 +102,7 @@ export class SessionUnit implements UnitBody {
     this.questions = new Population(questionMachine, 'question', this.unit, host);
     this.calls = new Population(toolCallMachine, 'call', this.unit, host);
     this.#machines = new SessionMachines(this.unit, host);
-    this.#begin(options);
+    this.#beginWith(options);
   }
 
   /** The machines' own inputs, as they are written down with the first entry. */
@@ -110,6 +112,7 @@ export class SessionUnit implements UnitBody {
 
   /** What it has become, for `restore`. */
   get rest(): SessionUnitRest {
+    this.begin();
     return {
       machines: this.#machines.rest,
       questions: this.questions.rest,
@@ -121,9 +124,10 @@ export class SessionUnit implements UnitBody {
 
   /** Goes on from what `rest` was, after so many entries. Its machines had begun with `inputs`. */
   restore(rest: SessionUnitRest, inputs: SessionInputs, seq: number): void {
-    if (!isSame(inputs, this.#inputs)) this.#begin(inputs);
+    this.#beginWith(inputs);
     this.unit.skip(seq);
-    this.#machines.restore(rest.machines);
+    this.#machines.restore(rest.machines, this.#inputs);
+    this.#hasBegun = true;
     this.questions.restore(rest.questions);
     this.calls.restore(rest.calls);
     this.batches.goOnFrom(rest.batches);
@@ -137,12 +141,14 @@ export class SessionUnit implements UnitBody {
    */
   refold(entries: readonly JournalEntry[]): void {
     const inputs = inputsIn(entries);
-    if (inputs && !isSame(inputs, this.#inputs)) this.#begin(inputs);
+    if (inputs && !isSame(inputs, this.#inputs)) this.#beginWith(inputs);
+    this.begin();
     this.unit.refold(entries);
   }
 
   /** What goes on at the moment: deadlines, and tools that run. */
   get underWay(): readonly Posted[] {
+    this.begin();
     return [
       ...this.#machines.underWay,
       ...this.questions.underWay,
@@ -151,24 +157,36 @@ export class SessionUnit implements UnitBody {
     ];
   }
 
-  #begin(inputs: SessionInputs): void {
+  #beginWith(inputs: SessionInputs): void {
     const { session, outbox, canInterrupt, batches = null, books } = inputs;
     this.#inputs = { session, outbox, canInterrupt, batches, ...(books && { books }) };
     this.batches = new Batches(batches, this.unit, this.#host);
+    if (this.#hasBegun) this.#machines.stop();
+    this.#hasBegun = false;
+  }
+
+  /** Its machines begin, unless they have, or go on from what they were. */
+  begin(): void {
+    if (this.#hasBegun) return;
+    this.#hasBegun = true;
     this.unit.start(() => this.#machines.begin(this.#inputs));
+    if (this.unit.disposed) this.#machines.stop();
   }
 
   /** The XState actor of the session itself, for `useSelector` and the inspector. */
   get session(): SessionMachines['session'] {
+    this.begin();
     return this.#machines.session;
   }
 
   get outbox(): SessionMachines['outbox'] {
+    this.begin();
     return this.#machines.outbox;
   }
 
   /** The question that owns what the user says, or null. */
   get owner(): string | null {
+    this.begin();
     return ownerOf(this.#machines.interaction.getSnapshot());
   }
 
@@ -183,7 +201,7 @@ export class SessionUnit implements UnitBody {
     this.questions.stop();
     this.calls.stop();
     this.batches.stop();
-    this.#machines.stop();
+    if (this.#hasBegun) this.#machines.stop();
   }
 
   accepts(actor: string, event: UnitEvent & Stamped): boolean {

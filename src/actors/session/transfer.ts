@@ -69,19 +69,19 @@ export class Transfers {
   }
 
   /**
-   * The session is connected: its first agent begins to lead. Later calls do nothing. `again`: it
-   * led before a crash, and has entered and greeted then.
+   * The session is connected: its first agent begins to lead. Later calls do nothing. `before`: what
+   * it had done already in a process before this one; who has begun, has entered and greeted.
    */
-  begin(again = false): void {
+  begin(before: { readonly hasEntered: boolean; readonly hasBegun: boolean } | null): void {
     if (this.#hasBegun) return;
     this.#hasBegun = true;
     const { lead } = this.#session;
     const agent = this.#agents.leading();
-    if (again) {
+    if (before?.hasBegun) {
       this.#entered(agent.name, null);
       return;
     }
-    if (!agent.onEnter) {
+    if (!agent.onEnter || before?.hasEntered) {
       this.#entered(agent.name, null);
       lead.greet();
       return;
@@ -89,6 +89,7 @@ export class Transfers {
     this.#isUnderWay = true;
     void this.#enter(agent, null).then(() => {
       this.#isUnderWay = false;
+      this.#session.tell('agents', { type: 'agent.entered', agentName: agent.name });
       if (!this.#isOver) lead.greet();
       this.#goOn();
     });

@@ -18,6 +18,7 @@ import { createHost, quietly, type Host } from '../runtime/host.ts';
 import { journalOfPassing, type Runtime } from '../runtime/runtime.ts';
 import { defaultSessionLimits } from '../supervisor/limits.ts';
 import type { SubagentConfig } from './config.ts';
+import { keptRun } from './kept-run.ts';
 import type { Outcome } from './outcome.ts';
 import type { SubagentTask } from './subagent-ports.ts';
 
@@ -26,6 +27,12 @@ export type RunTask = Pick<SubagentTask, 'description'> & Partial<SubagentTask>;
 
 export interface RunSubagentOptions extends ProgramHandlers, OutcomeOptions {
   readonly runtime: Runtime;
+  /**
+   * Of the run in the journal, where nothing else may have it. The same id again, in another process or
+   * after a crash, is the same run, whatever its task: it goes on from its last step, or has ended with
+   * the outcome that was kept. `journal.forget(id)` forgets it. @defaultValue none: it ends with the process
+   */
+  readonly id?: string;
   /** For a configuration without a model of its own. */
   readonly model?: LanguageModel;
   /** Learns of what went wrong without ending the run: a model call that is tried again, a throwing hook. */
@@ -33,8 +40,12 @@ export interface RunSubagentOptions extends ProgramHandlers, OutcomeOptions {
 }
 
 export interface SubagentRun {
+  /** That was given, or else of its subagent. */
   readonly id: string;
-  /** How it ended. Never rejects. */
+  /**
+   * How it ended. Never rejects. With an `id`: `lost`, with the code of the error, also where the
+   * journal cannot be reached (then it can be run again), or another process runs it (`SCOPE_IN_USE`).
+   */
   readonly result: Promise<Outcome>;
   /** Ends it as cancelled, unless it has ended. */
   cancel(reason?: string): void;
@@ -43,7 +54,8 @@ export interface SubagentRun {
 /**
  * Starts a subagent that works for a program instead of a conversation. What it asks with
  * `request_input` goes to `onInput`; without that nobody answers. An instance with
- * `lifetime: 'session'` lives as long as its run.
+ * `lifetime: 'session'` lives as long as its run. Without an `id` nothing of it is written to a journal
+ * that outlives the process.
  * @throws {ConfigurationError} for a configuration that cannot work, or a task without the inputs
  * that it declares.
  * @throws {CapacityError} when 100,000 runs of the runtime have not ended.
@@ -53,7 +65,15 @@ export function runSubagent(
   task: RunTask | string,
   options: RunSubagentOptions,
 ): SubagentRun {
-  const { runtime, model, onError, ...rest } = options;
+  const { runtime, model, onError, id: keptAs, ...rest } = options;
+  const own: SubagentConfig =
+    config.lifetime === 'session' ? { ...config, lifetime: 'ephemeral' } : config;
+  const wanted: SubagentTask = {
+    toolName: config.name,
+    args: {},
+    ...(typeof task === 'string' ? { description: task } : task),
+  };
+  if (keptAs !== undefined) return keptRun(keptAs, own, wanted, options);
   const [outcomes, handlers] = splitOutcomeOptions(rest);
   const { delegation, host } = scopeOf(runtime);
   let resolve!: (outcome: Outcome) => void;
@@ -75,12 +95,8 @@ export function runSubagent(
     },
   });
   const receipt = delegation.spawnFor(ports, {
-    config: config.lifetime === 'session' ? { ...config, lifetime: 'ephemeral' } : config,
-    task: {
-      toolName: config.name,
-      args: {},
-      ...(typeof task === 'string' ? { description: task } : task),
-    },
+    config: own,
+    task: wanted,
     caller: THE_LEAD,
   });
   if (receipt.status === 'rejected') {

@@ -22,6 +22,7 @@ import type { UnitEvent } from '../runtime/commit-unit.ts';
 import {
   restOf,
   startHosted,
+  stopHosted,
   type Effect,
   type HostOptions,
   type Postbox,
@@ -110,6 +111,15 @@ export class SubagentLife {
     return typeof form === 'string' ? (JSON.parse(form) as Parked).log.usage : form.log.usage;
   }
 
+  /** It was told this, and has not read it. A parked one is not woken for it. */
+  hasUnread(messageId: string): boolean {
+    const form = this.#form;
+    const snapshot =
+      typeof form === 'string' ? (JSON.parse(form) as Parked).snapshot : form.actor.getSnapshot();
+    const { unread } = (snapshot as SubagentSnapshot).context;
+    return unread.some((one) => one.messageId === messageId);
+  }
+
   /** Would this event change anything? */
   accepts(event: UnitEvent & Stamped): boolean {
     const wasParked = typeof this.#form === 'string';
@@ -137,7 +147,12 @@ export class SubagentLife {
     const { actor, log } = this.#form;
     const parked: Parked = { snapshot: restOf(actor), log: log.record };
     this.#form = JSON.stringify(parked);
-    actor.stop();
+    stopHosted(actor);
+  }
+
+  /** It is over here: nothing comes from its actor any more. A parked one has none. */
+  stop(): void {
+    if (typeof this.#form !== 'string') stopHosted(this.#form.actor);
   }
 
   #post(effect: Effect, postbox: Postbox): void {

@@ -131,6 +131,8 @@ export interface SubagentPorts {
   callerOf(subagent: SubagentFace): Omit<Caller, 'subagentId' | 'idempotencyKey'>;
   /** The model call of this step reads these messages. */
   messageApplied(subagent: SubagentFace, messageIds: readonly string[], step: number): void;
+  /** It is in the journal, or came too late. */
+  messageTaken(messageId: string): void;
   /** It will never read them. */
   messageRefused(subagent: SubagentFace, messageIds: readonly string[], reason: string): void;
   /** It shows a sign of life: it took in an event, or a tool or the model said something. */

@@ -25,7 +25,6 @@ import type {
 import type { AskInput, ModelStepInput } from '../../machines/subagent-setup.ts';
 import { askOf } from '../../machines/subagent-calls.ts';
 import type { ModelResponse } from '../ai/model-step.ts';
-import { callKey } from '../approvals/approval.ts';
 import { CommitUnit, type Posted, type UnitBody, type UnitEvent } from '../runtime/commit-unit.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import { callSafely, type Host } from '../runtime/host.ts';
@@ -34,11 +33,13 @@ import type { SubagentState } from '../session-views.ts';
 import { ask } from './asking.ts';
 import type { SubagentDefinition } from './config.ts';
 import { callsUnderWay } from './fold-event.ts';
+import { deniedBy, KnownFacts, type KnownRest } from './known-facts.ts';
 import { outcomeOf } from './outcome-of.ts';
 import type { Outcome } from './outcome.ts';
 import { Receipts } from './receipts.ts';
 import { SPAWNED, SUBAGENT_VERSION, type SubagentBirth } from './subagent-birth.ts';
 import { dueOf } from './subagent-due.ts';
+import { SubagentEnd } from './subagent-end.ts';
 import { isActing, stateOf, SubagentLife, type LifeRest } from './subagent-life.ts';
 import { SubagentLog } from './subagent-log.ts';
 import type {
@@ -53,12 +54,10 @@ import { stepReport } from './think.ts';
 export type { SubagentPorts, SubagentTask, SubagentUnitEvent } from './subagent-ports.ts';
 
 /** What a subagent is, as plain JSON. */
-export interface SubagentRest {
+export interface SubagentRest extends KnownRest {
   /** So many entries of it are in the journal. */
   readonly seq: number;
   readonly life: LifeRest;
-  /** Calls that the user denied it, by their keys. @defaultValue none */
-  readonly denied?: readonly string[];
 }
 
 export class Subagent implements UnitBody, Worker {
@@ -73,11 +72,9 @@ export class Subagent implements UnitBody, Worker {
   readonly #work: SubagentWork;
   /** Null until its birth is committed. */
   #life: SubagentLife | null = null;
-  #outcome: Outcome | null = null;
-  /** It has ended, and whoever runs it does not know yet. */
-  #tellEnd: (() => void) | null = null;
-  /** Calls that the user denied it, by their keys: those below it need not ask again. */
-  #denied: Set<string> | null = null;
+  #ended: SubagentEnd | null = null;
+  /** Null until the user denies it something, or somebody tells it something. */
+  #known: KnownFacts | null = null;
   /** Null until somebody tells it something: most are told nothing. */
   #receipts: Receipts | null = null;
 
@@ -121,22 +118,29 @@ export class Subagent implements UnitBody, Worker {
 
   /** What it is, for `restore`. */
   get rest(): SubagentRest {
-    const denied = [...(this.#denied ?? [])];
-    return { seq: this.#unit.seq, life: this.#awake.rest, ...(denied.length > 0 && { denied }) };
+    return { seq: this.#unit.seq, life: this.#awake.rest, ...this.#known?.rest };
   }
 
-  /** Goes on from what `rest` was, and then takes in what the journal has after it, as `refold` does. */
-  restore({ seq, life, denied }: SubagentRest, entries: readonly JournalEntry[]): Ending | null {
+  /**
+   * Goes on from what `rest` was, and then takes in what the journal has after it, as `refold` does.
+   * `isAsked`: whomever it asked as the user has its question.
+   */
+  restore(
+    { seq, life, ...known }: SubagentRest,
+    entries: readonly JournalEntry[],
+    isAsked: boolean,
+  ): Ending | null {
     const { id } = this;
     this.#unit.skip(seq);
     this.#life = new SubagentLife({ ...life, id }, this, this.#hosting);
-    if (denied) this.#denied = new Set(denied);
+    if (known.denied || known.taken) this.#known = new KnownFacts(known);
     const { value, context } = life.snapshot as SubagentSnapshot;
     this.state = stateOf({ value });
     this.step = context.step;
     const asksParent = askOf(context.calls)?.kind === 'input';
-    if (entries.length > 0 || !this.#life.isParked || asksParent) return this.refold(entries);
-    // It only waits, and the session has its question: nothing of it is woken for that.
+    const onlyWaits = this.#life.isParked && isAsked && !asksParent;
+    if (entries.length > 0 || !onlyWaits) return this.refold(entries);
+    // Nothing of it is woken for that.
     this.#unit.hold();
     return null;
   }
@@ -185,14 +189,14 @@ export class Subagent implements UnitBody, Worker {
 
   /** How it ended, for somebody who knows already: nothing is told. */
   recall(ending: Ending): Outcome {
-    const { actor, log } = this.#awake;
+    const { log } = this.#awake;
     this.#unit.dispose();
-    actor.stop();
+    this.#life?.stop();
     return outcomeOf(ending, log);
   }
 
   get outcome(): Outcome | null {
-    return this.#tellEnd ? null : this.#outcome;
+    return this.#ended?.told ?? null;
   }
 
   get progress(): string | null {
@@ -220,7 +224,7 @@ export class Subagent implements UnitBody, Worker {
   }
 
   hasDenied(toolName: string, input: unknown): boolean {
-    return this.#denied?.has(callKey(toolName, input)) ?? false;
+    return this.#known?.hasDenied(toolName, input) ?? false;
   }
 
   /** Puts an event into its mailbox. */
@@ -239,12 +243,20 @@ export class Subagent implements UnitBody, Worker {
    */
   message(messageId: string, text: string, mode: MessageMode): void {
     const receipts = this.#messageReceipts;
-    if (this.#outcome) receipts.refuse([messageId], `It has ended: ${this.#outcome.status}`);
-    else
+    if (this.#ended) receipts.refuse([messageId], `It has ended: ${this.#ended.status}`);
+    else if (this.hasTaken(messageId)) {
+      if (this.#life?.hasUnread(messageId)) receipts.expect(messageId, () => {});
+      else receipts.applied([messageId], this.step);
+    } else
       receipts.expect(messageId, () => {
         this.#unit.checkRoom();
         this.receive({ type: 'subagent.message', messageId, mode, text });
       });
+  }
+
+  /** Is this message, or answer, in its journal? Asking wakes nobody. */
+  hasTaken(messageId: string): boolean {
+    return this.#known?.hasTaken(messageId) ?? false;
   }
 
   get #messageReceipts(): Receipts {
@@ -259,7 +271,7 @@ export class Subagent implements UnitBody, Worker {
   /** Ends it here and now, without its machine: the grace of a closing session is over. */
   kill(reason: string): void {
     // What is still being looked at is told as it is.
-    this.#tellEnd?.();
+    this.#ended?.settle();
     this.#end({
       status: 'lost',
       steps: this.step,
@@ -271,6 +283,7 @@ export class Subagent implements UnitBody, Worker {
   suspend(): void {
     this.#unit.dispose();
     this.#work.stop('the session was suspended');
+    this.#life?.stop();
     void this.#work.release();
   }
 
@@ -287,6 +300,11 @@ export class Subagent implements UnitBody, Worker {
     return this.#life?.accepts(event) ?? event.type === SPAWNED;
   }
 
+  /** A message that came too late: whoever waits for its entry waits for nothing. */
+  ignored({ messageId }: SubagentUnitEvent): void {
+    if (typeof messageId === 'string') this.#ports.messageTaken(messageId);
+  }
+
   apply(_actor: string, event: UnitEvent & Stamped): void {
     if (event.type === SPAWNED) {
       const { limits } = event as unknown as SubagentBirth;
@@ -296,7 +314,7 @@ export class Subagent implements UnitBody, Worker {
     }
     const life = this.#awake;
     const carried = event as UnitEvent as SubagentUnitEvent;
-    this.#noteDenial(carried, life);
+    this.#note(carried, life);
     this.#reportStep(carried);
     const snapshot = life.apply(event);
     this.state = stateOf(snapshot);
@@ -307,7 +325,7 @@ export class Subagent implements UnitBody, Worker {
   }
 
   release({ effect }: Posted): void {
-    if (this.#outcome) return;
+    if (this.#ended) return;
     if (effect.kind === 'stop') this.#work.stop('superseded');
     else if (effect.kind === 'start') {
       if (effect.name === 'modelStep') {
@@ -345,18 +363,20 @@ export class Subagent implements UnitBody, Worker {
 
   /** All that it is is in the journal, and whoever runs it knows. */
   get isSettled(): boolean {
-    return !this.isBusy && this.#life !== null && this.#tellEnd === null;
+    return !this.isBusy && this.#life !== null && this.#ended?.told !== null;
   }
 
   get #hosting(): Pick<HostOptions, 'id' | 'inspect'> {
     return { id: `${this.#ports.path}/${this.id}`, inspect: this.#host.inspect };
   }
 
-  #noteDenial(event: SubagentUnitEvent, { actor, log }: SubagentLife): void {
-    if (event.type !== 'question.answered' || event['approved'] !== false) return;
-    const asking = askOf(actor.getSnapshot().context.calls);
-    const call = asking?.kind === 'approval' ? log.call(asking.callId) : undefined;
-    if (call) (this.#denied ??= new Set()).add(callKey(call.toolName, call.input));
+  #note(event: SubagentUnitEvent, life: SubagentLife): void {
+    const { messageId } = event;
+    const call = deniedBy(event, life);
+    if (call) (this.#known ??= new KnownFacts()).denied(call.toolName, call.input);
+    if (typeof messageId !== 'string') return;
+    (this.#known ??= new KnownFacts()).taken(messageId);
+    this.post({ kind: 'do', name: 'taken', params: messageId });
   }
 
   /** Hooks learn of a step when it is committed, like everybody else. */
@@ -385,6 +405,9 @@ export class Subagent implements UnitBody, Worker {
         else this.#ports.withdraw(requestId, this);
         break;
       }
+      case 'taken':
+        this.#ports.messageTaken(params as string);
+        break;
       case 'stepped':
         this.#ports.stepped(this, params as StepReport);
         break;
@@ -402,31 +425,28 @@ export class Subagent implements UnitBody, Worker {
   }
 
   #end(ending: Ending): void {
-    if (this.#outcome) return;
+    if (this.#ended) return;
     const { status, error } = ending;
     const { actor, log = new SubagentLog() } = this.#life ?? {};
     const snapshot = actor?.getSnapshot();
     if (snapshot?.status === 'active') log.underWay(callsUnderWay(snapshot));
     const outcome = outcomeOf(ending, log);
-    this.#outcome = outcome;
+    let disposed = Promise.resolve();
+    const end = new SubagentEnd(outcome, (told) =>
+      callSafely(this.#host, `end of ${this.id}`, () => this.#ports.ended(this, told, disposed)),
+    );
+    this.#ended = end;
     this.state = status === 'completed' || status === 'cancelled' ? status : 'failed';
     this.#work.stop(error?.message ?? status);
     this.#unit.dispose();
-    actor?.stop();
-    const disposed = this.#work.release();
+    this.#life?.stop();
+    disposed = this.#work.release();
     callSafely(this.#host, `unread messages of ${this.id}`, () =>
       this.#receipts?.refuseUnread(`It ended before it could read it: ${status}`),
     );
-    const tell = (settled: Outcome): void => {
-      if (!this.#tellEnd) return;
-      this.#tellEnd = null;
-      this.#outcome = settled;
-      callSafely(this.#host, `end of ${this.id}`, () => this.#ports.ended(this, settled, disposed));
-    };
-    this.#tellEnd = () => tell(outcome);
     const isKilled = status === 'lost';
     const settled = isKilled ? outcome : this.#ports.settle?.(this, this.#work.tools, outcome);
-    if (settled instanceof Promise) void settled.then(tell);
-    else tell(settled ?? outcome);
+    if (settled instanceof Promise) void settled.then((told) => end.settle(told));
+    else end.settle(settled);
   }
 }

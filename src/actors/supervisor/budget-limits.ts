@@ -9,7 +9,10 @@ export interface BudgetLimits {
   readonly tokens?: number;
   /** Model calls of all of them; one that is tried again counts again. */
   readonly steps?: number;
-  /** Time since it was accepted, waiting included, in milliseconds. */
+  /**
+   * Of a subagent: time since it was accepted, waiting included, in milliseconds. Of a session or a service:
+   * time in which it was in some process.
+   */
   readonly timeMs?: number;
   /** Subagents that may be spawned below it, over its whole life. */
   readonly agents?: number;

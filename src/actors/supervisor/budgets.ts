@@ -6,6 +6,8 @@
 // Invariants
 //   V9. A subagent whose subtree nothing limits has no budget, and costs nothing here.
 //   V10. Who has a time is told once when it is over, unless it has ended.
+//   V11. The time of the scope is the time in which it is in some process: a scope that sleeps, or
+//        whose process has died, uses none. The time of a subagent goes on.
 
 import type { Failure } from '../../machines/index.ts';
 import type { Environment } from '../ports/environment.ts';
@@ -22,13 +24,19 @@ export interface BudgetUsed {
 interface Entry {
   readonly budget: Budget;
   readonly stopTimer: () => void;
+  /** Its time is its own, or that of one above it, and goes on while the scope sleeps (V11). */
+  readonly hasOwnTime: boolean;
 }
 
 type Ports = Pick<Environment, 'clock' | 'scheduler'>;
 
 export class Budgets {
   readonly #environment: Ports;
-  readonly #scope: Budget | null;
+  /** Null: nothing limits the scope. */
+  readonly #limits: BudgetLimits | null;
+  #scope: Budget | null = null;
+  /** As if it had been awake ever since; milliseconds since 1970. */
+  #startedAt = 0;
   readonly #entries = new Map<string, Entry>();
 
   /**
@@ -38,9 +46,20 @@ export class Budgets {
   constructor(environment: Ports, limits: BudgetLimits = {}) {
     checkBudget(limits);
     this.#environment = environment;
-    this.#scope = Object.values(limits).some((limit) => limit !== undefined)
-      ? Budget.create(limits, () => environment.clock.now())
-      : null;
+    this.#limits = Object.values(limits).some((limit) => limit !== undefined) ? limits : null;
+    this.goOn(0);
+  }
+
+  /** So long the scope was awake before, in milliseconds. Nobody may have been admitted here yet. */
+  goOn(awakeMs: number): void {
+    const now = (): number => this.#environment.clock.now();
+    this.#startedAt = now() - awakeMs;
+    this.#scope = this.#limits && Budget.create(this.#limits, now, this.#startedAt);
+  }
+
+  /** So long the scope was awake, in milliseconds. */
+  get awakeMs(): number {
+    return this.#environment.clock.now() - this.#startedAt;
   }
 
   /**
@@ -62,7 +81,7 @@ export class Budgets {
       budget: Budget.create(limits ?? {}, now),
     };
     if (!admission.ok) return admission.error;
-    this.#enter(id, admission.budget, exhaust);
+    this.#enter(id, { parentId, limits, budget: admission.budget, exhaust });
     return null;
   }
 
@@ -81,7 +100,7 @@ export class Budgets {
     const budget =
       above?.readmit(limits ?? {}, startedAt) ?? Budget.create(limits ?? {}, now, startedAt);
     budget.charge(used);
-    this.#enter(id, budget, exhaust);
+    this.#enter(id, { parentId, limits, budget, exhaust });
   }
 
   /** Subagents of `parentId` used so much that are not known any more; null, or of one that is gone: of the scope. */
@@ -103,12 +122,17 @@ export class Budgets {
     entry.budget.close();
   }
 
-  /** When the time of one of them is over, milliseconds since 1970; `Infinity`: none has a time. */
+  /** When the time of one of them is over, however long the scope sleeps; milliseconds since 1970. `Infinity`: never. */
   get nextDueAt(): number {
     let next = Infinity;
-    for (const { budget } of this.#entries.values())
-      next = Math.min(next, budget.dueAt ?? Infinity);
+    for (const { budget, hasOwnTime } of this.#entries.values())
+      if (hasOwnTime) next = Math.min(next, budget.dueAt ?? Infinity);
     return next;
+  }
+
+  /** The scope goes on somewhere else, or later: nobody is told here any more. */
+  stop(): void {
+    for (const { stopTimer } of this.#entries.values()) stopTimer();
   }
 
   /** Of the whole scope; empty where nothing limits it. */
@@ -116,7 +140,20 @@ export class Budgets {
     return this.#scope?.report ?? {};
   }
 
-  #enter(id: string, budget: Budget, exhaust: (message: string) => void): void {
+  #enter(
+    id: string,
+    {
+      parentId,
+      limits,
+      budget,
+      exhaust,
+    }: {
+      readonly parentId: string | null;
+      readonly limits: BudgetLimits | undefined;
+      readonly budget: Budget;
+      readonly exhaust: (message: string) => void;
+    },
+  ): void {
     const { clock, scheduler } = this.#environment;
     const { dueAt } = budget;
     const stopTimer =
@@ -126,7 +163,12 @@ export class Budgets {
             () => exhaust(exhausted('timeMs').error.message),
             Math.max(0, dueAt - clock.now()),
           );
-    this.#entries.set(id, { budget, stopTimer });
+    const isAboves = parentId !== null && this.#entries.get(parentId)?.hasOwnTime === true;
+    this.#entries.set(id, {
+      budget,
+      stopTimer,
+      hasOwnTime: limits?.timeMs !== undefined || isAboves,
+    });
   }
 
   #above(parentId: string | null): Budget | null {

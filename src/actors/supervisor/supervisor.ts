@@ -48,6 +48,10 @@ export class Supervisor {
     this.#slots.open(session, limits.maxConcurrentPerSession);
   }
 
+  isOpen(session: string): boolean {
+    return this.#scopes.has(session);
+  }
+
   close(session: string): void {
     this.#starting -= this.#scopes.get(session)?.starting.size ?? 0;
     this.#scopes.delete(session);

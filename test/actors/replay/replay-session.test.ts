@@ -20,6 +20,7 @@ import {
 } from '../../../src/testing/index.ts';
 import { textLife, turns, world } from '../../support/crashes.ts';
 import { writtenJournal } from '../../support/refolded-books.ts';
+import { sessionEntries } from '../../support/session-entries.ts';
 import { siblingTalk } from '../../support/siblings.ts';
 import { calls, say, simpleTool } from '../../support/subagent-runs.ts';
 import { inMidQuestion, replayed, rideStory, wholeRide } from './support.ts';
@@ -157,7 +158,7 @@ describe('a replay', () => {
       let subagents = 0;
       for (let seed = 1; seed <= 8; seed += 1) {
         const { record } = await simulateOnce(seed, { session });
-        const kept = record.log.flatMap((one) => (one.kind === 'kept' ? [one.entry] : []));
+        const kept = sessionEntries(record);
         entries += kept.length;
         const written = JSON.parse(JSON.stringify(kept)) as JournalEntry[];
         expect(refused(written)).toEqual([]);

@@ -2,11 +2,40 @@
 // refused before and after.
 
 import { describe, expect, test } from 'vitest';
-import { createRuntime, type SessionEvent } from '../../../src/index.ts';
-import { simulatedEnvironment } from '../../../src/testing/index.ts';
+import {
+  createRuntime,
+  createSubagentService,
+  JournalError,
+  memoryJournal,
+  type Journal,
+  type JournalEntry,
+  type JournalQuery,
+  type SessionEvent,
+} from '../../../src/index.ts';
+import { simulatedEnvironment, type SimulatedEnvironment } from '../../../src/testing/index.ts';
 import { calls, never, say, simpleTool, steps } from '../../support/subagent-runs.ts';
 import { failingJournal } from '../../support/journals.ts';
 import { instructionsOf, textTalk } from '../../support/text-talk.ts';
+
+/** Whose answers take a while. */
+function claimedJournal({ scheduler }: SimulatedEnvironment) {
+  const inner = memoryJournal();
+  const claimed = new Set<string>();
+  const aWhile = () => new Promise<void>((resolve) => scheduler.schedule(resolve, 10));
+  return {
+    claimed,
+    append: (entry: JournalEntry) => inner.append(entry),
+    async claim(scope: string) {
+      await aWhile();
+      claimed.add(scope);
+    },
+    async read(query?: JournalQuery) {
+      await aWhile();
+      return inner.read(query);
+    },
+    release: (scope: string) => void claimed.delete(scope),
+  };
+}
 
 const hanging = { script: () => calls(['hang']), config: { tools: { hang: simpleTool(never) } } };
 
@@ -50,6 +79,83 @@ describe('start', () => {
     const started = session.start();
     await session.close();
     await expect(started).rejects.toMatchObject({ name: 'CancelledError' });
+  });
+});
+
+describe('SL1: what is over while it begins has its start settled', () => {
+  test('the journal takes nothing of it', async () => {
+    const journal: Journal = {
+      append() {
+        throw new JournalError('FENCED', 'taken over', { retryable: false });
+      },
+      read: () => [],
+    };
+    const environment = simulatedEnvironment();
+    const runtime = createRuntime({ environment, journal });
+    const { session } = textTalk({ runtime, environment });
+    await expect(session.start()).rejects.toMatchObject({ code: 'FENCED' });
+  });
+
+  test('it is closed by whoever hears that it has come back', async () => {
+    const environment = simulatedEnvironment();
+    const journal = memoryJournal();
+    const begin = () => {
+      const runtime = createRuntime({ environment, journal });
+      return textTalk({ sessionId: 'ses', runtime, environment }).session;
+    };
+    const first = begin();
+    void first.start();
+    await environment.settle();
+    void first.suspend();
+    await environment.settle();
+    const second = begin();
+    second.events.subscribe(({ type }) => {
+      if (type === 'session.recovered') void second.close();
+    });
+    const started = second.start().then(
+      () => 'started',
+      (error: Error) => error.name,
+    );
+    await environment.settle();
+    expect(await started).toBe('CancelledError');
+  });
+});
+
+describe('SL4: closed while it begins', () => {
+  test('it takes no claim away from the next session with its id', async () => {
+    const environment = simulatedEnvironment();
+    const journal = claimedJournal(environment);
+    const runtime = createRuntime({ environment, journal });
+    const first = textTalk({ sessionId: 'ses', runtime, environment });
+    const started = first.session.start();
+    started.catch(() => {});
+    // The claim is on its way.
+    await environment.advance(5);
+    await first.session.close();
+    const { session } = textTalk({ sessionId: 'ses', runtime, environment });
+    const again = session.start();
+    await environment.advance(100);
+    await expect(started).rejects.toMatchObject({ name: 'CancelledError' });
+    await again;
+    expect(journal.claimed).toEqual(new Set(['ses']));
+    await session.close();
+    expect(journal.claimed).toEqual(new Set());
+  });
+
+  test('so does a service', async () => {
+    const environment = simulatedEnvironment();
+    const journal = claimedJournal(environment);
+    const runtime = createRuntime({ environment, journal });
+    const first = createSubagentService({ runtime, id: 'errands' });
+    const recovered = first.recover();
+    await environment.advance(5);
+    const closed = first.close();
+    await environment.settle();
+    const service = createSubagentService({ runtime, id: 'errands' });
+    const again = service.recover();
+    await environment.advance(100);
+    await Promise.all([closed, recovered, again]);
+    expect(journal.claimed).toEqual(new Set(['errands']));
   });
 });
 

@@ -8,6 +8,7 @@ import { SessionUnit } from '../../../src/actors/session/session-unit.ts';
 import { snapshotIn } from '../../../src/actors/session/snapshots.ts';
 import { replaySession, type JournalEntry, type ReplayView } from '../../../src/index.ts';
 import { simulateOnce } from '../../../src/testing/index.ts';
+import { sessionEntries } from '../../support/session-entries.ts';
 
 const isSnapshot = ({ event }: JournalEntry): boolean => event.type === 'session.snapshot';
 
@@ -49,7 +50,7 @@ async function lived(session: 'text' | 'voice', seed: number): Promise<readonly 
     snapshots: { afterEntries: 12, trim: false },
   });
   expect(broken).toEqual([]);
-  return record.log.flatMap((happened) => (happened.kind === 'kept' ? [happened.entry] : []));
+  return sessionEntries(record);
 }
 
 test.each([

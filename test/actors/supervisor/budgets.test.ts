@@ -65,6 +65,32 @@ test('V10: who has a time is told once, unless it has ended', async () => {
   expect(environment.pendingTimers).toBe(0);
 });
 
+test('V11: the time of the scope is the time that it was awake; that of a subagent goes on', async () => {
+  const { environment, budgets, told, admit } = scope({ timeMs: 10_000 });
+  await environment.advance(4_000);
+  expect(budgets.awakeMs).toBe(4_000);
+  budgets.goOn(7_000);
+  expect([budgets.awakeMs, budgets.report.timeMs?.left]).toEqual([7_000, 3_000]);
+  expect(admit('a', null, { timeMs: 3_001 })).toBe('BUDGET_EXCEEDED');
+  expect([admit('a', null), budgets.nextDueAt]).toEqual(['ok', Infinity]);
+  const dueAt = environment.clock.now() + 3_000;
+  expect([admit('b', null, { timeMs: 3_000 }), budgets.nextDueAt]).toEqual(['ok', dueAt]);
+  expect([admit('c', 'b'), budgets.nextDueAt]).toEqual(['ok', dueAt]);
+  await environment.advance(2_999);
+  expect(told).toEqual([]);
+  await environment.advance(1);
+  expect(told.map((line) => line.slice(0, 1)).toSorted()).toEqual(['a', 'b', 'c']);
+});
+
+test('V11: who left for another time tells nobody', async () => {
+  const { environment, budgets, told, admit } = scope({ timeMs: 10_000 });
+  admit('a', null, { timeMs: 1_000 });
+  budgets.stop();
+  expect(environment.pendingTimers).toBe(0);
+  await environment.advance(20_000);
+  expect(told).toEqual([]);
+});
+
 test('a scope whose budget cannot be is refused where it is made', () => {
   expect(() => scope({ tokens: -1 })).toThrow(/budget/);
 });

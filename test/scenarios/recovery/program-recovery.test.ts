@@ -10,81 +10,17 @@ import {
   THE_LEAD,
   type DoubtfulCall,
   type Journal,
-  type SubagentConfig,
-  type SubagentServiceOptions,
 } from '../../../src/index.ts';
-import { scriptedModel, simulatedEnvironment, type Script } from '../../../src/testing/index.ts';
+import { scriptedModel, simulatedEnvironment } from '../../../src/testing/index.ts';
 import { turns, world, type World } from '../../support/crashes.ts';
+import { askingOrder, programLife as life, type Work } from '../../support/program-life.ts';
 import { calls, never, say, simpleTool } from '../../support/subagent-runs.ts';
-import { castOf, configOf } from '../../support/text-talk.ts';
-
-interface Work {
-  readonly script: Script;
-  readonly config?: Partial<SubagentConfig>;
-}
-
-/** One life of the program: it takes in what there is, and wants one order done. */
-function life(of: World, { script, config }: Work, options: Partial<SubagentServiceOptions> = {}) {
-  const { process, runtime } = of.begin();
-  const order = configOf('order', config);
-  const asked: string[] = [];
-  const errors: unknown[] = [];
-  const service = createSubagentService({
-    runtime,
-    id: 'orders',
-    model: castOf({ subagents: { order: { script } } }),
-    configs: { order },
-    onQuestion: ({ requestId }) => {
-      asked.push(requestId);
-      return never();
-    },
-    onError: (error) => errors.push(error),
-    ...options,
-  });
-  /** The same in every life: the key says that it is the same order. */
-  const wanted = () => {
-    const receipt = service.spawn({
-      config: order,
-      task: { toolName: 'order', args: {}, description: 'Order it' },
-      caller: THE_LEAD,
-      idempotencyKey: 'order-17',
-    });
-    if (receipt.status === 'rejected') throw new Error(receipt.error.message);
-    return receipt.subagentId;
-  };
-  const resultOf = async (id: string) => {
-    const waited = service.await([id], THE_LEAD);
-    await of.environment.settle();
-    const found = await Promise.race([waited, Promise.resolve(null)]);
-    return found?.ok ? found.reports[0]?.result : found;
-  };
-  return {
-    service,
-    asked,
-    errors,
-    wanted,
-    resultOf,
-    isAlive: () => process.isAlive,
-    kill: () => process.kill(),
-    close: async () => {
-      const closed = service.close();
-      await of.environment.advance(60_000);
-      await closed;
-    },
-  };
-}
-
-const asking: Work = {
-  script: turns(calls(['ask_user', { question: 'Which class?' }]), ({ results }) =>
-    say(`Booked ${JSON.stringify(results[0])}`),
-  ),
-  config: { interactive: true },
-};
+import { configOf } from '../../support/text-talk.ts';
 
 describe('a service that is started again', () => {
   test('P3: asks again under the old id; the same order is the same subagent', async () => {
     const of = world();
-    const before = life(of, asking);
+    const before = life(of, askingOrder);
     expect(await before.service.recover()).toEqual({ resumed: [], ended: [], lost: [] });
     const id = before.wanted();
     await of.environment.settle();
@@ -92,7 +28,7 @@ describe('a service that is started again', () => {
     before.kill();
 
     const asked: string[] = [];
-    const after = life(of, asking, {
+    const after = life(of, askingOrder, {
       onQuestion: ({ requestId }) => {
         asked.push(requestId);
         return { text: 'comfort' };
@@ -158,12 +94,12 @@ describe('a service that is started again', () => {
 
   test('P1: one whose configuration is gone has ended as lost, and says why', async () => {
     const of = world();
-    const before = life(of, asking);
+    const before = life(of, askingOrder);
     await before.service.recover();
     const id = before.wanted();
     await of.environment.settle();
     before.kill();
-    const after = life(of, asking, { configs: {} });
+    const after = life(of, askingOrder, { configs: {} });
     const { lost } = await after.service.recover();
     expect(lost.map(({ subagentId }) => subagentId)).toEqual([id]);
     expect(lost[0]?.reason).toContain('no configuration "order"');
@@ -175,32 +111,32 @@ describe('a service that is started again', () => {
 
   test('what was closed is over: the id begins a new service', async () => {
     const of = world();
-    const before = life(of, asking);
+    const before = life(of, askingOrder);
     await before.service.recover();
     const id = before.wanted();
     await of.environment.settle();
     await before.close();
-    const after = life(of, asking);
+    const after = life(of, askingOrder);
     expect(await after.service.recover()).toEqual({ resumed: [], ended: [], lost: [] });
     const next = after.wanted();
     expect(next).not.toBe(id);
     await of.environment.settle();
     after.kill();
-    const third = life(of, asking);
+    const third = life(of, askingOrder);
     expect(await third.service.recover()).toMatchObject({ resumed: [next] });
     await third.close();
   });
 
   test('takes nobody in before it has looked; closed before, it leaves all to the next', async () => {
     const of = world();
-    const before = life(of, asking);
+    const before = life(of, askingOrder);
     expect(before.wanted).toThrow(/before `recover`/);
     await before.service.recover();
     const id = before.wanted();
     await of.environment.settle();
     before.kill();
-    await life(of, asking).close();
-    const third = life(of, asking);
+    await life(of, askingOrder).close();
+    const third = life(of, askingOrder);
     expect(await third.service.recover()).toMatchObject({ resumed: [id] });
     await third.close();
   });
@@ -213,98 +149,102 @@ describe('a service that is started again', () => {
   });
 });
 
-describe('P1 P4 P6: killed after each entry, it comes to the same end', async () => {
-  const effects = new Map<string, number>();
-  const work = (): Work => ({
-    script: (prompt) =>
-      prompt.system.includes('Be a helper.')
-        ? turns(calls(['look', {}, 'l1']), calls(['complete_task', { result: 'A map.' }]))(prompt)
-        : turns(
-            calls([
-              'spawn_subagent',
-              { task: 'Find it', contextMode: 'fresh', systemPrompt: 'Be a helper.' },
-            ]),
-            ({ results }) =>
+describe.each([
+  ['of all entries', {}],
+  ['of the last snapshot', { snapshots: { afterEntries: 3, trim: true } }],
+] as const)(
+  'P1 P4 P6: killed after each entry, it comes to the same end, out %s',
+  async (_, on) => {
+    const effects = new Map<string, number>();
+    const work = (): Work => ({
+      script: (prompt) =>
+        prompt.system.includes('Be a helper.')
+          ? turns(calls(['look', {}, 'l1']), calls(['complete_task', { result: 'A map.' }]))(prompt)
+          : turns(
               calls([
-                'await_subagent',
-                { subagentId: (results[0] as { subagentId: string }).subagentId },
+                'spawn_subagent',
+                { task: 'Find it', contextMode: 'fresh', systemPrompt: 'Be a helper.' },
               ]),
-            calls(['ask_user', { question: 'Which class?' }]),
-            ({ results }) => say(`A map, and ${JSON.stringify(results[0])}`),
-          )(prompt),
-    config: {
-      interactive: true,
-      maxSteps: 10,
-      tools: {
-        look: simpleTool(
-          ({ idempotencyKey = '' }) => {
-            effects.set(idempotencyKey, (effects.get(idempotencyKey) ?? 0) + 1);
-            return { seen: 'a map' };
-          },
-          { idempotent: true },
-        ),
-        ...createParentSubagentToolset({ agent: configOf('order') }),
-      },
-    },
-  });
-  const live = async (of: World) => {
-    effects.clear();
-    const asked = new Set<string>();
-    const told: unknown[] = [];
-    for (;;) {
-      const program = life(of, work(), {
-        onQuestion: ({ requestId }) => {
-          asked.add(requestId);
-          return { text: 'comfort' };
+              ({ results }) =>
+                calls([
+                  'await_subagent',
+                  { subagentId: (results[0] as { subagentId: string }).subagentId },
+                ]),
+              calls(['ask_user', { question: 'Which class?' }]),
+              ({ results }) => say(`A map, and ${JSON.stringify(results[0])}`),
+            )(prompt),
+      config: {
+        interactive: true,
+        maxSteps: 10,
+        tools: {
+          look: simpleTool(
+            ({ idempotencyKey = '' }) => {
+              effects.set(idempotencyKey, (effects.get(idempotencyKey) ?? 0) + 1);
+              return { seen: 'a map' };
+            },
+            { idempotent: true },
+          ),
+          ...createParentSubagentToolset({ agent: configOf('order') }),
         },
-      });
-      const recovering = program.service.recover();
-      await of.environment.settle();
-      if (!program.isAlive()) continue;
-      await recovering;
-      const id = program.wanted();
-      await of.environment.advance(5000);
-      const result = program.isAlive() ? await program.resultOf(id) : null;
-      await of.environment.settle();
-      if (result !== null) told.push(result);
-      if (!program.isAlive()) continue;
-      const all = program.service.list(THE_LEAD, { includeEnded: true });
-      await program.close();
-      const { errors } = program;
-      return {
-        states: all.map(({ state }) => state),
-        asked: asked.size,
-        looked: effects.size,
-        told: told.at(-1),
-        errors,
-      };
-    }
-  };
-  const whole = {
-    states: ['completed', 'completed'],
-    asked: 1,
-    looked: 1,
-    told: 'A map, and {"userResponse":"comfort"}',
-    errors: [],
-  };
-  const of = world();
-  const first = await live(of);
-  const instants = of.entries.filter(({ event }) => event.type !== 'service.closed');
+      },
+    });
+    const live = async (of: World) => {
+      effects.clear();
+      const asked = new Set<string>();
+      const told: unknown[] = [];
+      for (;;) {
+        const program = life(of, work(), {
+          onQuestion: ({ requestId }) => {
+            asked.add(requestId);
+            return { text: 'comfort' };
+          },
+        });
+        const recovering = program.service.recover();
+        await of.environment.settle();
+        if (!program.isAlive()) continue;
+        await recovering;
+        const id = program.wanted();
+        await of.environment.advance(5000);
+        const result = program.isAlive() ? await program.resultOf(id) : null;
+        await of.environment.settle();
+        if (result !== null) told.push(result);
+        if (!program.isAlive()) continue;
+        const all = program.service.list(THE_LEAD, { includeEnded: true });
+        await program.close();
+        const { errors } = program;
+        return {
+          states: all.map(({ state }) => state),
+          asked: asked.size,
+          looked: effects.size,
+          told: told.at(-1),
+          errors,
+        };
+      }
+    };
+    const whole = {
+      states: ['completed', 'completed'],
+      asked: 1,
+      looked: 1,
+      told: 'A map, and {"userResponse":"comfort"}',
+      errors: [],
+    };
+    const of = world(on);
+    const first = await live(of);
+    // The last one is that it was closed.
+    const instants = Array.from({ length: of.written - 1 }, (__, index) => index + 1);
 
-  test('there is something to lose', () => {
-    expect(first).toEqual(whole);
-    expect(instants.length).toBeGreaterThan(15);
-  });
+    test('there is something to lose', () => {
+      expect(first).toEqual(whole);
+      expect(instants.length).toBeGreaterThan(15);
+    });
 
-  test.each(instants.map(({ unit, event }, index) => [index + 1, unit, event.type] as const))(
-    'entry %i: %s, %s',
-    async (entry) => {
-      const killed = world();
+    test.each(instants)('entry %i', async (entry) => {
+      const killed = world(on);
       killed.killAt(entry, 'after');
       expect(await live(killed)).toEqual(whole);
-    },
-  );
-});
+    });
+  },
+);
 
 describe('work without a name', () => {
   const config = { name: 'worker', instructions: 'You work.' };

@@ -304,13 +304,12 @@ describe('companions', () => {
   });
 });
 
-test('a call that only looks, waits, spawns or ends is made again; a message is not: it would be read twice', () => {
+test('a call that only looks, waits, spawns, tells or ends is made again; one that may begin a new run is not', () => {
   const tools = leadTools({
     ...createParentSubagentToolset(),
     ...companions([{ agent: { name: 'scout', ...worker } }]),
   });
   expect(tools.filter(({ idempotent }) => idempotent !== true).map(({ name }) => name)).toEqual([
-    'send_to_subagent',
     'companion__sendMessage',
   ]);
 });

@@ -11,8 +11,8 @@
 //        the code of the service; no tool here throws.
 //   PT2. A wait that is broken off, or has taken too long, ends nobody.
 //   PT3. After a crash a call that was under way is made again (`idempotent`): a spawn finds what it
-//        had spawned by its key, the others look, or end who has ended. Only a message is not
-//        sent again: it would be read twice.
+//        had spawned by its key, a message is known by its key to whom it is for, the others look, or
+//        end who has ended. A message is answered when it is in the journal: it is never lost.
 
 import type { Toolset } from '../../toolset.ts';
 import { withoutUndefined } from '../../without-undefined.ts';
@@ -115,16 +115,18 @@ export function createParentSubagentToolset(
           return checked.ok ? checkView(service, checked.report) : refusal(checked);
         }),
     }),
-    send_to_subagent: tool({
+    send_to_subagent: repeatable({
       description:
         'Tell a subagent something, or answer its pending request (inResponseTo). What became of the message is shown by check_subagent.',
       inputSchema: zodSchema(sendInput),
       execute: ({ subagentId, ...message }, call: CallOptions) =>
-        answer(call, ({ service, requester }) => {
-          const sent = service.send(subagentId, withoutUndefined(message), requester);
+        answer(call, async ({ service, requester, idempotencyKey }) => {
+          const told = withoutUndefined({ ...message, idempotencyKey });
+          const sent = service.send(subagentId, told, requester);
           if (!sent.ok) return refusal(sent);
-          const { messageId, resolvedPending, receipt } = sent;
+          const { messageId, resolvedPending, receipt, written } = sent;
           if (!resolvedPending) keepReceipt(service, subagentId, messageId, receipt);
+          await written;
           return { sent: true, resolvedPending, messageId };
         }),
     }),

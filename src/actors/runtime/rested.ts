@@ -1,0 +1,11 @@
+// Waits until what came in is written down, as far as the journal can.
+
+import type { Scheduler } from '../ports/environment.ts';
+
+/** So many turns of the event loop whoever leaves waits for its journal. */
+const MAX_TURNS = 10_000;
+
+export async function rested(scheduler: Scheduler, isBusy: () => boolean): Promise<void> {
+  for (let turns = 0; turns < MAX_TURNS && isBusy(); turns += 1)
+    await new Promise<void>((resolve) => scheduler.yieldThen(resolve));
+}

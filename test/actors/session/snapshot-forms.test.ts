@@ -1,0 +1,265 @@
+// SF1, SF2: snapshots that other versions of Offstage wrote. The journal of test/corpus is one that an
+// earlier version really wrote: whatever changes in a snapshot, it goes on to be read.
+
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import {
+  isUnreadable,
+  readSnapshot,
+  type SnapshotForms,
+  type WrittenSnapshot,
+} from '../../../src/actors/runtime/snapshot-forms.ts';
+import { nothingFollows, replayHost } from '../../../src/actors/replay/replay-host.ts';
+import { Books } from '../../../src/actors/session/books.ts';
+import { SessionUnit } from '../../../src/actors/session/session-unit.ts';
+import { SNAPSHOT_FORMS, snapshotIn } from '../../../src/actors/session/snapshots.ts';
+import {
+  createRuntime,
+  memoryJournal,
+  replaySession,
+  type JournalEntry,
+} from '../../../src/index.ts';
+import { simulatedEnvironment } from '../../../src/testing/index.ts';
+import { turns } from '../../support/crashes.ts';
+import { orderMonitor } from '../../support/order-monitor.ts';
+import { calls, say } from '../../support/subagent-runs.ts';
+import { textTalk } from '../../support/text-talk.ts';
+
+const written = JSON.parse(
+  readFileSync(new URL('../../corpus/session-snapshot-1.json', import.meta.url), 'utf8'),
+) as readonly JournalEntry[];
+
+const of = (scope: string): readonly JournalEntry[] =>
+  written.filter((entry) => entry.scope === scope);
+
+const isSnapshot = ({ event }: JournalEntry): boolean => event.type === 'session.snapshot';
+
+/** As it is after its last snapshot was kept, where what is before is trimmed. */
+const trimmed = (entries: readonly JournalEntry[]): readonly JournalEntry[] =>
+  entries.slice(entries.findLastIndex(isSnapshot));
+
+/** As a version would have written it whose snapshots are of these versions. */
+function ofVersions(
+  entries: readonly JournalEntry[],
+  versions: Readonly<Record<string, number>>,
+): readonly JournalEntry[] {
+  return entries.map((entry) => {
+    if (!isSnapshot(entry)) return entry;
+    const event = entry.event as WrittenSnapshot;
+    return { ...entry, event: { ...event, versions: { ...event.versions, ...versions } } };
+  });
+}
+
+const NEWER = { form: 7, session: 9 };
+
+/** A process that finds these entries. `trim`: it trims when it has made a snapshot. */
+async function found(entries: readonly JournalEntry[], { trim = false } = {}) {
+  const simulated = simulatedEnvironment({ startAt: (entries.at(-1)?.at ?? 0) + 1000 });
+  // No id may be one that the journal has already.
+  const ids = { next: (prefix: string) => simulated.ids.next(`${prefix}_later`) };
+  const environment = { ...simulated, ids };
+  const claims = new Set<string>();
+  const memory = memoryJournal({ keep: Infinity });
+  for (const entry of entries) memory.append(entry);
+  const [first] = entries;
+  if (first) memory.trim(first);
+  const journal = {
+    ...memory,
+    claim: (scope: string) => void claims.add(scope),
+    release: (scope: string) => void claims.delete(scope),
+  };
+  const runtime = createRuntime({ environment, journal, snapshots: { trim } });
+  const monitor = orderMonitor();
+  const sessionId = first?.scope ?? '';
+  const talk = textTalk({
+    sessionId,
+    runtime,
+    environment,
+    subagents: {
+      report: { script: turns(say('Revenue rose by 4 %.')) },
+      paint: {
+        script: turns(calls(['ask_user', { question: 'Which colour?' }]), ({ results }) =>
+          say(`Painted: ${JSON.stringify(results.at(-1))}`),
+        ),
+        config: { interactive: true, inputTimeout: 600_000 },
+      },
+    },
+    ...(sessionId === 'shop' && { services: [monitor.service] }),
+  });
+  return { ...talk, journal, claims, monitor, sessionId };
+}
+
+const ways = [
+  ['chat', 'all of it'],
+  ['chat', 'what is left when it was trimmed'],
+  ['shop', 'all of it'],
+  ['shop', 'what is left when it was trimmed'],
+] as const;
+
+describe('a snapshot that an earlier version wrote', () => {
+  test.each(ways)('%s is gone on with: %s', async (scope, what) => {
+    const all = of(scope);
+    const { start, type, state, said, errors, monitor, environment } = await found(
+      what === 'all of it' ? all : trimmed(all),
+    );
+    await start();
+    const question = state().questions.find(({ state: one }) => one === 'open');
+    expect(question?.question).toBe('Which colour?');
+    const texts = state().transcript.map(({ text }) => text);
+    expect(texts).toContain(scope === 'chat' ? 'hello' : 'good morning');
+    expect(texts.join()).toContain(
+      scope === 'chat' ? 'Revenue rose by 4 %.' : 'Order 7 was shipped.',
+    );
+    await type('blue');
+    await environment.advance(5000);
+    expect(said().at(-1)).toMatch(/Told: .*Painted: .*blue/);
+    if (scope === 'shop') {
+      await monitor.happens({ order: 8, say: 'Order 8 was shipped.' });
+      await type('thanks');
+      expect(said().join()).toContain('Order 8 was shipped.');
+      expect(said().join()).not.toContain('Order 7');
+    }
+    expect(errors).toEqual([]);
+  });
+
+  test.each(['chat', 'shop'])(
+    'SF1: of %s nothing is left out, or read as something else',
+    (scope) => {
+      const [entry] = trimmed(of(scope));
+      const snapshot = entry && snapshotIn(entry);
+      if (!snapshot) throw new Error('Expected a snapshot that can be read');
+      const books = new Books('nobody');
+      const ports = { ...nothingFollows, fold: () => [] };
+      const unit = new SessionUnit(replayHost(entry.at), { id: scope, ...snapshot.inputs }, ports);
+      unit.restore(snapshot.unit, snapshot.inputs, entry.seq);
+      books.restore(snapshot.books);
+      // What is new in them may be there as well.
+      expect(JSON.parse(JSON.stringify({ unit: unit.rest, books: books.rest }))).toMatchObject({
+        unit: snapshot.unit,
+        books: snapshot.books,
+      });
+    },
+  );
+});
+
+describe('SF1: a snapshot of an older form', () => {
+  const [chat] = trimmed(of('chat')) as [JournalEntry];
+  /** Form 2 calls the books a ledger, form 3 has another machine of the session. */
+  const forms: SnapshotForms = {
+    type: 'session.snapshot',
+    versions: { form: 3, session: 3, subagent: 3, service: 1 },
+    upcasters: {
+      1: ({ books, ...rest }: WrittenSnapshot & { readonly books?: unknown }) =>
+        ({ ...rest, ledger: books }) as WrittenSnapshot,
+      2: (snapshot) => ({ ...snapshot, versions: { ...snapshot.versions, session: 3 } }),
+    },
+  };
+
+  test('is brought up one form at a time', () => {
+    const { books, ...rest } = chat.event as unknown as Record<string, unknown>;
+    expect(readSnapshot(chat, forms)).toEqual({ ...rest, ledger: books, versions: forms.versions });
+    expect(snapshotIn(chat, forms)).toMatchObject({ ledger: books });
+  });
+
+  test.each([
+    ['a step is missing', { ...forms, upcasters: { 1: forms.upcasters[1] } }],
+    [
+      'a machine has changed that no step tells of',
+      {
+        ...forms,
+        upcasters: { ...forms.upcasters, 2: forms.upcasters[2] },
+        versions: { ...forms.versions, subagent: 4 },
+      },
+    ],
+    [
+      'it has something that this version does not know',
+      { ...forms, versions: { form: 3, session: 3, subagent: 3 } },
+    ],
+  ] as const)('is not read where %s', (_, other) => {
+    expect(isUnreadable(chat, other as SnapshotForms)).toBe(true);
+    expect(readSnapshot(chat, other as SnapshotForms)).toBeNull();
+  });
+
+  test('is not read by the version before, and what is no snapshot is none', () => {
+    const [newer] = ofVersions([chat], NEWER) as [JournalEntry];
+    expect(isUnreadable(newer, SNAPSHOT_FORMS)).toBe(true);
+    const [opened] = of('chat') as [JournalEntry];
+    expect([readSnapshot(opened, forms), isUnreadable(opened, forms)]).toEqual([null, false]);
+  });
+});
+
+describe('SF2: a snapshot that cannot be read', () => {
+  test('is passed over where the entries before it are there, and none of them is trimmed', async () => {
+    const entries = ofVersions(of('chat'), NEWER);
+    const { start, type, state, said, session, journal } = await found(entries, { trim: true });
+    await start();
+    expect(state().questions.find(({ state: one }) => one === 'open')?.question).toBe(
+      'Which colour?',
+    );
+    await type('blue');
+    expect(said().at(-1)).toMatch(/Told: .*Painted: .*blue/);
+    expect(await session.hibernate()).toBe(true);
+    const kept = journal.read();
+    expect(kept.slice(0, entries.length)).toEqual(entries);
+    expect(kept.filter(isSnapshot)).toHaveLength(2);
+
+    // Its own can be read; the other one is still for somebody who can read it.
+    const next = await found(kept, { trim: true });
+    await next.start();
+    await next.type('hello again');
+    expect(await next.session.hibernate()).toBe(true);
+    expect(next.journal.read().slice(0, kept.length)).toEqual(kept);
+  });
+
+  test('where it can be read, what is before is trimmed', async () => {
+    const { start, type, session, journal } = await found(of('chat'), { trim: true });
+    await start();
+    await type('blue');
+    expect(await session.hibernate()).toBe(true);
+    expect(journal.read().filter(isSnapshot)).toHaveLength(1);
+    expect(journal.read()[0]?.event.type).toBe('session.snapshot');
+  });
+
+  test.each([
+    [
+      'newer',
+      NEWER,
+      'form 7 (session 9, subagent 3, service 1)',
+      /newer version .*update this process/,
+    ],
+    [
+      'older',
+      { form: 0 },
+      'form 0 (session 2, subagent 3, service 1)',
+      /older version .*until it is closed/,
+    ],
+  ])(
+    'of a %s version, and all that there is: an error says so, and nobody has it',
+    async (_, versions, said, advice) => {
+      const entries = trimmed(ofVersions(of('chat'), versions));
+      const { start, session, journal, claims } = await found(entries);
+      const refused = start();
+      await expect(refused).rejects.toMatchObject({ code: 'JOURNAL_VERSION', retryable: false });
+      await expect(refused).rejects.toThrow(said);
+      await expect(refused).rejects.toThrow(
+        `reads form 1 (session 2, subagent 3, service 1), and the entries before it were trimmed away`,
+      );
+      await expect(refused).rejects.toThrow(advice);
+      // Another process can go on with it.
+      expect(claims.size).toBe(0);
+      await session.close();
+      expect(journal.read()).toEqual(entries);
+      expect(() => [...replaySession(entries)]).toThrow(
+        expect.objectContaining({ code: 'JOURNAL_VERSION' }),
+      );
+    },
+  );
+
+  test('also where something of before is left, since the trimming was broken off', async () => {
+    const all = ofVersions(of('chat'), NEWER);
+    const born = all.findIndex(({ unit, seq }) => unit === 'sub_2' && seq === 1);
+    expect(born).toBeGreaterThan(0);
+    const { start } = await found(all.slice(born));
+    await expect(start()).rejects.toMatchObject({ code: 'JOURNAL_VERSION' });
+  });
+});

@@ -1,0 +1,180 @@
+// What a session does once, or has once, in its whole life, however many processes that takes: the
+// first agent enters, and the time of its budget passes.
+
+import { describe, expect, test } from 'vitest';
+import { createSubagentService, THE_LEAD } from '../../../src/index.ts';
+import { textLife, turns, world, type World } from '../../support/crashes.ts';
+import { askingOrder } from '../../support/program-life.ts';
+import { calls, never, say } from '../../support/subagent-runs.ts';
+import { castOf, configOf, type TalkOptions } from '../../support/text-talk.ts';
+
+type Life = ReturnType<typeof textLife>;
+
+const ways = {
+  killed: async (life: Life) => life.kill(),
+  suspended: (life: Life) => life.session.suspend(),
+  'put away idle': (life: Life) => life.session.hibernate(),
+};
+const journals = [
+  ['all entries', {}],
+  ['the last snapshot', { snapshots: { afterEntries: 2, trim: true } }],
+] as const;
+const cases = Object.entries(ways).flatMap(([how, leave]) =>
+  journals.map(([what, on]) => [how, what, leave, on] as const),
+);
+
+const AN_HOUR = 3_600_000;
+
+describe('V11: the time of the budget of a session passes while it is awake', () => {
+  const options: TalkOptions = {
+    budget: { timeMs: 10_000 },
+    subagents: {
+      ride: {
+        script: turns(calls(['ask_user', { question: 'Which class?' }]), say('Nothing.')),
+        config: { interactive: true, inputTimeout: 24 * AN_HOUR },
+      },
+    },
+  };
+
+  test.each(cases)('%s, and gone on from %s', async (_how, _what, leave, on) => {
+    const of = world(on);
+    const ends: string[] = [];
+    const begin = async (): Promise<Life> => {
+      const life = textLife(of, {
+        ...options,
+        hooks: { onSubagentEnd: ({ outcome }) => void ends.push(outcome.error?.code ?? '') },
+      });
+      await life.start();
+      return life;
+    };
+    let life = await begin();
+    await life.type('use ride');
+    for (let process = 1; process <= 2; process += 1) {
+      await of.environment.advance(4_000);
+      // What a process did after its last entry nobody knows.
+      life.session.notifyBackground('News');
+      await of.environment.settle();
+      await leave(life);
+      await of.environment.advance(AN_HOUR);
+      life = await begin();
+    }
+    await of.environment.advance(1_000);
+    expect(ends).toEqual([]);
+    await of.environment.advance(1_000);
+    expect(ends).toEqual(['BUDGET_EXHAUSTED']);
+    await life.close();
+  });
+
+  test.each([
+    ['killed', 'all entries', {}],
+    ['suspended', 'the last snapshot', { snapshots: { afterEntries: 2, trim: true } }],
+  ] as const)('a service of a program, %s and gone on from %s', async (how, _what, on) => {
+    const of = world(on);
+    const begin = async () => {
+      const { process, runtime } = of.begin();
+      const order = configOf('order', askingOrder.config);
+      const service = createSubagentService({
+        runtime,
+        id: 'orders',
+        budget: { timeMs: 10_000 },
+        configs: { order },
+        model: castOf({ subagents: { order: { script: askingOrder.script } } }),
+        onQuestion: () => never(),
+      });
+      await service.recover();
+      const spawn = (): string => {
+        const task = { toolName: 'order', args: {}, description: 'Order it' };
+        const receipt = service.spawn({ config: order, task, caller: THE_LEAD });
+        return receipt.status === 'accepted' ? receipt.subagentId : receipt.error.code;
+      };
+      return { service, spawn, kill: () => process.kill() };
+    };
+    let program = await begin();
+    const id = program.spawn();
+    for (let process = 1; process <= 2; process += 1) {
+      await of.environment.advance(4_000);
+      program.spawn();
+      await of.environment.settle();
+      if (how === 'killed') program.kill();
+      else await program.service.suspend();
+      await of.environment.advance(AN_HOUR);
+      program = await begin();
+    }
+    const stateOf = () =>
+      program.service.list(THE_LEAD, { includeEnded: true }).find((one) => one.id === id)?.state;
+    await of.environment.advance(1_000);
+    expect(stateOf()).toBe('waiting_for_input');
+    await of.environment.advance(1_000);
+    expect(stateOf()).toBe('failed');
+    expect(program.spawn()).toBe('BUDGET_EXCEEDED');
+    await program.service.suspend();
+  });
+});
+
+describe('the first agent enters once', () => {
+  const entering = (of: World, entered: string[], name = 'process'): Life =>
+    textLife(of, {
+      agent: { onEnter: () => void entered.push(name) },
+    });
+
+  test.each(cases)(
+    '%s before anything was said, and gone on from %s',
+    async (_h, _w, leave, on) => {
+      const of = world(on);
+      const entered: string[] = [];
+      for (let process = 1; process <= 3; process += 1) {
+        const life = entering(of, entered, `process ${process}`);
+        const events: string[] = [];
+        life.session.events.subscribe(({ type }) => void events.push(type));
+        await life.start();
+        await of.environment.settle();
+        expect(events.filter((type) => type === 'agent.entered')).toHaveLength(1);
+        await leave(life);
+        await of.environment.advance(AN_HOUR);
+      }
+      expect(entered).toEqual(['process 1']);
+    },
+  );
+
+  test('it is greeted all the same, once', async () => {
+    const told: string[] = [];
+    const begin = async (of: World) => {
+      const life = textLife(of, {
+        greeting: 'Say hello.',
+        agent: { onEnter: () => void told.push('entered') },
+        lead: ({ user }) => say(`Told: ${user}`),
+      });
+      await life.start();
+      return life;
+    };
+    const whole = world();
+    await begin(whole);
+    await whole.environment.settle();
+    const entered = whole.entries.findIndex(({ event }) => event.type === 'agent.entered');
+    expect(entered).toBeGreaterThan(0);
+    const of = world();
+    of.killAt(entered + 1, 'after');
+    void begin(of);
+    await of.environment.settle();
+    const life = await begin(of);
+    await of.environment.advance(1000);
+    // Once in each world.
+    expect(told).toEqual(['entered', 'entered']);
+    expect(life.said()).toEqual(['Told: [SYSTEM: Say hello.]']);
+    await life.close();
+  });
+
+  test('who died in the middle of it enters again', async () => {
+    const of = world();
+    const entered: string[] = [];
+    const first = textLife(of, { agent: { onEnter: () => (entered.push('first'), never()) } });
+    void first.start();
+    await of.environment.settle();
+    first.kill();
+    const life = entering(of, entered, 'second');
+    await life.start();
+    await of.environment.settle();
+    expect(entered).toEqual(['first', 'second']);
+    await life.close();
+  });
+});

@@ -1,0 +1,137 @@
+// L4: a service that one deployment does not have, and the next one has again.
+
+import { describe, expect, test } from 'vitest';
+import type { ServiceSubagentConfig } from '../../../src/index.ts';
+import { textLife, world, type World } from '../../support/crashes.ts';
+import { orderMonitor } from '../../support/order-monitor.ts';
+import { calls, never, simpleTool } from '../../support/subagent-runs.ts';
+
+const UNIT = 'ses/service:order_monitor';
+
+const shipped = (order: number) => ({ order, say: `Order ${order} was shipped.` });
+
+async function begin(of: World, services: readonly ServiceSubagentConfig[]) {
+  const life = textLife(of, { services });
+  await life.start();
+  await of.environment.settle();
+  return life;
+}
+
+/** The numbers of its unit, in every entry that was ever kept, and what was told. */
+async function play(of: World, { isClosed = false } = {}) {
+  const seqs: number[] = [];
+  let seen = 0;
+  const look = (): void => {
+    const fresh = of.entries.slice(-(of.written - seen));
+    seen = of.written;
+    for (const { unit, seq } of fresh) if (unit === UNIT) seqs.push(seq);
+  };
+  // Its agent looks at the first event for ever.
+  const first = orderMonitor({ script: () => calls(['look', {}]) });
+  const agent = { ...first.service.agent, tools: { look: simpleTool(never) } };
+  let life = await begin(of, [{ ...first.service, agent }]);
+  void first.happens(shipped(1));
+  void first.happens(shipped(2));
+  await of.environment.settle();
+  look();
+  if (isClosed) {
+    const closed = life.session.close();
+    await of.environment.advance(60_000);
+    await closed;
+  } else await life.session.suspend();
+  look();
+  // Two processes of code without it.
+  for (let process = 1; process <= 2; process += 1) {
+    life = await begin(of, []);
+    await life.type('hello');
+    await life.session.suspend();
+    look();
+  }
+  const without = life.errors;
+  const again = orderMonitor();
+  life = await begin(of, [again.service]);
+  void again.happens(shipped(3));
+  await of.environment.advance(60_000);
+  look();
+  return { seqs, without, told: life.said().filter((said) => said.includes('shipped')), life };
+}
+
+const inOrder = (seqs: readonly number[]) => seqs.map((_, index) => index + 1);
+
+describe.each([
+  ['all entries', {}],
+  ['the last snapshot', { snapshots: { afterEntries: 1000, trim: true } }],
+] as const)('gone on from %s', (_, on) => {
+  test('its events wait for it, and its numbers go on', async () => {
+    const { seqs, without, told, life } = await play(world(on));
+    expect(seqs.length).toBeGreaterThan(4);
+    expect(seqs).toEqual(inOrder(seqs));
+    expect(without.map(({ error }) => String(error)).join('\n')).toContain(
+      '2 event(s) that the service "order_monitor" has not looked at',
+    );
+    // The first one was being looked at by an agent that no code had then.
+    expect(told.join('\n')).toContain('Order 2');
+    expect(told.join('\n')).toContain('Order 3');
+    await life.session.suspend();
+  });
+
+  test('of a session that was closed meanwhile: nothing waits, and its numbers go on', async () => {
+    const { seqs, without, told, life } = await play(world(on), { isClosed: true });
+    expect(seqs).toEqual(inOrder(seqs));
+    expect(without).toEqual([]);
+    expect(told).toHaveLength(1);
+    expect(told[0]).toContain('Order 3');
+    await life.session.suspend();
+  });
+});
+
+test('what a limit refused is tried no less often because its code was away', async () => {
+  const of = world({ snapshots: { afterEntries: 1000, trim: true } });
+  const config = { maxInvocations: 100 };
+  const first = orderMonitor(config);
+  const before = textLife(of, { services: [first.service], limits: { maxTotalPerSession: 1 } });
+  await before.start();
+  void first.happens(shipped(1));
+  await of.environment.settle();
+  void first.happens(shipped(2));
+  // As often as one whose code says nothing else gives it up.
+  while (of.entries.filter(({ event }) => event.type === 'invocation.refused').length < 12)
+    await of.environment.advance(1000);
+  before.kill();
+  const without = await begin(of, []);
+  expect(without.errors.map(({ error }) => String(error)).join()).toContain('1 event(s)');
+  await without.session.suspend();
+  const again = orderMonitor(config);
+  const life = await begin(of, [again.service]);
+  await of.environment.advance(120_000);
+  expect(life.said().join()).toContain('Order 2');
+  await life.session.suspend();
+});
+
+test('SV1: what it has not looked at is dropped where the session is closed without it', async () => {
+  const of = world();
+  const first = orderMonitor();
+  const before = await begin(of, [first.service]);
+  void first.happens(shipped(1));
+  await of.environment.advance(60_000);
+  expect(before.said().join()).toContain('Order 1');
+  before.kill();
+  const second = orderMonitor({ script: () => new Promise(() => {}) });
+  const during = await begin(of, [second.service]);
+  void second.happens(shipped(2));
+  void second.happens(shipped(3));
+  await of.environment.settle();
+  during.kill();
+  const life = await begin(of, []);
+  const closed = life.session.close();
+  await of.environment.advance(60_000);
+  await closed;
+  const dropped = life.events.flatMap((event) =>
+    event.type === 'service.dropped' ? [event.event] : [],
+  );
+  expect(dropped).toMatchObject([
+    { service: 'order_monitor', reason: 'stopped' },
+    { service: 'order_monitor', reason: 'stopped' },
+  ]);
+  expect(new Set(dropped.map(({ eventId }) => eventId)).size).toBe(2);
+});
