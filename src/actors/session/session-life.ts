@@ -37,6 +37,7 @@ export class SessionLife {
   #recovery: Recovery | null = null;
   #started: Promise<void> | null = null;
   #settleStart: { resolve: () => void; reject: (error: Error) => void } | null = null;
+  #leaving: Promise<boolean> | null = null;
   #closed: (() => void)[] = [];
 
   constructor(core: SessionCore, effects: SessionEffects) {
@@ -135,9 +136,13 @@ export class SessionLife {
   /**
    * What came in is written down; then nothing of the session is left here, and nobody was told of an
    * end. Where it `isIdle`, it is as if it had never been away when it goes on. Returns whether it
-   * was idle until it had left.
+   * was idle until it had left: to whoever asks again, too.
    */
-  async suspend(isIdle: () => boolean = () => false): Promise<boolean> {
+  suspend(isIdle: () => boolean = () => false): Promise<boolean> {
+    return (this.#leaving ??= this.#putAway(isIdle));
+  }
+
+  async #putAway(isIdle: () => boolean): Promise<boolean> {
     const { snapshots, journal, upkeep } = this.#core;
     if (this.#unit.isHeld && !this.#unit.disposed) await this.#end();
     if (this.#unit.disposed) return false;

@@ -44,6 +44,15 @@ describe('a session that hibernates', () => {
     await after.close();
   });
 
+  test('whoever asks for it again, meanwhile or later, is told the same', async () => {
+    const before = textLife(world(), asking);
+    await before.start();
+    await before.type('use ride');
+    const twice = [before.session.hibernate(), before.session.hibernate()];
+    expect(await Promise.all(twice)).toEqual([true, true]);
+    expect(await before.session.hibernate()).toBe(true);
+  });
+
   test('what comes as it leaves is not put away as if nothing went on', async () => {
     const of = world();
     const before = textLife(of, { lead: () => ({ text: 'Late.', delayMs: 5000 }) });
