@@ -8,10 +8,12 @@
 //   CN1. A model that goes on knows what was in the conversation when its connection ended:
 //       what that was told and its server had not taken, the adapter tells again. One that took
 //       the history knows that. Any other knows nothing. What it does not know it is told.
+//       What was said on the connection itself it knows, also where that is not in the conversation yet.
 //   CN2. What the server did not want to go on from is not tried again. What it gave no answer
 //       to is, `MAX_UNANSWERED` times.
 
 import type { Environment } from '../actors/ports/environment.ts';
+import { RecentIds } from './recent-ids.ts';
 import type { TransportCommand, TransportContext, TransportEvent } from './transport.ts';
 
 const MAX_UNANSWERED = 3;
@@ -19,9 +21,11 @@ const MAX_UNANSWERED = 3;
 type Ready = Extract<TransportEvent, { type: 'transport.ready' }>;
 type Known = ReadonlySet<string>;
 
+const messageName = (itemId: string): string => `message ${itemId}`;
+
 /** A message that was cut since is no other one: of that the model is told in words (model-memory). */
 const nameOf = (command: TransportCommand): string =>
-  command.type === 'message.add' ? `message ${command.itemId}` : JSON.stringify(command);
+  command.type === 'message.add' ? messageName(command.itemId) : JSON.stringify(command);
 
 const knows = (commands: readonly TransportCommand[]): Known => new Set(commands.map(nameOf));
 
@@ -67,6 +71,8 @@ export class Continuation {
   readonly #told: () => readonly TransportCommand[];
   #resume: unknown = null;
   #known: Known = new Set();
+  /** The newest messages that were said on the connection in use: those before are in the conversation. */
+  readonly #said = new RecentIds();
   #unanswered = 0;
 
   /** `told`: what of the history the model in use was told. */
@@ -87,6 +93,7 @@ export class Continuation {
 
   /** `goesOn`: in the place of one that has ended; else beside one that is in use. */
   begin(goesOn: boolean): Beginning {
+    if (goesOn) this.#said.clear();
     const left = goesOn && this.isPossible ? { resume: this.#resume, known: this.#known } : null;
     return new Beginning(this.#environment, this.#history, left);
   }
@@ -97,9 +104,20 @@ export class Continuation {
     this.#unanswered = 0;
   }
 
+  /** Another connection, which was made beside it, is in use now. */
+  replaced(resume: unknown): void {
+    this.#said.clear();
+    this.offered(resume);
+  }
+
+  /** The model in use has heard, or said, the whole of this message itself. */
+  said(itemId: string): void {
+    this.#said.add(messageName(itemId));
+  }
+
   /** The connection in use has ended. */
   ended(): void {
-    if (this.isPossible) this.#known = knows(this.#told());
+    if (this.isPossible) this.#known = new Set([...knows(this.#told()), ...this.#said.all]);
   }
 
   /** Its server has answered one that was to go on, by readiness or by refusal: that was its last word. */

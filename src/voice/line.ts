@@ -183,7 +183,7 @@ export class Line {
     this.#candidate = null;
     this.#inUse?.close();
     this.#inUse = link;
-    this.#continuation.offered(link.resume);
+    this.#continuation.replaced(link.resume);
     this.#ports.replaced(link.untold);
     const configuration = this.#ports.configuration();
     if (!link.isConfiguredAs(configuration)) this.configure(configuration);
@@ -258,7 +258,12 @@ export class Line {
       const { code, message } = event;
       this.#configured(link, { code, message, retryable: false });
     } else if (type === 'transport.closed') this.#ended(link, event);
-    else this.#ports.happened(event);
+    else {
+      if (type === 'utterance.transcribed' && event.final)
+        this.#continuation.said(event.utteranceId);
+      if (type === 'assistant.transcribed' && event.final) this.#continuation.said(event.itemId);
+      this.#ports.happened(event);
+    }
   }
 
   #ended({ isReady, beginning }: Link, event: LineClosed): void {

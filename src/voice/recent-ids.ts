@@ -27,6 +27,11 @@ export class RecentIds {
     return true;
   }
 
+  /** Oldest first. */
+  get all(): readonly string[] {
+    return [...this.#ids];
+  }
+
   clear(): void {
     this.#ids.clear();
   }

@@ -103,6 +103,8 @@ export class SessionUnit implements UnitBody {
     this.calls = new Population(toolCallMachine, 'call', this.unit, host);
     this.#machines = new SessionMachines(this.unit, host);
     this.#beginWith(options);
+    // An inspector shows a session as soon as there is one.
+    if (host.inspect) this.begin();
   }
 
   /** The machines' own inputs, as they are written down with the first entry. */

@@ -13,4 +13,9 @@ export const found: readonly { readonly why: string; readonly json: string }[] =
     why: 'P5: a late "mm-hm" while the line is lost',
     json: '{"seed":45302,"session":"voice","steps":[{"at":0,"do":"say","words":"Please use booking, request 0","calls":["booking"]},{"at":2776,"do":"say","words":"Please use time, request 6","calls":["time"]},{"at":15734,"do":"say","words":"Please use time and watching, request 2","calls":["time","watching"]},{"at":20310,"do":"drop"}],"strikes":[{"point":"model.silent","occurrence":1},{"point":"tool.slow","occurrence":1},{"point":"crash.beforeAppend","occurrence":26},{"point":"client.reloads","occurrence":1},{"point":"crash.beforeAppend","occurrence":45},{"point":"user.bargesIn","occurrence":3},{"point":"line.drops","occurrence":8},{"point":"journal.fails","occurrence":58},{"point":"words.late","occurrence":4},{"point":"crash.afterAppend","occurrence":89},{"point":"user.bargesIn","occurrence":8},{"point":"journal.slow","occurrence":90},{"point":"line.slow","occurrence":14},{"point":"journal.slow","occurrence":96}]}',
   },
+  {
+    // The user's words were on their way to the journal when the line was lost.
+    why: 'LIVE: a model that goes on is told what it has heard itself',
+    json: '{"seed":1590,"session":"voice","steps":[{"at":0,"do":"say","words":"Please use planning, request 0","calls":["planning"]},{"at":4703,"do":"say","words":"Please use planning, request 3","calls":["planning"]}],"strikes":[{"point":"crash.beforeAppend","occurrence":51},{"point":"user.bargesIn","occurrence":2},{"point":"line.drops","occurrence":7},{"point":"journal.slow","occurrence":73}]}',
+  },
 ];
