@@ -6,10 +6,10 @@
 //           journal (recovery.ts), or look after sessions that are away (session-pool.ts).
 //
 // Invariants
-//   SL1. A start is settled once: when the lead agent is connected, or when it cannot be any more.
-//   SL2. A start that failed before anything had begun can be tried again, and has no claim.
-//   SL3. Whoever leaves for another time tells nobody of an end, and what came in is written down.
-//   SL4. Who has left takes no claim away from a session that has its id here by then: that one goes on
+//   LF1. A start is settled once: when the lead agent is connected, or when it cannot be any more.
+//   LF2. A start that failed before anything had begun can be tried again, and has no claim.
+//   LF3. Whoever leaves for another time tells nobody of an end, and what came in is written down.
+//   LF4. Who has left takes no claim away from a session that has its id here by then: that one goes on
 //        under the same claim.
 
 import { CancelledError, OffstageError } from '../../errors.ts';
@@ -49,12 +49,12 @@ export class SessionLife {
   start({ ifKnown = false }: StartOptions = {}): Promise<void> {
     this.#started ??= (async () => {
       const entries = await this.#read(ifKnown).catch((error: unknown) => {
-        // SL2. The journal may be there, or free, another time.
+        // LF2. The journal may be there, or free, another time.
         this.#started = null;
         throw error;
       });
       await new Promise<void>((resolve, reject) => {
-        // First: it may be over, or left to the journal, before all of it has come back (SL1).
+        // First: it may be over, or left to the journal, before all of it has come back (LF1).
         this.#settleStart = { resolve, reject };
         this.#recovery = this.#recover(entries);
         this.#core.receive('session', { type: 'session.start' });
@@ -67,7 +67,7 @@ export class SessionLife {
     try {
       return recover(this.#core, this.#effects, entries);
     } catch (error) {
-      // SL2. It does not fit this process: another one may go on with it.
+      // LF2. It does not fit this process: another one may go on with it.
       callSafely(this.#core.host, 'journal', () => this.#release());
       throw error;
     }
@@ -200,7 +200,7 @@ export class SessionLife {
     this.#left({ type: 'session.ended', error }, error);
   }
 
-  /** SL4 */
+  /** LF4 */
   #release(): void | Promise<void> {
     const { journal, supervisor, id } = this.#core;
     if (!this.#unit.disposed || !supervisor.isOpen(id)) return journal.release(id);
@@ -214,7 +214,7 @@ export class SessionLife {
     void upkeep.end();
     supervisor.close(id);
     door.close();
-    // SL1
+    // LF1
     this.#settleStart?.reject(
       error ? new OffstageError(error.code, error.message) : new CancelledError('closed'),
     );

@@ -82,7 +82,7 @@ describe('start', () => {
   });
 });
 
-describe('SL1: what is over while it begins has its start settled', () => {
+describe('LF1: what is over while it begins has its start settled', () => {
   test('the journal takes nothing of it', async () => {
     const journal: Journal = {
       append() {
@@ -121,7 +121,7 @@ describe('SL1: what is over while it begins has its start settled', () => {
   });
 });
 
-describe('SL4: closed while it begins', () => {
+describe('LF4: closed while it begins', () => {
   test('it takes no claim away from the next session with its id', async () => {
     const environment = simulatedEnvironment();
     const journal = claimedJournal(environment);
