@@ -14,6 +14,7 @@ import type {
   StreamedChunk,
   SubagentPorts,
 } from '../../src/actors/subagent/subagent-ports.ts';
+import type { SubagentBirth } from '../../src/actors/subagent/subagent-birth.ts';
 import { Subagent } from '../../src/actors/subagent/subagent.ts';
 import {
   scriptedModel,
@@ -30,6 +31,26 @@ type Told =
   | readonly ['refused', messageIds: readonly string[], reason: string];
 
 export const service = {} as SubagentService;
+
+/** The first entry of a subagent that was spawned with nothing out of the ordinary. */
+export function birthOf(
+  own: Pick<SubagentBirth, 'name' | 'task' | 'worksFor' | 'limits'>,
+): SubagentBirth {
+  return {
+    type: 'subagent.spawned',
+    parentId: null,
+    agentName: null,
+    callId: null,
+    workstreamId: null,
+    idempotencyKey: null,
+    request: null,
+    maxDepth: null,
+    grant: null,
+    recipe: null,
+    messages: null,
+    ...own,
+  };
+}
 
 export function loneSubagent(config: Partial<SubagentConfig>, script: Script) {
   const environment = simulatedEnvironment();
@@ -100,23 +121,14 @@ export function loneSubagent(config: Partial<SubagentConfig>, script: Script) {
   const task = { toolName: 'work', args: {}, description: 'Do it' };
   const subagent = new Subagent(host, 'sub_1', definition, task, ports);
   const { maxSteps, timeout: timeoutMs, maxInputRetries } = definition;
-  subagent.start({
-    type: 'subagent.spawned',
-    name: definition.name,
-    task,
-    parentId: null,
-    agentName: null,
-    worksFor: 'test',
-    callId: null,
-    workstreamId: null,
-    idempotencyKey: null,
-    request: null,
-    maxDepth: null,
-    grant: null,
-    recipe: null,
-    messages: null,
-    limits: { maxSteps, timeoutMs, maxInputRetries },
-  });
+  subagent.start(
+    birthOf({
+      name: definition.name,
+      task,
+      worksFor: 'test',
+      limits: { maxSteps, timeoutMs, maxInputRetries },
+    }),
+  );
   return {
     subagent,
     environment,

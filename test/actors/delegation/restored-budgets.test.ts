@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 import { Delegation } from '../../../src/actors/delegation/delegation.ts';
 import { createRuntime, createSubagentService } from '../../../src/index.ts';
 import { scriptedModel, simulatedEnvironment } from '../../../src/testing/index.ts';
+import { birthOf } from '../../support/lone-subagent.ts';
 import { say } from '../../support/subagent-runs.ts';
 
 test.each([
@@ -17,23 +18,12 @@ test.each([
   const boss = { name: 'boss', instructions: 'You lead.', budget: { steps: 3 } };
   const service = createSubagentService({ runtime, model, configs: { boss } });
   if (!(service instanceof Delegation)) throw new Error('Expected a delegation');
-  const event = {
-    type: 'subagent.spawned' as const,
+  const event = birthOf({
     name: 'boss',
     task: { toolName: 'boss', description: 'Leads', args: {} },
-    parentId: null,
     worksFor: 'program',
-    agentName: null,
-    callId: null,
-    workstreamId: null,
-    idempotencyKey: null,
-    request: null,
-    maxDepth: null,
-    grant: null,
-    recipe: null,
-    messages: null,
     limits: { maxSteps: 5, timeoutMs: 60_000, maxInputRetries: 3 },
-  };
+  });
   const at = environment.clock.now();
   const entry = {
     scope: service.id,

@@ -15,9 +15,8 @@ import {
   type WakeTimes,
 } from '../../../src/index.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
-import { turns } from '../../support/crashes.ts';
-import { calls, say, simpleTool } from '../../support/subagent-runs.ts';
 import { textTalk } from '../../support/text-talk.ts';
+import { paintingSession } from './painting-session.ts';
 
 const IDLE_MS = 1000;
 const ASK_MS = 60_000;
@@ -40,8 +39,6 @@ function poolOf(
   }: Partial<SessionPoolOptions<TextSession>> & { readonly journal?: Journal } = {},
 ) {
   const errors: string[] = [];
-  const waits = () =>
-    new Promise((resolve) => void environment.scheduler.schedule(() => resolve('done'), 20_000));
   const opened: string[] = [];
   const said: string[] = [];
   const runtime = createRuntime({
@@ -55,27 +52,14 @@ function poolOf(
     onError: (_error, where) => errors.push(where),
     open(sessionId) {
       opened.push(sessionId);
-      const { session } = textTalk({
+      return paintingSession({
         sessionId,
         runtime,
         environment,
-        subagents: {
-          paint: {
-            script: turns(calls(['ask_user', { question: 'Which colour?' }]), ({ results }) =>
-              say(`Painted: ${JSON.stringify(results.at(-1))}`),
-            ),
-            config: { interactive: true, inputTimeout: ASK_MS },
-          },
-          slow: {
-            script: turns(calls(['wait', {}]), say('It took a while.')),
-            config: { tools: { wait: simpleTool(waits) } },
-          },
-        },
+        askMs: ASK_MS,
+        slowMs: 20_000,
+        said,
       });
-      session.parts.subscribe((part) => {
-        if (part.type === 'text.done') said.push(`${sessionId}: ${part.text}`);
-      });
-      return session;
     },
     ...rest,
   });
@@ -84,6 +68,24 @@ function poolOf(
   /** Beyond the time that whoever is idle stays. */
   const idle = (): Promise<void> => environment.advance(2 * IDLE_MS + 1);
   return { pool, errors, opened, said, type, idle };
+}
+
+/** Wake times that take a while to be written from `begin` on; the one that `fails` is not written. */
+function slowTimes({ environment, wakeTimes: inner }: World, fails = Infinity) {
+  let isSlow = false;
+  let set = 0;
+  const wakeTimes: WakeTimes = {
+    async set(scope, at) {
+      if (isSlow) {
+        await new Promise<void>((resolve) => void environment.scheduler.schedule(resolve, 100));
+        set += 1;
+        if (set === fails) throw new Error('the disk is full');
+      }
+      await inner.set(scope, at);
+    },
+    earliest: (query) => inner.earliest(query),
+  };
+  return { wakeTimes, begin: () => (isSlow = true), end: () => (isSlow = false) };
 }
 
 const openQuestion = (pool: SessionPool<TextSession>, id: string): Promise<string | undefined> =>
@@ -306,24 +308,14 @@ describe('a session of a pool', () => {
 
   test('PL2: stays if something comes while its time is written down', async () => {
     const world = worldOf();
-    let isSlow = false;
-    const wakeTimes: WakeTimes = {
-      async set(scope, at) {
-        if (isSlow)
-          await new Promise<void>(
-            (resolve) => void world.environment.scheduler.schedule(resolve, 100),
-          );
-        await world.wakeTimes.set(scope, at);
-      },
-      earliest: (query) => world.wakeTimes.earliest(query),
-    };
+    const slow = slowTimes(world);
     const { pool, type, idle, said, opened } = poolOf(world, {
-      journal: { ...world.journal, wakeTimes },
+      journal: { ...world.journal, wakeTimes: slow.wakeTimes },
     });
     await type('a', 'hello');
     await world.environment.advance(10);
     const session = pool.awake('a');
-    isSlow = true;
+    slow.begin();
     while (pool.awake('a')) await world.environment.advance(50);
     await session?.sendText('use slow');
     await world.environment.advance(30_000);
@@ -338,33 +330,19 @@ describe('a session of a pool', () => {
     ['cannot be written down again', 2],
   ])('PL1: one that is over while its time %s is gone, and can be begun anew', async (_, fails) => {
     const world = worldOf();
-    let isSlow = false;
-    let set = 0;
-    const wakeTimes: WakeTimes = {
-      async set(scope, at) {
-        if (isSlow) {
-          await new Promise<void>(
-            (resolve) => void world.environment.scheduler.schedule(resolve, 100),
-          );
-          set += 1;
-          if (set === fails) throw new Error('the disk is full');
-        }
-        await world.wakeTimes.set(scope, at);
-      },
-      earliest: (query) => world.wakeTimes.earliest(query),
-    };
+    const slow = slowTimes(world, fails);
     const { pool, type, idle, said, errors } = poolOf(world, {
-      journal: { ...world.journal, wakeTimes },
+      journal: { ...world.journal, wakeTimes: slow.wakeTimes },
     });
     await type('a', 'hello');
     await world.environment.advance(10);
     const session = pool.awake('a');
-    isSlow = true;
+    slow.begin();
     while (pool.awake('a')) await world.environment.advance(50);
     const closed = session?.close();
     await world.environment.advance(1000);
     await closed;
-    isSlow = false;
+    slow.end();
     await idle();
     expect(pool.awakeCount).toBe(0);
     expect(await world.wakeTimes.earliest({ limit: 9 })).toEqual([]);

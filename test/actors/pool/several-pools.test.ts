@@ -11,10 +11,8 @@ import {
 } from '../../../src/index.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
 import { SimulatedProcess } from '../../../src/testing/simulate/simulated-process.ts';
-import { turns } from '../../support/crashes.ts';
-import { calls, say, simpleTool } from '../../support/subagent-runs.ts';
-import { textTalk } from '../../support/text-talk.ts';
 import { SharedJournal, type SharedJournalOptions } from './shared-journal.ts';
+import { paintingSession } from './painting-session.ts';
 
 const IDLE_MS = 1000;
 const ASK_MS = 600_000;
@@ -54,8 +52,6 @@ function processOf(
     journal: around(shared.of(process)),
     snapshots: { trim: true },
   });
-  const waits = () =>
-    new Promise((resolve) => void environment.scheduler.schedule(() => resolve('done'), 5000));
   const pool = createSessionPool<TextSession>({
     runtime,
     idleMs: IDLE_MS,
@@ -63,29 +59,15 @@ function processOf(
     onError: (_error, where) => errors.push(where),
     open(sessionId) {
       opened.push(sessionId);
-      const { session } = textTalk({
+      return paintingSession({
         sessionId,
         runtime,
         environment,
-        subagents: {
-          paint: {
-            script: turns(calls(['ask_user', { question: 'Which colour?' }]), ({ results }) =>
-              say(`Painted: ${JSON.stringify(results.at(-1))}`),
-            ),
-            config: { interactive: true, inputTimeout: ASK_MS },
-          },
-          slow: {
-            script: turns(calls(['wait', {}]), say('It took a while.')),
-            config: {
-              tools: { wait: simpleTool(waits, { idempotent: true }) },
-            },
-          },
-        },
+        askMs: ASK_MS,
+        slowMs: 5000,
+        idempotent: true,
+        said,
       });
-      session.parts.subscribe((part) => {
-        if (part.type === 'text.done') said.push(`${sessionId}: ${part.text}`);
-      });
-      return session;
     },
     ...rest,
   });
