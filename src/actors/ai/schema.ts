@@ -7,6 +7,9 @@ import { clip } from '../clip.ts';
 
 type Wrappable = Parameters<typeof asSchema>[0];
 
+/** By what was given: whoever makes a session for each user gives the same schemas each time. */
+const wrappedSchemas = new WeakMap<object, Schema>();
+
 /**
  * A zod 3 or 4 schema, a Standard Schema that has a JSON Schema, or the SDK's own
  * `zodSchema()`, `jsonSchema()` or lazy schema, with its JSON Schema made now.
@@ -20,6 +23,8 @@ export function wrapSchema(schema: unknown, where: string): Schema {
     return refuse(
       `expected a zod schema, a Standard Schema or jsonSchema(…), got ${describe(schema)}`,
     );
+  const known = wrappedSchemas.get(schema);
+  if (known) return known;
   try {
     const wrapped = isOldZod(schema)
       ? zodSchema(schema as Parameters<typeof zodSchema>[0])
@@ -28,6 +33,7 @@ export function wrapSchema(schema: unknown, where: string): Schema {
     const { jsonSchema } = wrapped;
     // It is told where it is used; until then it must not be an unhandled rejection.
     if (isPromiseLike(jsonSchema)) jsonSchema.then(undefined, () => {});
+    else wrappedSchemas.set(schema, wrapped);
     return wrapped;
   } catch (error) {
     return refuse(`the schema cannot be told to a model: ${messageOf(error)}`, error);

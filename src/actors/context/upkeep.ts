@@ -64,7 +64,8 @@ export class Upkeep {
   #read: ReadonlySet<string> = new Set();
   #turnsSince = 0;
   #ending: Promise<void> | null = null;
-  readonly #over = new AbortController();
+  /** Stops the summary that is being written: nobody is left who would read it. */
+  #summary: AbortController | null = null;
 
   constructor(session: UpkeepSession, options: UpkeepOptions) {
     this.#session = session;
@@ -95,7 +96,7 @@ export class Upkeep {
    */
   end(): Promise<void> {
     this.#ending ??= (async () => {
-      this.#over.abort(new CancelledError('the session was closed'));
+      this.#summary?.abort(new CancelledError('the session was closed'));
       await Promise.all(this.#jobs.values());
       this.#distil();
       await Promise.all(this.#jobs.values());
@@ -113,7 +114,8 @@ export class Upkeep {
     const mostChars = Math.ceil(maxChars * SUMMARY_SHARE);
     this.#run('summary', async (signal) => {
       const { environment } = this.#session.host;
-      const stop = AbortSignal.any([signal, this.#over.signal]);
+      this.#summary = new AbortController();
+      const stop = AbortSignal.any([signal, this.#summary.signal]);
       const text = await raceAbort(
         summarise({
           previous: then.summary,

@@ -162,11 +162,31 @@ function leanForm(machine: AnyStateMachine): AnyStateMachine {
     start: ({ system }, { name, id, input }) => post(system, { kind: 'start', name, id, input }),
     stop: ({ system }, { name, id }) => post(system, { kind: 'stop', name, id }),
   });
-  // XState would look all through the context for actors to revive. Ours holds none, and may be
-  // long: a batch names each of its calls, and wakes at each event of each of them.
-  posting.restoreSnapshot = (snapshot) => posting.resolveState(snapshot as never);
+  posting.restoreSnapshot = restoringIn(posting) as typeof posting.restoreSnapshot;
   lean.set(machine, posting);
   return posting;
+}
+
+/**
+ * `restoreSnapshot` of a machine whose snapshots hold no actors. XState would look all through the
+ * context for actors to revive, which may be long: a batch names each of its calls, and wakes at each
+ * event of each of them. And it would look for the nodes of the machine that the value names: there
+ * are a few values, so each is looked for once.
+ */
+function restoringIn(machine: AnyStateMachine): (from: Snapshot<unknown>) => AnyMachineSnapshot {
+  const resolved = new Map<string, AnyMachineSnapshot>();
+  return (from) => {
+    const { value, context, status, output, error } = from as AnyMachineSnapshot;
+    const key = JSON.stringify(value);
+    let known = resolved.get(key);
+    if (!known) {
+      known = machine.resolveState({ value, context: {} });
+      resolved.set(key, known);
+    }
+    // A value in which the machine has ended says so, whatever was said beside it.
+    const end = { output, error, status: known.status === 'done' ? 'done' : (status ?? 'active') };
+    return { ...known, ...end, context: context ?? {}, children: {} } as AnyMachineSnapshot;
+  };
 }
 
 function postingActions(machine: AnyStateMachine): Record<string, unknown> {

@@ -65,19 +65,43 @@ export function unfoldActivities(
 export function activitiesOf(machine: AnyStateMachine, snapshot: Snapshot<unknown>): Activity[] {
   const { value, context } = snapshot as unknown as { value: Value; context: unknown };
   const found: Activity[] = [];
-  // Not by `resolveState`: XState would look for the nodes of the whole machine, at each wake.
-  for (const state of statesIn(machine.config as unknown as StateConfig, value))
-    for (const invocation of listOf(state.invoke))
-      found.push(activity(invocation, { context, event: { type: '' } }));
+  collect(planOf(machine), value, { context, event: { type: '' } }, found);
   return found;
 }
 
-/** A state and all of those in it that such a value names, from the outside in. */
-function* statesIn(state: StateConfig, value: Value | undefined): Iterable<StateConfig> {
-  yield state;
-  const inner = typeof value === 'string' ? { [value]: undefined } : (value ?? {});
-  for (const [name, child] of Object.entries(state.states ?? {}))
-    if (name in inner) yield* statesIn(child, inner[name]);
+/** The states of a machine that invoke something, or have one in them that does. */
+interface Plan {
+  readonly invocations: readonly Invocation[];
+  readonly states: readonly (readonly [name: string, plan: Plan])[];
+}
+
+// This is asked at each wake: XState would look for the nodes of the whole machine.
+const plans = new WeakMap<AnyStateMachine, Plan>();
+
+function planOf(machine: AnyStateMachine): Plan {
+  const known = plans.get(machine);
+  if (known) return known;
+  const plan = planned(machine.config as unknown as StateConfig);
+  plans.set(machine, plan);
+  return plan;
+}
+
+function planned({ invoke, states = {} }: StateConfig): Plan {
+  return {
+    invocations: listOf(invoke),
+    states: Object.entries(states)
+      .map(([name, state]) => [name, planned(state)] as const)
+      .filter(([, plan]) => plan.invocations.length + plan.states.length > 0),
+  };
+}
+
+/** From the outside in. */
+function collect(plan: Plan, value: Value | undefined, args: Args, found: Activity[]): void {
+  for (const invocation of plan.invocations) found.push(activity(invocation, args));
+  for (const [name, state] of plan.states) {
+    if (value === name) collect(state, undefined, args, found);
+    else if (typeof value === 'object' && name in value) collect(state, value[name], args, found);
+  }
 }
 
 function unfolded({ invoke, states, ...state }: StateConfig): object {

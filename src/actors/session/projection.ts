@@ -5,7 +5,6 @@
 // Owns:     views, the order of events, how many ended things are kept.
 // Does not: decide anything.
 
-import { createStore } from '@xstate/store';
 import { Subject, type Observable } from 'rxjs';
 import type { Host } from '../runtime/host.ts';
 import type {
@@ -17,18 +16,10 @@ import type {
   TranscriptItem,
 } from '../session-views.ts';
 import { KeptViews } from './kept-views.ts';
+import { createSessionStore, type CreatedStore, type SessionStore } from './session-store.ts';
 
 /** Of what is over, so much is kept for a look back. */
 const KEPT = { transcript: 500, subagents: 100, questions: 50, deliveries: 100 } as const;
-
-export function createSessionStore(state: SessionState) {
-  return createStore({
-    context: state,
-    on: { replaced: (_: SessionState, event: { state: SessionState }) => event.state },
-  });
-}
-
-export type SessionStore = ReturnType<typeof createSessionStore>;
 
 export class Projection {
   readonly #host: Pick<Host, 'environment' | 'report'>;
@@ -42,7 +33,7 @@ export class Projection {
   #agent: string | null = null;
   #usage: SessionState['usage'] = { inputTokens: null, outputTokens: null };
   #limits: SessionState['limits'] = [];
-  #store: SessionStore | null = null;
+  #created: CreatedStore | null = null;
   /** There is something that the store does not have. */
   #isDirty = false;
   #isComplete = false;
@@ -54,8 +45,8 @@ export class Projection {
   /** Up to date at the moment it is asked for. */
   get store(): SessionStore {
     if (this.#isDirty) this.flush();
-    this.#store ??= createSessionStore(this.#state);
-    return this.#store;
+    this.#created ??= createSessionStore(this.#state);
+    return this.#created.store;
   }
 
   get events(): Observable<SessionEvent> {
@@ -152,13 +143,14 @@ export class Projection {
     this.flush();
     this.#isComplete = true;
     this.#events.complete();
+    this.#created?.release();
   }
 
   /** Brings the store up to date. */
   flush(): void {
     this.#isDirty = false;
     try {
-      this.#store?.trigger.replaced({ state: this.#state });
+      this.#created?.store.trigger.replaced({ state: this.#state });
     } catch (error) {
       // A listener threw; the session must not end half for it.
       this.#host.report(error, 'listener of the store');
@@ -180,7 +172,7 @@ export class Projection {
   }
 
   #schedule(): void {
-    if (!this.#store || this.#isDirty) return;
+    if (!this.#created || this.#isDirty) return;
     this.#isDirty = true;
     const { scheduler } = this.#host.environment;
     // Behind the work that waits already: an answer is urgent, a screen is not.

@@ -20,7 +20,7 @@ import type { StartOptions } from './session-options.ts';
 import { SubagentsOfSession, type SessionSubagents } from './session-subagents.ts';
 import { refuseImages, type ShownImage } from './shown-image.ts';
 import type { TransferAnswer } from './transfer.ts';
-import type { SessionStore } from './projection.ts';
+import type { SessionStore } from './session-store.ts';
 import type { SubagentTopics } from './subagent-messages.ts';
 
 /** The states of a tool call that has no result yet. */

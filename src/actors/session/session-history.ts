@@ -42,9 +42,10 @@ export class SessionHistory {
     this.isNew = !goesOn(entries, id);
     this.hasUnreadable = entries.some((entry) => isUnreadable(entry, SNAPSHOT_FORMS));
     this.lastAt = entries.at(-1)?.at ?? 0;
-    const begins = this.isNew ? entries.length : beginningOf(entries, id);
-    const first = entries[begins];
-    this.snapshot = first ? snapshotIn(first) : null;
+    const { begins, snapshot } = this.isNew
+      ? { begins: entries.length, snapshot: null }
+      : beginningOf(entries, id);
+    this.snapshot = snapshot;
     const from = this.snapshot ? begins + 1 : begins;
     this.folded = entries.length - from;
     this.awakeMs =
@@ -86,17 +87,25 @@ function isClosed(entries: readonly JournalEntry[], id: string): boolean {
   return last === 'subagents.ended' || last === 'deadline.close';
 }
 
+interface Beginning {
+  /** The index of its entry. */
+  readonly begins: number;
+  /** Null: it is the opening. */
+  readonly snapshot: SessionSnapshot | null;
+}
+
 /** The last snapshot that this version can read, or the opening. */
-function beginningOf(entries: readonly JournalEntry[], id: string): number {
-  const begins = entries.findLastIndex(
-    (entry) => entry.unit === id && (entry.event.type === OPENED || snapshotIn(entry) !== null),
-  );
-  if (begins !== -1) return begins;
+function beginningOf(entries: readonly JournalEntry[], id: string): Beginning {
+  for (const [begins, entry] of [...entries.entries()].toReversed()) {
+    if (entry.unit !== id) continue;
+    const snapshot = snapshotIn(entry);
+    if (snapshot || entry.event.type === OPENED) return { begins, snapshot };
+  }
   // SF2
   const last = entries.findLast((entry) => isUnreadable(entry, SNAPSHOT_FORMS));
   if (last) throw unreadable(last, SNAPSHOT_FORMS);
   // What was written before there were openings says by its version what is wrong with it.
   const [first] = entries;
   if (first && (first.seq > 1 || first.event.type === SNAPSHOT)) throw journalCut(first);
-  return 0;
+  return { begins: 0, snapshot: null };
 }

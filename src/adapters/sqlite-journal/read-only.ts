@@ -17,7 +17,7 @@ import { ConfigurationError } from '../../errors.ts';
 import { BEFORE_ALL } from '../journal-rows/stored-wake-time.ts';
 import { checkIdentity, explained, isNotWritable } from './database.ts';
 import { LAYOUT_VERSION } from './layout.ts';
-import { entriesIn, scopesIn } from './reading.ts';
+import { JournalReader } from './reading.ts';
 import type { SqliteJournal } from './sqlite-journal.ts';
 import { EARLIEST } from './wake-times.ts';
 
@@ -28,6 +28,7 @@ import { EARLIEST } from './wake-times.ts';
  */
 export function readOnlyJournal(path: string): SqliteJournal {
   const { database, checkUnchanged } = open(path);
+  const reader = new JournalReader(database, path);
   const readOnly = (what: string): JournalError =>
     new JournalError(
       'READ_ONLY',
@@ -52,13 +53,13 @@ export function readOnlyJournal(path: string): SqliteJournal {
   };
   return {
     append: () => Promise.reject(readOnly('append')),
-    read: (query) => reading(() => entriesIn(database, path, query)),
+    read: (query) => reading(() => reader.entries(query)),
     // So a session is refused before it begins.
     claim() {
       throw readOnly('claim');
     },
     trim: () => Promise.reject(readOnly('trim')),
-    scopes: () => reading(() => scopesIn(database)),
+    scopes: () => reading(() => reader.scopes()),
     forget() {
       throw readOnly('forget');
     },

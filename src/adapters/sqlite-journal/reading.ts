@@ -1,6 +1,6 @@
 // What a journal in a file is asked for. Nothing is written.
 
-import type { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { JournalEntry, JournalQuery, ScopeSummary } from '../../actors/ports/journal.ts';
 import { entryOf } from '../journal-rows/stored-entry.ts';
 
@@ -11,22 +11,39 @@ const SCOPES = `
   join entries f on f.id = s.first join entries l on l.id = s.last
   order by s.first`;
 
-export function scopesIn(database: DatabaseSync): readonly ScopeSummary[] {
-  return database.prepare(SCOPES).all() as unknown as ScopeSummary[];
-}
+export class JournalReader {
+  readonly #database: DatabaseSync;
+  readonly #path: string;
+  /** By their text: to prepare one takes longer than to find the entries of a session. */
+  readonly #statements = new Map<string, StatementSync>();
 
-/** @throws {JournalError} `JOURNAL_CORRUPT` */
-export function entriesIn(
-  database: DatabaseSync,
-  path: string,
-  query: JournalQuery = {},
-): readonly JournalEntry[] {
-  const { where, values } = filter(query);
-  // The index finds the ids, which are sorted; then the table is read from front to back.
-  const rows = database.prepare(
-    `select * from entries where id in (select id from entries ${where}) order by id`,
-  );
-  return rows.all(...values).map((row) => entryOf(row, path));
+  constructor(database: DatabaseSync, path: string) {
+    this.#database = database;
+    this.#path = path;
+  }
+
+  scopes(): readonly ScopeSummary[] {
+    return this.#statement(SCOPES).all() as unknown as ScopeSummary[];
+  }
+
+  /** @throws {JournalError} `JOURNAL_CORRUPT` */
+  entries(query: JournalQuery = {}): readonly JournalEntry[] {
+    const { where, values } = filter(query);
+    // The index finds the ids, which are sorted; then the table is read from front to back.
+    const rows = this.#statement(
+      `select * from entries where id in (select id from entries ${where}) order by id`,
+    );
+    return rows.all(...values).map((row) => entryOf(row, this.#path));
+  }
+
+  #statement(sql: string): StatementSync {
+    let statement = this.#statements.get(sql);
+    if (!statement) {
+      statement = this.#database.prepare(sql);
+      this.#statements.set(sql, statement);
+    }
+    return statement;
+  }
 }
 
 function filter({ scope, unit }: JournalQuery): { where: string; values: readonly string[] } {

@@ -21,7 +21,7 @@ import { ConfigurationError } from '../../errors.ts';
 import { rowOf } from '../journal-rows/stored-entry.ts';
 import { AppendBatch } from './append-batch.ts';
 import { explained, openDatabase, type Synchronous } from './database.ts';
-import { entriesIn, scopesIn } from './reading.ts';
+import { JournalReader } from './reading.ts';
 import { readOnlyJournal } from './read-only.ts';
 import { REMOVE, wakeTimesIn } from './wake-times.ts';
 
@@ -109,6 +109,9 @@ export function sqliteJournal(options: SqliteJournalOptions): SqliteJournal {
   if (options.readOnly === true) return readOnlyJournal(path);
   const database = openDatabase(path, synchronous);
   const batch = new AppendBatch(database, path, options.environment.scheduler);
+  const reader = new JournalReader(database, path);
+  const trim = database.prepare(TRIM);
+  const forget = [FORGET, REMOVE].map((statement) => database.prepare(statement));
   const checkOpen = (): void => {
     if (!database.isOpen)
       throw new JournalError('JOURNAL_CLOSED', `The journal ${path} was closed`, {
@@ -143,14 +146,12 @@ export function sqliteJournal(options: SqliteJournalOptions): SqliteJournal {
       checkOpen();
       await batch.append(rowOf(entry));
     },
-    read: (query) => after(() => entriesIn(database, path, query)),
-    scopes: () => after(() => scopesIn(database)),
+    read: (query) => after(() => reader.entries(query)),
+    scopes: () => after(() => reader.scopes()),
     async trim({ scope, unit, seq }) {
       const values = [scope, scope, unit, seq, TRIMMED_AT_A_TIME];
       const some = (): number =>
-        Number(
-          after(() => deleting(TRIMMED_PAGES, () => database.prepare(TRIM).run(...values).changes)),
-        );
+        Number(after(() => deleting(TRIMMED_PAGES, () => trim.run(...values).changes)));
       while (some() === TRIMMED_AT_A_TIME) {
         await new Promise<void>((goOn) => {
           options.environment.scheduler.yieldThen(goOn);
@@ -162,7 +163,7 @@ export function sqliteJournal(options: SqliteJournalOptions): SqliteJournal {
     forget: (scope) =>
       after(() =>
         deleting(FORGOTTEN_PAGES, () => {
-          for (const statement of [FORGET, REMOVE]) database.prepare(statement).run(scope);
+          for (const statement of forget) statement.run(scope);
         }),
       ),
     wakeTimes: wakeTimesIn({ database, batch, checkOpen, after }),

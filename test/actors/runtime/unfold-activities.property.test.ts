@@ -195,8 +195,8 @@ function form(
 type Form = ReturnType<typeof form>;
 
 function stateOf({ actor }: Form) {
-  const { value, context, status, output } = actor.getSnapshot();
-  return { value, context, status, output };
+  const { value, context, status, output, tags } = actor.getSnapshot();
+  return { value, context, status, output, tags };
 }
 
 function deadlines({ underWay }: Form): Event[] {
