@@ -4,7 +4,8 @@
 // Does not: know when a message is read (the subagent's machine does).
 //
 // Invariants
-//   R1. Every receipt settles once: applied, at the step that reads the message, or refused.
+//   R1. Every receipt settles once: applied, at the step that reads the message, or refused, and no
+//       later than all of it leaves this process.
 //   R2. A message with a key has its id from that and from whom it is for: the same again is the same
 //       message, and is delivered once, by however many processes it is sent.
 //   R3. Whoever waits for a message to be written does not wait longer than it can be here.
@@ -14,6 +15,9 @@ import { messageOf } from '../../errors.ts';
 import type { Ids } from '../ports/environment.ts';
 import type { SubagentRecord } from './family.ts';
 import type { MessageReceipt } from './service-types.ts';
+
+const AWAY =
+  'SUSPENDED: it goes on at another time or in another process, and reads there what was written before';
 
 export class Messages {
   readonly #ids: Ids;
@@ -38,10 +42,7 @@ export class Messages {
   ): Promise<MessageReceipt> {
     const known = this.#owed.get(messageId);
     if (known) return known.receipt;
-    let settle!: Owed['settle'];
-    const receipt = new Promise<MessageReceipt>((resolve) => {
-      settle = resolve;
-    });
+    const { promise: receipt, resolve: settle } = Promise.withResolvers<MessageReceipt>();
     this.#owed.set(messageId, { receipt, settle });
     try {
       record.subagent?.message(messageId, content, mode);
@@ -63,10 +64,7 @@ export class Messages {
   written({ id }: SubagentRecord, messageId: string): Promise<void> {
     const known = this.#writing.get(messageId);
     if (known) return known.written;
-    let resolve!: () => void;
-    const written = new Promise<void>((settle) => {
-      resolve = settle;
-    });
+    const { promise: written, resolve } = Promise.withResolvers<void>();
     this.#writing.set(messageId, { subagentId: id, written, resolve });
     return written;
   }
@@ -88,9 +86,10 @@ export class Messages {
       if (subagentId === id) this.taken(messageId);
   }
 
-  /** What is not in the journal by now is not written here any more. */
+  /** Nothing is read here any more, and what is not in the journal by now is not written here. */
   stop(): void {
     for (const messageId of this.#writing.keys()) this.taken(messageId);
+    this.settle([...this.#owed.keys()], { applied: false, reason: AWAY });
   }
 }
 

@@ -198,7 +198,9 @@ export type SendResult =
       readonly resolvedPending: boolean;
       /**
        * Settles when the model call that reads the message begins, or when it is certain that
-       * none will (never rejects). A `queue` message may take as long as the subagent itself.
+       * none will (never rejects). A `queue` message may take as long as the subagent itself. Where the
+       * session or the service is suspended first, it is `SUSPENDED`: what is `written` by then is read
+       * when it goes on, by a model call of which this process does not hear.
        * For an answer: the step that asked; for one that was read before: the one that it is in.
        */
       readonly receipt: Promise<MessageReceipt>;

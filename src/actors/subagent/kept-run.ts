@@ -37,10 +37,7 @@ export function keptRun(
   if (known) return known;
   checkSubagentConfig(config, config.name);
   const { onInput = () => null, onError } = options;
-  let settle!: (outcome: Outcome) => void;
-  const settled = new Promise<Outcome>((resolve) => {
-    settle = resolve;
-  });
+  const { promise: settled, resolve: settle } = Promise.withResolvers<Outcome>();
   const service = ownedService({
     ...options,
     id,

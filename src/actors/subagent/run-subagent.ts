@@ -76,10 +76,7 @@ export function runSubagent(
   if (keptAs !== undefined) return keptRun(keptAs, own, wanted, options);
   const [outcomes, handlers] = splitOutcomeOptions(rest);
   const { delegation, host } = scopeOf(runtime);
-  let resolve!: (outcome: Outcome) => void;
-  const result = new Promise<Outcome>((settle) => {
-    resolve = settle;
-  });
+  const { promise: result, resolve } = Promise.withResolvers<Outcome>();
   const ports = new ProgramPorts({
     host: onError ? { ...host, report: quietly(onError) } : host,
     model,

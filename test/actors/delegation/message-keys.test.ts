@@ -142,6 +142,20 @@ test('R3: who is left to the journal writes nothing more: nobody waits for it', 
   expect(await isSettled(environment, sent.written)).toBe(true);
 });
 
+test('R1: whoever waits until a message is read hears that it is not here', async () => {
+  const { environment, service, id } = await atWork();
+  const sent = service.send(id, { content: 'Hurry', mode: 'queue' }, THE_LEAD);
+  if (!sent.ok) throw new Error(sent.error.message);
+  await sent.written;
+  expect(await isSettled(environment, sent.receipt)).toBe(false);
+  void service.suspend();
+  expect(await isSettled(environment, sent.receipt)).toBe(true);
+  expect(await sent.receipt).toMatchObject({
+    applied: false,
+    reason: expect.stringContaining('SUSPENDED'),
+  });
+});
+
 test('R2: it is `written` when its entry is kept, not before', async () => {
   const { environment, journal, service, id, told } = await atWork();
   journal.shut();
