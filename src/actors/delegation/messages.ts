@@ -16,13 +16,17 @@ import type { Ids } from '../ports/environment.ts';
 import type { SubagentRecord } from './family.ts';
 import type { MessageReceipt } from './service-types.ts';
 
-const AWAY =
-  'SUSPENDED: it goes on at another time or in another process, and reads there what was written before';
+const away: MessageReceipt = {
+  applied: false,
+  reason:
+    'SUSPENDED: it goes on at another time or in another process, and reads there what was written before',
+};
 
 export class Messages {
   readonly #ids: Ids;
   readonly #owed = new Map<string, Owed>();
   readonly #writing = new Map<string, Writing>();
+  #isStopped = false;
 
   constructor(ids: Ids) {
     this.#ids = ids;
@@ -44,6 +48,10 @@ export class Messages {
     if (known) return known.receipt;
     const { promise: receipt, resolve: settle } = Promise.withResolvers<MessageReceipt>();
     this.#owed.set(messageId, { receipt, settle });
+    if (this.#isStopped) {
+      this.settle([messageId], away);
+      return receipt;
+    }
     try {
       record.subagent?.message(messageId, content, mode);
     } catch (error) {
@@ -66,6 +74,7 @@ export class Messages {
     if (known) return known.written;
     const { promise: written, resolve } = Promise.withResolvers<void>();
     this.#writing.set(messageId, { subagentId: id, written, resolve });
+    if (this.#isStopped) this.taken(messageId);
     return written;
   }
 
@@ -88,8 +97,9 @@ export class Messages {
 
   /** Nothing is read here any more, and what is not in the journal by now is not written here. */
   stop(): void {
+    this.#isStopped = true;
     for (const messageId of this.#writing.keys()) this.taken(messageId);
-    this.settle([...this.#owed.keys()], { applied: false, reason: AWAY });
+    this.settle([...this.#owed.keys()], away);
   }
 }
 

@@ -60,7 +60,8 @@ export interface ScopeSummary {
  * - Where `claim` is offered, an append without it is refused for good (`FENCED`).
  * - `read` gives a scope whole or throws (`JOURNAL_CUT`, `JOURNAL_CORRUPT`): a torso is no beginning.
  *   What was trimmed is whole from the entry that it was trimmed to.
- * - `trim` deletes all that is before or nothing, and is refused (`FENCED`) where an append would be.
+ * - `trim` deletes the oldest first: where it is interrupted, what is left has no gap, and goes with
+ *   the next one. It is refused (`FENCED`) where an append would be.
  *   Units go on with their numbers after it, also those of which no entry is left.
  *
  * Guarantee to it: a unit never has two appends under way, and tries a failed one again.

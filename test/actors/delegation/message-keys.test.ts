@@ -149,11 +149,16 @@ test('R1: whoever waits until a message is read hears that it is not here', asyn
   await sent.written;
   expect(await isSettled(environment, sent.receipt)).toBe(false);
   void service.suspend();
-  expect(await isSettled(environment, sent.receipt)).toBe(true);
-  expect(await sent.receipt).toMatchObject({
-    applied: false,
-    reason: expect.stringContaining('SUSPENDED'),
-  });
+  // Nor does whoever comes too late.
+  const late = service.send(id, { content: 'Hello?' }, THE_LEAD);
+  if (!late.ok) throw new Error(late.error.message);
+  for (const { receipt } of [sent, late]) {
+    expect(await isSettled(environment, receipt)).toBe(true);
+    expect(await receipt).toMatchObject({
+      applied: false,
+      reason: expect.stringContaining('SUSPENDED'),
+    });
+  }
 });
 
 test('R2: it is `written` when its entry is kept, not before', async () => {
