@@ -72,6 +72,7 @@ export function recover(
   // A tool that runs is looked at by itself: it may have done something (P6).
   const due = unit.underWay.filter(({ effect }) => effect.name !== 'execute');
   unit.unit.resume(due);
+  effects.replyAgain();
   const { lastAt } = history;
   const goesOn: UnitEvent & object = history.isAsleep
     ? { type: 'session.woken' }

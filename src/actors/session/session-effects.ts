@@ -70,17 +70,25 @@ export class SessionEffects {
   }
 
   /**
+   * Ends of questions that may not have been told when the process ended. First: whoever watches
+   * must not see the next one put while this one has the floor.
+   */
+  replyAgain(): void {
+    const { questions } = this.#core.unit;
+    for (const id of questions.ids) {
+      const state = questions.stateOf(id);
+      // The states in which a question is over are named as it has ended.
+      if (state?.done) this.#reply(id, state.value as QuestionEnd);
+    }
+  }
+
+  /**
    * What was due when the process ended, and follows from the state; see `recovery.ts`. `isAsleep`: it
    * was put away idle, and nothing of it is news to the app.
    */
   resume(isAsleep: boolean): void {
     const { unit, projection, books } = this.#core;
-    for (const id of unit.questions.ids) {
-      const state = unit.questions.stateOf(id);
-      // The states in which a question is over are named as it has ended.
-      if (state?.done) this.#reply(id, state.value as QuestionEnd);
-      else this.#question(id, isAsleep);
-    }
+    for (const id of unit.questions.ids) this.#question(id, isAsleep);
     this.#calls.resume();
     this.#deliveries.resume();
     for (const item of books.conversation.items) {
@@ -239,7 +247,8 @@ export class SessionEffects {
       });
     else if (end === 'expired') asker?.receive({ type: 'question.expired', requestId });
     else asker?.receive({ type: 'question.withdrawn', requestId, reason: end });
-    this.#question(requestId);
+    // Not news of a question, also where this process has not shown it yet.
+    this.#question(requestId, true);
     books.questions.delete(requestId);
     this.#deliveries.withdrawn(requestId);
     unit.questions.forget(requestId);

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { CapacityError, defineTool, type DoubtfulCall, type Journal } from '../../../src/index.ts';
 import type { Script } from '../../../src/testing/index.ts';
-import { textLife, turns, world } from '../../support/crashes.ts';
+import { textLife, turns, world, type World } from '../../support/crashes.ts';
 import { calls, never, say, simpleTool } from '../../support/subagent-runs.ts';
 import { textTalk, type TalkOptions } from '../../support/text-talk.ts';
 
@@ -79,6 +79,43 @@ describe('after a crash', () => {
     expect(after.state().subagents).toMatchObject([{ id: 'sub_1', state: 'completed' }]);
     expect(after.errors).toEqual([]);
     await after.close();
+  });
+
+  test('a question that was answered at the last instant is over before all else, and no news', async () => {
+    const begin = (of: World, asked: string[] = []) =>
+      textLife(of, {
+        ...asking,
+        hooks: { onQuestion: ({ requestId }) => void asked.push(requestId) },
+      });
+    const answered = async (of: World, life = begin(of)) => {
+      await life.start();
+      await life.type('use ride');
+      const { requestId = '' } = life.question() ?? {};
+      void life.session.answer(requestId, { optionId: 'comfort' });
+      await of.environment.settle();
+      return requestId;
+    };
+    const whole = world();
+    await answered(whole);
+    const at = whole.entries.findIndex(({ event }) => event.type === 'question.answer');
+    const of = world();
+    of.killAt(at + 1, 'after');
+    const requestId = await answered(of);
+
+    const asked: string[] = [];
+    const after = begin(of, asked);
+    // It comes back in the very first turn.
+    after.session.attach();
+    const states: string[] = [];
+    after.session.events.subscribe((event) => {
+      if (event.type === 'question.changed') states.push(event.question.state);
+      else if (event.type === 'subagent.changed') states.push(event.subagent.state);
+    });
+    await after.start();
+    expect(states[0]).toBe('answered');
+    expect(asked).toEqual([]);
+    expect(requestId).not.toBe('');
+    expect(after.state().subagents[0]?.outcome?.text).toContain('comfort');
   });
 
   test('a tool that may be run again is, with the same key', async () => {
