@@ -94,6 +94,8 @@ function asksAgain(world: World, steps: readonly Step[], again: string): boolean
     (entry) => entry.kind === 'event' && entry.event.type === 'subagent.changed',
   );
   if (request?.do !== 'say' || hasWorked) return false;
+  // They may have left at the last instant at which they could.
+  world.client.comeBack();
   world.user.types(`${request.words}${again}`);
   return true;
 }
