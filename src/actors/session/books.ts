@@ -42,7 +42,11 @@ import {
 
 type Carried = UnitEvent & Stamped & Record<string, unknown>;
 
-type Successor = { readonly transferId: string; readonly to: string } | null;
+type Successor = {
+  readonly transferId: string;
+  readonly to: string;
+  readonly enters?: boolean;
+} | null;
 
 /** The books as plain JSON. */
 export interface BooksRest {
@@ -52,6 +56,8 @@ export interface BooksRest {
   readonly successor: Successor;
   /** @defaultValue false */
   readonly hasEntered?: boolean;
+  /** @defaultValue null */
+  readonly takesOverFrom?: string | null;
   readonly directives: readonly Directive[];
   readonly questions: readonly QuestionRecord[];
   readonly calls: readonly CallRecord[];
@@ -72,6 +78,8 @@ export class Books {
   turns = 0;
   /** The first agent's `onEnter` is done. */
   hasEntered = false;
+  /** Who led before the one that leads, as long as that one has not entered; null: it has. */
+  takesOverFrom: string | null = null;
   #successor: Successor = null;
 
   readonly #conversation: LiveConversation;
@@ -89,7 +97,7 @@ export class Books {
 
   /** What is kept of them, for `restore`. */
   get rest(): BooksRest {
-    const { agentName, requestId, turns, hasEntered } = this;
+    const { agentName, requestId, turns, hasEntered, takesOverFrom } = this;
     // Records change; what is written down must not.
     const copies = <T extends object>(records: ReadonlyMap<string, T>): readonly T[] =>
       [...records.values()].map((record) => ({ ...record }));
@@ -99,6 +107,7 @@ export class Books {
       turns,
       successor: this.#successor,
       hasEntered,
+      takesOverFrom,
       directives: this.directives.all,
       questions: copies(this.questions),
       calls: copies(this.calls),
@@ -113,6 +122,7 @@ export class Books {
     this.requestId = rest.requestId;
     this.turns = rest.turns;
     this.hasEntered = rest.hasEntered === true;
+    this.takesOverFrom = rest.takesOverFrom ?? null;
     this.directives = Directives.of(rest.directives);
     this.#successor = rest.successor;
     for (const question of rest.questions) this.questions.set(question.requestId, { ...question });
@@ -180,6 +190,7 @@ export class Books {
         return this.#posted(event);
       case 'agent.entered':
         this.hasEntered = true;
+        this.takesOverFrom = null;
         return [];
       case 'transfer.started':
         this.#successor = event as unknown as { transferId: string; to: string };
@@ -236,11 +247,12 @@ export class Books {
   /** Another agent leads: what was ordered of the one before it ends. */
   #transferred({ at }: Carried): void {
     if (!this.#successor) return;
-    const { transferId: id, to } = this.#successor;
+    const { transferId: id, to, enters = false } = this.#successor;
     const from = this.agentName;
     this.#conversation.change((log) => log.transfer({ id, at, from, to }));
     this.directives = this.directives.withoutAgents();
     this.agentName = to;
+    this.takesOverFrom = enters ? from : null;
   }
 
   #said(event: ConversationEvent): void {

@@ -174,9 +174,15 @@ export type SessionInputEvent =
       readonly approved?: boolean;
     }
   | { readonly type: 'call.refused'; readonly callId: string; readonly error: Failure }
-  /** The first agent has entered: its `onEnter` is done. */
+  /** The one that leads has entered: its `onEnter` is done. */
   | { readonly type: 'agent.entered'; readonly agentName: string }
-  | { readonly type: 'transfer.requested'; readonly transferId: string; readonly to: string }
+  | {
+      readonly type: 'transfer.requested';
+      readonly transferId: string;
+      readonly to: string;
+      /** `agent.entered` follows: it has an `onEnter`, or a greeting. @defaultValue false */
+      readonly enters?: true;
+    }
   | {
       readonly type: 'directive.set';
       readonly key: string;

@@ -30,6 +30,8 @@ export interface Recovery {
   readonly hasBegun: boolean;
   /** The `onEnter` of the first agent is done. */
   readonly hasEntered: boolean;
+  /** Whom the agent that leads took over from, where its `onEnter` was not done; null: it has entered. */
+  readonly takesOverFrom: string | null;
   readonly owesReply: boolean;
 }
 
@@ -85,6 +87,7 @@ export function recover(
       owesReply(core),
     hasBegun: core.books.conversation.items.length > 0,
     hasEntered: core.books.hasEntered,
+    takesOverFrom: core.books.takesOverFrom,
   };
   for (const subagent of delegation.views)
     core.projection.emit({ type: 'subagent.changed', subagent });

@@ -24,6 +24,7 @@ import type { Agents, MainAgent } from './agents.ts';
 import type { SessionHooks } from './hooks.ts';
 import type { Lead } from './lead.ts';
 import type { Projection } from './projection.ts';
+import type { Recovery } from './recovery.ts';
 import type { SessionInputEvent } from './records.ts';
 import type { SessionUnit } from './session-unit.ts';
 import type { TransferCall } from './transfer-tool.ts';
@@ -69,27 +70,29 @@ export class Transfers {
   }
 
   /**
-   * The session is connected: its first agent begins to lead. Later calls do nothing. `before`: what
-   * it had done already in a process before this one; who has begun, has entered and greeted.
+   * The session is connected: its first agent begins to lead, or the one that led when the process
+   * before this one ended. Later calls do nothing. `before`: what was done already there; who has
+   * begun, and did not just take over, has entered and greeted.
    */
-  begin(before: { readonly hasEntered: boolean; readonly hasBegun: boolean } | null): void {
+  begin(before: Pick<Recovery, 'hasEntered' | 'hasBegun' | 'takesOverFrom'> | null): void {
     if (this.#hasBegun) return;
     this.#hasBegun = true;
     const { lead } = this.#session;
     const agent = this.#agents.leading();
-    if (before?.hasBegun) {
+    const from = before?.takesOverFrom ?? null;
+    if (before?.hasBegun && from === null) {
       this.#entered(agent.name, null);
       return;
     }
-    if (!agent.onEnter || before?.hasEntered) {
+    if (from === null && (!agent.onEnter || before?.hasEntered)) {
       this.#entered(agent.name, null);
       lead.greet();
       return;
     }
     this.#isUnderWay = true;
-    void this.#enter(agent, null).then(() => {
+    void this.#enter(agent, from).then(() => {
       this.#isUnderWay = false;
-      this.#session.tell('agents', { type: 'agent.entered', agentName: agent.name });
+      this.#hasEntered(agent);
       if (!this.#isOver) lead.greet();
       this.#goOn();
     });
@@ -105,9 +108,10 @@ export class Transfers {
     if (refusal || !successor) return this.#failed(from.name, to, callId, refusal ?? unknown(to));
     this.#isUnderWay = true;
     await this.#exit(from, to);
-    const error = this.#isOver ? closed : await this.#handOver(to);
+    const error = this.#isOver ? closed : await this.#handOver(successor);
     if (!this.#isOver) await this.#enter(error ? from : successor, from.name);
     this.#isUnderWay = false;
+    if (!error && isToEnter(successor)) this.#hasEntered(successor);
     if (error) {
       this.#goOn();
       return this.#failed(from.name, to, callId, error);
@@ -161,11 +165,16 @@ export class Transfers {
     return null;
   }
 
-  #handOver(to: string): Promise<Failure | null> {
+  #handOver(successor: MainAgent): Promise<Failure | null> {
     const transferId = this.#session.host.environment.ids.next('trf');
     return new Promise((resolve) => {
       this.#waiting.set(transferId, resolve);
-      this.#session.tell('transfers', { type: 'transfer.requested', transferId, to });
+      this.#session.tell('transfers', {
+        type: 'transfer.requested',
+        transferId,
+        to: successor.name,
+        ...(isToEnter(successor) && { enters: true }),
+      });
     });
   }
 
@@ -187,6 +196,11 @@ export class Transfers {
     const { onEnter } = agent;
     if (onEnter) await this.#hook('onEnter', agent, (context) => onEnter(context, from));
     this.#entered(agent.name, from);
+  }
+
+  /** It need not enter again in a process that goes on. */
+  #hasEntered({ name: agentName }: MainAgent): void {
+    this.#session.tell('agents', { type: 'agent.entered', agentName });
   }
 
   #entered(agentName: string, from: string | null): void {
@@ -223,13 +237,18 @@ export class Transfers {
   }
 }
 
+/** Is there anything that it does first? */
+function isToEnter({ onEnter, greeting }: MainAgent): boolean {
+  return onEnter !== undefined || greeting !== undefined;
+}
+
 /** Takes a request in: the machine transfers, or the request is refused. What follows within the unit. */
 export function transferRequested(
   unit: SessionUnit,
   requested: Extract<SessionInputEvent, { type: 'transfer.requested' }> & Stamped,
 ): readonly Message[] {
-  const { transferId, to, at } = requested;
-  const event = { type: 'transfer.started', transferId, to };
+  const { transferId, to, enters = false, at } = requested;
+  const event = { type: 'transfer.started', transferId, to, ...(enters && { enters }) };
   if (unit.accepts('session', { ...event, at })) return [{ actor: 'session', event }];
   unit.unit.post('transfers', { kind: 'do', name: 'refused', params: { transferId } });
   return [];

@@ -178,3 +178,62 @@ describe('the first agent enters once', () => {
     await life.close();
   });
 });
+
+describe('an agent that takes over enters once', () => {
+  const begin = async (of: World, entered: string[], onEnter?: () => unknown): Promise<Life> => {
+    const life = textLife(of, {
+      others: [
+        {
+          name: 'billing',
+          greeting: 'Ask for the invoice.',
+          onEnter: (_, from) => {
+            entered.push(`from ${from}`);
+            return onEnter?.();
+          },
+        },
+      ],
+      lead: ({ user }) => say(`Told: ${user}`),
+    });
+    await life.start();
+    await of.environment.settle();
+    return life;
+  };
+  const greetings = (life: Life) => life.said().filter((text) => text.includes('invoice'));
+
+  test.each(journals)('who died in the middle of it enters again: %s', async (_what, on) => {
+    const of = world(on);
+    const entered: string[] = [];
+    let life = await begin(of, entered, never);
+    await life.type('Hello');
+    void life.session.transfer('billing');
+    await of.environment.settle();
+    expect(life.state().agent).toBe('lead');
+    life.kill();
+    const greeted: number[] = [];
+    for (let process = 2; process <= 3; process += 1) {
+      life = await begin(of, entered);
+      expect(life.state().agent).toBe('billing');
+      expect(entered).toEqual(['from lead', 'from lead']);
+      greeted.push(greetings(life).length);
+      life.kill();
+    }
+    expect(greeted).toEqual([1, 0]);
+  });
+
+  test.each(cases)('%s afterwards, and gone on from %s', async (_how, _what, leave, on) => {
+    const of = world(on);
+    const entered: string[] = [];
+    let life = await begin(of, entered);
+    await life.type('Hello');
+    await life.session.transfer('billing');
+    await of.environment.settle();
+    expect(greetings(life)).toHaveLength(1);
+    await leave(life);
+    await of.environment.advance(AN_HOUR);
+    life = await begin(of, entered);
+    expect(life.state().agent).toBe('billing');
+    expect(entered).toEqual(['from lead']);
+    expect(greetings(life)).toEqual([]);
+    await life.close();
+  });
+});
