@@ -1,19 +1,19 @@
 // One service: its machine, hosted in a commit unit of its own together with those of its
 // sources, and its effects.
 //
-// Owns:     the events from their arrival to their end, and how many ended how.
+// Owns:     the machine, and what it has the sources, the agent and the events do.
 // Does not: decide what happens next (machines), judge what is emitted (intake), run agents or
 //           reach the user (ports).
 //
 // Invariants
 //   K1. Every emission gets one receipt; an accepted event is in the journal by then.
-//   K2. Every accepted event is told, silent, failed or dropped, and counted as such.
+//   K2. Every accepted event is told, silent, failed or dropped, and counted as such (event-ledger.ts).
 //   K3. Whatever a source or `shouldInvoke` throws is reported and ends nothing else.
 //   K4. After the stop nothing is emitted or invoked; `whenStopped` calls back once every
 //       source was released or given up.
 
 import type { Actor, AnyMachineSnapshot, InputFrom, Snapshot } from 'xstate';
-import { CapacityError, OffstageError } from '../../errors.ts';
+import { CapacityError } from '../../errors.ts';
 import {
   serviceMachine,
   sourceMessages,
@@ -34,9 +34,9 @@ import { restOf, startHosted, stopHosted, underWay, type Effect } from '../runti
 import type { Outcome } from '../subagent/outcome.ts';
 import type { CheckedEvent } from './event-check.ts';
 import { EventIntake } from './event-intake.ts';
+import { EventLedger, type EventRest } from './event-ledger.ts';
 import type { ServiceDefinition } from './service-config.ts';
 import { ServiceSources } from './service-sources.ts';
-import { failedTelling, tellingOf } from './service-task.ts';
 import type { DroppedEvent, ServiceView } from './service-view.ts';
 
 /** Raised when a machine, or what its events carry, changes. */
@@ -61,17 +61,12 @@ export function servicePath(sessionId: string, name: string): string {
   return `${sessionId}/service:${name}`;
 }
 
-interface EventRecord {
-  readonly event: CheckedEvent;
-  outcome: Outcome | null;
-}
-
 /** What a service has become, as plain JSON. */
 export interface ServiceRest {
   /** So many entries of it are in the journal. */
   readonly seq: number;
   readonly machine: Snapshot<unknown>;
-  readonly events: readonly (EventRecord & { readonly eventId: string })[];
+  readonly events: readonly EventRest[];
 }
 
 export class Service implements UnitBody {
@@ -80,9 +75,8 @@ export class Service implements UnitBody {
   readonly #host: Host;
   readonly #ports: ServicePorts;
   readonly #sources: ServiceSources;
-  readonly #events = new Map<string, EventRecord>();
+  readonly #events: EventLedger;
   readonly #intake: EventIntake;
-  readonly #counts = { accepted: 0, told: 0, silent: 0, failed: 0, dropped: 0 };
   #machine!: Actor<typeof serviceMachine>;
   /** The event whose invocation is under way. */
   #invoked: string | null = null;
@@ -112,6 +106,12 @@ export class Service implements UnitBody {
       },
       counted: () => ports.changed(this.view),
     });
+    this.#events = new EventLedger(this, {
+      host,
+      intake: this.#intake,
+      tell: (...telling) => ports.tell(...telling),
+      dropped: (dropped) => ports.dropped(dropped),
+    });
     this.#sources = new ServiceSources(host, this.unit, definition, (source, event) =>
       this.#intake.emitted(source, event),
     );
@@ -131,7 +131,7 @@ export class Service implements UnitBody {
       name: this.name,
       state: this.unit.disposed ? 'stopped' : typeof value === 'string' ? value : value.working,
       waiting: context.waiting.length,
-      counts: { ...this.#counts, ...this.#intake.counts },
+      counts: { ...this.#events.counts, ...this.#intake.counts },
       sources: this.#sources.views,
     };
   }
@@ -150,8 +150,7 @@ export class Service implements UnitBody {
 
   /** What it has become, for `restore`. */
   get rest(): ServiceRest {
-    const events = [...this.#events].map(([eventId, record]) => ({ eventId, ...record }));
-    return { seq: this.unit.seq, machine: restOf(this.#machine), events };
+    return { seq: this.unit.seq, machine: restOf(this.#machine), events: this.#events.rest };
   }
 
   /** Goes on from what `rest` was. */
@@ -163,7 +162,7 @@ export class Service implements UnitBody {
     const { context } = machine as AnyMachineSnapshot;
     const snapshot = { ...machine, context: { ...context, ...this.#limits } };
     this.#machine = this.#started({ snapshot });
-    for (const { eventId, ...record } of events) this.#events.set(eventId, record);
+    this.#events.restore(events);
   }
 
   /** Takes in what the journal has of it. Its sources begin anew: they lived in another process. */
@@ -178,14 +177,14 @@ export class Service implements UnitBody {
   /** Events that were looked at are told of, those that were not are looked at, sources are started. */
   #resume(): void {
     const isDue = new Set(this.owed);
-    const lookedAt = [...this.#events.keys()].filter((eventId) => !isDue.has(eventId));
+    const lookedAt = this.#events.ids.filter((eventId) => !isDue.has(eventId));
     // Of most of them the user was told long ago, or there was nothing to tell.
-    for (const eventId of lookedAt) if (!this.#ports.isOwed(eventId)) this.#events.delete(eventId);
+    for (const eventId of lookedAt) if (!this.#ports.isOwed(eventId)) this.#events.forget(eventId);
     if (this.#isStopped) {
       this.#finish();
       return;
     }
-    for (const eventId of lookedAt) this.#settled(eventId);
+    for (const eventId of lookedAt) this.#events.settled(eventId);
     this.unit.resume(underWay('service', serviceMachine, this.#machine.getSnapshot()));
     for (const { actor, event } of sourceMessages('startSources', this.#sources.names))
       this.unit.receive(actor, event);
@@ -198,7 +197,7 @@ export class Service implements UnitBody {
   /** Ends one that was never started here. */
   abandon(): void {
     this.unit.dispose();
-    for (const eventId of this.owed) this.#dropped(eventId, 'stopped');
+    for (const eventId of this.owed) this.#events.dropped(eventId, 'stopped');
   }
 
   /** Ends it here and now, whatever its sources do. */
@@ -241,7 +240,7 @@ export class Service implements UnitBody {
   apply(actor: string, event: UnitEvent & Stamped): void {
     if (this.#isRefolding && actor !== 'service') return;
     if (actor === 'service') {
-      this.#fold(event);
+      this.#events.fold(event);
       this.#machine.send(event as never);
       const snapshot = this.#machine.getSnapshot() as AnyMachineSnapshot;
       if (snapshot.status === 'error') throw snapshot.error;
@@ -285,32 +284,15 @@ export class Service implements UnitBody {
     this.#intake.refuseAll();
   }
 
-  /** What came with an event, kept under its id. */
-  #fold(event: UnitEvent & Stamped): void {
-    const carried = event as unknown as {
-      readonly eventId: string;
-      readonly event: CheckedEvent;
-      readonly outcome: Outcome;
-    };
-    if (event.type === 'event.arrived')
-      this.#events.set(carried.eventId, { event: carried.event, outcome: null });
-    else if (event.type === 'invocation.ended') {
-      const record = this.#events.get(carried.eventId);
-      if (record) record.outcome = carried.outcome;
-    }
-  }
-
   #releaseOfService(name: string, params: unknown): void {
     const { eventId, eventIds, reason } = (params ?? {}) as {
       readonly eventId: string;
       readonly eventIds: readonly string[];
       readonly reason: EventDropReason;
     };
-    if (name === 'accepted') {
-      this.#counts.accepted += 1;
-      this.#intake.receipt(eventId, { accepted: true, eventId });
-    } else if (name === 'settled') this.#settled(eventId);
-    else if (name === 'dropped') for (const id of eventIds) this.#dropped(id, reason);
+    if (name === 'accepted') this.#events.accepted(eventId);
+    else if (name === 'settled') this.#events.settled(eventId);
+    else if (name === 'dropped') for (const id of eventIds) this.#events.dropped(id, reason);
   }
 
   #invocation(effect: Exclude<Effect, { kind: 'do' }>): void {
@@ -318,8 +300,8 @@ export class Service implements UnitBody {
     if (effect.kind === 'start') {
       const { eventId } = effect.input as { eventId: string };
       this.#invoked = eventId;
-      const record = this.#events.get(eventId);
-      if (record) this.#ports.invoke(this, eventId, record.event);
+      const event = this.#events.eventOf(eventId);
+      if (event) this.#ports.invoke(this, eventId, event);
     } else this.#leave();
   }
 
@@ -327,43 +309,6 @@ export class Service implements UnitBody {
     const eventId = this.#invoked;
     this.#invoked = null;
     if (eventId !== null) this.#ports.leave(eventId);
-  }
-
-  #settled(eventId: string): void {
-    const record = this.#events.get(eventId);
-    if (!record?.outcome) return;
-    const { event, outcome } = record;
-    if (outcome.status === 'cancelled') {
-      this.#ports.tell(this, eventId, event, null);
-      this.#dropped(eventId, 'cancelled');
-      return;
-    }
-    this.#events.delete(eventId);
-    if (outcome.status === 'completed') {
-      const text = tellingOf(outcome);
-      this.#counts[text === null ? 'silent' : 'told'] += 1;
-      this.#ports.tell(this, eventId, event, text);
-      return;
-    }
-    const { code, message } = outcome.error ?? { code: 'INTERNAL', message: outcome.status };
-    this.#counts.failed += 1;
-    this.#host.report(new OffstageError(code, message), `service ${this.name}, ${eventId}`);
-    const urgent = event.priority === 'urgent';
-    this.#ports.tell(this, eventId, event, urgent ? failedTelling(event, message) : null);
-  }
-
-  #dropped(eventId: string, reason: DroppedEvent['reason']): void {
-    const record = this.#events.get(eventId);
-    if (!record) return;
-    this.#events.delete(eventId);
-    this.#counts.dropped += 1;
-    const { source, type, priority } = record.event;
-    this.#intake.receipt(eventId, {
-      accepted: false,
-      reason: reason === 'full' ? 'full' : 'stopped',
-      message: `${this.name} did not take it: ${reason}`,
-    });
-    this.#ports.dropped({ service: this.name, eventId, source, type, priority, reason });
   }
 
   get #limits(): InputFrom<typeof serviceMachine> {
@@ -393,7 +338,7 @@ export class Service implements UnitBody {
       stopHosted(this.#machine);
       this.#sources.kill();
       this.#leave();
-      for (const eventId of this.#events.keys()) this.#dropped(eventId, 'stopped');
+      for (const eventId of this.#events.ids) this.#events.dropped(eventId, 'stopped');
       this.#intake.refuseAll();
     }
     const waiting = this.#whenStopped;

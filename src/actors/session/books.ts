@@ -8,20 +8,15 @@
 //   W1. A record exists as long as its life, and until what it led to is over.
 //   W2. Folding is a function of the events alone: the same events give the same books.
 
-import {
-  priorityOf,
-  type DeliveryMode,
-  type OutboxItem,
-  type Stamped,
-} from '../../machines/index.ts';
+import type { OutboxItem, Stamped } from '../../machines/index.ts';
 import type { ConversationLog } from '../conversation/conversation.ts';
 import type { ConversationItem } from '../conversation/items.ts';
 import type { ConversationLimits } from '../conversation/limits.ts';
 import type { Message, UnitEvent } from '../runtime/commit-unit.ts';
-import type { Outcome } from '../subagent/outcome.ts';
+import { happenedTo } from './call-record.ts';
+import { deliveryOfQuestion, deliveryOfResult } from './delivery-record.ts';
 import { Directives, type Directive } from './directives.ts';
 import { LiveConversation, type Unfinished } from './live-conversation.ts';
-import { approvalPrompt, pendingAnswer, questionPrompt, readBackText } from './prompts.ts';
 import type {
   Answer,
   AskedQuestion,
@@ -33,7 +28,6 @@ import type {
 } from './records.ts';
 import {
   resultWords,
-  saidOf,
   toldResult,
   type PromptStyle,
   type ResultWords,
@@ -218,7 +212,10 @@ export class Books {
         this.#said(event as unknown as ConversationEvent);
         return [];
       default:
-        if (actor.startsWith('call:')) this.#callHappened(idOf(actor), event);
+        if (actor.startsWith('call:')) {
+          const call = this.calls.get(idOf(actor));
+          if (call) happenedTo(call, event);
+        }
         return [];
     }
   }
@@ -318,75 +315,13 @@ export class Books {
     return [{ actor: 'outbox', event: { type: 'outbox.add', item } as UnitEvent }];
   }
 
-  #callHappened(callId: string, event: Carried): void {
-    const call = this.calls.get(callId);
-    if (!call) return;
-    switch (event.type) {
-      case 'call.validated':
-        call.input = event['input'];
-        call.delivery = (event['delivery'] ?? 'when_idle') as DeliveryMode;
-        call.output =
-          event['acknowledge'] === true ? pendingAnswer(String(event['message'])) : null;
-        break;
-      case 'call.invalid':
-      case 'subagent.rejected':
-        call.output = event['output'] ?? { error: (event['error'] as { message: string }).message };
-        break;
-      case 'call.executed':
-        call.output = event['output'];
-        break;
-      case 'deadline.execution':
-        call.output = { error: `Tool "${call.name}" timed out` };
-        break;
-      case 'call.cancel':
-        call.output = { error: `Tool "${call.name}" was cancelled` };
-        break;
-      case 'subagent.accepted':
-        call.subagentId = event['subagentId'] as string;
-        break;
-      case 'subagent.ended':
-        call.outcome = event['outcome'] as Outcome;
-        call.endedAt = event.at;
-        break;
-      default:
-        break;
-    }
-  }
-
-  /** The delivery of a question, or of the result of a call, made from its record. */
+  /** Made from the record of a question, or of a call that has a result. */
   #deliveryOf(id: string): DeliveryRecord | undefined {
     const question = this.questions.get(id);
-    if (question)
-      return {
-        deliveryId: id,
-        kind: 'question',
-        priority: 'high',
-        label: 'SUBAGENT QUESTION',
-        text: question.readBack ? readBackText(question.question) : question.question,
-        prompt:
-          question.kind === 'approval'
-            ? approvalPrompt(question.question, question)
-            : questionPrompt(question.question, question.options),
-        subagentId: question.subagentId,
-        callId: null,
-        answersCall: false,
-        at: question.askedAt,
-      };
+    if (question) return deliveryOfQuestion(question);
     const call = this.calls.get(id);
     const told = this.#told(id);
-    if (!call || !told) return undefined;
-    return {
-      deliveryId: id,
-      kind: 'result',
-      priority: priorityOf(call.delivery),
-      label: call.name,
-      text: call.outcome ? saidOf(told, call.outcome) : told.text,
-      prompt: this.#words.one(told),
-      subagentId: call.subagentId,
-      callId: call.callId,
-      answersCall: !call.isAnswered,
-      at: call.endedAt,
-    };
+    return call && told ? deliveryOfResult(call, told, this.#words) : undefined;
   }
 
   /** What there is to tell of a call that is settled. */

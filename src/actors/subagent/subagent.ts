@@ -22,7 +22,7 @@ import type {
   Stamped,
   SubagentSnapshot,
 } from '../../machines/index.ts';
-import type { AskInput, ModelStepInput } from '../../machines/subagent-setup.ts';
+import type { ModelStepInput } from '../../machines/subagent-setup.ts';
 import { askOf } from '../../machines/subagent-calls.ts';
 import type { ModelResponse } from '../ai/model-step.ts';
 import { CommitUnit, type Posted, type UnitBody, type UnitEvent } from '../runtime/commit-unit.ts';
@@ -30,7 +30,6 @@ import type { JournalEntry } from '../ports/journal.ts';
 import { callSafely, type Host } from '../runtime/host.ts';
 import type { Effect, HostOptions } from '../runtime/hosting.ts';
 import type { SubagentState } from '../session-views.ts';
-import { ask } from './asking.ts';
 import type { SubagentDefinition } from './config.ts';
 import { callsUnderWay } from './fold-event.ts';
 import { deniedBy, KnownFacts, type KnownRest } from './known-facts.ts';
@@ -39,15 +38,11 @@ import type { Outcome } from './outcome.ts';
 import { Receipts } from './receipts.ts';
 import { SPAWNED, SUBAGENT_VERSION, type SubagentBirth } from './subagent-birth.ts';
 import { dueOf } from './subagent-due.ts';
+import { carryOut } from './subagent-effects.ts';
 import { SubagentEnd } from './subagent-end.ts';
 import { isActing, stateOf, SubagentLife, type LifeRest } from './subagent-life.ts';
 import { SubagentLog } from './subagent-log.ts';
-import type {
-  StepReport,
-  SubagentPorts,
-  SubagentTask,
-  SubagentUnitEvent,
-} from './subagent-ports.ts';
+import type { SubagentPorts, SubagentTask, SubagentUnitEvent } from './subagent-ports.ts';
 import { SubagentWork, type Worker } from './subagent-work.ts';
 import { stepReport } from './think.ts';
 
@@ -388,29 +383,6 @@ export class Subagent implements UnitBody, Worker {
 
   #carryOut(name: string, params: unknown): void {
     switch (name) {
-      case 'requestSlot':
-        this.#ports.requestSlot(this.id, (params as { resumed: boolean }).resumed, (history = []) =>
-          this.receive({ type: 'slot.granted', ...(history.length > 0 ? { history } : {}) }),
-        );
-        break;
-      case 'releaseSlot':
-        this.#ports.releaseSlot(this.id);
-        break;
-      case 'ask':
-        ask(this, this.#ports, params as AskInput);
-        break;
-      case 'withdraw': {
-        const { kind, requestId } = params as AskInput;
-        if (kind === 'input') this.#ports.withdrawInput(requestId, this);
-        else this.#ports.withdraw(requestId, this);
-        break;
-      }
-      case 'taken':
-        this.#ports.messageTaken(params as string);
-        break;
-      case 'stepped':
-        this.#ports.stepped(this, params as StepReport);
-        break;
       case 'changed':
         this.#ports.activity(this);
         this.#ports.changed(this);
@@ -420,7 +392,7 @@ export class Subagent implements UnitBody, Worker {
         this.#end(params as Ending);
         break;
       default:
-        break;
+        carryOut(this, this.#ports, name, params);
     }
   }
 
