@@ -92,8 +92,9 @@ export class LiveConversation {
     const index = this.#ahead.findIndex((one) => isAbout(one) === about);
     if (index !== -1) this.#ahead.splice(index, 1);
     this.#kept = this.#after(this.#kept, event);
-    // The oldest of those that were shown ahead: what is read is what it was.
-    if (index !== 0) this.#changed();
+    // The oldest of those that were shown ahead: what is read is what it was. With the last one, what
+    // is kept says it all: nothing is held twice.
+    if (index !== 0 || this.#ahead.length === 0) this.#changed();
   }
 
   /** Shows what is about to be told to the unit; returns it as it shall be told. */

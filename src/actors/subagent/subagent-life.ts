@@ -59,7 +59,7 @@ export function isActing(snapshot: SubagentSnapshot): boolean {
   return snapshot.matches({ running: 'acting' }) || snapshot.matches('waiting_for_children');
 }
 
-export class SubagentLife {
+export class SubagentLife implements Postbox {
   readonly #id: string;
   readonly #postbox: Postbox;
   readonly #isInspected: boolean;
@@ -72,10 +72,10 @@ export class SubagentLife {
     hosting: Omit<HostOptions, 'snapshot'>,
   ) {
     this.#id = from.id;
-    this.#postbox = { post: (effect) => this.#post(effect, postbox) };
+    this.#postbox = postbox;
     this.#isInspected = hosting.inspect !== undefined;
     if (!('log' in from)) {
-      const actor = startHosted(subagentMachine, from, this.#postbox, hosting);
+      const actor = startHosted(subagentMachine, from, this, hosting);
       this.#form = { actor, log: new SubagentLog() };
       return;
     }
@@ -150,16 +150,17 @@ export class SubagentLife {
     stopHosted(actor);
   }
 
-  /** It is over here: nothing comes from its actor any more. A parked one has none. */
-  stop(): void {
-    if (typeof this.#form !== 'string') stopHosted(this.#form.actor);
-  }
-
-  #post(effect: Effect, postbox: Postbox): void {
+  /** What its machine wants: the postbox of the subagent has it next. */
+  post(effect: Effect): void {
     // Here, not when it is carried out: what the model reads follows from the entries (F2).
     if (effect.kind === 'start' && effect.name === 'modelStep' && typeof this.#form === 'object')
       this.#form.log.beginStep(effect.input as ModelStepInput);
-    postbox.post(effect);
+    this.#postbox.post(effect);
+  }
+
+  /** It is over here: nothing comes from its actor any more. A parked one has none. */
+  stop(): void {
+    if (typeof this.#form !== 'string') stopHosted(this.#form.actor);
   }
 
   get #awake(): Live {
@@ -171,7 +172,7 @@ export class SubagentLife {
 
   #woken({ snapshot, log }: Parked, hosting: HostOptions): Live {
     const options = { ...hosting, snapshot };
-    const actor = startHosted(subagentMachine, undefined, this.#postbox, options);
+    const actor = startHosted(subagentMachine, undefined, this, options);
     return { actor, log: new SubagentLog(log) };
   }
 }
