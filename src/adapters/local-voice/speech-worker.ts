@@ -4,6 +4,7 @@
 import { parentPort, workerData, type Transferable } from 'node:worker_threads';
 import { ConfigurationError, OffstageError, ProviderError, messageOf } from '../../errors.ts';
 import { Detection } from './speech/detection.ts';
+import { tellEnd } from './speech/exit-guard.ts';
 import { Flite } from './speech/flite.ts';
 import { loadOnnx } from './speech/onnx.ts';
 import { resampleSound } from '../../voice/audio/resample-sound.ts';
@@ -14,6 +15,7 @@ import type {
   ThreadReply,
   ThreadRequest,
   ThreadRole,
+  ThreadStart,
 } from './speech/thread-protocol.ts';
 import { Transcription } from './speech/transcription.ts';
 
@@ -65,7 +67,8 @@ async function main(): Promise<void> {
   }
   const reply = (message: ThreadReply, transfer: readonly Transferable[] = []): void =>
     port.postMessage(message, transfer);
-  const { role } = workerData as { readonly role: ThreadRole };
+  const { role, ended } = workerData as ThreadStart;
+  tellEnd(ended);
   let handlers: Handlers;
   try {
     handlers = await roles[role]();

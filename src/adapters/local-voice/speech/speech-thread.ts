@@ -3,7 +3,8 @@
 //
 // S1. Every call settles: answered, failed, or rejected when the thread ends.
 // S2. A call after the thread died starts a new one; what the old one remembered is gone.
-// S3. Closing never stops a model while it runs: its native code would abort the whole process.
+// S3. Nothing stops a model while it runs, neither closing nor the exit of the process: its native
+//     code would abort the whole process.
 
 import { Worker } from 'node:worker_threads';
 import {
@@ -12,6 +13,7 @@ import {
   ProviderError,
   type OffstageError,
 } from '../../../errors.ts';
+import { guardExit } from './exit-guard.ts';
 import type {
   CallName,
   ThreadCalls,
@@ -19,6 +21,7 @@ import type {
   ThreadFailure,
   ThreadReply,
   ThreadRole,
+  ThreadStart,
 } from './thread-protocol.ts';
 
 interface PendingCall {
@@ -79,8 +82,7 @@ export class SpeechThread {
     const thread = this.#thread;
     if (thread === undefined) return;
     this.#end(thread, new CancelledError('the speech engine was closed'));
-    // S3
-    thread.worker.postMessage({ call: 'end' } satisfies ThreadEnding, []);
+    endAfterStep(thread.worker);
     await thread.exited;
   }
 
@@ -91,10 +93,12 @@ export class SpeechThread {
   }
 
   #spawn(): RunningThread {
+    const ended = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
     const worker = new Worker(this.#workerUrl, {
       name: `offstage-${this.#role}`,
-      workerData: { role: this.#role },
+      workerData: { role: this.#role, ended } satisfies ThreadStart,
     });
+    const unguard = guardExit({ ended, end: () => endAfterStep(worker) });
     const pending = new Map<number, PendingCall>();
     const ready = new Promise<void>((resolve, reject) => {
       // The first call, as it were: it too must settle when the thread ends.
@@ -109,7 +113,10 @@ export class SpeechThread {
     worker.on('error', (cause: Error) => {
       this.#end(thread, failed(`it threw: ${cause.message}`, cause));
     });
-    worker.on('exit', (code) => this.#end(thread, failed(`it ended with exit code ${code}`)));
+    worker.on('exit', (code) => {
+      unguard();
+      this.#end(thread, failed(`it ended with exit code ${code}`));
+    });
     return thread;
   }
 
@@ -132,6 +139,11 @@ export class SpeechThread {
     for (const call of thread.pending.values()) call.reject(error);
     thread.pending.clear();
   }
+}
+
+/** S3 */
+function endAfterStep(worker: Worker): void {
+  worker.postMessage({ call: 'end' } satisfies ThreadEnding, []);
 }
 
 function settle(thread: RunningThread, id: number): PendingCall | undefined {

@@ -9,6 +9,13 @@ import type { SpokenRequest } from './speech-engine.ts';
  */
 export type ThreadRole = 'ears' | 'detector' | 'mouth';
 
+/** What a thread begins with. */
+export interface ThreadStart {
+  readonly role: ThreadRole;
+  /** Shared with its owner: see `exit-guard.ts`. */
+  readonly ended: Int32Array;
+}
+
 /** The calls, with what they take and what they answer. */
 export interface ThreadCalls {
   /** Windows of a stream; the first call of an unknown `streamId` begins it. */

@@ -1,3 +1,6 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { CancelledError, ConfigurationError, ProviderError } from '../../../../src/errors.ts';
 import {
@@ -66,6 +69,12 @@ describe('a speech thread', () => {
     Atomics.notify(steps, 1);
     await closed;
     expect([...steps]).toEqual([1, 1, 1]);
+  });
+
+  test('S3: a process that exits in a step of a model ends as it wanted to', async () => {
+    const program = new URL('../support/exits-in-a-step.ts', import.meta.url);
+    const child = spawn(process.execPath, [fileURLToPath(program)], { stdio: 'ignore' });
+    expect(await once(child, 'exit')).toEqual([7, null]);
   });
 
   test('models that cannot be loaded are a matter of configuration', async () => {

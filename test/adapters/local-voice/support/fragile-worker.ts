@@ -1,22 +1,25 @@
 // The inside of a speech thread that counts its calls and dies when asked to. Shared samples are the
-// steps of a model that runs: it has begun, may go on, is done.
+// steps of a model that runs: it has begun, may go on, is done; and does so after so many milliseconds.
 
-import { parentPort } from 'node:worker_threads';
+import { parentPort, workerData } from 'node:worker_threads';
+import { tellEnd } from '../../../../src/adapters/local-voice/speech/exit-guard.ts';
 import type {
   ThreadEnding,
   ThreadRequest,
+  ThreadStart,
 } from '../../../../src/adapters/local-voice/speech/thread-protocol.ts';
 
+tellEnd((workerData as ThreadStart).ended);
 let calls = 0;
 parentPort?.on('message', (message: ThreadRequest | ThreadEnding) => {
   if (message.call === 'end') process.exit(0);
   const { id, call, argument } = message;
   calls += 1;
   if (call === 'transcribe' && argument.samples.buffer instanceof SharedArrayBuffer) {
-    const [begun, goOn, done] = [0, 1, 2];
+    const [begun, goOn, done, mostMs] = [0, 1, 2, 3];
     const steps = new Int32Array(argument.samples.buffer);
     Atomics.store(steps, begun, 1);
-    Atomics.wait(steps, goOn, 0);
+    Atomics.wait(steps, goOn, 0, steps[mostMs]);
     Atomics.store(steps, done, 1);
     return;
   }
