@@ -27,6 +27,7 @@ export function guardExit(thread: GuardedThread): () => void {
 
 function endAll(): void {
   for (const thread of guarded) thread.end();
+  // oxlint-disable-next-line eslint/no-restricted-properties -- real time: the process is at its end
   for (const { ended } of guarded) Atomics.wait(ended, 0, 0, LONGEST_STEP_MS);
 }
 
