@@ -7,6 +7,7 @@
 
 import type { Observable } from 'rxjs';
 import type { Lead, Offer, Utterance } from '../actors/session/lead.ts';
+import { greetingNote } from '../actors/session/prompts.ts';
 import type { LeadSession } from '../actors/session/session-parts.ts';
 import type { ShownImage } from '../actors/session/shown-image.ts';
 import type { Failure } from '../machines/index.ts';
@@ -183,15 +184,11 @@ export class VoiceLead implements Lead {
 
   /** Somebody is there. The first one is greeted; before that nobody would hear it. */
   clientCame(): void {
-    if (this.#owesReply) {
-      this.#owesReply = false;
-      this.#turns.askToSpeak();
-      return;
-    }
-    const { greeting } = this.#core.leads.agent;
-    if (greeting === undefined || !this.#owesGreeting) return;
+    const greeting = this.#owesGreeting ? greetingNote(this.#core.leads.agent) : undefined;
+    if (greeting === undefined && !this.#owesReply) return;
+    if (greeting !== undefined) this.note(greeting);
     this.#owesGreeting = false;
-    this.note(`[SYSTEM: ${greeting}]`);
+    this.#owesReply = false;
     this.#turns.askToSpeak();
   }
 

@@ -33,7 +33,7 @@ export function wrapSchema(schema: unknown, where: string): Schema {
     const { jsonSchema } = wrapped;
     // It is told where it is used; until then it must not be an unhandled rejection.
     if (isPromiseLike(jsonSchema)) jsonSchema.then(undefined, () => {});
-    else wrappedSchemas.set(schema, wrapped);
+    else if (!isLazy(schema)) wrappedSchemas.set(schema, wrapped);
     return wrapped;
   } catch (error) {
     return refuse(`the schema cannot be told to a model: ${messageOf(error)}`, error);
@@ -81,6 +81,11 @@ function isSchemaLike(value: unknown): value is object {
   if (typeof value === 'function') return true;
   if (typeof value !== 'object' || value === null) return false;
   return '~standard' in value || 'jsonSchema' in value || isOldZod(value);
+}
+
+/** A function that gives the schema: it may give another one next time. */
+function isLazy(schema: object): boolean {
+  return typeof schema === 'function' && !('~standard' in schema);
 }
 
 /** Zod before 3.24 does not know Standard Schema. */

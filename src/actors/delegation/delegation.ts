@@ -343,6 +343,11 @@ export class Delegation implements SubagentService {
         'REQUEST_PENDING',
         `${id} waits for the answer to "${request.requestId}", not to "${requestId}"`,
       );
+    // It would not be written down: where this one goes on, it still asks.
+    if (messages.isStopped) {
+      const receipt = messages.send(record, messageId, content, 'steer');
+      return { ...answered, resolvedPending: false, receipt, written: Promise.resolve() };
+    }
     chunks.emit(record, {
       type: 'message.sent',
       messageId,

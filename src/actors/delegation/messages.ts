@@ -32,6 +32,11 @@ export class Messages {
     this.#ids = ids;
   }
 
+  /** All of it has left this process. */
+  get isStopped(): boolean {
+    return this.#isStopped;
+  }
+
   /** R2. Of a message to this one: the same key to somebody else is another message. */
   idOf({ id }: SubagentRecord, key: string | undefined): string {
     return key === undefined ? this.#ids.next('msg') : `msg_${id}_${key}`;

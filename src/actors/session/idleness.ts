@@ -19,7 +19,7 @@ const WAITING: ReadonlySet<unknown> = new Set(['delegated', 'settled']);
  * somebody from outside. `ownClients`: so many that are attached only embed it.
  */
 export function isIdle(
-  { unit, delegation, services, books, door, upkeep }: IdleSession,
+  { unit, delegation, services, books, door, upkeep, leads }: IdleSession,
   ownClients: number,
 ): boolean {
   const session = unit.session.getSnapshot();
@@ -35,6 +35,8 @@ export function isIdle(
     // What waits to be told is told as soon as somebody is there.
     !(isTelling && door.isAttached) &&
     !isCalling &&
+    // What an agent does as it enters or leaves would be broken off, and done again.
+    !leads.transfers.isUnderWay &&
     !unit.unit.isBusy &&
     // It would be broken off, and begun again after the next turn.
     !upkeep.isBusy &&

@@ -45,7 +45,7 @@ export class Projection {
   /** Up to date at the moment it is asked for. */
   get store(): SessionStore {
     if (this.#isDirty) this.flush();
-    this.#created ??= createSessionStore(this.#state);
+    this.#created ??= createSessionStore(this.#state, (error) => this.#threw(error));
     return this.#created.store;
   }
 
@@ -152,9 +152,13 @@ export class Projection {
     try {
       this.#created?.store.trigger.replaced({ state: this.#state });
     } catch (error) {
-      // A listener threw; the session must not end half for it.
-      this.#host.report(error, 'listener of the store');
+      // What is made of it (`store.select`) threw; the session must not end half for it.
+      this.#threw(error);
     }
+  }
+
+  #threw(error: unknown): void {
+    this.#host.report(error, 'listener of the store');
   }
 
   get #state(): SessionState {

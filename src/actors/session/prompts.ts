@@ -4,6 +4,11 @@
 import type { Failure } from '../../machines/index.ts';
 import type { QuestionOption } from '../session-views.ts';
 
+/** What the model is told of the greeting that it shall say; undefined: it has none. */
+export function greetingNote({ greeting }: { readonly greeting?: string }): string | undefined {
+  return greeting === undefined ? undefined : `[SYSTEM: ${greeting}]`;
+}
+
 /** What the model gets as the answer to a call whose work goes on. */
 export function pendingAnswer(message: string) {
   return {

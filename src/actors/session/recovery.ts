@@ -19,6 +19,7 @@ import { restoredUnits } from '../delegation/restoration.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import type { UnitEvent } from '../runtime/commit-unit.ts';
 import type { RecoveryReport } from '../session-views.ts';
+import { greetingNote } from './prompts.ts';
 import type { SessionCore } from './session-core.ts';
 import type { SessionEffects } from './session-effects.ts';
 import { SessionHistory } from './session-history.ts';
@@ -26,9 +27,9 @@ import { openedWith } from './session-inputs.ts';
 
 /** What the lead agent must know of a session that goes on. */
 export interface Recovery {
-  /** Something was said in it: whoever leads has entered and greeted. */
-  readonly hasBegun: boolean;
-  /** The `onEnter` of the first agent is done. */
+  /** Something was said since whoever leads took over, or began: it has entered, and greeted. */
+  readonly hasGreeted: boolean;
+  /** The `onEnter` of the first agent is done, or another one has taken over from it. */
   readonly hasEntered: boolean;
   /** Whom the agent that leads took over from, where its `onEnter` was not done; null: it has entered. */
   readonly takesOverFrom: string | null;
@@ -80,13 +81,16 @@ export function recover(
     ? { type: 'session.woken' }
     : ({ type: 'session.recovered', lastAt } as UnitEvent);
   unit.unit.open({ actor: 'session', event: goesOn });
+  const { items } = core.books.conversation;
+  const tookOver = items.findLastIndex(({ role }) => role === 'transfer');
   const recovery = {
     // Whoever is there had it before it was put away, or will not get it.
     owesReply:
       !(history.isAsleep && unit.session.getSnapshot().value.client === 'attached') &&
       owesReply(core),
-    hasBegun: core.books.conversation.items.length > 0,
-    hasEntered: core.books.hasEntered,
+    // A transfer by a tool is what that is answered with.
+    hasGreeted: items.slice(tookOver + 1).some(({ role }) => role !== 'tool_result'),
+    hasEntered: core.books.hasEntered || tookOver >= 0,
     takesOverFrom: core.books.takesOverFrom,
   };
   for (const subagent of delegation.views)
@@ -105,15 +109,15 @@ export function recover(
 }
 
 /**
- * Has the user, or a tool that was called for them, said something last that the lead agent has
- * not answered? What a subagent came to is the outbox's affair.
+ * Has the user, a tool that was called for them, or the greeting of whoever leads, said something
+ * last that the lead agent has not answered? What a subagent came to is the outbox's affair.
  */
-function owesReply({ books, unit }: Pick<SessionCore, 'books' | 'unit'>): boolean {
+function owesReply({ books, leads, unit }: Pick<SessionCore, 'books' | 'leads' | 'unit'>): boolean {
   const { items } = books.conversation;
-  const asked = items.findLastIndex((item) =>
-    item.role === 'tool_result'
-      ? unit.calls.stateOf(item.callId)?.value !== 'settled'
-      : item.id === books.requestId,
-  );
+  const greeting = greetingNote(leads.agent);
+  const asked = items.findLastIndex((item) => {
+    if (item.role === 'tool_result') return unit.calls.stateOf(item.callId)?.value !== 'settled';
+    return item.id === books.requestId || (item.role === 'system' && item.text === greeting);
+  });
   return asked >= 0 && !items.slice(asked + 1).some(({ role }) => role === 'assistant');
 }

@@ -96,8 +96,9 @@ interface Beginning {
 
 /** The last snapshot that this version can read, or the opening. */
 function beginningOf(entries: readonly JournalEntry[], id: string): Beginning {
-  for (const [begins, entry] of [...entries.entries()].toReversed()) {
-    if (entry.unit !== id) continue;
+  for (let begins = entries.length - 1; begins >= 0; begins -= 1) {
+    const entry = entries[begins];
+    if (entry?.unit !== id) continue;
     const snapshot = snapshotIn(entry);
     if (snapshot || entry.event.type === OPENED) return { begins, snapshot };
   }

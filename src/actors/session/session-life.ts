@@ -108,7 +108,7 @@ export class SessionLife {
     if (state !== 'active' || before === 'active' || !this.#settleStart) return;
     const recovery = this.#recovery;
     leads.transfers.begin(recovery);
-    if (recovery?.hasBegun) lead.resume(recovery.owesReply);
+    if (recovery) lead.resume(recovery.owesReply);
     services.start();
     this.#settleStart.resolve();
     this.#settleStart = null;

@@ -3,9 +3,10 @@
 // Does not: say what is in it, or when it changes (projection.ts).
 //
 // Invariants
-//   ST1. When nothing changes any more, whoever listens is let go of: a listener holds its screen, a
+//   ST1. When nothing changes any more, whoever subscribed is let go of: a listener holds its screen, a
 //        screen its session, and a store may be kept for long. (V8 puts the functions of
 //        @xstate/store's subscriptions among the old objects at once, with all they refer to.)
+//   ST2. A listener that throws keeps nobody else from hearing.
 
 import { createStore } from '@xstate/store';
 import type { SessionState } from '../session-views.ts';
@@ -24,45 +25,61 @@ type Observer = Observe | { readonly next?: Observe };
 
 export interface CreatedStore {
   readonly store: SessionStore;
-  /** ST1. Whoever subscribes later is told nothing either. */
+  /** ST1 */
   release(): void;
 }
 
-export function createSessionStore(state: SessionState): CreatedStore {
+/** `threw`: is told of what a listener throws. */
+export function createSessionStore(
+  state: SessionState,
+  threw: (error: unknown) => void,
+): CreatedStore {
   const store = storeOf(state);
-  const listeners = new Set<Listener>();
+  const all: Listeners = { listeners: new Set(), threw };
   const subscribe = store.subscribe.bind(store);
   store.subscribe = (observer: Observer) => {
-    const listener = new Listener(observer, listeners);
+    const listener = new Listener(observer, all);
     listener.subscription = subscribe(listener);
-    return listener;
+    // Not the listener itself: `useSelector` takes the function out of what it is given.
+    return { unsubscribe: () => listener.leave() };
   };
   const release = (): void => {
-    for (const listener of listeners) listener.unsubscribe();
+    for (const listener of all.listeners) listener.leave();
+    all.threw = null;
   };
   return { store, release };
 }
 
+interface Listeners {
+  readonly listeners: Set<Listener>;
+  /** Null: released. It leads to the session, too (ST1). */
+  threw: ((error: unknown) => void) | null;
+}
+
 class Listener {
   #observer: Observer | null;
-  readonly #all: Set<Listener>;
+  readonly #all: Listeners;
   subscription: { unsubscribe(): void } | null = null;
 
-  constructor(observer: Observer, all: Set<Listener>) {
+  constructor(observer: Observer, all: Listeners) {
     this.#observer = observer;
     this.#all = all;
-    all.add(this);
+    all.listeners.add(this);
   }
 
   next(snapshot: Snapshot): void {
-    if (typeof this.#observer === 'function') this.#observer(snapshot);
-    else this.#observer?.next?.(snapshot);
+    try {
+      if (typeof this.#observer === 'function') this.#observer(snapshot);
+      else this.#observer?.next?.(snapshot);
+    } catch (error) {
+      this.#all.threw?.(error);
+    }
   }
 
-  unsubscribe(): void {
+  leave(): void {
     this.#observer = null;
     this.subscription?.unsubscribe();
     this.subscription = null;
-    this.#all.delete(this);
+    this.#all.listeners.delete(this);
   }
 }

@@ -18,7 +18,7 @@ import { CancelledError, ProviderError } from '../../errors.ts';
 import { callSafely } from '../runtime/host.ts';
 import type { Lead, Offer, SubagentWords, Utterance } from './lead.ts';
 import { intoConversation } from './live-conversation.ts';
-import { overheardNote, OWED_REPLY_NOTE } from './prompts.ts';
+import { greetingNote, overheardNote, OWED_REPLY_NOTE } from './prompts.ts';
 import type { LeadSession } from './session-parts.ts';
 import type { TextOutput } from './text-output.ts';
 import { runResponse, type ResponseCall, type TextResponse } from './text-response.ts';
@@ -85,9 +85,9 @@ export class TextLead implements Lead {
   }
 
   greet(): void {
-    const { greeting } = this.#core.leads.agent;
+    const greeting = greetingNote(this.#core.leads.agent);
     if (greeting === undefined) return;
-    this.note(`[SYSTEM: ${greeting}]`);
+    this.note(greeting);
     this.#want();
   }
 

@@ -71,16 +71,15 @@ export class Transfers {
 
   /**
    * The session is connected: its first agent begins to lead, or the one that led when the process
-   * before this one ended. Later calls do nothing. `before`: what was done already there; who has
-   * begun, and did not just take over, has entered and greeted.
+   * before this one ended. Later calls do nothing. `before`: what was done already there.
    */
-  begin(before: Pick<Recovery, 'hasEntered' | 'hasBegun' | 'takesOverFrom'> | null): void {
+  begin(before: Pick<Recovery, 'hasEntered' | 'hasGreeted' | 'takesOverFrom'> | null): void {
     if (this.#hasBegun) return;
     this.#hasBegun = true;
     const { lead } = this.#session;
     const agent = this.#agents.leading();
     const from = before?.takesOverFrom ?? null;
-    if (before?.hasBegun && from === null) {
+    if (before?.hasGreeted && from === null) {
       this.#entered(agent.name, null);
       return;
     }
@@ -96,6 +95,11 @@ export class Transfers {
       if (!this.#isOver) lead.greet();
       this.#goOn();
     });
+  }
+
+  /** Somebody enters or leaves, or is about to: a hook has asked for it. */
+  get isUnderWay(): boolean {
+    return this.#isUnderWay || this.#requested !== null;
   }
 
   /** Resolves when the transfer is done, or why it is not. Never rejects. */

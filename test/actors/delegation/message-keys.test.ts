@@ -161,6 +161,22 @@ test('R1: whoever waits until a message is read hears that it is not here', asyn
   }
 });
 
+test('R1: an answer that comes after all have left answers nothing', async () => {
+  const { environment, service, id } = await atWork({
+    call: ['request_input', { prompt: 'Which?', question: 'Which?' }],
+  });
+  const [asker] = service.list(THE_LEAD);
+  const inResponseTo = asker?.pendingRequest?.requestId;
+  if (inResponseTo === undefined) throw new Error('Expected it to ask');
+  void service.suspend();
+  await environment.settle();
+  const sent = service.send(id, { content: 'This one', inResponseTo }, THE_LEAD);
+  if (!sent.ok) throw new Error(sent.error.message);
+  expect(sent.resolvedPending).toBe(false);
+  expect(await sent.receipt).toMatchObject({ applied: false });
+  expect(await isSettled(environment, sent.written)).toBe(true);
+});
+
 test('R2: it is `written` when its entry is kept, not before', async () => {
   const { environment, journal, service, id, told } = await atWork();
   journal.shut();

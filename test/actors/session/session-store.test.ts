@@ -16,13 +16,17 @@ const state: SessionState = {
   limits: [],
 };
 
+const failed = (error: unknown): never => {
+  throw error;
+};
+
 const connected = (connection: SessionState['connection']): SessionState => ({
   ...state,
   connection,
 });
 
 test('a function and an observer are told of each new state, until they leave', () => {
-  const { store } = createSessionStore(state);
+  const { store } = createSessionStore(state, failed);
   const told: string[] = [];
   const first = store.subscribe(({ context }) => told.push(`function ${context.connection}`));
   const second = store.subscribe({
@@ -38,8 +42,47 @@ test('a function and an observer are told of each new state, until they leave', 
   expect(told).toEqual(['function connecting', 'observer connecting', 'observer active']);
 });
 
+test('who subscribed may leave by the function alone, as `useSelector` does', () => {
+  const { store } = createSessionStore(state, failed);
+  const told: unknown[] = [];
+  const { unsubscribe } = store.subscribe((snapshot) => told.push(snapshot));
+  unsubscribe();
+  unsubscribe();
+  store.trigger.replaced({ state: connected('active') });
+  expect(told).toEqual([]);
+});
+
+test('ST2: a listener that throws keeps nobody else from hearing the last state', () => {
+  const errors: unknown[] = [];
+  const { store, release } = createSessionStore(state, (error) => errors.push(error));
+  const told: string[] = [];
+  const broken = new Error('the screen broke');
+  store.subscribe(() => {
+    throw broken;
+  });
+  store.subscribe(({ context }) => told.push(context.connection));
+  store.trigger.replaced({ state: connected('closed') });
+  release();
+  expect(told).toEqual(['closed']);
+  expect(errors).toEqual([broken]);
+});
+
+test('a listener may leave, and have others leave, while it is told', () => {
+  const { store } = createSessionStore(state, failed);
+  const told: string[] = [];
+  const first = store.subscribe(({ context }) => {
+    told.push(context.connection);
+    first.unsubscribe();
+    second.unsubscribe();
+  });
+  const second = store.subscribe(() => told.push('second'));
+  store.trigger.replaced({ state: connected('active') });
+  store.trigger.replaced({ state: connected('closed') });
+  expect(told).toEqual(['active']);
+});
+
 test('ST1: once released it tells nobody, and can still be read', () => {
-  const { store, release } = createSessionStore(state);
+  const { store, release } = createSessionStore(state, failed);
   const told: unknown[] = [];
   const subscription = store.subscribe((snapshot) => told.push(snapshot));
   release();
@@ -52,20 +95,21 @@ test('ST1: once released it tells nobody, and can still be read', () => {
 test('ST1: what listened goes, however long the store is kept', async () => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
-  const created = createSessionStore(state);
-  const listened = (() => {
+  const { created, listened, session } = (() => {
+    const reported: { readonly errors: unknown[] } = { errors: [] };
+    const created = createSessionStore(state, (error) => reported.errors.push(error));
     const screen = { shown: '' };
     created.store.subscribe(({ context }) => (screen.shown = context.connection));
-    return new WeakRef(screen);
+    return { created, listened: new WeakRef(screen), session: new WeakRef(reported) };
   })();
   // A weak reference that was made or read keeps what it names until the turn is over.
-  const isThere = async (): Promise<boolean> => {
+  const areThere = async (): Promise<readonly boolean[]> => {
     await new Promise((done) => setImmediate(done));
     collect();
-    return listened.deref() !== undefined;
+    return [listened.deref() !== undefined, session.deref() !== undefined];
   };
-  expect(await isThere()).toBe(true);
+  expect(await areThere()).toEqual([true, true]);
   created.release();
-  expect(await isThere()).toBe(false);
+  expect(await areThere()).toEqual([false, false]);
   expect(created.store.get().context).toBe(state);
 });

@@ -3,7 +3,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { createSubagentService, THE_LEAD } from '../../../src/index.ts';
-import { textLife, turns, world, type World } from '../../support/crashes.ts';
+import { textLife, turns, voiceLife, world, type World } from '../../support/crashes.ts';
 import { askingOrder } from '../../support/program-life.ts';
 import { calls, never, say } from '../../support/subagent-runs.ts';
 import { castOf, configOf, type TalkOptions } from '../../support/text-talk.ts';
@@ -220,6 +220,23 @@ describe('an agent that takes over enters once', () => {
     expect(greeted).toEqual([1, 0]);
   });
 
+  test('as long as one enters, or leaves, the session is not idle', async () => {
+    const of = world();
+    let entered = (): void => {};
+    const life = await begin(of, [], () => new Promise<void>((resolve) => (entered = resolve)));
+    await life.type('Hello');
+    expect(life.session.isIdle).toBe(true);
+    const transferred = life.session.transfer('billing');
+    expect(life.session.isIdle).toBe(false);
+    await of.environment.settle();
+    expect(life.session.isIdle).toBe(false);
+    entered();
+    await transferred;
+    await of.environment.settle();
+    expect(life.session.isIdle).toBe(true);
+    await life.close();
+  });
+
   test.each(cases)('%s afterwards, and gone on from %s', async (_how, _what, leave, on) => {
     const of = world(on);
     const entered: string[] = [];
@@ -234,6 +251,98 @@ describe('an agent that takes over enters once', () => {
     expect(life.state().agent).toBe('billing');
     expect(entered).toEqual(['from lead']);
     expect(greetings(life)).toEqual([]);
+    await life.close();
+  });
+});
+
+describe('wherever the process dies, a greeting is said once', () => {
+  const begin = async (of: World): Promise<Life> => {
+    const life = textLife(of, {
+      greeting: 'Say hello.',
+      others: [{ name: 'billing', greeting: 'Ask for the invoice.', onEnter: () => undefined }],
+      lead: ({ user }) => say(`Told: ${user}`),
+    });
+    void life.start();
+    await of.environment.settle();
+    return life;
+  };
+  const takeOver = async (of: World): Promise<void> => {
+    const life = await begin(of);
+    void life.session.transfer('billing');
+    await of.environment.settle();
+  };
+  const said = ({ entries }: World, words: string) =>
+    entries
+      .filter(({ event }) => event.type === 'assistant.said' && 'text' in event)
+      .filter(({ event }) => (event as unknown as { text: string }).text.includes(words)).length;
+
+  test('that of the first agent, and that of one that took over', async () => {
+    const whole = world();
+    await takeOver(whole);
+    const events = whole.entries.map(({ event }) => event.type);
+    expect(events.filter((type) => type === 'assistant.said')).toHaveLength(2);
+    const isLed = events.indexOf('transfer.ended') + 1;
+    for (let entry = 2; entry <= events.length; entry += 1)
+      for (const when of ['before', 'after'] as const) {
+        const of = world();
+        of.killAt(entry, when);
+        await takeOver(of);
+        await begin(of);
+        const hasLed = entry > isLed || (entry === isLed && when === 'after');
+        expect({
+          entry,
+          when,
+          hello: said(of, 'hello'),
+          invoice: said(of, 'invoice'),
+        }).toEqual({ entry, when, hello: 1, invoice: hasLed ? 1 : 0 });
+      }
+  });
+
+  const voice = (of: World, onEnter: () => unknown = () => undefined) =>
+    voiceLife(of, { others: [{ name: 'billing', greeting: 'Ask for the invoice.', onEnter }] });
+  const greetings = (of: World) =>
+    of.entries.filter(
+      ({ event }) =>
+        event.type === 'conversation.noted' && JSON.stringify(event).includes('invoice'),
+    ).length;
+
+  test('one that took over while nobody was there greets whoever comes, in the process that goes on', async () => {
+    const of = world();
+    let life = voice(of);
+    await life.start();
+    await life.say('Hello');
+    await life.speak('Hello!');
+    life.leave();
+    await life.session.transfer('billing');
+    await life.session.suspend();
+    life = voice(of);
+    await life.session.start();
+    expect([greetings(of), life.asked()]).toEqual([0, null]);
+    life.session.attach();
+    await of.environment.settle();
+    expect([greetings(of), life.asked()]).toEqual([1, 'reply']);
+    await life.close();
+  });
+
+  test('who owes an answer, too, greets with it', async () => {
+    const of = world();
+    let life = voice(of, never);
+    await life.start();
+    await life.say('My invoice, please');
+    life.model().call({
+      callId: 'call_1',
+      name: 'transfer_to_agent',
+      arguments: '{"agent_name":"billing"}',
+    });
+    await of.environment.settle();
+    expect(of.entries.map(({ event }) => event.type)).toContain('transfer.ended');
+    life.kill();
+    life = voice(of);
+    await life.session.start();
+    await of.environment.settle();
+    life.session.attach();
+    await of.environment.settle();
+    expect([greetings(of), life.model().openRequests.length]).toEqual([1, 1]);
     await life.close();
   });
 });
