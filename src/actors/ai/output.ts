@@ -14,15 +14,8 @@ export type CheckedOutput =
 
 const MAX_REASON_CHARACTERS = 4000;
 
-const schemas = new WeakMap<object, Schema>();
-
 function outputSchemaOf(schema: unknown): Schema {
-  const isObject = typeof schema === 'object' && schema !== null;
-  const known = isObject ? schemas.get(schema) : undefined;
-  if (known) return known;
-  const wrapped = wrapSchema(schema, 'outputSchema');
-  if (isObject) schemas.set(schema, wrapped);
-  return wrapped;
+  return wrapSchema(schema, 'outputSchema');
 }
 
 /**

@@ -31,9 +31,10 @@ export function wrapSchema(schema: unknown, where: string): Schema {
       : asSchema(schema as Wrappable);
     // A getter: the first access converts, the later ones give the same object.
     const { jsonSchema } = wrapped;
+    if (!isLazy(schema)) wrappedSchemas.set(schema, wrapped);
     // It is told where it is used; until then it must not be an unhandled rejection.
-    if (isPromiseLike(jsonSchema)) jsonSchema.then(undefined, () => {});
-    else if (!isLazy(schema)) wrappedSchemas.set(schema, wrapped);
+    if (isPromiseLike(jsonSchema))
+      jsonSchema.then(undefined, () => void wrappedSchemas.delete(schema));
     return wrapped;
   } catch (error) {
     return refuse(`the schema cannot be told to a model: ${messageOf(error)}`, error);

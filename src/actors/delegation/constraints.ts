@@ -1,7 +1,7 @@
 // What may be spawned at all, before it is counted: the names of its inputs, its depth, its
 // adapter, its model.
 
-import type { LanguageModel, Schema } from 'ai';
+import type { LanguageModel } from 'ai';
 import { wrongInputNames } from '../ai/input-names.ts';
 import { wrapSchema } from '../ai/schema.ts';
 import type { SubagentDefinition } from '../subagent/config.ts';
@@ -55,15 +55,10 @@ export function constraintOn(wanted: Wanted, limits: SessionLimits): Refused | n
   return null;
 }
 
-/** A schema is wrapped once: that costs more than all the rest of a spawn. */
-const inputSchemas = new WeakMap<SubagentDefinition, Schema>();
-
 function wrongInputsOf(definition: SubagentDefinition, { args }: SubagentTask): string | null {
   const { inputSchema, name } = definition;
   if (inputSchema === undefined) return null;
-  const known = inputSchemas.get(definition) ?? wrapSchema(inputSchema, `${name}.inputSchema`);
-  inputSchemas.set(definition, known);
-  return wrongInputNames(known, args);
+  return wrongInputNames(wrapSchema(inputSchema, `${name}.inputSchema`), args);
 }
 
 /** As it was asked for, its id, and its id after its provider. */
