@@ -50,6 +50,11 @@ export interface UpkeepSession {
   remembered(facts: readonly MemoryFact[]): void;
 }
 
+interface Job {
+  readonly ended: Promise<void>;
+  readonly controller: AbortController;
+}
+
 /** Of the conversation's own limit; what a summary may take, and what is kept beside it. */
 const SUMMARY_SHARE = 0.1;
 const KEPT_SHARE = 0.25;
@@ -59,13 +64,11 @@ const QUERY_CHARS = 2000;
 export class Upkeep {
   readonly #options: UpkeepOptions;
   readonly #session: UpkeepSession;
-  readonly #jobs = new Map<'summary' | 'memory', Promise<void>>();
+  readonly #jobs = new Map<'summary' | 'memory', Job>();
   /** The items that facts were drawn from, as far as they are still there. */
   #read: ReadonlySet<string> = new Set();
   #turnsSince = 0;
   #ending: Promise<void> | null = null;
-  /** Stops the summary that is being written: nobody is left who would read it. */
-  #summary: AbortController | null = null;
 
   constructor(session: UpkeepSession, options: UpkeepOptions) {
     this.#session = session;
@@ -96,10 +99,11 @@ export class Upkeep {
    */
   end(): Promise<void> {
     this.#ending ??= (async () => {
-      this.#summary?.abort(new CancelledError('the session was closed'));
-      await Promise.all(this.#jobs.values());
+      // Nobody is left who would read it.
+      this.#jobs.get('summary')?.controller.abort(new CancelledError('the session was closed'));
+      await this.#jobsEnded();
       this.#distil();
-      await Promise.all(this.#jobs.values());
+      await this.#jobsEnded();
     })();
     return this.#ending;
   }
@@ -114,17 +118,15 @@ export class Upkeep {
     const mostChars = Math.ceil(maxChars * SUMMARY_SHARE);
     this.#run('summary', async (signal) => {
       const { environment } = this.#session.host;
-      this.#summary = new AbortController();
-      const stop = AbortSignal.any([signal, this.#summary.signal]);
       const text = await raceAbort(
         summarise({
           previous: then.summary,
           items,
           maxChars: mostChars,
-          signal: stop,
+          signal,
           environment,
         }),
-        stop,
+        signal,
       );
       if (typeof text !== 'string' || text.trim() === '')
         throw new OffstageError('NO_SUMMARY', `Expected a summary, got ${JSON.stringify(text)}`);
@@ -175,7 +177,7 @@ export class Upkeep {
       const message = `Expected it to be done within ${timeoutMs} ms`;
       controller.abort(new OffstageError('UPKEEP_TIMEOUT', message));
     }, timeoutMs);
-    const job = work(controller.signal)
+    const ended = work(controller.signal)
       .catch((error: unknown) => {
         if (!(error instanceof CancelledError)) host.report(error, kind);
       })
@@ -183,7 +185,11 @@ export class Upkeep {
         cancel();
         this.#jobs.delete(kind);
       });
-    this.#jobs.set(kind, job);
+    this.#jobs.set(kind, { ended, controller });
+  }
+
+  async #jobsEnded(): Promise<void> {
+    await Promise.all([...this.#jobs.values()].map(({ ended }) => ended));
   }
 }
 

@@ -51,12 +51,9 @@ export class Messages {
   ): Promise<MessageReceipt> {
     const known = this.#owed.get(messageId);
     if (known) return known.receipt;
+    if (this.#isStopped) return Promise.resolve(away);
     const { promise: receipt, resolve: settle } = Promise.withResolvers<MessageReceipt>();
     this.#owed.set(messageId, { receipt, settle });
-    if (this.#isStopped) {
-      this.settle([messageId], away);
-      return receipt;
-    }
     try {
       record.subagent?.message(messageId, content, mode);
     } catch (error) {
@@ -77,9 +74,9 @@ export class Messages {
   written({ id }: SubagentRecord, messageId: string): Promise<void> {
     const known = this.#writing.get(messageId);
     if (known) return known.written;
+    if (this.#isStopped) return Promise.resolve();
     const { promise: written, resolve } = Promise.withResolvers<void>();
     this.#writing.set(messageId, { subagentId: id, written, resolve });
-    if (this.#isStopped) this.taken(messageId);
     return written;
   }
 

@@ -79,19 +79,15 @@ export class Transfers {
     const { lead } = this.#session;
     const agent = this.#agents.leading();
     const from = before?.takesOverFrom ?? null;
-    if (before?.hasGreeted && from === null) {
+    if (from === null && (!agent.onEnter || before?.hasEntered || before?.hasGreeted)) {
       this.#entered(agent.name, null);
-      return;
-    }
-    if (from === null && (!agent.onEnter || before?.hasEntered)) {
-      this.#entered(agent.name, null);
-      lead.greet();
+      if (!before?.hasGreeted) lead.greet();
       return;
     }
     this.#isUnderWay = true;
     void this.#enter(agent, from).then(() => {
       this.#isUnderWay = false;
-      this.#hasEntered(agent);
+      this.#noteEntered(agent);
       if (!this.#isOver) lead.greet();
       this.#goOn();
     });
@@ -115,11 +111,11 @@ export class Transfers {
     const error = this.#isOver ? closed : await this.#handOver(successor);
     if (!this.#isOver) await this.#enter(error ? from : successor, from.name);
     this.#isUnderWay = false;
-    if (!error && isToEnter(successor)) this.#hasEntered(successor);
     if (error) {
       this.#goOn();
       return this.#failed(from.name, to, callId, error);
     }
+    if (isToEnter(successor)) this.#noteEntered(successor);
     session.projection.emit({ type: 'transfer.completed', from: from.name, to, callId });
     callSafely(session.host, 'hook onTransfer', () =>
       session.hooks.onTransfer?.({ from: from.name, to, error: null }),
@@ -203,7 +199,7 @@ export class Transfers {
   }
 
   /** It need not enter again in a process that goes on. */
-  #hasEntered({ name: agentName }: MainAgent): void {
+  #noteEntered({ name: agentName }: MainAgent): void {
     this.#session.tell('agents', { type: 'agent.entered', agentName });
   }
 

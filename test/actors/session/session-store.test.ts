@@ -3,18 +3,9 @@ import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
 import { createSessionStore } from '../../../src/actors/session/session-store.ts';
 import type { SessionState } from '../../../src/index.ts';
+import { emptyState } from '../../support/session-state.ts';
 
-const state: SessionState = {
-  connection: 'created',
-  floor: 'nobody',
-  agent: null,
-  transcript: [],
-  subagents: [],
-  questions: [],
-  deliveries: [],
-  usage: { inputTokens: null, outputTokens: null },
-  limits: [],
-};
+const state: SessionState = { ...emptyState, connection: 'created' };
 
 const failed = (error: unknown): never => {
   throw error;

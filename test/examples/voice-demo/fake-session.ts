@@ -1,25 +1,10 @@
 // A session that only records what the server makes it do, and says what a test tells it to.
 
 import { Subject } from 'rxjs';
-import type {
-  AnswerReceipt,
-  SessionEvent,
-  SessionState,
-} from '../../../src/actors/session-views.ts';
+import type { AnswerReceipt, SessionEvent } from '../../../src/actors/session-views.ts';
 import type { AudioFrame } from '../../../src/voice/audio-frame.ts';
 import type { SessionFace } from '../../../examples/voice-demo/session-face.ts';
-
-export const emptyState: SessionState = {
-  connection: 'active',
-  floor: 'nobody',
-  agent: 'lead',
-  transcript: [],
-  subagents: [],
-  questions: [],
-  deliveries: [],
-  usage: { inputTokens: null, outputTokens: null },
-  limits: [],
-};
+import { emptyState } from '../../support/session-state.ts';
 
 export class FakeSession implements SessionFace {
   /** Every call, as `[method, ...arguments]`. */

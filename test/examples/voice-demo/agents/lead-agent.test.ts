@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { leadAgent } from '../../../../examples/voice-demo/agents/lead-agent.ts';
 import { createWorld } from '../../../../examples/voice-demo/agents/world.ts';
 import type { SubagentView } from '../../../../src/actors/session-views.ts';
-import { emptyState, FakeSession } from '../fake-session.ts';
+import { FakeSession } from '../fake-session.ts';
+import { emptyState } from '../../../support/session-state.ts';
 
 const view = (id: string, toolName: string, change: Partial<SubagentView> = {}): SubagentView => ({
   id,

@@ -21,7 +21,7 @@ import type {
   SessionEvent,
   SubagentView,
 } from '../../../../src/actors/session-views.ts';
-import { emptyState } from '../fake-session.ts';
+import { emptyState } from '../../../support/session-state.ts';
 
 const welcome = (state = emptyState): ServerMessage => ({
   type: 'welcome',

@@ -7,7 +7,8 @@ import {
 } from '../../../../examples/voice-demo/server/demo-server.ts';
 import type { ServerLimits } from '../../../../examples/voice-demo/server/limits.ts';
 import { decodeAudioPacket } from '../../../../examples/voice-demo/shared/audio-packet.ts';
-import { emptyState, FakeSession } from '../fake-session.ts';
+import { FakeSession } from '../fake-session.ts';
+import { emptyState } from '../../../support/session-state.ts';
 import { PageSocket } from '../page-socket.ts';
 import { testEnvironment, type TestEnvironment } from '../support.ts';
 
