@@ -36,6 +36,7 @@ const portSources = [
   'actors/without-undefined.ts',
   'adapters/journal-rows',
   'adapters/socket',
+  'checks.ts',
   'errors.ts',
   'actors/ports',
   'voice/transport.ts',
@@ -47,9 +48,14 @@ const portSources = [
 /** The first row whose `files` holds a file decides for it; a file without a row may import nothing. */
 export const layers: readonly Layer[] = [
   { files: 'errors.ts', sources: [], packages: [] },
+  { files: 'checks.ts', sources: ['errors.ts'], packages: ['zod'] },
   { files: 'machines', sources: ['errors.ts'], packages: ['xstate'] },
-  { files: 'actors', sources: ['machines', 'errors.ts'], packages: runtimePackages },
-  { files: 'voice', sources: ['actors', 'machines', 'errors.ts'], packages: runtimePackages },
+  { files: 'actors', sources: ['machines', 'checks.ts', 'errors.ts'], packages: runtimePackages },
+  {
+    files: 'voice',
+    sources: ['actors', 'machines', 'checks.ts', 'errors.ts'],
+    packages: runtimePackages,
+  },
   {
     // Its Realtime wire is that of the local voice's server; it speaks over sockets.
     files: 'testing/voice-server',
@@ -59,15 +65,20 @@ export const layers: readonly Layer[] = [
       'adapters/socket',
       'voice',
       'actors',
+      'checks.ts',
       'errors.ts',
     ],
     packages: [...declaredPackages, 'node:'],
   },
   // Recordings are files.
-  { files: 'testing/recording', sources: ['actors', 'errors.ts'], packages: ['node:'] },
+  {
+    files: 'testing/recording',
+    sources: ['actors', 'checks.ts', 'errors.ts'],
+    packages: ['node:'],
+  },
   {
     files: 'testing',
-    sources: ['voice', 'actors', 'machines', 'errors.ts'],
+    sources: ['voice', 'actors', 'machines', 'checks.ts', 'errors.ts'],
     packages: runtimePackages,
   },
   {
@@ -79,7 +90,16 @@ export const layers: readonly Layer[] = [
   // The command line is an app of its own.
   {
     files: 'cli',
-    sources: ['adapters', 'testing', 'voice', 'actors', 'machines', 'errors.ts', 'index.ts'],
+    sources: [
+      'adapters',
+      'testing',
+      'voice',
+      'actors',
+      'machines',
+      'checks.ts',
+      'errors.ts',
+      'index.ts',
+    ],
     packages: [...declaredPackages, 'node:'],
   },
   // The one place that chooses for the app: real time, unless it is given another.
@@ -90,7 +110,7 @@ export const layers: readonly Layer[] = [
   },
   {
     files: 'index.ts',
-    sources: ['real-time.ts', 'voice', 'actors', 'machines', 'errors.ts'],
+    sources: ['real-time.ts', 'voice', 'actors', 'machines', 'checks.ts', 'errors.ts'],
     packages: [],
   },
 ];

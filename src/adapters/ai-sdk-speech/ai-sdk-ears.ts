@@ -7,7 +7,7 @@ import { isSampleRateHz } from '../../voice/audio/resampler.ts';
 import { resampleSound } from '../../voice/audio/resample-sound.ts';
 import { encodeWav } from '../../voice/audio/wav.ts';
 import type { Ears } from '../../voice/spoken/voice.ts';
-import { checkOptions } from '../socket/checked-options.ts';
+import { check } from '../../checks.ts';
 import { modelName, modelSchema } from './model-name.ts';
 
 type ProviderOptions = NonNullable<Parameters<typeof transcribe>[0]['providerOptions']>;
@@ -43,8 +43,8 @@ const optionsSchema = z.strictObject({
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function aiSdkEars(model: TranscriptionModel, options: AiSdkEarsOptions = {}): Ears {
-  checkOptions('aiSdkEars', optionsSchema, options);
-  checkOptions('aiSdkEars', modelSchema, { model });
+  check('aiSdkEars', optionsSchema, options);
+  check('aiSdkEars', modelSchema, { model });
   const { sampleRateHz, ...given } = { ...defaultAiSdkEarsOptions, ...options };
   const who = modelName(model);
   return {

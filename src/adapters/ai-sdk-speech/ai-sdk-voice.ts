@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { messageOf, ProviderError } from '../../errors.ts';
 import { isSampleRateHz } from '../../voice/audio/resampler.ts';
 import type { Voice } from '../../voice/spoken/voice.ts';
-import { checkOptions } from '../socket/checked-options.ts';
+import { check } from '../../checks.ts';
 import { checkFormat, decodeAudio, rawRateOf } from './audio-file.ts';
 import { modelName, modelSchema } from './model-name.ts';
 
@@ -60,8 +60,8 @@ const optionsSchema = z.strictObject({
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function aiSdkVoice(model: SpeechModel, options: AiSdkVoiceOptions = {}): Voice {
-  checkOptions('aiSdkVoice', optionsSchema, options);
-  checkOptions('aiSdkVoice', modelSchema, { model });
+  check('aiSdkVoice', optionsSchema, options);
+  check('aiSdkVoice', modelSchema, { model });
   const { sampleRateHz, ...given } = { ...defaultAiSdkVoiceOptions, ...options };
   checkFormat(given.outputFormat);
   const who = modelName(model);

@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import { ConfigurationError } from '../../errors.ts';
 import { withoutUndefined } from '../../actors/without-undefined.ts';
-import { checkOptions as checkWith } from '../socket/checked-options.ts';
+import { check } from '../../checks.ts';
 import type { Address } from '../socket/socket-connection.ts';
 import { defaultDialOptions, dialOptionsShape, type DialOptions } from '../socket/dial-options.ts';
 import { loadWebSocketFactory } from '../socket/web-socket.ts';
@@ -157,7 +157,7 @@ export function resolveOptions(options: GeminiLiveOptions): GeminiLiveSettings {
 
 /** @throws {ConfigurationError} `INVALID_OPTION` */
 export function checkOptions(options: GeminiLiveOptions): CheckedOptions {
-  return withoutUndefined(checkWith('geminiLive', optionsSchema, options));
+  return withoutUndefined(check('geminiLive', optionsSchema, options));
 }
 
 /** What is said to the model of these options. @throws {ConfigurationError} `INVALID_OPTION` */

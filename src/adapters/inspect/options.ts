@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import type { Environment } from '../../actors/ports/environment.ts';
-import { checkOptions } from '../socket/checked-options.ts';
+import { check } from '../../checks.ts';
 import type { BrowserTarget } from './browser-viewer.ts';
 import { redactNothing, redactWords, type Redact } from './redact.ts';
 import type { RelayTarget } from './relay.ts';
@@ -94,7 +94,7 @@ export interface InspectorSettings extends StreamOptions {
 
 /** @throws {ConfigurationError} `INVALID_OPTION`, naming each option that is wrong. */
 export function resolveOptions(options: InspectorOptions): InspectorSettings {
-  checkOptions('createInspector', optionsSchema, options);
+  check('createInspector', optionsSchema, options);
   const defaults = defaultInspectorOptions;
   const { redact = defaults.redact, onError = defaults.onError } = options;
   return {

@@ -7,7 +7,7 @@ import { z } from 'zod';
 import type { Environment } from '../../actors/ports/environment.ts';
 import { ConfigurationError } from '../../errors.ts';
 import { checkEars, checkVoice, type Ears, type Voice } from '../../voice/spoken/voice.ts';
-import { checkOptions } from '../socket/checked-options.ts';
+import { check } from '../../checks.ts';
 import { createBrain } from './brain.ts';
 import { RealtimeSession } from './realtime-session.ts';
 import { startServer, type RunningServer } from './server.ts';
@@ -92,7 +92,7 @@ const optionsSchema = z.looseObject({
 
 /** @throws {ConfigurationError} `INVALID_OPTION` */
 export function localVoice(options: LocalVoiceOptions): LocalVoice {
-  checkOptions('localVoice', optionsSchema, options);
+  check('localVoice', optionsSchema, options);
   const { environment, model, tls, apiKey, ears } = options;
   const voice = typeof options.voice === 'string' ? undefined : options.voice;
   if (ears !== undefined) checkEars('localVoice.ears', ears);

@@ -4,7 +4,8 @@
 
 import { z } from 'zod';
 import { withoutUndefined } from '../../actors/without-undefined.ts';
-import { checkOptions, resolveApiKey } from '../socket/checked-options.ts';
+import { check } from '../../checks.ts';
+import { resolveApiKey } from '../socket/checked-options.ts';
 import {
   defaultDialOptions,
   dialOptionsShape,
@@ -135,7 +136,7 @@ export interface OpenaiLiveSettings extends SessionSettings, Required<DialOption
 
 /** @throws {ConfigurationError} `INVALID_OPTION`, `MISSING_API_KEY`, `INVALID_URL` or `MISSING_DEPENDENCY`. */
 export function resolveOptions(options: OpenaiLiveOptions): OpenaiLiveSettings {
-  const { apiKey, url, turns, webSocket, ...rest } = checkOptions(NAME, optionsSchema, options);
+  const { apiKey, url, turns, webSocket, ...rest } = check(NAME, optionsSchema, options);
   const settings: OpenaiLiveSettings = {
     ...defaultOpenaiLiveOptions,
     ...withoutUndefined(rest),

@@ -4,7 +4,7 @@
 import { z } from 'zod';
 import type { TransportConfiguration } from '../../voice/transport.ts';
 import { refused, requestToken } from '../socket/mint-token.ts';
-import { checkOptions } from '../socket/checked-options.ts';
+import { check } from '../../checks.ts';
 import { bearerAddress } from '../socket/dial-options.ts';
 import { resolveOptions, type OpenaiRealtimeOptions } from './options.ts';
 import { sessionStart } from './wire/index.ts';
@@ -47,7 +47,7 @@ const answerSchema = z.object({ value: z.string().min(1), expires_at: z.number()
  * busy or could not be reached.
  */
 export async function createClientSecret(options: ClientSecretOptions = {}): Promise<ClientSecret> {
-  checkOptions('createClientSecret', optionsSchema, options);
+  check('createClientSecret', optionsSchema, options);
   const settings = resolveOptions(options.options ?? {});
   const { configuration = { instructions: '', tools: [] }, expiresInSeconds } = options;
   const { session } = sessionStart('', settings, configuration);

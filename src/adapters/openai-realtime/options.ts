@@ -4,7 +4,8 @@
 
 import { z } from 'zod';
 import { withoutUndefined } from '../../actors/without-undefined.ts';
-import { checkOptions, resolveApiKey } from '../socket/checked-options.ts';
+import { check } from '../../checks.ts';
+import { resolveApiKey } from '../socket/checked-options.ts';
 import {
   defaultDialOptions,
   dialOptionsShape,
@@ -122,7 +123,7 @@ export interface OpenaiRealtimeSettings extends SessionSettings, Required<DialOp
 
 /** @throws {ConfigurationError} `INVALID_OPTION`, `MISSING_API_KEY`, `INVALID_URL` or `MISSING_DEPENDENCY`. */
 export function resolveOptions(options: OpenaiRealtimeOptions): OpenaiRealtimeSettings {
-  const checked = checkOptions('openaiRealtime', optionsSchema, options);
+  const checked = check('openaiRealtime', optionsSchema, options);
   const { apiKey, url, model: chosenModel, webSocket, ...rest } = checked;
   const defaults = defaultOpenaiRealtimeOptions;
   const model = chosenModel ?? defaults.model;

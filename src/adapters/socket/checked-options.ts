@@ -1,24 +1,6 @@
-// What every adapter does with its options: check them, find the key and the address.
+// What every adapter does with its options: find the key and the address.
 
-import type { z } from 'zod';
 import { ConfigurationError } from '../../errors.ts';
-
-/**
- * The options of `adapterName` as its schema reads them.
- * @throws {ConfigurationError} `INVALID_OPTION`
- */
-export function checkOptions<Schema extends z.ZodType>(
-  adapterName: string,
-  schema: Schema,
-  options: unknown,
-): z.output<Schema> {
-  const checked = schema.safeParse(options);
-  if (checked.success) return checked.data;
-  const issues = checked.error.issues.map(
-    ({ path, message }) => `\`${path.join('.') || 'options'}\`: ${message}`,
-  );
-  throw new ConfigurationError('INVALID_OPTION', `${adapterName}: ${issues.join('; ')}`);
-}
 
 /**
  * The key that was passed, or that of now in the environment variable.
