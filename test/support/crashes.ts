@@ -7,7 +7,12 @@ import {
   type JournalEntry,
   type RuntimeOptions,
 } from '../../src/index.ts';
-import { simulatedEnvironment, type Script, type ScriptedStep } from '../../src/testing/index.ts';
+import {
+  simulatedEnvironment,
+  type Script,
+  type ScriptedStep,
+  type SimulatedEnvironment,
+} from '../../src/testing/index.ts';
 import { SimulatedProcess } from '../../src/testing/simulate/simulated-process.ts';
 import { FakeTransport } from './fake-transport.ts';
 import { trimTo } from './journals.ts';
@@ -19,11 +24,23 @@ interface Fate {
   readonly when: 'before' | 'after';
 }
 
+/** A journal that an earlier process left behind. */
+export interface Inheritance {
+  readonly entries: readonly JournalEntry[];
+  /** When the process died, in milliseconds since 1970. */
+  readonly at: number;
+}
+
 /** What outlives processes: time, and what was written down (as text: nothing is shared). */
-export function world({ snapshots }: Pick<RuntimeOptions, 'snapshots'> = {}) {
-  const environment = simulatedEnvironment();
-  let kept: string[] = [];
-  let written = 0;
+export function world({
+  snapshots,
+  inheritance,
+}: Pick<RuntimeOptions, 'snapshots'> & { readonly inheritance?: Inheritance } = {}) {
+  const environment = inheritance
+    ? withFreshIds(simulatedEnvironment({ startAt: inheritance.at }))
+    : simulatedEnvironment();
+  let kept: string[] = (inheritance?.entries ?? []).map((entry) => JSON.stringify(entry));
+  let written = kept.length;
   const read = (): JournalEntry[] => kept.map((json) => JSON.parse(json) as JournalEntry);
   const processes: SimulatedProcess[] = [];
   let fate: Fate | null = null;
@@ -81,6 +98,11 @@ export function world({ snapshots }: Pick<RuntimeOptions, 'snapshots'> = {}) {
       return { process, runtime };
     },
   };
+}
+
+/** No id is one that the inherited journal has already. */
+function withFreshIds(simulated: SimulatedEnvironment): SimulatedEnvironment {
+  return { ...simulated, ids: { next: (prefix) => simulated.ids.next(`${prefix}_later`) } };
 }
 
 export type World = ReturnType<typeof world>;

@@ -1,0 +1,38 @@
+// P9: sessions that earlier versions began go on in this one, from wherever they were.
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
+import { sqliteJournal } from '../../../src/adapters/sqlite-journal/index.ts';
+import {
+  continueStory,
+  frozenScope,
+  ofStory,
+  storyOf,
+  type FrozenStory,
+} from '../../support/frozen-stories.ts';
+
+const folder = new URL('../../corpus/', import.meta.url);
+const frozen = readdirSync(folder).filter((name) => /^stories-\d+\.json$/.test(name));
+
+describe.each(frozen)('%s', (name) => {
+  const stories = JSON.parse(readFileSync(new URL(name, folder), 'utf8')) as FrozenStory[];
+
+  test.each(stories.map((story) => ({ scope: frozenScope(story), story })))(
+    '$scope: goes on',
+    async ({ story }) => {
+      const { state, end, errors } = await continueStory(storyOf(story), story);
+      expect(state).toEqual(story.state);
+      expect(end).toMatch(storyOf(story).end);
+      expect(errors).toEqual([]);
+    },
+  );
+
+  test('the same entries are in the file of SQLite', () => {
+    const path = new URL(name.replace('.json', '.journal'), folder).pathname;
+    const journal = sqliteJournal({ path, environment: nodeEnvironment(), readOnly: true });
+    for (const story of stories)
+      expect(ofStory([...journal.read({ scope: frozenScope(story) })])).toEqual(story.entries);
+    journal.close();
+  });
+});
