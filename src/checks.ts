@@ -67,8 +67,7 @@ export function shown(value: unknown): string {
             : undefined) ?? String(value));
     return text.length > MAX_SHOWN_CHARS ? `${text.slice(0, MAX_SHOWN_CHARS)}…` : text;
   } catch {
-    return Array.isArray(value)
-      ? 'an array that cannot be read'
-      : `${typeof value} that cannot be read`;
+    // Not even `Array.isArray` may be asked of a revoked Proxy.
+    return `${typeof value} that cannot be read`;
   }
 }

@@ -2,6 +2,7 @@
 
 import { importDirection } from './import-direction.ts';
 import { noAmbientDate } from './no-ambient-date.ts';
+import { noSpreadIntoEvent } from './no-spread-into-event.ts';
 import { rxjsNeedsScheduler } from './rxjs-needs-scheduler.ts';
 
 export default {
@@ -9,6 +10,7 @@ export default {
   rules: {
     'import-direction': importDirection,
     'no-ambient-date': noAmbientDate,
+    'no-spread-into-event': noSpreadIntoEvent,
     'rxjs-needs-scheduler': rxjsNeedsScheduler,
   },
 };

@@ -140,7 +140,9 @@ export type ConnectionState =
   | 'reconnecting'
   | 'transferring'
   | 'closing'
-  | 'closed';
+  | 'closed'
+  /** It has left this process, and goes on from its journal where it is started again. */
+  | 'suspended';
 
 /** Everything that happens in a session, in order. Facts are in the past tense, commands imperative. */
 export type SessionEvent =

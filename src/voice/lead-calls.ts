@@ -35,8 +35,14 @@ export class LeadCalls {
     this.#awaited.set(callId, responseId);
     const { requestId } = books;
     const calledAt = host.environment.clock.now();
-    const called = { callId, name, arguments: json, calledAt, requestId };
-    intoConversation(this.#core, { type: 'tool.called', ...called });
+    intoConversation(this.#core, {
+      type: 'tool.called',
+      callId,
+      name,
+      arguments: json,
+      calledAt,
+      requestId,
+    });
   }
 
   /** The response that made the call. */

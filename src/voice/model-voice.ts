@@ -252,7 +252,9 @@ export class ModelVoice {
   /** From where it was heard. */
   goOn(): void {
     const from = this.#loudspeaker.goOn();
-    if (from) this.#core.projection.emit({ type: 'speech.resumed', ...from });
+    if (!from) return;
+    const { itemId, playedMs } = from;
+    this.#core.projection.emit({ type: 'speech.resumed', itemId, playedMs });
   }
 
   /** Nobody is there to hear it, or to say how much was heard. */

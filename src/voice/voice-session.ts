@@ -4,6 +4,7 @@
 import type { LanguageModel } from 'ai';
 import { Subject, type Observable, type Observer } from 'rxjs';
 import { z } from 'zod';
+import { check } from '../checks.ts';
 import { ConfigurationError, ProtocolError } from '../errors.ts';
 import type { Runtime } from '../actors/runtime/runtime.ts';
 import { SessionCore } from '../actors/session/session-core.ts';
@@ -135,6 +136,8 @@ const voiceSchema = z.strictObject({
   keptAudioMs: z.number().positive(),
 });
 
+const playoutReport = z.object({ itemId: z.string(), playedMs: milliseconds });
+
 /** The client's word on what it has played. */
 export interface PlayoutReport {
   readonly itemId: string;
@@ -215,7 +218,16 @@ export class VoiceSession extends SessionFace {
       complete: () => {},
     };
     this.playout = {
-      next: ({ itemId, playedMs }) => this.#lead.played(itemId, playedMs),
+      next: (report) => {
+        let checked: PlayoutReport;
+        try {
+          checked = check('playout.next(report)', playoutReport, report, 'INVALID_PLAYOUT_REPORT');
+        } catch (error) {
+          core.reportError(error, 'playout');
+          return;
+        }
+        this.#lead.played(checked.itemId, checked.playedMs);
+      },
       error: (error) => core.reportError(error, 'playout'),
       complete: () => {},
     };
@@ -236,6 +248,7 @@ export class VoiceSession extends SessionFace {
   override showImage(image: ShownImage): boolean {
     if (!this.#transport.capabilities.acceptsImages) refuseImages(this.#transport.name);
     checkImage(image);
+    this.checkRoom();
     return this.#lead.showImage(image);
   }
 

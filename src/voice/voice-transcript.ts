@@ -38,9 +38,9 @@ export class VoiceTranscript {
   /** The connection is gone: what it had begun to say or to understand stays as it is. */
   lost(): void {
     this.reset();
-    for (const said of this.#core.books.unfinished) {
-      intoConversation(this.#core, { type: 'assistant.said', ...said });
-      this.#show(said.itemId);
+    for (const { itemId, text, saidAt } of this.#core.books.unfinished) {
+      intoConversation(this.#core, { type: 'assistant.said', itemId, text, saidAt });
+      this.#show(itemId);
     }
   }
 
@@ -97,8 +97,13 @@ export class VoiceTranscript {
 
   /** A word of the runtime to the model. Returns the id of its item. */
   note(text: string, id = this.#core.host.environment.ids.next('note')): string {
-    const said = { itemId: id, role: 'system', text, saidAt: this.#now() } as const;
-    intoConversation(this.#core, { type: 'conversation.noted', ...said });
+    intoConversation(this.#core, {
+      type: 'conversation.noted',
+      itemId: id,
+      role: 'system',
+      text,
+      saidAt: this.#now(),
+    });
     return id;
   }
 

@@ -141,6 +141,29 @@ const planted: readonly Planted[] = [
   ['src/adapters/node/a.ts', 'export const a = [Date.now(), new Date(), Math.random()];'],
   ['src/adapters/node/a.ts', 'setTimeout(() => undefined, 1);'],
 
+  // events are made field by field
+  [
+    'src/actors/a.ts',
+    "export const a = (b: object) => ({ type: 'answer.given', ...b });",
+    'offstage(no-spread-into-event)',
+  ],
+  [
+    'src/voice/a.ts',
+    "export const a = (b: object) => ({ ...b, type: 'user.said' as const });",
+    'offstage(no-spread-into-event)',
+  ],
+  [
+    'src/actors/a.ts',
+    "export const a = (b?: object) => ({ type: 'user.said', ...(b ? { c: 1, ...b } : {}) });",
+    'offstage(no-spread-into-event)',
+  ],
+  [
+    'src/actors/a.ts',
+    "export const a = (b?: string) => ({ type: 'user.said', ...(b === undefined ? {} : { b }) });",
+  ],
+  ['src/actors/a.ts', "export const a = (b?: string) => ({ type: 'user.said', ...(b && { b }) });"],
+  ['src/actors/a.ts', "export const a = (b: object) => ({ type: 'object', ...b });"],
+
   // promises
   ['src/actors/a.ts', 'export const a = Promise.race([]);', properties],
   ['src/adapters/node/a.ts', 'export const a = Promise.race([]);', properties],

@@ -3,6 +3,7 @@
 
 import type { LanguageModel } from 'ai';
 import { wrongInputNames } from '../ai/input-names.ts';
+import { asJson } from '../ai/json.ts';
 import { wrapSchema } from '../ai/schema.ts';
 import type { SubagentDefinition } from '../subagent/config.ts';
 import type { SubagentTask } from '../subagent/subagent-ports.ts';
@@ -28,6 +29,12 @@ interface Wanted {
  */
 export function constraintOn(wanted: Wanted, limits: SessionLimits): Refused | null {
   const { definition, task, depth, maxDepth, adapterName } = wanted;
+  const unkept = asJson(task.args);
+  if (!unkept.ok)
+    return refusal(
+      'INVALID_INPUT',
+      `The inputs of ${definition.name}: expected JSON, ${unkept.message}. No subagent was spawned.`,
+    );
   const wrong = wrongInputsOf(definition, task);
   if (wrong !== null)
     return refusal(

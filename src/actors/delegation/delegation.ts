@@ -20,6 +20,7 @@ import { makeParts, type DelegationOptions, type Parts } from './parts.ts';
 import type { Restored, RestoredUnits } from './restoration.ts';
 import type { SubagentState, SubagentView } from '../session-views.ts';
 import type { ScopePorts } from './scope-ports.ts';
+import { argument } from './service-arguments.ts';
 import type {
   AwaitOptions,
   AwaitResult,
@@ -107,34 +108,37 @@ export class Delegation implements SubagentService {
   }
 
   spawn(request: SpawnRequest): SpawnReceipt {
-    return this.#tree.spawn(request, this.#parts.ports);
+    return this.spawnFor(this.#parts.ports, request);
   }
 
   /** As `spawn`; one without a parent, and all below it, work for `ports`. */
   spawnFor(ports: ScopePorts, request: SpawnRequest): SpawnReceipt {
-    return this.#tree.spawn(request, ports);
+    return this.#tree.spawn(argument('spawn', 'spawn(request)', request), ports);
   }
 
   check(id: string, requester: Requester): CheckResult {
-    const record = this.#parts.family.seenBy(requester, id);
+    argument('id', 'check(id)', id);
+    const by = argument('requester', 'check(id, requester)', requester);
+    const record = this.#parts.family.seenBy(by, id);
     if (!record) return notFound(id);
-    const report = this.#parts.tell(record, requester);
+    const report = this.#parts.tell(record, by);
     this.#sweeper.update();
     return { ok: true, report };
   }
 
-  list(
-    requester: Requester,
-    { includeEnded = false }: ListOptions = {},
-  ): readonly SubagentReport[] {
+  list(requester: Requester, options: ListOptions = {}): readonly SubagentReport[] {
+    const { includeEnded = false } = argument('list', 'list(requester, options)', options);
     return this.#parts.family
-      .allSeenBy(requester)
+      .allSeenBy(argument('requester', 'list(requester)', requester))
       .filter((record) => includeEnded || record.isLive)
       .map(reportOf);
   }
 
-  send(id: string, message: SendRequest, requester: Requester): SendResult {
+  send(id: string, given: SendRequest, asker: Requester): SendResult {
     const { family, messages, chunks } = this.#parts;
+    argument('id', 'send(id)', id);
+    const message = argument('message', 'send(id, message)', given);
+    const requester = argument('requester', 'send(id, message, requester)', asker);
     const record = family.seenBy(requester, id);
     if (!record) return notFound(id);
     if (!record.isLive) return hasEnded(record);
@@ -162,39 +166,48 @@ export class Delegation implements SubagentService {
     requester: Requester,
     options: AwaitOptions = {},
   ): Promise<AwaitResult> {
-    const result = await this.#parts.awaiting.await(ids, requester, options);
+    const result = await this.#parts.awaiting.await(
+      argument('ids', 'await(ids)', ids),
+      argument('requester', 'await(ids, requester)', requester),
+      argument('await', 'await(ids, requester, options)', options),
+    );
     this.#sweeper.update();
     return result;
   }
 
-  cancel(id: string, requester: Requester, reason = 'cancelled'): boolean {
-    const record = this.#parts.family.get(id);
-    if (!record?.isLive || !record.isBelow(requester.subagentId)) return false;
-    record.subagent?.cancel(reason);
+  cancel(id: string, requester: Requester, reason?: string): boolean {
+    const { subagentId } = argument('requester', 'cancel(id, requester)', requester);
+    const why = argument('reason', 'cancel(id, requester, reason)', reason) ?? 'cancelled';
+    const record = this.#parts.family.get(argument('id', 'cancel(id)', id));
+    if (!record?.isLive || !record.isBelow(subagentId)) return false;
+    record.subagent?.checkRoom();
+    record.subagent?.cancel(why);
     return true;
   }
 
   report(
     id: string,
-    { update, percent }: { readonly update: string; readonly percent: number | null },
+    note: { readonly update: string; readonly percent: number | null },
   ): { readonly ok: true } | Refused {
+    argument('id', 'report(id)', id);
+    const { update, percent } = argument('note', 'report(id, note)', note);
     const { family, chunks, health, now } = this.#parts;
     const record = family.get(id);
     if (!record) return notFound(id);
     if (!record.isLive) return hasEnded(record);
     if (percent !== null && !(percent >= 0 && percent <= 100))
       return refusal('INVALID_STATE', `Expected percent to be 0 to 100 or null, got ${percent}`);
-    const note: ProgressNote = { update: clip(update, MAX_NOTE_CHARS), percent, at: now() };
-    record.progress = [...record.progress, note].slice(-PROGRESS_RING);
-    record.said = note.update;
-    if (health.seen(record, note.at)) chunks.emit(record, { type: 'recovered' });
-    chunks.emit(record, { type: 'progress', update: note.update, percent });
-    record.place.ports.progressed(viewOf(record), note);
+    const noted: ProgressNote = { update: clip(update, MAX_NOTE_CHARS), percent, at: now() };
+    record.progress = [...record.progress, noted].slice(-PROGRESS_RING);
+    record.said = noted.update;
+    if (health.seen(record, noted.at)) chunks.emit(record, { type: 'recovered' });
+    chunks.emit(record, { type: 'progress', update: noted.update, percent });
+    record.place.ports.progressed(viewOf(record), noted);
     return { ok: true };
   }
 
   delivered(id: string): void {
-    const record = this.#parts.family.get(id);
+    const record = this.#parts.family.get(argument('id', 'delivered(id)', id));
     if (!record) return;
     this.#parts.delivered(record);
     this.#sweeper.update();

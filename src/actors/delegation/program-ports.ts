@@ -8,7 +8,8 @@
 //   N2. A question ends once: answered, expired or withdrawn. Then its signal aborts.
 
 import type { LanguageModel } from 'ai';
-import { CancelledError, ProtocolError } from '../../errors.ts';
+import { shown } from '../../checks.ts';
+import { CancelledError, ConfigurationError, ProtocolError } from '../../errors.ts';
 import { buildContextSnapshot } from '../context/context-snapshot.ts';
 import { ConversationLog } from '../conversation/conversation.ts';
 import { OutcomeDesk } from '../outcomes/outcome-desk.ts';
@@ -17,7 +18,7 @@ import { callSafely, type Host } from '../runtime/host.ts';
 import type { DoubtfulCall, SubagentView } from '../session-views.ts';
 import type { AskedQuestion } from '../session/records.ts';
 import { ownValue } from '../own-value.ts';
-import { givenAnswer, type GivenAnswer } from '../subagent/ask-user.ts';
+import { checkedAnswer, givenAnswer, type GivenAnswer } from '../subagent/ask-user.ts';
 import type { SubagentConfig, SubagentDefinition } from '../subagent/config.ts';
 import { briefing, type Briefing } from '../subagent/instance.ts';
 import type { Outcome } from '../subagent/outcome.ts';
@@ -169,9 +170,10 @@ export class ProgramPorts implements ScopePorts {
     this.#questions.set(requestId, { subagentId, controller, stopClock });
     const answering = async (): Promise<void> => {
       const given = await onQuestion(question, controller.signal);
-      const answer = given && givenAnswer(question, given);
+      const answer =
+        given === null ? null : givenAnswer(question, checkedAnswer('onQuestion', given));
       if (given && !answer)
-        throw new ProtocolError('INVALID_ANSWER', `${requestId}: ${JSON.stringify(given)} is none`);
+        throw new ProtocolError('INVALID_ANSWER', `${requestId}: ${shown(given)} is none`);
       settle(
         answer
           ? { type: 'question.answered', requestId, answer, approved: answer.approved === true }
@@ -206,7 +208,12 @@ export class ProgramPorts implements ScopePorts {
       return;
     }
     const asking = async (): Promise<void> => {
-      const content = await onInput({ ...request, subagentId: id, subagentName: name });
+      const content: unknown = await onInput({ ...request, subagentId: id, subagentName: name });
+      if (content !== null && typeof content !== 'string')
+        throw new ConfigurationError(
+          'INVALID_ANSWER',
+          `onInput: expected text or null, got ${shown(content)}`,
+        );
       answer(id, requestId, content);
     };
     asking().catch((error: unknown) => {

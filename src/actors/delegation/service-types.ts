@@ -287,8 +287,9 @@ export type SubagentChunk = ChunkBase &
   );
 
 /**
- * All subagents of one scope. Nothing here throws but where it says so: what cannot be done
- * is answered with a stated reason.
+ * All subagents of one scope. What cannot be done is answered with a stated reason.
+ * @throws {ConfigurationError} `INVALID_ARGUMENT`, from each method, for an argument of another type than
+ * it declares or with a property that it does not (`await` rejects with it).
  */
 export interface SubagentService {
   /** Of the session, or of the scope. */
@@ -314,12 +315,15 @@ export interface SubagentService {
 
   /**
    * Waits, at most `timeoutMs`. Returns at once if what it waits for is so already. Being hung
-   * ends no wait. Never rejects. Refused: NOT_FOUND (any of them), INVALID_STATE (nobody to
+   * ends no wait. Refused: NOT_FOUND (any of them), INVALID_STATE (nobody to
    * wait for, no time), WAIT_CYCLE, SESSION_LIMIT (too many waits), CANCELLED.
    */
   await(ids: readonly string[], requester: Requester, options?: AwaitOptions): Promise<AwaitResult>;
 
-  /** Cancels it and everybody below. False if it has ended, or is not below the requester. */
+  /**
+   * Cancels it and everybody below. False if it has ended, or is not below the requester.
+   * @throws {CapacityError} `MAILBOX_FULL` while 10,000 events of it wait for the journal.
+   */
   cancel(id: string, requester: Requester, reason?: string): boolean;
 
   /** A note of a subagent on itself. `percent` outside 0 to 100 is refused (INVALID_STATE). */

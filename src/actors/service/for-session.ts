@@ -29,7 +29,7 @@ export function servicesOf(
       const found = session.delegation.check(subagentId, THE_LEAD);
       return found.ok ? found.report.outcome : null;
     },
-    cancel: (subagentId, reason) => session.delegation.cancel(subagentId, THE_LEAD, reason),
+    cancel: (subagentId, reason) => session.delegation.get(subagentId)?.cancel(reason),
     notify: (notice) => void postNotice(session, { ...notice, reserved: true }),
     dropped: (dropped) => {
       session.projection.emit({ type: 'service.dropped', event: dropped });

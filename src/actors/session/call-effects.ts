@@ -214,7 +214,7 @@ export class CallEffects {
     const answer = { type: 'call.answered', callId, answeredAt, isOver } as const;
     intoConversation(this.#session, isRecorded ? answer : { ...answer, output });
     const event = { callId, name, output, status };
-    projection.emit({ type: 'tool.answered', ...event });
+    projection.emit({ type: 'tool.answered', callId, name, output, status });
     callSafely(host, 'hook onToolResult', () => hooks.onToolResult?.(event));
   }
 

@@ -7,6 +7,15 @@ import type { LeadSession } from './session-parts.ts';
 
 /** Tells once of one call. What the model reads of it is the affair of whoever runs the call. */
 export function tellDoubt({ projection, host, hooks }: LeadSession, call: DoubtfulCall): void {
-  projection.emit({ type: 'tool.in_doubt', ...call });
+  const { subagentId, subagentName, callId, toolName, input, idempotencyKey } = call;
+  projection.emit({
+    type: 'tool.in_doubt',
+    subagentId,
+    subagentName,
+    callId,
+    toolName,
+    input,
+    idempotencyKey,
+  });
   callSafely(host, 'hook onCallInDoubt', () => hooks.onCallInDoubt?.(call));
 }

@@ -118,7 +118,7 @@ class Told {
     if (type === 'subagent.delegated') this.#lifetimes.set(event.subagentId, event.lifetime);
     // One that stays is no change.
     if (type === 'agent.entered' && event.from !== event.agentName)
-      return [{ ...event, type: 'agent.changed' }];
+      return [{ type: 'agent.changed', agentName: event.agentName, from: event.from }];
     return [];
   }
 

@@ -9,6 +9,7 @@
 //   G2. Bounded: so many keys, each of so many characters; what does not fit is refused.
 //   G3. A value is one entry: none of its lines can pass for another one.
 
+import { shown } from '../../checks.ts';
 import { CapacityError, ConfigurationError } from '../../errors.ts';
 import { indented } from '../indented.ts';
 
@@ -77,11 +78,11 @@ export class Directives {
     const invalid = (message: string) => new ConfigurationError('INVALID_DIRECTIVE', message);
     if (typeof key !== 'string' || key.trim() === '' || key.length > MAX_KEY_CHARS)
       throw invalid(
-        `Expected the key of a directive to have 1 to ${MAX_KEY_CHARS} characters, got ${JSON.stringify(key)}`,
+        `Expected the key of a directive to have 1 to ${MAX_KEY_CHARS} characters, got ${shown(key)}`,
       );
     if (scope !== 'session' && scope !== 'agent')
       throw invalid(
-        `Expected the scope of directive "${key}" to be 'session' or 'agent', got ${JSON.stringify(scope)}`,
+        `Expected the scope of directive "${key}" to be 'session' or 'agent', got ${shown(scope)}`,
       );
     if (value === null) return;
     if (typeof value !== 'string' || value.trim() === '' || value.length > MAX_VALUE_CHARS)

@@ -84,6 +84,7 @@ export class Leads {
   }
 
   readonly setDirective: SetDirective = (key, value, scope = 'session') => {
+    this.#session.unit.unit.checkRoom();
     this.#session.books.directives.check(key, value, scope);
     this.#session.tell('directives', { type: 'directive.set', key, value, scope });
   };

@@ -4,7 +4,7 @@
 // Does not: decide whether there is room for it, or when it is told (outbox).
 
 import { z } from 'zod';
-import { ConfigurationError } from '../../errors.ts';
+import { check } from '../../checks.ts';
 import type { DeliveryPriority } from '../../machines/index.ts';
 import type { Host } from '../runtime/host.ts';
 import { noticePrompt } from './prompts.ts';
@@ -28,14 +28,15 @@ export function postNotice(
   const deliveryId = notice.deliveryId ?? session.host.environment.ids.next('dlv');
   session.tell('notices', {
     type: 'notice.posted',
-    kind: 'notice',
-    priority: 'normal',
-    prompt: noticePrompt(label, text),
-    subagentId: null,
-    ttlMs: null,
-    reserved: false,
-    ...notice,
     deliveryId,
+    kind: notice.kind ?? 'notice',
+    priority: notice.priority ?? 'normal',
+    label,
+    text,
+    prompt: notice.prompt ?? noticePrompt(label, text),
+    subagentId: notice.subagentId ?? null,
+    ttlMs: notice.ttlMs ?? null,
+    reserved: notice.reserved ?? false,
   });
   return deliveryId;
 }
@@ -67,7 +68,6 @@ export interface NoticeOptions {
 
 const words = z.string().refine((text) => text.trim() !== '', 'expected words');
 const schema = z.strictObject({
-  text: words,
   priority: z.enum(['normal', 'high', 'urgent']).default('normal'),
   label: words.default('SUBAGENT UPDATE'),
   ttlMs: z.number().positive().optional(),
@@ -75,12 +75,8 @@ const schema = z.strictObject({
 
 /** @throws {ConfigurationError} `INVALID_NOTICE` for a text without words, and options that are none. */
 export function checkedNotice(text: string, options: NoticeOptions = {}): NewNotice {
-  const parsed = schema.safeParse({ ...options, text });
-  if (!parsed.success)
-    throw new ConfigurationError(
-      'INVALID_NOTICE',
-      `Expected a notice: ${z.prettifyError(parsed.error)}; got the text ${JSON.stringify(text)}`,
-    );
-  const { ttlMs = null, ...notice } = parsed.data;
-  return { ...notice, ttlMs };
+  const where = 'notifyBackground(text, options)';
+  const checked = check(where, schema, options, 'INVALID_NOTICE');
+  const { priority, label, ttlMs = null } = checked;
+  return { text: check(where, words, text, 'INVALID_NOTICE'), priority, label, ttlMs };
 }

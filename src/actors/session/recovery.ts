@@ -18,7 +18,7 @@
 import { restoredUnits } from '../delegation/restoration.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import type { UnitEvent } from '../runtime/commit-unit.ts';
-import type { RecoveryReport } from '../session-views.ts';
+import type { RecoveryReport, SessionEvent } from '../session-views.ts';
 import { greetingNote } from './prompts.ts';
 import type { SessionCore } from './session-core.ts';
 import type { SessionEffects } from './session-effects.ts';
@@ -98,13 +98,14 @@ export function recover(
   effects.resume(history.isAsleep);
   delegation.resume(restored);
   core.journal.found(history.folded);
-  const report: RecoveryReport = {
+  const report: SessionEvent & RecoveryReport = {
+    type: 'session.recovered',
     entries: history.folded,
     resumed: restored.live.map((record) => record.id),
     lost: restored.lost.map(({ record, reason }) => ({ subagentId: record.id, reason })),
     downMs: core.host.environment.clock.now() - lastAt,
   };
-  core.projection.emit({ type: 'session.recovered', ...report });
+  core.projection.emit(report);
   return recovery;
 }
 

@@ -1,6 +1,8 @@
 // What an app sees of any session, voice or text.
 
 import { map, filter, type Observable } from 'rxjs';
+import { z } from 'zod';
+import { check } from '../../checks.ts';
 import { ConfigurationError } from '../../errors.ts';
 import type {
   AnswerReceipt,
@@ -21,7 +23,8 @@ import { SubagentsOfSession, type SessionSubagents } from './session-subagents.t
 import { refuseImages, type ShownImage } from './shown-image.ts';
 import type { TransferAnswer } from './transfer.ts';
 import type { SessionStore } from './session-store.ts';
-import type { SubagentTopics } from './subagent-messages.ts';
+import { SUBAGENT_TOPICS, type SubagentTopics } from './subagent-messages.ts';
+import { checkedAnswer, type GivenAnswer } from '../subagent/ask-user.ts';
 
 /** The states of a tool call that has no result yet. */
 const PENDING: ReadonlySet<string> = new Set([
@@ -30,6 +33,11 @@ const PENDING: ReadonlySet<string> = new Set([
   'acknowledged',
   'delegated',
 ]);
+
+const INVALID_ARGUMENT = 'INVALID_ARGUMENT';
+const anyId = z.string();
+const words = z.string().refine((text) => text.trim() !== '', 'expected text with words');
+const startOptions = z.strictObject({ ifKnown: z.boolean().optional() });
 
 /** The services of a session; each change is an event `service.changed`. */
 export interface SessionServiceViews {
@@ -76,6 +84,7 @@ export abstract class SessionFace {
 
   /** What subagents report, as typed messages: `subagent.progress`, `subagent.result`. Hot. */
   topic<T extends keyof SubagentTopics>(name: T): Observable<SubagentTopics[T]> {
+    check('topic(name)', z.enum(SUBAGENT_TOPICS), name, INVALID_ARGUMENT);
     return this.#core.topics.topic(name);
   }
 
@@ -130,8 +139,12 @@ export abstract class SessionFace {
     return refuseImages('a text session');
   }
 
-  /** Another agent shall lead. Resolves when it does, or with why it does not. Never rejects. */
-  transfer(agentName: string): Promise<TransferAnswer> {
+  /**
+   * Another agent shall lead. Resolves when it does, or with why it does not.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT` for a name that is no text (rejects).
+   */
+  async transfer(agentName: string): Promise<TransferAnswer> {
+    check('transfer(agentName)', z.string(), agentName, INVALID_ARGUMENT);
     return this.#core.leads.transfers.transfer(agentName, null);
   }
 
@@ -146,16 +159,25 @@ export abstract class SessionFace {
     return calls.ids.filter((id) => PENDING.has(String(calls.stateOf(id)?.value)));
   }
 
-  /** Aborts a tool call, or cancels its subagent. False if it is not pending. */
+  /**
+   * Aborts a tool call, or cancels its subagent. False if it is not pending.
+   * @throws {CapacityError} `MAILBOX_FULL` while 10,000 events of the session wait for the journal.
+   */
   cancelToolCall(callId: string): boolean {
     const isPending = this.pendingToolCalls.includes(callId);
+    if (isPending) this.checkRoom();
     if (isPending) this.#core.receive(`call:${callId}`, { type: 'call.cancel' });
     return isPending;
   }
 
-  /** Resolves when the lead agent is there; rejects with why it is not. */
-  start(options?: StartOptions): Promise<void> {
-    return this.#core.life.start(options);
+  /**
+   * Resolves when the lead agent is there; rejects with why it is not. Safe to call twice.
+   * @throws {ConfigurationError} `SESSION_CLOSED` after `close()`, or after the session has ended;
+   * `SESSION_SUSPENDED` after `suspend()` or `hibernate()` (rejects).
+   */
+  async start(options: StartOptions = {}): Promise<void> {
+    const { ifKnown = false } = check('start(options)', startOptions, options, INVALID_ARGUMENT);
+    await this.#core.life.start({ ifKnown });
   }
 
   /**
@@ -210,57 +232,86 @@ export abstract class SessionFace {
     return this.#core.door.isAttached;
   }
 
-  /** A client is there. Returns what to call when it leaves. */
+  /**
+   * A client is there. Returns what to call when it leaves.
+   * @throws {CapacityError} `MAILBOX_FULL` while 10,000 events of the session wait for the journal.
+   */
   attach(): () => void {
+    this.checkRoom();
     return this.#core.door.attach();
   }
 
   /**
    * The user types. Goes to the open question, or to the lead agent.
    * Resolves when it was taken in.
-   * @throws {ConfigurationError} for text without words.
-   * @throws {CapacityError} `MAILBOX_FULL` while 10,000 events of the session wait for the journal.
+   * @throws {ConfigurationError} `INVALID_TEXT` for text without words; `SESSION_NOT_ACTIVE` before
+   * `start()` and after the end (rejects).
+   * @throws {CapacityError} `MAILBOX_FULL` while 10,000 events of the session wait for the journal (rejects).
    */
-  sendText(text: string): Promise<void> {
-    if (typeof text !== 'string' || text.trim() === '')
-      return Promise.reject(
-        new ConfigurationError(
-          'INVALID_TEXT',
-          `Expected text with words, got ${JSON.stringify(text)}`,
-        ),
-      );
-    return this.#core.door.say(text.trim());
+  async sendText(text: string): Promise<void> {
+    await this.#core.door.say(check('sendText(text)', words, text, 'INVALID_TEXT').trim());
   }
 
-  /** Answers a question by an option's id, in words, or with consent. The first valid answer wins. */
-  answer(
-    requestId: string,
-    answer: { optionId?: string; text?: string; approved?: boolean },
-  ): Promise<AnswerReceipt> {
-    return this.#core.door.answer(requestId, answer);
+  /**
+   * Answers a question by an option's id, in words, or with consent: exactly one of them. The first
+   * valid answer wins; what became of this one is in the receipt.
+   * @throws {ConfigurationError} `INVALID_ANSWER` for an answer with an unknown property, a value of
+   * another type, or not exactly one of the three (rejects).
+   * @throws {CapacityError} `MAILBOX_FULL` while 10,000 events of the session wait for the journal (rejects).
+   */
+  async answer(requestId: string, answer: GivenAnswer): Promise<AnswerReceipt> {
+    check('answer(requestId)', anyId, requestId, INVALID_ARGUMENT);
+    return this.#core.door.answer(requestId, checkedAnswer('answer(requestId, answer)', answer));
   }
 
-  /** A client shows the question: its buttons count from now. */
+  /**
+   * A client shows the question: its buttons count from now.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT`, {CapacityError} `MAILBOX_FULL`.
+   */
   questionShown(requestId: string): void {
+    check('questionShown(requestId)', anyId, requestId, INVALID_ARGUMENT);
+    this.checkRoom();
     this.#core.door.questionShown(requestId);
   }
 
-  /** The user has seen a result or notice: it need not be said any more. */
+  /**
+   * The user has seen a result or notice: it need not be said any more.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT`, {CapacityError} `MAILBOX_FULL`.
+   */
   shown(deliveryId: string): void {
+    check('shown(deliveryId)', anyId, deliveryId, INVALID_ARGUMENT);
+    this.checkRoom();
     this.#core.door.shown(deliveryId);
   }
 
-  /** The user does not want to hear it. */
+  /**
+   * The user does not want to hear it.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT`, {CapacityError} `MAILBOX_FULL`.
+   */
   dismiss(deliveryId: string): void {
+    check('dismiss(deliveryId)', anyId, deliveryId, INVALID_ARGUMENT);
+    this.checkRoom();
     this.#core.door.dismiss(deliveryId);
   }
 
   /**
    * Something that the user shall hear when there is a pause; `urgent` interrupts. Returns its `deliveryId`.
-   * @throws {ConfigurationError} `INVALID_NOTICE` for a text without words, and options that are none.
+   * @throws {ConfigurationError} `INVALID_NOTICE` for a text without words, and options that are none;
+   * `SESSION_NOT_ACTIVE` after the end of the session.
    * @throws {CapacityError} `MAILBOX_FULL` while 10,000 events of the session wait for the journal.
    */
   notifyBackground(text: string, options?: NoticeOptions): string {
+    const { connection } = this.#core.projection;
+    if (this.#core.unit.unit.disposed)
+      throw new ConfigurationError(
+        'SESSION_NOT_ACTIVE',
+        `Expected the session not to be over, it is ${connection}: nobody would hear the notice`,
+      );
     return this.#core.notifyBackground(text, options);
+  }
+
+  /** So that whoever calls while the journal is stuck is told, and does not fill the memory. */
+  protected checkRoom(): void {
+    this.#core.unit.unit.checkRoom();
   }
 }

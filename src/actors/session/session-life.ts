@@ -11,8 +11,10 @@
 //   LF3. Whoever leaves for another time tells nobody of an end, and what came in is written down.
 //   LF4. Who has left takes no claim away from a session that has its id here by then: that one goes on
 //        under the same claim.
+//   LF5. A start after the end, or after the session was left to its journal, is refused; the error says
+//        what the session is and what to do. The store says so, too: `closed` or `suspended`.
 
-import { CancelledError, OffstageError } from '../../errors.ts';
+import { CancelledError, ConfigurationError, OffstageError } from '../../errors.ts';
 import type { Failure } from '../../machines/index.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import { callSafely } from '../runtime/host.ts';
@@ -39,6 +41,10 @@ export class SessionLife {
   #settleStart: { resolve: () => void; reject: (error: Error) => void } | null = null;
   #leaving: Promise<boolean> | null = null;
   #closed: (() => void)[] = [];
+  /** A start has resolved. */
+  #hasBegun = false;
+  /** What it has become, once nothing of it is left here. */
+  #overAs: 'closed' | 'suspended' | null = null;
 
   constructor(core: SessionCore, effects: SessionEffects) {
     this.#core = core;
@@ -47,6 +53,9 @@ export class SessionLife {
 
   /** Resolves when the lead agent is connected; rejects with why it cannot be. */
   start({ ifKnown = false }: StartOptions = {}): Promise<void> {
+    // LF5. The first start of one that could not even begin says why.
+    if (this.#isEnding && (this.#hasBegun || !this.#started))
+      return Promise.reject(this.#overError());
     this.#started ??= (async () => {
       const entries = await this.#read(ifKnown).catch((error: unknown) => {
         // LF2. The journal may be there, or free, another time.
@@ -61,6 +70,30 @@ export class SessionLife {
       });
     })();
     return this.#started;
+  }
+
+  /** It is over, or will be. */
+  get #isEnding(): boolean {
+    return (
+      this.#unit.disposed ||
+      this.#leaving !== null ||
+      this.#closed.length > 0 ||
+      this.#core.projection.connection === 'closing'
+    );
+  }
+
+  #overError(): ConfigurationError {
+    const { id } = this.#core;
+    const isSuspended = (this.#overAs ?? (this.#leaving ? 'suspended' : 'closed')) === 'suspended';
+    return isSuspended
+      ? new ConfigurationError(
+          'SESSION_SUSPENDED',
+          `The session "${id}" was suspended: this object has left it. Make another session with this \`sessionId\` and the same journal, and start that one`,
+        )
+      : new ConfigurationError(
+          'SESSION_CLOSED',
+          `The session "${id}" is closed, or being closed: it cannot be started again. Make another session`,
+        );
   }
 
   #recover(entries: readonly JournalEntry[]): Recovery | null {
@@ -110,6 +143,7 @@ export class SessionLife {
     leads.transfers.begin(recovery);
     if (recovery) lead.resume(recovery.owesReply);
     services.start();
+    this.#hasBegun = true;
     this.#settleStart.resolve();
     this.#settleStart = null;
     callSafely(host, 'hook onSessionStart', () => hooks.onSessionStart?.({ sessionId }));
@@ -127,6 +161,8 @@ export class SessionLife {
         return;
       }
       this.#closed.push(resolve);
+      // It was asked to: however often it is closed, that is one event.
+      if (this.#closed.length > 1) return;
       // Whatever the journal has of it goes on another time.
       if (this.#unit.isHeld) this.#effects.endUnopened();
       else this.#core.receive('session', { type: 'session.close' });
@@ -144,8 +180,14 @@ export class SessionLife {
 
   async #putAway(isIdle: () => boolean): Promise<boolean> {
     const { snapshots, journal, upkeep } = this.#core;
-    if (this.#unit.isHeld && !this.#unit.disposed) await this.#end();
     if (this.#unit.disposed) return false;
+    if (this.#unit.isHeld) {
+      // It has not begun here: there is nothing to write down.
+      this.leave(null);
+      await upkeep.end();
+      await this.#release();
+      return false;
+    }
     await this.#rested();
     // Now, not when it was asked for: something may have come meanwhile.
     const wasIdle = isIdle();
@@ -209,6 +251,7 @@ export class SessionLife {
   /** Nothing of it happens here any more. */
   #left(event: SessionEvent, error: Failure | null): void {
     const { unit, leads, upkeep, supervisor, door, projection, topics, id } = this.#core;
+    this.#overAs = event.type === 'session.suspended' ? 'suspended' : 'closed';
     unit.stop();
     leads.transfers.stop();
     void upkeep.end();
@@ -219,6 +262,10 @@ export class SessionLife {
       error ? new OffstageError(error.code, error.message) : new CancelledError('closed'),
     );
     this.#settleStart = null;
+    if (this.#overAs === 'suspended') {
+      projection.emit({ type: 'connection.changed', state: 'suspended' });
+      projection.emit({ type: 'floor.changed', floor: 'nobody' });
+    }
     projection.emit(event);
     projection.complete();
     topics.complete();

@@ -109,7 +109,18 @@ export class SessionScope implements ScopePorts {
   }
 
   ask(question: AskedQuestion): void {
-    this.#session.receive('questions', { type: 'question.asked', ...question });
+    const { requestId, subagentId, subagentName, kind, options, timeoutMs, action } = question;
+    this.#session.tell('questions', {
+      type: 'question.asked',
+      requestId,
+      subagentId,
+      subagentName,
+      kind,
+      question: question.question,
+      options,
+      timeoutMs,
+      ...(action === undefined ? {} : { action }),
+    });
   }
 
   withdraw(requestId: string): void {

@@ -19,9 +19,15 @@ export interface SessionSubagents {
   ofQuestion(requestId: string): SubagentView | undefined;
   /** How many have not ended. */
   readonly activeCount: number;
-  /** False if it has ended, or never was. */
+  /**
+   * False if it has ended, or never was.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT`, {CapacityError} `MAILBOX_FULL`.
+   */
   cancel(id: string, reason?: string): boolean;
-  /** Tells it something, or answers what it asked the lead agent. */
+  /**
+   * Tells it something, or answers what it asked the lead agent.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT`
+   */
   send(id: string, message: SendRequest): SendResult;
   /** Waiting, progress, streams and more; the app asks as `THE_LEAD`. */
   readonly service: SubagentService;

@@ -1,6 +1,7 @@
 // A picture that the user shows to the lead model: what it may be. It is looked at and not
 // kept: the conversation has a note of it.
 
+import { shown } from '../../checks.ts';
 import { ConfigurationError } from '../../errors.ts';
 
 export interface ShownImage {
@@ -14,9 +15,11 @@ const MEDIA_TYPES: readonly string[] = ['image/png', 'image/jpeg', 'image/webp']
 export const MAX_IMAGE_BYTES = 5 * 1024 * 1024;
 
 /** @throws {ConfigurationError} `INVALID_IMAGE` */
-export function checkImage({ mediaType, data }: ShownImage): void {
+export function checkImage(image: ShownImage): void {
+  if (typeof image !== 'object' || image === null) throw invalid(`an image, got ${shown(image)}`);
+  const { mediaType, data } = image;
   if (!MEDIA_TYPES.includes(mediaType))
-    throw invalid(`\`mediaType\` to be one of ${MEDIA_TYPES.join(', ')}, got ${mediaType}`);
+    throw invalid(`\`mediaType\` to be one of ${MEDIA_TYPES.join(', ')}, got ${shown(mediaType)}`);
   if (!(data instanceof Uint8Array)) throw invalid(`\`data\` to be bytes, got ${typeof data}`);
   if (data.length === 0 || data.length > MAX_IMAGE_BYTES)
     throw invalid(`\`data\` to have 1 to ${MAX_IMAGE_BYTES} bytes, got ${data.length}`);

@@ -48,6 +48,8 @@ export interface SubagentTopics {
   readonly 'subagent.result': SubagentResultMessage;
 }
 
+export const SUBAGENT_TOPICS = ['subagent.progress', 'subagent.result'] as const;
+
 export class TopicBook {
   readonly #progress = new Subject<SubagentProgressMessage>();
   readonly #result = new Subject<SubagentResultMessage>();

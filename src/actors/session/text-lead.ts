@@ -136,8 +136,13 @@ export class TextLead implements Lead {
 
   note(text: string, role: 'system' | 'user' = 'system'): void {
     const { ids, clock } = this.#core.host.environment;
-    const said = { itemId: ids.next('note'), role, text, saidAt: clock.now() };
-    intoConversation(this.#core, { type: 'conversation.noted', ...said });
+    intoConversation(this.#core, {
+      type: 'conversation.noted',
+      itemId: ids.next('note'),
+      role,
+      text,
+      saidAt: clock.now(),
+    });
   }
 
   heardUser(): void {
@@ -264,8 +269,15 @@ export class TextLead implements Lead {
     const callId = this.#freshCallId(call.callId);
     this.#awaited.add(callId);
     const calledAt = this.#core.host.environment.clock.now();
-    const called = { ...call, callId, calledAt, requestId };
-    intoConversation(this.#core, { type: 'tool.called', ...called });
+    intoConversation(this.#core, {
+      type: 'tool.called',
+      callId,
+      name: call.name,
+      arguments: call.arguments,
+      agentName: call.agentName,
+      calledAt,
+      requestId,
+    });
   }
 
   #settle({ itemId, text, isBroken }: TextResponse, offer: Offer | null): void {

@@ -84,7 +84,10 @@ export class UserDoor {
       this.#session.receive(`delivery:${deliveryId}`, { type: 'delivery.dismissed', deliveryId });
   }
 
-  /** The user answers a question by its button, or in words that name it. Never rejects. */
+  /**
+   * The user answers a question by its button, or in words that name it.
+   * @throws {CapacityError} `MAILBOX_FULL`.
+   */
   answer(requestId: string, answer: GivenAnswer): Promise<AnswerReceipt> {
     const { books, host, projection, unit } = this.#session;
     if (!books.questions.has(requestId) || unit.unit.disposed)
@@ -93,9 +96,18 @@ export class UserDoor {
         reason: projection.question(requestId) ? 'over' : 'unknown',
       });
     const ticket = host.environment.ids.next('ans');
+    const { optionId, text, approved } = answer;
     return new Promise((resolve) => {
+      unit.unit.checkRoom();
       this.#receipts.set(ticket, resolve);
-      this.#session.tell('answers', { type: 'answer.given', ticket, requestId, ...answer });
+      this.#session.tell('answers', {
+        type: 'answer.given',
+        ticket,
+        requestId,
+        ...(optionId === undefined ? {} : { optionId }),
+        ...(text === undefined ? {} : { text }),
+        ...(approved === undefined ? {} : { approved }),
+      });
     });
   }
 

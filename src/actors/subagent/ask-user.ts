@@ -3,6 +3,7 @@
 
 import { jsonSchema, tool, zodSchema, type Tool } from 'ai';
 import { z } from 'zod';
+import { check } from '../../checks.ts';
 import type { ModelCall } from '../ai/model-step.ts';
 import type { QuestionOption } from '../session-views.ts';
 import type { Answer, AskedQuestion } from '../session/records.ts';
@@ -76,6 +77,28 @@ export interface GivenAnswer {
   readonly text?: string;
   /** For an approval. */
   readonly approved?: boolean;
+}
+
+const answerSchema = z
+  .strictObject({
+    optionId: z.string().optional(),
+    text: z.string().optional(),
+    approved: z.boolean().optional(),
+  })
+  .refine(
+    (answer) => Object.values(answer).filter((given) => given !== undefined).length === 1,
+    'expected exactly one of optionId, text, approved',
+  );
+
+/**
+ * Copies what an answer is made of, and nothing else that the caller's object has.
+ * @throws {ConfigurationError} `INVALID_ANSWER` for a value of a wrong type, an unknown property, or
+ * not exactly one of `optionId`, `text` and `approved`.
+ */
+export function checkedAnswer(where: string, answer: unknown): GivenAnswer {
+  const { optionId, text, approved } = check(where, answerSchema, answer, 'INVALID_ANSWER');
+  if (optionId !== undefined) return { optionId };
+  return text === undefined ? { approved: approved === true } : { text };
 }
 
 /** What the answer means to who asked; null if it is none to this question. */

@@ -227,6 +227,14 @@ export class Subagent implements UnitBody, Worker {
     this.#unit.receive('subagent', event);
   }
 
+  /**
+   * For whoever asks it for something from outside, before they do.
+   * @throws {CapacityError} `MAILBOX_FULL`
+   */
+  checkRoom(): void {
+    this.#unit.checkRoom();
+  }
+
   cancel(reason: string): void {
     this.receive({ type: 'subagent.cancel', reason });
   }

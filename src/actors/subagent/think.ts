@@ -114,8 +114,8 @@ async function digest(thinking: Thinking, response: ModelResponse): Promise<void
     return;
   }
   if (response.calls.length > 0 && response.finish !== 'length') {
-    const taken = await takeCalls(thinking, response);
-    if (!signal.aborted) tell({ type: 'model.responded', step, ...taken });
+    const { calls, response: judged } = await takeCalls(thinking, response);
+    if (!signal.aborted) tell({ type: 'model.responded', step, calls, response: judged });
     return;
   }
   const unfit = unusable(response);

@@ -2,9 +2,11 @@
 // nothing is lost, and it goes on when the journal does.
 
 import { expect, test } from 'vitest';
-import type { SessionEvent } from '../../../src/index.ts';
+import { z } from 'zod';
+import { defineTool, type SessionEvent } from '../../../src/index.ts';
 import { handModel } from '../../support/hand-model.ts';
 import { gatedJournal } from '../../support/journals.ts';
+import { calls, say, steps } from '../../support/subagent-runs.ts';
 import { textTalk } from '../../support/text-talk.ts';
 import { voiceTalk } from '../../support/voice-talk.ts';
 
@@ -18,6 +20,80 @@ function fill({ session }: Talk, journal: ReturnType<typeof gatedJournal>): void
   void session.sendText('first');
   for (let index = 0; index < 10_000; index += 1) session.dismiss('none');
 }
+
+test.each(['text', 'voice'] as const)('C8: by %s, each way in is bounded', async (kind) => {
+  const journal = gatedJournal();
+  const talk = kind === 'text' ? textTalk({ journal }) : voiceTalk({ journal });
+  const { environment, session } = talk;
+  await talk.start();
+  fill(talk, journal);
+  const ways: Record<string, () => unknown> = {
+    questionShown: () => session.questionShown('none'),
+    shown: () => session.shown('none'),
+    dismiss: () => session.dismiss('none'),
+    attach: () => session.attach(),
+    setDirective: () => session.setDirective('key', 'value'),
+    notifyBackground: () => session.notifyBackground('The mail has come'),
+    sendText: () => session.sendText('hello'),
+  };
+  // An answer to a question that nobody asked needs no room: it is told so at once.
+  expect(await session.answer('none', { text: 'x' })).toEqual({
+    accepted: false,
+    reason: 'unknown',
+  });
+  const open: string[] = [];
+  for (const [name, way] of Object.entries(ways))
+    try {
+      await way();
+      open.push(name);
+    } catch (error) {
+      expect(error).toEqual(FULL);
+    }
+  expect(open).toEqual([]);
+  journal.open();
+  await environment.settle();
+  session.dismiss('none');
+  await talk.close();
+});
+
+test('C8: an answer, a call and a subagent that are there', async () => {
+  const journal = gatedJournal();
+  const talk = textTalk({
+    journal,
+    tools: [
+      defineTool({
+        name: 'look',
+        description: 'Looks',
+        parameters: z.object({}),
+        execute: () => new Promise(() => {}),
+      }),
+    ],
+    subagents: {
+      name: {
+        script: steps(calls(['ask_user', { question: 'Your name?' }]), say('Thanks.')),
+        config: { interactive: true },
+      },
+    },
+  });
+  const { environment, session } = talk;
+  await talk.start();
+  await talk.type('use name and look');
+  const requestId = talk.question()?.requestId ?? '';
+  const subagentId = talk.state().subagents[0]?.id ?? '';
+  const [callId = ''] = session.pendingToolCalls.slice(-1);
+  fill(talk, journal);
+  await expect(session.answer(requestId, { text: 'Ada' })).rejects.toEqual(FULL);
+  expect(() => session.cancelToolCall(callId)).toThrow(FULL);
+  // A subagent has a mailbox of its own.
+  for (let index = 0; index < 10_001; index += 1) session.subagents.cancel(subagentId);
+  expect(() => session.subagents.cancel(subagentId)).toThrow(FULL);
+  journal.open();
+  await environment.settle();
+  // What was refused is as if it had not been asked; what was taken in is not lost.
+  expect(talk.state().subagents[0]?.state).toBe('cancelled');
+  expect(talk.question()?.state).toBe('withdrawn');
+  await talk.close();
+});
 
 const codes = ({ errors }: Talk) => errors.map(({ error }) => (error as { code?: string }).code);
 

@@ -14,7 +14,7 @@ import {
 } from '../../../src/index.ts';
 import { simulatedEnvironment, type SimulatedEnvironment } from '../../../src/testing/index.ts';
 import { calls, never, say, simpleTool, steps } from '../../support/subagent-runs.ts';
-import { failingJournal } from '../../support/journals.ts';
+import { failingJournal, gatedJournal } from '../../support/journals.ts';
 import { instructionsOf, textTalk } from '../../support/text-talk.ts';
 
 /** Whose answers take a while. */
@@ -36,6 +36,9 @@ function claimedJournal({ scheduler }: SimulatedEnvironment) {
     release: (scope: string) => void claimed.delete(scope),
   };
 }
+
+const CLOSED = { name: 'ConfigurationError', code: 'SESSION_CLOSED' };
+const SUSPENDED = { name: 'ConfigurationError', code: 'SESSION_SUSPENDED' };
 
 const hanging = { script: () => calls(['hang']), config: { tools: { hang: simpleTool(never) } } };
 
@@ -71,7 +74,7 @@ describe('start', () => {
   test('of a closed session rejects', async () => {
     const { session } = textTalk();
     await session.close();
-    await expect(session.start()).rejects.toMatchObject({ name: 'CancelledError' });
+    await expect(session.start()).rejects.toMatchObject(CLOSED);
   });
 
   test('that was not over when the session was closed rejects', async () => {
@@ -79,6 +82,66 @@ describe('start', () => {
     const started = session.start();
     await session.close();
     await expect(started).rejects.toMatchObject({ name: 'CancelledError' });
+  });
+});
+
+describe('LF5: start', () => {
+  test('after close rejects, also while it is being closed', async () => {
+    const talk = textTalk();
+    await talk.start();
+    const closing = talk.session.close();
+    await expect(talk.session.start()).rejects.toMatchObject(CLOSED);
+    await closing;
+    await expect(talk.session.start()).rejects.toMatchObject(CLOSED);
+    expect(talk.state().connection).toBe('closed');
+  });
+
+  test.each(['suspend', 'hibernate'] as const)(
+    'after %s rejects, and the store says so',
+    async (leave) => {
+      const talk = textTalk();
+      await talk.start();
+      const leaving = talk.session[leave]();
+      await expect(talk.session.start()).rejects.toMatchObject(SUSPENDED);
+      await talk.environment.settle();
+      await leaving;
+      await expect(talk.session.start()).rejects.toThrow(
+        /"ses_1" was suspended.*Make another session/,
+      );
+      expect(talk.state()).toMatchObject({ connection: 'suspended', floor: 'nobody' });
+      expect(talk.events.at(-1)).toMatchObject({ type: 'session.suspended' });
+    },
+  );
+
+  test('after the session could not be connected says why, as the first one did', async () => {
+    const journal: Journal = {
+      append() {
+        throw new JournalError('FENCED', 'taken over', { retryable: false });
+      },
+      read: () => [],
+    };
+    const environment = simulatedEnvironment();
+    const { session, state } = textTalk({
+      runtime: createRuntime({ environment, journal }),
+      environment,
+    });
+    await expect(session.start()).rejects.toMatchObject({ code: 'FENCED' });
+    await expect(session.start()).rejects.toMatchObject({ code: 'FENCED' });
+    expect(state().connection).toBe('suspended');
+  });
+
+  test('close, however often, is one event', async () => {
+    const journal = gatedJournal();
+    const ignored: string[] = [];
+    const talk = textTalk({ journal, hooks: { onIgnored: ({ type }) => ignored.push(type) } });
+    await talk.start();
+    journal.shut();
+    void talk.session.sendText('hello');
+    const closings = Array.from({ length: 50 }, () => talk.session.close());
+    journal.open();
+    await talk.environment.advance(10_000);
+    await Promise.all(closings);
+    expect(ignored).toEqual([]);
   });
 });
 

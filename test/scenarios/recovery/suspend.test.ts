@@ -128,7 +128,7 @@ describe('a suspended session', () => {
     const talk = textLife(of);
     await talk.session.suspend();
     expect(of.entries).toEqual([]);
-    await expect(talk.session.start()).rejects.toMatchObject({ code: 'CANCELLED' });
+    await expect(talk.session.start()).rejects.toMatchObject({ code: 'SESSION_SUSPENDED' });
   });
 });
 

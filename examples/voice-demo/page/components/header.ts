@@ -83,6 +83,8 @@ function status(): { readonly tone: 'good' | 'busy' | 'bad'; readonly words: str
     case 'reconnecting':
     case 'transferring':
       return { tone: 'busy', words: 'The lead agent is reconnecting' };
+    case 'suspended':
+      return { tone: 'busy', words: 'The session goes on elsewhere' };
     case 'closing':
     case 'closed':
       return { tone: 'bad', words: 'The session is over' };

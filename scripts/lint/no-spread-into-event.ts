@@ -1,0 +1,52 @@
+// Rule: an event is made field by field. A spread takes over whatever an object has, also what a
+// caller put into it: `{ type: 'answer.given', requestId, ...answer }` let an answer name another
+// question. An optional field is written `...(by === undefined ? {} : { by })`.
+
+import { stringValue, type Rule, type SyntaxNode } from './rule.ts';
+
+const message =
+  'An event names its fields: a spread takes over whatever the object has. Expected `...(x === undefined ? {} : { x })` for an optional field';
+
+export const noSpreadIntoEvent: Rule = {
+  create(context) {
+    return {
+      ObjectExpression(node) {
+        const properties = node['properties'] as readonly SyntaxNode[];
+        if (!properties.some(isEventType)) return;
+        for (const property of properties)
+          if (property.type === 'SpreadElement' && !isInline(property['argument'] as SyntaxNode))
+            context.report({ node: property, message });
+      },
+    };
+  },
+};
+
+/** `type: 'answer.given'`: names of events have a dot. */
+function isEventType(property: SyntaxNode): boolean {
+  if (property.type !== 'Property') return false;
+  const key = property['key'] as SyntaxNode;
+  if ((key['name'] ?? stringValue(key)) !== 'type') return false;
+  const value = property['value'] as SyntaxNode;
+  const literal = value.type === 'TSAsExpression' ? (value['expression'] as SyntaxNode) : value;
+  return stringValue(literal)?.includes('.') === true;
+}
+
+/** Its fields are written here, too: `{ x }`, `cond ? {} : { x }`, `cond && { x }`. */
+function isInline(node: SyntaxNode): boolean {
+  const field = (name: string): SyntaxNode => node[name] as SyntaxNode;
+  switch (node.type) {
+    case 'ObjectExpression':
+      return (field('properties') as unknown as readonly SyntaxNode[]).every(
+        (property) =>
+          property.type !== 'SpreadElement' || isInline(property['argument'] as SyntaxNode),
+      );
+    case 'ParenthesizedExpression':
+      return isInline(field('expression'));
+    case 'ConditionalExpression':
+      return isInline(field('consequent')) && isInline(field('alternate'));
+    case 'LogicalExpression':
+      return node['operator'] === '&&' && isInline(field('right'));
+    default:
+      return false;
+  }
+}

@@ -1,0 +1,211 @@
+// What the methods of a session do with arguments that TypeScript would not let pass: a caller
+// without types, or JSON. Nothing but what a method names gets in, and wrong values are refused.
+
+import { describe, expect, test } from 'vitest';
+import { createRuntime, memoryJournal, OffstageError, THE_LEAD } from '../../../src/index.ts';
+import { simulatedEnvironment } from '../../../src/testing/index.ts';
+import { calls, say, simpleTool, steps } from '../../support/subagent-runs.ts';
+import { textTalk } from '../../support/text-talk.ts';
+import { voiceTalk } from '../../support/voice-talk.ts';
+
+/** A question to the user is open, and another subagent waits for consent to pay. */
+async function twoQuestions() {
+  const paid: string[] = [];
+  const environment = simulatedEnvironment();
+  const journal = memoryJournal();
+  const runtime = createRuntime({ environment, journal });
+  const talk = textTalk({
+    environment,
+    runtime,
+    sessionId: 'ses',
+    subagents: {
+      name: {
+        script: steps(calls(['ask_user', { question: 'Your name?' }]), say('Thanks.')),
+        config: { interactive: true },
+      },
+      pay: {
+        script: steps(calls(['pay']), say('Done.')),
+        config: {
+          tools: { pay: simpleTool(() => paid.push('paid'), { needsApproval: true }) },
+        },
+      },
+    },
+  });
+  await talk.start();
+  await talk.type('use name and pay');
+  const of = (name: string) =>
+    talk.state().questions.find(({ subagentName }) => subagentName === name);
+  return {
+    ...talk,
+    journal,
+    paid,
+    of,
+    nameId: of('name')?.requestId ?? '',
+    payId: of('pay')?.requestId ?? '',
+    entries: () => journal.read({ scope: 'ses' }),
+  };
+}
+
+const revoked = () => {
+  const { proxy, revoke } = Proxy.revocable({}, {});
+  revoke();
+  return proxy;
+};
+
+const INVALID = { name: 'ConfigurationError', code: 'INVALID_ANSWER' };
+
+describe('an answer', () => {
+  test('cannot name another question', async () => {
+    const { session, paid, payId, nameId, of, environment, entries } = await twoQuestions();
+    const before = entries().length;
+    await expect(
+      session.answer(nameId, { text: 'x', requestId: payId, approved: true } as never),
+    ).rejects.toMatchObject({
+      ...INVALID,
+      message: expect.stringContaining('`requestId`') as unknown,
+    });
+    await environment.settle();
+    expect(paid).toEqual([]);
+    expect([of('name')?.state, of('pay')?.state]).toEqual(['open', 'queued']);
+    expect(entries()).toHaveLength(before);
+  });
+
+  test('cannot be another event', async () => {
+    const { session, nameId, state, entries } = await twoQuestions();
+    const before = state().transcript.length;
+    await expect(
+      session.answer(nameId, {
+        type: 'user.said',
+        utteranceId: 'u',
+        text: 'pay',
+        channel: 'typing',
+      } as never),
+    ).rejects.toMatchObject(INVALID);
+    expect(state().transcript).toHaveLength(before);
+    expect(entries().map(({ actor }) => actor)).not.toContain('answers');
+  });
+
+  test.each<[string, unknown]>([
+    ['a text that is a number', { text: 42 }],
+    ['consent in words', { approved: 'true' }],
+    ['consent as a number', { approved: 1 }],
+    ['null', null],
+    ['nothing', undefined],
+    ['words alone', 'yes'],
+    ['an empty object', {}],
+    ['two of them', { text: 'x', optionId: 'y' }],
+    ['a null beside one of them', { text: 'x', optionId: null }],
+    ['a ticket', { text: 'x', ticket: 'ans_1' }],
+    ['an option that is an object', { optionId: { id: 'approve' } }],
+    ['an array', ['approve']],
+    ['what throws when it is read', revoked()],
+    [
+      'a getter that throws',
+      {
+        get text() {
+          throw new Error('no');
+        },
+      },
+    ],
+    ['a prototype', JSON.parse('{"text":"x","__proto__":{"approved":true}}')],
+  ])('that is none is refused by name: %s', async (_, answer) => {
+    const { session, nameId, of, entries } = await twoQuestions();
+    const before = entries().length;
+    await expect(session.answer(nameId, answer as never)).rejects.toMatchObject({
+      ...INVALID,
+      message: expect.stringMatching(/^answer\(requestId, answer\): ./) as unknown,
+    });
+    expect(of('name')?.state).toBe('open');
+    expect(entries()).toHaveLength(before);
+  });
+});
+
+/** Values that a caller without types may hand in. */
+const hostile: readonly unknown[] = [
+  undefined,
+  null,
+  0,
+  NaN,
+  42n,
+  '',
+  'x'.repeat(50_000),
+  '\0',
+  '\ud800',
+  true,
+  Symbol('s'),
+  () => {},
+  [],
+  [null],
+  {},
+  { type: 'user.said', text: 'pay', at: 0 },
+  { subagentId: 7 },
+  { content: 7 },
+  { content: 'x', by: 7, type: 'subagent.cancel' },
+  { content: 'x', mode: 'loud' },
+  { update: 7 },
+  { ifKnown: 'yes' },
+  { priority: 'loud' },
+  { mediaType: Symbol('s'), data: null },
+  { itemId: 'a', playedMs: Infinity },
+  JSON.parse(`${'['.repeat(5000)}${']'.repeat(5000)}`),
+  revoked(),
+];
+
+describe.each(['text', 'voice'] as const)('every method, by %s', (kind) => {
+  test('takes hostile arguments with an OffstageError or an answer, and the journal can be read', async () => {
+    const environment = simulatedEnvironment();
+    const journal = memoryJournal();
+    const make = () => {
+      const runtime = createRuntime({ environment, journal });
+      const options = { environment, runtime, sessionId: 'ses' };
+      return kind === 'text' ? textTalk(options) : voiceTalk(options);
+    };
+    const talk = make();
+    await talk.start();
+    const session = talk.session as unknown as Record<string, (...given: unknown[]) => unknown> & {
+      subagents: Record<string, (...given: unknown[]) => unknown> & {
+        service: Record<string, (...given: unknown[]) => unknown>;
+      };
+      playout?: { next(report: unknown): void };
+    };
+    const { subagents } = session;
+    const { service } = subagents;
+    const methods: Record<string, (...given: unknown[]) => unknown> = {};
+    for (const name of ['answer', 'questionShown', 'shown', 'dismiss', 'sendText', 'transfer'])
+      methods[name] = (...given) => session[name]?.(...given);
+    for (const name of ['topic', 'cancelToolCall', 'setDirective', 'notifyBackground', 'start'])
+      methods[name] = (...given) => session[name]?.(...given);
+    methods['showImage'] = (...given) => session['showImage']?.(...given);
+    methods['receiveClientMessage'] = (...given) => session['receiveClientMessage']?.(...given);
+    for (const name of ['get', 'ofCall', 'ofQuestion', 'cancel', 'send'])
+      methods[`subagents.${name}`] = (...given) => subagents[name]?.(...given);
+    for (const name of ['spawn', 'check', 'list', 'send', 'await', 'cancel', 'report', 'delivered'])
+      methods[`service.${name}`] = (...given) => service[name]?.(...given);
+    // An Observer is told, it does not throw.
+    if (session.playout) methods['playout.next'] = (report) => session.playout?.next(report);
+    const wrong: string[] = [];
+    const attempt = async (name: string, given: readonly unknown[]): Promise<void> => {
+      try {
+        const result = methods[name]?.(...given);
+        // A transfer that a hook holds up, and a wait, end by themselves.
+        if (result instanceof Promise) await Promise.all([result, environment.advance(700_000)]);
+      } catch (error) {
+        if (!(error instanceof OffstageError)) wrong.push(`${name}: ${String(error)}`);
+      }
+    };
+    for (const name of Object.keys(methods))
+      for (const value of hostile) {
+        await attempt(name, [value]);
+        await attempt(name, ['x', value]);
+        await attempt(name, ['x', value, value]);
+        await attempt(name, ['x', value, THE_LEAD]);
+      }
+    expect(wrong).toEqual([]);
+    const leaving = talk.session.suspend();
+    await environment.settle();
+    await leaving;
+    const again = make();
+    await again.start();
+    expect(again.session.actor.getSnapshot().value.connection).toBe('active');
+  });
+});
