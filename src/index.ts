@@ -15,6 +15,7 @@ export {
   type VoiceSessionOptions,
 } from './real-time.ts';
 export type { RunTask, SubagentRun } from './actors/subagent/run-subagent.ts';
+export type { HostedActor } from './actors/runtime/hosting.ts';
 export type { Runtime, RuntimeOptions, SnapshotPolicy } from './actors/runtime/runtime.ts';
 export { createSessionPool, type SessionPool } from './actors/pool/session-pool.ts';
 export type { PooledSession } from './actors/pool/guest.ts';

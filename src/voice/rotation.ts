@@ -3,7 +3,7 @@
 // Owns:     the timers of it, and how long a connection is trusted to last.
 // Does not: decide anything (machine), or hold connections (line).
 
-import { startHosted, stopHosted, type Effect } from '../actors/runtime/hosting.ts';
+import { sendHosted, startHosted, stopHosted, type Effect } from '../actors/runtime/hosting.ts';
 import { callSafely, type Host } from '../actors/runtime/host.ts';
 import {
   rotationMachine,
@@ -98,7 +98,7 @@ export class Rotation {
     if (this.#isBusy) return;
     this.#isBusy = true;
     for (let next = this.#waiting.shift(); next; next = this.#waiting.shift()) {
-      this.#actor.send({ ...next, ...this.#now() });
+      sendHosted(this.#actor, { ...next, ...this.#now() });
       for (const effect of this.#posted.splice(0)) this.#carryOut(effect);
     }
     this.#isBusy = false;

@@ -2,11 +2,17 @@
 // (invoked actors) are provided once for all its instances; each instance finds the
 // postbox of its own unit. So nothing that a machine says happens by itself: the
 // router releases it, after the entry that caused it is committed.
+//
+// Invariants
+//   HOST-1. Only its host moves a hosted actor: `send` and `stop` of the actor itself throw, whoever got
+//           hold of it (`session.actor`, an inspector, a snapshot). An event that is not in the journal
+//           would be lost at the next start, and what waits for the machine would wait for ever.
 
+import { ConfigurationError } from '../../errors.ts';
 import {
+  Actor,
   createActor,
   fromCallback,
-  type Actor,
   type AnyActorRef,
   type AnyMachineSnapshot,
   type AnyStateMachine,
@@ -50,6 +56,30 @@ export interface HostOptions {
  * it carries the postbox. (A weak map would keep a place for each actor that ever woke, until
  * the garbage collector has been through all of them.)
  */
+/**
+ * An actor that its host moves, and everybody else may look at: `useSelector`, `waitFor`, `toPromise` and
+ * the inspector work as with any other.
+ */
+export type HostedActor<M extends AnyStateMachine> = Omit<Actor<M>, 'send' | 'stop'> & {
+  /** @deprecated Throws {ConfigurationError} `READ_ONLY_ACTOR`: use the methods of the session. */
+  readonly send: (event: unknown) => never;
+  /** @deprecated Throws {ConfigurationError} `READ_ONLY_ACTOR`: use `close()` or `suspend()`. */
+  readonly stop: () => never;
+};
+
+function refuse(what: string): never {
+  throw new ConfigurationError(
+    'READ_ONLY_ACTOR',
+    `${what}: this actor is read-only, since its events go through the journal. Use the methods of the session instead (sendText, answer, dismiss, subagents.cancel, close, suspend), or those of the subagent's service`,
+  );
+}
+
+// One function each for all actors: ten thousand need not have their own.
+const readOnly = {
+  send: (): never => refuse('actor.send(event)'),
+  stop: (): never => refuse('actor.stop()'),
+};
+
 const postboxKey = Symbol('postbox');
 
 interface System {
@@ -73,7 +103,7 @@ export function startHosted<M extends AnyStateMachine>(
   input: InputFrom<M> | undefined,
   postbox: Postbox,
   { id, inspect, snapshot }: HostOptions,
-): Actor<M> {
+): HostedActor<M> {
   const activities = snapshot ? activitiesOf(machine, snapshot) : [];
   const actor = createActor(inspect ? inspectedForm(machine) : leanForm(machine), {
     id,
@@ -82,12 +112,19 @@ export function startHosted<M extends AnyStateMachine>(
     ...(snapshot
       ? { snapshot: inspect ? { ...atRest, ...snapshot, children: actors(activities) } : snapshot }
       : {}),
-  } as never) as unknown as Actor<M>;
+  } as never) as unknown as HostedActor<M>;
   ((actor as AnyActorRef).system as System)[postboxKey] = postbox;
   (actor as AnyActorRef).subscribe(observer as never);
+  // HOST-1. XState itself never calls these: it relays events through the system.
+  Object.assign(actor, readOnly);
   actor.start();
   if (!inspect) for (const activity of activities) postbox.post({ kind: 'start', ...activity });
   return actor;
+}
+
+/** Gives it an event that is in the journal. */
+export function sendHosted(actor: AnyActorRef, event: EventObject): void {
+  Actor.prototype.send.call(actor, event);
 }
 
 /**
@@ -96,7 +133,7 @@ export function startHosted<M extends AnyStateMachine>(
  * such a function among the old objects at once.
  */
 export function stopHosted(actor: AnyActorRef): void {
-  actor.stop();
+  Actor.prototype.stop.call(actor);
   (actor.system as System)[postboxKey] = undefined;
 }
 

@@ -5,12 +5,19 @@
 // Owns:     the lives and whether each is an actor or a record at the moment.
 // Does not: route their effects (the unit does) or hold what they are about.
 
-import type { Actor, AnyMachineSnapshot, AnyStateMachine, EventObject, Snapshot } from 'xstate';
+import type { AnyMachineSnapshot, AnyStateMachine, EventObject, Snapshot } from 'xstate';
 import type { CommitUnit, Posted } from './commit-unit.ts';
 import type { Host } from './host.ts';
-import { restOf, startHosted, stopHosted, underWay } from './hosting.ts';
+import {
+  restOf,
+  sendHosted,
+  startHosted,
+  stopHosted,
+  underWay,
+  type HostedActor,
+} from './hosting.ts';
 
-type Live = Actor<AnyStateMachine>;
+type Live = HostedActor<AnyStateMachine>;
 /** What is left of one that only waits. */
 type Dormant = Snapshot<unknown>;
 
@@ -82,7 +89,7 @@ export class Population {
   apply(id: string, event: EventObject): void {
     const actor = this.#wake(id);
     if (!actor) return;
-    actor.send(event);
+    sendHosted(actor, event);
     const snapshot = actor.getSnapshot() as AnyMachineSnapshot;
     if (snapshot.status === 'error') throw snapshot.error;
     this.#rest(id, actor);
@@ -123,7 +130,7 @@ export class Population {
     return { post: (effect: Parameters<CommitUnit['post']>[1]) => this.#unit.post(name, effect) };
   }
 
-  #wake(id: string): Actor<AnyStateMachine> | null {
+  #wake(id: string): HostedActor<AnyStateMachine> | null {
     const member = this.#members.get(id);
     if (!member) return null;
     if (isLive(member)) return member;
@@ -136,7 +143,7 @@ export class Population {
     return actor;
   }
 
-  #rest(id: string, actor: Actor<AnyStateMachine>): void {
+  #rest(id: string, actor: HostedActor<AnyStateMachine>): void {
     const snapshot = actor.getSnapshot() as AnyMachineSnapshot;
     if (snapshot.status !== 'active' || !snapshot.hasTag('dormant')) return;
     this.#members.set(id, restOf(actor));

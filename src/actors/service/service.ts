@@ -12,7 +12,7 @@
 //   K4. After the stop nothing is emitted or invoked; `whenStopped` calls back once every
 //       source was released or given up.
 
-import type { Actor, AnyMachineSnapshot, InputFrom, Snapshot } from 'xstate';
+import type { AnyMachineSnapshot, InputFrom, Snapshot } from 'xstate';
 import { CapacityError } from '../../errors.ts';
 import {
   serviceMachine,
@@ -30,7 +30,15 @@ import {
 } from '../runtime/commit-unit.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import type { Host } from '../runtime/host.ts';
-import { restOf, startHosted, stopHosted, underWay, type Effect } from '../runtime/hosting.ts';
+import {
+  restOf,
+  sendHosted,
+  startHosted,
+  stopHosted,
+  underWay,
+  type Effect,
+  type HostedActor,
+} from '../runtime/hosting.ts';
 import type { Outcome } from '../subagent/outcome.ts';
 import type { CheckedEvent } from './event-check.ts';
 import { EventIntake } from './event-intake.ts';
@@ -77,7 +85,7 @@ export class Service implements UnitBody {
   readonly #sources: ServiceSources;
   readonly #events: EventLedger;
   readonly #intake: EventIntake;
-  #machine!: Actor<typeof serviceMachine>;
+  #machine!: HostedActor<typeof serviceMachine>;
   /** The event whose invocation is under way. */
   #invoked: string | null = null;
   #isRefolded = false;
@@ -241,7 +249,7 @@ export class Service implements UnitBody {
     if (this.#isRefolding && actor !== 'service') return;
     if (actor === 'service') {
       this.#events.fold(event);
-      this.#machine.send(event as never);
+      sendHosted(this.#machine, event);
       const snapshot = this.#machine.getSnapshot() as AnyMachineSnapshot;
       if (snapshot.status === 'error') throw snapshot.error;
     } else this.#sources.apply(nameOf(actor), event);
@@ -326,7 +334,7 @@ export class Service implements UnitBody {
   }: {
     readonly input?: InputFrom<typeof serviceMachine>;
     readonly snapshot?: Snapshot<unknown>;
-  }): Actor<typeof serviceMachine> {
+  }): HostedActor<typeof serviceMachine> {
     const postbox = { post: (effect: Effect) => this.unit.post('service', effect) };
     const { inspect } = this.#host;
     return startHosted(serviceMachine, input, postbox, { id: this.unit.id, inspect, ...from });

@@ -59,7 +59,10 @@ export abstract class SessionFace {
     return this.#core.id;
   }
 
-  /** The XState actor of the session, for `useSelector` and the inspector. */
+  /**
+   * The XState actor of the session, for `useSelector`, `waitFor` and the inspector: it is read-only, and
+   * its `send` and `stop` throw `READ_ONLY_ACTOR`.
+   */
   get actor(): SessionCore['unit']['session'] {
     return this.#core.unit.session;
   }

@@ -4,11 +4,18 @@
 // Owns:     the actors.
 // Does not: know what they tell each other (machines/session-wiring), or the lives beside them.
 
-import type { Actor, AnyStateMachine, InputFrom, Snapshot } from 'xstate';
+import type { AnyStateMachine, InputFrom, Snapshot } from 'xstate';
 import { interactionMachine, outboxMachine, sessionMachine } from '../../machines/index.ts';
 import type { CommitUnit, Posted } from '../runtime/commit-unit.ts';
 import type { Host } from '../runtime/host.ts';
-import { restOf, startHosted, stopHosted, underWay, withNoLimits } from '../runtime/hosting.ts';
+import {
+  restOf,
+  startHosted,
+  stopHosted,
+  underWay,
+  withNoLimits,
+  type HostedActor,
+} from '../runtime/hosting.ts';
 import type { SessionInputs } from './session-inputs.ts';
 
 /** What they are, as plain JSON. */
@@ -21,9 +28,9 @@ export interface MachinesRest {
 export class SessionMachines {
   readonly #unit: CommitUnit;
   readonly #host: Host;
-  session!: Actor<typeof sessionMachine>;
-  interaction!: Actor<typeof interactionMachine>;
-  outbox!: Actor<typeof outboxMachine>;
+  session!: HostedActor<typeof sessionMachine>;
+  interaction!: HostedActor<typeof interactionMachine>;
+  outbox!: HostedActor<typeof outboxMachine>;
 
   constructor(unit: CommitUnit, host: Host) {
     this.#unit = unit;
@@ -76,7 +83,7 @@ export class SessionMachines {
     machine: M,
     name: string,
     from: { readonly input?: InputFrom<M>; readonly snapshot?: Snapshot<unknown> },
-  ): Actor<M> {
+  ): HostedActor<M> {
     const { id } = this.#unit;
     const { input, ...snapshot } = from;
     const postbox = { post: (effect: Posted['effect']) => this.#unit.post(name, effect) };

@@ -13,7 +13,7 @@
 //   U4. Background work is delegated only when the place of its result was reserved in the
 //       same transaction; else the call is rejected in it. A place is freed once.
 
-import type { AnyMachineSnapshot } from 'xstate';
+import type { AnyActorRef, AnyMachineSnapshot } from 'xstate';
 import {
   askingFor,
   gateMessage,
@@ -37,6 +37,7 @@ import {
 } from '../runtime/commit-unit.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import type { Host } from '../runtime/host.ts';
+import { sendHosted } from '../runtime/hosting.ts';
 import { Population, type MemberRest } from '../runtime/population.ts';
 import { Batches, type BatchesRest, type MadeCall } from './batches.ts';
 import { subjectOf } from './notices.ts';
@@ -391,8 +392,8 @@ function can(actor: { getSnapshot(): unknown }, event: UnitEvent): boolean {
   return snapshot.status === 'active' && snapshot.can(event);
 }
 
-function send(actor: { getSnapshot(): unknown; send(event: never): void }, event: UnitEvent): void {
-  actor.send(event as never);
+function send(actor: AnyActorRef, event: UnitEvent): void {
+  sendHosted(actor, event);
   const snapshot = actor.getSnapshot() as AnyMachineSnapshot;
   if (snapshot.status === 'error') throw snapshot.error;
 }

@@ -9,7 +9,7 @@
 //   F1. What is put away comes back as it was: the same state, the same log.
 //   F2. What it is follows from its input and its events alone.
 
-import type { Actor, Snapshot } from 'xstate';
+import type { Snapshot } from 'xstate';
 import {
   subagentMachine,
   type Stamped,
@@ -21,9 +21,11 @@ import type { ModelStepInput } from '../../machines/subagent-setup.ts';
 import type { UnitEvent } from '../runtime/commit-unit.ts';
 import {
   restOf,
+  sendHosted,
   startHosted,
   stopHosted,
   type Effect,
+  type HostedActor,
   type HostOptions,
   type Postbox,
 } from '../runtime/hosting.ts';
@@ -33,7 +35,7 @@ import type { Usage } from './outcome.ts';
 import { SubagentLog, type LogRecord } from './subagent-log.ts';
 
 interface Live {
-  readonly actor: Actor<typeof subagentMachine>;
+  readonly actor: HostedActor<typeof subagentMachine>;
   readonly log: SubagentLog;
 }
 
@@ -134,7 +136,7 @@ export class SubagentLife implements Postbox {
     const { actor, log } = this.#awake;
     const before = actor.getSnapshot();
     foldEvent(event as never, log, before);
-    actor.send(event as SubagentEvent);
+    sendHosted(actor, event);
     const snapshot = actor.getSnapshot();
     if (snapshot.status === 'error') throw snapshot.error;
     if (snapshot.status === 'done') log.underWay(callsUnderWay(before));

@@ -1,9 +1,14 @@
 // What the units of a process share, and how somebody else's code is called.
 
 import { describe, expect, test } from 'vitest';
-import { assign, setup } from 'xstate';
+import { assign, setup, type AnyActorRef } from 'xstate';
 import { callSafely, createHost } from '../../../src/actors/runtime/host.ts';
-import { startHosted, type Effect } from '../../../src/actors/runtime/hosting.ts';
+import {
+  sendHosted,
+  startHosted,
+  stopHosted,
+  type Effect,
+} from '../../../src/actors/runtime/hosting.ts';
 import { activity, effect, type DeadlineInput } from '../../../src/machines/index.ts';
 import { createRuntime, memoryJournal } from '../../../src/index.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
@@ -69,7 +74,7 @@ describe('somebody else’s code', () => {
       { post() {} },
       { id: 'a', inspect: host.inspect },
     );
-    actor.send({ type: 'count' });
+    sendHosted(actor, { type: 'count' });
     expect(actor.getSnapshot().context.count).toBe(1);
     expect(reports.length).toBeGreaterThan(0);
     expect(new Set(reports)).toEqual(new Set(['inspect']));
@@ -107,8 +112,8 @@ describe('a hosted machine', () => {
       { post: (wanted) => posted.push(wanted) },
       { id: 'a' },
     );
-    actor.send({ type: 'count' });
-    actor.send({ type: 'stop' });
+    sendHosted(actor, { type: 'count' });
+    sendHosted(actor, { type: 'stop' });
     expect(posted).toEqual([
       { kind: 'start', name: 'deadline', id: 'd', input: { dueAt: 7, event: 'due' } },
       { kind: 'do', name: 'say', params: { count: 1 } },
@@ -121,15 +126,15 @@ describe('a hosted machine', () => {
     const actors = boxes.map((box, index) =>
       startHosted(counter, undefined, { post: ({ name }) => box.push(name) }, { id: `a${index}` }),
     );
-    actors[1]?.send({ type: 'count' });
+    sendHosted(actors[1] as AnyActorRef, { type: 'count' });
     expect(boxes).toEqual([['deadline'], ['deadline', 'say']]);
   });
 
   test('continues from a snapshot, with what it had under way', () => {
     const first = startHosted(counter, undefined, { post() {} }, { id: 'a' });
-    first.send({ type: 'count' });
+    sendHosted(first, { type: 'count' });
     const snapshot = first.getPersistedSnapshot();
-    first.stop();
+    stopHosted(first);
     const posted: Effect[] = [];
     const second = startHosted(
       counter,
@@ -153,7 +158,7 @@ describe('a hosted machine', () => {
     });
     const snapshot = { value, context: { ...context, long } } as never;
     const second = startHosted(counter, undefined, { post() {} }, { id: 'a', snapshot });
-    second.send({ type: 'count' });
+    sendHosted(second, { type: 'count' });
     expect(second.getSnapshot().context).toMatchObject({ count: 1 });
     expect(looks).toBe(0);
   });

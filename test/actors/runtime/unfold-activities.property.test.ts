@@ -4,7 +4,13 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { AnyActorRef, AnyStateMachine } from 'xstate';
-import { restOf, startHosted, type Effect } from '../../../src/actors/runtime/hosting.ts';
+import {
+  restOf,
+  sendHosted,
+  startHosted,
+  stopHosted,
+  type Effect,
+} from '../../../src/actors/runtime/hosting.ts';
 import {
   outboxMachine,
   questionMachine,
@@ -223,16 +229,16 @@ describe.each(cases)('$name', ({ machine, input, events }) => {
               form(machine, undefined, true, lean),
               form(machine, undefined, false, inspected),
             ];
-            inspected.actor.stop();
-            lean.actor.stop();
+            stopHosted(inspected.actor);
+            stopHosted(lean.actor);
             [inspected, lean] = crossed as [Form, Form];
             expect(lean.wanted()).toEqual(inspected.wanted());
             expect(lean.underWay).toEqual(before);
           }
           const possible = [...events(context), ...deadlines(lean)];
           const event = { ...possible[choice % possible.length], at: (at += 7) };
-          inspected.actor.send(event);
-          lean.actor.send(event);
+          sendHosted(inspected.actor, event as never);
+          sendHosted(lean.actor, event as never);
           expect(stateOf(lean)).toEqual(stateOf(inspected));
           expect(lean.wanted()).toEqual(inspected.wanted());
         }
