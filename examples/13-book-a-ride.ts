@@ -65,6 +65,12 @@ const session = new TextSession({
 
 // What would go over a WebSocket: JSON, one message each.
 session.clientMessages.subscribe((message) => {
+  // It is on the screen: it need not be told again, and is no card for whoever comes later.
+  if (message.type === 'transcript' && message.deliveryId !== undefined)
+    void session.receiveClientMessage({
+      type: 'delivery.shown',
+      deliveryId: message.deliveryId,
+    });
   if (message.type === 'transcript' && !message.partial)
     console.log(`${message.role}: ${message.text}`);
   if (message.type === 'subagent.question') console.log(`(${message.subagentName} asks)`);

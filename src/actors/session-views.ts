@@ -27,6 +27,10 @@ export interface TranscriptItem {
   readonly interrupted?: boolean;
   /** It was said only to fill a silence; neither the model nor a subagent knows of it. */
   readonly filler?: boolean;
+  /** In a text session: the delivery that this tells in full. `session.shown` acknowledges it. */
+  readonly deliveryId?: string;
+  /** The results that are told together in it. */
+  readonly deliveryIds?: readonly string[];
 }
 
 export type SubagentState =

@@ -33,6 +33,8 @@ type Unstamped =
       readonly generation: number;
       readonly grade: 'played' | 'assumed';
     }
+  /** It was said in full, and nobody has acknowledged it: whoever has it may still do so. */
+  | { readonly type: 'delivery.told'; readonly generation: number }
   | { readonly type: 'delivery.interrupted'; readonly generation: number }
   | { readonly type: 'delivery.failed'; readonly generation: number }
   | { readonly type: 'delivery.shown'; readonly deliveryId: string }

@@ -6,6 +6,7 @@
 //   an item: pending ─▶ offered ─▶ playing ─▶ heard | shown | dismissed | dropped
 //               ▲          └──────────┴── interrupted, failed, no audio, detached
 //               └─────────────────────┘
+//      told, and not acknowledged: it rests, and is not said again
 //
 // Owns:     the order of the items, which one is being said, and the number of the attempt.
 // Does not: hold what is said, speak, or decide when the gate opens.
@@ -14,7 +15,8 @@
 //   O1. One item at a time, and only from an open gate after a pause: `quietMs` since the gate
 //       opened and since the last attempt ended. What comes later than that is offered at once;
 //       what is urgent does not wait for the pause.
-//   O2. What ends as heard was offered, in this very attempt (`generation`).
+//   O2. What ends as heard was offered, in this very attempt (`generation`), or in the one that
+//       told it in full.
 //   O3. An item leaves by being heard, shown, dismissed, retracted, or dropped with a reason;
 //       nothing else loses it. Results and questions are never dropped.
 //   O4. Urgent before high before normal; first come, first served within each. An item
@@ -25,10 +27,13 @@
 //   O7. Of each subagent only the latest progress waits.
 //   O8. What is silent is never offered: it rests until it was shown or dismissed. What skips
 //       when busy is silent if it comes while it cannot be said; else it is like any other.
+//   O9. What was told in full and not acknowledged leaves the slot at once and rests as a card until it
+//       is acknowledged: nothing wakes it, and it holds no room. Of more than `capacity` such items the
+//       one that was told first ends with the grade `told`. A question that is added again is put again.
 import { and, assign, type SnapshotFrom } from 'xstate';
 import { machineOptions } from './effect.ts';
 import { hasRoom, next, replaces } from './outbox-queue.ts';
-import { outboxSetup, type OutboxContext } from './outbox-setup.ts';
+import { oldestTold, outboxSetup, type OutboxContext } from './outbox-setup.ts';
 import { outboxSlot } from './outbox-slot.ts';
 
 const interruptForNext = {
@@ -66,6 +71,10 @@ export const outboxMachine = outboxSetup.createMachine({
       actions: assign({ reserved: ({ context }) => context.reserved - 1 }),
     },
     'outbox.add': [
+      {
+        guard: { type: 'isToldQuestion', params: ({ event }) => event },
+        actions: { type: 'addAgain', params: ({ event }) => event },
+      },
       // Known already: a message that arrived twice.
       { guard: { type: 'isKnown', params: ({ event }) => event } },
       {
@@ -113,6 +122,21 @@ export const outboxMachine = outboxSetup.createMachine({
       },
       { actions: { type: 'add', params: ({ event }) => event } },
     ],
+    // Whoever was given it in that attempt acknowledges it now.
+    'delivery.heard': {
+      guard: { type: 'isToldAttempt', params: ({ event }) => event },
+      actions: [
+        {
+          type: 'delivered',
+          params: ({ context, event }) => ({
+            deliveryId:
+              context.pending.find(({ toldIn }) => toldIn === event.generation)?.deliveryId ?? '',
+            grade: event.grade,
+          }),
+        },
+        { type: 'removeTold', params: ({ event }) => event },
+      ],
+    },
     'client.attached': { actions: 'wake' },
     'utterance.ended': { actions: 'wake' },
     'outbox.retract': {
@@ -146,6 +170,19 @@ export const outboxMachine = outboxSetup.createMachine({
         { type: 'dismissed', params: ({ event }) => ({ deliveryId: event.deliveryId }) },
       ],
     },
+  },
+  always: {
+    guard: 'hasTooManyTold',
+    actions: [
+      {
+        type: 'delivered',
+        params: ({ context }) => ({
+          deliveryId: oldestTold(context)?.deliveryId ?? '',
+          grade: 'told',
+        }),
+      },
+      'removeOldestTold',
+    ],
   },
   states: {
     gate: {

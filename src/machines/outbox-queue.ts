@@ -30,11 +30,19 @@ export interface OutboxItem {
 
 /** Why an item will not be said. */
 export type DropReason = 'full' | 'expired' | 'replaced';
-/** How sure we are that it was heard. `assumed`: the wire gives no correlation. */
-export type HearingGrade = 'played' | 'assumed' | 'shown';
+/**
+ * How sure we are that it was heard. `assumed`: the wire gives no correlation. `told`: it was told
+ * in full, nobody ever acknowledged it, and it made room for later ones of its kind.
+ */
+export type HearingGrade = 'played' | 'assumed' | 'shown' | 'told';
 
 /** An item that waits, or is being said. */
-export type Waiting = OutboxItem & { readonly attempts: number; readonly resting: boolean };
+export type Waiting = OutboxItem & {
+  readonly attempts: number;
+  readonly resting: boolean;
+  /** The attempt that told it in full. It rests until somebody acknowledges it. Absent: none did. */
+  readonly toldIn?: number;
+};
 
 const rank: Record<DeliveryPriority, number> = { urgent: 0, high: 1, normal: 2 };
 
@@ -44,18 +52,21 @@ export const keeps = (item: OutboxItem): boolean =>
 export const isUrgent = (item: OutboxItem | null | undefined): boolean =>
   item?.priority === 'urgent';
 
+/** Told in full, and not acknowledged? */
+export const isTold = ({ toldIn }: { readonly toldIn?: number }): boolean => toldIn !== undefined;
+
 /** The next to be said, or undefined. */
 export const next = (queue: { readonly pending: readonly Waiting[] }): Waiting | undefined =>
   queue.pending.find((item) => !item.resting);
 
-/** Room for one more that has no reservation? Also asked by admission. */
+/** Room for one more that has no reservation? What was told holds no room. Also asked by admission. */
 export function hasRoom(queue: {
-  readonly pending: readonly OutboxItem[];
+  readonly pending: readonly (OutboxItem & Pick<Waiting, 'toldIn'>)[];
   readonly current: OutboxItem | null;
   readonly reserved: number;
   readonly capacity: number;
 }): boolean {
-  const held = queue.pending.filter((item) => item.kind !== 'question').length;
+  const held = queue.pending.filter((item) => item.kind !== 'question' && !isTold(item)).length;
   const current = queue.current && queue.current.kind !== 'question' ? 1 : 0;
   return held + current + queue.reserved < queue.capacity;
 }

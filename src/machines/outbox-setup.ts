@@ -10,6 +10,7 @@ import {
   hasRoom,
   insert,
   isExpired,
+  isTold,
   isUrgent,
   keeps,
   next,
@@ -32,6 +33,19 @@ export interface OutboxContext extends OutboxInput {
   /** The transport can stop what it says: urgent items may interrupt. */
   readonly interruptible: boolean;
 }
+
+/** A later word of the same subagent waits. */
+const isOutdone = ({ current, pending }: Pick<OutboxContext, 'current' | 'pending'>): boolean =>
+  current !== null && pending.some((other) => replaces(current, other));
+
+/** Those that were told and not acknowledged; questions end by themselves, and are not counted. */
+const toldOf = ({ pending }: Pick<OutboxContext, 'pending'>): readonly Waiting[] =>
+  pending.filter((item) => isTold(item) && item.kind !== 'question');
+
+/** The one of them that was told first. */
+export const oldestTold = (context: Pick<OutboxContext, 'pending'>): Waiting | undefined =>
+  toldOf(context).toSorted((a, b) => (a.toldIn ?? 0) - (b.toldIn ?? 0))[0];
+
 export const outboxSetup = setup({
   types: {
     input: {} as OutboxInput,
@@ -60,6 +74,8 @@ export const outboxSetup = setup({
     dropped: effect<{ readonly deliveryIds: readonly string[]; readonly reason: DropReason }>(),
     /** It could not be said `attempts` times; show it as a card. */
     card: effect<{ readonly deliveryId: string; readonly attempts: number }>(),
+    /** It was said in full and not acknowledged; show it as a card until somebody does. */
+    told: effect<{ readonly deliveryId: string; readonly generation: number }>(),
     /** It is not to be said: the lead model shall know it, and a screen shows it as a card. */
     rested: effect<{ readonly deliveryId: string }>(),
     /** It was not heard and waits again. */
@@ -84,6 +100,27 @@ export const outboxSetup = setup({
       const resting = item.attempts >= context.maxAttempts;
       return { current: null, pending: insert(context.pending, { ...item, resting }, 'front') };
     }),
+    /** It leaves the slot, and rests until it is acknowledged. */
+    keepTold: assign(({ context }) => {
+      const item = context.current;
+      if (item === null) return {};
+      const told = { ...item, resting: true, toldIn: context.generation };
+      return { current: null, pending: insert(context.pending, told, 'front') };
+    }),
+    removeTold: assign(({ context }, { generation }: { generation: number }) => ({
+      pending: context.pending.filter(({ toldIn }) => toldIn !== generation),
+    })),
+    removeOldestTold: assign(({ context }) => ({
+      pending: context.pending.filter((item) => item !== oldestTold(context)),
+    })),
+    /** A question that was told is to be put again: in the words that it has by now. */
+    addAgain: assign(({ context }, { item }: { item: OutboxItem }) => ({
+      pending: insert(
+        context.pending.filter(({ deliveryId }) => deliveryId !== item.deliveryId),
+        { ...item, attempts: 0, resting: false, rests: 'never' },
+        'back',
+      ),
+    })),
     /** Nobody could have heard this attempt: that is not the wire's fault. */
     forgiveAttempt: assign(({ context }) => ({
       current: context.current && { ...context.current, attempts: context.current.attempts - 1 },
@@ -117,7 +154,9 @@ export const outboxSetup = setup({
     clear: assign({ current: null }),
     wake: assign(({ context }) => ({
       pending: context.pending.map((item) =>
-        item.resting && item.rests !== 'always' ? { ...item, resting: false, attempts: 0 } : item,
+        item.resting && item.rests !== 'always' && !isTold(item)
+          ? { ...item, resting: false, attempts: 0 }
+          : item,
       ),
     })),
   },
@@ -133,8 +172,9 @@ export const outboxSetup = setup({
     },
     isAnyExpired: ({ context, event: { at } }) =>
       context.pending.some((item) => isExpired(item, at)),
-    isOutdone: ({ context: { current, pending } }) =>
-      current !== null && pending.some((other) => replaces(current, other)),
+    isOutdone: ({ context }) => isOutdone(context),
+    isOutdoneAttempt: ({ context }, { generation }: { generation: number }) =>
+      generation === context.generation && isOutdone(context),
     isExhausted: ({ context }) =>
       context.current !== null && context.current.attempts >= context.maxAttempts,
     replacesOther: ({ context }, { item }: { item: OutboxItem }) =>
@@ -145,6 +185,12 @@ export const outboxSetup = setup({
       interruptible && isUrgent(next(context)) && !isUrgent(context.current),
     isAttempt: ({ context }, { generation }: { generation: number }) =>
       generation === context.generation,
+    isToldAttempt: ({ context }, { generation }: { generation: number }) =>
+      context.pending.some(({ toldIn }) => toldIn === generation),
+    isToldQuestion: ({ context }, { item }: { item: OutboxItem }) =>
+      item.kind === 'question' &&
+      context.pending.some((other) => other.deliveryId === item.deliveryId && isTold(other)),
+    hasTooManyTold: ({ context }) => toldOf(context).length > context.capacity,
     isThisDeadline: ({ context }, { dueAt }: { dueAt: number }) => dueAt === context.dueAt,
     isCurrent: ({ context }, { deliveryId }: { deliveryId: string }) =>
       context.current?.deliveryId === deliveryId,
@@ -163,7 +209,7 @@ export const outboxSetup = setup({
     doesNotFit: ({ context }, { item }: { item: OutboxItem }) =>
       !item.reserved &&
       !keeps(item) &&
-      !context.pending.some((other) => replaces(item, other)) &&
+      !context.pending.some((other) => replaces(item, other) && !isTold(other)) &&
       !hasRoom(context),
   },
 });

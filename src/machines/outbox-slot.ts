@@ -1,7 +1,7 @@
 // What is being said: one item at a time, from an open gate after a pause.
 //
 //   empty ──────────────▶ speaking: offered ─▶ playing ─▶ empty
-//    ▲  │ ▲                             └── returning ◀──┘   not heard: it waits again
+//    ▲  │ ▲                             └── returning ◀──┘   not heard: it waits again; told: it rests
 //    │  └─┴─ dwelling: the rest of a pause         │
 //    └─────────────────────────────────────────────┘
 //
@@ -20,6 +20,14 @@ const attemptOf = ({ context }: { context: OutboxContext }) => ({
 });
 
 const abandonCurrent = { type: 'abandon', params: attemptOf } as const;
+
+const droppedCurrent = {
+  type: 'dropped',
+  params: ({ context }: { context: OutboxContext }) => ({
+    deliveryIds: [context.current?.deliveryId ?? ''],
+    reason: 'replaced' as const,
+  }),
+} as const;
 
 type Args = { context: OutboxContext; event: OutboxEvent };
 
@@ -134,6 +142,28 @@ export const outboxSlot = outboxSetup.createStateConfig({
             'clear',
           ],
         },
+        'delivery.told': [
+          // A later word of the same subagent waits: this one needs no acknowledgement any more.
+          {
+            guard: { type: 'isOutdoneAttempt', params: ({ event }) => event },
+            target: 'empty',
+            actions: [droppedCurrent, 'clear'],
+          },
+          {
+            guard: { type: 'isAttempt', params: ({ event }) => event },
+            target: 'empty',
+            actions: [
+              {
+                type: 'told',
+                params: ({ context }) => ({
+                  deliveryId: context.current?.deliveryId ?? '',
+                  generation: context.generation,
+                }),
+              },
+              'keepTold',
+            ],
+          },
+        ],
         'delivery.interrupted': {
           guard: { type: 'isAttempt', params: ({ event }) => event },
           target: 'returning',
@@ -180,16 +210,7 @@ export const outboxSlot = outboxSetup.createStateConfig({
         {
           guard: 'isOutdone',
           target: 'empty',
-          actions: [
-            {
-              type: 'dropped',
-              params: ({ context }) => ({
-                deliveryIds: [context.current?.deliveryId ?? ''],
-                reason: 'replaced',
-              }),
-            },
-            'clear',
-          ],
+          actions: [droppedCurrent, 'clear'],
         },
         {
           guard: 'isExhausted',

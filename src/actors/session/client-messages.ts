@@ -5,9 +5,12 @@
 //   J1. Each subscriber is told of a question and of an end once, and of a progress when it
 //       has changed. (Who subscribes late is told of what happens from then on; what there is
 //       already is in `session.store`.)
+//   J2. A delivery that a client may acknowledge comes with its `deliveryId`: with the words that tell
+//       it, or as a card; as a card also to who subscribes later, until somebody has acknowledged it.
 
-import { concatMap, defer, type Observable } from 'rxjs';
+import { concat, concatMap, defer, type Observable } from 'rxjs';
 import type {
+  DeliveryView,
   QuestionOption,
   QuestionView,
   SessionEvent,
@@ -42,6 +45,21 @@ export type ClientMessage =
       readonly interrupted: boolean;
       /** It was said only to fill a silence. */
       readonly filler?: boolean;
+      /** It tells this delivery: answer with `delivery.shown` once it is on the screen. */
+      readonly deliveryId?: string;
+      /** The results that are told together in it. */
+      readonly deliveryIds?: readonly string[];
+    }
+  /**
+   * A result or notice that waits to be seen, and was not told to this client in words: answer with
+   * `delivery.shown`, or `delivery.dismissed`.
+   */
+  | {
+      readonly type: 'delivery.card';
+      readonly deliveryId: string;
+      readonly subagentId: string | null;
+      readonly label: string;
+      readonly text: string;
     }
   | { readonly type: 'turn.ended'; readonly turn: number; readonly agentName: string }
   | { readonly type: 'agent.changed'; readonly agentName: string; readonly from: string | null }
@@ -92,11 +110,18 @@ export interface SubagentCompletion {
 /** So many things are remembered not to be told twice. */
 const REMEMBERED = 1000;
 
-/** The messages for one client. Cold: each subscriber has its own memory of what it was told. */
-export function clientMessages(events: Observable<SessionEvent>): Observable<ClientMessage> {
+/**
+ * The messages for one client. Cold: each subscriber has its own memory of what it was told.
+ * `deliveries`: as they are when it subscribes.
+ */
+export function clientMessages(
+  events: Observable<SessionEvent>,
+  deliveries: () => readonly DeliveryView[],
+): Observable<ClientMessage> {
   return defer(() => {
     const told = new Told();
-    return events.pipe(concatMap((event) => told.messagesOf(event)));
+    const waiting = deliveries().flatMap((delivery) => told.cardOf(delivery));
+    return concat(waiting, events.pipe(concatMap((event) => told.messagesOf(event))));
   });
 }
 
@@ -106,6 +131,8 @@ class Told {
   readonly #progress = new Bounded<string>();
   readonly #ended = new Bounded<boolean>();
   readonly #calls = new Bounded<string | null>();
+  /** Deliveries that this client has, in words or as a card. */
+  readonly #deliveries = new Bounded<boolean>();
   readonly #lifetimes = new Bounded<'ephemeral' | 'session'>();
 
   messagesOf(event: SessionEvent): readonly ClientMessage[] {
@@ -114,6 +141,7 @@ class Told {
     if (type === 'turn.ended') return [event];
     if (type === 'question.changed') return this.#question(event.question);
     if (type === 'subagent.changed') return this.#subagent(event.subagent);
+    if (type === 'delivery.changed') return this.cardOf(event.delivery);
     if (type === 'client.json') return [{ type: 'json', data: event.data }];
     if (type === 'subagent.delegated') this.#lifetimes.set(event.subagentId, event.lifetime);
     // One that stays is no change.
@@ -122,13 +150,30 @@ class Told {
     return [];
   }
 
+  /** J2 */
+  cardOf({ deliveryId, subagentId, label, text, ...view }: DeliveryView): readonly ClientMessage[] {
+    const isCard = view.card && view.state === 'pending' && view.kind !== 'question';
+    if (!isCard || this.#deliveries.get(deliveryId)) return [];
+    this.#deliveries.set(deliveryId, true);
+    return [{ type: 'delivery.card', deliveryId, subagentId, label, text }];
+  }
+
   #transcript(item: TranscriptItem): ClientMessage {
     const { id: itemId, role, text, final, interrupted = false, filler } = item;
+    const { deliveryId, deliveryIds } = item;
+    for (const id of deliveryIds ?? (deliveryId === undefined ? [] : [deliveryId]))
+      this.#deliveries.set(id, true);
     const before = this.#finals.get(itemId);
     if (final) this.#finals.set(itemId, text);
     const corrected = before !== undefined && before !== text && !interrupted;
     const message = { itemId, role, text, partial: !final, corrected, interrupted };
-    return { type: 'transcript', ...message, ...(filler && { filler }) };
+    return {
+      type: 'transcript',
+      ...message,
+      ...(filler && { filler }),
+      ...(deliveryId !== undefined && { deliveryId }),
+      ...(deliveryIds && { deliveryIds }),
+    };
   }
 
   #question(question: QuestionView): readonly ClientMessage[] {

@@ -57,9 +57,9 @@ export class DeliveryEffects {
         this.#each(params.deliveryId, { state: 'pending' });
         break;
       case 'outbox.card':
+      case 'outbox.told':
         this.#each(params.deliveryId, { state: 'pending', card: true });
-        for (const view of this.#partsOf(params.deliveryId))
-          lead.cannotTell?.(view, () => session.door.shown(view));
+        this.#card(params.deliveryId);
         break;
       case 'outbox.rested':
         this.#rested(params.deliveryId);
@@ -96,7 +96,8 @@ export class DeliveryEffects {
   resume(): void {
     const { books, unit, delegation } = this.#session;
     const { pending, current } = unit.outbox.getSnapshot().context;
-    const rests = new Set(pending.flatMap((item) => (item.resting ? item.deliveryId : [])));
+    const resting = pending.flatMap((item) => (item.resting ? item.deliveryId : []));
+    const rests = new Set(resting.flatMap((id) => this.#partsOf(id)));
     const items = [...pending, ...(current ? [current] : [])].map((item) => item.deliveryId);
     for (const batchId of unit.batches.ids) {
       const state = unit.batches.stateOf(batchId);
@@ -108,6 +109,7 @@ export class DeliveryEffects {
     const held = unit.batches.ids.flatMap((id) => unit.batches.contextOf(id)?.parts ?? []);
     const due = new Set([...items.flatMap((id) => this.#partsOf(id)), ...held]);
     for (const id of due) this.#show(id, rests.has(id) ? { card: true } : {});
+    for (const id of resting) this.#card(id);
     for (const id of books.deliveries.keys()) if (!due.has(id)) books.deliveries.delete(id);
   }
 
@@ -135,7 +137,7 @@ export class DeliveryEffects {
 
   #offer(deliveryId: string, generation: number, attempt: number): void {
     const { books, lead, unit } = this.#session;
-    this.#each(deliveryId, { state: 'offered', attempts: attempt });
+    this.#each(deliveryId, { state: 'offered', attempts: attempt, card: false });
     const batch = unit.batches.contextOf(deliveryId);
     if (batch) {
       const deliveries = batch.parts.flatMap((id) => books.delivery(id) ?? []);
@@ -184,7 +186,13 @@ export class DeliveryEffects {
     const words = silentNote(delivery.prompt);
     if (delivery.answersCall) this.#answerSilently(deliveryId, words);
     else lead.note(words);
-    lead.cannotTell?.(deliveryId, () => this.#session.door.shown(deliveryId));
+    this.#card(deliveryId);
+  }
+
+  /** What rests is given to whoever listens, or comes to listen. */
+  #card(deliveryId: string): void {
+    const { lead, door } = this.#session;
+    for (const part of this.#partsOf(deliveryId)) lead.rests?.(part, () => door.shown(part));
   }
 
   /** What an item of the outbox tells: itself, or the results of a batch. */

@@ -65,10 +65,10 @@ export interface Lead {
   configure(): void;
   offer(offer: Offer): void;
   /**
-   * The model could not tell it, time and again: it is on the screen as a card. Where there is
-   * no screen it is given to the user as it is; `seen` says that it was.
+   * It rests as a card: the model could not tell it, shall not, or has told it and nobody has
+   * acknowledged it. Where there is no screen it is given to the user as it is; `seen` says that it was.
    */
-  cannotTell?(deliveryId: string, seen: () => void): void;
+  rests?(deliveryId: string, seen: () => void): void;
   /** A subagent says how far it is, or what it has; for the user as it is, not for the model. */
   reported?(report: SubagentWords): void;
   /** Stop speaking at once: something urgent waits. */

@@ -65,6 +65,10 @@ export class Projection {
     return this.#deliveries.get(deliveryId);
   }
 
+  deliveries(): readonly DeliveryView[] {
+    return this.#deliveries.list;
+  }
+
   subagent(id: string): SubagentView | undefined {
     return this.#subagents.get(id);
   }

@@ -1,6 +1,6 @@
 // What an app sees of any session, voice or text.
 
-import { map, filter, type Observable } from 'rxjs';
+import { filter, map, Observable } from 'rxjs';
 import { z } from 'zod';
 import { check } from '../../checks.ts';
 import { ConfigurationError } from '../../errors.ts';
@@ -107,9 +107,15 @@ export abstract class SessionFace {
     );
   }
 
-  /** What a client is told, as JSON; each subscriber is one client. See `receiveClientMessage`. */
+  /**
+   * What a client is told, as JSON; each subscriber is one client. See `receiveClientMessage`. A client
+   * acknowledges what it has shown: `delivery.shown` with the `deliveryId` of the message.
+   */
   get clientMessages(): Observable<ClientMessage> {
-    return clientMessages(this.events);
+    const { projection, door } = this.#core;
+    return clientMessages(this.events, () => projection.deliveries()).pipe(
+      (messages) => new Observable((client) => messages.subscribe(client).add(door.follow())),
+    );
   }
 
   /**

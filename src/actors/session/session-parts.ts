@@ -30,6 +30,8 @@ export interface LeadSession {
   readonly delegation: Delegation;
   readonly projection: Projection;
   readonly hooks: SessionHooks;
+  /** What the user and their screens do. */
+  readonly door: UserDoor;
   /** Puts an event into the session's mailbox. */
   receive(actor: string, event: UnitEvent & Record<string, unknown>): void;
   /** Words and new lives, checked by their type. */
@@ -42,8 +44,6 @@ export interface LeadSession {
 export interface EffectsSession extends LeadSession {
   readonly lead: Lead;
   readonly services: SessionServices;
-  /** What the user and their screens do. */
-  readonly door: UserDoor;
   readonly configs: Readonly<Record<string, SubagentConfig>>;
   /** Whom the subagents of background calls work for. */
   readonly ofCalls: ScopePorts;

@@ -9,18 +9,23 @@
 //   E1. One response at a time. What asks for another one meanwhile is answered by the next.
 //   E2. The model is called again for tool results only when every call of its last
 //       response that is answered at once has its answer.
-//   E3. An offer was heard when its whole text was pushed and somebody read past it.
+//   E3. An offer was heard when its whole text was pushed and an observer or a waiter took it, or a
+//       reader asked for more after it. Who reads has `ACKNOWLEDGE_MS` for that: an offer that nobody
+//       has acknowledged by then, or that nobody can any more, was told (`delivery.told`) and holds up
+//       nothing. An acknowledgement counts whenever it comes.
 //   E4. A reply that was cut off for something urgent is given afterwards, whatever becomes of
 //       what was urgent.
+//   E5. Where nobody listens to a delivery, the app is told so, once for a session in this process.
 
 import type { LanguageModel } from 'ai';
-import { CancelledError, ProviderError } from '../../errors.ts';
+import { CancelledError, ConfigurationError, ProviderError } from '../../errors.ts';
 import { callSafely } from '../runtime/host.ts';
 import type { Lead, Offer, SubagentWords, Utterance } from './lead.ts';
 import { intoConversation } from './live-conversation.ts';
 import { greetingNote, overheardNote, OWED_REPLY_NOTE } from './prompts.ts';
+import type { QuestionRecord } from './records.ts';
 import type { LeadSession } from './session-parts.ts';
-import type { TextOutput } from './text-output.ts';
+import type { TextOutput, TextPart } from './text-output.ts';
 import { runResponse, type ResponseCall, type TextResponse } from './text-response.ts';
 import { Watchdog } from './watchdog.ts';
 
@@ -28,6 +33,9 @@ import { Watchdog } from './watchdog.ts';
 const MAX_ROUNDS = 8;
 /** A response without any sign of life for so long has failed. */
 const RESPONSE_TIMEOUT_MS = 60_000;
+
+/** A reader that has not asked for more by then is busy: what it was given holds up nothing. */
+const ACKNOWLEDGE_MS = 1000;
 
 /** The states of a call whose answer the model waits for. */
 const ANSWERED_AT_ONCE: ReadonlySet<string> = new Set(['received', 'executing']);
@@ -49,6 +57,10 @@ export class TextLead implements Lead {
   #requested = false;
   #rounds = 0;
   #idle: (() => void)[] = [];
+  /** What ends the times to acknowledge that run. */
+  readonly #acknowledging = new Set<() => void>();
+  /** E5 */
+  #hasWarned = false;
 
   constructor(core: LeadSession, model: LanguageModel, output: TextOutput) {
     this.#core = core;
@@ -96,12 +108,15 @@ export class TextLead implements Lead {
 
   disconnect(): void {
     this.#watchdog.stop();
+    for (const cancel of this.#acknowledging) cancel();
+    this.#acknowledging.clear();
     this.#response?.abort(new CancelledError('the session was closed'));
     this.#output.complete();
     this.#settleIdle();
   }
 
   offer(offer: Offer): void {
+    this.#checkSomebodyListens(offer);
     if (offer.kind === 'question') {
       this.#ask(offer);
       return;
@@ -156,11 +171,16 @@ export class TextLead implements Lead {
     this.#checkIdle();
   }
 
-  cannotTell(deliveryId: string, seen: () => void): void {
-    const view = this.#core.projection.delivery(deliveryId);
-    if (!view || view.kind === 'question') return;
-    const { label, text } = view;
-    this.#output.push({ type: 'delivery.card', deliveryId, label, text }, seen);
+  rests(deliveryId: string, seen: () => void): void {
+    const { projection, books } = this.#core;
+    const view = projection.delivery(deliveryId);
+    if (!view) return;
+    const question = books.questions.get(deliveryId);
+    const part: TextPart = question
+      ? questionPart(question, view.text)
+      : { type: 'delivery.card', deliveryId, label: view.label, text: view.text };
+    const isDue = (): boolean => projection.delivery(deliveryId)?.state === 'pending';
+    this.#output.card(deliveryId, part, isDue, seen);
   }
 
   reported({ kind, subagentId, subagentName, text }: SubagentWords): void {
@@ -186,11 +206,48 @@ export class TextLead implements Lead {
     const question = this.#core.books.questions.get(deliveryId);
     if (!question) return;
     this.#core.receive('outbox', { type: 'delivery.playing', generation });
-    const { requestId, options, subagentName } = question;
-    this.#output.push(
-      { type: 'question.asked', requestId, question: offer.text, options, subagentName },
-      () => this.#core.receive('outbox', { type: 'delivery.heard', generation, grade: 'assumed' }),
-    );
+    this.#tell(questionPart(question, offer.text), generation);
+  }
+
+  /** All of an offer is said; what becomes of it is told to the outbox (E3). */
+  #tell(part: TextPart, generation: number): void {
+    const core = this.#core;
+    let isOver = false;
+    let stopClock = (): void => {};
+    const over = (): void => {
+      isOver = true;
+      stopClock();
+      this.#acknowledging.delete(stopClock);
+    };
+    const told = (): void => {
+      over();
+      core.receive('outbox', { type: 'delivery.told', generation });
+    };
+    this.#output.push(part, {
+      seen: () => {
+        over();
+        core.receive('outbox', { type: 'delivery.heard', generation, grade: 'assumed' });
+      },
+      unseen: () => {
+        if (!isOver) told();
+      },
+    });
+    if (isOver) return;
+    stopClock = core.host.environment.scheduler.schedule(told, ACKNOWLEDGE_MS);
+    this.#acknowledging.add(stopClock);
+  }
+
+  /** E5 */
+  #checkSomebodyListens({ kind, deliveryId }: Offer): void {
+    const core = this.#core;
+    if (this.#hasWarned || this.#output.isHeard || core.door.followers > 0) return;
+    this.#hasWarned = true;
+    const expected =
+      `Nobody listens to the ${kind} ${deliveryId}: it waits as a card until somebody does. ` +
+      'Subscribe to session.parts, read session.send() or session.read(), await session.nextResult(), ' +
+      'or subscribe to session.clientMessages and call session.shown(deliveryId) for what was seen. ' +
+      '`events` and `store` never count as the user.';
+    core.reportError(new ConfigurationError('NOBODY_LISTENS', expected), 'text output');
   }
 
   #want(): void {
@@ -250,6 +307,7 @@ export class TextLead implements Lead {
       signal,
       // What a subagent reported is told; it starts nothing new by itself.
       mayCall: offer === null && this.#rounds <= MAX_ROUNDS,
+      tells: offer,
       onSign: () => this.#watchdog.sign(),
       onWords: () => {
         if (!offer) return;
@@ -300,10 +358,7 @@ export class TextLead implements Lead {
         type: isBroken ? 'delivery.interrupted' : 'delivery.failed',
         generation,
       });
-    else
-      this.#output.push(done, () =>
-        core.receive('outbox', { type: 'delivery.heard', generation, grade: 'assumed' }),
-      );
+    else this.#tell(done, generation);
   }
 
   /** Will something urgent be offered as soon as the model is silent? */
@@ -335,4 +390,11 @@ export class TextLead implements Lead {
     this.#idle = [];
     for (const callback of waiting) callback();
   }
+}
+
+function questionPart(
+  { requestId, options, subagentName }: QuestionRecord,
+  question: string,
+): TextPart {
+  return { type: 'question.asked', requestId, question, options, subagentName };
 }

@@ -1,16 +1,21 @@
 // What a text session says, piece by piece, to whoever listens: observers get it at
 // once, readers pull it. Somebody who pulls past a piece has seen it.
 //
-// Owns:     the buffers of the readers, and who has seen what.
-// Does not: make text.
+// Owns:     the buffers of the readers, who has seen what, and the cards that nobody has seen.
+// Does not: make text, or decide what becomes of a delivery that nobody saw (text-lead).
 //
 // Invariants
 //   X1. Every reader gets every piece since it began to read, in order.
-//   X2. `seen` of a piece is called at most once: when a reader asks for more after it,
-//       or at once where there are only observers. Where nobody listens it is not called.
+//   X2. `seen` of a piece is called at most once: at once where an observer or a waiter took it,
+//       else when a reader asks for more after it. A reader that breaks off at a piece has not
+//       seen it: it may have failed to show it.
 //   X3. A reader's buffer is bounded: the oldest pieces go, and a `gap` says how many.
+//   X4. `unseen` of a piece is called at most once, and never after `seen`: when no reader is left
+//       that could still see it, at once where nobody listens.
+//   X5. A card is given to everybody who listens and does not have the piece that it stands for, and
+//       to everybody who comes later, until one of them has seen it or it is not due any more.
 
-import { Subject, type Observable } from 'rxjs';
+import { Observable, Subject } from 'rxjs';
 import type { QuestionView } from '../session-views.ts';
 
 /** A piece of what the lead agent says. */
@@ -41,7 +46,10 @@ export type TextPart =
       readonly text: string;
       readonly final: false;
     }
-  /** A result or notice that the lead agent could not put into words, time and again: here it is as it is. */
+  /**
+   * A result or notice as it is: the lead agent could not put it into words, or it did and nobody
+   * who listened then has acknowledged it.
+   */
   | {
       readonly type: 'delivery.card';
       readonly deliveryId: string;
@@ -61,8 +69,17 @@ export type TextPart =
   /** Pieces that this reader was too slow for. */
   | { readonly type: 'gap'; readonly missed: number };
 
+/** What becomes of a piece: one of the two is called, once. */
+export interface Fate {
+  seen(): void;
+  /** Nobody has it who could still see it. @defaultValue nothing */
+  unseen?(): void;
+}
+
 interface Reader {
   readonly buffer: Piece[];
+  /** Given, and not pulled past. */
+  current: Piece | null;
   missed: number;
   wake: (() => void) | null;
   done: boolean;
@@ -70,39 +87,88 @@ interface Reader {
 
 interface Piece {
   readonly part: TextPart;
-  seen: (() => void) | null;
+  fate: Fate | null;
+  /** Readers that have it and have not pulled past it. */
+  holders: number;
 }
+
+interface Card {
+  readonly piece: Piece;
+  /** Is it still to be seen? */
+  isDue(): boolean;
+}
+
+/** Takes what is told of these deliveries; true: this one was waited for. */
+type Waiter = (deliveryIds: readonly string[]) => boolean;
 
 /** Pieces that a reader may lag behind. */
 const MAX_LAG = 10_000;
 
 export class TextOutput {
+  /** Everything that is said from now on, after the cards that nobody has seen. */
+  readonly parts: Observable<TextPart>;
   readonly #subject = new Subject<TextPart>();
   readonly #readers = new Set<Reader>();
+  readonly #waiters = new Set<Waiter>();
+  readonly #cards = new Map<string, Card>();
   #isComplete = false;
 
-  get parts(): Observable<TextPart> {
-    return this.#subject.asObservable();
+  constructor() {
+    this.parts = new Observable((observer) => {
+      for (const piece of this.#unseenCards()) {
+        observer.next(piece.part);
+        see(piece);
+      }
+      return this.#subject.subscribe(observer);
+    });
   }
 
-  push(part: TextPart, seen: (() => void) | null = null): void {
-    const piece: Piece = { part, seen };
-    for (const reader of this.#readers) {
-      if (reader.buffer.length >= MAX_LAG) {
-        reader.buffer.shift();
-        reader.missed += 1;
-      }
-      reader.buffer.push(piece);
-      reader.wake?.();
-    }
-    const isObserved = this.#subject.observed;
-    this.#subject.next(part);
-    if (isObserved && this.#readers.size === 0) see(piece);
+  /** Is there anybody whom a piece would reach now? */
+  get isHeard(): boolean {
+    return this.#subject.observed || this.#readers.size > 0 || this.#waiters.size > 0;
+  }
+
+  push(part: TextPart, fate: Fate | null = null): void {
+    this.#give({ part, fate, holders: 0 }, [...this.#readers]);
+  }
+
+  /**
+   * A delivery that nobody has seen when it was told: until somebody has, or `isDue` says no.
+   * The part carries its id.
+   */
+  card(deliveryId: string, part: TextPart, isDue: () => boolean, seen: () => void): void {
+    for (const [id, card] of this.#cards) if (!card.isDue()) this.#cards.delete(id);
+    if (this.#cards.has(deliveryId)) return;
+    const fate: Fate = {
+      seen: () => {
+        this.#cards.delete(deliveryId);
+        seen();
+      },
+    };
+    const piece: Piece = { part, fate, holders: 0 };
+    this.#cards.set(deliveryId, { piece, isDue });
+    this.#give(
+      piece,
+      [...this.#readers].filter((reader) => !has(reader, deliveryId)),
+    );
+  }
+
+  /** Whoever waits for a delivery has seen it when it is told. Returns what ends the wait. */
+  wait(waiter: Waiter): () => void {
+    this.#waiters.add(waiter);
+    return () => this.#waiters.delete(waiter);
   }
 
   /** Reads from now on, until `end` or `complete`. The reader is there before this returns. */
   read(): { parts: AsyncGenerator<TextPart, void, undefined>; end: () => void } {
-    const reader: Reader = { buffer: [], missed: 0, wake: null, done: this.#isComplete };
+    const reader: Reader = {
+      buffer: [],
+      current: null,
+      missed: 0,
+      wake: null,
+      done: this.#isComplete,
+    };
+    for (const piece of this.#unseenCards()) hand(piece, reader);
     this.#readers.add(reader);
     const end = (): void => {
       reader.done = true;
@@ -114,11 +180,29 @@ export class TextOutput {
   /** Nothing more is said: whoever reads comes to an end, who begins to read finds nothing. */
   complete(): void {
     this.#isComplete = true;
+    this.#cards.clear();
     this.#subject.complete();
     for (const reader of this.#readers) {
       reader.done = true;
       reader.wake?.();
     }
+  }
+
+  #give(piece: Piece, readers: readonly Reader[]): void {
+    for (const reader of readers) hand(piece, reader);
+    const isObserved = this.#subject.observed;
+    this.#subject.next(piece.part);
+    const ids = deliveriesIn(piece.part);
+    const isAwaited = [...this.#waiters].filter((waiter) => waiter(ids)).length > 0;
+    if (isObserved || isAwaited) see(piece);
+    else drop(piece, 0);
+  }
+
+  /** X5 */
+  #unseenCards(): readonly Piece[] {
+    return this.#isComplete
+      ? []
+      : [...this.#cards.values()].flatMap(({ piece, isDue }) => (isDue() ? [piece] : []));
   }
 
   async *#pull(reader: Reader): AsyncGenerator<TextPart, void, undefined> {
@@ -131,7 +215,10 @@ export class TextOutput {
         }
         const piece = reader.buffer.shift();
         if (piece) {
+          reader.current = piece;
           yield piece.part;
+          reader.current = null;
+          piece.holders -= 1;
           see(piece);
         } else if (reader.done) return;
         else
@@ -141,12 +228,48 @@ export class TextOutput {
       }
     } finally {
       this.#readers.delete(reader);
+      const held = [...(reader.current ? [reader.current] : []), ...reader.buffer];
+      for (const piece of held) drop(piece, 1);
     }
   }
 }
 
+function hand(piece: Piece, reader: Reader): void {
+  if (reader.buffer.length >= MAX_LAG) {
+    const lost = reader.buffer.shift();
+    if (lost) drop(lost, 1);
+    reader.missed += 1;
+  }
+  piece.holders += 1;
+  reader.buffer.push(piece);
+  reader.wake?.();
+}
+
 function see(piece: Piece): void {
-  const { seen } = piece;
-  piece.seen = null;
-  seen?.();
+  const { fate } = piece;
+  piece.fate = null;
+  fate?.seen();
+}
+
+/** So many readers have it no more, and have not seen it. */
+function drop(piece: Piece, readers: number): void {
+  piece.holders -= readers;
+  if (piece.holders > 0 || !piece.fate?.unseen) return;
+  const { fate } = piece;
+  piece.fate = null;
+  fate.unseen?.();
+}
+
+function has({ current, buffer }: Reader, deliveryId: string): boolean {
+  return [...(current ? [current] : []), ...buffer].some(({ part }) =>
+    deliveriesIn(part).includes(deliveryId),
+  );
+}
+
+/** The deliveries that are told in a part, by every name that they have. */
+function deliveriesIn(part: TextPart): readonly string[] {
+  if (part.type === 'question.asked') return [part.requestId];
+  if (part.type === 'delivery.card') return [part.deliveryId];
+  if (part.type !== 'text.done' || part.deliveryId === null) return [];
+  return [part.deliveryId, ...(part.deliveryIds ?? [])];
 }

@@ -16,6 +16,7 @@ import { toStepError } from '../ai/model-step.ts';
 import { cutOff, hasJustEnded } from '../ai/streamed-answer.ts';
 import { modelToolsOf } from './lead-tools.ts';
 import { intoConversation } from './live-conversation.ts';
+import type { TranscriptItem } from '../session-views.ts';
 import type { LeadSession } from './session-parts.ts';
 import type { TextOutput } from './text-output.ts';
 
@@ -35,6 +36,8 @@ export interface TextResponseOptions {
   readonly model: LanguageModel;
   readonly output: TextOutput;
   readonly signal: AbortSignal;
+  /** The offer that it tells; null: it is a reply. */
+  readonly tells: { readonly deliveryId: string; readonly deliveryIds?: readonly string[] } | null;
   /** May it call tools? */
   readonly mayCall: boolean;
   /** A sign of life. */
@@ -72,6 +75,7 @@ export async function runResponse(options: TextResponseOptions): Promise<TextRes
         final,
         at,
         ...(isBroken ? { interrupted: true } : {}),
+        ...(final && !isBroken && !hasCalled ? toldIn(options) : {}),
       },
     });
   try {
@@ -108,6 +112,15 @@ export async function runResponse(options: TextResponseOptions): Promise<TextRes
     show(true);
   }
   return { itemId, text, isBroken };
+}
+
+/** What a client names when it acknowledges what was told. */
+function toldIn({
+  tells,
+}: TextResponseOptions): Pick<TranscriptItem, 'deliveryId' | 'deliveryIds'> {
+  if (tells === null) return {};
+  const { deliveryId, deliveryIds } = tells;
+  return { deliveryId, ...(deliveryIds && { deliveryIds }) };
 }
 
 type Part =

@@ -34,6 +34,7 @@ export class UserDoor {
   readonly #saying = new Map<string, () => void>();
 
   #clients = 0;
+  #followers = 0;
 
   /** `isHeard`: questions are put by voice, not only on a screen. */
   constructor(session: DoorSession, { isHeard }: { readonly isHeard: boolean }) {
@@ -48,6 +49,19 @@ export class UserDoor {
   /** How many are attached. */
   get clients(): number {
     return this.#clients;
+  }
+
+  /** Clients that are told what is said, and may acknowledge it. */
+  get followers(): number {
+    return this.#followers;
+  }
+
+  /** A client is told what is said from now on. Returns what to call when it is not any more. */
+  follow(): () => void {
+    this.#followers += 1;
+    return () => {
+      this.#followers -= 1;
+    };
   }
 
   /** Somebody is there. Returns what to call when they leave. */

@@ -1,11 +1,14 @@
-// The client of a simulated session: it shows what a text session says, or plays what a voice
-// session says and reports it; it comes and goes, and outlives the process that it talks to.
+// The client of a simulated session: it shows what a text session says, in one of the ways in which
+// an app can follow one, or plays what a voice session says and reports it; it comes and goes, and
+// outlives the process that it talks to.
 //
-// Owns:     who is attached, and what was played.
+// Owns:     who is attached, how they listen, and what was played.
 // Does not: decide when it leaves (user, player).
 
 import type { VoiceSession } from '../../voice/voice-session.ts';
 import type { TextSession } from '../../actors/session/text-session.ts';
+import type { ClientMessage } from '../../actors/session/client-messages.ts';
+import { chanceOf, type Chance } from '../chance.ts';
 import { LOUDNESS, TICK_MS } from '../conformance/client.ts';
 import { Loudspeaker, type Play } from '../conformance/loudspeaker.ts';
 import type { SimulatedEnvironment } from '../simulated-environment.ts';
@@ -18,7 +21,40 @@ export type Talking =
   | { readonly kind: 'text'; readonly session: TextSession }
   | { readonly kind: 'voice'; readonly session: VoiceSession; readonly sampleRateHz: number };
 
+/** How an app may follow a text session. What it does not acknowledge rests as cards. */
+type Way =
+  /** `session.parts`. */
+  | 'observes'
+  /** `session.read()`, to the end. */
+  | 'reads'
+  /** The same, and breaks off at each result. */
+  | 'breaksOff'
+  /** `session.clientMessages`, and tells what was seen. */
+  | 'acknowledges'
+  /** The same, and tells nothing. */
+  | 'isSilent'
+  /** `session.events` and `session.store` only. */
+  | 'traces';
+
+const WAYS: readonly (readonly Way[])[] = [
+  ['observes'],
+  ['observes'],
+  ['reads'],
+  ['breaksOff'],
+  ['acknowledges'],
+  ['acknowledges'],
+  ['isSilent'],
+  ['traces'],
+  ['observes', 'reads'],
+  ['reads', 'acknowledges'],
+  ['traces', 'isSilent'],
+];
+
+const LOOKS_WITHIN_MS = 3000;
+const READS_AGAIN_MS = 500;
+
 export class Client {
+  readonly #seed: number;
   readonly #environment: SimulatedEnvironment;
   readonly #note: (happening: Happening) => void;
   readonly #speakers: Loudspeaker[] = [];
@@ -28,8 +64,14 @@ export class Client {
   #detach: (() => void) | null = null;
   #isTicking = false;
   #loudUntil = 0;
+  #visits = 0;
 
-  constructor(environment: SimulatedEnvironment, note: (happening: Happening) => void) {
+  constructor(
+    seed: number,
+    environment: SimulatedEnvironment,
+    note: (happening: Happening) => void,
+  ) {
+    this.#seed = seed;
     this.#environment = environment;
     this.#note = note;
   }
@@ -80,12 +122,72 @@ export class Client {
     const isMine = (): boolean => this.#talking === talking;
     const subscriptions =
       talking.kind === 'text'
-        ? [talking.session.parts.subscribe((part) => this.#note({ kind: 'part', part }))]
+        ? this.#follow(talking.session, isMine)
         : this.#listen(talking.session, isMine);
     this.#detach = () => {
       for (const subscription of subscriptions) subscription.unsubscribe();
       leave();
     };
+  }
+
+  /** In another way each time: what works in one of them need not work in another. */
+  #follow(session: TextSession, isMine: () => boolean): readonly { unsubscribe(): void }[] {
+    const chance = chanceOf(this.#seed, 'listens', (this.#visits += 1));
+    return chance.pick(WAYS).map((way) => {
+      switch (way) {
+        case 'observes':
+          return session.parts.subscribe((part) => this.#note({ kind: 'part', part }));
+        case 'reads':
+          return this.#reads(session, isMine, false);
+        case 'breaksOff':
+          return this.#reads(session, isMine, true);
+        case 'acknowledges':
+          return session.clientMessages.subscribe((message) =>
+            this.#acknowledges(session, message, isMine, chance),
+          );
+        case 'isSilent':
+          return session.clientMessages.subscribe();
+        case 'traces':
+          return session.store.subscribe(() => {});
+      }
+    });
+  }
+
+  #reads(session: TextSession, isMine: () => boolean, breaksOff: boolean): { unsubscribe(): void } {
+    let hasLeft = false;
+    let leave = (): void => {};
+    const read = async (): Promise<void> => {
+      if (hasLeft || !isMine()) return;
+      const parts = session.read();
+      leave = () => void parts.return(undefined);
+      for await (const part of parts) {
+        if (hasLeft || !isMine()) return;
+        this.#note({ kind: 'part', part });
+        if (!breaksOff || part.type !== 'text.done' || part.deliveryId === null) continue;
+        this.#environment.scheduler.schedule(() => void read(), READS_AGAIN_MS);
+        return;
+      }
+    };
+    void read();
+    return {
+      unsubscribe() {
+        hasLeft = true;
+        leave();
+      },
+    };
+  }
+
+  #acknowledges(
+    session: TextSession,
+    message: ClientMessage,
+    isMine: () => boolean,
+    chance: Chance,
+  ): void {
+    const shown = shownBy(message);
+    if (shown === null) return;
+    this.#environment.scheduler.schedule(() => {
+      if (isMine() && this.#detach) void session.receiveClientMessage(shown);
+    }, chance.below(LOOKS_WITHIN_MS));
   }
 
   #listen(session: VoiceSession, isMine: () => boolean): { unsubscribe(): void }[] {
@@ -131,4 +233,13 @@ export class Client {
       if (isLoud || this.isPlaying) this.#tick();
     }, TICK_MS);
   }
+}
+
+/** What a client that shows this message tells of it. */
+function shownBy(message: ClientMessage): object | null {
+  if (message.type === 'subagent.question')
+    return { type: 'question.shown', requestId: message.requestId };
+  const { deliveryId } =
+    message.type === 'transcript' || message.type === 'delivery.card' ? message : {};
+  return deliveryId === undefined ? null : { type: 'delivery.shown', deliveryId };
 }

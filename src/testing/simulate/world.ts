@@ -91,7 +91,7 @@ export class World {
       },
     });
     const note = (happening: Happening): void => this.note(happening);
-    this.client = new Client(this.environment, note);
+    this.client = new Client(seed, this.environment, note);
     this.user = new User({
       seed,
       kind,

@@ -263,16 +263,14 @@ describe('seen in text (X2)', () => {
     expect(state().deliveries[0]).toMatchObject({ state: 'delivered', grade: 'assumed' });
   });
 
-  test('is nothing while nobody listens: it is said again, and then rests as a card', async () => {
+  test('is nothing while nobody listens: it rests as a card at once, and is not said again', async () => {
     const { session, state, environment, said } = textTalk();
     await session.start();
     session.notifyBackground('Your order was sent');
-    await environment.advance(1_799_999);
-    expect(state().deliveries[0]).toMatchObject({ state: 'playing', attempts: 3 });
-    await environment.advance(1);
-    expect(state().deliveries[0]).toMatchObject({ state: 'pending', card: true });
+    await environment.settle();
+    expect(state().deliveries[0]).toMatchObject({ state: 'pending', card: true, attempts: 1 });
     await environment.advance(3_600_000);
-    expect(state().deliveries[0]).toMatchObject({ attempts: 3 });
+    expect(state().deliveries[0]).toMatchObject({ attempts: 1 });
     expect(said()).toEqual([]);
   });
 });

@@ -1,5 +1,5 @@
 // Every state of the outbox with three items at a time: what may come, and what shall
-// hold in it (O1 to O7).
+// hold in it (O1 to O9).
 //
 // The generation counts up for ever and only its equality matters: the key leaves it out, and
 // reports come about this attempt and about the one before. Time counts from `quietSince`: what
@@ -29,6 +29,13 @@ interface Ghost {
 
 const ranks = ['urgent', 'high', 'normal'];
 const rankOf = ({ priority }: OutboxItem): number => ranks.indexOf(priority);
+const isTold = ({ toldIn }: { readonly toldIn?: number }): boolean => toldIn !== undefined;
+/** Which attempt told it matters only as the last one, the one before, or an older one, and by its order. */
+const toldKey = ({ context }: S, { toldIn }: { readonly toldIn?: number }) => {
+  if (toldIn === undefined) return null;
+  const older = context.pending.filter((one) => (one.toldIn ?? Infinity) < toldIn).length;
+  return [Math.min(2, context.generation - toldIn), older];
+};
 const idsOf = (items: readonly OutboxItem[]): readonly string[] =>
   items.map(({ deliveryId }) => deliveryId);
 const itemsOf = ({ context: { pending, current } }: S) => [
@@ -102,13 +109,15 @@ export function checkOutbox(
     name: `outbox with ${scope}`,
     input: outboxInput,
     onViolation,
-    key: ({ value, context, children }) => {
+    key: (snapshot) => {
+      const { value, context, children } = snapshot;
       const { pending, current, reserved, interruptible } = context;
       const brief = (one: (typeof pending)[number]) => [
         one.deliveryId,
         one.attempts,
         one.resting,
         one.rests,
+        toldKey(snapshot, one),
       ];
       return [
         value,
@@ -150,16 +159,23 @@ export function checkOutbox(
         isSpeaking(snapshot) === (snapshot.context.current !== null),
       'O4: urgent before high before normal': ({ context: { pending } }) =>
         pending.every((one, index) => index === 0 || rankOf(pending[index - 1]!) <= rankOf(one)),
-      'O5: an item rests exactly when it has been tried often enough': ({ context }) =>
+      'O5: an item rests exactly when it has been tried often enough, or was told': ({ context }) =>
         context.pending.every(
-          ({ resting, attempts, rests }) =>
-            attempts <= maxAttempts && resting === (rests === 'always' || attempts >= maxAttempts),
+          (one) =>
+            one.attempts <= maxAttempts &&
+            one.resting === (one.rests === 'always' || one.attempts >= maxAttempts || isTold(one)),
         ),
       'O8: what is silent is never said': ({ context: { current } }) => current?.rests !== 'always',
       'O6: no more than fits': ({ context: { pending, current, reserved } }) => {
-        const held = [...pending, current].filter((one) => one !== null && one.kind !== 'question');
+        const held = [...pending, current].filter(
+          (one) => one !== null && one.kind !== 'question' && !isTold(one),
+        );
         return held.length + reserved <= capacity;
       },
+      'O9: no more than fits rest as told': ({ context: { pending } }) =>
+        pending.filter((one) => one.kind !== 'question' && isTold(one)).length <= capacity,
+      'O9: what is being said is not told yet': ({ context: { current } }) =>
+        current === null || !isTold(current),
       'O7: of each subagent only the latest progress waits': ({ context: { pending } }) =>
         pending.filter(({ replaces }) => replaces !== null).length <= 1,
       'its deadline is armed while it pauses, offers or plays': (snapshot) =>
@@ -199,12 +215,21 @@ export function checkOutbox(
         paramsOf(effects, 'delivered').every(
           ({ deliveryId, grade }) =>
             grade === 'shown' ||
+            grade === 'told' ||
+            before.context.pending.some(
+              (one) =>
+                one.deliveryId === deliveryId &&
+                one.toldIn === (event as { generation?: number }).generation,
+            ) ||
             (isSpeaking(before) &&
               deliveryId === before.context.current?.deliveryId &&
               (event as { generation?: number }).generation === before.context.generation),
         ),
       'O2: a report about another attempt is ignored': (before, event) =>
-        !('generation' in event) || event.generation === before.context.generation,
+        !('generation' in event) ||
+        event.generation === before.context.generation ||
+        (event.type === 'delivery.heard' &&
+          before.context.pending.some(({ toldIn }) => toldIn === event.generation)),
       'O3: nothing is lost': (before, event, after, effects) => {
         const left = departures(event, effects);
         const added = event.type === 'outbox.add' ? [(event as { item: OutboxItem }).item] : [];
@@ -255,9 +280,13 @@ export function checkOutbox(
         const returned = current !== null && isOver(before, after) ? [current] : [];
         const added = event.type === 'outbox.add' ? [(event as { item: OutboxItem }).item] : [];
         const known = idsOf(itemsOf(before));
+        const again = pending.filter(
+          (one) => isTold(one) && one.kind === 'question' && idsOf(added).includes(one.deliveryId),
+        );
         const queue = [
           ...returned,
-          ...pending,
+          ...pending.filter((one) => !again.includes(one)),
+          ...again,
           ...added.filter(({ deliveryId }) => !known.includes(deliveryId)),
         ].filter(({ deliveryId }) => !left.includes(deliveryId));
         const expected = idsOf(
@@ -268,9 +297,18 @@ export function checkOutbox(
         if (offer === undefined) return same(got, expected);
         // The first that does not rest was taken out to be said.
         const resting = idsOf(
-          pending.filter((one) => one.resting && (one.rests === 'always' || !wakes(event))),
+          pending.filter(
+            (one) =>
+              one.resting &&
+              !again.includes(one) &&
+              (one.rests === 'always' || isTold(one) || !wakes(event)),
+          ),
         );
-        const exhausted = new Set(paramsOf(effects, 'card').map(({ deliveryId }) => deliveryId));
+        const exhausted = new Set(
+          [...paramsOf(effects, 'card'), ...paramsOf(effects, 'told')].map(
+            ({ deliveryId }) => deliveryId,
+          ),
+        );
         const first = expected.find((id) => !resting.includes(id) && !exhausted.has(id));
         return (
           offer.deliveryId === first &&
@@ -289,7 +327,12 @@ export function checkOutbox(
         const { current, generation } = before.context;
         const [cards, returns] = [paramsOf(effects, 'card'), paramsOf(effects, 'returned')];
         const left = departures(event, effects);
-        if (current === null || !isOver(before, after) || left.includes(current.deliveryId))
+        if (
+          current === null ||
+          !isOver(before, after) ||
+          left.includes(current.deliveryId) ||
+          event.type === 'delivery.told'
+        )
           return cards.length + returns.length === 0;
         const attempts = current.attempts - (event.type === 'client.detached' ? 1 : 0);
         const told = [{ deliveryId: current.deliveryId, generation, attempts }];
@@ -299,7 +342,46 @@ export function checkOutbox(
       },
       'O5: whoever speaks or comes wakes what rests': (_before, event, after) =>
         !wakes(event) ||
-        after.context.pending.every(({ resting, rests }) => !resting || rests === 'always'),
+        after.context.pending.every((one) => !one.resting || one.rests === 'always' || isTold(one)),
+      'O9: what was told in full rests and is told of, once': (before, event, after, effects) => {
+        const told = paramsOf(effects, 'told');
+        const { current, generation } = before.context;
+        if (event.type !== 'delivery.told' || !isSpeaking(before)) return told.length === 0;
+        if ((event as { generation: number }).generation !== generation) return told.length === 0;
+        const { deliveryId } = current!;
+        const kept = after.context.pending.find((one) => one.deliveryId === deliveryId);
+        if (departures(event, effects).includes(deliveryId)) return told.length === 0;
+        return (
+          same(told, [{ deliveryId, generation }]) && kept?.toldIn === generation && kept.resting
+        );
+      },
+      'O9: what was told rests as it is until it leaves, or is a question that is put again': (
+        before,
+        event,
+        after,
+      ) =>
+        before.context.pending.filter(isTold).every((one) => {
+          const now = itemsOf(after).find(({ deliveryId }) => deliveryId === one.deliveryId);
+          const isPutAgain =
+            event.type === 'outbox.add' &&
+            (event as { item: OutboxItem }).item.deliveryId === one.deliveryId &&
+            one.kind === 'question';
+          return now === undefined || isPutAgain !== (now.toldIn === one.toldIn);
+        }),
+      'O9: what was told first makes room, and counts as told': (before, event, after, effects) => {
+        const lapsed = paramsOf(effects, 'delivered').filter(({ grade }) => grade === 'told');
+        const was = before.context.pending.filter(
+          (one) => isTold(one) && one.kind !== 'question' && one.deliveryId !== undefined,
+        );
+        const isOneMore =
+          event.type === 'delivery.told' &&
+          after.context.generation >= before.context.generation &&
+          isOver(before, after) &&
+          before.context.current?.kind !== 'question';
+        if (!isOneMore || was.length < capacity) return lapsed.length === 0;
+        const first = was.toSorted((a, b) => (a.toldIn ?? 0) - (b.toldIn ?? 0))[0];
+        return same(lapsed, [{ deliveryId: first?.deliveryId, grade: 'told' }]);
+      },
       'O8: what comes silently, or cannot be said at once and skips then, rests and is told': (
         before,
         event,
@@ -331,7 +413,9 @@ export function checkOutbox(
       'O7: the latest progress stays': (before, event, after) => {
         if (event.type !== 'outbox.add') return true;
         const { item: added } = event as { item: OutboxItem };
-        const fits = before.context.pending.some(({ replaces }) => replaces === added.replaces);
+        const fits = before.context.pending.some(
+          (one) => one.replaces === added.replaces && !isTold(one),
+        );
         return added.replaces === null || !fits || idsOf(itemsOf(after)).includes(added.deliveryId);
       },
       'an attempt that is off is abandoned': (before, { type }, after, effects) => {
@@ -379,6 +463,10 @@ export function checkOutbox(
         when: (snapshot) => snapshot.matches({ slot: { speaking: 'offered' } }),
         exits: ['deadline.offer'],
       },
+      'what was told can be acknowledged by whoever was given it': {
+        when: ({ context: { pending } }) => pending.some(isTold),
+        exits: ['delivery.heard'],
+      },
       'a playback ends by itself': {
         when: (snapshot) => snapshot.matches({ slot: { speaking: 'playing' } }),
         exits: ['deadline.play'],
@@ -388,6 +476,9 @@ export function checkOutbox(
       'something is tried a second time': ({ context }) => context.current?.attempts === 2,
       'something rests while another is said': ({ context }) =>
         !has('result') || (context.current !== null && context.pending.some((one) => one.resting)),
+      'something was told while another is said': ({ context }) =>
+        scope === 'notices that expire' ||
+        (context.current !== null && context.pending.some(isTold)),
       'everything waits': ({ context }) =>
         context.pending.length ===
         (has('progress') ? items.length - 1 : Math.min(items.length, has('question') ? 3 : 2)),

@@ -61,6 +61,29 @@ export const outboxFaults: readonly Fault<Machine>[] = [
     property: 'O3: nothing is lost',
   },
   {
+    fault: 'what was told and not acknowledged holds the slot',
+    machine: mutate(outboxMachine, (chart) => {
+      forget(stateOf(chart, 'slot', 'speaking'), 'delivery.told');
+    }),
+    property: 'something was told while another is said',
+  },
+  {
+    fault: 'what was told is told again',
+    machine: provide(outboxMachine, 'actions', {
+      wake: assign(({ context }: Args) => ({
+        pending: context.pending.map((item) => ({ ...item, resting: false, attempts: 0 })),
+      })),
+    }),
+    property: 'O5: an item rests exactly when it has been tried often enough, or was told',
+  },
+  {
+    fault: 'a late acknowledgement is ignored',
+    machine: mutate(outboxMachine, (chart) => {
+      forget(chart, 'delivery.heard');
+    }),
+    property: 'what was told can be acknowledged by whoever was given it',
+  },
+  {
     fault: 'what was heard stays',
     machine: mutate(outboxMachine, (chart) => {
       const heard = stateOf(chart, 'slot', 'speaking').on['delivery.heard'] as {

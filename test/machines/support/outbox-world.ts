@@ -47,6 +47,11 @@ export const outboxScopes: Readonly<Record<string, readonly OutboxItem[]>> = {
     item('b', 'result', { rests: 'if_busy' }),
     item('q', 'question', { priority: 'high' }),
   ],
+  'more notices than rest as told': [
+    item('n1', 'notice'),
+    item('n2', 'notice'),
+    item('n3', 'notice'),
+  ],
   'notices that expire': [
     item('n1', 'notice', { expiresAt: 0 }),
     item('n2', 'notice'),
@@ -67,7 +72,7 @@ export function outboxEvents(items: readonly OutboxItem[]) {
 function eventsAt(
   at: number,
   items: readonly OutboxItem[],
-  { context: { generation, dueAt, reserved } }: OutboxSnapshot,
+  { context: { generation, dueAt, reserved, pending } }: OutboxSnapshot,
 ): readonly OutboxEvent[] {
   const events: OutboxEvent[] = [
     { type: 'outbox.reserve', at },
@@ -85,9 +90,11 @@ function eventsAt(
     { type: 'deadline.offer', at: dueAt + 1, dueAt: dueAt + 1 },
     { type: 'deadline.play', at: dueAt + 1, dueAt: dueAt + 1 },
   ];
-  for (const about of [generation, generation - 1]) {
+  const told = pending.flatMap(({ toldIn }) => toldIn ?? []);
+  for (const about of new Set([generation, generation - 1, ...told])) {
     events.push({ type: 'delivery.playing', at, generation: about });
     events.push({ type: 'delivery.heard', at, generation: about, grade: 'played' });
+    events.push({ type: 'delivery.told', at, generation: about });
     events.push({ type: 'delivery.interrupted', at, generation: about });
     events.push({ type: 'delivery.failed', at, generation: about });
   }

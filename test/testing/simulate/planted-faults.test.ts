@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 import { ServiceLedger } from '../../../src/actors/delegation/service-ledger.ts';
 import { SubagentTree } from '../../../src/actors/delegation/subagent-tree.ts';
 import { Projection } from '../../../src/actors/session/projection.ts';
+import { TextOutput } from '../../../src/actors/session/text-output.ts';
 import { SessionUnit } from '../../../src/actors/session/session-unit.ts';
 import type { SubagentBirth } from '../../../src/actors/subagent/subagent-birth.ts';
 import { SubagentWork } from '../../../src/actors/subagent/subagent-work.ts';
@@ -40,6 +41,13 @@ function patched(target: object, name: string, value: unknown): () => void {
   };
 }
 
+/** A unit that does not know that something can be told without being heard. */
+function withoutTold(accepts: SessionUnit['accepts']): SessionUnit['accepts'] {
+  return function (this: SessionUnit, actor, event) {
+    return event.type !== 'delivery.told' && accepts.call(this, actor, event);
+  };
+}
+
 const planted: readonly Planted[] = [
   ofTrees('the ledger forgets what a tool returned', 'text', 'P1'),
   ofTrees('a question does not wait for the floor', 'text', 'P2'),
@@ -56,6 +64,42 @@ const planted: readonly Planted[] = [
       return () => {
         if (right) Object.defineProperty(Attempt.prototype, 'isHeard', right);
       };
+    },
+  },
+  {
+    fault: 'what nobody acknowledges holds up all that comes after it',
+    session: 'text',
+    breaks: ['LIVE', 'P4'],
+    plant() {
+      // It is never known that nobody could see it: it goes on playing until its clock runs out.
+      const { push } = TextOutput.prototype;
+      const takeOut = [
+        patched(
+          TextOutput.prototype,
+          'push',
+          function (this: TextOutput, ...[part, fate]: Parameters<typeof push>) {
+            push.call(this, part, fate && { seen: () => fate.seen() });
+          },
+        ),
+        patched(SessionUnit.prototype, 'accepts', withoutTold(SessionUnit.prototype.accepts)),
+      ];
+      return () => takeOut.forEach((each) => each());
+    },
+  },
+  {
+    fault: 'whoever traces a session counts as its user',
+    session: 'text',
+    breaks: ['P4'],
+    plant() {
+      const { push } = TextOutput.prototype;
+      return patched(
+        TextOutput.prototype,
+        'push',
+        function (this: TextOutput, ...[part, fate]: Parameters<typeof push>) {
+          push.call(this, part, null);
+          fate?.seen();
+        },
+      );
     },
   },
   {

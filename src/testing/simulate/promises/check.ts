@@ -5,7 +5,7 @@ import { asShown } from './as-shown.ts';
 import { authority } from './authority.ts';
 import { bounded } from './bounded.ts';
 import type { Broken, PromiseCheck } from './broken.ts';
-import { deliveries } from './deliveries.ts';
+import { deliveries, heldUp, toldOnce } from './deliveries.ts';
 import { endings } from './endings.ts';
 import { families } from './families.ts';
 import { interruptions } from './interruptions.ts';
@@ -20,6 +20,8 @@ const checks: readonly PromiseCheck[] = [
   families,
   questions,
   deliveries,
+  toldOnce,
+  heldUp,
   services,
   interruptions,
   nothingTwice,

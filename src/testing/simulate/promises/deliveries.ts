@@ -1,5 +1,6 @@
 // P4: heard. What counts as heard was played, or shown, to its end; and nothing is told again
-// after that, nor dropped without a reason.
+// after that, nor dropped without a reason. What was told in full is told once, also if nobody
+// acknowledges it, and holds up no other.
 
 import type { DeliveryView } from '../../../actors/session-views.ts';
 import type { Play } from '../../conformance/loudspeaker.ts';
@@ -36,6 +37,63 @@ export function* deliveries(record: RunRecord): Iterable<Broken> {
     if (kind === 'question' || texts.get(event.delivery.text)?.size !== 1) continue;
     if (grade === 'played') yield* playedTo(record, event.delivery, at);
     else if (grade === 'assumed') yield* shownTo(record, event.delivery, at);
+  }
+}
+
+/** In text: a client that leaves, or a process that dies, may have had nothing of it. */
+export function* toldOnce({ log }: RunRecord): Iterable<Broken> {
+  const told = new Map<string, string>();
+  for (const entry of log) {
+    if (entry.kind === 'crashed' || entry.kind === 'slept') told.clear();
+    if (entry.kind === 'kept' && entry.entry.event.type === 'client.detached') told.clear();
+    if (entry.kind !== 'event' || entry.event.type !== 'transcript.changed') continue;
+    const { id, final, deliveryId, deliveryIds = [deliveryId] } = entry.event.item;
+    if (!final || deliveryId === undefined) continue;
+    for (const each of deliveryIds as readonly string[]) {
+      if ((told.get(each) ?? id) !== id)
+        yield { promise: 'P4', what: `the delivery ${each} was told in full, and then once more` };
+      told.set(each, id);
+    }
+  }
+}
+
+/** A slow journal, or a model that fails and is asked again, explains as much. */
+const HELD_UP_MS = 120_000;
+
+/** In text: what waits while somebody is there and nobody speaks is told soon. */
+export function* heldUp({ log, script }: RunRecord): Iterable<Broken> {
+  if (script.session !== 'text') return;
+  const waiting = new Map<string, { readonly since: number; readonly delivery: DeliveryView }>();
+  let isOpen = false;
+  let isAttached = false;
+  let floor = 'nobody';
+  let openSince = 0;
+  for (const entry of upToClosing({ log } as RunRecord)) {
+    const { at } = entry;
+    if (isOpen)
+      for (const [id, { since, delivery }] of waiting)
+        if (at - Math.max(since, openSince) > HELD_UP_MS) {
+          waiting.delete(id);
+          yield {
+            promise: 'LIVE',
+            what: `${nameOf(delivery)} waited for ${HELD_UP_MS} ms while nobody spoke`,
+          };
+        }
+    if (entry.kind === 'crashed' || entry.kind === 'slept') isAttached = false;
+    if (entry.kind === 'kept' && entry.entry.event.type === 'client.attached') isAttached = true;
+    if (entry.kind === 'kept' && /^client.detached|^session.recovered/.test(entry.entry.event.type))
+      isAttached = false;
+    if (entry.kind === 'event' && entry.event.type === 'floor.changed') ({ floor } = entry.event);
+    if (entry.kind === 'event' && entry.event.type === 'delivery.changed') {
+      const { delivery } = entry.event;
+      const waits = delivery.state === 'pending' && !delivery.card && delivery.kind !== 'question';
+      if (!waits) waiting.delete(delivery.deliveryId);
+      else if (!waiting.has(delivery.deliveryId))
+        waiting.set(delivery.deliveryId, { since: at, delivery });
+    }
+    const opens = isAttached && floor === 'nobody';
+    if (opens && !isOpen) openSince = at;
+    isOpen = opens;
   }
 }
 

@@ -1,0 +1,329 @@
+// How an app follows a text session, and what that means for what is told: which ways count as the
+// user, what becomes of a delivery that nobody acknowledges, and that it holds up no other.
+
+import { describe, expect, test } from 'vitest';
+import type { ClientMessage, TextPart } from '../../src/index.ts';
+import { textLife, world } from '../support/crashes.ts';
+import { calls, say, steps } from '../support/subagent-runs.ts';
+import { textTalk, type TalkOptions } from '../support/text-talk.ts';
+
+type Talk = ReturnType<typeof textTalk>;
+
+const TWO: TalkOptions = {
+  consolidation: 'off',
+  subagents: {
+    first: { script: () => say('The first is ready.') },
+    second: { script: () => say('The second is ready.') },
+  },
+};
+
+/** What a follower was given, as the ids of deliveries; cards are marked. */
+interface Follower {
+  readonly got: string[];
+  leave(): void;
+}
+
+const inPart = (part: TextPart): readonly string[] => {
+  if (part.type === 'text.done' && part.deliveryId !== null) return [part.deliveryId];
+  if (part.type === 'delivery.card') return [`card ${part.deliveryId}`];
+  return part.type === 'question.asked' ? [part.requestId] : [];
+};
+
+function reader(
+  session: Talk['session'],
+  until: (part: TextPart) => boolean = () => false,
+): Follower {
+  const got: string[] = [];
+  const parts = session.read();
+  void (async () => {
+    for await (const part of parts) {
+      got.push(...inPart(part));
+      if (until(part)) break;
+    }
+  })();
+  return { got, leave: () => void parts.return(undefined) };
+}
+
+function client(session: Talk['session'], acknowledges: boolean): Follower {
+  const got: string[] = [];
+  const acknowledge = (message: ClientMessage): void => {
+    if (message.type !== 'transcript' && message.type !== 'delivery.card') return;
+    const { deliveryId } = message;
+    if (deliveryId === undefined) return;
+    got.push(message.type === 'transcript' ? deliveryId : `card ${deliveryId}`);
+    if (acknowledges) void session.receiveClientMessage({ type: 'delivery.shown', deliveryId });
+  };
+  const subscription = session.clientMessages.subscribe(acknowledge);
+  return { got, leave: () => subscription.unsubscribe() };
+}
+
+function observer(session: Talk['session']): Follower {
+  const got: string[] = [];
+  const subscription = session.parts.subscribe((part) => got.push(...inPart(part)));
+  return { got, leave: () => subscription.unsubscribe() };
+}
+
+/** Follows what happens, and listens to nothing. */
+function tracer(session: Talk['session']): Follower {
+  const subscriptions = [session.events.subscribe(), session.store.subscribe(() => {})];
+  return { got: [], leave: () => subscriptions.forEach((one) => one.unsubscribe()) };
+}
+
+interface Way {
+  readonly way: string;
+  readonly follow: (session: Talk['session']) => readonly Follower[];
+  /** What becomes of two results, and how often each is given. */
+  readonly state: 'delivered' | 'pending';
+  readonly given: number;
+  readonly warns: boolean;
+}
+
+const ways: readonly Way[] = [
+  { way: 'parts', follow: (s) => [observer(s)], state: 'delivered', given: 1, warns: false },
+  { way: 'a reader', follow: (s) => [reader(s)], state: 'delivered', given: 1, warns: false },
+  {
+    way: 'a client that acknowledges',
+    follow: (s) => [client(s, true)],
+    state: 'delivered',
+    given: 1,
+    warns: false,
+  },
+  {
+    way: 'a client that does not',
+    follow: (s) => [client(s, false)],
+    state: 'pending',
+    given: 1,
+    warns: false,
+  },
+  { way: 'events and store', follow: (s) => [tracer(s)], state: 'pending', given: 0, warns: true },
+  { way: 'nothing', follow: () => [], state: 'pending', given: 0, warns: true },
+  {
+    way: 'parts, and a reader that is never read',
+    follow: (s) => {
+      s.read();
+      return [observer(s)];
+    },
+    state: 'delivered',
+    given: 1,
+    warns: false,
+  },
+  {
+    way: 'a client that does not acknowledge, and a reader',
+    follow: (s) => [client(s, false), reader(s)],
+    state: 'delivered',
+    given: 1,
+    warns: false,
+  },
+  {
+    way: 'a tracer, and a client that acknowledges',
+    follow: (s) => [tracer(s), client(s, true)],
+    state: 'delivered',
+    given: 1,
+    warns: false,
+  },
+];
+
+describe.each(ways)('followed by $way', ({ follow, state: expected, given, warns }) => {
+  test('both results are told at once, once, and are as acknowledged as they were', async () => {
+    const { session, type, state, events, environment } = textTalk(TWO);
+    await session.start();
+    const followers = follow(session);
+    await type('use first and second');
+    // Long after any clock: nobody is told twice, and nothing is held up.
+    await environment.advance(3_600_000);
+    const { deliveries } = state();
+    expect(deliveries.map((one) => one.state)).toEqual([expected, expected]);
+    expect(deliveries.map(({ attempts }) => attempts)).toEqual([1, 1]);
+    expect(deliveries.map(({ card }) => card)).toEqual(
+      [expected, expected].map((one) => one === 'pending'),
+    );
+    for (const { got } of followers)
+      if (got.length > 0)
+        expect(got).toEqual(deliveries.map(({ deliveryId }) => deliveryId).slice(0, 2 * given));
+    const warnings = events.filter(
+      (event) => event.type === 'error.reported' && event.code === 'NOBODY_LISTENS',
+    );
+    expect(warnings).toHaveLength(Number(warns));
+  });
+
+  test('what was not acknowledged is a card to whoever comes, and that counts', async () => {
+    const { session, type, state, environment } = textTalk(TWO);
+    await session.start();
+    follow(session);
+    await type('use first and second');
+    await environment.advance(10_000);
+    const ids = state().deliveries.map(({ deliveryId }) => deliveryId);
+    const late = observer(session);
+    await environment.settle();
+    expect(late.got).toEqual(expected === 'pending' ? ids.map((id) => `card ${id}`) : []);
+    expect(state().deliveries.map((one) => one.state)).toEqual(['delivered', 'delivered']);
+    // And to nobody else.
+    const later = [observer(session), reader(session), client(session, true)];
+    await environment.settle();
+    expect(later.flatMap(({ got }) => got)).toEqual([]);
+  });
+});
+
+describe('a reader', () => {
+  test.each(['breaks off', 'throws'])(
+    'that %s at a result has not acknowledged it',
+    async (how) => {
+      const { session, type, state, environment } = textTalk(TWO);
+      await session.start();
+      const gone = reader(session, (part) => {
+        if (part.type !== 'text.done' || part.deliveryId === null) return false;
+        if (how === 'throws')
+          throw Object.assign(new Error('The socket is closed'), { isMeant: true });
+        return true;
+      });
+      const failed: unknown[] = [];
+      const onFailed = (error: unknown): void => void failed.push(error);
+      process.on('unhandledRejection', onFailed);
+      await type('use first and second');
+      process.off('unhandledRejection', onFailed);
+      expect(gone.got).toHaveLength(1);
+      // No time has passed: the other one was told as well.
+      expect(state().deliveries).toMatchObject([
+        { state: 'pending', card: true, attempts: 1 },
+        { state: 'pending', card: true, attempts: 1 },
+      ]);
+      const next = reader(session);
+      await environment.settle();
+      expect(next.got).toEqual(state().deliveries.map(({ deliveryId }) => `card ${deliveryId}`));
+      expect(state().deliveries.map((one) => one.state)).toEqual(['delivered', 'delivered']);
+    },
+  );
+
+  test('that is busy with a result holds up none, and acknowledges it when it asks for more', async () => {
+    const { session, type, state, environment } = textTalk(TWO);
+    await session.start();
+    const parts = session.read();
+    await type('use first and second');
+    let part = (await parts.next()).value;
+    while (part && inPart(part).length === 0) part = (await parts.next()).value ?? undefined;
+    await environment.advance(100_000);
+    expect(state().deliveries).toMatchObject([{ attempts: 1 }, { attempts: 1 }]);
+    const rest: string[] = [];
+    void (async () => {
+      for await (const more of parts) rest.push(...inPart(more));
+    })();
+    await environment.settle();
+    expect(rest).toEqual([state().deliveries[1]?.deliveryId]);
+    expect(state().deliveries.map((one) => one.state)).toEqual(['delivered', 'delivered']);
+  });
+});
+
+describe('a question that nobody hears', () => {
+  const asking: TalkOptions = {
+    consolidation: 'off',
+    subagents: {
+      ride: {
+        script: steps(calls(['ask_user', { question: 'Economy or Premium?' }]), say('Booked.')),
+        config: { interactive: true },
+      },
+      report: { script: () => say('The report is ready.') },
+    },
+  };
+
+  test('holds up no result, and is asked of whoever comes', async () => {
+    const { session, type, state, environment, question } = textTalk(asking);
+    await session.start();
+    await type('use ride and report');
+    await environment.advance(10_000);
+    expect(state().deliveries.find(({ kind }) => kind === 'result')).toMatchObject({
+      state: 'pending',
+      attempts: 1,
+    });
+    expect(question()).toMatchObject({ state: 'presenting' });
+    const late = observer(session);
+    await environment.settle();
+    expect(late.got).toContain(question()?.requestId);
+    expect(question()).toMatchObject({ state: 'open', dueAt: environment.clock.now() + 120_000 });
+    await type('Premium, please');
+    expect(question()).toMatchObject({ state: 'answered' });
+    expect(late.got.filter((id) => id === question()?.requestId)).toHaveLength(1);
+  });
+
+  test('is answered over a client that says it is shown, or types', async () => {
+    const { session, type, environment, question } = textTalk(asking);
+    await session.start();
+    client(session, true);
+    await type('use ride');
+    session.questionShown(question()?.requestId ?? '');
+    await environment.settle();
+    expect(question()).toMatchObject({ state: 'open' });
+    await type('Premium, please');
+    expect(question()).toMatchObject({ state: 'answered', answer: 'Premium, please' });
+  });
+});
+
+describe('from one process to the next', () => {
+  test.each(['crash', 'hibernate'] as const)(
+    'a %s: told before, and given once as a card after it',
+    async (how) => {
+      const of = world();
+      const before = textLife(of, TWO);
+      await before.session.start();
+      client(before.session, false);
+      await before.type('use first and second');
+      if (how === 'hibernate') expect(await before.session.hibernate()).toBe(true);
+      before.kill();
+      await of.environment.advance(10_000);
+
+      const after = textLife(of, TWO);
+      await after.session.start();
+      const screen = client(after.session, false);
+      await of.environment.advance(10_000);
+      const ids = after.state().deliveries.map(({ deliveryId }) => deliveryId);
+      expect(ids).toHaveLength(2);
+      expect(screen.got).toEqual(ids.map((id) => `card ${id}`));
+      const late = observer(after.session);
+      await of.environment.settle();
+      expect(late.got).toEqual(ids.map((id) => `card ${id}`));
+      expect(after.state().deliveries.map(({ state }) => state)).toEqual([
+        'delivered',
+        'delivered',
+      ]);
+      // Nobody put it into words again.
+      expect(after.state().transcript.filter(({ text }) => text.startsWith('Told'))).toHaveLength(
+        2,
+      );
+    },
+  );
+});
+
+test('O9: of more than may wait, the one that was told first ends as told', async () => {
+  const { session, state, environment } = textTalk({ limits: { maxDeliveries: 2 } });
+  await session.start();
+  client(session, false);
+  for (const text of ['one', 'two', 'three']) {
+    session.notifyBackground(text);
+    await environment.advance(1000);
+  }
+  expect(state().deliveries.map((one) => [one.text, one.state, one.grade])).toEqual([
+    ['one', 'delivered', 'told'],
+    ['two', 'pending', null],
+    ['three', 'pending', null],
+  ]);
+});
+
+test('results that are told together carry their ids, and are acknowledged as one or one by one', async () => {
+  const { session, type, state, environment } = textTalk({ ...TWO, consolidation: 'batch' });
+  await session.start();
+  const messages: ClientMessage[] = [];
+  session.clientMessages.subscribe((message) => messages.push(message));
+  await type('use first and second');
+  const told = messages.find((one) => one.type === 'transcript' && one.deliveryId !== undefined);
+  const ids = state().deliveries.map(({ deliveryId }) => deliveryId);
+  expect(told).toMatchObject({ deliveryIds: ids });
+  expect(messages.filter(({ type: of }) => of === 'delivery.card')).toEqual([]);
+  session.shown(ids[0] ?? '');
+  await environment.settle();
+  expect(state().deliveries.map((one) => one.state)).toEqual(['delivered', 'pending']);
+  session.shown((told as { deliveryId: string }).deliveryId);
+  await environment.settle();
+  expect(state().deliveries.map((one) => [one.state, one.grade])).toEqual([
+    ['delivered', 'shown'],
+    ['delivered', 'shown'],
+  ]);
+});
