@@ -35,6 +35,7 @@ const portSources = [
   'actors/secrets.ts',
   'actors/without-undefined.ts',
   'adapters/journal-rows',
+  'adapters/listen',
   'adapters/socket',
   'checks.ts',
   'errors.ts',
@@ -61,6 +62,7 @@ export const layers: readonly Layer[] = [
     files: 'testing/voice-server',
     sources: [
       'testing/conformance',
+      'adapters/listen',
       'adapters/local-voice',
       'adapters/socket',
       'voice',

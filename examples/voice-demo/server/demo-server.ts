@@ -1,17 +1,21 @@
 // The web server of the demo: the page, its WebSocket `/client`, and the webhook. It
-// listens on the loopback interface only.
+// listens on the loopback interface only, behind the guard of all listeners.
 
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import type { Duplex } from 'node:stream';
-import { WebSocketServer } from 'ws';
+import type { ServerResponse } from 'node:http';
 import { ConfigurationError, messageOf } from '../../../src/errors.ts';
 import type { Environment } from '../../../src/actors/ports/environment.ts';
+import { loopbackHosts } from '../../../src/adapters/listen/access.ts';
+import {
+  createGuard,
+  type Guard,
+  type RequestVisit,
+  type Verdict,
+} from '../../../src/adapters/listen/guard.ts';
 import type { World } from '../agents/world.ts';
 import type { SessionFace } from '../session-face.ts';
 import { SUBPROTOCOL, type About, type Suggestion } from '../shared/protocol.ts';
 import { ClientHub } from './client-hub.ts';
-import { createGate } from './gate.ts';
+import { createGate, isOwnOrigin } from './gate.ts';
 import { defaultLimits, type ServerLimits } from './limits.ts';
 import { createPageFiles, type PageFiles } from './page-files.ts';
 import { TokenBucket } from './token-bucket.ts';
@@ -51,16 +55,32 @@ export async function startDemoServer(options: DemoServerOptions): Promise<DemoS
   const limits = { ...defaultLimits, ...options.limits };
   const files = createPageFiles();
   const webhooks = new TokenBucket(environment.clock, limits.webhooks);
-  const gate = createGate(() => port);
-
-  const server = createServer((request, response) => {
-    answer(request, response).catch((error: unknown) => {
-      log(`${request.method} ${request.url}: ${messageOf(error)}`);
-      if (!response.headersSent) sendJson(response, 500, { error: 'The demo made a mistake' });
-      else response.destroy();
-    });
+  const gate = createGate();
+  const guard = await createGuard({
+    name: 'The demo',
+    environment,
+    maxClients: limits.maxClients,
+    strangerTimeoutMs: limits.strangerTimeoutMs,
+    isHost: (host, at) => loopbackHosts(at).includes(host),
+    isOrigin: isOwnOrigin,
+    webSocket: {
+      maxMessageBytes: limits.maxMessageBytes,
+      subprotocol: SUBPROTOCOL,
+      upgrade: ({ request, target }): Verdict => {
+        if (target.path !== '/client')
+          return { type: 'refuse', refusal: { status: 404, message: 'Expected /client' } };
+        return gate.admits(request.headers)
+          ? { type: 'open', open: (socket) => hub.add(socket) }
+          : {
+              type: 'refuse',
+              refusal: { status: 403, message: 'Expected our page and its token' },
+            };
+      },
+    },
+    request: answer,
+    onError: (error) => log(messageOf(error)),
   });
-  const port = await listen(server, options.port);
+  const port = await listen(guard, options.port);
   const webhook = webhookCommand(port, gate.token);
   const hub = new ClientHub({
     session,
@@ -71,49 +91,38 @@ export async function startDemoServer(options: DemoServerOptions): Promise<DemoS
     log,
   });
 
-  const sockets = new WebSocketServer({
-    noServer: true,
-    maxPayload: limits.maxMessageBytes,
-    perMessageDeflate: false,
-    handleProtocols: () => SUBPROTOCOL,
-  });
-  server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    socket.on('error', () => undefined);
-    if (request.url !== '/client') refuseUpgrade(socket, '404 Not Found');
-    else if (!gate.admits(request)) refuseUpgrade(socket, '403 Forbidden');
-    else if (hub.size >= limits.maxClients) refuseUpgrade(socket, '503 Service Unavailable');
-    else sockets.handleUpgrade(request, socket, head, (opened) => hub.add(opened));
-  });
-
-  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    setSecurityHeaders(response, files, port);
-    const path = (request.url ?? '/').split('?')[0] ?? '/';
-    if (!gate.isOwn(request)) {
-      sendJson(response, 403, { error: 'Expected a request of this page' });
-    } else if (path === '/webhook/order') {
-      await answerWebhook(request, response);
+  async function answer(visit: RequestVisit): Promise<void> {
+    const { request, response, target } = visit;
+    setSecurityHeaders(response, files, visit.port);
+    if (target.path === '/webhook/order') {
+      await answerWebhook(visit);
     } else if (request.method !== 'GET' && request.method !== 'HEAD') {
       sendJson(response, 405, { error: 'Expected GET' });
-    } else if (path === '/token') {
+    } else if (target.path === '/token') {
       // The page asks why it was not let in: the link is old, or the server is gone.
-      response.writeHead(gate.isAuthorized(request) ? 204 : 401).end();
+      response.writeHead(gate.isAuthorized(request.headers) ? 204 : 401).end();
     } else {
-      const file = files.read(path);
-      if (!file) sendJson(response, 404, { error: `There is no ${path}` });
+      const file = files.read(target.path);
+      if (!file) sendJson(response, 404, { error: `There is no ${target.path}` });
       else response.writeHead(200, { 'content-type': file.contentType }).end(file.body);
     }
   }
 
-  async function answerWebhook(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async function answerWebhook({ request, response, admit }: RequestVisit): Promise<void> {
     if (request.method !== 'POST') {
       sendJson(response, 405, { error: 'Expected POST' });
-    } else if (!gate.isAuthorized(request)) {
+    } else if (!gate.isAuthorized(request.headers)) {
       sendJson(response, 401, { error: 'Expected the header Authorization: Bearer <token>' });
     } else if (!webhooks.take()) {
       sendJson(response, 429, { error: `Expected ${limits.webhooks.perSecond} call a second` });
     } else {
-      const maxBytes = limits.maxWebhookBytes;
-      const { status, body } = await handleOrderWebhook(request, { session, world, maxBytes });
+      admit();
+      const { status, body } = await handleOrderWebhook(request, {
+        session,
+        world,
+        environment,
+        limits,
+      });
       sendJson(response, status, body);
     }
   }
@@ -125,41 +134,26 @@ export async function startDemoServer(options: DemoServerOptions): Promise<DemoS
     webhook,
     async close() {
       await hub.close();
-      server.closeAllConnections();
-      await new Promise<void>((resolve) => {
-        server.close(() => resolve());
-      });
+      await guard.close();
     },
   };
 }
 
 /** The port that was free: the wanted one, or one of those after it. */
-async function listen(server: Server, wanted: number): Promise<number> {
+async function listen(guard: Guard, wanted: number): Promise<number> {
   const last = wanted === 0 ? 0 : Math.min(wanted + PORTS_TO_TRY, 65_535);
   for (let port = wanted; port <= last; port++) {
-    if (await tryToListen(server, port)) return (server.address() as AddressInfo).port;
+    try {
+      return (await guard.listen({ port, host: HOST })).port;
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (code !== 'EADDRINUSE' && code !== 'EACCES') throw error;
+    }
   }
   throw new ConfigurationError(
     'NO_FREE_PORT',
     `All ports from ${wanted} to ${last} are taken: set PORT to a free one`,
   );
-}
-
-function tryToListen(server: Server, port: number): Promise<boolean> {
-  return new Promise((resolve, reject) => {
-    const listening = (): void => {
-      server.off('error', failed);
-      resolve(true);
-    };
-    const failed = (error: NodeJS.ErrnoException): void => {
-      server.off('listening', listening);
-      if (error.code === 'EADDRINUSE' || error.code === 'EACCES') resolve(false);
-      else reject(error);
-    };
-    server.once('listening', listening);
-    server.once('error', failed);
-    server.listen(port, HOST);
-  });
 }
 
 function setSecurityHeaders(response: ServerResponse, files: PageFiles, port: number): void {
@@ -178,10 +172,6 @@ function sendJson(response: ServerResponse, status: number, body: object): void 
   response
     .writeHead(status, { 'content-type': 'application/json; charset=utf-8' })
     .end(`${JSON.stringify(body)}\n`);
-}
-
-function refuseUpgrade(socket: Duplex, status: string): void {
-  socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
 }
 
 function webhookCommand(port: number, token: string): string {

@@ -5,6 +5,8 @@ import type { Rate } from './token-bucket.ts';
 export interface ServerLimits {
   /** Pages at once. */
   readonly maxClients: number;
+  /** From a connection to its token, and for the answer to a request. */
+  readonly strangerTimeoutMs: number;
   /** Of one WebSocket message. */
   readonly maxMessageBytes: number;
   /** Of one binary frame: 100 ms of sound at 48 kHz. */
@@ -19,11 +21,14 @@ export interface ServerLimits {
   /** Between two signs of life that are asked of a page. */
   readonly heartbeatMs: number;
   readonly maxWebhookBytes: number;
+  /** For the whole body of a webhook. */
+  readonly webhookTimeoutMs: number;
   readonly webhooks: Rate;
 }
 
 export const defaultLimits: ServerLimits = {
   maxClients: 8,
+  strangerTimeoutMs: 10_000,
   maxMessageBytes: 16_384,
   maxAudioBytes: 9_600,
   messages: { burst: 60, perSecond: 30 },
@@ -32,5 +37,6 @@ export const defaultLimits: ServerLimits = {
   maxUnsentBytes: 4 * 1024 * 1024,
   heartbeatMs: 15_000,
   maxWebhookBytes: 4_096,
+  webhookTimeoutMs: 5_000,
   webhooks: { burst: 10, perSecond: 1 },
 };

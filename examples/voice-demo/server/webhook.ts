@@ -3,8 +3,11 @@
 
 import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
+import type { Environment } from '../../../src/actors/ports/environment.ts';
+import { readBody } from '../../../src/adapters/listen/request-body.ts';
 import type { World } from '../agents/world.ts';
 import type { SessionFace } from '../session-face.ts';
+import type { ServerLimits } from './limits.ts';
 
 const orderSchema = z.strictObject({
   orderId: z.string().trim().min(1).max(40),
@@ -17,18 +20,28 @@ export interface WebhookAnswer {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
+export interface WebhookParts {
+  readonly session: SessionFace;
+  readonly world: World;
+  readonly environment: Environment;
+  readonly limits: ServerLimits;
+}
+
 /** Reads the request's body, acts on it, and says how to answer. Never rejects because of what was sent. */
 export async function handleOrderWebhook(
   request: IncomingMessage,
-  { session, world, maxBytes }: { session: SessionFace; world: World; maxBytes: number },
+  { session, world, environment, limits }: WebhookParts,
 ): Promise<WebhookAnswer> {
   if (!(request.headers['content-type'] ?? '').startsWith('application/json'))
     return refuse(415, 'Expected content-type application/json');
-  const body = await readBody(request, maxBytes);
-  if (body === null) return refuse(413, `Expected at most ${maxBytes} bytes`);
+  const { maxWebhookBytes: maxBytes, webhookTimeoutMs: timeoutMs } = limits;
+  const { scheduler } = environment;
+  const body = await readBody(request, { scheduler, maxBytes, timeoutMs });
+  if (body === 'too_large') return refuse(413, `Expected at most ${maxBytes} bytes`);
+  if (!Buffer.isBuffer(body)) return refuse(408, `Expected a body, it is ${body}`);
   let value: unknown;
   try {
-    value = JSON.parse(body);
+    value = JSON.parse(body.toString('utf8'));
   } catch {
     return refuse(400, 'Expected JSON');
   }
@@ -45,16 +58,4 @@ export async function handleOrderWebhook(
 
 function refuse(status: number, error: string): WebhookAnswer {
   return { status, body: { error } };
-}
-
-/** The body as text, or null if it is larger than allowed. */
-async function readBody(request: IncomingMessage, maxBytes: number): Promise<string | null> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    bytes += chunk.byteLength;
-    if (bytes > maxBytes) return null;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
 }

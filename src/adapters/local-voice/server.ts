@@ -1,19 +1,21 @@
 // The sockets: HTTP (or HTTPS) on the loopback interface, WebSocket upgrades on
 // /v1/realtime, one RealtimeSession for each connection.
 //
-// Owns: listening, access, limits of frames and connections, keep-alive. Does not:
-// what is said (`realtime-session.ts`).
+// Owns: where it listens, whose key is right, limits of frames and connections. Does not:
+// what is said (`realtime-session.ts`), or deal with strangers (`listen/guard.ts`).
 
-import { createServer, type IncomingMessage, type Server } from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
+import type { IncomingHttpHeaders } from 'node:http';
 import type { WebSocket } from 'ws';
 import type { Environment } from '../../actors/ports/environment.ts';
-import { chosenProtocol, forbiddenReason, presentedKey, sameKey } from './access.ts';
-import { LOOPBACK, closeServer, listenOnLoopback, refuseUpgrade } from './loopback.ts';
+import { ConfigurationError, messageOf } from '../../errors.ts';
+import { isLoopbackName, isSameSecret } from '../listen/access.ts';
+import { answerRefusal, createGuard, type Verdict } from '../listen/guard.ts';
+import { presentedKey, REALTIME_PROTOCOL } from './access.ts';
 import type { RealtimeSession, RealtimeSessionOptions } from './realtime-session.ts';
-import { importPeer } from './speech/peer-packages.ts';
 import type { ServerEventBody } from './wire-events.ts';
 
+/** The only interface that is listened on. */
+const LOOPBACK = '127.0.0.1';
 const PATH = '/v1/realtime';
 /** The real server's limit for one append. */
 const MAX_FRAME_BYTES = 15 * 1024 * 1024;
@@ -48,65 +50,65 @@ export interface RunningServer {
  * @throws {ConfigurationError} `MISSING_DEPENDENCY` or `LISTEN_FAILED` (the port is taken)
  */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
-  const ws = await importPeer('ws', () => import('ws'));
-  const { tls, maxConnections } = options;
-  const server: Server = tls === null ? createServer() : createTlsServer(tls);
-  const sockets = new ws.WebSocketServer({
-    noServer: true,
-    maxPayload: MAX_FRAME_BYTES,
-    perMessageDeflate: false,
-    handleProtocols: chosenProtocol,
+  const { tls, maxConnections, environment, allowedOrigins } = options;
+  const guard = await createGuard({
+    name: 'localVoice',
+    environment,
+    tls,
+    maxClients: maxConnections,
+    isHost: isLoopbackName,
+    isOrigin: (origin) => allowedOrigins.includes(origin),
+    webSocket: {
+      maxMessageBytes: MAX_FRAME_BYTES,
+      subprotocol: REALTIME_PROTOCOL,
+      keepAliveMs: KEEP_ALIVE_MS,
+      upgrade: ({ request, target }): Verdict => {
+        if (target.path !== PATH)
+          return { type: 'refuse', refusal: { status: 404, message: `Expected ${PATH}.` } };
+        const stranger = unauthorized(request.headers, options);
+        if (stranger) return stranger;
+        const model = target.query.get('model') ?? 'local-voice';
+        return { type: 'open', open: (client) => connect(client, model, options) };
+      },
+    },
+    request: ({ response }) =>
+      answerRefusal(response, { status: 404, message: `Expected a WebSocket on ${PATH}.` }),
   });
-  server.on('request', (_request, response) => {
-    response.writeHead(404, { 'content-type': 'application/json' });
-    response.end(JSON.stringify({ error: { message: `Expected a WebSocket on ${PATH}.` } }));
-  });
-  server.on('upgrade', (request, socket, head) => {
-    socket.on('error', () => socket.destroy());
-    const url = new URL(request.url?.replace(/^\/+/, '/') ?? '/', 'http://localhost');
-    if (url.pathname !== PATH) return refuseUpgrade(socket, '404 Not Found', `Expected ${PATH}.`);
-    const forbidden = forbiddenReason(request.headers, options.allowedOrigins);
-    if (forbidden !== null) return refuseUpgrade(socket, '403 Forbidden', forbidden);
-    if (sockets.clients.size >= maxConnections) {
-      const reason = `At most ${maxConnections} connections are served at once.`;
-      return refuseUpgrade(socket, '503 Service Unavailable', reason);
-    }
-    sockets.handleUpgrade(request, socket, head, (client) => {
-      admit(client, request, url.searchParams.get('model') ?? 'local-voice', options);
+  const { port } = await guard
+    .listen({ port: options.port, host: LOOPBACK })
+    .catch((cause: unknown) => {
+      if (cause instanceof ConfigurationError) throw cause;
+      const message = `localVoice could not listen on ${LOOPBACK}:${options.port}: ${messageOf(cause)}`;
+      throw new ConfigurationError('LISTEN_FAILED', message, { cause });
     });
-  });
-  const port = await listenOnLoopback(server, options.port, 'localVoice');
   return {
     port,
     url: `${tls === null ? 'ws' : 'wss'}://${LOOPBACK}:${port}${PATH}`,
-    close: () => closeServer(server, sockets),
+    close: () => guard.close(),
   };
 }
 
 /** As the real server: whoever has no valid key is told so on the open socket, which then closes. */
-function admit(
-  client: WebSocket,
-  request: IncomingMessage,
-  model: string,
-  options: ServerOptions,
-): void {
-  // Of frames that are too long or malformed; `close` follows.
-  client.on('error', () => undefined);
-  const key = presentedKey(request.headers);
-  if (key === null || !sameKey(key, options.apiKey)) {
-    const code = key === null ? null : 'invalid_api_key';
-    const message =
-      key === null
-        ? 'Missing bearer or basic authentication in header'
-        : 'Incorrect API key provided: the key of a local voice server is minted when it starts.';
-    const type = 'invalid_request_error';
-    const event: ServerEventBody = { type: 'error', error: { type, code, message, param: null } };
-    const eventId = options.environment.ids.next('event');
-    client.send(JSON.stringify({ event_id: eventId, ...event }));
-    client.close(CLOSE_UNAUTHORIZED, code === null ? type : `${type}.${code}`);
-    return;
-  }
-  connect(client, model, options);
+function unauthorized(
+  headers: IncomingHttpHeaders,
+  { apiKey, environment }: ServerOptions,
+): Verdict | null {
+  const key = presentedKey(headers);
+  if (isSameSecret(key, apiKey)) return null;
+  const code = key === null ? null : 'invalid_api_key';
+  const message =
+    key === null
+      ? 'Missing bearer or basic authentication in header'
+      : 'Incorrect API key provided: the key of a local voice server is minted when it starts.';
+  const type = 'invalid_request_error';
+  const event: ServerEventBody = { type: 'error', error: { type, code, message, param: null } };
+  return {
+    type: 'expel',
+    tell: (client) => {
+      client.send(JSON.stringify({ event_id: environment.ids.next('event'), ...event }));
+      client.close(CLOSE_UNAUTHORIZED, code === null ? type : `${type}.${code}`);
+    },
+  };
 }
 
 function connect(client: WebSocket, model: string, options: ServerOptions): void {
@@ -128,31 +130,12 @@ function connect(client: WebSocket, model: string, options: ServerOptions): void
       } while (isOpen() && client.bufferedAmount > MAX_UNREAD_BYTES);
     },
   });
-  const stopPinging = keepAlive(client, options.environment);
   client.on('message', (data, isBinary) => {
     if (isBinary) session.receiveBinary();
     else session.receive((data as Buffer).toString('utf8'));
   });
   client.on('close', () => {
-    stopPinging();
     session.close();
   });
   session.open();
-}
-
-/** A client that does not answer a ping until the next is gone. */
-function keepAlive(client: WebSocket, { scheduler }: Environment): () => void {
-  let answered = true;
-  let cancel: () => void;
-  client.on('pong', () => {
-    answered = true;
-  });
-  const beat = (): void => {
-    if (!answered) return client.terminate();
-    answered = false;
-    client.ping();
-    cancel = scheduler.schedule(beat, KEEP_ALIVE_MS);
-  };
-  cancel = scheduler.schedule(beat, KEEP_ALIVE_MS);
-  return () => cancel();
 }

@@ -3,4 +3,5 @@
 export type { CallSession, TwilioCallOptions, TwilioSocket } from './options.ts';
 export { isTwilioRequest, type SignedRequest } from './signature.ts';
 export { acceptTwilioCall, type CallEnd, type TwilioCall } from './twilio-call.ts';
+export { twilioCalls, type TwilioCalls, type TwilioCallsOptions } from './twilio-calls.ts';
 export { streamTwiml } from './twiml.ts';

@@ -3,6 +3,8 @@
 // Source: twilio.com/docs/usage/webhooks/webhooks-security (November 2026).
 
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import { z } from 'zod';
+import { check, shown } from '../../checks.ts';
 import { ConfigurationError } from '../../errors.ts';
 
 /** A request, as Twilio signs it. */
@@ -18,25 +20,42 @@ export interface SignedRequest {
   readonly params?: Readonly<Record<string, string | readonly string[]>>;
 }
 
+const requestSchema = z.object({
+  signature: z.unknown(),
+  url: z.string(),
+  params: z.record(z.string(), z.unknown()).optional(),
+});
+
 /**
  * Did Twilio send this? Takes the same time whatever is wrong. `authToken`: that of the account.
- * @throws {ConfigurationError} `MISSING_AUTH_TOKEN`, `INVALID_URL`
+ * What a stranger can make of an address, a signature or a form is just not from Twilio.
+ * @throws {ConfigurationError} `MISSING_AUTH_TOKEN`; `INVALID_URL` for a path without the host
  */
-export function isTwilioRequest(
-  authToken: string,
-  { signature = '', url, params = {} }: SignedRequest,
-): boolean {
-  if (authToken === '')
+export function isTwilioRequest(authToken: string, request: SignedRequest): boolean {
+  if (typeof authToken !== 'string' || authToken === '')
     throw new ConfigurationError('MISSING_AUTH_TOKEN', 'Expected the auth token of the account');
-  if (!URL.canParse(url))
-    throw new ConfigurationError('INVALID_URL', `Expected an address, got \`${url}\``);
+  const { signature, url, params = {} } = check('isTwilioRequest', requestSchema, request);
+  if (url.startsWith('/'))
+    throw new ConfigurationError(
+      'INVALID_URL',
+      `Expected an address with the host that Twilio knows, got ${shown(url)}`,
+    );
+  const parsed = URL.parse(url);
+  if (!parsed || typeof signature !== 'string' || !isForm(params)) return false;
   const given = Buffer.from(signature);
   let matches = 0;
-  for (const address of addressesOf(new URL(url))) {
+  for (const address of addressesOf(parsed)) {
     const expected = Buffer.from(signatureOf(authToken, address, params));
     if (given.length === expected.length) matches += timingSafeEqual(given, expected) ? 1 : 0;
   }
   return matches > 0;
+}
+
+/** A parser of bodies may make objects of the fields of a stranger; Twilio sends texts. */
+function isForm(params: object): params is NonNullable<SignedRequest['params']> {
+  return Object.values(params).every((value) =>
+    [value].flat().every((one) => typeof one === 'string'),
+  );
 }
 
 function signatureOf(

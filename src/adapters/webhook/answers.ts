@@ -57,5 +57,7 @@ export function send(response: ServerResponse, answer: Answer, isRead: boolean):
         ...(isRead ? {} : { connection: 'close' }),
       })
       .end(`${JSON.stringify(answer.body)}\n`, () => resolve());
+    // A pipelined request waits for those before it, and is never heard of again if they end the connection.
+    if (!response.socket) resolve();
   });
 }

@@ -1,7 +1,9 @@
-// A server of its own for a webhook.
+// A server of its own for a webhook. Anybody may reach it, under any name: the signature decides.
 
-import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Environment } from '../../actors/ports/environment.ts';
+import { ConfigurationError, messageOf } from '../../errors.ts';
+import { createGuard } from '../listen/guard.ts';
 
 export interface Listener {
   /** Such as `http://127.0.0.1:8080`. */
@@ -10,32 +12,46 @@ export interface Listener {
   close(): Promise<void>;
 }
 
-/** Longer than the headers of any sender. */
-const MAX_HEADER_BYTES = 16_384;
+export interface ListenerOptions {
+  readonly name: string;
+  readonly port: number;
+  readonly host: string;
+  readonly environment: Environment;
+  /** Bodies that are read at once. */
+  readonly maxBodies: number;
+  readonly bodyTimeoutMs: number;
+  /** `admit`: the signature is right. */
+  readonly handler: (
+    request: IncomingMessage,
+    response: ServerResponse,
+    admit: () => void,
+  ) => Promise<void>;
+  /** What goes wrong later and is survived. */
+  readonly report: (error: unknown) => void;
+}
 
-/** Resolves when it listens; rejects if it cannot. `failed` learns of what breaks it later. */
-export function listen(
-  { port, host }: { readonly port: number; readonly host: string },
-  handler: (...request: Parameters<RequestListener>) => Promise<void>,
-  failed: (error: unknown) => void,
-): Promise<Listener> {
-  const server = createServer({ maxHeaderSize: MAX_HEADER_BYTES }, (request, response) => {
-    void handler(request, response);
+/** A sender sends its headers within this time. */
+const HEADERS_TIMEOUT_MS = 10_000;
+/** Connections beside those whose bodies are read. */
+const IDLE_CONNECTIONS = 64;
+
+/** @throws {ConfigurationError} `LISTEN_FAILED` (the port is taken) */
+export async function listen(options: ListenerOptions): Promise<Listener> {
+  const { name, port, host, environment, maxBodies, bodyTimeoutMs, handler, report } = options;
+  const guard = await createGuard({
+    name,
+    environment,
+    isHost: () => true,
+    isOrigin: () => true,
+    maxStrangers: maxBodies + IDLE_CONNECTIONS,
+    strangerTimeoutMs: HEADERS_TIMEOUT_MS + bodyTimeoutMs,
+    request: ({ request, response, admit }) => handler(request, response, admit),
+    onError: report,
   });
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen({ port, host }, () => {
-      server.off('error', reject);
-      server.on('error', failed);
-      const { address, port: bound, family } = server.address() as AddressInfo;
-      resolve({
-        origin: `http://${family === 'IPv6' ? `[${address}]` : address}:${bound}`,
-        close: () =>
-          new Promise((closed) => {
-            server.close(() => closed());
-            server.closeAllConnections();
-          }),
-      });
-    });
+  const bound = await guard.listen({ port, host }).catch((cause: unknown) => {
+    const message = `${name} could not listen on ${host}:${port}: ${messageOf(cause)}`;
+    throw new ConfigurationError('LISTEN_FAILED', message, { cause });
   });
+  const address = bound.family === 'IPv6' ? `[${bound.address}]` : bound.address;
+  return { origin: `http://${address}:${bound.port}`, close: () => guard.close() };
 }

@@ -50,7 +50,10 @@ export interface WebhookSourceOptions {
   readonly maxRemembered?: number;
   /** Requests with a right signature. @defaultValue 30 at once, 10 a second */
   readonly rate?: Rate;
-  /** Requests that are being read at the same time. @defaultValue 50 */
+  /**
+   * Bodies that are being read at the same time: one more takes the place of the slowest. And signed
+   * messages that are being taken: one more is told to come later. @defaultValue 50
+   */
   readonly maxConcurrent?: number;
   /** Time for a request's body to arrive, in milliseconds. @defaultValue 10000 */
   readonly bodyTimeoutMs?: number;

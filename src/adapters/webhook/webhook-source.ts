@@ -1,7 +1,7 @@
 // Webhooks as an event source: signed requests over HTTP become events of a service.
 //
-//   request ─▶ shape (path, method, type, size) ─▶ signature ─▶ time ─▶ seen before? ─▶ rate
-//           ─▶ JSON ─▶ event ─▶ emit ─▶ answer
+//   request ─▶ shape (path, method, type, size) ─▶ time ─▶ body ─▶ signature ─▶ seen before?
+//           ─▶ rate ─▶ JSON ─▶ event ─▶ emit ─▶ answer
 //
 // Owns:     the listener, if it has one; what was taken already; how much may come in.
 // Does not: trust anything of a request before its signature, or keep what it has taken
@@ -14,7 +14,8 @@
 //       accepted. One that could not be taken is not remembered, and may be sent again. While
 //       nobody knows yet, the same message is answered with 503.
 //   H3. 202 is answered only for what is accepted: in the journal of the session.
-//   H4. Requests without a right signature take nothing from the rate of those that have one.
+//   H4. Requests without a right signature take nothing from those that have one: neither of their
+//       rate, nor a place. A body that is slow to come gives its place to the next one.
 //   H5. When it is stopped, requests under way are answered with 503, and the port is free.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -25,6 +26,8 @@ import type {
   EventSourceContext,
   ExternalEvent,
 } from '../../actors/ports/event-source.ts';
+import { readBody } from '../listen/request-body.ts';
+import { StrangerPlaces } from '../listen/stranger-places.ts';
 import {
   accepted,
   duplicate,
@@ -39,7 +42,6 @@ import { listen, type Listener } from './listener.ts';
 import { checkOptions, type CheckedOptions, type WebhookSourceOptions } from './options.ts';
 import { RateLimit } from './rate-limit.ts';
 import { ReplayGuard } from './replay-guard.ts';
-import { readBody } from './request-body.ts';
 import { claimOf, digestOf, isSigned, type Claim } from './signatures.ts';
 
 export interface WebhookSource extends EventSourceConfig {
@@ -74,6 +76,10 @@ class Webhook implements WebhookSource {
   /** The keys of messages of which nobody knows yet whether they are accepted. */
   readonly #undecided = new Set<string>();
   readonly #underWay = new Set<Promise<void>>();
+  /** For bodies whose signature nobody knows yet. */
+  readonly #unsigned: StrangerPlaces;
+  /** Signed messages that are being taken. */
+  #taking = 0;
   #attempt: Attempt | null = null;
   #listener: Listener | null = null;
   #closing: Promise<void> = Promise.resolve();
@@ -83,6 +89,7 @@ class Webhook implements WebhookSource {
     this.#options = options;
     this.#seen = new ReplayGuard(options.maxRemembered);
     this.#rate = new RateLimit(options.rate);
+    this.#unsigned = new StrangerPlaces(options.maxConcurrent);
   }
 
   get url(): string | null {
@@ -95,13 +102,22 @@ class Webhook implements WebhookSource {
         'SOURCE_IN_USE',
         `${this.name}: expected a webhook source for each service, got one for two`,
       );
-    const { environment, report, fail } = context;
+    const { environment, report } = context;
     this.#attempt = { emit, signal, environment, report };
     // Not in `stop`: that is called for a start that was refused, too.
     signal.addEventListener('abort', () => void (this.#closing = this.#close()), { once: true });
     const { listen: where } = this.#options;
     if (!where) return;
-    const listener = await listen(where, this.handler, fail);
+    const { name, maxConcurrent: maxBodies, bodyTimeoutMs } = this.#options;
+    const listener = await listen({
+      ...where,
+      name,
+      environment,
+      maxBodies,
+      bodyTimeoutMs,
+      handler: this.#serve,
+      report,
+    });
     if (signal.aborted) await listener.close();
     else this.#listener = listener;
   };
@@ -117,17 +133,33 @@ class Webhook implements WebhookSource {
     await listener?.close();
   }
 
-  readonly handler: WebhookSource['handler'] = (request, response) => {
-    const answering = this.#handle(request, response);
+  readonly handler: WebhookSource['handler'] = (request, response) =>
+    this.#serve(request, response, () => undefined);
+
+  /** `admit` is called when the signature is right. */
+  readonly #serve = (
+    request: IncomingMessage,
+    response: ServerResponse,
+    admit: () => void,
+  ): Promise<void> => {
+    // A sender that leaves while it is answered; `close` follows.
+    response.on('error', () => undefined);
+    const answering = this.#handle(request, response, admit);
     this.#underWay.add(answering);
     return answering.finally(() => this.#underWay.delete(answering));
   };
 
-  async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #handle(
+    request: IncomingMessage,
+    response: ServerResponse,
+    admit: () => void,
+  ): Promise<void> {
     const attempt = this.#attempt;
     let answer: Answer;
     try {
-      answer = attempt ? await this.#answer(attempt, request) : unavailable('it is not started');
+      answer = attempt
+        ? await this.#answer(attempt, request, admit)
+        : unavailable('it is not started');
     } catch (error) {
       attempt?.report(error);
       answer = refuse(500, 'Internal error', messageOf(error));
@@ -144,16 +176,27 @@ class Webhook implements WebhookSource {
     }
   }
 
-  async #answer(attempt: Attempt, request: IncomingMessage): Promise<Answer> {
+  async #answer(attempt: Attempt, request: IncomingMessage, admit: () => void): Promise<Answer> {
     const { maxConcurrent, scheme } = this.#options;
     const misshapen = this.#checkShape(request);
     if (misshapen) return misshapen;
-    if (this.#underWay.size >= maxConcurrent) return unavailable('too many requests at once', 1);
     const claim = claimOf(scheme, request.headers);
     if (!claim) return unauthorized('a header of the signature is missing or malformed');
+    // Also before its body is read: what is late has no use of a place.
+    const late = this.#checkTime(attempt, claim);
+    if (late) return late;
     const body = await this.#read(attempt, request);
     if (!Buffer.isBuffer(body)) return body;
-    return this.#check(attempt, claim, body) ?? this.#take(attempt, request, claim, body);
+    const refused = this.#check(attempt, claim, body);
+    if (refused) return refused;
+    admit();
+    if (this.#taking >= maxConcurrent) return unavailable('too many messages at once', 1);
+    this.#taking += 1;
+    try {
+      return await this.#take(attempt, request, claim, body);
+    } finally {
+      this.#taking -= 1;
+    }
   }
 
   /** What can be said without the body, and tells nobody anything. */
@@ -174,37 +217,49 @@ class Webhook implements WebhookSource {
     return refuse(413, `Expected at most ${this.#options.maxBytes} bytes`);
   }
 
+  #checkTime({ environment }: Attempt, { timestamp }: Claim): Answer | null {
+    if (timestamp === null) return null;
+    const apartMs = Math.abs(environment.clock.now() - Number(timestamp) * 1000);
+    return apartMs > this.#options.toleranceMs
+      ? unauthorized('it was sent too long ago, or in the future')
+      : null;
+  }
+
   async #read(attempt: Attempt, request: IncomingMessage): Promise<Buffer | Answer> {
     const { maxBytes, bodyTimeoutMs } = this.#options;
-    const controller = new AbortController();
-    const stop = (): void => controller.abort();
-    let isLate = false;
-    const disarm = attempt.environment.scheduler.schedule(() => {
-      isLate = true;
-      stop();
-    }, bodyTimeoutMs);
-    attempt.signal.addEventListener('abort', stop, { once: true });
-    if (attempt.signal.aborted) stop();
-    const body = await readBody(request, maxBytes, controller.signal);
-    disarm();
-    attempt.signal.removeEventListener('abort', stop);
+    const shed = new AbortController();
+    const release = this.#unsigned.take(request.socket.remoteAddress ?? '', () => shed.abort());
+    const body = await readBody(request, {
+      scheduler: attempt.environment.scheduler,
+      maxBytes,
+      timeoutMs: bodyTimeoutMs,
+      signal: AbortSignal.any([attempt.signal, shed.signal]),
+    });
+    release();
     if (Buffer.isBuffer(body)) return body;
-    if (body === 'too_large') return this.#tooLarge();
-    if (body === 'consumed')
-      throw new ConfigurationError(
-        'BODY_CONSUMED',
-        `${this.name}: expected a request whose body nobody has read: put the handler before any body parser`,
-      );
-    return isLate ? refuse(408, 'Expected the body sooner') : unavailable('it is being stopped');
+    switch (body) {
+      case 'too_large':
+        return this.#tooLarge();
+      case 'too_late':
+        return refuse(408, 'Expected the body sooner');
+      case 'consumed':
+        throw new ConfigurationError(
+          'BODY_CONSUMED',
+          `${this.name}: expected a request whose body nobody has read: put the handler before any body parser`,
+        );
+      case 'aborted':
+        return shed.signal.aborted
+          ? unavailable('too many bodies at once, and this one was slow', 1)
+          : unavailable('it is being stopped');
+    }
   }
 
   /** Signature, time, seen before, rate; null: all is well. */
-  #check({ environment }: Attempt, claim: Claim, body: Buffer): Answer | null {
-    const { keys, toleranceMs } = this.#options;
-    if (!isSigned(keys, claim, body)) return unauthorized('the signature is wrong');
-    const now = environment.clock.now();
-    if (claim.timestamp !== null && Math.abs(now - Number(claim.timestamp) * 1000) > toleranceMs)
-      return unauthorized('it was sent too long ago, or in the future');
+  #check(attempt: Attempt, claim: Claim, body: Buffer): Answer | null {
+    if (!isSigned(this.#options.keys, claim, body)) return unauthorized('the signature is wrong');
+    const late = this.#checkTime(attempt, claim);
+    if (late) return late;
+    const now = attempt.environment.clock.now();
     const key = this.#keyOf(claim, body);
     if (this.#seen.has(key, now)) return duplicate;
     if (this.#undecided.has(key)) return unavailable('the same message is being taken', 1);

@@ -141,6 +141,7 @@ export function createVoiceServer(options: VoiceServerOptions): VoiceServer {
     async listen({ port = 0, tls = false } = {}) {
       const own = tls === true ? selfSignedCertificate(environment.clock.now()) : null;
       const host = await startListeningHost({
+        environment,
         port,
         certificate: typeof tls === 'object' ? tls : own,
         isBinary: (url) => url.pathname.includes('BidiGenerateContent'),

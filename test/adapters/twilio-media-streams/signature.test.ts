@@ -55,8 +55,19 @@ describe('a request', () => {
   test('cannot be judged without a token or an address', () => {
     expect(() => isTwilioRequest('', documented)).toThrow(ConfigurationError);
     expect(() => isTwilioRequest('key', { url: '/call', signature: 'x' })).toThrow(
-      /Expected an address, got `\/call`/,
+      /Expected an address with the host that Twilio knows, got "\/call"/,
     );
+  });
+
+  // What an app makes of `wss://${host}${request.url}` and a parsed body.
+  test.each([
+    ['an address that is none', { url: 'wss://example.com:8443http://[/' }],
+    ['an asterisk', { url: 'wss://example.com:8443*' }],
+    ['an object as a field', { params: { a: { b: '1' } } }],
+    ['null as a field', { params: { a: null } }],
+    ['two signatures', { signature: ['a', 'b'] }],
+  ])('of a stranger is not from Twilio, and throws nothing: %s', (_what, changed) => {
+    expect(isTwilioRequest('key', { ...documented, ...changed } as never)).toBe(false);
   });
 });
 

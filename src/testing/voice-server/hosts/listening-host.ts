@@ -1,17 +1,12 @@
 // Real sockets on 127.0.0.1: HTTP or HTTPS, upgrades and the REST endpoints.
 
-import { createServer, type IncomingMessage, type Server } from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
-import type * as Ws from 'ws';
 import type { WebSocket } from 'ws';
-import { chosenProtocol } from '../../../adapters/local-voice/access.ts';
-import {
-  LOOPBACK,
-  closeServer,
-  listenOnLoopback,
-  refuseUpgrade,
-} from '../../../adapters/local-voice/loopback.ts';
-import { ConfigurationError } from '../../../errors.ts';
+import type { Environment } from '../../../actors/ports/environment.ts';
+import { isLoopbackName, type Target } from '../../../adapters/listen/access.ts';
+import { answerRefusal, createGuard, type Verdict } from '../../../adapters/listen/guard.ts';
+import { readBody } from '../../../adapters/listen/request-body.ts';
+import { REALTIME_PROTOCOL } from '../../../adapters/local-voice/access.ts';
+import { ConfigurationError, messageOf } from '../../../errors.ts';
 import type { Headers } from '../admission.ts';
 import type { VoiceServerAddress, VoiceWire } from '../control.ts';
 import type { Link } from '../outlet.ts';
@@ -21,6 +16,13 @@ import type { FrameTaker } from './socket-pair.ts';
 
 /** The real server's limit for one append. */
 const MAX_FRAME_BYTES = 15 * 1024 * 1024;
+/** Of a request for a token. */
+const MAX_BODY_BYTES = 1024 * 1024;
+const BODY_TIMEOUT_MS = 10_000;
+/** A test may leave a client without an answer for as long as it likes to wait. */
+const UNANSWERED_MS = 600_000;
+const MAX_CONNECTIONS = 10_000;
+const LOOPBACK = '127.0.0.1';
 
 /** What becomes of an upgrade. */
 export type Upgrade =
@@ -30,6 +32,7 @@ export type Upgrade =
   | { readonly type: 'ignored' };
 
 export interface HostOptions {
+  readonly environment: Environment;
   readonly port: number;
   readonly certificate: Certificate | null;
   /** Whether frames go as bytes, as Gemini sends them. */
@@ -45,49 +48,65 @@ export interface ListeningHost {
 
 /** @throws {ConfigurationError} `MISSING_DEPENDENCY` or `LISTEN_FAILED` */
 export async function startListeningHost(options: HostOptions): Promise<ListeningHost> {
-  const { WebSocketServer } = await importWs();
-  const { certificate } = options;
-  const server: Server = certificate === null ? createServer() : createTlsServer(certificate);
-  const sockets = new WebSocketServer({
-    noServer: true,
-    maxPayload: MAX_FRAME_BYTES,
-    perMessageDeflate: false,
-    handleProtocols: chosenProtocol,
-  });
-  server.on('request', (request, response) => {
-    const answer = async (): Promise<void> => {
-      const body = await readBody(request);
+  const { certificate, environment } = options;
+  const guard = await createGuard({
+    name: 'The voice server',
+    environment,
+    tls: certificate,
+    maxClients: MAX_CONNECTIONS,
+    maxStrangers: MAX_CONNECTIONS,
+    strangerTimeoutMs: UNANSWERED_MS,
+    isHost: isLoopbackName,
+    isOrigin: () => true,
+    webSocket: {
+      maxMessageBytes: MAX_FRAME_BYTES,
+      subprotocol: REALTIME_PROTOCOL,
+      upgrade: ({ request, target }): Verdict => {
+        const url = urlOf(target);
+        const upgrade = options.upgrade(url, request.headers);
+        switch (upgrade.type) {
+          case 'ignored':
+            return { type: 'ignore' };
+          case 'refused':
+            return { type: 'refuse', refusal: upgrade };
+          case 'accepted':
+            return {
+              type: 'open',
+              open: (client) => serve(client, upgrade.open, options.isBinary(url)),
+            };
+        }
+      },
+    },
+    async request({ request, response, target }) {
+      const body = await readBody(request, {
+        scheduler: environment.scheduler,
+        maxBytes: MAX_BODY_BYTES,
+        timeoutMs: BODY_TIMEOUT_MS,
+      });
+      if (!Buffer.isBuffer(body))
+        return answerRefusal(response, { status: 400, message: `The body is ${body}` });
       const { method = 'GET', headers } = request;
-      const { status, body: said } = options.answer({ method, url: urlOf(request), headers, body });
+      const url = urlOf(target);
+      const { status, body: said } = options.answer({
+        method,
+        url,
+        headers,
+        body: body.toString(),
+      });
       response.writeHead(status, { 'content-type': 'application/json' });
       response.end(JSON.stringify(said));
-    };
-    // Who hangs up in the middle of a request needs no answer.
-    answer().catch(() => response.destroy());
+    },
   });
-  server.on('upgrade', (request, socket, head) => {
-    socket.on('error', () => socket.destroy());
-    const url = urlOf(request);
-    const upgrade = options.upgrade(url, request.headers);
-    if (upgrade.type === 'ignored') return;
-    if (upgrade.type === 'refused') {
-      refuseUpgrade(socket, `${upgrade.status} Refused`, upgrade.message);
-      return;
-    }
-    sockets.handleUpgrade(request, socket, head, (client) => {
-      serve(client, upgrade.open, options.isBinary(url));
+  const { port } = await guard
+    .listen({ port: options.port, host: LOOPBACK })
+    .catch((cause: unknown) => {
+      const message = `The voice server could not listen on ${LOOPBACK}:${options.port}: ${messageOf(cause)}`;
+      throw new ConfigurationError('LISTEN_FAILED', message, { cause });
     });
-  });
-  const port = await listenOnLoopback(server, options.port, 'The voice server');
-  return {
-    address: addressOf(port, certificate),
-    close: () => closeServer(server, sockets),
-  };
+  return { address: addressOf(port, certificate), close: () => guard.close() };
 }
 
 function serve(client: WebSocket, open: (link: Link) => FrameTaker, isBinary: boolean): void {
-  // Of frames that are too long or malformed; `close` follows.
-  client.on('error', () => undefined);
   const taker = open({
     send: (text) => client.send(isBinary ? Buffer.from(text) : text),
     close: (code, reason) => client.close(code, reason),
@@ -98,15 +117,11 @@ function serve(client: WebSocket, open: (link: Link) => FrameTaker, isBinary: bo
   client.on('close', (code) => taker.lost(code));
 }
 
-function urlOf(request: IncomingMessage): URL {
-  // `@google/genai` asks for a path with two slashes at its beginning.
-  return new URL((request.url ?? '/').replace(/^\/+/, '/'), `http://${LOOPBACK}`);
-}
-
-async function readBody(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk as Buffer);
-  return Buffer.concat(chunks).toString('utf8');
+function urlOf({ path, query }: Target): URL {
+  const url = new URL(`http://${LOOPBACK}`);
+  url.pathname = path;
+  url.search = query.toString();
+  return url;
 }
 
 function addressOf(port: number, certificate: Certificate | null): VoiceServerAddress {
@@ -120,13 +135,4 @@ function addressOf(port: number, certificate: Certificate | null): VoiceServerAd
   };
   const baseUrl = `${isSecure ? 'https' : 'http'}://${LOOPBACK}:${port}`;
   return { port, baseUrl, urls, ca: certificate?.cert ?? null };
-}
-
-async function importWs(): Promise<typeof Ws> {
-  try {
-    return await import('ws');
-  } catch (cause) {
-    const message = 'The voice server needs the package `ws` to listen: run `npm install ws`';
-    throw new ConfigurationError('MISSING_DEPENDENCY', message, { cause });
-  }
 }

@@ -1,0 +1,67 @@
+// What a request of a stranger says of itself: its target, the host it means, the page it
+// comes from, the secret it presents. Pure, and never throws, whatever was sent.
+
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+
+/** The target of a request line. */
+export interface Target {
+  /** Begins with exactly one `/`; as it was sent, not decoded. */
+  readonly path: string;
+  readonly query: URLSearchParams;
+  /** The authority of an absolute target (`GET http://host/ HTTP/1.1`), which means the same as `Host`. */
+  readonly authority: string | null;
+}
+
+/**
+ * The target of this request line; null: none that a server has to serve.
+ * `new URL(request.url, base)` is no replacement: it throws on `/\`, `http://a:99999/` and `http://[/`.
+ */
+export function targetOf(url: string | undefined): Target | null {
+  if (url === undefined) return null;
+  if (url.startsWith('/')) return { ...split(url), authority: null };
+  const parsed = /^(?:http|ws)s?:\/\//i.test(url) ? URL.parse(url) : null;
+  return parsed && { ...split(`${parsed.pathname}${parsed.search}`), authority: parsed.host };
+}
+
+function split(text: string): Pick<Target, 'path' | 'query'> {
+  const at = text.indexOf('?');
+  const path = at < 0 ? text : text.slice(0, at);
+  return {
+    // `@google/genai` asks for a path with two slashes at its beginning.
+    path: path.replace(/^\/+/, '/'),
+    query: new URLSearchParams(at < 0 ? '' : text.slice(at + 1)),
+  };
+}
+
+/** Is this the name of the loopback interface, with any port? Other names may be somebody's DNS (rebinding). */
+export function isLoopbackName(host: string): boolean {
+  return /^(?:127\.0\.0\.1|localhost|\[::1\])(?::\d{1,5})?$/i.test(host);
+}
+
+/** The names under which a server on the loopback interface is reached at this port. */
+export function loopbackHosts(port: number): readonly string[] {
+  return [`127.0.0.1:${port}`, `localhost:${port}`];
+}
+
+/** The token of `Authorization: Bearer …`; null: none. */
+export function bearerToken({ authorization = '' }: IncomingHttpHeaders): string | null {
+  return /^Bearer +(\S+) *$/i.exec(authorization)?.[1] ?? null;
+}
+
+/** The names in `Sec-WebSocket-Protocol`. */
+export function offeredProtocols(headers: IncomingHttpHeaders): readonly string[] {
+  return (headers['sec-websocket-protocol'] ?? '').split(',').map((name) => name.trim());
+}
+
+/** The token in a subprotocol that begins with `prefix`: a browser can send no header. Null: none. */
+export function protocolToken(headers: IncomingHttpHeaders, prefix: string): string | null {
+  const carrier = offeredProtocols(headers).find((name) => name.startsWith(prefix));
+  return carrier === undefined ? null : carrier.slice(prefix.length);
+}
+
+/** Compares in a time that tells nothing about the secret, nor about its length. */
+export function isSameSecret(presented: string | null, expected: string): boolean {
+  const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
+  return timingSafeEqual(digest(presented ?? ''), digest(expected)) && presented !== null;
+}

@@ -1,0 +1,52 @@
+// The body of a request: bounded in bytes and in time.
+
+import type { IncomingMessage } from 'node:http';
+import type { Scheduler } from '../../actors/ports/environment.ts';
+
+/** The bytes, or why there are none. `consumed`: somebody has read or decoded it before. */
+export type Body = Buffer | 'too_large' | 'too_late' | 'aborted' | 'consumed';
+
+export interface BodyLimits {
+  readonly scheduler: Scheduler;
+  /** In bytes; also an announced length above it is `too_large`. */
+  readonly maxBytes: number;
+  /** For the whole body, in milliseconds. */
+  readonly timeoutMs: number;
+  /** Ends the reading as `aborted`. */
+  readonly signal?: AbortSignal;
+}
+
+/** Reads the body, and stops reading as soon as it cannot be had. Never rejects. */
+export function readBody(
+  request: IncomingMessage,
+  { scheduler, maxBytes, timeoutMs, signal }: BodyLimits,
+): Promise<Body> {
+  // What somebody has decoded is not what was signed.
+  if (request.readableEnded || request.readableDidRead || request.readableEncoding !== null)
+    return Promise.resolve('consumed');
+  if (signal?.aborted || request.destroyed) return Promise.resolve('aborted');
+  if (Number(request.headers['content-length'] ?? 0) > maxBytes)
+    return Promise.resolve('too_large');
+  return new Promise((resolve) => {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    const end = (body: Body): void => {
+      request.off('data', read).off('end', ended).off('close', aborted).pause();
+      signal?.removeEventListener('abort', aborted);
+      cancel();
+      resolve(body);
+    };
+    const read = (chunk: Buffer): void => {
+      bytes += chunk.byteLength;
+      if (bytes > maxBytes) end('too_large');
+      else chunks.push(chunk);
+    };
+    const ended = (): void => end(Buffer.concat(chunks));
+    const aborted = (): void => end('aborted');
+    const cancel = scheduler.schedule(() => end('too_late'), timeoutMs);
+    signal?.addEventListener('abort', aborted, { once: true });
+    // A connection that breaks emits `error` and `close`; the second says it all.
+    request.on('error', () => undefined);
+    request.on('data', read).on('end', ended).on('close', aborted);
+  });
+}

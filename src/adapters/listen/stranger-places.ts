@@ -1,0 +1,57 @@
+// Room for those who have proven nothing yet: connections before their key was seen, bodies
+// before their signature was. A newcomer always gets a place; when none is free, a place is
+// taken from whoever uses most of them. So slow strangers cannot lock out a rightful client,
+// whose proof arrives at once.
+//
+// Invariants
+//   PLACE-1. At most `max` places are held.
+//   PLACE-2. A newcomer is never turned away: the oldest place of the address that holds the
+//            most is shed for it.
+
+type Shed = () => void;
+
+export class StrangerPlaces {
+  readonly #max: number;
+  /** By address, the oldest first. */
+  readonly #held = new Map<string, Set<Shed>>();
+  #size = 0;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /**
+   * Takes a place. `shed` is called when it is taken away for a newcomer.
+   * @returns gives the place back; harmless to call again.
+   */
+  take(address: string, shed: Shed): () => void {
+    const entry: Shed = () => shed();
+    const own = this.#held.get(address) ?? new Set();
+    this.#held.set(address, own.add(entry));
+    this.#size += 1;
+    if (this.#size > this.#max) this.#shedOne();
+    return () => this.#release(address, entry);
+  }
+
+  #shedOne(): void {
+    let [victim] = this.#held;
+    for (const each of this.#held) if (each[1].size > (victim?.[1].size ?? 0)) victim = each;
+    if (!victim) return;
+    const [address, places] = victim;
+    const [oldest] = places;
+    if (!oldest) return;
+    this.#release(address, oldest);
+    oldest();
+  }
+
+  #release(address: string, entry: Shed): void {
+    const own = this.#held.get(address);
+    if (!own?.delete(entry)) return;
+    this.#size -= 1;
+    if (own.size === 0) this.#held.delete(address);
+  }
+}

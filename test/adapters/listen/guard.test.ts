@@ -1,0 +1,281 @@
+// The invariants of the guard, on a server of its own. Every real listener is attacked in
+// `listeners.fuzz.test.ts`.
+
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { WebSocket } from 'ws';
+import {
+  isLoopbackName,
+  isSameSecret,
+  loopbackHosts,
+  targetOf,
+} from '../../../src/adapters/listen/access.ts';
+import {
+  createGuard,
+  type GuardOptions,
+  type Verdict,
+} from '../../../src/adapters/listen/guard.ts';
+import { StrangerPlaces } from '../../../src/adapters/listen/stranger-places.ts';
+import { simulatedEnvironment } from '../../../src/testing/index.ts';
+
+const HOST = '127.0.0.1';
+const upgradeTo = (target: string, host: string, more: readonly string[] = []): string =>
+  [
+    `GET ${target} HTTP/1.1`,
+    `Host: ${host}`,
+    'Connection: Upgrade',
+    'Upgrade: websocket',
+    'Sec-WebSocket-Version: 13',
+    'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+    ...more,
+    '\r\n',
+  ].join('\r\n');
+
+/** `?key=right` is let in, `?key=wrong` told so on a WebSocket, anybody else refused. */
+async function guarded(options: Partial<GuardOptions> = {}) {
+  const environment = simulatedEnvironment();
+  const errors: unknown[] = [];
+  const clients: WebSocket[] = [];
+  const guard = await createGuard({
+    name: 'The test',
+    environment,
+    isHost: (host, port) => loopbackHosts(port).includes(host),
+    isOrigin: (origin) => origin === 'https://good.example',
+    onError: (error) => errors.push(error),
+    webSocket: {
+      maxMessageBytes: 1024,
+      upgrade({ target }): Verdict {
+        const key = target.query.get('key');
+        if (key === 'throws') throw new Error('no such column');
+        if (key === 'wrong') return { type: 'expel', tell: (client) => client.close(3000, 'no') };
+        if (key === 'silent') return { type: 'ignore' };
+        return key === 'right'
+          ? { type: 'open', open: (client) => void clients.push(client) }
+          : { type: 'refuse', refusal: { status: 401, message: 'Expected the key' } };
+      },
+    },
+    ...options,
+  });
+  const { port } = await guard.listen({ port: 0, host: HOST });
+  onTestFinished(() => guard.close());
+  const dial = async (): Promise<Socket> => {
+    const socket = connect({ port, host: HOST, allowHalfOpen: true });
+    socket.on('error', () => undefined);
+    await once(socket, 'connect');
+    onTestFinished(() => void socket.destroy());
+    return socket;
+  };
+  /** The status line of what is answered to these bytes. */
+  const ask = async (bytes: string): Promise<string> => {
+    const socket = await dial();
+    socket.write(bytes);
+    const [answer] = (await once(socket, 'data')) as [Buffer];
+    return answer.toString().split('\r\n', 1)[0] ?? '';
+  };
+  /** Served as a rightful client. */
+  const enter = async (): Promise<WebSocket> => {
+    const socket = new WebSocket(`ws://${HOST}:${port}/?key=right`);
+    await once(socket, 'open');
+    onTestFinished(() => socket.terminate());
+    return socket;
+  };
+  /** Until so many connections are left; without time, and then with. */
+  const until = async (connections: number): Promise<void> => {
+    while (guard.size.connections !== connections) await environment.settle();
+  };
+  return { guard, port, environment, errors, clients, dial, ask, enter, until };
+}
+
+describe('GUARD-1: nothing that comes in throws', () => {
+  test.each(['/\\', 'http://a:99999/', 'http://[/', '//', '/%', '*'])(
+    'a target such as %s is answered',
+    async (target) => {
+      const { ask, port, errors, enter } = await guarded();
+      expect(await ask(upgradeTo(target, `${HOST}:${port}`))).toMatch(/^HTTP\/1\.1 4\d\d /);
+      expect(await ask(`GET ${target} HTTP/1.1\r\nHost: ${HOST}:${port}\r\n\r\n`)).toMatch(
+        /^HTTP\/1\.1 4\d\d /,
+      );
+      await enter();
+      expect(errors).toEqual([]);
+    },
+  );
+
+  test('a listener that throws is a 500, and told to the operator only', async () => {
+    const { ask, port, errors } = await guarded({
+      request: () => Promise.reject(new Error('no such table')),
+    });
+    const host = `${HOST}:${port}`;
+    expect(await ask(upgradeTo('/?key=throws', host))).toContain('500');
+    expect(await ask(`GET / HTTP/1.1\r\nHost: ${host}\r\n\r\n`)).toContain('500');
+    expect(errors.map(String)).toEqual(['Error: no such column', 'Error: no such table']);
+  });
+
+  test('a client that resets while the verdict is awaited harms nobody', async () => {
+    let decide: (verdict: Verdict) => void = () => {};
+    const { dial, port, until, errors, guard } = await guarded({
+      webSocket: {
+        maxMessageBytes: 1024,
+        upgrade: () => new Promise((resolve) => (decide = resolve)),
+      },
+    });
+    const socket = await dial();
+    socket.write(upgradeTo('/', `${HOST}:${port}`));
+    await until(1);
+    socket.resetAndDestroy();
+    await until(0);
+    decide({ type: 'open', open: () => expect.unreachable() });
+    await until(0);
+    expect([errors, guard.size.clients]).toEqual([[], 0]);
+  });
+});
+
+describe('GUARD-2: a refused socket is destroyed', () => {
+  test('300 refused upgrades whose clients send one byte more and never close leave nothing', async () => {
+    const { dial, port, until, environment, enter } = await guarded();
+    for (let done = 0; done < 300; done += 1) {
+      const socket = await dial();
+      socket.write(`${upgradeTo('/', `${HOST}:${port}`)}x`);
+    }
+    await enter();
+    await environment.advance(1_000);
+    await until(1);
+  });
+
+  test('the refusal can be read', async () => {
+    const { ask, port } = await guarded();
+    expect(await ask(`${upgradeTo('/', `${HOST}:${port}`)}x`)).toBe('HTTP/1.1 401 Unauthorized');
+  });
+});
+
+describe('GUARD-3: strangers', () => {
+  test('have a deadline in each phase, and an expelled one a shorter one', async () => {
+    const { dial, port, until, environment } = await guarded({ strangerTimeoutMs: 5_000 });
+    const host = `${HOST}:${port}`;
+    await dial();
+    (await dial()).write('GET / HTT');
+    (await dial()).write(upgradeTo('/?key=silent', host));
+    (await dial()).write(`POST / HTTP/1.1\r\nHost: ${host}\r\nContent-Length: 9\r\n\r\n`);
+    (await dial()).write(upgradeTo('/?key=wrong', host));
+    await until(5);
+    await environment.advance(1_000);
+    await until(3);
+    await environment.advance(4_000);
+    await until(0);
+  });
+
+  test('are at most so many, and cannot keep a rightful client out', async () => {
+    const { dial, guard, environment, enter } = await guarded({ maxStrangers: 4 });
+    for (let count = 0; count < 20; count += 1) await dial();
+    await enter();
+    await environment.settle();
+    expect(guard.size.connections).toBeLessThanOrEqual(5);
+  });
+
+  test('PLACE-2: who holds most gives way', () => {
+    const places = new StrangerPlaces(3);
+    const shed: string[] = [];
+    places.take('a', () => shed.push('a1'));
+    places.take('b', () => shed.push('b1'));
+    const release = places.take('b', () => shed.push('b2'));
+    places.take('c', () => shed.push('c1'));
+    expect([shed, places.size]).toEqual([['b1'], 3]);
+    release();
+    release();
+    expect(places.size).toBe(2);
+    places.take('c', () => shed.push('c2'));
+    places.take('d', () => shed.push('d1'));
+    expect([shed, places.size]).toEqual([['b1', 'c1'], 3]);
+  });
+});
+
+describe('GUARD-4: the limit of clients', () => {
+  test('counts those with the key only', async () => {
+    const { dial, ask, port, enter, guard } = await guarded({ maxClients: 1 });
+    const host = `${HOST}:${port}`;
+    for (let count = 0; count < 10; count += 1)
+      (await dial()).write(upgradeTo('/?key=wrong', host));
+    await enter();
+    expect(await ask(upgradeTo('/?key=right', host))).toContain('503');
+    expect(guard.size.clients).toBe(1);
+  });
+
+  test('a client that breaks the protocol and never closes makes room', async () => {
+    const { dial, port, enter, guard, environment, until } = await guarded({ maxClients: 1 });
+    const socket = await dial();
+    socket.write(upgradeTo('/?key=right', `${HOST}:${port}`));
+    await once(socket, 'data');
+    // A frame that is not masked.
+    socket.write(Buffer.from([0x81, 0x01, 0x41]));
+    await once(socket, 'data');
+    await environment.advance(1_000);
+    await until(0);
+    await enter();
+    expect(guard.size.clients).toBe(1);
+  });
+
+  test('a client that does not answer a ping is gone', async () => {
+    const { dial, port, environment, until } = await guarded({
+      webSocket: {
+        maxMessageBytes: 1024,
+        keepAliveMs: 1_000,
+        upgrade: () => ({ type: 'open', open: () => undefined }),
+      },
+    });
+    const socket = await dial();
+    socket.write(upgradeTo('/', `${HOST}:${port}`));
+    await once(socket, 'data');
+    await environment.advance(2_000);
+    await until(0);
+  });
+});
+
+describe('GUARD-5: foreign names and pages', () => {
+  test('are refused, in whatever form the name is sent', async () => {
+    const { ask, port } = await guarded();
+    const host = `${HOST}:${port}`;
+    const statusOf = async (target: string, of: string, more: readonly string[] = []) =>
+      Number((await ask(upgradeTo(target, of, more))).split(' ')[1]);
+    expect(await statusOf('/?key=right', host)).toBe(101);
+    expect(await statusOf(`http://${host}/?key=right`, host)).toBe(101);
+    expect(await statusOf('/?key=right', host, ['Origin: https://good.example'])).toBe(101);
+    expect(await statusOf('/?key=right', 'evil.example')).toBe(403);
+    expect(await statusOf('http://evil.example/?key=right', host)).toBe(403);
+    expect(await statusOf('/?key=right', host, ['Origin: https://evil.example'])).toBe(403);
+    expect(await statusOf('/?key=right', host, ['Origin: null'])).toBe(403);
+  });
+
+  test('only the names of the loopback interface are its names', () => {
+    const names = ['127.0.0.1', 'localhost:80', 'LOCALHOST:8080', '[::1]:1'];
+    const others = ['127.0.0.1.evil.example', 'localhost:', '127.0.0.1:1@evil', '', '127.0.0.2'];
+    expect(names.filter(isLoopbackName)).toEqual(names);
+    expect(others.filter(isLoopbackName)).toEqual([]);
+  });
+
+  test('a target is taken apart without an exception', () => {
+    expect(targetOf('/a?b=c?d')).toMatchObject({ path: '/a', authority: null });
+    expect(targetOf('/a?b=c?d')?.query.get('b')).toBe('c?d');
+    expect(targetOf('//a//b')?.path).toBe('/a//b');
+    expect(targetOf('http://h:1/a?b')).toMatchObject({ path: '/a', authority: 'h:1' });
+    for (const none of ['http://a:99999/', 'http://[/', '*', 'a:1', '', undefined])
+      expect(targetOf(none)).toBeNull();
+  });
+
+  test('a secret is the same as itself only', () => {
+    expect(isSameSecret('abc', 'abc')).toBe(true);
+    for (const other of ['abd', 'ab', 'abcd', '', null])
+      expect(isSameSecret(other, 'abc')).toBe(false);
+    expect(isSameSecret(null, '')).toBe(false);
+  });
+});
+
+test('GUARD-6: after `close` no socket is open, and later ones are not let in', async () => {
+  const { guard, dial, port, enter } = await guarded();
+  const client = await enter();
+  await dial();
+  (await dial()).write(upgradeTo('/?key=silent', `${HOST}:${port}`));
+  const closed = once(client, 'close');
+  await guard.close();
+  expect(guard.size).toEqual({ connections: 0, clients: 0 });
+  expect((await closed)[0]).toBe(1001);
+});

@@ -1,0 +1,98 @@
+// Every listener of this repository under attacks of one seed: none throws, a rightful client is
+// served at once in the middle of it, and afterwards no socket is left.
+//
+// OFFSTAGE_FUZZ_ATTACKS: how many for each listener (default 160). OFFSTAGE_FUZZ_SEED: which ones.
+
+import { readdirSync, readlinkSync } from 'node:fs';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { chanceOf } from '../../../src/testing/chance.ts';
+import { attack, socketsLostByNode, type Attacker } from './support/attacks.ts';
+import { listeners, type Listener } from './support/listeners.ts';
+
+const ATTACKS = Number(process.env['OFFSTAGE_FUZZ_ATTACKS'] ?? 160);
+const SEED = Number(process.env['OFFSTAGE_FUZZ_SEED'] ?? 1);
+const AT_ONCE = 40;
+
+/** Sockets of this process that somebody holds, those of the clients included. */
+function openSockets(): number {
+  return descriptors() - socketsLostByNode();
+}
+
+function descriptors(): number {
+  try {
+    return readdirSync('/proc/self/fd').filter((fd) => {
+      try {
+        return readlinkSync(`/proc/self/fd/${fd}`).startsWith('socket:');
+      } catch {
+        return false;
+      }
+    }).length;
+  } catch {
+    return process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length;
+  }
+}
+
+async function started(start: () => Promise<Listener>): Promise<Listener> {
+  const listener = await start();
+  onTestFinished(async () => void (await listener.close()));
+  return listener;
+}
+
+/** Lets time pass until the server has ended every socket that nobody has a right to. */
+async function untilGone(
+  { environment, isOwnServer }: Listener,
+  attackers: readonly Attacker[],
+  before: number,
+): Promise<void> {
+  const alive = (): number => attackers.filter(({ socket }) => !socket.destroyed).length;
+  // What was never upgraded on somebody else's server is theirs to end.
+  for (const { socket, isRightful } of attackers) if (isRightful || !isOwnServer) socket.destroy();
+  while (openSockets() > before + alive()) await environment.advance(60_000);
+  for (const { socket } of attackers) socket.destroy();
+  while (openSockets() > before) await environment.advance(60_000);
+}
+
+describe.each(Object.entries(listeners))('%s', (name, start) => {
+  test('serves a rightful client in the middle of attacks, and keeps no socket of them', async () => {
+    const listener = await started(start);
+    const chance = chanceOf(SEED, name);
+    await listener.serveRightful();
+    const before = openSockets();
+    for (let done = 0; done < ATTACKS; done += AT_ONCE) {
+      const count = Math.min(AT_ONCE, ATTACKS - done);
+      const attacks = Array.from({ length: count }, (_, index) =>
+        attack(chanceOf(chance.below(2 ** 31), index), listener),
+      );
+      const attackers: Attacker[] = [];
+      // Attacks that wait for an answer wait until their time is over.
+      const all = Promise.all(attacks.map(async (one) => attackers.push(await one)));
+      await listener.environment.settle();
+      await listener.serveRightful();
+      let isDone = false;
+      void all.then(() => (isDone = true));
+      while (!isDone) await listener.environment.advance(15_000);
+      await untilGone(listener, attackers, before);
+    }
+    await listener.serveRightful();
+    await untilGone(listener, [], before);
+    expect(openSockets()).toBe(before);
+  });
+
+  test('ends every socket when it is closed, whatever state it is in', async () => {
+    const before = openSockets();
+    const listener = await start();
+    const chance = chanceOf(SEED + 1, name);
+    const attacks = Array.from({ length: AT_ONCE }, () =>
+      attack(chanceOf(chance.below(2 ** 31)), listener),
+    );
+    await listener.environment.settle();
+    const closing = listener.close();
+    const attackers = await Promise.all(attacks);
+    while (attackers.filter(({ socket }) => !socket.destroyed).length + before < openSockets())
+      await listener.environment.advance(60_000);
+    for (const { socket } of attackers) socket.destroy();
+    await closing;
+    while (openSockets() > before) await listener.environment.settle();
+    expect(openSockets()).toBeLessThanOrEqual(before);
+  });
+});

@@ -1,0 +1,244 @@
+// Everything in this repository that listens, each with its way to be served rightfully.
+
+import { createHmac } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, request as httpRequest } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { WebSocket } from 'ws';
+import { createWorld } from '../../../../examples/voice-demo/agents/world.ts';
+import { startDemoServer } from '../../../../examples/voice-demo/server/demo-server.ts';
+import { createInspector } from '../../../../src/adapters/inspect/index.ts';
+import { localVoice } from '../../../../src/adapters/local-voice/index.ts';
+import { twilioCalls } from '../../../../src/adapters/twilio-media-streams/index.ts';
+import { webhookSource } from '../../../../src/adapters/webhook/index.ts';
+import { simulatedEnvironment, type SimulatedEnvironment } from '../../../../src/testing/index.ts';
+import { createVoiceServer } from '../../../../src/testing/voice-server/index.ts';
+import { FakeSession } from '../../../examples/voice-demo/fake-session.ts';
+import { PageSocket } from '../../../examples/voice-demo/page-socket.ts';
+import { scriptedModel } from '../../local-voice/support/scripted-model.ts';
+import { scriptedSpeech } from '../../local-voice/support/scripted-speech.ts';
+import { PATH, SECRET, standardHeaders } from '../../webhook/support/hook.ts';
+import type { AttackedPort } from './attacks.ts';
+
+export interface Listener extends AttackedPort {
+  readonly environment: SimulatedEnvironment;
+  /** The server is ours, from the first byte on; else only its upgrades are. */
+  readonly isOwnServer: boolean;
+  /** A client that has the proof is served, and leaves. */
+  serveRightful(): Promise<void>;
+  close(): Promise<unknown>;
+}
+
+/** Opens a WebSocket, waits until it is served, and leaves. */
+async function dial(
+  port: number,
+  { target, headers }: { readonly target: string; readonly headers: readonly string[] },
+  served: 'open' | 'message',
+  first?: string,
+): Promise<void> {
+  const given = Object.fromEntries(
+    headers.map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)]),
+  );
+  const socket = new WebSocket(`ws://127.0.0.1:${port}${target}`, { headers: given });
+  await Promise.all([
+    once(socket, 'open'),
+    ...(served === 'message' ? [once(socket, 'message')] : []),
+  ]);
+  if (first !== undefined) socket.send(first);
+  socket.close();
+  await once(socket, 'close');
+}
+
+async function local(): Promise<Listener> {
+  const environment = simulatedEnvironment();
+  const voice = localVoice({
+    model: scriptedModel(),
+    speech: scriptedSpeech(),
+    environment,
+    apiKey: 'the-right-key',
+  });
+  const { port } = await voice.start();
+  const proof = () => ({
+    target: '/v1/realtime?model=m',
+    headers: ['Authorization: Bearer the-right-key'],
+  });
+  return {
+    environment,
+    port,
+    isOwnServer: true,
+    paths: ['/v1/realtime', '/'],
+    proof,
+    serveRightful: () => dial(port, proof(), 'message'),
+    close: () => voice.close(),
+  };
+}
+
+async function relay(): Promise<Listener> {
+  const environment = simulatedEnvironment();
+  const inspector = await createInspector({
+    environment,
+    to: { mode: 'relay', token: 'a-token-of-my-own' },
+  });
+  const port = Number(new URL(inspector.url!).port);
+  const proof = () => ({ target: '/stream?token=a-token-of-my-own', headers: [] });
+  return {
+    environment,
+    port,
+    isOwnServer: true,
+    paths: ['/', '/page.js', '/stream', '/stream?token=wrong'],
+    proof,
+    serveRightful: () => dial(port, proof(), 'open'),
+    close: () => inspector.stop(),
+  };
+}
+
+async function demo(): Promise<Listener> {
+  const environment = simulatedEnvironment();
+  const server = await startDemoServer({
+    session: new FakeSession(),
+    world: createWorld(),
+    environment,
+    port: 0,
+    about: { transport: 'none', lead: 'rules', subagents: 'rules', speech: 'none' },
+    suggestions: () => [],
+  });
+  const { port, token } = server;
+  return {
+    environment,
+    port,
+    isOwnServer: true,
+    paths: ['/', '/client', '/webhook/order', '/token', '/page/main.ts'],
+    proof: () => ({
+      target: '/client',
+      headers: [
+        `Origin: http://127.0.0.1:${port}`,
+        `Sec-WebSocket-Protocol: offstage-demo, token.${token}`,
+      ],
+    }),
+    async serveRightful() {
+      const page = await PageSocket.open(server);
+      page.socket.close();
+      await page.closed;
+    },
+    close: () => server.close(),
+  };
+}
+
+async function webhook(): Promise<Listener> {
+  const environment = simulatedEnvironment();
+  const source = webhookSource({ path: PATH, secret: SECRET, listen: { port: 0 } });
+  const controller = new AbortController();
+  await source.start(() => Promise.resolve({ accepted: true, eventId: 'evt' }), controller.signal, {
+    environment,
+    fail: () => undefined,
+    report: () => undefined,
+  });
+  const port = Number(new URL(source.url!).port);
+  let messages = 0;
+  const signed = (body: string): Record<string, string> => {
+    messages += 1;
+    const at = Math.floor(environment.clock.now() / 1000);
+    return standardHeaders(body, { id: `msg_${messages}`, at, secret: SECRET });
+  };
+  return {
+    environment,
+    port,
+    isOwnServer: true,
+    paths: [PATH, '/'],
+    proof: null,
+    bodyHeaders: () =>
+      Object.entries(signed('another')).map(([name, value]) => `${name}: ${value}`),
+    async serveRightful() {
+      const headers = { 'content-type': 'application/json', ...signed('{}') };
+      const status = await new Promise<number | undefined>((resolve, reject) => {
+        httpRequest({ host: '127.0.0.1', port, path: PATH, method: 'POST', agent: false, headers })
+          .on('response', (response) => {
+            response.resume().on('end', () => resolve(response.statusCode));
+          })
+          .on('error', reject)
+          .end('{}');
+      });
+      if (status !== 202) throw new Error(`expected 202, got ${status}`);
+    },
+    close: async () => {
+      controller.abort();
+      await source.stop?.();
+    },
+  };
+}
+
+async function twilio(): Promise<Listener> {
+  const environment = simulatedEnvironment();
+  let calls = 0;
+  const taken = await twilioCalls({
+    authToken: 'the-token',
+    url: 'wss://example.com/call',
+    environment,
+    onCall: () => {
+      calls += 1;
+    },
+  });
+  const server = createServer((_request, response) => response.writeHead(404).end());
+  server.on('upgrade', (...upgrade) => void taken.upgrade(...upgrade));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const signature = createHmac('sha1', 'the-token')
+    .update('wss://example.com/call')
+    .digest('base64');
+  const proof = () => ({ target: '/call', headers: [`X-Twilio-Signature: ${signature}`] });
+  const start = JSON.stringify({
+    event: 'start',
+    streamSid: 'MZ1',
+    start: {
+      accountSid: 'AC1',
+      callSid: 'CA1',
+      mediaFormat: { encoding: 'audio/x-mulaw', sampleRate: 8000, channels: 1 },
+    },
+  });
+  return {
+    environment,
+    port,
+    isOwnServer: false,
+    paths: ['/call', '/'],
+    proof,
+    async serveRightful() {
+      const before = calls;
+      await dial(port, proof(), 'open', start);
+      if (calls !== before + 1) throw new Error('expected one more call');
+    },
+    async close() {
+      await taken.close();
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+async function voiceServer(): Promise<Listener> {
+  const environment = simulatedEnvironment();
+  const server = createVoiceServer({ environment, apiKey: 'the-right-key' });
+  const { port } = await server.listen();
+  const proof = () => ({
+    target: '/v1/realtime?model=m',
+    headers: ['Authorization: Bearer the-right-key'],
+  });
+  return {
+    environment,
+    port,
+    isOwnServer: true,
+    paths: ['/v1/realtime', '/v1/realtime/client_secrets', '/v1/live/sessions', '/'],
+    proof,
+    serveRightful: () => dial(port, proof(), 'message'),
+    close: () => server.close(),
+  };
+}
+
+export const listeners: Readonly<Record<string, () => Promise<Listener>>> = {
+  'the local voice server': local,
+  'the relay of the inspector': relay,
+  'the demo': demo,
+  'a webhook': webhook,
+  'calls of Twilio': twilio,
+  'the fake voice server': voiceServer,
+};
