@@ -35,6 +35,11 @@ export interface TransportCapabilities {
    */
   readonly utterances: 'reported' | 'inferred';
   /**
+   * An utterance that goes on can be ended by `utterance.end`: what was said until then is
+   * transcribed. Without it an utterance that is too long is dropped.
+   */
+  readonly endsUtterances: boolean;
+  /**
    * `when_asked`: the model speaks only at a `response.request`. `by_itself`: it also answers what
    * it hears and the results it gets, in responses with the key null.
    */
@@ -160,6 +165,12 @@ export type TransportCommand =
    * what the model says at the moment.
    */
   | { readonly type: 'response.withdraw'; readonly responseKey: string }
+  /**
+   * Needs `endsUtterances`. The utterance that the user is saying has gone on for too long, or no
+   * sound of it comes any more: it ends here. Answered by `utterance.ended` and its words, as if the
+   * user had fallen silent.
+   */
+  | { readonly type: 'utterance.end'; readonly utteranceId: string }
   /** The user heard only the first `playedMs` of this item. */
   | { readonly type: 'playout.truncate'; readonly itemId: string; readonly playedMs: number }
   /**

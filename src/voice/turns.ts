@@ -39,6 +39,8 @@ export interface TurnsOptions extends ModelVoiceOptions, BargeInOptions, Waiting
   readonly heardFraction: number;
   /** A model that answers by itself is asked to if it stays silent for so long. */
   readonly replyTimeoutMs: number;
+  /** An utterance that lasts longer is ended by the session. */
+  readonly maxUtteranceMs: number;
   /** What a delegation means, for a transport that delegates. */
   readonly workOut?: WorkOut;
 }
@@ -70,7 +72,9 @@ export class Turns {
     this.#core = core;
     this.#options = options;
     this.#ports = ports;
-    const { capabilities, settleTimeoutMs, responseTimeoutMs: timeoutMs, workOut } = options;
+    const { capabilities, settleTimeoutMs, maxUtteranceMs, workOut } = options;
+    const { responseTimeoutMs: timeoutMs } = options;
+    const { endsUtterances } = capabilities;
     const send = (command: TransportCommand): void => ports.send(command);
     const next = (): void => this.next();
     const userHasFloor = (): boolean => this.listening.hasFloor;
@@ -87,8 +91,9 @@ export class Turns {
           this.#bargeIn.isBackchannel(utteranceId, text, final),
         meantNothing: (utteranceId) => this.memory.forget(utteranceId),
         settled: () => this.#settled(),
+        end: (utteranceId) => send({ type: 'utterance.end', utteranceId }),
       },
-      settleTimeoutMs,
+      { settleTimeoutMs, maxUtteranceMs, endsUtterances },
     );
     this.voice = new ModelVoice(core, this.memory, options, {
       send,
@@ -275,10 +280,13 @@ export class Turns {
     this.#addressee.expectsNothing(typed, wasHeld);
   }
 
+  /** Nobody is there any more: nobody speaks, and what was said so far is settled. */
   clientLeft(): void {
     this.listening.giveUpWaiting();
     this.voice.nobodyListens();
+    this.#bargeIn.reset();
     this.#waiting.stop();
+    this.#settled();
   }
 
   /** Nobody speaks, and nobody is about to; what was said may still be playing. */

@@ -50,18 +50,28 @@ export class Utterances {
     this.#untranscribed.clear();
   }
 
+  /** The utterance that the user is saying, or null. */
+  get open(): string | null {
+    return this.#isSpeaking ? this.#latest : null;
+  }
+
   /** Whoever spoke has gone: neither the end of it nor its words are waited for. */
   giveUpWaiting(): void {
     this.#untranscribed.clear();
     this.#isSpeaking = false;
   }
 
-  /** Speech was detected, `audioStartMs` after the first audio. Returns when it began, on our clock. */
-  began(utteranceId: string, audioStartMs: number, now: number): number {
+  /**
+   * Speech was detected, `audioStartMs` after the first audio. Returns when it began, on our clock.
+   * `takesFloor`: false for a noise in the background, which nobody waits for.
+   */
+  began(utteranceId: string, audioStartMs: number, now: number, takesFloor: boolean): number {
     // Audio is sent as it is recorded: what was sent after the beginning is how long ago it was.
     const at = now - Math.max(0, this.#sentMs - audioStartMs);
-    this.#isSpeaking = true;
-    this.#latest = utteranceId;
+    if (takesFloor) {
+      this.#isSpeaking = true;
+      this.#latest = utteranceId;
+    }
     this.#beginnings.set(utteranceId, at);
     for (const id of this.#beginnings.keys()) {
       if (this.#beginnings.size <= KEPT) break;

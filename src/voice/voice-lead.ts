@@ -142,7 +142,8 @@ export class VoiceLead implements Lead {
   /** Sound of the user, at the transport's rate. */
   userSpoke(frame: AudioFrame): void {
     const { listening } = this.#turns;
-    if (this.#line.sendAudio(frame, !listening.hasFloor)) listening.sent(frameDurationMs(frame));
+    const isSent = this.#line.sendAudio(frame, !listening.hasFloor);
+    listening.sound(frameDurationMs(frame), isSent);
   }
 
   /** The client's word on what it played. */

@@ -51,6 +51,12 @@ export interface VoiceOptions {
   readonly falseInterruptionMs: number;
   /** What the user says for longer over the lead agent's speech is an interruption. @defaultValue 1000 */
   readonly backchannelMs: number;
+  /**
+   * An utterance that lasts longer is ended by the session, such as that of a television: what was
+   * understood of it is taken for all of it. What goes on directly behind it takes the floor no
+   * more, until it was quiet for three seconds. In milliseconds, at least 1000. @defaultValue 60000
+   */
+  readonly maxUtteranceMs: number;
   /** A response without any sign of life for so long has failed. @defaultValue 30000 */
   readonly responseTimeoutMs: number;
   /**
@@ -82,6 +88,7 @@ export const defaultVoiceOptions = {
   clearReportMs: 300,
   falseInterruptionMs: 2000,
   backchannelMs: 1000,
+  maxUtteranceMs: 60_000,
   responseTimeoutMs: 30_000,
   replyTimeoutMs: 5000,
   connectTimeoutMs: 30_000,
@@ -129,6 +136,7 @@ const voiceSchema = z.strictObject({
   clearReportMs: milliseconds,
   falseInterruptionMs: milliseconds,
   backchannelMs: milliseconds,
+  maxUtteranceMs: z.number().min(1000),
   responseTimeoutMs: milliseconds,
   replyTimeoutMs: z.number().positive(),
   connectTimeoutMs: z.number().positive(),

@@ -25,6 +25,11 @@ export class VoiceTranscript {
     return [...this.#unfinished.values()].join(' ').trim();
   }
 
+  /** What was understood so far of an utterance; empty: nothing. */
+  unfinishedOf(utteranceId: string): string {
+    return (this.#unfinished.get(utteranceId) ?? '').trim();
+  }
+
   /** It is whole, or nothing more will come of it. */
   finished(utteranceId: string): void {
     this.#unfinished.delete(utteranceId);

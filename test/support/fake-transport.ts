@@ -53,6 +53,8 @@ export class FakeConnection implements TransportConnection {
   isClosed = false;
   /** Answers `session.configure` by itself. */
   autoConfigured = true;
+  /** The words with which `utterance.end` is answered; null: it is not. */
+  saidSoFar: string | null = 'so far';
   #items = 0;
 
   /** What it was told to go on from. */
@@ -82,6 +84,8 @@ export class FakeConnection implements TransportConnection {
     this.commands.push(command);
     if (command.type === 'session.configure' && this.autoConfigured)
       void Promise.resolve().then(() => this.events.next({ type: 'session.configured' }));
+    if (command.type === 'utterance.end' && this.saidSoFar !== null)
+      this.speechEnded(command.utteranceId, this.saidSoFar);
   }
 
   close(): Promise<void> {

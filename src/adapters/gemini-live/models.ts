@@ -96,6 +96,7 @@ export function capabilitiesOf(traits: ModelTraits): TransportCapabilities {
     outputSampleRateHz: OUTPUT_SAMPLE_RATE_HZ,
     output: 'audio',
     utterances: 'inferred',
+    endsUtterances: true,
     responds: 'by_itself',
     correlatesResponses: true,
     // Client content interrupts what is being generated.

@@ -141,6 +141,10 @@ export class Translator {
         return this.#outgoing.request(command);
       case 'response.cancel':
         return this.#cancel();
+      case 'utterance.end':
+        // The server's detector is told that the sound is at its end, or it would listen on.
+        this.#ports.send(wire.audioStreamEnd(), null);
+        return this.#speech.settle();
       case 'response.withdraw':
         return this.#outgoing.withdraw(command.responseKey);
       case 'image.add':

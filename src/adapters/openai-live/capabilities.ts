@@ -12,6 +12,7 @@ export function openaiLiveCapabilities({
     outputSampleRateHz: sampleRateHz,
     output: 'audio',
     utterances: 'inferred',
+    endsUtterances: true,
     responds: 'by_itself',
     // Where it is certain; a response that may have another cause has no key.
     correlatesResponses: true,

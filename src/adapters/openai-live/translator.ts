@@ -137,6 +137,10 @@ export class Translator {
           message: 'The instructions of a Live session cannot change: it takes a new connection',
         });
         return [];
+      // Its words are what makes an utterance here.
+      case 'utterance.end':
+        this.#utterances.end();
+        return [];
       // Requests are sent at once.
       case 'response.withdraw':
       case 'image.add':

@@ -12,6 +12,8 @@ export function openaiRealtimeCapabilities(
     outputSampleRateHz: WIRE_SAMPLE_RATE_HZ,
     output,
     utterances: 'reported',
+    // The buffer is committed.
+    endsUtterances: true,
     responds: 'when_asked',
     correlatesResponses: true,
     cancelsResponses: true,

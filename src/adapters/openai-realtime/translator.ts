@@ -11,6 +11,8 @@
 //     what was played. A truncation never names more than that, in whole milliseconds.
 // T4. A cancel that finds nothing to cancel is silence, not an error.
 // T5. Each `session.configure` is answered once, in order: `session.configured` or `.refused`.
+// T6. An utterance that we end ends with the commit of the buffer, under the id that it began
+//     with, whatever item the server makes of it; its end is told once.
 
 import { decodePcm16Base64 } from '../../voice/audio/pcm16.ts';
 import type { AudioFrame } from '../../voice/audio-frame.ts';
@@ -37,6 +39,7 @@ export type ClientEvent = ReturnType<
   | typeof wire.responseCreate
   | typeof wire.responseCancel
   | typeof wire.itemTruncate
+  | typeof wire.audioCommit
 >;
 
 export interface TranslatorOptions {
@@ -67,6 +70,11 @@ export class Translator {
   /** Keys of responses that leave nothing in the model's conversation: nothing of it can be cut off. */
   readonly #outOfBand = new BoundedMap<string, true>(REMEMBERED_ITEMS);
   readonly #partialTranscripts = new BoundedMap<string, string>(REMEMBERED_ITEMS);
+  /** T6: the utterance that we have asked the server to end. */
+  #ending: string | null = null;
+  /** Utterances that we have ended, by the id of the item that the server made of them; and back. */
+  readonly #utteranceOfItem = new BoundedMap<string, string>(REMEMBERED_ITEMS);
+  readonly #itemOfUtterance = new BoundedMap<string, string>(REMEMBERED_ITEMS);
   /** What the server has accepted. */
   #configuration: TransportConfiguration;
   /** Changes of it that it has not answered yet, oldest first, by event id. */
@@ -94,11 +102,11 @@ export class Translator {
         return wire.messageAdd(eventId, {
           ...command,
           itemId: toWireId(command.itemId),
-          ...(command.afterItemId && { afterItemId: toWireId(command.afterItemId) }),
+          ...(command.afterItemId && { afterItemId: toWireId(this.#itemOf(command.afterItemId)) }),
         });
       case 'item.delete':
         this.#soundOfItems.delete(command.itemId);
-        return wire.itemDelete(eventId, toWireId(command.itemId));
+        return wire.itemDelete(eventId, toWireId(this.#itemOf(command.itemId)));
       case 'tool.answer':
         return wire.toolAnswer(eventId, command.callId, command.output);
       case 'tool.recall':
@@ -117,6 +125,9 @@ export class Translator {
         );
       case 'response.cancel':
         return this.#responses.cancelAll() ? wire.responseCancel(eventId) : null;
+      case 'utterance.end':
+        this.#ending = command.utteranceId;
+        return wire.audioCommit(eventId);
       case 'playout.truncate':
         return this.#truncate(eventId, command.itemId, command.playedMs);
       case 'image.add':
@@ -154,14 +165,19 @@ export class Translator {
           audioStartMs: toSessionMs(event.audio_start_ms),
         });
       case 'input_audio_buffer.speech_stopped':
+        if (this.#itemOfUtterance.has(event.item_id)) return;
+        // It has ended by itself meanwhile: the commit finds nothing.
+        if (this.#ending === event.item_id) this.#ending = null;
         return emit({ type: 'utterance.ended', utteranceId: event.item_id });
+      case 'input_audio_buffer.committed':
+        return this.#onCommitted(event.item_id);
       case 'conversation.item.input_audio_transcription.delta': {
         if (!event.delta) return;
         const text = (this.#partialTranscripts.get(event.item_id) ?? '') + event.delta;
         this.#partialTranscripts.set(event.item_id, text);
         return emit({
           type: 'utterance.transcribed',
-          utteranceId: event.item_id,
+          utteranceId: this.#utteranceOf(event.item_id),
           text,
           final: false,
         });
@@ -170,7 +186,7 @@ export class Translator {
         this.#partialTranscripts.delete(event.item_id);
         emit({
           type: 'utterance.transcribed',
-          utteranceId: event.item_id,
+          utteranceId: this.#utteranceOf(event.item_id),
           text: event.transcript,
           final: true,
         });
@@ -179,7 +195,7 @@ export class Translator {
         this.#partialTranscripts.delete(event.item_id);
         return emit({
           type: 'utterance.untranscribed',
-          utteranceId: event.item_id,
+          utteranceId: this.#utteranceOf(event.item_id),
           reason: this.#describe(event.error) ?? 'The server gave no reason',
         });
       case 'response.created':
@@ -218,6 +234,25 @@ export class Translator {
   #newEventId(): string {
     this.#lastEventNumber += 1;
     return `event_${this.#lastEventNumber}`;
+  }
+
+  /** T6 */
+  #onCommitted(itemId: string): void {
+    const utteranceId = this.#ending;
+    this.#ending = null;
+    if (utteranceId === null) return;
+    this.#utteranceOfItem.set(itemId, utteranceId);
+    this.#itemOfUtterance.set(utteranceId, itemId);
+    this.#options.emit({ type: 'utterance.ended', utteranceId });
+  }
+
+  #utteranceOf(itemId: string): string {
+    return this.#utteranceOfItem.get(itemId) ?? itemId;
+  }
+
+  /** The item that the server has made of an utterance. */
+  #itemOf(utteranceId: string): string {
+    return this.#itemOfUtterance.get(utteranceId) ?? utteranceId;
   }
 
   #truncate(eventId: string, itemId: string, playedMs: number): ClientEvent | null {
@@ -332,6 +367,10 @@ export class Translator {
   #onError(event: Extract<ServerEvent, { type: 'error' }>): void {
     const { code, type, message, event_id: eventId } = event.error;
     if (code === 'response_cancel_not_active') return;
+    if (code === 'input_audio_buffer_commit_empty') {
+      this.#ending = null;
+      return;
+    }
     if (eventId && this.#changes.delete(eventId)) {
       this.#options.emit({
         type: 'session.refused',

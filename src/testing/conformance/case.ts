@@ -39,9 +39,12 @@ export async function play(
     await (hasEnded ? ended : ended.catch(() => {}));
   }
   const mayHang = scene.provokes?.includes(HANGS) === true;
+  const isNoisy = scene.needs?.includes('television') === true;
   const faults = [
     ...brokenPromises(talk),
-    ...talk.tap.connections.flatMap((connection) => neglectedDuties(connection, { mayHang })),
+    ...talk.tap.connections.flatMap((connection) =>
+      neglectedDuties(connection, { mayHang, isNoisy }),
+    ),
     ...leftovers(talk),
   ];
   if (faults.length > 0) throw new ConformanceError(`${faults.join('\n')}\n${talk.story()}`);

@@ -52,6 +52,8 @@ export type ConformanceFault =
   | 'server_error'
   /** The model says nothing at all, while this is on. */
   | 'silence'
+  /** What the user says does not end, while this is on: a television goes on behind it. */
+  | 'television'
   /** Some sound and words of a response arrive after it was broken off, while this is on. */
   | 'deltas_after_cancel'
   /** Each call is announced twice, while this is on. */

@@ -14,6 +14,9 @@ import { Loudspeaker, type Play } from '../conformance/loudspeaker.ts';
 import type { SimulatedEnvironment } from '../simulated-environment.ts';
 import type { Happening } from './log.ts';
 
+/** As loud as a television in the next room. */
+const NOISE = LOUDNESS / 8;
+
 export type AnySession = TextSession | VoiceSession;
 
 /** A session, and which kind it is. */
@@ -65,6 +68,7 @@ export class Client {
   #isTicking = false;
   #loudUntil = 0;
   #visits = 0;
+  #isNoisy = false;
 
   constructor(
     seed: number,
@@ -115,6 +119,12 @@ export class Client {
     this.#tick();
   }
 
+  /** A television is on: the microphone always hears something. */
+  hearsNoise(): void {
+    this.#isNoisy = true;
+    this.#tick();
+  }
+
   #attach(): void {
     const talking = this.#talking;
     if (!talking) return;
@@ -128,6 +138,7 @@ export class Client {
       for (const subscription of subscriptions) subscription.unsubscribe();
       leave();
     };
+    this.#tick();
   }
 
   /** In another way each time: what works in one of them need not work in another. */
@@ -225,12 +236,13 @@ export class Client {
       const talking = this.#talking;
       if (talking?.kind !== 'voice' || !this.#detach) return;
       const isLoud = this.#environment.clock.now() <= this.#loudUntil;
-      if (isLoud) {
-        const samples = new Int16Array((talking.sampleRateHz * TICK_MS) / 1000).fill(LOUDNESS);
+      if (isLoud || this.#isNoisy) {
+        const samples = new Int16Array((talking.sampleRateHz * TICK_MS) / 1000);
+        samples.fill(isLoud ? LOUDNESS : NOISE);
         talking.session.audioIn.next({ samples, sampleRateHz: talking.sampleRateHz });
       }
       this.#speakers.at(-1)?.play(TICK_MS);
-      if (isLoud || this.isPlaying) this.#tick();
+      if (isLoud || this.#isNoisy || this.isPlaying) this.#tick();
     }, TICK_MS);
   }
 }

@@ -37,6 +37,8 @@ export interface LinePorts {
   nextModel(): number;
   /** What the user says, or said last. */
   utterance(): Utterance | null;
+  /** A television is on where the user is. */
+  isNoisy(): boolean;
   happened(what: 'opened' | 'resumed' | 'lost' | 'refused'): void;
   /** The session asks the model to tell something. */
   asked(instructions: string): void;
@@ -172,6 +174,7 @@ class Line implements TransportConnection {
     const now = this.#ports.environment.clock.now();
     const leftMs = startedAt + durationMs - now;
     const late = this.#ports.faults.strikes('words.late');
+    if (this.#ports.isNoisy()) this.#model()?.strike('television');
     void this.#model()?.user.says(words, {
       durationMs: leftMs > 0 ? leftMs : HEARD_AGAIN_MS,
       transcript: late ? { lateMs: late.within(200, LATE_MS) } : 'prompt',

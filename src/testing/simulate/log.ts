@@ -68,6 +68,11 @@ export interface RunRecord {
   readonly state: SessionState | null;
   /** What was still to come when the time was over, each in a sentence. */
   readonly unfinished: readonly string[];
+  /**
+   * The longest time in which something was due, somebody listened, the line was there, nobody spoke,
+   * and nothing was said; in milliseconds.
+   */
+  readonly longestSilenceMs: number;
   /** Timers that were left of the session when it was closed. */
   readonly timersLeft: number;
   /** Appends to the journal. */

@@ -71,6 +71,7 @@ export async function play(options: PlayOptions): Promise<RunRecord> {
     wordsOf: (itemId) => words.get(itemId) ?? words.get(itemId.replace(/~\d+$/, '')) ?? '',
     state,
     unfinished: left,
+    longestSilenceMs: world.longestSilenceMs,
     timersLeft,
     appends: world.journal.appends,
   };
@@ -80,6 +81,7 @@ export async function play(options: PlayOptions): Promise<RunRecord> {
 async function untilCalm(world: World, limitMs: number): Promise<void> {
   for (let ms = 0, calmMs = 0; ms < limitMs && calmMs < CALM_MS; ms += ROUND_MS) {
     await world.environment.advance(ROUND_MS);
+    world.listens(ROUND_MS);
     calmMs = unfinished(world).length > 0 ? 0 : calmMs + ROUND_MS;
   }
 }

@@ -220,9 +220,12 @@ function stepsOf(
   return generateSteps(seed, session, plainApp(app, seed), { disasters: crashes, ...generate });
 }
 
-/** Some lines can be gone on with when they are lost. */
+/** Some lines can be gone on with when they are lost, and some can end an utterance. */
 function lineOf(seed: number): ConformanceSetup {
-  return simulatedVoice({ resumes: chanceOf(seed, 'line', 'resumes').happens(RESUMING) });
+  return simulatedVoice({
+    resumes: chanceOf(seed, 'line', 'resumes').happens(RESUMING),
+    endsUtterances: chanceOf(seed, 'line', 'endsUtterances').happens(0.5),
+  });
 }
 
 /** Only the names of its tools and agents are needed. */

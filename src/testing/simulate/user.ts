@@ -41,6 +41,7 @@ export class User {
   #utterance: Utterance | null = null;
   #heard: string | null = null;
   #remarks = 0;
+  #hasTelevision = false;
 
   constructor(ports: UserPorts) {
     this.#ports = ports;
@@ -54,6 +55,15 @@ export class User {
   get isSpeaking(): boolean {
     const { startedAt = 0, durationMs = 0 } = this.#utterance ?? {};
     return this.#utterance !== null && this.#now < startedAt + durationMs;
+  }
+
+  /** Whether a television is on behind what they say now; once it is, it stays on. */
+  hasTelevision(): boolean {
+    if (!this.#hasTelevision && this.#ports.faults.strikes('user.television')) {
+      this.#hasTelevision = true;
+      this.#ports.client.hearsNoise();
+    }
+    return this.#hasTelevision;
   }
 
   /** Speaks in a voice session, and types in another one; after what they say already. */
@@ -72,6 +82,7 @@ export class User {
     this.#utterance = { words, startedAt: this.#now, durationMs };
     note({ kind: 'said', words, how: 'speech' });
     client.speaks(durationMs);
+    this.#mayVanish(durationMs);
   }
 
   types(words: string): void {
@@ -90,6 +101,9 @@ export class User {
     else if (event.type === 'delivery.changed') this.#told(event.delivery);
     else if (event.type === 'transcript.changed' && event.item.role === 'assistant')
       this.#hears(event.item.id);
+    else if (event.type === 'tool.called') this.#mayVanish();
+    else if (event.type === 'connection.changed' && event.state === 'reconnecting')
+      this.#mayVanish();
   }
 
   /** From now on they answer whatever is asked, and look at what is shown. */
@@ -109,6 +123,7 @@ export class User {
     const before = this.#questions.get(requestId)?.state;
     this.#questions.set(requestId, question);
     if (state === before) return;
+    if (state === 'open') this.#mayVanish();
     if (state === 'open') this.#considers(question);
     if (!OVER.has(state) || before === undefined || OVER.has(before)) return;
     const late = this.#ports.faults.strikes('answer.late');
@@ -181,6 +196,17 @@ export class User {
       });
   }
 
+  /** In the middle of a turn, whoever has it, the client is gone: at once, or within `withinMs`. */
+  #mayVanish(withinMs = 2000): void {
+    const { faults, client } = this.#ports;
+    const vanishes = faults.strikes('client.vanishes');
+    if (!vanishes) return;
+    this.#later(vanishes.below(withinMs), () => {
+      client.leave();
+      this.#later(vanishes.within(500, AWAY_MS), () => client.comeBack());
+    });
+  }
+
   #looksAt(deliveryId: string): void {
     this.#later(LOOK_MS, () => {
       if (this.#cards.has(deliveryId)) this.#ports.session()?.shown(deliveryId);
@@ -192,6 +218,7 @@ export class User {
     if (this.#heard === itemId) return;
     this.#heard = itemId;
     const { faults, kind } = this.#ports;
+    this.#mayVanish();
     const breaksIn = faults.strikes('user.bargesIn');
     if (!breaksIn) return;
     this.#remarks += 1;

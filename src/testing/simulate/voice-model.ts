@@ -27,6 +27,11 @@ const READY_MS = 30;
 const THINKING_MS = 150;
 const TRANSCRIBING_MS = 120;
 const CHAR_MS = 60;
+/** A detector hears the end of an utterance in the sound after it: it needs some. */
+const DEAF_AFTER_MS = 1000;
+const LISTENS_EVERY_MS = 500;
+/** A television goes on at once. */
+const NOISE_AFTER_MS = 200;
 /** So much sound comes at a time, and so long after the one before. */
 const CHUNK_MS = 600;
 const CHUNK_EVERY_MS = 150;
@@ -62,6 +67,14 @@ interface Response {
   readonly remembers: boolean;
 }
 
+/** Somebody speaks. */
+interface Utterance {
+  readonly utteranceId: string;
+  readonly text: string;
+  readonly transcript: ConformanceTranscript;
+  readonly ended: () => void;
+}
+
 export interface VoiceModelPorts extends ConformanceWorld {
   readonly capabilities: TransportCapabilities;
   nextId(prefix: string): string;
@@ -84,8 +97,10 @@ export class VoiceModel implements ConformanceModel, TransportConnection {
   #response: Response | null = null;
   #said: Reply | null = null;
   #isSilent = false;
-  /** Somebody speaks. */
-  #isHearing = false;
+  #utterance: Utterance | null = null;
+  /** There is always something to hear. */
+  #isNoisy = false;
+  #soundAt = 0;
   /** So much sound of the user came before now. */
   #soundMs = 0;
 
@@ -101,6 +116,7 @@ export class VoiceModel implements ConformanceModel, TransportConnection {
 
   sendAudio(frame: AudioFrame): void {
     this.#soundMs += frameDurationMs(frame);
+    this.#soundAt = this.#ports.environment.clock.now();
   }
 
   send(command: TransportCommand): void {
@@ -137,6 +153,9 @@ export class VoiceModel implements ConformanceModel, TransportConnection {
       case 'response.cancel':
         this.#finish('cancelled');
         break;
+      case 'utterance.end':
+        if (this.#utterance?.utteranceId === command.utteranceId) this.#heard(this.#utterance);
+        break;
       case 'playout.truncate':
         this.#truncate(command.itemId, command.playedMs);
         break;
@@ -164,6 +183,7 @@ export class VoiceModel implements ConformanceModel, TransportConnection {
 
   strike(fault: string, on = true): void {
     if (fault === 'silence') this.#isSilent = on;
+    else if (fault === 'television') this.#isNoisy = on;
     else if (fault === 'expiry') {
       this.#tell({ type: 'transport.expiring', inMs: 5000 });
       this.#after(5000, () => this.drop());
@@ -175,26 +195,43 @@ export class VoiceModel implements ConformanceModel, TransportConnection {
   }
 
   #hear(text: string, durationMs: number, transcript: ConformanceTranscript): Promise<void> {
+    // What somebody else says now is told apart from what was heard before.
+    if (this.#utterance) this.#heard(this.#utterance);
     const utteranceId = this.#ports.nextId('user');
-    this.#tell({ type: 'utterance.started', utteranceId, audioStartMs: this.#soundMs });
-    this.#isHearing = true;
-    if (this.#answersByItself) this.#finish('cancelled');
-    const lateMs = typeof transcript === 'object' ? transcript.lateMs : TRANSCRIBING_MS;
     return new Promise((resolve) => {
-      this.#after(durationMs, () => {
-        this.#isHearing = false;
-        this.#tell({ type: 'utterance.ended', utteranceId });
-        this.#remember('user', text, utteranceId);
-        resolve();
-        this.#after(lateMs, () => {
-          const words = { type: 'utterance.transcribed', utteranceId, text, final: true } as const;
-          this.#tell(words);
-          if (transcript === 'duplicated') this.#tell(words);
-        });
-        if (this.#answersByItself)
-          this.#turnSoon(() => ({ cause: 'utterance', text, instructions: null }));
-      });
+      const utterance = { utteranceId, text, transcript, ended: resolve };
+      this.#utterance = utterance;
+      this.#tell({ type: 'utterance.started', utteranceId, audioStartMs: this.#soundMs });
+      if (this.#answersByItself) this.#finish('cancelled');
+      this.#after(durationMs, () => this.#listenOn(utterance));
     });
+  }
+
+  /** It is over when there is silence behind it. */
+  #listenOn(utterance: Utterance): void {
+    if (this.#utterance !== utterance) return;
+    const isDeaf = this.#ports.environment.clock.now() - this.#soundAt >= DEAF_AFTER_MS;
+    if (isDeaf || this.#isNoisy) this.#after(LISTENS_EVERY_MS, () => this.#listenOn(utterance));
+    else this.#heard(utterance);
+  }
+
+  #heard({ utteranceId, text, transcript, ended }: Utterance): void {
+    this.#utterance = null;
+    this.#tell({ type: 'utterance.ended', utteranceId });
+    this.#remember('user', text, utteranceId);
+    ended();
+    const lateMs = typeof transcript === 'object' ? transcript.lateMs : TRANSCRIBING_MS;
+    this.#after(lateMs, () => {
+      const words = { type: 'utterance.transcribed', utteranceId, text, final: true } as const;
+      this.#tell(words);
+      if (transcript === 'duplicated') this.#tell(words);
+    });
+    if (this.#answersByItself)
+      this.#turnSoon(() => ({ cause: 'utterance', text, instructions: null }));
+    if (this.#isNoisy)
+      this.#after(NOISE_AFTER_MS, () => {
+        if (this.#isNoisy && !this.#utterance) void this.#hear('', 0, 'prompt');
+      });
   }
 
   /** Asked to speak, it speaks of what it was told last. */
@@ -213,7 +250,7 @@ export class VoiceModel implements ConformanceModel, TransportConnection {
       if (this.#isSilent) return;
       // One response at a time: what is asked for meanwhile comes after it. One that speaks
       // when it likes does not speak over anybody.
-      const isPolite = this.#answersByItself && this.#isHearing;
+      const isPolite = this.#answersByItself && this.#utterance !== null;
       if (this.#response || isPolite) this.#turnSoon(turn, responseKey, remembers);
       else this.#respond(turn(), responseKey, remembers);
     });

@@ -11,6 +11,7 @@ export const SIMULATED_CAPABILITIES: TransportCapabilities = {
   outputSampleRateHz: 8000,
   output: 'audio',
   utterances: 'reported',
+  endsUtterances: false,
   responds: 'when_asked',
   correlatesResponses: true,
   cancelsResponses: true,
@@ -34,7 +35,7 @@ export function simulatedVoice(
 ): ConformanceSetup {
   return {
     name,
-    shows: ['late_transcripts', 'duplicated_transcripts', 'expiry', 'silence'],
+    shows: ['late_transcripts', 'duplicated_transcripts', 'expiry', 'silence', 'television'],
     open(world) {
       const models: VoiceModel[] = [];
       return {

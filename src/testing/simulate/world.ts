@@ -68,6 +68,8 @@ export class World {
   #subscription: { unsubscribe(): void } | null = null;
   #lastState: SessionState | null = null;
   #connections = 0;
+  #silenceMs = 0;
+  #longestSilenceMs = 0;
   /** Entries since the session was there. */
   #taken = 0;
   #isUp = false;
@@ -139,6 +141,21 @@ export class World {
   get state(): SessionState | null {
     if (this.#session) this.#lastState = this.#session.store.getSnapshot().context;
     return this.#lastState;
+  }
+
+  get longestSilenceMs(): number {
+    return this.#longestSilenceMs;
+  }
+
+  /** So much time has passed: was anything said aloud meanwhile, if it was due and somebody listened? */
+  listens(ms: number): void {
+    const { state, client, user } = this;
+    const isHeard = client.isThere && !client.isPlaying && !user.isSpeaking;
+    const isDue = state?.deliveries.some((one) => one.state === 'pending' && !one.card) === true;
+    const isThere = this.#options.kind === 'voice' && this.#session !== null;
+    const isSilent = isThere && state?.connection === 'active' && isHeard && isDue;
+    this.#silenceMs = isSilent ? this.#silenceMs + ms : 0;
+    this.#longestSilenceMs = Math.max(this.#longestSilenceMs, this.#silenceMs);
   }
 
   note(happening: Happening): void {
@@ -268,6 +285,7 @@ export class World {
         stage,
         nextModel: () => this.#connections++,
         utterance: () => this.user.utterance,
+        isNoisy: () => this.user.hasTelevision(),
         asked: (instructions) => this.note({ kind: 'asked', instructions }),
         happened: (what) => this.note({ kind: 'line', what }),
       },

@@ -36,6 +36,17 @@ describe('U1: an utterance begins, ends and has its words, once', () => {
     expect(ids(call).size).toBe(1);
   });
 
+  test('that the session ends, where the server is told so too', async () => {
+    const call = await startCall();
+    call.says(words('And now '));
+    const [utteranceId = ''] = ids(call);
+    const sent = await call.sends({ type: 'utterance.end', utteranceId });
+    expect(JSON.stringify(sent)).toContain('audioStreamEnd');
+    expect(told(call.events)).toEqual(['started', '~And now ', 'ended', '=And now']);
+    await call.advance(60_000);
+    expect(told(call.events)).toHaveLength(4);
+  });
+
   test('that ends when the model answers; words that trail belong to it', async () => {
     const call = await startCall();
     call.says(words('Hello'), sound());

@@ -60,6 +60,17 @@ describe('V1: an utterance', () => {
     ]);
   });
 
+  test('ends when the session says so, and what follows is another one', async () => {
+    const { peer, news, send, of } = startCall();
+    peer.hears('And now', 600);
+    const utteranceId = of('utterance.started')[0]?.utteranceId ?? '';
+    news();
+    send({ type: 'utterance.end', utteranceId });
+    expect(news()).toEqual(['user ends', 'user said "And now"']);
+    peer.hears(' the weather', 900);
+    expect(news()).toEqual(['user begins at 900', 'user says "the weather"']);
+  });
+
   test('is not begun by white space', () => {
     const { peer, news } = startCall();
     peer.hears(' ', 0);

@@ -48,6 +48,58 @@ describe('the user speaks', () => {
     ]);
   });
 
+  test.each([
+    ['the same item', 'u1'],
+    ['another item', 'i7'],
+  ])('T6: an utterance that we end keeps its id: the server makes %s of it', async (_n, item) => {
+    const { client, peer } = await startCall();
+    peer.send({ type: 'input_audio_buffer.speech_started', audio_start_ms: 320, item_id: 'u1' });
+    await client.next('utterance.started');
+    client.send({ type: 'utterance.end', utteranceId: 'u1' });
+    await peer.next('input_audio_buffer.commit');
+    peer.send({ type: 'input_audio_buffer.committed', item_id: item, previous_item_id: null });
+    peer.send({
+      type: 'conversation.item.input_audio_transcription.completed',
+      item_id: item,
+      content_index: 0,
+      transcript: 'And now the weather.',
+      usage: { type: 'duration', seconds: 1 },
+    });
+    // The detector was still listening.
+    peer.send({ type: 'input_audio_buffer.speech_stopped', audio_end_ms: 9000, item_id: 'u1' });
+    peer.send({ type: 'input_audio_buffer.speech_started', audio_start_ms: 9500, item_id: 'u2' });
+    await client.next('utterance.started');
+    expect(client.events.slice(2)).toEqual([
+      { type: 'utterance.ended', utteranceId: 'u1' },
+      {
+        type: 'utterance.transcribed',
+        utteranceId: 'u1',
+        text: 'And now the weather.',
+        final: true,
+      },
+      { type: 'utterance.started', utteranceId: 'u2', audioStartMs: 9500 },
+    ]);
+    client.send({ type: 'item.delete', itemId: 'u1' });
+    expect(await peer.next('conversation.item.delete')).toMatchObject({ item_id: item });
+  });
+
+  test('T6: one that ended by itself meanwhile ends once, and the commit that finds nothing is no error', async () => {
+    const { client, peer } = await startCall();
+    peer.send({ type: 'input_audio_buffer.speech_started', audio_start_ms: 320, item_id: 'u1' });
+    await client.next('utterance.started');
+    client.send({ type: 'utterance.end', utteranceId: 'u1' });
+    peer.send({ type: 'input_audio_buffer.speech_stopped', audio_end_ms: 900, item_id: 'u1' });
+    peer.send({ type: 'input_audio_buffer.committed', item_id: 'u1', previous_item_id: null });
+    const code = 'input_audio_buffer_commit_empty';
+    peer.send({ type: 'error', error: { type: 'invalid_request_error', code, message: 'Empty.' } });
+    peer.send({ type: 'input_audio_buffer.speech_started', audio_start_ms: 950, item_id: 'u2' });
+    await client.next('utterance.started');
+    expect(client.events.slice(2)).toEqual([
+      { type: 'utterance.ended', utteranceId: 'u1' },
+      { type: 'utterance.started', utteranceId: 'u2', audioStartMs: 950 },
+    ]);
+  });
+
   test('the start of an utterance counts from the first sound that the session gave', async () => {
     const { client, peer } = await startCall({ maxBufferedAudioMs: 100 });
     // More than fits at once: nothing is lost on an open wire.

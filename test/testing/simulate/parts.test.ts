@@ -266,6 +266,7 @@ test('L1: what is said in answer to what came late comes behind all that is late
       stage: { transport, models: [] },
       nextModel: () => 0,
       utterance: () => null,
+      isNoisy: () => false,
       happened: silent,
       asked: silent,
     },

@@ -13,13 +13,19 @@ import { Subagent } from '../../../src/actors/subagent/subagent.ts';
 import { Supervisor } from '../../../src/actors/supervisor/supervisor.ts';
 import { WorldJournal } from '../../../src/testing/simulate/world-journal.ts';
 import { defaultFaults, simulateOnce } from '../../../src/testing/index.ts';
+import type { SimulatedAppLike } from '../../../src/testing/simulate/app.ts';
+import { defaultApp } from '../../../src/testing/simulate/default-app.ts';
 import { Attempt } from '../../../src/voice/attempt.ts';
 import { Beginning } from '../../../src/voice/continuation.ts';
+import { Listening } from '../../../src/voice/listening.ts';
+import { Turns } from '../../../src/voice/turns.ts';
 import { faults as faultsOfTrees } from '../../support/tree-faults.ts';
 
 interface Planted {
   readonly fault: string;
   readonly session: 'text' | 'voice';
+  /** @defaultValue that of every simulation */
+  readonly app?: SimulatedAppLike;
   /** The promises that it breaks: one of them is found broken first. */
   readonly breaks: readonly string[];
   /** Plants it; returns what takes it out again. */
@@ -209,6 +215,45 @@ const planted: readonly Planted[] = [
     },
   },
   {
+    fault: 'a client that leaves in the middle of a turn leaves the turn as it is',
+    session: 'voice',
+    breaks: ['LIVE'],
+    plant() {
+      const { clientLeft } = Turns.prototype;
+      return patched(Turns.prototype, 'clientLeft', function (this: Turns) {
+        Object.defineProperty(this, 'next', { configurable: true, value: () => {} });
+        clientLeft.call(this);
+        Reflect.deleteProperty(this, 'next');
+      });
+    },
+  },
+  {
+    fault: 'a television has the floor for as long as it is on',
+    session: 'voice',
+    app: (stage) => ({
+      ...(typeof defaultApp === 'function' ? defaultApp(stage) : defaultApp),
+      voice: { maxUtteranceMs: 1e9 },
+    }),
+    breaks: ['LIVE'],
+    plant: () => () => {},
+  },
+  {
+    fault: 'a television takes the floor again as soon as it has lost it',
+    session: 'voice',
+    breaks: ['LIVE'],
+    plant() {
+      const { happened } = Listening.prototype;
+      return patched(
+        Listening.prototype,
+        'happened',
+        function (this: Listening, event: Parameters<typeof happened>[0]) {
+          if (event.type === 'utterance.started') this.reset();
+          happened.call(this, event);
+        },
+      );
+    },
+  },
+  {
     fault: 'a journal loses the end of what it has kept',
     session: 'text',
     // Whoever goes on from too early an entry writes another one with a number that is taken: it is refused.
@@ -229,16 +274,24 @@ const planted: readonly Planted[] = [
 /** Each is found by then. */
 const MOST_SEEDS = 200;
 
-test.each(planted)('found: $fault', { timeout: 300_000 }, async ({ session, breaks, plant }) => {
-  const takeOut = plant();
-  let found: readonly string[] = [];
-  try {
-    for (let seed = 1; seed <= MOST_SEEDS && found.length === 0; seed += 1) {
-      const { broken } = await simulateOnce(seed, { session, faults: defaultFaults });
-      found = broken.map(({ promise }) => promise);
+test.each(planted)(
+  'found: $fault',
+  { timeout: 300_000 },
+  async ({ session, app, breaks, plant }) => {
+    const takeOut = plant();
+    let found: readonly string[] = [];
+    try {
+      for (let seed = 1; seed <= MOST_SEEDS && found.length === 0; seed += 1) {
+        const { broken } = await simulateOnce(seed, {
+          session,
+          faults: defaultFaults,
+          ...(app && { app }),
+        });
+        found = broken.map(({ promise }) => promise);
+      }
+    } finally {
+      takeOut();
     }
-  } finally {
-    takeOut();
-  }
-  expect(breaks).toContain(found[0]);
-});
+    expect(breaks).toContain(found[0]);
+  },
+);

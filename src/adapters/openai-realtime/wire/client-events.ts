@@ -216,6 +216,11 @@ export function itemTruncate(
   } satisfies RealtimeClientEvent;
 }
 
+/** What is in the input buffer is an item of its own from now on. */
+export function audioCommit(eventId: string) {
+  return { type: 'input_audio_buffer.commit', event_id: eventId } satisfies RealtimeClientEvent;
+}
+
 /** The frame of `input_audio_buffer.append`, as text: base64 needs no escaping, so JSON.stringify (7 times slower) has nothing to do. */
 export function audioAppendText(base64: string): string {
   return `{"type":"input_audio_buffer.append","audio":"${base64}"}`;

@@ -4,6 +4,7 @@ export {
   RESPONSE_KEY,
   WIRE_SAMPLE_RATE_HZ,
   audioAppendText,
+  audioCommit,
   imageAdd,
   itemDelete,
   itemTruncate,

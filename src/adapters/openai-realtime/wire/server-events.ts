@@ -62,6 +62,11 @@ const serverEventTable = {
     type: z.literal('input_audio_buffer.speech_stopped'),
     item_id: z.string(),
   }),
+  // The end of an utterance that we ended ourselves; else it was reported already.
+  'input_audio_buffer.committed': z.object({
+    type: z.literal('input_audio_buffer.committed'),
+    item_id: z.string(),
+  }),
   'conversation.item.input_audio_transcription.delta': z.object({
     type: z.literal('conversation.item.input_audio_transcription.delta'),
     item_id: z.string(),
@@ -129,7 +134,6 @@ const serverEventTable = {
   'conversation.item.truncated': 'confirms what we asked for; a refusal is an error',
   'conversation.item.retrieved': 'never asked for',
   'conversation.item.input_audio_transcription.segment': 'the whole text comes with completed',
-  'input_audio_buffer.committed': 'the end of the utterance was already reported',
   'input_audio_buffer.cleared': 'never asked for',
   'input_audio_buffer.timeout_triggered': 'idle timeouts stay off: the session decides who speaks',
   'input_audio_buffer.dtmf_event_received': 'telephone (SIP) only',

@@ -227,6 +227,27 @@ const listening = (): ConformanceScene => ({
   },
 });
 
+const television = (): ConformanceScene => ({
+  name: 'an utterance that does not end: it holds the floor no longer than a minute, and never again',
+  needs: ['television'],
+  plot: async (talk) => {
+    talk.model.strike('television');
+    void talk.beginsToSay('good evening', { durationMs: 5000 });
+    await talk.pass(5000);
+    talk.session.notifyBackground('The oven is hot');
+    await talk.pass(30_000);
+    talk.check('the user has the floor', talk.playsOf('The oven is hot').length === 0);
+    await talk.isTold('The oven is hot');
+    talk.session.notifyBackground('The cake is done');
+    await talk.until(
+      'that is told soon',
+      () => talk.playsOf('The cake is done').some(wasHeard),
+      10_000,
+    );
+    talk.model.strike('television', false);
+  },
+});
+
 export const speakingScenes: readonly (() => ConformanceScene)[] = [
   replies,
   bargeIn,
@@ -237,4 +258,5 @@ export const speakingScenes: readonly (() => ConformanceScene)[] = [
   listening,
   saysNothing,
   nobodyListens,
+  television,
 ];
