@@ -96,6 +96,8 @@ export interface QuestionView {
   readonly askedAt: number;
   /** When the time to answer is over; null while the clock stands still. */
   readonly dueAt: number | null;
+  /** The user asked for time: when it is put to them again, milliseconds since 1970. */
+  readonly heldUntil?: number;
   readonly timeoutMs: number;
   /** What was answered, in words. */
   readonly answer: string | null;

@@ -1,7 +1,8 @@
 // The life of one question to the user.
 //
 //   queued ──▶ presenting ──▶ open ──▶ answered | expired | withdrawn | superseded   (final)
-//                  ▲  └─────────┤
+//                  ▲  ├─────────┤
+//                  │  └─ held ◀─┤   the user asked for time: asked again when it is over
 //                  └── parked ◀─┘   nobody is attached
 //
 // Owns:     whether an answer may count now, and the time that the user has left.
@@ -14,11 +15,13 @@
 //   Q3. Speech that interrupts the question counts only if it is `decisive` (it names
 //       an option); for consent and free text only once the question was heard in full.
 //   Q4. The clock runs in `open` only. It starts when heard, or when shown if no voice
-//       is attached; it stands still while nobody is attached.
+//       is attached; it stands still while nobody is attached, and while it is held.
 //   Q5. It ends once, and every end releases the floor, takes the question back from
 //       the outbox and tells the asker.
 //   Q6. Read back, it is put to the user anew, within its time: words count as in a first
 //       presentation, speech once the reading was heard; its buttons go on to count.
+//   Q7. Held, it is said no more until `remindAt`, and then put again; answers count meanwhile.
+//       Only the user holds it, each time for a bounded while.
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
 import { activity, effect, machineOptions, type DeadlineInput, type Stamped } from './effect.ts';
@@ -42,6 +45,10 @@ interface QuestionContext {
   readonly playingSince: number | null;
   /** It was heard in full, in the presentation under way. */
   readonly heard: boolean;
+  /** Its clock has begun, in the presentation under way. */
+  readonly hasBegun: boolean;
+  /** Held: when it is put to the user again. */
+  readonly remindAt: number;
 }
 
 /** How the user's answer arrived. */
@@ -63,16 +70,30 @@ type Unstamped =
     }
   /** The answer was clear, but not what it was about: say the question again, exactly. */
   | { readonly type: 'question.readBack' }
+  /** The user asked for time: wait until then, and put it again. */
+  | { readonly type: 'question.hold'; readonly remindAt: number }
+  /** Put it to the user again: they want to hear it, or their words were no answer. */
+  | { readonly type: 'question.repeat' }
   | { readonly type: 'question.withdraw'; readonly reason: string }
   | { readonly type: 'question.supersede' }
   | { readonly type: 'client.attached' }
   | { readonly type: 'client.detached' }
-  | { readonly type: 'deadline.answer'; readonly dueAt: number };
+  | { readonly type: 'deadline.answer'; readonly dueAt: number }
+  | { readonly type: 'deadline.reminder'; readonly dueAt: number };
 
 export type QuestionEvent = Unstamped & Stamped;
 
 /** How a question ended, for the one who asked. */
 export type QuestionEnd = 'answered' | 'expired' | 'withdrawn' | 'superseded';
+
+/** The clock goes on, and it is said and shown again. */
+const putAgain = {
+  target: 'open',
+  actions: {
+    type: 'present',
+    params: ({ context }: { context: QuestionContext }) => ({ requestId: context.requestId }),
+  },
+} as const;
 
 export const questionMachine = setup({
   types: {
@@ -91,10 +112,16 @@ export const questionMachine = setup({
     release: effect<{ readonly requestId: string; readonly epoch: number }>(),
     /** Tells the asker how it ended. */
     reply: effect<{ readonly requestId: string; readonly end: QuestionEnd }>(),
-    startClock: assign(({ context }, { at }: Stamped) => ({ dueAt: at + context.remainingMs })),
+    startClock: assign(({ context }, { at }: Stamped) => ({
+      dueAt: at + context.remainingMs,
+      hasBegun: true,
+    })),
     stopClock: assign(({ context }, { at }: Stamped) => ({
       remainingMs: Math.max(0, context.dueAt - at),
     })),
+    keepReminder: assign((_, event: QuestionEvent) =>
+      event.type === 'question.hold' ? { remindAt: event.remindAt } : {},
+    ),
     forgetHearing: assign({ playingSince: null, heard: false }),
     markShown: assign(({ context }, { at }: Stamped) => ({ shownAt: context.shownAt ?? at })),
     markPlaying: assign((_, { at }: Stamped) => ({ playingSince: at })),
@@ -113,6 +140,15 @@ export const questionMachine = setup({
       event.channel === 'speech'
         ? beganWhilePlaying(context, event) && (event.decisive || context.heard)
         : event.channel === 'button' || isPut(context),
+    hasBegun: ({ context }) => context.hasBegun,
+    mayAnswerHeld: ({ context }, event: Extract<QuestionEvent, { type: 'question.answer' }>) => {
+      if (event.channel === 'speech')
+        return beganWhilePlaying(context, event) && (event.decisive || context.heard);
+      return isPut(context) || (event.channel === 'button' && context.hasBegun);
+    },
+    isReminderOfBegun: ({ context }, { dueAt }: { dueAt: number }) =>
+      dueAt === context.remindAt && context.hasBegun,
+    isThisReminder: ({ context }, { dueAt }: { dueAt: number }) => dueAt === context.remindAt,
     hasNotPlayed: ({ context }) => context.playingSince === null,
     isThisDeadline: ({ context }, { dueAt }: { dueAt: number }) => dueAt === context.dueAt,
   },
@@ -126,6 +162,8 @@ export const questionMachine = setup({
     shownAt: null,
     playingSince: null,
     heard: false,
+    hasBegun: false,
+    remindAt: 0,
   }),
   initial: 'queued',
   options: machineOptions,
@@ -145,7 +183,7 @@ export const questionMachine = setup({
       tags: ['owner', 'answerable'],
       entry: [
         // What was shown or heard before was another presentation.
-        assign({ shownAt: null, playingSince: null, heard: false }),
+        assign({ shownAt: null, playingSince: null, heard: false, hasBegun: false }),
         { type: 'present', params: ({ context }) => ({ requestId: context.requestId }) },
       ],
       on: {
@@ -171,6 +209,10 @@ export const questionMachine = setup({
             'forgetHearing',
             { type: 'present', params: ({ context }) => ({ requestId: context.requestId }) },
           ],
+        },
+        'question.hold': 'held',
+        'question.repeat': {
+          actions: { type: 'present', params: ({ context }) => ({ requestId: context.requestId }) },
         },
         'client.detached': 'parked',
         'question.withdraw': 'withdrawn',
@@ -208,6 +250,57 @@ export const questionMachine = setup({
             { type: 'present', params: ({ context }) => ({ requestId: context.requestId }) },
           ],
         },
+        'question.hold': 'held',
+        'question.repeat': {
+          actions: { type: 'present', params: ({ context }) => ({ requestId: context.requestId }) },
+        },
+        'client.detached': 'parked',
+        'question.withdraw': 'withdrawn',
+        'question.supersede': 'superseded',
+      },
+    },
+    held: {
+      tags: ['owner', 'answerable'],
+      entry: [
+        { type: 'keepReminder', params: ({ event }) => event },
+        { type: 'retract', params: ({ context }) => ({ requestId: context.requestId }) },
+      ],
+      invoke: {
+        id: 'reminder',
+        src: 'deadline',
+        input: ({ context }) => ({ dueAt: context.remindAt, event: 'deadline.reminder' }),
+      },
+      on: {
+        'question.shown': { actions: { type: 'markShown', params: ({ event }) => event } },
+        'question.playing': {
+          guard: 'hasNotPlayed',
+          actions: { type: 'markPlaying', params: ({ event }) => event },
+        },
+        'question.heard': { actions: { type: 'markHeard', params: ({ event }) => event } },
+        'question.answer': {
+          guard: { type: 'mayAnswerHeld', params: ({ event }) => event },
+          target: 'answered',
+        },
+        'question.hold': { target: 'held', reenter: true },
+        'deadline.reminder': [
+          {
+            guard: { type: 'isReminderOfBegun', params: ({ event }) => event },
+            ...putAgain,
+          },
+          {
+            guard: { type: 'isThisReminder', params: ({ event }) => event },
+            target: 'presenting',
+          },
+        ],
+        'question.repeat': [{ guard: 'hasBegun', ...putAgain }, { target: 'presenting' }],
+        'question.readBack': [
+          {
+            guard: 'hasBegun',
+            target: 'open',
+            actions: ['forgetHearing', putAgain.actions],
+          },
+          { target: 'presenting' },
+        ],
         'client.detached': 'parked',
         'question.withdraw': 'withdrawn',
         'question.supersede': 'superseded',

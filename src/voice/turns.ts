@@ -267,13 +267,13 @@ export class Turns {
     this.#understood(id);
   }
 
-  overheard({ id, text, typed }: Utterance, subagentName: string): void {
+  overheard({ id, text, typed }: Utterance, subagentName: string, isAnswer: boolean): void {
     const wasHeld = this.#addressee.isSubagent(typed);
     if (!typed) {
       this.memory.forget(id);
       this.#delegations?.understood(false);
     }
-    this.memory.note(overheardNote(text, subagentName));
+    this.memory.note(overheardNote(text, subagentName, isAnswer));
     // What else was said waits for a reply that was in what is not heard.
     if (wasHeld && this.#replies.isExpected) this.#replies.ask();
     this.#understood(id);

@@ -179,8 +179,8 @@ export class VoiceLead implements Lead {
     this.#turns.heardUser(utterance);
   }
 
-  overheard(utterance: Utterance, subagentName: string): void {
-    this.#turns.overheard(utterance, subagentName);
+  overheard(utterance: Utterance, subagentName: string, isAnswer: boolean): void {
+    this.#turns.overheard(utterance, subagentName, isAnswer);
   }
 
   /** Somebody is there. The first one is greeted; before that nobody would hear it. */

@@ -2,8 +2,8 @@
 // a question may end.
 
 import { describe, expect, test } from 'vitest';
-import type { QuestionView } from '../../src/index.ts';
-import type { Script } from '../../src/testing/index.ts';
+import { createRuntime, memoryJournal, type QuestionView } from '../../src/index.ts';
+import { simulatedEnvironment, type Script } from '../../src/testing/index.ts';
 import { calls, resultsIn, say, simpleTool, steps } from '../support/subagent-runs.ts';
 import { textTalk, type TalkOptions } from '../support/text-talk.ts';
 
@@ -140,16 +140,123 @@ describe('words that are none', () => {
     expect(resultOf('ride')?.text).toContain('Economy');
   });
 
-  test('"wait" is nobody’s: nothing is answered, and nobody speaks', async () => {
-    const { start, type, said, questionOf } = talk({
-      subagents: { ride: subagent(asking('Economy or Premium?', options)) },
+  const put = (parts: readonly { readonly type: string }[]) =>
+    parts.filter(({ type }) => type === 'question.asked').length;
+
+  test.each([
+    ['a choice', options],
+    ['a free-text question', undefined],
+  ])('Q7: "wait" over %s gives time, and then it is put again', async (_, choices) => {
+    const { start, type, said, parts, environment, questionOf, resultOf } = talk({
+      subagents: { ride: subagent(asking('Where to?', choices)) },
     });
     await start();
     await type('use ride');
     const before = said().length;
-    await type('hold on');
+    const { requestId = '', dueAt } = questionOf('ride') ?? {};
+    await environment.advance(1000);
+    await type('Wait a second.');
     expect(said()).toHaveLength(before);
+    const heldUntil = environment.clock.now() + 10_000;
+    // Its clock stands still meanwhile.
+    expect(questionOf('ride')).toMatchObject({ state: 'open', dueAt: null, heldUntil });
+    await environment.advance(9_999);
+    expect(put(parts)).toBe(1);
+    await environment.advance(1000);
+    expect(put(parts)).toBe(2);
+    expect(questionOf('ride')).toMatchObject({ requestId, state: 'open' });
+    expect(questionOf('ride')?.dueAt).toBe((dueAt ?? 0) + 10_000);
+    await type('economy');
+    expect(resultOf('ride')?.text).toContain('conomy');
+    expect(environment.pendingTimers).toBe(0);
+  });
+
+  test('Q7: what is held can be answered, held again, and expires in the end', async () => {
+    const { start, type, environment, resultOf, questionOf } = talk({
+      subagents: { ride: subagent(asking('Economy or Premium?', options), { inputTimeout: 5000 }) },
+    });
+    await start();
+    await type('use ride');
+    await type('hold on');
+    await environment.advance(8000);
+    await type('one moment');
+    await environment.advance(8000);
     expect(questionOf('ride')?.state).toBe('open');
+    await environment.advance(2000 + 5000);
+    expect(questionOf('ride')?.state).toBe('expired');
+    expect(resultOf('ride')?.text).toContain('did not respond');
+  });
+
+  test.each([
+    ['say that again', undefined],
+    ['What were the options?', options],
+    ['repeat the question', undefined],
+    ['wait, what was the question?', options],
+  ])('"%s" is answered by the question itself', async (words, choices) => {
+    const { start, type, said, parts, questionOf } = talk({
+      subagents: { ride: subagent(asking('Economy or Premium?', choices)) },
+    });
+    await start();
+    await type('use ride');
+    const before = said().length;
+    const { requestId } = questionOf('ride') ?? {};
+    for (const times of [2, 3, 4]) {
+      await type(words);
+      expect(put(parts)).toBe(times);
+    }
+    expect(said()).toHaveLength(before);
+    const last = parts.findLast(({ type: kind }) => kind === 'question.asked');
+    expect(last).toMatchObject({ requestId, options: choices ?? [] });
+    expect(questionOf('ride')).toMatchObject({ requestId, state: 'open' });
+  });
+
+  test('a wish of its own goes to the lead agent, which knows of the question', async () => {
+    const prompts: string[] = [];
+    const { start, type, said, questionOf, resultOf } = talk({
+      subagents: { ride: subagent(asking('Economy or Premium?', options)) },
+      onModelCall: (who, { prompt }) => {
+        if (who === 'lead') prompts.push(JSON.stringify(prompt));
+      },
+    });
+    await start();
+    await type('use ride');
+    for (const wish of [
+      'order lunch',
+      'make me a sales report for last week',
+      'Please book me a table for two people.',
+    ]) {
+      await type(wish);
+      expect(said().at(-1)).toBe(`You said: ${wish}`);
+      expect(questionOf('ride')?.state).toBe('open');
+    }
+    expect(prompts.at(-1)).toContain('Economy or Premium?');
+    expect(prompts.at(-1)).toContain('Economy ($12)');
+    expect(resultOf('ride')).toBeNull();
+    await type('economy, no wait, premium');
+    expect(resultOf('ride')?.text).toContain('"optionId":"premium"');
+  });
+
+  test('Y4: how words were read is in their entry', async () => {
+    const environment = simulatedEnvironment();
+    const journal = memoryJournal();
+    const { start, type } = talk({
+      environment,
+      runtime: createRuntime({ environment, journal }),
+      subagents: { ride: subagent(asking('Economy or Premium?', options)) },
+    });
+    await start();
+    await type('use ride');
+    await type('hold on');
+    await type('premium');
+    const entries = journal
+      .read()
+      .flatMap(({ event }) => (event.type === 'user.said' ? [event] : []));
+    expect(entries).toMatchObject([
+      { text: 'use ride' },
+      { reading: { to: 'hold', forMs: 10_000 } },
+      { reading: { to: 'question', answer: { optionId: 'premium' } } },
+    ]);
+    expect(entries[0]).not.toHaveProperty('reading');
   });
 
   test('what is unclear makes the question be put again', async () => {

@@ -197,15 +197,93 @@ describe('words that are no answer', () => {
     expect(question()).toMatchObject({ state: 'answered', answer: 'Economy' });
   });
 
-  test('"wait" is nobody’s', async () => {
-    const { speak, say: utter, question, asked, environment } = await untilAsked();
+  test.each([
+    ['a choice', ride],
+    ['a free-text question', { ride: asking('Economy or Premium?') }],
+  ])('Q7: "wait" over %s gives time, and then it is put again', async (_, subagents) => {
+    const {
+      speak,
+      say: utter,
+      question,
+      asked,
+      environment,
+      resultText,
+    } = await untilAsked({
+      subagents,
+    });
     await speak('Economy or Premium?');
-    await utter('wait a second');
+    await utter('Wait a second.');
     expect(asked()).toBeNull();
-    await environment.advance(1000);
+    await environment.advance(9000);
     expect(asked()).toBeNull();
-    expect(question()?.state).toBe('open');
+    expect(question()).toMatchObject({ state: 'open', dueAt: null });
+    await environment.advance(2000);
+    expect(asked()).toContain('Economy or Premium?');
+    await speak('So: Economy or Premium?');
+    await utter('Premium.');
+    expect(resultText()).toContain('Premium');
   });
+
+  test('Q7: "wait" into the question stops it, and it is put again after a while', async () => {
+    const { model, environment, play, pause, question, asked, speak } = await untilAsked();
+    const putting = model().begin('Economy or Premium?', 2000);
+    await play(putting.itemId, 700);
+    await environment.advance(10);
+    model().speechStarted('barge');
+    await environment.settle();
+    putting.end('cancelled');
+    await play(putting.itemId, 750);
+    model().speechEnded('barge', 'hold on');
+    await environment.settle();
+    await pause();
+    expect(asked()).toBeNull();
+    await environment.advance(11_000);
+    expect(asked()).toContain('Economy or Premium?');
+    await speak('Economy or Premium?');
+    expect(question()).toMatchObject({ state: 'open' });
+  });
+
+  test.each(['Say that again.', 'What were the options?', 'Repeat the question, please.'])(
+    'the question is put again: %s',
+    async (words) => {
+      const {
+        speak,
+        say: utter,
+        question,
+        asked,
+        pause,
+        requestId,
+      } = await untilAsked({
+        subagents: { ride: asking('Where to?', options) },
+      });
+      await speak('Where to? Economy or Premium?');
+      for (const _ of [1, 2]) {
+        await utter(words);
+        await pause();
+        expect(asked()).toContain('Where to?');
+        expect(asked()).toContain('Premium');
+        await speak('Where to? Economy or Premium?');
+        expect(question()).toMatchObject({ requestId, state: 'open' });
+      }
+      // That nobody took it for an answer is no reason to take the next words for one.
+      await utter('the purple elephant');
+      expect(question()?.state).toBe('open');
+    },
+  );
+
+  test.each(['Order lunch.', 'Make me a sales report for last week.'])(
+    'a wish of its own goes to the lead agent: %s',
+    async (words) => {
+      const { speak, say: utter, question, asked, resultText } = await untilAsked();
+      await speak('Economy or Premium?');
+      await utter(words);
+      expect(asked()).toBe('reply');
+      await speak('I will see to it.');
+      expect(question()?.state).toBe('open');
+      await utter('Economy, no wait, premium.');
+      expect(resultText()).toContain('premium');
+    },
+  );
 
   test('what is unclear makes the question be put again; its clock does not begin anew', async () => {
     const { speak, say: utter, question, asked, pause, environment } = await untilAsked();

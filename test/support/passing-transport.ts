@@ -106,7 +106,9 @@ export class PassingTransport extends FakeTransport {
     const wasForOther = (command: TransportCommand): boolean =>
       command.type === 'message.add' &&
       command.role === 'user' &&
-      notes.some((note) => note.includes('answered a question of') && note.includes(command.text));
+      notes.some(
+        (note) => /(?:answered|were about) a question of/.test(note) && note.includes(command.text),
+      );
     return {
       twice: told.filter((id, index) => knew.has(id) || told.indexOf(id) !== index),
       missing: history

@@ -27,7 +27,7 @@ const completed =
   /^Background task "(.+?)" completed successfully\. Result: (.*)\. Please inform the user/s;
 const failed = /^Background task "(.+?)" failed\. Exact error details: (.*)\. Tell the user/s;
 const cancelled = /^Background task "(.+?)" was cancelled: /s;
-const overheard = /^The user's words (".*") answered a question of /s;
+const overheard = /^The user's words (".*") (?:answered|were about) a question of /s;
 
 /** The one notice that instructions for a single response ask to be said, or null. */
 export function readAssignment(instructions: string): Notice | null {

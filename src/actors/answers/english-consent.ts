@@ -89,13 +89,17 @@ export const englishConsent: ConsentTables = {
       i'm fine with that
       i'm okay with that`),
   ],
-  pronouns: words('it that this them these those the a an my our'),
+  pronouns: words('it that this them these those the a an my our your'),
   no: [
     ...words('no nope nah never stop abort cancel deny denied reject rejected decline declined'),
     ...words('refuse refused negative'),
     ...lines(`
       no way
       no chance
+      god no
+      oh god no
+      hell no
+      heavens no
       don't
       do not
       don't do it
@@ -195,6 +199,41 @@ export const englishConsent: ConsentTables = {
     no objections
     not yet
     why not`),
+  ironies: lines(`
+    yeah right
+    yes right
+    yep right
+    sure right
+    oh sure
+    oh yeah
+    oh right
+    oh really
+    oh great
+    oh perfect
+    oh wonderful
+    yeah sure right
+    sure of course
+    of course right
+    yeah of course right
+    yes of course right
+    yeah well`),
+  asks: lines(`
+    may i
+    should i
+    shall i
+    can i
+    could i
+    do you want me to
+    would you like me to
+    is it okay to
+    is it okay if i
+    is it fine to
+    is it all right to
+    is it all right if i
+    is it alright if i
+    am i allowed to
+    do i have your permission to`),
+  verbs: {},
   yesLabels: ['yes', 'yeah', 'yep'],
   noLabels: ['no', 'nope'],
 };

@@ -1,14 +1,86 @@
-// French: data only, so far what an approval needs, and asking for time. Options match by
-// their labels. See `language.ts` for what each table does.
+// French: data only. Options match by their labels, their positions and their words, not by their
+// sound. See `language.ts` for what each table does.
 
 import { literal, type AnswerLanguage } from './language.ts';
 
 const words = (text: string): string[] => text.trim().split(/\s+/);
+const lines = (text: string): string[] => text.trim().split(/\s*\n\s*/);
+
+/** As utterances are compared: without accents. */
+const folded = (word: string): string => word.normalize('NFD').replace(/[\u0300-\u036F]/g, '');
+
+const ordinals: Readonly<Record<string, number>> = Object.fromEntries(
+  [
+    'premier première',
+    'deuxième second seconde',
+    'troisième',
+    'quatrième',
+    'cinquième',
+    'sixième',
+    'septième',
+    'huitième',
+    'neuvième',
+    'dixième',
+  ].flatMap((forms, index) => forms.split(' ').map((form) => [folded(form), index + 1] as const)),
+);
 
 export const french: AnswerLanguage = {
   ...literal,
   code: 'fr',
-  synonyms: { ok: 'okay' },
+  symbols: { '€': 'euro', $: 'dollar', '%': 'pourcent', '&': 'et', '+': 'plus' },
+  prefixSymbols: ['€', '$'],
+  synonyms: { ok: 'okay', euros: 'euro', minutes: 'minute', min: 'minute', heures: 'heure' },
+  cardinals: {
+    ...Object.fromEntries(
+      words(`zéro . deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze
+        seize`).flatMap((word, value) => (word === '.' ? [] : [[folded(word), value] as const])),
+    ),
+    vingt: 20,
+    trente: 30,
+    quarante: 40,
+    cinquante: 50,
+    soixante: 60,
+  },
+  multipliers: { cent: 100, mille: 1_000 },
+  ordinals,
+  lastWords: words('dernier derniere'),
+  numberLeads: words('option numero choix reponse'),
+  elisions: words('c d j l m n s t qu'),
+  frame: words(`
+    je j tu vous il elle nous on me moi m le la les l un une des du de d ce c ça cela celui celle
+    ceux est serait voudrais veux voulons prends prendre prendrai prenons choisis choisirai préfère
+    aimerais avec pour à en y alors ci là s va vais mettez donnez donne donnez-moi réservez
+    commandez option numéro choix réponse qui que plutôt mieux`),
+  doubts: lines(`
+    trop
+    si
+    sauf
+    mais
+    ou
+    au lieu
+    déteste
+    hier`),
+  quantifiers: lines(`
+    les deux
+    tous les deux
+    aucun
+    aucune
+    aucun des deux
+    aucune des deux
+    ni l'un ni l'autre
+    peu importe
+    n'importe
+    n'importe lequel
+    n'importe laquelle
+    ça m'est égal
+    égal
+    comme vous voulez
+    comme tu veux
+    choisissez
+    autre chose`),
+  references: words(`
+    cher chère chères chers cheap rapide rapides lent lente tôt tard grand grande petit petite long
+    longue court courte proche meilleur meilleure même autre moins plus économe`),
   polite: ["s'il vous plaît", "s'il te plaît", 'merci', 'merci beaucoup'],
   leadIns: words('okay bon alors ah et bien'),
   hesitations: words('euh hum hmm ben'),
@@ -22,14 +94,257 @@ export const french: AnswerLanguage = {
     'une seconde',
     'une minute',
     'pas encore',
+    'un petit instant',
+    'un petit moment',
+    'deux secondes',
+    'deux minutes',
+    'une petite seconde',
+    'minute',
+    'patiente',
+    'patientez',
+    'je reviens',
   ],
-  musings: ['laisse-moi réfléchir', 'laissez-moi réfléchir', 'voyons', 'je réfléchis'],
-  repeats: ['répète', 'répétez', 'tu peux répéter', 'vous pouvez répéter'],
-  repeatsAlone: ['quoi', 'pardon', 'comment'],
-  commands: ['laisse tomber', 'laissez tomber', 'oublie', 'arrête', 'arrêtez', 'annule', 'annulez'],
+  holdTails: lines(`
+    une seconde
+    une minute
+    un instant
+    un moment
+    un peu
+    deux secondes
+    un petit instant
+    un petit moment
+    voir
+    encore`),
+  musings: lines(`
+    laisse-moi réfléchir
+    laissez-moi réfléchir
+    voyons
+    voyons voir
+    je réfléchis
+    je réfléchis encore
+    laisse-moi voir
+    laissez-moi voir
+    que je réfléchisse`),
+  musingTails: words('ce si quand quel quelle où comment'),
+  holdReasons: lines(`
+    je regarde
+    je cherche
+    je vérifie
+    je réfléchis
+    je demande
+    je dois
+    je vais
+    je prends mon
+    je consulte
+    je finis
+    je suis en train
+    il faut que
+    on sonne
+    quelqu'un
+    il y a quelqu'un
+    laisse-moi
+    laissez-moi
+    mon téléphone
+    le téléphone
+    le temps`),
+  corrections: lines(`
+    non attends
+    non attendez
+    non pardon
+    non plutôt
+    non non
+    non en fait
+    non finalement
+    non je veux dire
+    je veux dire
+    je voulais dire
+    ou plutôt
+    enfin
+    en fait
+    finalement
+    pardon
+    excusez-moi
+    excuse-moi
+    désolé
+    désolée
+    correction
+    j'ai changé d'avis`),
+  bareCorrections: words('non'),
+  repeats: lines(`
+    répète
+    répétez
+    répéter
+    tu peux répéter
+    vous pouvez répéter
+    peux-tu répéter
+    pouvez-vous répéter
+    pourriez-vous répéter
+    pourrais-tu répéter
+    pouvez-vous me répéter
+    redis
+    redites
+    redis-moi
+    redites-moi
+    encore une fois
+    une fois encore
+    quelle était la question
+    quelle est la question
+    c'était quoi la question
+    c'est quoi la question
+    quelles étaient les options
+    quelles sont les options
+    quelles sont mes options
+    quels étaient les choix
+    quels sont les choix
+    c'était quoi les options
+    c'est quoi les options
+    c'était quoi les choix
+    c'est quoi les choix
+    qu'est-ce que vous avez dit
+    qu'est-ce que tu as dit
+    qu'avez-vous dit
+    vous avez dit quoi
+    tu as dit quoi
+    vous disiez
+    je n'ai pas compris
+    j'ai pas compris
+    je n'ai pas entendu
+    j'ai pas entendu
+    je n'ai pas bien
+    lisez les options
+    lis les options`),
+  repeatsAlone: lines(`
+    quoi
+    pardon
+    comment
+    hein
+    comment ça
+    excusez-moi
+    pardon quoi
+    comment pardon
+    vous dites
+    plaît-il`),
+  commands: lines(`
+    laisse tomber
+    laissez tomber
+    oublie
+    oubliez
+    oublie ça
+    oubliez ça
+    arrête
+    arrêtez
+    annule
+    annulez
+    annule ça
+    annulez ça
+    tant pis`),
+  withdrawals: lines(`
+    plus besoin
+    n'ai plus
+    n'a plus
+    n'avons plus
+    ne veux plus
+    ne voulons plus
+    veux plus
+    plus envie
+    changé d'avis`),
+  requests: lines(`
+    appelle
+    appelez
+    commande
+    commandez
+    réserve
+    réservez
+    achète
+    achetez
+    cherche
+    cherchez
+    trouve
+    trouvez
+    montre
+    montrez
+    lis
+    lisez
+    joue
+    jouez
+    ouvre
+    ouvrez
+    fais
+    faites
+    crée
+    créez
+    écris
+    écrivez
+    envoie
+    envoyez
+    rappelle
+    rappelez
+    mets
+    mettez
+    dis
+    dites
+    donne
+    donnez
+    apporte
+    apportez
+    change
+    changez
+    annule
+    annulez
+    supprime
+    supprimez
+    aide
+    aidez
+    traduis
+    traduisez
+    explique
+    expliquez
+    prépare
+    préparez
+    oublie
+    oubliez
+    laisse tomber
+    laissez tomber
+    arrête
+    arrêtez
+    peux-tu
+    pouvez-vous
+    pourrais-tu
+    pourriez-vous
+    tu peux
+    vous pouvez
+    je voudrais que
+    je veux que
+    je voudrais d'abord
+    je veux d'abord`),
+  beforehand: lines(`
+    d'abord
+    avant
+    avant ça
+    en premier
+    entre-temps
+    en attendant`),
+  joints: words('et aussi puis'),
+  digressionStarts: lines(`
+    au fait
+    à propos
+    dis-moi
+    dites-moi
+    une question
+    j'ai une question
+    une autre question
+    tu sais
+    savez-vous
+    est-ce que tu sais`),
   questionStarts: [
-    ...words("quoi pourquoi comment quand où qui quel quelle combien qu'est-ce"),
+    ...words("quoi pourquoi comment quand où qui quel quelle quels quelles combien qu'est-ce"),
     'est-ce que',
+    'est-ce',
+    "c'est pour qui",
+    "c'est combien",
+    "c'est quoi",
+    'y a-t-il',
+    'il y a quoi',
     "qu'est-ce que",
   ],
   consent: {
@@ -52,7 +367,46 @@ export const french: AnswerLanguage = {
       "d'accord",
       'très bien',
     ],
-    pronouns: words('le la les ça cela mon ma mes un une'),
+    pronouns: words('le la les l ça cela mon ma mes ton ta tes votre vos un une'),
+    ironies: lines(`
+      mais bien sûr
+      mais oui bien sûr
+      oui c'est ça
+      ouais c'est ça
+      oui oui
+      ouais ouais
+      ben voyons
+      oui ben voyons
+      ah oui
+      ah ouais
+      ah bien sûr
+      oui super
+      ouais super
+      oui parfait
+      ouais parfait
+      ouais bien sûr`),
+    asks: lines(`
+      dois-je
+      puis-je
+      est-ce que je peux
+      est-ce que je dois
+      est-ce que je
+      voulez-vous que je
+      veux-tu que je
+      je peux`),
+    verbs: {
+      send: words('envoie envoies envoyez envoyer'),
+      cancel: words('annule annules annulez annuler résilie résiliez résilier'),
+      delete: words('supprime supprimez supprimer efface effacez effacer'),
+      pay: words('paie paye payez payer règle réglez régler'),
+      book: words('réserve réservez réserver'),
+      reserve: words('réserve réservez réserver'),
+      order: words('commande commandez commander'),
+      buy: words('achète achetez acheter'),
+      transfer: words('vire virez virer transfère transférez transférer'),
+      call: words('appelle appelez appeler'),
+      stop: words('arrête arrêtez arrêter'),
+    },
     no: [
       ...words('non jamais arrête arrêtez annule annulez stop refusé refuse'),
       'pas maintenant',

@@ -1,14 +1,107 @@
-// German: data only, so far what an approval needs, and asking for time. Options match by
-// their labels. See `language.ts` for what each table does.
+// German: data only. Options match by their labels, their positions and their words, not by their
+// sound. See `language.ts` for what each table does.
 
 import { literal, type AnswerLanguage } from './language.ts';
 
 const words = (text: string): string[] => text.trim().split(/\s+/);
+const lines = (text: string): string[] => text.trim().split(/\s*\n\s*/);
+
+const units = words('null eins zwei drei vier fünf sechs sieben acht neun');
+const tens = words('zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig');
+const cardinals: Readonly<Record<string, number>> = Object.fromEntries([
+  ...[
+    ...units,
+    ...words('zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn achtzehn neunzehn'),
+  ].map((word, value) => [folded(word), value] as const),
+  ...tens.flatMap((ten, n) =>
+    ['', ...units.slice(1)].map(
+      (unit, value) =>
+        [
+          folded(unit === '' ? ten : `${unit === 'eins' ? 'ein' : unit}und${ten}`),
+          (n + 2) * 10 + value,
+        ] as const,
+    ),
+  ),
+  ['zwo', 2],
+]);
+const stems = words('erst zweit dritt viert fünft sechst siebt acht neunt zehnt');
+
+/** As utterances are compared: without accents. */
+function folded(word: string): string {
+  return word
+    .replace('ß', 'ss')
+    .normalize('NFD')
+    .replace(/[\u0300-\u036F]/g, '');
+}
 
 export const german: AnswerLanguage = {
   ...literal,
   code: 'de',
-  synonyms: { ok: 'okay' },
+  symbols: { '€': 'euro', $: 'dollar', '%': 'prozent', '&': 'und', '+': 'plus' },
+  prefixSymbols: ['€', '$'],
+  synonyms: {
+    ok: 'okay',
+    euros: 'euro',
+    minuten: 'minute',
+    min: 'minute',
+    stunden: 'stunde',
+    std: 'stunde',
+    jaja: 'ja ja',
+  },
+  cardinals,
+  multipliers: { hundert: 100, tausend: 1_000 },
+  ordinals: Object.fromEntries(
+    stems.flatMap((stem, index) =>
+      ['e', 'en', 'er', 'es', 'em'].map((end) => [folded(stem + end), index + 1] as const),
+    ),
+  ),
+  lastWords: words('letzte letzten letzter letztes'),
+  numberLeads: words('option nummer auswahl antwort'),
+  verbsLast: true,
+  frame: words(`
+    ich du sie er es wir ihr mir mich uns dir der die das den dem des ein eine einen einem einer
+    ist sind wäre bin habe hätte möchte will würde würd nehme nehm nimm nehmen nehmt wählen wähle
+    hätt für zu in von vom dann einfach lieber wohl glaube denke dass mit mal bitte geben gib
+    buchen buche buch gern gerne gut am besten hier so option nummer auswahl antwort`),
+  doubts: lines(`
+    zu teuer
+    zu langsam
+    wenn
+    falls
+    aber
+    oder
+    statt
+    anstatt
+    gestern
+    hasse
+    es sei denn`),
+  quantifiers: lines(`
+    beide
+    beides
+    alle beide
+    keins
+    keines
+    keins von beiden
+    keine von beiden
+    egal
+    mir egal
+    ist mir egal
+    ist egal
+    ganz egal
+    irgendeins
+    irgendeine
+    such du aus
+    suchen sie aus
+    was anderes
+    etwas anderes`),
+  references: words(`
+    billig billige billigen billiger billigere billigeren billigste billigsten günstig günstige
+    günstigen günstiger günstigere günstigeren günstigste günstigsten teuer teure teuren teurer
+    teurere teureren teuerste teuersten schnell schnelle schnellen schneller schnellere schnelleren
+    schnellste schnellsten langsamere langsameren langsamste früh frühe früher frühere früheren
+    früheste frühesten spät späte später spätere späteren späteste größer größere größeren größte
+    klein kleine kleiner kleinere kleineren kleinste kürzer kürzere kürzeste länger längere längste
+    nähere nächste besser bessere besseren beste besten gleiche gleichen andere anderen anderes`),
   polite: ['bitte', 'danke', 'danke schön', 'vielen Dank', 'gern', 'gerne'],
   leadIns: words('okay ach also und gut na'),
   hesitations: words('äh ähm öh hmm hm tja'),
@@ -25,14 +118,269 @@ export const german: AnswerLanguage = {
     'Sekunde',
     'eine Sekunde',
     'noch nicht',
+    'wart',
+    'warte mal',
+    'warten Sie mal',
+    'Momentchen',
+    'einen kleinen Moment',
+    'kleinen Moment',
+    'einen kurzen Moment',
+    'kurzen Moment',
+    'nur einen Moment',
+    'ein Moment',
+    'Sekunde mal',
+    'eine Minute',
+    'bin gleich wieder da',
   ],
-  musings: ['mal sehen', 'lass mich überlegen', 'lassen Sie mich überlegen'],
-  repeats: ['noch einmal', 'noch mal', 'nochmal', 'wiederhole', 'wiederholen Sie', 'was war'],
-  repeatsAlone: ['was', 'wie bitte', 'bitte'],
-  commands: ['vergiss es', 'hör auf', 'lass das', 'lass es', 'stopp', 'abbrechen'],
-  questionStarts: words(
-    'was wie warum wieso weshalb wann wo wer wen wem welche welcher welches ist',
-  ),
+  holdTails: lines(`
+    mal
+    kurz
+    mal kurz
+    bitte
+    noch
+    eben
+    einen Moment
+    einen kleinen Moment
+    einen Augenblick
+    eine Sekunde
+    eine Minute
+    ein bisschen
+    Moment
+    Sekunde
+    Augenblick`),
+  musings: lines(`
+    mal sehen
+    lass mich überlegen
+    lassen Sie mich überlegen
+    lass mich nachdenken
+    lass mich mal überlegen
+    lass mich kurz überlegen
+    ich überlege
+    ich überlege noch
+    ich denke nach
+    mal überlegen`),
+  musingTails: words('was ob wann welche welcher wo wie wer'),
+  holdReasons: lines(`
+    ich muss
+    ich schaue
+    ich schau
+    ich gucke
+    ich suche
+    ich überlege
+    ich lese
+    ich frage
+    ich frag
+    ich hole
+    ich hol
+    ich prüfe
+    ich sehe
+    ich bin noch
+    ich bin gerade
+    ich weiß noch nicht
+    lass mich
+    lassen Sie mich
+    da ist
+    es klingelt
+    jemand
+    mein Telefon
+    das Telefon
+    bis ich`),
+  corrections: lines(`
+    nein
+    nee
+    nein warte
+    nein Moment
+    nein doch
+    nein lieber
+    nein halt
+    doch lieber
+    doch nicht nein
+    ich meine
+    ich meinte
+    vielmehr
+    besser gesagt
+    beziehungsweise
+    quatsch
+    halt
+    sorry
+    Entschuldigung
+    Korrektur
+    Verzeihung
+    pardon`),
+  repeats: lines(`
+    noch einmal
+    noch mal
+    nochmal
+    wiederhole
+    wiederholen Sie
+    wiederhol
+    was war
+    was waren
+    wie war die Frage
+    wie lautete die Frage
+    wie lautet die Frage
+    wie waren
+    was hast du gesagt
+    was haben Sie gesagt
+    was hast du gefragt
+    was haben Sie gefragt
+    was sagten Sie
+    was war die Frage
+    was ist die Frage
+    was sind die Optionen
+    was sind meine Optionen
+    welche Optionen
+    welche Möglichkeiten
+    welche Auswahl
+    was kann ich wählen
+    was gibt es zur Auswahl
+    was steht zur Auswahl
+    sag das noch
+    sag es noch
+    sag noch
+    sagen Sie das noch
+    sagen Sie es noch
+    kannst du das wiederholen
+    kannst du das noch
+    kannst du die Frage
+    können Sie das wiederholen
+    können Sie das noch
+    können Sie die Frage
+    könntest du das noch
+    könnten Sie das noch
+    könnten Sie das bitte wiederholen
+    kannst du das bitte
+    können Sie das bitte
+    lies die Optionen
+    lesen Sie die Optionen
+    ich habe das nicht verstanden
+    ich habe es nicht verstanden
+    ich habe Sie nicht verstanden
+    ich habe dich nicht verstanden
+    das habe ich nicht verstanden
+    das hab ich nicht verstanden
+    hab ich nicht verstanden
+    habe ich nicht verstanden
+    nicht verstanden
+    nicht gehört
+    frag noch
+    fragen Sie noch`),
+  repeatsAlone: lines(`
+    was
+    wie bitte
+    bitte
+    hä
+    wie
+    wie war das
+    wie war das noch
+    Entschuldigung
+    Verzeihung
+    was bitte
+    bitte was
+    Entschuldigung was
+    sorry was`),
+  commands: lines(`
+    vergiss es
+    vergiss das
+    vergiss den
+    vergiss die
+    vergessen Sie es
+    vergessen Sie das
+    hör auf
+    hören Sie auf
+    lass das
+    lass es
+    lassen Sie das
+    stopp
+    abbrechen
+    brich ab
+    storniere
+    stornieren Sie`),
+  withdrawals: lines(`
+    nicht mehr
+    kein mehr
+    keine mehr
+    keinen mehr
+    doch nicht
+    brauchen nicht
+    anders überlegt`),
+  requests: [
+    ...words(`
+      ruf bestell bestelle buch buche reservier reserviere kauf kaufe such suche finde zeig zeige
+      lies spiel spiele öffne mach mache erstell erstelle schreib schreibe schick schicke sende
+      erinner erinnere stell stelle sag sage gib hol hole bring bringe ändere storniere lösch lösche
+      hilf übersetz übersetze erklär erkläre vergiss besorg besorge plan plane verschieb
+      verschiebe nenn nenne`),
+    ...lines(`
+      rufen Sie
+      bestellen Sie
+      buchen Sie
+      reservieren Sie
+      kaufen Sie
+      suchen Sie
+      finden Sie
+      zeigen Sie
+      lesen Sie
+      spielen Sie
+      öffnen Sie
+      machen Sie
+      erstellen Sie
+      schreiben Sie
+      schicken Sie
+      senden Sie
+      erinnern Sie
+      stellen Sie
+      sagen Sie
+      geben Sie
+      holen Sie
+      bringen Sie
+      ändern Sie
+      stornieren Sie
+      löschen Sie
+      helfen Sie
+      übersetzen Sie
+      erklären Sie
+      vergessen Sie
+      kannst du
+      können Sie
+      könntest du
+      könnten Sie
+      ich möchte dass
+      ich will dass
+      ich möchte erst
+      ich möchte zuerst
+      ich möchte vorher
+      ich will erst
+      ich will zuerst`),
+  ],
+  beforehand: lines(`
+    zuerst
+    erst
+    erst mal
+    erstmal
+    vorher
+    davor
+    inzwischen`),
+  joints: words('und außerdem dann noch'),
+  digressionStarts: lines(`
+    übrigens
+    sag mal
+    eine andere Frage
+    noch eine Frage
+    ich habe eine Frage
+    kannst du mir sagen
+    können Sie mir sagen
+    weißt du
+    wissen Sie`),
+  questionStarts: [
+    ...words(`was wie warum wieso weshalb wann wo woher wohin wer wen wem wessen welche welcher
+      welches welchen welchem ist sind hat haben gibt kostet`),
+    'an wen',
+    'für wen',
+    'mit wem',
+    'um wie viel',
+    'für wie viele',
+  ],
   consent: {
     yes: [
       ...words('ja jawohl jo klar natürlich selbstverständlich einverstanden'),
@@ -52,7 +400,110 @@ export const german: AnswerLanguage = {
       'ich genehmige es',
     ],
     asides: [...words('okay ach also und gut na dann jetzt doch prima super'), 'in Ordnung'],
-    pronouns: words('es das die den sie ihn der mein meine'),
+    pronouns: words(`es das die den sie ihn der dem mein meine meinen dein deine deinen ihr ihre
+      ihren`),
+    ironies: lines(`
+      ja ja
+      ja genau
+      ja sicher
+      ja sicher doch
+      na toll
+      na super
+      na prima
+      na klasse
+      schon klar
+      ja schon klar
+      ach ja
+      ach klar
+      aber klar doch
+      ja super
+      ja prima
+      ja toll`),
+    asks: lines(`
+      soll ich
+      darf ich
+      kann ich
+      möchtest du dass ich
+      möchten Sie dass ich
+      willst du dass ich
+      wollen Sie dass ich`),
+    verbs: {
+      send: lines(`
+        schick
+        schicke
+        schicken Sie
+        schicken
+        schick … ab
+        schicken Sie … ab
+        schick … los
+        abschicken
+        losschicken
+        sende
+        senden Sie
+        senden
+        absenden
+        versenden`),
+      cancel: lines(`
+        storniere
+        stornieren Sie
+        stornieren
+        kündige
+        kündigen Sie
+        kündigen
+        brich … ab
+        brechen Sie … ab
+        abbrechen
+        absagen
+        sag … ab
+        sagen Sie … ab`),
+      delete: lines(`
+        lösch
+        lösche
+        löschen Sie
+        löschen`),
+      pay: lines(`
+        zahl
+        zahle
+        zahlen Sie
+        zahlen
+        bezahl
+        bezahle
+        bezahlen Sie
+        bezahlen`),
+      book: lines(`
+        buch
+        buche
+        buchen Sie
+        buchen`),
+      reserve: lines(`
+        reservier
+        reserviere
+        reservieren Sie
+        reservieren`),
+      order: lines(`
+        bestell
+        bestelle
+        bestellen Sie
+        bestellen`),
+      buy: lines(`
+        kauf
+        kaufe
+        kaufen Sie
+        kaufen`),
+      transfer: lines(`
+        überweise
+        überweisen Sie
+        überweisen`),
+      call: lines(`
+        ruf … an
+        rufen Sie … an
+        anrufen`),
+      stop: lines(`
+        stopp
+        stoppe
+        stoppen Sie
+        stoppen`),
+    },
     no: [
       ...words('nein nee nö niemals stopp abbrechen abgelehnt ablehnen verboten'),
       'auf keinen Fall',

@@ -15,8 +15,18 @@ export interface ConsentTables {
   readonly no: readonly string[];
   /** Deny wherever they stand: `yes, but don't send it`. */
   readonly refusals: readonly string[];
+  /** Beginnings of a question whether something may be done: `may I`. What follows is the action. */
+  readonly asks: readonly string[];
   /** Longer phrases with a refusal or a no in them that deny nothing: `don't know`, `no problem`. */
   readonly notRefusals: readonly string[];
+  /** Assent that is as often meant ironically, or to put somebody off: `yeah right`. It consents to nothing. */
+  readonly ironies: readonly string[];
+  /**
+   * How the verb of an action is said as a command or an infinitive, by the first word of a
+   * tool's name: `send` as `envoyez`. A separable verb has its parts around `…`: `schick … ab`.
+   * The verb of the tool itself is understood in every language.
+   */
+  readonly verbs: Readonly<Record<string, readonly string[]>>;
   /** A label that begins with one of these is the yes (the no) among the options. */
   readonly yesLabels: readonly string[];
   readonly noLabels: readonly string[];
@@ -53,6 +63,11 @@ export interface AnswerLanguage {
   /** Words, numbers among them, that can stand for a noun: `the premium one`. */
   readonly proforms: readonly string[];
 
+  /** In a question the verb of the action is its last word: "soll ich sie schicken?". */
+  readonly verbsLast: boolean;
+  /** Words that lose their vowel before another word: `l` in "l'eau". */
+  readonly elisions: readonly string[];
+
   /** Phrases that never change what is meant. */
   readonly polite: readonly string[];
   /** Words that only lead into an answer: `okay`. In an approval they are no consent. */
@@ -71,18 +86,37 @@ export interface AnswerLanguage {
   /** Several, none, or any of the options: an answer in words. */
   readonly quantifiers: readonly string[];
 
+  /** Describe an option without naming it: `cheaper`, `the other`. */
+  readonly references: readonly string[];
+
   /** Asks for time. */
   readonly holds: readonly string[];
+  /** May follow them: `wait a second`. */
+  readonly holdTails: readonly string[];
   /** Thinks aloud: with a choice it is part of it, alone it asks for time. */
   readonly musings: readonly string[];
+  /** How one goes on after thinking aloud, where no answer follows: `let me see what …`. */
+  readonly musingTails: readonly string[];
   /** How one goes on after asking for time: `hold on, I need to …`. */
   readonly holdReasons: readonly string[];
+  /** Takes back what was said before: `scratch that`. */
+  readonly corrections: readonly string[];
+  /** The same, if punctuation follows: a bare `no` may also negate what comes next. */
+  readonly bareCorrections: readonly string[];
   /** Beginnings of a wish to hear the question again. */
   readonly repeats: readonly string[];
   /** The same, if nothing else is said. */
   readonly repeatsAlone: readonly string[];
   /** Wants to be rid of the question: the lead agent must hear it. */
   readonly commands: readonly string[];
+  /** What was asked about is not wanted any more: `don't need`, `any more`. */
+  readonly withdrawals: readonly string[];
+  /** Beginnings of a request: imperatives, `I want you to`. */
+  readonly requests: readonly string[];
+  /** A request with one of these at its end comes before the answer: `first`. */
+  readonly beforehand: readonly string[];
+  /** Join a request to an answer: `and`. */
+  readonly joints: readonly string[];
   /** Beginnings that are meant for the lead agent, whatever follows. */
   readonly digressionStarts: readonly string[];
   /** Beginnings of a question. */
@@ -116,6 +150,8 @@ export const literal: AnswerLanguage = {
   numberLeads: [],
   numberHomophones: {},
   proforms: [],
+  verbsLast: false,
+  elisions: [],
   polite: [],
   leadIns: [],
   hesitations: [],
@@ -124,12 +160,21 @@ export const literal: AnswerLanguage = {
   negations: [],
   doubts: [],
   quantifiers: [],
+  references: [],
   holds: [],
+  holdTails: [],
   musings: [],
+  musingTails: [],
   holdReasons: [],
+  corrections: [],
+  bareCorrections: [],
   repeats: [],
   repeatsAlone: [],
   commands: [],
+  withdrawals: [],
+  requests: [],
+  beforehand: [],
+  joints: [],
   digressionStarts: [],
   questionStarts: [],
   requestStarts: [],
@@ -140,6 +185,9 @@ export const literal: AnswerLanguage = {
     no: [],
     refusals: [],
     notRefusals: [],
+    ironies: [],
+    asks: [],
+    verbs: {},
     yesLabels: [],
     noLabels: [],
   },

@@ -2,18 +2,30 @@
 // mean the same. Whether the question may be answered now is not its business.
 //
 // Invariants
-//   R1. Case, punctuation and politeness never change the result.
+//   R1. Case and politeness never change the result, and punctuation only where the words can be
+//       read in two ways: a bare "no" between two options, a question behind an address, a
+//       command with more behind it.
 //   R2. Nothing is guessed: between two options that are about as likely it is ambiguous,
 //       and a negation outside the name of an option chooses nothing.
 //   R3. An approval is never inferred (see `match-approval.ts`).
 
+import { contentOf } from './choice.ts';
 import type { AnswerLanguage } from './language.ts';
 import { languageFor } from './languages.ts';
-import { digression, hold, unclear, type AnswerableQuestion, type Match } from './match.ts';
+import { digression, hold, repeat, unclear, type AnswerableQuestion, type Match } from './match.ts';
 import { matchApproval } from './match-approval.ts';
 import { matchChoice } from './match-choice.ts';
-import { isCommand, isHold, startsDigression, startsQuestion, wantsRepeat } from './side-talk.ts';
-import { tablesOf, type Tables } from './tables.ts';
+import {
+  asksInClause,
+  commandAtStart,
+  isCommand,
+  isHold,
+  requestsBeforehand,
+  startsDigression,
+  wantsRepeat,
+  withdraws,
+} from './side-talk.ts';
+import { sameWords, tablesOf, type Tables, type Words } from './tables.ts';
 import { readUtterance, type Utterance } from './utterance.ts';
 
 export interface MatchAnswerOptions {
@@ -32,22 +44,49 @@ export function matchAnswer(
 ): Match {
   const tables = tablesOf(typeof language === 'string' ? languageFor(language) : language);
   const said = readUtterance(utterance, tables.language);
+  const topic = topicOf(question, tables);
   switch (question.kind) {
     case 'choice':
-      return matchChoice(question.options, said, tables);
+      return matchChoice(question.options, said, tables, topic);
     case 'approval':
-      return matchApproval(said, tables, question.action);
+      return matchApproval(said, tables, question);
     case 'free_text':
-      return matchFreeText(said, tables);
+      return matchFreeText(said, tables, question, topic);
   }
 }
 
 /** Everything is an answer, but for what clearly is none. */
-function matchFreeText(said: Utterance, tables: Tables): Match {
+function matchFreeText(
+  said: Utterance,
+  tables: Tables,
+  { question = '' }: AnswerableQuestion,
+  topic: Words,
+): Match {
   if (said.raw === '') return unclear;
   if (isHold(said, tables, 'whole')) return hold;
-  if (wantsRepeat(said, tables)) return unclear;
-  if (isCommand(said, tables) || startsDigression(said, tables)) return digression;
-  if (said.asks && startsQuestion(said, tables)) return digression;
-  return { kind: 'free_text', text: said.raw };
+  if (wantsRepeat(said, tables)) return repeat;
+  // A microphone hears what the loudspeaker says.
+  if (
+    said.words.length > 2 &&
+    sameWords(said.words, readUtterance(question, tables.language).words)
+  )
+    return unclear;
+  const command = commandAtStart(said, tables);
+  const isOther =
+    isCommand(said, tables) ||
+    (command.length > 0 && command.isClause) ||
+    startsDigression(said, tables) ||
+    asksInClause(said, tables) ||
+    requestsBeforehand(said, tables) ||
+    withdraws(said, tables, topic);
+  return isOther ? digression : { kind: 'free_text', text: said.raw };
+}
+
+/** The words of a question that say what it is about. */
+function topicOf({ question = '' }: AnswerableQuestion, tables: Tables): Words {
+  const said = readUtterance(question, tables.language);
+  const asking = new Set(tables.phrases.questionStarts.flat());
+  return contentOf(said, tables)
+    .map((index) => said.words[index] as string)
+    .filter((word) => !asking.has(word));
 }

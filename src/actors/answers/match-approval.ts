@@ -2,65 +2,103 @@
 //
 // Invariants
 //   A1. Approved is only an utterance that consists of the closed list `yes` and nothing
-//       else (politeness, fillers and asides apart). Nothing like it is enough: recognition
+//       else (politeness, fillers, asides and an echo of this very action apart: "yes, cancel
+//       it" where it was asked whether to cancel). Nothing like it is enough: recognition
 //       turns "go ahead" into "no head".
 //   A2. Any negation wins: with one anywhere in it nothing is approved; it is denied if it
-//       reads as a refusal, and asked again if not ("no problem").
+//       reads as a refusal, and asked again if not ("no problem"). The action's own verb is no
+//       negation, and without a yes no consent either.
 //   A3. "Wait" and a question are neither, and a condition is no consent. With doubt it is
 //       unclear: ask again.
 //   A4. A filler ("um") changes nothing; a sound of doubt ("hmm") is not one.
+//   A5. Assent that is as often ironical ("yeah, right") consents to nothing.
 
-import { digression, hold, unclear, type Match } from './match.ts';
-import { isCommand, isHold, startsDigression, startsQuestion, wantsRepeat } from './side-talk.ts';
-import { findPhrase, phraseAt, standsAt, type Phrases, type Tables, type Words } from './tables.ts';
+import { digression, hold, repeat, unclear, type AnswerableQuestion, type Match } from './match.ts';
+import {
+  isCommand,
+  isHold,
+  requestsIn,
+  startsDigression,
+  startsQuestion,
+  wantsRepeat,
+} from './side-talk.ts';
+import {
+  findPhrase,
+  phraseAt,
+  sameWords,
+  standsAt,
+  type Phrases,
+  type Tables,
+  type VerbForm,
+  type Words,
+} from './tables.ts';
 import { wordsOf, type Utterance } from './utterance.ts';
 
 const denied = { kind: 'denied' } as const satisfies Match;
 const approved = { kind: 'approved' } as const satisfies Match;
 
-/** `action`: the name of the tool, as "yes, send it" may name it. */
-export function matchApproval(said: Utterance, tables: Tables, action = ''): Match {
-  if (said.words.length === 0 || wantsRepeat(said, tables)) return unclear;
+/** Of what a question asks to do, so many words behind the verb are compared. */
+const MOST_OBJECT_WORDS = 8;
+
+export function matchApproval(
+  said: Utterance,
+  tables: Tables,
+  question: Pick<AnswerableQuestion, 'action' | 'question'>,
+): Match {
+  if (said.words.length === 0) return unclear;
+  if (wantsRepeat(said, tables)) return repeat;
   const words = said.words.filter((word) => !tables.fillers.has(word));
   const utterance = { ...said, words };
   // Sounds of thinking, and politeness at most.
   const isSound = (word: string): boolean => tables.fillers.has(word) || tables.thinking.has(word);
   if (words.length < said.words.length && said.words.every(isSound)) return hold;
 
-  const verdict = verdictOf(words, tables, namesOf(action, tables));
-  if (verdict && said.asks) return unclear;
+  const names = namesOf(question, tables);
+  // "Cancel it" is no refusal where it was asked whether to cancel.
+  const no = tables.phrases.no.filter((phrase) => !names.all.has(phrase.join(' ')));
+  const verdict = verdictOf(words, { ...tables.phrases, no }, names);
+  if (verdict === 'action' || (verdict && said.asks)) return unclear;
+  if (verdict === 'yes' && isIronical(words, tables)) return unclear;
   if (verdict) return verdict === 'no' ? denied : approved;
   if (isCommand(utterance, tables)) return denied;
 
   const isQuestion = said.asks || startsQuestion(utterance, tables);
-  if (!isQuestion && refuses(words, tables)) return denied;
+  if (!isQuestion && refuses(words, tables, no)) return denied;
   if (isHold(utterance, tables, 'anywhere'))
     // "Let me think … yes": whoever says nothing now would keep the user waiting.
     return endsInConsent(words, tables) ? unclear : hold;
-  return isQuestion || startsDigression(utterance, tables) ? digression : unclear;
+  const isOther =
+    isQuestion || startsDigression(utterance, tables) || startsRequest(utterance, tables);
+  return isOther ? digression : unclear;
 }
 
-type Said = 'nothing' | 'yes' | 'no';
+type Said = 'nothing' | 'action' | 'yes' | 'no';
+/** The later of two of them is what both say together. */
+const WEIGHT: readonly Said[] = ['nothing', 'action', 'yes', 'no'];
 
-/** Reads the words as a row of listed phrases; null if a word is left over, or nothing was said. */
-function verdictOf(words: Words, { phrases }: Tables, names: Phrases): 'yes' | 'no' | null {
+/** Reads the words as a row of listed phrases; null if a word is left over, or nothing was said. `action`: it was only named. */
+function verdictOf(
+  words: Words,
+  phrases: Tables['phrases'],
+  names: Names,
+): Exclude<Said, 'nothing'> | null {
   const lists: readonly { readonly entries: Phrases; readonly says: Said }[] = [
     { entries: phrases.no, says: 'no' },
     { entries: phrases.yes, says: 'yes' },
     { entries: phrases.polite, says: 'nothing' },
     { entries: phrases.asides, says: 'nothing' },
-    { entries: names, says: 'nothing' },
   ];
   // For each number of words read so far: what can have been said ("please do not" can be
   // read in two ways; only one of them comes to the end).
   const readings: Set<Said>[] = [...words, ''].map(() => new Set());
   readings[0]?.add('nothing');
   for (let start = 0; start < words.length; start += 1) {
+    const named = names.byFirst.get(words[start] as string) ?? [];
     for (const said of readings[start] ?? []) {
-      for (const { entries, says } of lists) {
+      for (const { entries, says } of [...lists, { entries: named, says: 'action' as const }]) {
         for (const entry of entries) {
           if (!standsAt(words, start, entry)) continue;
-          const together = said === 'no' || says === 'no' ? 'no' : says === 'yes' ? 'yes' : said;
+          const together = WEIGHT.indexOf(says) > WEIGHT.indexOf(said) ? says : said;
           readings[start + entry.length]?.add(together);
         }
       }
@@ -68,25 +106,131 @@ function verdictOf(words: Words, { phrases }: Tables, names: Phrases): 'yes' | '
   }
   const whole = readings[words.length];
   if (whole?.has('no')) return 'no';
-  return whole?.has('yes') ? 'yes' : null;
+  if (whole?.has('yes')) return 'yes';
+  return whole?.has('action') ? 'action' : null;
 }
 
-/** How the action may be named beside a yes: "send", "send it", "send the email". */
-function namesOf(action: string, { language, phrases }: Tables): Phrases {
+/** How an action may be named beside a yes. */
+interface Names {
+  readonly byFirst: ReadonlyMap<string, Phrases>;
+  /** The words of each, with a space between them. */
+  readonly all: ReadonlySet<string>;
+}
+
+const noNames: Names = { byFirst: new Map(), all: new Set() };
+
+/** Those of the last question in each language: several utterances are read against one. */
+const lastNames = new WeakMap<Tables, { readonly key: string; readonly names: Names }>();
+
+/** How the action may be named: "send", "send it", "send the email". */
+function namesOf(question: Pick<AnswerableQuestion, 'action' | 'question'>, tables: Tables): Names {
+  const key = JSON.stringify([question.action, question.question]);
+  const last = lastNames.get(tables);
+  if (last?.key === key) return last.names;
+  const byFirst = new Map<string, Words[]>();
+  const all = new Set<string>();
+  for (const phrase of namePhrases(question, tables)) {
+    const text = phrase.join(' ');
+    if (all.has(text)) continue;
+    all.add(text);
+    const [first = ''] = phrase;
+    const known = byFirst.get(first);
+    if (known) known.push(phrase);
+    else byFirst.set(first, [phrase]);
+  }
+  const names = { byFirst, all };
+  lastNames.set(tables, { key, names });
+  return names;
+}
+
+function namePhrases(
+  { action = '', question = '' }: Pick<AnswerableQuestion, 'action' | 'question'>,
+  tables: Tables,
+): Phrases {
+  const { language, phrases } = tables;
   const spoken = action.replace(/(?<=\p{Ll})(?=\p{Lu})/gu, ' ').replaceAll('_', ' ');
-  const [verb, ...objects] = wordsOf(spoken, language);
-  if (verb === undefined) return [];
-  const object = objects.length > 0 ? [objects] : [];
+  const [verb, ...object] = wordsOf(spoken, language);
+  const asked = askedAction(wordsOf(question, language), tables);
+  const verbs = [...(verb === undefined ? [] : [verb]), ...(asked ? [asked.verb] : [])];
+  if (verbs.length === 0) return [];
+  const objects = [
+    ...(object.length > 0 ? [object] : []),
+    ...(asked?.objects ?? []).flatMap((words) => {
+      const [first = '', ...rest] = words;
+      const isDetermined = phrases.pronouns.some((pronoun) => sameWords(pronoun, [first]));
+      return isDetermined && rest.length > 0 ? [words, rest] : [words];
+    }),
+  ];
+  const after: Phrases = [
+    [],
+    ...objects,
+    ...phrases.pronouns,
+    ...phrases.pronouns.flatMap((pronoun) => objects.map((words) => [...pronoun, ...words])),
+  ];
+  return formsOf(verbs, tables).flatMap(({ head, tail }) => [
+    ...after.map((words) => [...head, ...words, ...tail]),
+    // "Es abschicken", "le envoyer".
+    ...(language.code === 'en' ? [] : after.map((words) => [...words, ...head, ...tail])),
+  ]);
+}
+
+/** The verbs as they are, and as the language says them. */
+function formsOf(verbs: Words, tables: Tables): readonly VerbForm[] {
+  const spoken = tables.verbs.filter(
+    ([verb, forms]) =>
+      verbs.includes(verb) ||
+      forms.some(
+        ({ head, tail }) =>
+          head.length === 1 && tail.length === 0 && verbs.includes(head[0] as string),
+      ),
+  );
   return [
-    [verb],
-    ...object.map((rest) => [verb, ...rest]),
-    ...phrases.pronouns.map((pronoun) => [verb, ...pronoun]),
-    ...phrases.pronouns.flatMap((pronoun) => object.map((rest) => [verb, ...pronoun, ...rest])),
+    ...verbs.map((verb) => ({ head: [verb], tail: [] })),
+    ...spoken.flatMap(([, forms]) => forms),
   ];
 }
 
+/** What a question asks to do: "May I cancel your subscription?"; null where that is not one plain action. */
+function askedAction(
+  words: Words,
+  { language, phrases, verbs }: Tables,
+): { readonly verb: string; readonly objects: Phrases } | null {
+  const length = phraseAt(words, 0, phrases.asks);
+  // "¿Envío el correo?" asks with the verb alone.
+  const isVerb = verbs.some(([, forms]) =>
+    forms.some(({ head, tail }) => tail.length === 0 && sameWords(head, words.slice(0, 1))),
+  );
+  const action = words.slice(length);
+  const isPlain = ![...phrases.joints, ...phrases.doubts, ...phrases.negations].some(
+    (phrase) => findPhrase(action, phrase).length > 0,
+  );
+  if ((length === 0 && !isVerb) || action.length === 0 || !isPlain) return null;
+  const [verb, object] = language.verbsLast
+    ? [action.at(-1) as string, action.slice(0, -1)]
+    : [action[0] as string, action.slice(1)];
+  const sizes = object.slice(0, MOST_OBJECT_WORDS).map((_, n) => n + 1);
+  return { verb, objects: sizes.map((size) => object.slice(0, size)) };
+}
+
+/** Irony is in it, and not the beginning of something longer: "yeah, right away" is none. */
+function isIronical(words: Words, { phrases }: Tables): boolean {
+  return phrases.ironies.some((irony) =>
+    findPhrase(words, irony).some((start) => {
+      const last = start + irony.length - 1;
+      return phraseAt(words, last, [...phrases.asides, ...phrases.yes]) <= 1;
+    }),
+  );
+}
+
+/** Begins with a request: something else shall be done, or this in another way. */
+function startsRequest(said: Utterance, tables: Tables): boolean {
+  const first = said.words.findIndex((word) => !tables.noise.has(word));
+  const [start] = requestsIn(said, tables);
+  return start !== undefined && start === first && start === 0;
+}
+
 /** A refusal is in it ("yes, but don't send it"), or it begins with a no and goes on ("no, send it to Peter"). */
-function refuses(words: Words, { phrases }: Tables): boolean {
+function refuses(words: Words, { phrases }: Tables, no: Phrases): boolean {
   const harmless = phrases.notRefusals.flatMap((phrase) =>
     findPhrase(words, phrase).map((start) => ({ start, end: start + phrase.length })),
   );
@@ -97,14 +241,14 @@ function refuses(words: Words, { phrases }: Tables): boolean {
 
   const beside = [...phrases.polite, ...phrases.asides, ...phrases.holds];
   const start = skip(words, 0, beside);
-  const length = phraseAt(words, start, phrases.no);
+  const length = phraseAt(words, start, no);
   if (length === 0 || !counts(start, length)) return false;
   // One odd word after a no may be a slip of the recogniser: "no head" was "go ahead".
   return words.length - skip(words, start + length, beside) !== 1;
 }
 
 function endsInConsent(words: Words, tables: Tables): boolean {
-  return words.some((_, start) => verdictOf(words.slice(start), tables, []) === 'yes');
+  return words.some((_, start) => verdictOf(words.slice(start), tables.phrases, noNames) === 'yes');
 }
 
 /** The first index from `start` on where none of `phrases` stands. */

@@ -1,14 +1,16 @@
 // Which option did the user choose?
 //
 // The ways to say it, the surest first; the first that leads anywhere decides:
-//   the label or the id, alone  →  yes or no among the options  →  (no answer at all: a
-//   wait, a question, a negation …)  →  the label in a sentence  →  its position, or words
-//   that only it has  →  nearly its label.
+//   the label or the id, alone  →  yes or no among the options  →  what follows the last
+//   hold or correction  →  (no answer at all: a wait, a question, a request, a negation …)  →
+//   the label in a sentence  →  its position, or words that only it has  →  nearly its label.
 
 import { choicesOf, contentOf, isSlight, type Choice } from './choice.ts';
 import {
+  described,
   digression,
   hold,
+  repeat,
   unclear,
   type AnswerOption,
   type Match,
@@ -16,12 +18,35 @@ import {
 } from './match.ts';
 import { nearestOption } from './nearest-option.ts';
 import { positionsIn } from './positions.ts';
-import { isCommand, isHold, startsDigression, startsQuestion, wantsRepeat } from './side-talk.ts';
-import { findPhrase, sameWords, standsAt, type Tables, type Words } from './tables.ts';
-import { fold, isNumber, wordsOf, type Utterance } from './utterance.ts';
+import {
+  commandAtStart,
+  isCommand,
+  isHold,
+  lastTurn,
+  requestsIn,
+  startsDigression,
+  startsQuestion,
+  wantsRepeat,
+  withdraws,
+  type Turn,
+} from './side-talk.ts';
+import { findPhrase, phraseAt, sameWords, standsAt, type Tables, type Words } from './tables.ts';
+import { fold, from, isNumber, ordinalOf, wordsOf, type Utterance } from './utterance.ts';
 
 /** Content words beside a label in a sentence; with more it is rather a remark that mentions it. */
 const maxWordsBeside = 3;
+
+/** Beside "neither" or "I don't care" little is said; with more it is about something else. */
+const MOST_BESIDE_QUANTIFIER = 3;
+/** So many words that have nothing to do with the options are a sentence of its own. */
+const SENTENCE_WORDS = 3;
+
+/** What was asked. */
+interface Asked {
+  readonly choices: readonly Choice[];
+  readonly tables: Tables;
+  readonly topic: Words;
+}
 
 /** Where a label stands in the utterance. */
 interface Mention {
@@ -41,12 +66,19 @@ interface Sentence {
   readonly tables: Tables;
 }
 
+/** `topic`: the words of the question that say what it is about. */
 export function matchChoice(
   options: readonly AnswerOption[],
   said: Utterance,
   tables: Tables,
+  topic: Words = [],
 ): Match {
-  const choices = choicesOf(options, tables);
+  return read({ choices: choicesOf(options, tables), tables, topic }, said, null);
+}
+
+/** `after`: what stands before it asked for time, or took something back. */
+function read(asked: Asked, said: Utterance, after: Turn['kind'] | null): Match {
+  const { choices, tables, topic } = asked;
   const named = byName(choices, said, tables) ?? byMeaning(choices, said, tables);
   if (named) return named;
   if (said.words.length === 0) return unclear;
@@ -57,20 +89,196 @@ export function matchChoice(
   const has = (phrases: readonly Words[]): boolean =>
     phrases.some((phrase) => findPhrase(said.words, phrase, isOutside).length > 0);
 
-  if (wantsRepeat(said, tables)) return unclear;
-  if (isHold(said, tables, 'anywhere', isOutside)) return hold;
+  if (wantsRepeat(said, tables)) return repeat;
+  const turned = afterTurn(asked, said, mentions, isOutside);
+  if (turned) return turned;
+  if (isHold(said, tables, 'whole')) return hold;
   if (isCommand(said, tables) || startsDigression(said, tables)) return digression;
-  if (has(tables.phrases.quantifiers)) return { kind: 'free_text', text: said.raw };
-  if (startsQuestion(said, tables)) return digression;
-  if (has(tables.phrases.negations)) return unclear;
+  if (mentions.length === 0 && commandAtStart(said, tables).length > 0) return digression;
+  if (withdraws(said, tables, topic)) return digression;
 
-  const isDoubted = has(tables.phrases.doubts);
-  return (
-    byMention({ mentions, isOutside, choices, said, tables, isDoubted }) ??
+  const sentence = {
+    mentions,
+    isOutside,
+    choices,
+    said,
+    tables,
+    isDoubted: has(tables.phrases.doubts),
+  };
+  const beside = contentOf(said, tables).filter(isOutside);
+  const alien = beside.filter((index) => {
+    const word = said.words[index] as string;
+    return ordinalOf(word) === null && !isAbout(word, asked);
+  }).length;
+  if (startsQuestion(said, tables)) return digression;
+  if (hasOwnRequest(said, asked, isOutside, alien)) return digression;
+  if (has(tables.phrases.quantifiers))
+    return beside.length > MOST_BESIDE_QUANTIFIER
+      ? digression
+      : { kind: 'free_text', text: said.raw };
+  const isLong =
+    after !== 'hold' && alien >= SENTENCE_WORDS && tables.phrases.references.length > 0;
+  if (has(tables.phrases.negations))
+    return byContrast(sentence) ?? (isLong && mentions.length === 0 ? digression : unclear);
+  const found =
+    byMention(sentence) ??
     byPositionOrWords(choices, said, tables) ??
-    byNearness(choices, said, tables) ??
-    (said.asks ? digression : unclear)
+    byNearness(choices, said, tables);
+  if (found) return found;
+  if (said.asks) return digression;
+  const bare = withoutRequest(asked, said);
+  if (bare) return bare;
+  if (describes(sentence, alien)) return described;
+  return isLong ? digression : unclear;
+}
+
+/**
+ * What follows the last hold or correction decides: "economy, no wait, premium". Where nothing
+ * follows, a hold is one, and what was taken back is no answer.
+ */
+function afterTurn(
+  asked: Asked,
+  said: Utterance,
+  mentions: readonly Mention[],
+  isOutside: (index: number) => boolean,
+): Match | null {
+  const { tables } = asked;
+  const chooses = (word: string, index: number): boolean =>
+    !said.proforms.has(index) &&
+    (isNumber(word) ||
+      ordinalOf(word) !== null ||
+      asked.choices.some(({ content }) => content.includes(word)));
+  const turn = lastTurn(
+    said,
+    tables,
+    isOutside,
+    (index) => mentions.some(({ end }) => end <= index) || said.words.slice(0, index).some(chooses),
   );
+  if (!turn) return null;
+  const tail = from(said, turn.end);
+  const isEmpty = tail.words.every((word) => tables.noise.has(word));
+  if (isEmpty) return turn.kind === 'hold' ? hold : null;
+  const match = read(asked, tail, turn.kind);
+  if (turn.kind === 'correction') return match.kind === 'unclear' ? null : match;
+  const isReason = phraseAt(tail.words, 0, tables.phrases.holdReasons) > 0;
+  if (match.kind === 'option') {
+    // "Hold on, let me ask my wife about premium."
+    const own = mentionsIn(asked.choices, tail, tables);
+    const beside = contentOf(tail, tables).filter(
+      (index) => !own.some(({ start, end }) => index >= start && index < end),
+    );
+    return own.length > 0 && beside.length > (isReason ? 0 : 1) ? hold : match;
+  }
+  const isOwn = ['digression', 'repeat', 'ambiguous', 'free_text'].includes(match.kind);
+  return isOwn && !isReason ? match : hold;
+}
+
+/** "Order me the twelve dollar one": what is chosen, without the request around it. */
+function withoutRequest({ choices, tables }: Asked, said: Utterance): Match | null {
+  const [start] = requestsIn(said, tables);
+  if (start === undefined) return null;
+  const isFirst = said.words.slice(0, start).every((word) => tables.noise.has(word));
+  if (!isFirst) return null;
+  const length = phraseAt(said.words, start, tables.phrases.requests);
+  return byPositionOrWords(choices, from(said, start + length), tables);
+}
+
+/** Is it a word of the options or of the question, or one that describes an option? */
+function isAbout(word: string, { choices, topic, tables }: Asked): boolean {
+  return (
+    topic.includes(word) ||
+    tables.phrases.references.some((phrase) => phrase.includes(word)) ||
+    choices.some(({ label, content }) => label.includes(word) || content.includes(word))
+  );
+}
+
+/** Wants something else done: "order lunch", "premium, and book a table". */
+function hasOwnRequest(
+  said: Utterance,
+  asked: Asked,
+  isOutside: (index: number) => boolean,
+  alien: number,
+): boolean {
+  const { tables } = asked;
+  return requestsIn(said, tables, isOutside).some((start) => {
+    const length = phraseAt(said.words, start, tables.phrases.requests);
+    const rest = [...said.words.keys()].slice(start + length);
+    const content = new Set(contentOf(said, tables));
+    const own = rest.filter(
+      (index) =>
+        content.has(index) && isOutside(index) && !isAbout(said.words[index] as string, asked),
+    );
+    // "Cancel the ride": of what was asked about, but no choice.
+    const dropsIt = phraseAt(said.words, start, tables.phrases.commands) > 0;
+    const refers = rest.some((index) => refersToOption(said, index, asked));
+    const isFirst = said.words.slice(0, start).every((word) => tables.noise.has(word));
+    if (refers && isFirst) return own.length > 1 && alien > 1;
+    return (
+      own.length > 0 ||
+      (dropsIt && rest.some((index) => asked.topic.includes(said.words[index] as string)))
+    );
+  });
+}
+
+/** Names an option, stands for one, or describes one. */
+function refersToOption({ words, proforms }: Utterance, index: number, { choices, tables }: Asked) {
+  const word = words[index] as string;
+  return (
+    proforms.has(index) ||
+    phraseAt(words, index, tables.phrases.references) > 0 ||
+    choices.some(({ content }) => content.includes(word))
+  );
+}
+
+/** "Not economy, premium": of two that are named one is ruled out. */
+function byContrast({
+  mentions,
+  isOutside,
+  choices,
+  said,
+  tables,
+  isDoubted,
+}: Sentence): Match | null {
+  const { words } = said;
+  // A bare "no" between two options may take back the first, or rule out the second.
+  const { bareCorrections } = tables.phrases;
+  const negations = tables.phrases.negations.filter(
+    (phrase) => !bareCorrections.some((bare) => sameWords(bare, phrase)),
+  );
+  if (bareCorrections.some((phrase) => findPhrase(words, phrase, isOutside).length > 0))
+    return null;
+  const isRuledOut = ({ start }: Mention): boolean => {
+    for (let index = start - 1; index >= 0 && isOutside(index); index -= 1) {
+      if (said.breaks.has(index)) return false;
+      if (negations.some((phrase) => standsAt(words, index + 1 - phrase.length, phrase)))
+        return true;
+      if (!isSlight(said, tables, index)) return false;
+    }
+    return false;
+  };
+  const out = new Set(mentions.filter(isRuledOut).map(({ choice }) => choice));
+  const left = new Set(
+    mentions.filter((mention) => !isRuledOut(mention)).map(({ choice }) => choice),
+  );
+  const count = words.filter((_, index) =>
+    negations.some((phrase) => standsAt(words, index, phrase)),
+  ).length;
+  const [only] = left;
+  if (out.size === 0 || left.size !== 1 || !only || out.has(only)) return null;
+  if (count !== out.size || isDoubted || choices.length < 2) return null;
+  return theOne([only], 'label', 0.8);
+}
+
+/** Words of the options, or such as describe them, and little else. */
+function describes({ said, choices, tables, isDoubted }: Sentence, alien: number): boolean {
+  // A language of which nothing is known: whoever asked can tell.
+  if (tables.phrases.references.length === 0) return true;
+  if (isDoubted) return false;
+  const asked = { choices, tables, topic: [] };
+  const refers = [...said.words.keys()].filter(
+    (index) => !said.proforms.has(index) && refersToOption(said, index, asked),
+  ).length;
+  return refers > 0 && alien <= refers;
 }
 
 /** The utterance is the label, or the id. Word boundaries do not count: "wi-fi" is "wifi". */

@@ -10,6 +10,8 @@ export interface AnswerableQuestion {
   readonly kind: 'choice' | 'free_text' | 'approval';
   /** Those of a `choice`; the other kinds have none. */
   readonly options: readonly AnswerOption[];
+  /** What was asked: its words tell what an answer may be about. */
+  readonly question?: string;
   /** The name of the tool that an `approval` is about: "yes, send it" names it, too. */
   readonly action?: string;
 }
@@ -43,13 +45,19 @@ export type Match =
   | { readonly kind: 'free_text'; readonly text: string }
   /** One of these, but which? Ask again. */
   | { readonly kind: 'ambiguous'; readonly optionIds: readonly string[] }
+  /** Describes an option in words that only whoever asked can resolve: "the cheaper one". */
+  | { readonly kind: 'described' }
   /** Meant for the lead agent; the question stays open. */
   | { readonly kind: 'digression' }
-  /** Neither an answer nor clearly something else, or a wish to hear it again: ask again. */
+  /** Neither an answer nor clearly something else: ask again. */
   | { readonly kind: 'unclear' }
-  /** The user wants time; say nothing. */
+  /** The user wants to hear the question again. */
+  | { readonly kind: 'repeat' }
+  /** The user wants time. */
   | { readonly kind: 'hold' };
 
+export const described = { kind: 'described' } as const satisfies Match;
+export const repeat = { kind: 'repeat' } as const satisfies Match;
 export const unclear = { kind: 'unclear' } as const satisfies Match;
 export const digression = { kind: 'digression' } as const satisfies Match;
 export const hold = { kind: 'hold' } as const satisfies Match;

@@ -1,44 +1,120 @@
-// What is said beside an answer: asking for time, asking to hear it again, and what is
-// meant for the lead agent. The rules are few and only fire on listed beginnings, since
-// a wrong guess takes the user's answer away from the one who asked.
+// What is said beside an answer: asking for time, asking to hear it again, taking back what was
+// just said, and what is meant for the lead agent. The rules are few and only fire on listed
+// phrases, since a wrong guess takes the user's answer away from the one who asked.
 
-import { findPhrase, phraseAt, sameWords, type Phrases, type Tables } from './tables.ts';
-import type { Utterance } from './utterance.ts';
+import { backchannelIn } from './backchannel.ts';
+import {
+  findPhrase,
+  phraseAt,
+  sameWords,
+  standsAt,
+  type Phrases,
+  type Tables,
+  type Words,
+} from './tables.ts';
+import { from, type Utterance } from './utterance.ts';
 
 /**
  * Asks for time. `whole`: nothing but that, or that with a reason ("hold on, I need to look").
- * `anywhere`: that is in it at all, in words that `isFree`. Thinking aloud is only one if
- * nothing else is said.
+ * `anywhere`: that is in it at all. Thinking aloud is only one if nothing else is said.
  */
 export function isHold(
   { words }: Utterance,
   { phrases, noise, hesitations, thinking }: Tables,
   extent: 'whole' | 'anywhere',
-  isFree?: (index: number) => boolean,
 ): boolean {
   if (extent === 'anywhere') {
-    if (phrases.holds.some((phrase) => findPhrase(words, phrase, isFree).length > 0)) return true;
+    if (phrases.holds.some((phrase) => findPhrase(words, phrase).length > 0)) return true;
   }
   let asked =
     words.some((word) => hesitations.has(word)) && words.every((word) => thinking.has(word));
+  let muses = false;
   for (let index = 0; index < words.length;) {
-    const length = phraseAt(words, index, [...phrases.holds, ...phrases.musings]);
-    if (length === 0 && !noise.has(words[index] as string)) {
-      return asked && phraseAt(words, index, phrases.holdReasons) > 0;
+    const held = phraseAt(words, index, phrases.holds);
+    const length = held || phraseAt(words, index, phrases.musings);
+    if (length > 0) {
+      asked = true;
+      muses = held === 0;
+      index += length;
+      continue;
     }
-    asked ||= length > 0;
-    index += Math.max(1, length);
+    // Words of politeness ("s'il vous plaît") also stand elsewhere.
+    const reasons = muses ? phrases.musingTails : phrases.holdReasons;
+    if (asked && phraseAt(words, index, reasons) > 0) return true;
+    const tail = asked ? phraseAt(words, index, phrases.holdTails) : 0;
+    if (tail === 0 && !noise.has(words[index] as string)) return false;
+    index += Math.max(1, tail);
   }
   return asked;
 }
 
+/** The last word that asks for time, or takes back what stands before it. */
+export interface Turn {
+  readonly kind: 'hold' | 'correction';
+  /** Where what follows it begins. */
+  readonly end: number;
+}
+
+/**
+ * Finds the last such word. `chooses`: an option is named before this index, so that a `no` there
+ * corrects it. `isOutside`: the word belongs to no label.
+ */
+export function lastTurn(
+  { words, breaks }: Utterance,
+  { phrases, noise }: Tables,
+  isOutside: (index: number) => boolean,
+  chooses: (index: number) => boolean,
+): Turn | null {
+  const isFree = (start: number, length: number): boolean =>
+    words.slice(start, start + length).every((_, n) => isOutside(start + n));
+  let last = null as Turn | null;
+  for (let index = 0; index < words.length;) {
+    // "I can't wait" asks for nothing.
+    const isAnchored =
+      index === 0 ||
+      last?.end === index ||
+      breaks.has(index - 1) ||
+      noise.has(words[index - 1] as string) ||
+      chooses(index) ||
+      !isOutside(index - 1) ||
+      standsBefore(words, index, [...phrases.bareCorrections, ...phrases.joints]);
+    const held = phraseAt(words, index, phrases.holds);
+    const corrected = chooses(index) ? phraseAt(words, index, phrases.corrections) : 0;
+    const bare = chooses(index) ? phraseAt(words, index, phrases.bareCorrections) : 0;
+    if (held > corrected && (isAnchored || held > 1) && isFree(index, held)) {
+      let end = index + held;
+      for (let tail = 1; tail > 0; end += tail) tail = phraseAt(words, end, phrases.holdTails);
+      last = { kind: 'hold', end };
+    } else if (corrected > 0 && isFree(index, corrected))
+      last = { kind: 'correction', end: index + corrected };
+    else if (
+      bare > 0 &&
+      isFree(index, bare) &&
+      (breaks.has(index + bare - 1) || last?.end === index)
+    )
+      last = { kind: 'correction', end: index + bare };
+    index = last && last.end > index ? last.end : index + 1;
+  }
+  return last;
+}
+
 /** Wants to hear the question again. */
 export function wantsRepeat(utterance: Utterance, tables: Tables): boolean {
-  const { repeats, repeatsAlone } = tables.phrases;
-  const plain = utterance.words.filter((word) => !tables.thinking.has(word));
-  return (
-    starts(utterance, tables, repeats) || repeatsAlone.some((phrase) => sameWords(phrase, plain))
-  );
+  const { repeats, repeatsAlone, holds } = tables.phrases;
+  const { words } = utterance;
+  const isAlone = (plain: Words): boolean =>
+    repeatsAlone.some((phrase) => sameWords(phrase, plain));
+  const spoken = words.filter((word) => !tables.thinking.has(word) && !tables.fillers.has(word));
+  // "Uh-huh" is no "huh?".
+  if (isAlone(spoken) || isAlone(spoken.filter((word) => !tables.noise.has(word))))
+    return backchannelIn(utterance.raw, tables.language.code) !== 'whole';
+  let start = beginning(utterance, tables);
+  if (phraseAt(words, 0, repeats) > 0) return true;
+  for (let length = 1; length > 0; start += length) {
+    if (phraseAt(words, start, repeats) > 0) return true;
+    length = phraseAt(words, start, holds);
+  }
+  return false;
 }
 
 /** Begins like something for the lead agent. */
@@ -52,6 +128,13 @@ export function startsQuestion(utterance: Utterance, tables: Tables): boolean {
   return starts(utterance, tables, questionStarts) && !starts(utterance, tables, requestStarts);
 }
 
+/** Ends as a question, one of whose clauses begins like one: "Darling, is Friday all right?". */
+export function asksInClause(utterance: Utterance, tables: Tables): boolean {
+  if (!utterance.asks) return false;
+  const begins = [-1, ...utterance.breaks].map((index) => index + 1);
+  return begins.some((start) => startsQuestion(from(utterance, start), tables));
+}
+
 /** Wants to be rid of the question, and says nothing else. */
 export function isCommand(utterance: Utterance, tables: Tables): boolean {
   const start = beginning(utterance, tables);
@@ -60,8 +143,60 @@ export function isCommand(utterance: Utterance, tables: Tables): boolean {
   return length > 0 && rest.every((word) => tables.noise.has(word));
 }
 
+/** The length of the wish to be rid of the question that it begins with ("cancel that, I want …"), or 0. */
+export function commandAtStart(
+  utterance: Utterance,
+  tables: Tables,
+): { readonly length: number; readonly isClause: boolean } {
+  const { words, breaks } = utterance;
+  const start = beginning(utterance, tables);
+  const length = phraseAt(words, start, tables.phrases.commands);
+  return { length, isClause: breaks.has(start + length - 1) };
+}
+
+/** What was asked about is not wanted any more: "we don't need the table any more". */
+export function withdraws({ words }: Utterance, { phrases }: Tables, topic: Words): boolean {
+  return (
+    phrases.withdrawals.some((phrase) => findPhrase(words, phrase).length > 0) &&
+    words.some((word) => topic.includes(word))
+  );
+}
+
+/** Where a request begins in it: at its beginning, behind an option, or behind an "and". */
+export function requestsIn(
+  utterance: Utterance,
+  tables: Tables,
+  isOutside: (index: number) => boolean = () => true,
+): readonly number[] {
+  const { words } = utterance;
+  const { requests, joints } = tables.phrases;
+  const first = beginning(utterance, tables);
+  return [...words.keys()].filter(
+    (index) =>
+      phraseAt(words, index, requests) > 0 &&
+      isOutside(index) &&
+      (index === first || !isOutside(index - 1) || standsBefore(words, index, joints)),
+  );
+}
+
+/** A request that comes before the answer: "make me a report first". */
+export function requestsBeforehand(utterance: Utterance, tables: Tables): boolean {
+  const { words } = utterance;
+  const { requests, beforehand } = tables.phrases;
+  const begins = phraseAt(words, beginning(utterance, tables), requests) > 0;
+  const end = words.findLastIndex((word) => !tables.noise.has(word)) + 1;
+  return begins && beforehand.some((phrase) => standsAt(words, end - phrase.length, phrase));
+}
+
+function standsBefore(words: Words, index: number, phrases: Phrases): boolean {
+  return phrases.some((phrase) => standsAt(words, index - phrase.length, phrase));
+}
+
 function starts(utterance: Utterance, tables: Tables, phrases: Phrases): boolean {
-  return phraseAt(utterance.words, beginning(utterance, tables), phrases) > 0;
+  const { words } = utterance;
+  return (
+    phraseAt(words, 0, phrases) > 0 || phraseAt(words, beginning(utterance, tables), phrases) > 0
+  );
 }
 
 /** Where the utterance begins, after politeness and hesitation. */

@@ -1,25 +1,366 @@
-// Spanish: data only, so far what an approval needs, and asking for time. Options match by
-// their labels. See `language.ts` for what each table does.
+// Spanish: data only. Options match by their labels, their positions and their words, not by their
+// sound. See `language.ts` for what each table does.
 
 import { literal, type AnswerLanguage } from './language.ts';
 
 const words = (text: string): string[] => text.trim().split(/\s+/);
+const lines = (text: string): string[] => text.trim().split(/\s*\n\s*/);
+
+/** As utterances are compared: without accents. */
+const folded = (word: string): string => word.normalize('NFD').replace(/[\u0300-\u036F]/g, '');
+
+/** A command with the pronouns that are written together with it: `envía`, `envíalo`. */
+const withPronouns = (text: string): string[] =>
+  words(text).flatMap((form) => [form, ...words('lo la los las').map((end) => form + end)]);
 
 export const spanish: AnswerLanguage = {
   ...literal,
   code: 'es',
-  synonyms: { ok: 'okay', vale: 'okay' },
+  symbols: { '€': 'euro', $: 'dolar', '%': 'porciento', '&': 'y', '+': 'mas' },
+  prefixSymbols: ['€', '$'],
+  synonyms: {
+    ok: 'okay',
+    vale: 'okay',
+    euros: 'euro',
+    dolares: 'dolar',
+    minutos: 'minuto',
+    min: 'minuto',
+    horas: 'hora',
+  },
+  cardinals: {
+    ...Object.fromEntries(
+      words(`cero uno dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince
+        dieciséis diecisiete dieciocho diecinueve veinte veintiuno veintidós veintitrés veinticuatro
+        veinticinco veintiséis veintisiete veintiocho veintinueve treinta`).map((word, value) => [
+        folded(word),
+        value,
+      ]),
+    ),
+    cuarenta: 40,
+    cincuenta: 50,
+    sesenta: 60,
+    setenta: 70,
+    ochenta: 80,
+    noventa: 90,
+  },
+  multipliers: { cien: 100, mil: 1_000 },
+  ordinals: Object.fromEntries(
+    [
+      'primero primera primer',
+      'segundo segunda',
+      'tercero tercera tercer',
+      'cuarto cuarta',
+      'quinto quinta',
+      'sexto sexta',
+    ].flatMap((forms, index) => forms.split(' ').map((form) => [form, index + 1] as const)),
+  ),
+  lastWords: words('ultimo ultima'),
+  numberLeads: words('opcion numero respuesta'),
+  frame: words(`
+    yo me mi nos el la lo los las un una unos unas es sería quiero quisiera querría queremos prefiero
+    elijo escojo tomo tomaré tomamos cojo dame deme ponme con de del para por en a al entonces mejor
+    creo que opción número respuesta favor ese esa este esta eso esto`),
+  doubts: lines(`
+    demasiado
+    si es
+    si está
+    si no
+    si hay
+    si viene
+    salvo
+    pero
+    o
+    en vez
+    odio
+    ayer`),
+  quantifiers: lines(`
+    ambos
+    ambas
+    los dos
+    las dos
+    ninguno
+    ninguna
+    ninguno de los dos
+    ninguna de las dos
+    cualquiera
+    da igual
+    me da igual
+    me da lo mismo
+    lo que sea
+    elige tú
+    elija usted
+    otra cosa`),
+  references: words(`
+    barato barata baratos baratas económico caro cara caros caras rápido rápida lento lenta temprano
+    tarde grande pequeño pequeña largo larga corto corta cercano cercana mejor mismo misma otro otra
+    más menos`),
   polite: ['por favor', 'gracias', 'muchas gracias'],
   leadIns: words('okay bueno pues ah y entonces'),
   hesitations: words('eh em hmm mmm'),
   fillers: words('eh em'),
   negations: words('no nunca jamás nada ningún ninguna tampoco sin ni'),
-  holds: ['espera', 'espere', 'un momento', 'un segundo', 'un minuto', 'todavía no', 'aún no'],
-  musings: ['déjame pensar', 'déjeme pensar', 'a ver', 'déjame ver'],
-  repeats: ['repite', 'repita', 'puedes repetir', 'puede repetir', 'otra vez'],
-  repeatsAlone: ['cómo', 'perdón', 'qué'],
-  commands: ['olvídalo', 'déjalo', 'para', 'basta', 'cancela', 'cancélalo', 'cancelar'],
-  questionStarts: words('qué por cómo cuándo dónde quién cuál cuánto es'),
+  holds: lines(`
+    espera
+    espere
+    espérate
+    espérese
+    aguarda
+    aguarde
+    un momento
+    un momentito
+    un segundo
+    un segundito
+    un minuto
+    un instante
+    dame un momento
+    deme un momento
+    dame un segundo
+    deme un segundo
+    dame un minuto
+    ahora vuelvo
+    todavía no
+    aún no`),
+  holdTails: lines(`
+    un momento
+    un momentito
+    un segundo
+    un segundito
+    un minuto
+    un poco
+    un rato
+    segundo
+    momento
+    ahí
+    tantito`),
+  musings: lines(`
+    déjame pensar
+    déjeme pensar
+    déjame pensarlo
+    déjeme pensarlo
+    a ver
+    déjame ver
+    déjeme ver
+    lo estoy pensando
+    estoy pensando
+    vamos a ver`),
+  musingTails: words('qué cuándo cuál dónde cómo cuánto'),
+  holdReasons: lines(`
+    voy a
+    tengo que
+    estoy
+    déjame
+    déjeme
+    llaman
+    que llaman
+    que tengo
+    que estoy
+    que miro
+    que lo
+    alguien
+    hay alguien
+    lo miro
+    miro
+    busco
+    pregunto
+    reviso
+    mi teléfono
+    el teléfono
+    me llaman`),
+  corrections: lines(`
+    no espera
+    no espere
+    no perdón
+    no mejor
+    no no
+    no digo
+    no quiero decir
+    quiero decir
+    quería decir
+    digo
+    perdón
+    más bien
+    mejor dicho
+    en realidad
+    corrección
+    he cambiado de idea
+    cambié de idea`),
+  bareCorrections: words('no'),
+  repeats: lines(`
+    repite
+    repita
+    repítelo
+    repítalo
+    repíteme
+    repítame
+    puedes repetir
+    puede repetir
+    podrías repetir
+    podría repetir
+    me lo repites
+    me lo repite
+    otra vez
+    una vez más
+    de nuevo
+    dilo otra vez
+    dígalo otra vez
+    dilo de nuevo
+    cuál era la pregunta
+    cuál es la pregunta
+    cuáles eran las opciones
+    cuáles son las opciones
+    cuáles son mis opciones
+    qué opciones
+    cuáles opciones
+    qué has dicho
+    qué dijiste
+    qué ha dicho
+    qué dijo
+    qué decías
+    qué me preguntaste
+    qué preguntaste
+    qué era
+    no he entendido
+    no entendí
+    no te entendí
+    no le entendí
+    no he oído
+    no oí
+    no te oí
+    no escuché
+    lee las opciones
+    léeme las opciones`),
+  repeatsAlone: lines(`
+    cómo
+    perdón
+    qué
+    cómo dice
+    cómo dices
+    mande
+    qué qué
+    perdón qué
+    perdona
+    perdone`),
+  commands: lines(`
+    olvídalo
+    olvídelo
+    olvida eso
+    olvida
+    olvide
+    olvídate
+    déjalo
+    déjelo
+    para
+    basta
+    cancela
+    cancélalo
+    cancelar
+    cancela eso
+    cancele`),
+  withdrawals: lines(`
+    ya no
+    no hace falta
+    no necesito
+    no necesitamos
+    no quiero
+    he cambiado de idea
+    cambié de idea`),
+  requests: lines(`
+    llama
+    llame
+    llámame
+    pide
+    pida
+    pídeme
+    encarga
+    encargue
+    reserva
+    reserve
+    resérvame
+    compra
+    compre
+    cómprame
+    busca
+    busque
+    búscame
+    encuentra
+    muestra
+    muéstrame
+    enséñame
+    lee
+    léeme
+    pon
+    ponme
+    ponga
+    abre
+    abra
+    haz
+    hazme
+    haga
+    hágame
+    crea
+    escribe
+    escriba
+    escríbeme
+    envía
+    envíe
+    envíame
+    manda
+    mande
+    mándame
+    recuérdame
+    recuérdeme
+    dime
+    dígame
+    dame
+    deme
+    trae
+    tráeme
+    cambia
+    cambie
+    cancela
+    cancele
+    borra
+    borre
+    ayúdame
+    traduce
+    explica
+    explícame
+    olvida
+    olvide
+    prepara
+    prepárame
+    puedes
+    puede
+    podrías
+    podría
+    quiero que
+    quisiera que
+    primero quiero`),
+  beforehand: lines(`
+    primero
+    antes
+    antes de eso
+    mientras
+    mientras tanto`),
+  joints: words('y también además luego'),
+  digressionStarts: lines(`
+    por cierto
+    una pregunta
+    tengo una pregunta
+    otra pregunta
+    sabes
+    sabe usted
+    puedes decirme
+    puede decirme`),
+  questionStarts: [
+    ...words(
+      'qué por cómo cuándo dónde quién quiénes cuál cuáles cuánto cuánta cuántos cuántas es',
+    ),
+    'a quién',
+    'para quién',
+    'hay',
+    'cuánto cuesta',
+  ],
   consent: {
     yes: [
       // "si" is "if" and, without its accent, "yes": alone it is a yes, with a condition it is not alone.
@@ -35,7 +376,45 @@ export const spanish: AnswerLanguage = {
       'tiene mi permiso',
     ],
     asides: [...words('okay bueno pues ah y entonces perfecto bien ahora'), 'de acuerdo'],
-    pronouns: words('lo la los las el un una mi eso esto'),
+    pronouns: words('lo la los las el un una mi mis tu tus su sus eso esto'),
+    ironies: lines(`
+      sí claro
+      ya claro
+      claro claro
+      sí sí
+      ya ya
+      sí ya
+      claro que sí hombre
+      ah sí
+      ah claro
+      sí perfecto
+      sí hombre`),
+    asks: lines(`
+      puedo
+      debo
+      quiere que
+      quieres que
+      te parece que
+      le parece que`),
+    verbs: {
+      send: [...withPronouns('envía envíe manda mande'), ...words('enviar envío envíes')],
+      cancel: [...withPronouns('cancela cancele anula anule'), ...words('cancelar cancelo anular')],
+      delete: [
+        ...withPronouns('borra borre elimina elimine'),
+        ...words('borrar borro eliminar elimino'),
+      ],
+      pay: [...withPronouns('paga pague'), ...words('pagar pago págalo páguelo')],
+      book: [...withPronouns('reserva reserve'), ...words('reservar reservo')],
+      reserve: [...withPronouns('reserva reserve'), ...words('reservar reservo')],
+      order: [
+        ...withPronouns('pide pida encarga encargue'),
+        ...words('pedir pido encargar encargo'),
+      ],
+      buy: [...withPronouns('compra compre'), ...words('comprar compro')],
+      transfer: [...withPronouns('transfiere transfiera'), ...words('transferir transfiero')],
+      call: [...withPronouns('llama llame'), ...words('llamar llamo')],
+      stop: [...withPronouns('para pare detén'), ...words('parar paro detener detengo')],
+    },
     no: [
       ...words('no nunca jamás para basta cancela cancélalo denegado rechazado'),
       'ahora no',

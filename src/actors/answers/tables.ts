@@ -18,6 +18,14 @@ export interface Tables {
   /** Words around the name of an option; noise is not among them. */
   readonly frame: ReadonlySet<string>;
   readonly phrases: { readonly [name in PhraseTable | ConsentTable]: Phrases };
+  /** How the verbs of actions are said, by the first word of a tool's name. */
+  readonly verbs: readonly (readonly [verb: string, forms: readonly VerbForm[]])[];
+}
+
+export interface VerbForm {
+  readonly head: Words;
+  /** What a separable verb ends with: `ab` in `schick … ab`. */
+  readonly tail: Words;
 }
 
 const phraseTables = [
@@ -26,12 +34,21 @@ const phraseTables = [
   'negations',
   'doubts',
   'quantifiers',
+  'references',
   'holds',
+  'holdTails',
   'musings',
+  'musingTails',
   'holdReasons',
+  'corrections',
+  'bareCorrections',
   'repeats',
   'repeatsAlone',
   'commands',
+  'withdrawals',
+  'requests',
+  'beforehand',
+  'joints',
   'digressionStarts',
   'questionStarts',
   'requestStarts',
@@ -45,6 +62,8 @@ const consentTables = [
   'no',
   'refusals',
   'notRefusals',
+  'ironies',
+  'asks',
   'yesLabels',
   'noLabels',
 ] as const satisfies readonly (keyof ConsentTables)[];
@@ -107,5 +126,12 @@ function make(language: AnswerLanguage): Tables {
   const noise = new Set([...thinking, ...[...phrases.leadIns, ...assents].flat()]);
   const leads = phrasesOf(language.numberLeads);
   const frame = new Set([...phrasesOf(language.frame), ...leads].flat());
-  return { language, noise, hesitations, thinking, fillers, frame, phrases };
+  const verbs = Object.entries(language.consent.verbs).map(([verb, forms]) => {
+    const spoken = forms.map((form): VerbForm => {
+      const [head = '', tail = ''] = form.split('…');
+      return { head: wordsOf(head, language), tail: wordsOf(tail, language) };
+    });
+    return [verb, spoken] as const;
+  });
+  return { language, noise, hesitations, thinking, fillers, frame, phrases, verbs };
 }

@@ -11,6 +11,8 @@ export interface Utterance {
   readonly words: readonly string[];
   /** Indexes of words that stand for a noun ("the premium one"). */
   readonly proforms: ReadonlySet<number>;
+  /** Indexes of words that punctuation follows. */
+  readonly breaks: ReadonlySet<number>;
   /** It was written down as a question. */
   readonly asks: boolean;
 }
@@ -48,22 +50,44 @@ export function wordsOf(text: string, language: AnswerLanguage): readonly string
 }
 
 export function readUtterance(text: string, language: AnswerLanguage): Utterance {
-  const spoken = spokenWords(text, language);
+  const { spoken, breaks: spokenBreaks } = spokenWords(text, language);
   const words: string[] = [];
   const proforms = new Set<number>();
+  const breaks = new Set<number>();
   for (let index = 0; index < spoken.length;) {
     if (isProform(spoken, index, language)) proforms.add(words.length);
     const cardinal = readCardinal(spoken, index, language);
     words.push(cardinal ? String(cardinal.value) : canonical(spoken[index] as string, language));
     index = cardinal ? cardinal.end : index + 1;
+    if (spokenBreaks.has(index - 1)) breaks.add(words.length - 1);
   }
-  return { raw: text.trim(), words, proforms, asks: /[?？؟]["'”’»)\s]*$/u.test(text) };
+  return { raw: text.trim(), words, proforms, breaks, asks: /[?？؟]["'”’»)\s]*$/u.test(text) };
 }
 
-function spokenWords(text: string, language: AnswerLanguage): string[] {
-  let folded = fold(text)
-    .replace(/['’ʼ`´]/g, '')
-    .replace(/(?<=\d),(?=\d{3}(?!\d))/g, '');
+/** The words from `start` on, as an utterance of their own. */
+export function from(said: Utterance, start: number): Utterance {
+  const shifted = (indexes: ReadonlySet<number>): ReadonlySet<number> =>
+    new Set([...indexes].filter((index) => index >= start).map((index) => index - start));
+  return {
+    ...said,
+    words: said.words.slice(start),
+    proforms: shifted(said.proforms),
+    breaks: shifted(said.breaks),
+  };
+}
+
+function spokenWords(
+  text: string,
+  language: AnswerLanguage,
+): { readonly spoken: string[]; readonly breaks: ReadonlySet<number> } {
+  let folded = fold(text);
+  // French elides: "l'économique" is two words.
+  if (language.elisions.length > 0)
+    folded = folded.replace(
+      new RegExp(`(?<!\\p{L})(${language.elisions.join('|')})['’ʼ\`´]`, 'gu'),
+      '$1 ',
+    );
+  folded = folded.replace(/['’ʼ`´]/g, '').replace(/(?<=\d),(?=\d{3}(?!\d))/g, '');
   for (const symbol of language.prefixSymbols) {
     folded = folded.replace(
       new RegExp(`\\${symbol}\\s*(\\d+(?:\\.\\d+)?)`, 'g'),
@@ -73,9 +97,16 @@ function spokenWords(text: string, language: AnswerLanguage): string[] {
   for (const [symbol, word] of Object.entries(language.symbols)) {
     folded = folded.replaceAll(symbol, ` ${word} `);
   }
-  return (folded.match(wordPatternOf(language)) ?? []).flatMap((found) =>
-    (ownValue(language.synonyms, found) ?? found).split(' '),
-  );
+  const spoken: string[] = [];
+  const breaks = new Set<number>();
+  let end = 0;
+  for (const { 0: found, index } of folded.matchAll(wordPatternOf(language))) {
+    if (spoken.length > 0 && /[,.;:!?…–—]|\s-\s/.test(folded.slice(end, index)))
+      breaks.add(spoken.length - 1);
+    spoken.push(...(ownValue(language.synonyms, found) ?? found).split(' '));
+    end = index + found.length;
+  }
+  return { spoken, breaks };
 }
 
 const wordPatterns = new WeakMap<AnswerLanguage, RegExp>();

@@ -202,7 +202,8 @@ export class CommitUnit implements Task {
     }
     const at = this.#host.environment.clock.now();
     const event = { ...message.event, at };
-    if (this.#isAcceptable(message.actor, event)) this.#commit(message.actor, event);
+    if (this.#isAcceptable(message.actor, event))
+      this.#commit(message.actor, this.#body.enrich?.(message.actor, event) ?? event);
     else {
       this.#body.ignored?.(event);
       this.#host.ignored(this.id, message.actor, event);

@@ -17,6 +17,8 @@ export interface Message {
 export interface UnitBody {
   /** Would this event change anything? Must not change anything itself. */
   accepts(actor: string, event: UnitEvent & Stamped): boolean;
+  /** What its entry says besides, of what is so now: a later version of the code may find otherwise. */
+  enrich?<T extends UnitEvent & Stamped>(actor: string, event: T): T;
   /** This event was for nothing: it leaves no entry. */
   ignored?(event: UnitEvent): void;
   /** Takes the event in. Effects are posted to the unit while it does. */

@@ -83,6 +83,9 @@ export interface Lead {
   note(text: string): void;
   /** The user said this to the lead agent: answer it. */
   heardUser(utterance: Utterance): void;
-  /** The user said this to a subagent: the lead agent shall not answer it, nor believe that it was asked. */
-  overheard(utterance: Utterance, subagentName: string): void;
+  /**
+   * The user said this to a subagent: the lead agent shall not answer it, nor believe that it was
+   * asked. `isAnswer`: it answers the subagent's question, which else stays open.
+   */
+  overheard(utterance: Utterance, subagentName: string, isAnswer: boolean): void;
 }

@@ -79,7 +79,18 @@ export function noticePrompt(label: string, text: string): string {
   return `[${fenced(label)}]: ${fenced(text)}`;
 }
 
-export function overheardNote(text: string, subagentName: string): string {
+/** For a lead agent that does not say a question itself: the user sees it, and may talk of something else meanwhile. */
+export function openQuestionNote(prompt: string): string {
+  return (
+    `${prompt} [SYSTEM: The user sees this question. It is open until you are told that it was ` +
+    `answered. Respond to what the user says of other things; do not answer it in their place.]`
+  );
+}
+
+/** `isAnswer`: what the user said answered the question; else it is still open. */
+export function overheardNote(text: string, subagentName: string, isAnswer = true): string {
+  if (!isAnswer)
+    return `[SYSTEM: The user's words ${JSON.stringify(text)} were about a question of "${subagentName}" that is still open. They are dealt with; do not respond to them.]`;
   return `[SYSTEM: The user's words ${JSON.stringify(text)} answered a question of "${subagentName}". They are dealt with; do not respond to them.]`;
 }
 

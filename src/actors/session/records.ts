@@ -11,6 +11,7 @@ import type {
 import type { QuestionOption } from '../session-views.ts';
 import type { Outcome } from '../subagent/outcome.ts';
 import type { DirectiveScope } from './directives.ts';
+import type { Reading } from './user-words.ts';
 
 /** How an answer reads to the subagent that asked. */
 export interface Answer {
@@ -164,6 +165,8 @@ export type SessionInputEvent =
       readonly startedAt: number;
       /** A language tag: what an answer is read in. @defaultValue 'en' */
       readonly language?: string;
+      /** What they are to the question that has the floor; absent: none could be meant, or an earlier version wrote it. */
+      readonly reading?: Reading;
     }
   | {
       readonly type: 'answer.given';

@@ -42,6 +42,7 @@ import { DEFAULT_TOOL_TIMEOUT_MS, SessionUnit } from './session-unit.ts';
 import { SNAPSHOT, Snapshots } from './snapshots.ts';
 import { TopicBook } from './subagent-messages.ts';
 import { UserDoor } from './user-door.ts';
+import { withReading } from './user-input.ts';
 
 function failureOf(error: unknown): Failure {
   const code = error instanceof OffstageError ? error.code : 'INTERNAL';
@@ -152,6 +153,8 @@ export class SessionCore implements EffectsSession {
       },
       {
         fold: (actor, event) => foldSessionEvent(this.books, this.unit, actor, event),
+        enrich: (_actor, event) =>
+          event.type === 'user.said' ? withReading(this.books, this.unit, event) : event,
         release: (posted) => this.#effects.release(posted),
         crashed: (error) => this.#effects.crashed(error),
         journalRefused: (error) => {

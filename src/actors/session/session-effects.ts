@@ -36,6 +36,7 @@ interface Params {
   readonly receipt: AnswerReceipt;
   readonly utterance: Utterance;
   readonly subagentName: string;
+  readonly isAnswer: boolean;
   readonly transferId: string;
   readonly to: string;
   readonly summary: string;
@@ -217,7 +218,7 @@ export class SessionEffects {
         break;
       case 'user.overheard':
         this.#said(params.utterance);
-        lead.overheard(params.utterance, params.subagentName);
+        lead.overheard(params.utterance, params.subagentName, params.isAnswer);
         core.door.said(params.utterance.id);
         break;
       case 'answers.receipt':

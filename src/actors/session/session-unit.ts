@@ -70,6 +70,8 @@ export const DEFAULT_TOOL_TIMEOUT_MS = 30_000;
 export interface SessionUnitPorts {
   /** Takes in an event that brings words or creates a life; returns what follows within the unit. */
   fold(actor: string, event: UnitEvent & Stamped): readonly Message[];
+  /** What the entry of an event says besides. */
+  enrich?<T extends UnitEvent & Stamped>(actor: string, event: T): T;
   /** Carries an effect out, after the commit. */
   release(posted: Posted): void;
   crashed(error: unknown): void;
@@ -228,6 +230,10 @@ export class SessionUnit implements UnitBody {
       default:
         return true;
     }
+  }
+
+  enrich<T extends UnitEvent & Stamped>(actor: string, event: T): T {
+    return this.#ports.enrich?.(actor, event) ?? event;
   }
 
   apply(actor: string, event: UnitEvent & Stamped): void {

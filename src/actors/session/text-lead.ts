@@ -22,7 +22,7 @@ import { CancelledError, ConfigurationError, ProviderError } from '../../errors.
 import { callSafely } from '../runtime/host.ts';
 import type { Lead, Offer, SubagentWords, Utterance } from './lead.ts';
 import { intoConversation } from './live-conversation.ts';
-import { greetingNote, overheardNote, OWED_REPLY_NOTE } from './prompts.ts';
+import { greetingNote, openQuestionNote, overheardNote, OWED_REPLY_NOTE } from './prompts.ts';
 import type { QuestionRecord } from './records.ts';
 import type { LeadSession } from './session-parts.ts';
 import type { TextOutput, TextPart } from './text-output.ts';
@@ -150,14 +150,12 @@ export class TextLead implements Lead {
   }
 
   note(text: string, role: 'system' | 'user' = 'system'): void {
-    const { ids, clock } = this.#core.host.environment;
-    intoConversation(this.#core, {
-      type: 'conversation.noted',
-      itemId: ids.next('note'),
-      role,
-      text,
-      saidAt: clock.now(),
-    });
+    this.#note(this.#core.host.environment.ids.next('note'), text, role);
+  }
+
+  #note(itemId: string, text: string, role: 'system' | 'user' = 'system'): void {
+    const saidAt = this.#core.host.environment.clock.now();
+    intoConversation(this.#core, { type: 'conversation.noted', itemId, role, text, saidAt });
   }
 
   heardUser(): void {
@@ -166,8 +164,8 @@ export class TextLead implements Lead {
     this.#want();
   }
 
-  overheard({ text }: Utterance, subagentName: string): void {
-    this.note(overheardNote(text, subagentName));
+  overheard({ text }: Utterance, subagentName: string, isAnswer: boolean): void {
+    this.note(overheardNote(text, subagentName, isAnswer));
     this.#checkIdle();
   }
 
@@ -206,6 +204,9 @@ export class TextLead implements Lead {
     const question = this.#core.books.questions.get(deliveryId);
     if (!question) return;
     this.#core.receive('outbox', { type: 'delivery.playing', generation });
+    const noteId = `${question.requestId}.note`;
+    if (this.#core.books.conversation.get(noteId) === undefined)
+      this.#note(noteId, openQuestionNote(offer.prompt));
     this.#tell(questionPart(question, offer.text), generation);
   }
 

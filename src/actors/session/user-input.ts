@@ -10,8 +10,10 @@
 //   Y2. Words that began before the question was put to the user are not about it.
 //   Y3. A yes approves nothing while more than one approval waits: the exact action is read
 //       back, and only a yes to that counts. A no needs no reading.
+//   Y4. How words were read is in their entry: later versions of the tables change nothing that was.
+//   Y5. A wait is given, and ends: the question is put again after it.
 
-import { questionItem, type Stamped } from '../../machines/index.ts';
+import type { Stamped } from '../../machines/index.ts';
 import type { Message } from '../runtime/commit-unit.ts';
 import { givenAnswer } from '../subagent/ask-user.ts';
 import type { AnswerReceipt } from '../session-views.ts';
@@ -19,7 +21,10 @@ import type { Books } from './books.ts';
 import type { Utterance } from './lead.ts';
 import type { QuestionRecord, SessionInputEvent } from './records.ts';
 import type { SessionUnit } from './session-unit.ts';
-import { readUtterance } from './user-words.ts';
+import { readUtterance, type Reading } from './user-words.ts';
+
+/** A question in one of these states is put to the user. */
+const PUT: ReadonlySet<string> = new Set(['presenting', 'open', 'held']);
 
 type Said = Extract<SessionInputEvent, { type: 'user.said' }> & Stamped;
 type Given = Extract<SessionInputEvent, { type: 'answer.given' }> & Stamped;
@@ -33,8 +38,34 @@ export function userSaid(books: Books, unit: SessionUnit, said: Said): readonly 
     : follow;
 }
 
+/** The words with what they are to the question that has the floor, as its entry keeps them (Y4). */
+export function withReading<T extends { readonly type: string }>(
+  books: Books,
+  unit: SessionUnit,
+  event: T,
+): T {
+  const said = event as unknown as Said;
+  const question = unit.owner === null ? undefined : books.questions.get(unit.owner);
+  const isFor = question && (isToBeReadBack(unit, question) || isPutToUser(unit, question, said));
+  return isFor ? { ...event, reading: readingOf(books, unit, question, said) } : event;
+}
+
+function readingOf(
+  books: Books,
+  unit: SessionUnit,
+  question: QuestionRecord,
+  { text, channel, language }: Said,
+): Reading {
+  // One that is over stays in the books until its effects are carried out; a refold carries out none.
+  const approvals = [...books.questions.values()].filter(
+    ({ kind, requestId }) =>
+      kind === 'approval' && unit.questions.stateOf(requestId)?.done === false,
+  ).length;
+  return readUtterance(question, text, { typed: channel === 'typing', language, approvals });
+}
+
 function wordsOf(books: Books, unit: SessionUnit, said: Said): readonly Message[] {
-  const { utteranceId: id, text, channel, startedAt, language } = said;
+  const { utteranceId: id, text, channel, startedAt } = said;
   books.userSaid(id, text, startedAt);
   const utterance: Utterance = { id, text, startedAt, typed: channel === 'typing' };
   const question = unit.owner === null ? undefined : books.questions.get(unit.owner);
@@ -46,27 +77,10 @@ function wordsOf(books: Books, unit: SessionUnit, said: Said): readonly Message[
   if (!question) return toLead();
   const awaitsReading = isToBeReadBack(unit, question);
   if (!awaitsReading && !isPutToUser(unit, question, said)) return toLead();
-  // One that is over stays in the books until its effects are carried out; a refold carries out none.
-  const approvals = [...books.questions.values()].filter(
-    ({ kind, requestId }) =>
-      kind === 'approval' && unit.questions.stateOf(requestId)?.done === false,
-  ).length;
-  const reading = readUtterance(question, text, {
-    typed: channel === 'typing',
-    language,
-    approvals,
-  });
+  const { reading = readingOf(books, unit, question, said) } = said;
   if (reading.to === 'lead') return toLead();
   const { requestId, subagentName } = question;
-  unit.unit.post('user', { kind: 'do', name: 'overheard', params: { utterance, subagentName } });
-  // "Yes. Go ahead.": the second half of a yes that is about to be read back.
-  if (reading.to === 'nobody' || awaitsReading) return [];
   const actor = `question:${requestId}`;
-  if (reading.to === 'readBack') {
-    question.readBack = true;
-    books.deliveries.delete(requestId);
-    return [{ actor, event: { type: 'question.readBack' } }];
-  }
   const answer = {
     type: 'question.answer',
     channel,
@@ -74,14 +88,31 @@ function wordsOf(books: Books, unit: SessionUnit, said: Said): readonly Message[
     decisive: reading.to === 'question' && reading.decisive,
     answer: reading.to === 'question' ? reading.answer : null,
   };
-  if (reading.to === 'question' && unit.accepts(actor, { ...answer, at: said.at }))
-    return [{ actor, event: answer }];
+  const isAnswer =
+    !awaitsReading && reading.to === 'question' && unit.accepts(actor, { ...answer, at: said.at });
+  const params = { utterance, subagentName, isAnswer };
+  unit.unit.post('user', { kind: 'do', name: 'overheard', params });
+  if (reading.to === 'hold') {
+    // Earlier versions gave time without an end.
+    const isTimed = said.reading !== undefined && !awaitsReading;
+    const remindAt = said.at + reading.forMs;
+    const held = { type: 'question.hold', remindAt };
+    return isTimed ? [{ actor, event: held }] : [];
+  }
+  // "Yes. Go ahead.": the second half of a yes that is about to be read back.
+  if (awaitsReading) return [];
+  if (reading.to === 'repeat') return [{ actor, event: { type: 'question.repeat' } }];
+  if (reading.to === 'readBack') {
+    question.readBack = true;
+    books.deliveries.delete(requestId);
+    return [{ actor, event: { type: 'question.readBack' } }];
+  }
+  if (isAnswer) return [{ actor, event: answer }];
   question.timesUnclear += 1;
   if (reading.to === 'again') question.askedAgain = true;
   if (question.kind === 'approval') books.deliveries.delete(requestId);
   // It was meant for the question, but cannot be taken (unclear, or it broke the question off).
-  const again = { type: 'outbox.add', item: questionItem(requestId) };
-  return [{ actor: 'outbox', event: again }];
+  return [{ actor, event: { type: 'question.repeat' } }];
 }
 
 /** The user chose a button, or answered by name. Posts the receipt. */
@@ -124,7 +155,7 @@ function isToBeReadBack(unit: SessionUnit, { requestId, readBack }: QuestionReco
 /** Could the user know of the question when these words began? */
 function isPutToUser(unit: SessionUnit, { requestId }: QuestionRecord, said: Said): boolean {
   const life = unit.questions.stateOf(requestId);
-  if (life?.value !== 'presenting' && life?.value !== 'open') return false;
+  if (!PUT.has(String(life?.value)) || !life) return false;
   const { playingSince, shownAt } = life.context as {
     readonly playingSince: number | null;
     readonly shownAt: number | null;

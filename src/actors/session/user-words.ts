@@ -10,16 +10,21 @@ import type { Answer } from './records.ts';
 export type Reading =
   /** Try it as the answer. `decisive`: beyond doubt, so that it may interrupt the question. */
   | { readonly to: 'question'; readonly answer: Answer; readonly decisive: boolean }
-  /** Say the question again: it was meant for it, but cannot be taken. */
+  /** Ask again: it was meant for the question, but cannot be taken. */
   | { readonly to: 'again' }
+  /** Say the question again, with its options: the user wants to hear it. */
+  | { readonly to: 'repeat' }
   /** A yes, while more than one approval waits: read back what it would be a yes to. */
   | { readonly to: 'readBack' }
-  /** Nothing but time was asked for. */
-  | { readonly to: 'nobody' }
+  /** Nothing but time was asked for: wait so long, and then put the question again. */
+  | { readonly to: 'hold'; readonly forMs: number }
   | { readonly to: 'lead' };
 
 /** A match by sound alone may be a slip of the recogniser: it does not interrupt its own question. */
 const DECISIVE_CONFIDENCE = 0.8;
+
+/** Time that is given to a user who asks for it. */
+export const HOLD_MS = 10_000;
 
 /** So many words that were typed are meant, even if they name no option. */
 const MEANT_WORDS = 3;
@@ -45,22 +50,26 @@ export function readUtterance(
 ): Reading {
   const reading = readOnce(question, text, language);
   if (question.kind === 'approval') {
+    if (reading === 'described') return { to: 'again' };
     const consents = reading.to === 'question' && reading.answer.approved === true;
     if (consents && approvals > 1 && !question.readBack) return { to: 'readBack' };
     // Asked again once in words; then there are the buttons, and the lead agent to talk to.
     return reading.to === 'again' && question.askedAgain ? { to: 'lead' } : reading;
   }
-  if (reading.to !== 'again') return reading;
-  // What names no option may still be an answer ("the cheaper one"): the one who asked can tell.
-  const isMeant = typed
-    ? text.trim().split(/\s+/).length >= MEANT_WORDS
-    : question.timesUnclear > 0;
-  return isMeant
-    ? { to: 'question', decisive: false, answer: { userResponse: text } }
-    : { to: 'again' };
+  if (reading === 'described') {
+    // What names no option may still be an answer ("the cheaper one"): the one who asked can tell.
+    const isMeant = typed
+      ? text.trim().split(/\s+/).length >= MEANT_WORDS
+      : question.timesUnclear > 0;
+    return isMeant
+      ? { to: 'question', decisive: false, answer: { userResponse: text } }
+      : { to: 'again' };
+  }
+  // What nobody can make anything of is asked about once; then the lead agent hears it.
+  return reading.to === 'again' && question.timesUnclear > 0 ? { to: 'lead' } : reading;
 }
 
-function readOnce(question: QuestionRecord, text: string, language: string): Reading {
+function readOnce(question: QuestionRecord, text: string, language: string): Reading | 'described' {
   const kind =
     question.kind === 'approval'
       ? 'approval'
@@ -68,7 +77,8 @@ function readOnce(question: QuestionRecord, text: string, language: string): Rea
         ? 'choice'
         : 'free_text';
   const action = question.action?.toolName ?? '';
-  const match = matchAnswer({ kind, options: question.options, action }, text, { language });
+  const { options, question: asked } = question;
+  const match = matchAnswer({ kind, options, action, question: asked }, text, { language });
   switch (match.kind) {
     case 'option':
       return {
@@ -89,7 +99,11 @@ function readOnce(question: QuestionRecord, text: string, language: string): Rea
         ? { to: 'again' }
         : { to: 'question', decisive: false, answer: { userResponse: match.text } };
     case 'hold':
-      return { to: 'nobody' };
+      return { to: 'hold', forMs: HOLD_MS };
+    case 'repeat':
+      return { to: 'repeat' };
+    case 'described':
+      return 'described';
     case 'digression':
       return { to: 'lead' };
     case 'ambiguous':

@@ -1,8 +1,11 @@
 // The words by which the runtime tells a model things, as far as a suite must know them.
 
-/** Does this text tell the model that these words of the user answered a question? */
+/** Does this text tell the model that these words of the user were for a subagent: its question's answer, or about it? */
 export function questionAnswered(text: string, words: string): boolean {
-  return text.includes(`${JSON.stringify(words)} answered a question of`);
+  const quoted = JSON.stringify(words);
+  return ['answered', 'were about'].some((became) =>
+    text.includes(`${quoted} ${became} a question of`),
+  );
 }
 
 /** As transcripts differ: in case, white space and marks. */

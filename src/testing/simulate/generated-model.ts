@@ -187,7 +187,7 @@ export function leadScript(seed: number, meaning: Meaning): Script {
       .flatMap(callsFor)
       .filter(({ name, input }) => !made.has(`${name} ${JSON.stringify(input)}`));
     if (calls.length > 0) return { calls };
-    const news = notes.filter((note) => !note.includes('answered a question of'));
+    const news = notes.filter((note) => !/(?:answered|were about) a question of/.test(note));
     // While it tells what it was not asked for it calls nothing, and answers nobody.
     const words = tools.length > 0 || news.length === 0 ? owed : [];
     const answers = words.filter((text) => meaning(text).length === 0);

@@ -132,9 +132,6 @@ const corpus: Readonly<Record<string, readonly string[]>> = {
     'Yes, and delete the draft as well.',
     'Yes?',
     'No?',
-    'What?',
-    'Pardon?',
-    'Could you say that again?',
     'Approve the transfer.',
     'Yes, transfer the money.',
     'Send it.',
@@ -146,7 +143,10 @@ const corpus: Readonly<Record<string, readonly string[]>> = {
     'A prince,',
     'Thank you.',
     'I said yes yesterday.',
+    'Yeah, right.',
+    'Oh sure.',
   ],
+  repeat: ['What?', 'Pardon?', 'Could you say that again?'],
 };
 
 describe.each(Object.entries(corpus))('P3: %s', (kind, phrases) => {
@@ -167,8 +167,12 @@ test('another tool is not named by the words of this one', () => {
   expect(ask('sendEmail', 'yes, send the email')).toBe('approved');
   expect(ask('delete_file', 'yes, send the email')).toBe('unclear');
   expect(ask('delete_file', 'yes, delete the file')).toBe('approved');
-  // The name of a tool makes no consent of a no.
-  expect(ask('cancel_order', 'yes, cancel it')).toBe('denied');
-  expect(ask('stop', 'stop')).toBe('denied');
+  // The action's own verb is no refusal of it, and without a yes no consent either.
+  expect(ask('cancel_order', 'yes, cancel it')).toBe('approved');
+  expect(ask('cancel_order', 'cancel it')).toBe('unclear');
+  expect(ask('cancel_order', "no, don't cancel it")).toBe('denied');
+  expect(ask('book_flight', 'yes, cancel it')).toBe('denied');
+  expect(ask('stop', 'stop')).toBe('unclear');
+  expect(ask('stop', 'stop asking')).toBe('denied');
   expect(ask('', 'yes')).toBe('approved');
 });

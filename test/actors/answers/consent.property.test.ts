@@ -43,6 +43,9 @@ const contractions: readonly (readonly [short: string, long: string])[] = [
   ["isn't", 'is not'],
 ];
 
+const has = (said: string, phrase: string): boolean =>
+  findPhrase(wordsOf(said, languageFor('en')), wordsOf(phrase, languageFor('en'))).length > 0;
+
 const filler = from(...english.fillers);
 const polite = from('please', 'thanks', 'thank you', '');
 const opening = from('okay', 'oh', 'alright', 'so', 'well', 'great', 'sounds good', '', '');
@@ -84,7 +87,10 @@ describe('P3: consent is what is nothing but consent', () => {
   test('every generated consent is one, however it is written', () => {
     fc.assert(
       fc.property(written(pureConsent), (said) => {
-        expect([said, verdict(said)]).toEqual([said, 'approved']);
+        // "Oh sure" may be meant ironically.
+        const isIronical = consent.ironies.some((phrase) => has(said, phrase));
+        const fair = isIronical ? ['approved', 'unclear'] : ['approved'];
+        expect([said, fair]).toEqual([said, expect.arrayContaining([verdict(said)])]);
       }),
       runs,
     );
@@ -248,7 +254,7 @@ describe.each(['en', 'de', 'fr', 'es'])('the tables of %s', (code) => {
     for (const phrase of language.holds)
       expect([phrase, verdict(phrase, code)]).toEqual([phrase, 'hold']);
     for (const phrase of language.consent.asides)
-      expect(['unclear', 'hold', 'digression']).toContain(verdict(phrase, code));
+      expect(['unclear', 'hold', 'repeat', 'digression']).toContain(verdict(phrase, code));
   });
 
   test('any negation beside any yes is no consent', () => {
@@ -265,4 +271,145 @@ describe.each(['en', 'de', 'fr', 'es'])('the tables of %s', (code) => {
       runs,
     );
   });
+});
+
+/** Actions, as they are asked about, and how a user may echo them in a yes. */
+const actions = {
+  en: {
+    asked: ['May I cancel your subscription?', 'cancel_subscription'],
+    echoes: ['cancel it', 'cancel the subscription', 'cancel my subscription', 'cancel'],
+    others: [
+      'book it',
+      'send the email',
+      'delete it',
+      'cancel the flight',
+      'cancel both',
+      'pause it',
+    ],
+    additions: [
+      'and delete my account',
+      'but only in May',
+      'if it is free',
+      'tomorrow',
+      'or rather pause it',
+    ],
+  },
+  de: {
+    asked: ['Soll ich die E-Mail an Peter abschicken?', 'send_email'],
+    echoes: ['schick sie ab', 'schicken Sie sie ab', 'abschicken', 'die E-Mail abschicken'],
+    others: ['lösch sie', 'storniere das', 'ruf ihn an', 'schick sie an Paul ab', 'brich das ab'],
+    additions: ['und lösch den Entwurf', 'aber erst morgen', 'wenn er will', 'an alle'],
+  },
+  fr: {
+    asked: ["Dois-je annuler l'abonnement ?", 'cancel_subscription'],
+    echoes: ['annule', 'annulez-le', 'annule-le', "annulez l'abonnement"],
+    others: ['réservez-le', 'envoyez le courriel', 'supprime-le', 'annulez le vol'],
+    additions: ['et supprime mon compte', 'mais demain', "si c'est gratuit", 'sauf le journal'],
+  },
+  es: {
+    asked: ['¿Envío el correo a Pedro?', 'send_email'],
+    echoes: ['envíalo', 'envíelo', 'mándalo', 'envía el correo'],
+    others: ['bórralo', 'cancélalo', 'reserva la mesa', 'envía el paquete'],
+    additions: ['y borra el borrador', 'pero mañana', 'si Pedro quiere', 'a todos'],
+  },
+} as const;
+const plain = {
+  en: ['yes', 'yeah', 'sure', 'yes please', 'of course'],
+  de: ['ja', 'klar', 'ja bitte', 'natürlich'],
+  fr: ['oui', 'oui merci', 'bien sûr', 'certainement'],
+  es: ['sí', 'claro', 'sí por favor', 'por supuesto'],
+} as const;
+
+describe.each(['en', 'de', 'fr', 'es'] as const)('E28: consent to this action, %s', (code) => {
+  const { asked, echoes, others, additions } = actions[code];
+  const tables = languageFor(code);
+  const about = (said: string): string =>
+    matchAnswer({ kind: 'approval', options: [], question: asked[0], action: asked[1] }, said, {
+      language: code,
+    }).kind;
+
+  test('a yes with an echo of the action is consent, in any order', () => {
+    fc.assert(
+      fc.property(
+        from(...plain[code]),
+        from(...echoes),
+        fc.boolean(),
+        from(' ', ', ', '. '),
+        (consents, echo, first, gap) => {
+          const said = first ? `${consents}${gap}${echo}` : `${echo}${gap}${consents}`;
+          expect([said, about(said)]).toEqual([said, 'approved']);
+        },
+      ),
+      runs,
+    );
+  });
+
+  test('the action alone is neither a yes nor a no', () => {
+    for (const echo of echoes) expect([echo, about(echo)]).toEqual([echo, 'unclear']);
+  });
+
+  test('another action, more or less than this one, a condition: no consent', () => {
+    fc.assert(
+      fc.property(
+        from(...plain[code], ...tables.consent.yes),
+        from('', ...echoes),
+        from(...others, ...additions),
+        fc.boolean(),
+        from(' ', ', ', '. '),
+        (consents, echo, foreign, first, gap) => {
+          const parts = first ? [consents, echo, foreign] : [foreign, consents, echo];
+          const said = parts.filter((part) => part !== '').join(gap);
+          expect([said, about(said)]).not.toEqual([said, 'approved']);
+        },
+      ),
+      runs,
+    );
+  });
+
+  test('a negation, a hesitation or a question beside the echo: no consent', () => {
+    fc.assert(
+      fc.property(
+        from(...plain[code]),
+        from(...echoes),
+        from(...tables.negations, ...tables.consent.refusals, ...tables.holds, ...tables.musings),
+        fc.nat(2),
+        (consents, echo, doubt, place) => {
+          const parts = [consents, echo];
+          parts.splice(place, 0, doubt);
+          const said = parts.join(' ');
+          expect([said, about(said)]).not.toEqual([said, 'approved']);
+          expect(about(`${consents}, ${echo}?`)).not.toBe('approved');
+        },
+      ),
+      runs,
+    );
+  });
+
+  test('irony is no consent, also beside politeness and an echo', () => {
+    fc.assert(
+      fc.property(
+        from(...tables.consent.ironies),
+        from('', ...tables.polite, ...echoes),
+        from('.', '!', '...', ''),
+        (irony, beside, end) => {
+          const said = [irony, beside].filter((part) => part !== '').join(', ') + end;
+          expect([said, about(said)]).not.toEqual([said, 'approved']);
+        },
+      ),
+      runs,
+    );
+  });
+});
+
+test.each([
+  ['May I delete the draft and send the email?', 'yes, delete the draft'],
+  ['May I book KLM instead of Lufthansa?', 'yes, book Lufthansa'],
+  ['May I transfer 500 euros from Anna to Bob?', 'yes, from Bob to Anna'],
+  ['May I transfer 500 euros from Anna to Bob?', 'yes, transfer 900 euros'],
+  ['May I delete the 38 old photos?', 'yes, delete the old ones'],
+  ['May I book the flight?', 'yes, cancel it'],
+  ['May I book the flight?', 'yes, book the hotel'],
+])('E28: part of an action is not the action: %s %s', (question, said) => {
+  const match = matchAnswer({ kind: 'approval', options: [], question }, said);
+  expect([said, match.kind]).not.toEqual([said, 'approved']);
 });

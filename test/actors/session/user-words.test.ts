@@ -67,7 +67,7 @@ test('P3: consent is understood in the language of the agent that leads', () => 
     readUtterance(approval, text, { typed: false, language });
   expect(said('ja, bitte', 'de-AT')).toMatchObject({ answer: { approved: true } });
   expect(said('nein, lieber nicht', 'de')).toMatchObject({ answer: { approved: false } });
-  expect(said('Moment', 'de')).toEqual({ to: 'nobody' });
+  expect(said('Moment', 'de')).toEqual({ to: 'hold', forMs: 10_000 });
   expect(said('oui, vas-y', 'fr')).toMatchObject({ answer: { approved: true } });
   expect(said('sí, adelante', 'es')).toMatchObject({ answer: { approved: true } });
   expect(said('ja, bitte')).toEqual({ to: 'again' });
@@ -90,13 +90,19 @@ test('Y3: with more than one approval a yes is read back first, a no is not', ()
   expect(readUtterance(approval, 'no', { typed: false, approvals: 2 })).toMatchObject({
     answer: { approved: false },
   });
-  expect(readUtterance(approval, 'wait', { typed: false, approvals: 2 })).toEqual({ to: 'nobody' });
+  expect(readUtterance(approval, 'wait', { typed: false, approvals: 2 })).toEqual({
+    to: 'hold',
+    forMs: 10_000,
+  });
   expect(readUtterance(rides, 'economy', { typed: false, approvals: 2 })).toMatchObject({
     to: 'question',
   });
 });
 
-test('what is clearly for the lead agent goes there; a wait is for nobody', () => {
+test('what is clearly for the lead agent goes there; a wait is given', () => {
   expect(readUtterance(rides, 'what time is it?', { typed: false })).toEqual({ to: 'lead' });
-  expect(readUtterance(rides, 'hang on a second', { typed: false })).toEqual({ to: 'nobody' });
+  expect(readUtterance(rides, 'hang on a second', { typed: false })).toEqual({
+    to: 'hold',
+    forMs: 10_000,
+  });
 });

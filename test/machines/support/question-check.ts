@@ -1,4 +1,4 @@
-// Every state of a question: what may come, and what shall hold in it (Q1 to Q6).
+// Every state of a question: what may come, and what shall hold in it (Q1 to Q7).
 //
 // Time: each presentation begins at 0, and each stretch in `open`; the key leaves moments out
 // and keeps what is left of the user's time (3, 2, 1 or 0). An utterance began before the
@@ -31,6 +31,8 @@ interface Ghost {
 
 const unput = { shown: false, played: false, heard: false, put: false } as const;
 const isOpen = (snapshot: S): boolean => snapshot.matches('open');
+const isHeld = (snapshot: S): boolean => snapshot.matches('held');
+const remindAt = 2;
 const nowOf = ({ context }: S): number => context.dueAt - context.remainingMs;
 
 const answers: readonly Omit<Answer, 'at'>[] = [
@@ -61,6 +63,10 @@ function questionEvents(snapshot: S): readonly QuestionEvent[] {
     { type: 'question.playing', at },
     { type: 'question.heard', at },
     { type: 'question.readBack', at },
+    { type: 'question.hold', at, remindAt },
+    { type: 'question.repeat', at },
+    { type: 'deadline.reminder', at: remindAt, dueAt: remindAt },
+    { type: 'deadline.reminder', at: remindAt + 1, dueAt: remindAt + 1 },
     { type: 'question.withdraw', at, reason: 'the asker gave it up' },
     { type: 'question.supersede', at },
     { type: 'client.attached', at },
@@ -92,9 +98,14 @@ export function checkQuestion(
     events: questionEvents,
     ghost: {
       initial: { ...unput, accepted: null },
-      next(ghost, { event, effects, outcome }) {
+      next(ghost, { event, effects, outcome }, before, after) {
         if (outcome !== 'taken') return ghost;
-        if (event.type === 'question.readBack') return { ...ghost, played: false, heard: false };
+        const isAnew = isHeld(before) && after.matches('presenting');
+        if (event.type === 'question.readBack' && !isAnew)
+          return { ...ghost, played: false, heard: false };
+        // Said again as it is; any other presentation begins anew.
+        if (event.type === 'question.repeat' && after.matches(before.value)) return ghost;
+        if (isHeld(before) && isOpen(after)) return ghost;
         if (paramsOf(effects, 'present').length > 0) return { ...unput, accepted: null };
         switch (event.type) {
           case 'question.shown':
@@ -145,7 +156,10 @@ export function checkQuestion(
           .filter(({ utteranceStartedAt }) => utteranceStartedAt === 0)
           .every((answer) => snapshot.can({ ...answer, at: 0 })),
       'Q4: its deadline is armed in open only': (snapshot) =>
-        same(running(snapshot), isOpen(snapshot) ? ['deadline'] : []),
+        same(
+          running(snapshot),
+          isOpen(snapshot) ? ['deadline'] : isHeld(snapshot) ? ['reminder'] : [],
+        ),
     },
     steps: {
       'Q1: nothing answers it but an answer': (before, { type }, after) =>
@@ -165,15 +179,26 @@ export function checkQuestion(
       'Q4: it starts when heard, or when shown and that is all it gets': (before, event, after) =>
         isOpen(before) ||
         !isOpen(after) ||
+        (isHeld(before) && before.context.hasBegun) ||
         event.type === 'question.heard' ||
         (event.type === 'question.shown' && event.startsClock),
-      'Q4: the deadline is that of the answer': (before, _event, after, effects) => {
+      'Q4 Q7: the deadline is that of the answer, or of the hold': (
+        before,
+        event,
+        after,
+        effects,
+      ) => {
         const entered = isOpen(after) && !isOpen(before);
         const due = { dueAt: after.context.dueAt, event: 'deadline.answer' };
-        return same(spawned(effects, 'deadline'), entered ? [due] : []);
+        const holds = event.type === 'question.hold' && isHeld(after);
+        const reminder = { dueAt: remindAt, event: 'deadline.reminder' };
+        return same(spawned(effects, 'deadline'), entered ? [due] : holds ? [reminder] : []);
       },
       'Q4: a deadline that is not the armed one is ignored': (before, event) =>
-        !('dueAt' in event) || (event.dueAt === before.context.dueAt && isOpen(before)),
+        !('dueAt' in event) ||
+        (event.type === 'deadline.reminder'
+          ? event.dueAt === before.context.remindAt && isHeld(before)
+          : event.dueAt === before.context.dueAt && isOpen(before)),
       'Q4: nobody there, no clock; somebody comes, it is put again': (
         before,
         { type },
@@ -183,12 +208,14 @@ export function checkQuestion(
         if (type === 'client.detached') return after.matches('parked');
         const put =
           (!before.hasTag('answerable') && after.hasTag('answerable')) ||
-          type === 'question.readBack';
+          type === 'question.readBack' ||
+          type === 'question.repeat' ||
+          type === 'deadline.reminder';
         return paramsOf(effects, 'present').length === (put ? 1 : 0);
       },
       'Q5: its end gives the floor back, takes it from the outbox and tells the asker, once': (
         before,
-        _event,
+        event,
         after,
         effects,
       ) => {
@@ -196,7 +223,11 @@ export function checkQuestion(
         const { requestId, epoch } = before.context;
         return (
           same(paramsOf(effects, 'release'), ends ? [{ requestId, epoch }] : []) &&
-          same(paramsOf(effects, 'retract'), ends ? [{ requestId }] : []) &&
+          // Held, it is not said meanwhile.
+          same(
+            paramsOf(effects, 'retract'),
+            ends || event.type === 'question.hold' ? [{ requestId }] : [],
+          ) &&
           same(paramsOf(effects, 'reply'), ends ? [{ requestId, end: after.value }] : [])
         );
       },
@@ -205,12 +236,18 @@ export function checkQuestion(
         { type },
         after,
       ) => {
-        if (type !== 'question.readBack') return true;
+        if (type !== 'question.readBack' || isHeld(before)) return true;
         const { playingSince, heard, ...kept } = after.context;
         const { playingSince: _, heard: __, ...was } = before.context;
         return (
           same(after.value, before.value) && same(kept, was) && playingSince === null && !heard
         );
+      },
+      'Q7: held until then, and put again; its clock stands still': (before, { type }, after) => {
+        if (type === 'question.hold') return isHeld(after);
+        if (!isHeld(before) || (type !== 'deadline.reminder' && type !== 'question.repeat'))
+          return true;
+        return after.matches(before.context.hasBegun ? 'open' : 'presenting');
       },
       'Q5: it owns the floor from its grant on': (before, event, after) =>
         event.type === 'question.granted'
@@ -227,6 +264,10 @@ export function checkQuestion(
         exits: ['question.answer'],
       },
       'open ends by a deadline': { when: isOpen, exits: ['deadline.answer'] },
+      'held ends by its reminder, or an answer': {
+        when: isHeld,
+        exits: ['deadline.reminder'],
+      },
       'presenting ends when it was heard': {
         when: (snapshot) => snapshot.matches('presenting'),
         exits: ['question.heard'],
@@ -242,6 +283,8 @@ export function checkQuestion(
         accepted?.channel === 'speech' && !heard,
       'it is answered on the screen alone': (_snapshot, { accepted, played }) =>
         accepted !== null && !played,
+      'it is answered while it is held': (snapshot, { accepted }) =>
+        accepted !== null && snapshot.context.remindAt > 0,
       'it expires': (snapshot) => snapshot.matches('expired'),
       'the user comes back with no time left': ({ value, context }) =>
         value === 'presenting' && context.remainingMs === 0,

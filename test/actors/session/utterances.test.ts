@@ -1,0 +1,81 @@
+// What a session makes of real utterances over an open question: nothing harmful, and a floor of
+// what is right.
+
+import { expect, test } from 'vitest';
+import { readUtterance, type Reading } from '../../../src/actors/session/user-words.ts';
+import { cases, questions, type Case, type Expected } from '../answers/utterances.ts';
+
+/** What the session does with it; a question that was broken off takes no doubtful answer. */
+function actionOf({ question: name, said, channel, began }: Case): Expected {
+  const { language, kind, question, options, action } = questions[name]!;
+  if (began === 'before_question') return 'to_lead';
+  const reading: Reading = readUtterance(
+    {
+      requestId: 'q',
+      subagentId: 's',
+      subagentName: 'sub',
+      kind: kind === 'approval' ? 'approval' : 'question',
+      question,
+      options,
+      timeoutMs: 1000,
+      askedAt: 0,
+      answer: null,
+      timesUnclear: 0,
+      askedAgain: false,
+      readBack: false,
+      ...(action && { action: { toolName: action, input: {} } }),
+    },
+    said,
+    { typed: channel === 'typed', language },
+  );
+  if (reading.to === 'question') {
+    if (began === 'over_question' && !reading.decisive) return 'ask_again';
+    const { optionId, approved, userResponse: text } = reading.answer;
+    if (approved !== undefined) return { answer: { approved } };
+    return { answer: optionId === undefined ? { text } : { optionId } };
+  }
+  if (reading.to === 'lead') return 'to_lead';
+  return reading.to === 'repeat' || reading.to === 'hold' ? reading.to : 'ask_again';
+}
+
+function isFair(action: Expected, fair: readonly Expected[]): boolean {
+  return fair.some((one) => {
+    if (typeof one === 'string' || typeof action === 'string') return one === action;
+    const [a, b] = [action.answer, one.answer] as [
+      Record<string, unknown>,
+      Record<string, unknown>,
+    ];
+    if ('text' in b)
+      return (
+        typeof a['text'] === 'string' &&
+        a['text'].toLowerCase().includes(String(b['text']).toLowerCase())
+      );
+    return JSON.stringify(a) === JSON.stringify(b);
+  });
+}
+
+function isHarmful(action: Expected, { fair, never }: Case): boolean {
+  if (typeof action === 'string') return false;
+  const answer = action.answer as Record<string, unknown>;
+  return never.some((harm) => {
+    if (harm === 'consent') return answer['approved'] === true;
+    if (harm === 'refusal') return answer['approved'] === false;
+    if (harm === 'any_answer') return true;
+    return answer['optionId'] !== undefined && !isFair(action, fair);
+  });
+}
+
+/** So many of the utterances were dealt with rightly when this was written: it shall not get worse. */
+const RIGHT_AT_LEAST = 152;
+
+test('P3: nothing harmful is done with any utterance', () => {
+  const harmful = cases.filter((one) => isHarmful(actionOf(one), one));
+  expect(harmful.map((one) => [one.question, one.said, actionOf(one)])).toEqual([]);
+});
+
+test('most utterances are dealt with as a good assistant would', () => {
+  const wrong = cases.filter((one) => !isFair(actionOf(one), one.fair));
+  const right = cases.length - wrong.length;
+  const shown = wrong.map(({ question, said }) => `${question}: ${said}`);
+  expect({ right, shown }).toEqual({ right: expect.toSatisfy((n) => n >= RIGHT_AT_LEAST), shown });
+});
