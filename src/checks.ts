@@ -2,7 +2,7 @@
 // most of it at compile time; callers without types, and JSON, are checked here.
 
 import type { z } from 'zod';
-import { ConfigurationError } from './errors.ts';
+import { ConfigurationError, messageOf } from './errors.ts';
 
 /** Characters of a wrong value that an error message shows. */
 const MAX_SHOWN_CHARS = 80;
@@ -35,8 +35,7 @@ function parse<Schema extends z.ZodType>(schema: Schema, value: unknown): Parsed
     return { success, why: error.issues.map((issue) => described(issue, value)).join('; ') };
   } catch (cause) {
     // A getter or a Proxy that throws, or a value so deeply nested that the stack overflows.
-    const why = cause instanceof Error ? cause.message : 'it throws when it is read';
-    return { success: false, why: `the value cannot be read: ${why}` };
+    return { success: false, why: `the value cannot be read: ${messageOf(cause)}` };
   }
 }
 

@@ -57,13 +57,83 @@ export class CancelledError extends OffstageError {
   }
 }
 
-/** The message of anything that was thrown. */
+/**
+ * Something took longer than it may. Nothing throws it; it is the `reason` of an `AbortSignal`, and
+ * what is reported of a callback that is not waited for any more.
+ */
+export class TimeoutError extends OffstageError {
+  constructor(message: string, options: OffstageErrorOptions & { readonly code?: string } = {}) {
+    super(options.code ?? 'TIMEOUT', message, options);
+  }
+}
+
+// Tools, hooks and models throw anything: a revoked Proxy, an object whose getters throw, an
+// error of another realm. The functions below read such a value and never throw themselves.
+
+/** Characters of a thrown value that its message keeps. */
+const MAX_MESSAGE_CHARS = 16_000;
+
+const UNREADABLE = 'a value that cannot be read was thrown';
+
+/** The message of anything that was thrown: never throws, at most 16,000 characters. */
 export function messageOf(thrown: unknown): string {
-  if (thrown instanceof Error) return thrown.message;
+  const message = textOf(thrown);
+  return message.length > MAX_MESSAGE_CHARS
+    ? `${message.slice(0, MAX_MESSAGE_CHARS - 1)}…`.toWellFormed()
+    : message;
+}
+
+/**
+ * The stable code of an `OffstageError`, `fallback` of anything else that was thrown. Never throws.
+ * @defaultValue 'INTERNAL'
+ */
+export function codeOf(thrown: unknown, fallback = 'INTERNAL'): string {
+  return isA(thrown, OffstageError) ? thrown.code : fallback;
+}
+
+/** `instanceof` that never throws: a value that cannot be read is an instance of nothing. */
+export function isA<T>(
+  thrown: unknown,
+  type: abstract new (...parameters: never[]) => T,
+): thrown is T {
+  try {
+    return thrown instanceof type;
+  } catch {
+    return false;
+  }
+}
+
+/** Is it an error, also of another realm? Never throws. */
+export function isError(thrown: unknown): thrown is Error {
+  try {
+    return thrown instanceof Error || Object.prototype.toString.call(thrown) === '[object Error]';
+  } catch {
+    return false;
+  }
+}
+
+function textOf(thrown: unknown): string {
   if (typeof thrown === 'string') return thrown;
   try {
+    if (isError(thrown)) {
+      // Its author may have put anything there.
+      const { message, name }: { message: unknown; name: unknown } = thrown;
+      if (typeof message === 'string') return message;
+      return `${typeof name === 'string' ? name : 'Error'} without a message`;
+    }
+    if (typeof thrown === 'function') return `function ${thrown.name}`;
     return JSON.stringify(thrown) ?? String(thrown);
   } catch {
-    return String(thrown);
+    return textOfUnserializable(thrown);
+  }
+}
+
+/** It has no JSON: cyclic, too deep, a BigInt, or a getter that throws. */
+function textOfUnserializable(thrown: unknown): string {
+  try {
+    const text: unknown = String(thrown);
+    return typeof text === 'string' ? text : UNREADABLE;
+  } catch {
+    return UNREADABLE;
   }
 }

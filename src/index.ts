@@ -310,6 +310,7 @@ export {
 
 export {
   CancelledError,
+  TimeoutError,
   CapacityError,
   ConfigurationError,
   OffstageError,

@@ -1,9 +1,11 @@
-// The one race of work against an abort signal.
+// The races of work against an abort signal, and against time.
 //
 // Invariants
 //   A1. It rejects with `signal.reason` as soon as the signal aborts, whatever the work does.
 //   A2. Once it settled, nothing of it is left on the signal, however long the signal lives.
 //   A3. The work's late rejection is handled.
+
+import type { Scheduler } from './ports/environment.ts';
 
 /**
  * The result of `work`, unless `signal` aborts first. The work itself goes on: whoever
@@ -28,4 +30,36 @@ export function raceAbort<T>(work: T | PromiseLike<T>, signal: AbortSignal): Pro
       },
     );
   });
+}
+
+export interface TimeLimit {
+  readonly timeoutMs: number;
+  readonly scheduler: Pick<Scheduler, 'schedule'>;
+  /** The error of work that takes longer. */
+  readonly late: () => Error;
+}
+
+/** Runs `work` with a signal that aborts with `late()` once it has taken `timeoutMs`. */
+export async function inTime<T>(
+  work: (signal: AbortSignal) => T | PromiseLike<T>,
+  { timeoutMs, scheduler, late }: TimeLimit,
+): Promise<T> {
+  const controller = new AbortController();
+  const untimer = scheduler.schedule(() => controller.abort(late()), timeoutMs);
+  try {
+    return await work(controller.signal);
+  } finally {
+    untimer();
+  }
+}
+
+/**
+ * As `inTime`, for work that may ignore its signal: the result of `work`, unless it takes longer.
+ * @throws the work's error, or `late()`.
+ */
+export function raceTime<T>(
+  work: (signal: AbortSignal) => T | PromiseLike<T>,
+  limit: TimeLimit,
+): Promise<T> {
+  return inTime((signal) => raceAbort(work(signal), signal), limit);
 }

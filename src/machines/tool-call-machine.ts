@@ -47,19 +47,27 @@ type Unstamped =
       readonly delivery?: DeliveryMode;
     }
   | { readonly type: 'call.invalid' }
-  | { readonly type: 'call.executed' }
+  /** `failed`: the tool threw, or what it returned cannot be kept. @defaultValue false */
+  | { readonly type: 'call.executed'; readonly failed?: boolean }
   | { readonly type: 'subagent.accepted' }
   /** Admission refused the work; what the model gets instead is the reason. */
   | { readonly type: 'subagent.rejected' }
   | { readonly type: 'subagent.ended' }
   | { readonly type: 'delivery.settled' }
-  | { readonly type: 'call.cancel' }
+  | { readonly type: 'call.cancel'; readonly reason?: string }
   | { readonly type: 'deadline.execution'; readonly dueAt: number };
 
 export type ToolCallEvent = Unstamped & Stamped;
 
 /** What the model is told. */
-export type CallAnswer = 'result' | 'invalid' | 'timed_out' | 'pending' | 'rejected' | 'cancelled';
+export type CallAnswer =
+  | 'result'
+  | 'failed'
+  | 'invalid'
+  | 'timed_out'
+  | 'pending'
+  | 'rejected'
+  | 'cancelled';
 
 export const toolCallMachine = setup({
   types: {
@@ -136,7 +144,14 @@ export const toolCallMachine = setup({
         },
       ],
       on: {
-        'call.executed': { target: 'answered', actions: answer('result') },
+        'call.executed': [
+          {
+            guard: ({ event }) => event.failed === true,
+            target: 'answered',
+            actions: answer('failed'),
+          },
+          { target: 'answered', actions: answer('result') },
+        ],
         'deadline.execution': {
           guard: ({ context, event }) => event.dueAt === context.dueAt,
           target: 'answered',

@@ -58,7 +58,10 @@ export class LeadCalls {
   /** The model does not want the result any more. */
   cancelled(callId: string): void {
     this.#awaited.delete(callId);
-    this.#core.receive(`call:${callId}`, { type: 'call.cancel' });
+    this.#core.receive(`call:${callId}`, {
+      type: 'call.cancel',
+      reason: 'the voice model does not want the result any more',
+    });
   }
 
   /** Whoever waited for the answers is gone. */

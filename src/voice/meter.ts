@@ -3,6 +3,7 @@
 // Owns:     the sums, over all connections of the session.
 // Does not: limit anything, or keep what the wire said (`raw`): it may hold secrets.
 
+import { tokenCount } from '../actors/ai/model.ts';
 import type { LeadSession } from '../actors/session/session-parts.ts';
 import { callSafely } from '../actors/runtime/host.ts';
 import type { UsageView } from '../actors/session-views.ts';
@@ -20,11 +21,13 @@ export class Meter {
   takes(event: TransportEvent): boolean {
     const { host, hooks, projection } = this.#core;
     if (event.type === 'usage.reported') {
-      const { inputTokens, outputTokens } = event;
-      const used = { inputTokens, outputTokens };
+      const used = {
+        inputTokens: tokenCount(event.inputTokens) ?? null,
+        outputTokens: tokenCount(event.outputTokens) ?? null,
+      };
       const usage = {
-        inputTokens: sum(this.#usage.inputTokens, inputTokens),
-        outputTokens: sum(this.#usage.outputTokens, outputTokens),
+        inputTokens: sum(this.#usage.inputTokens, used.inputTokens),
+        outputTokens: sum(this.#usage.outputTokens, used.outputTokens),
       };
       this.#usage = usage;
       projection.emit({ type: 'usage.changed', usage, used });

@@ -1,17 +1,44 @@
 // What is JSON, and how large it is.
 
 import type { JSONValue } from 'ai';
+import { isA, messageOf } from '../../errors.ts';
 
-/** Would this be the same after it was written to a journal and read again? */
+/**
+ * Levels of objects and arrays within each other. Journals, schemas and the AI SDK walk through JSON
+ * recursively: what is nested some thousands deep overflows the stack of one of them, and fails all
+ * that it is part of. So it is refused where it comes in.
+ */
+export const MAX_DEPTH = 200;
+
+/** Why a value is no JSON here. */
+export const TOO_DEEP = `it is nested deeper than ${MAX_DEPTH} levels`;
+
+/** Would this be the same after it was written to a journal and read again, and is it not nested too deeply? */
 export function isJson(value: unknown): value is JSONValue {
+  try {
+    return isJsonWithin(value, 0);
+  } catch {
+    // A getter, or a Proxy, that throws.
+    return false;
+  }
+}
+
+function isJsonWithin(value: unknown, depth: number): boolean {
   if (value === null) return true;
   if (typeof value === 'number') return Number.isFinite(value);
   if (typeof value !== 'object') return typeof value === 'string' || typeof value === 'boolean';
-  if (Array.isArray(value)) return value.every(isJson);
+  if (depth >= MAX_DEPTH) return false;
+  if (Array.isArray(value)) return value.every((held) => isJsonWithin(held, depth + 1));
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype !== Object.prototype && prototype !== null) return false;
   // A key that holds undefined is the same as no key.
-  return Object.values(value).every((held) => held === undefined || isJson(held));
+  return Object.values(value).every((held) => held === undefined || isJsonWithin(held, depth + 1));
+}
+
+/** Is this JSON nested deeper than 200 levels? */
+export function isTooDeep(json: unknown, depth = 0): boolean {
+  if (typeof json !== 'object' || json === null) return false;
+  return depth >= MAX_DEPTH || Object.values(json).some((held) => isTooDeep(held, depth + 1));
 }
 
 export type AsJson =
@@ -27,16 +54,20 @@ type Replacer = (this: Record<string, unknown>, key: string, value: unknown) => 
 
 /**
  * The JSON that `JSON.stringify` makes of it: `toJSON` is applied, undefined is null. Big
- * integers, cycles, and a function or a symbol as the whole value have none.
+ * integers, cycles, a function or a symbol as the whole value, and what is nested deeper than 200
+ * levels have none.
  */
 export function asJson(value: unknown, replacer?: Replacer): AsJson {
   if (typeof value === 'function' || typeof value === 'symbol')
     return { ok: false, message: `a ${typeof value} is not JSON` };
   try {
     const text = JSON.stringify(value, replacer) ?? 'null';
-    return { ok: true, value: JSON.parse(text) as JSONValue, text };
+    const written = JSON.parse(text) as JSONValue;
+    if (isTooDeep(written)) return { ok: false, message: TOO_DEEP };
+    return { ok: true, value: written, text };
   } catch (error) {
-    return { ok: false, message: error instanceof Error ? error.message : 'it is not JSON' };
+    // The stack overflows sooner or later, as deep as the caller already is.
+    return { ok: false, message: isA(error, RangeError) ? TOO_DEEP : messageOf(error) };
   }
 }
 

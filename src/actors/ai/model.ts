@@ -5,10 +5,13 @@
 //   M1. Every tool call that we run has an id, which no other call of the messages has. The
 //       SDK takes a repeated id for the same call, and loses the arguments of the second.
 //   M2. An answer that is not one is a ProviderError that says what is wrong with it.
+//   M3. Arguments that are nested too deeply fail their call, and nothing else.
+//   M4. Counts of tokens are whole numbers of at least 0, or not there.
 
 import { gateway, wrapLanguageModel, type LanguageModel, type ModelMessage } from 'ai';
 import { ConfigurationError, ProviderError } from '../../errors.ts';
 import type { Clock, Ids } from '../ports/environment.ts';
+import { asJson, isJson, isTooDeep, MAX_DEPTH, TOO_DEEP } from './json.ts';
 import { streamedAnswer, type Delta } from './streamed-answer.ts';
 
 export type Model = Extract<LanguageModel, { specificationVersion: 'v4' }>;
@@ -66,11 +69,13 @@ export function carefulModel(model: Model, options: CarefulOptions): Model {
         ? await streamedAnswer(await model.doStream(call), call.abortSignal, said)
         : await model.doGenerate(call);
       checkAnswer(answer, model);
-      const content = repairCalls(answer.content, options);
+      const content = repairCalls(answer.content.map(storable), options);
       options.answered(content);
       const { clock } = options;
       const timestamp = answer.response?.timestamp ?? (clock && new Date(clock.now()));
-      return { ...answer, content, response: { ...answer.response, timestamp } };
+      const usage = countedUsage(answer.usage);
+      const response = { ...answer.response, timestamp };
+      return { ...storable(answer), content, usage, response };
     },
     doStream: (call) => model.doStream(call),
   };
@@ -94,6 +99,34 @@ function checkAnswer(answer: unknown, model: Model): asserts answer is Answer {
   );
 }
 
+/** What a provider adds goes where it is no JSON, or nested too deeply: no journal could have it. */
+function storable<T extends { readonly providerMetadata?: unknown }>(part: T): T {
+  if (part.providerMetadata === undefined || isJson(part.providerMetadata)) return part;
+  const { providerMetadata: _, ...rest } = part;
+  return rest as T;
+}
+
+type Usage = Answer['usage'];
+
+/** Providers have been seen to give NaN, negative numbers, fractions and text (M4). */
+function countedUsage({ inputTokens, outputTokens, ...rest }: Usage): Usage {
+  return { ...rest, inputTokens: counted(inputTokens), outputTokens: counted(outputTokens) };
+}
+
+function counted<Counts extends object>(counts: Counts): Counts {
+  const checked = Object.entries(counts).map(([kind, count]) => [kind, tokenCount(count)]);
+  return Object.fromEntries(checked) as Counts;
+}
+
+/** No model call has more: beyond that it is no count of tokens. */
+const MAX_TOKENS = 1_000_000_000;
+
+/** A count of tokens as a provider gives it; undefined: it gives none that can be one. */
+export function tokenCount(count: unknown): number | undefined {
+  const isCount = typeof count === 'number' && count >= 0 && count <= MAX_TOKENS;
+  return isCount ? Math.round(count) : undefined;
+}
+
 type CallPart = Extract<ContentPart, { type: 'tool-call' }>;
 
 function isOurs(part: ContentPart): part is CallPart {
@@ -112,15 +145,34 @@ function repairCalls(content: ContentPart[], { messages, ids }: CarefulOptions):
     const isUsable = typeof written === 'string' && written !== '' && !taken.has(written);
     const toolCallId = isUsable ? written : ids.next('call');
     taken.add(toolCallId);
-    const input: unknown = part.input;
-    if (isUsable && typeof input === 'string') return part;
-    return {
-      ...part,
-      toolCallId,
-      // By the specification it is JSON text; some models give the value.
-      input: typeof input === 'string' ? input : JSON.stringify(input ?? {}),
-    };
+    const input = argumentsOf(part.input);
+    return isUsable && input === part.input ? part : { ...part, toolCallId, input };
   });
+}
+
+/**
+ * By the specification it is JSON text; some models give the value. What is nested too deeply becomes a
+ * text that is no JSON, which fails this call and not the step (M3).
+ */
+function argumentsOf(input: unknown): string {
+  if (typeof input !== 'string') {
+    const json = asJson(input ?? {});
+    return json.ok ? json.text : refusedArguments(json.message);
+  }
+  if (!mayBeDeep(input)) return input;
+  try {
+    return isTooDeep(JSON.parse(input)) ? refusedArguments(TOO_DEEP) : input;
+  } catch {
+    // The SDK says what is wrong with it.
+    return input;
+  }
+}
+
+const refusedArguments = (why: string): string => `The arguments are no JSON: ${why}`;
+
+/** A quick look, for most arguments are short: so many brackets would be needed. */
+function mayBeDeep(text: string): boolean {
+  return text.length > 2 * MAX_DEPTH;
 }
 
 function callIdsOf(messages: readonly ModelMessage[]): string[] {

@@ -3,7 +3,7 @@
 
 import type { JSONValue, Schema } from 'ai';
 import { messageOf } from '../../errors.ts';
-import { asJson, isJson } from './json.ts';
+import { asJson, isJson, isTooDeep, TOO_DEEP } from './json.ts';
 import { clip } from '../clip.ts';
 import { knownJsonSchema, validateWith, wrapSchema } from './schema.ts';
 
@@ -50,6 +50,7 @@ export async function checkOutput(schema: unknown, text: string): Promise<Checke
  * @throws {ConfigurationError} INVALID_SCHEMA, for a schema that cannot be told to a model.
  */
 export async function checkResult(schema: unknown, value: unknown): Promise<CheckedOutput> {
+  if (isTooDeep(value)) return retry(TOO_DEEP);
   const validated = await validateWith(outputSchemaOf(schema), value);
   if (!validated.ok) return retry(messageOf(validated.error.cause ?? validated.error));
   if (isJson(validated.value)) return { ok: true, value: validated.value };

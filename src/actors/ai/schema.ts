@@ -2,6 +2,7 @@
 // JSON Schema again for every tool of every step, which costs more than the step itself.
 
 import { asSchema, InvalidToolInputError, TypeValidationError, zodSchema, type Schema } from 'ai';
+import { shown } from '../../checks.ts';
 import { ConfigurationError, messageOf } from '../../errors.ts';
 import { clip } from '../clip.ts';
 
@@ -62,7 +63,16 @@ export async function validateWith(schema: Schema, value: unknown): Promise<Vali
   } catch (error) {
     cause = error;
   }
-  return { ok: false, error: TypeValidationError.wrap({ value, cause }) };
+  return { ok: false, error: validationError(value, cause) };
+}
+
+/** Its message quotes the value as JSON, which not every value has. */
+function validationError(value: unknown, cause: unknown): TypeValidationError {
+  try {
+    return TypeValidationError.wrap({ value, cause });
+  } catch {
+    return new TypeValidationError({ value: shown(value), cause: messageOf(cause) });
+  }
 }
 
 /** An error that quotes a large input would fill the model's context. */

@@ -19,7 +19,7 @@ import {
   TypeValidationError,
   UnsupportedFunctionalityError,
 } from 'ai';
-import { messageOf, OffstageError, ProviderError } from '../../errors.ts';
+import { isA, isError, messageOf, OffstageError, ProviderError } from '../../errors.ts';
 import { clip } from '../clip.ts';
 
 export interface StepError {
@@ -94,20 +94,33 @@ const connectionCodes = new Set([
 
 const MAX_MESSAGE_CHARACTERS = 1000;
 
-/** Takes whatever a model call threw. An error that says of itself whether it is retryable is believed. */
+/**
+ * Takes whatever a model call threw, and never throws itself. An error that says of itself whether it
+ * is retryable is believed.
+ */
 export function toStepError(thrown: unknown): StepError {
-  if (RetryError.isInstance(thrown)) return toStepError(thrown.lastError);
+  try {
+    return read(thrown);
+  } catch {
+    // A Proxy, or a getter, that throws.
+    const message = clip(messageOf(thrown), MAX_MESSAGE_CHARACTERS);
+    return { code: 'MODEL_ERROR', message, retryable: false };
+  }
+}
+
+function read(thrown: unknown): StepError {
+  if (RetryError.isInstance(thrown)) return read(thrown.lastError);
   const message = clip(messageOf(thrown), MAX_MESSAGE_CHARACTERS);
-  if (thrown instanceof OffstageError)
+  if (isA(thrown, OffstageError))
     return {
       code: thrown.code,
       message,
-      retryable: thrown instanceof ProviderError && thrown.retryable,
+      retryable: isA(thrown, ProviderError) && thrown.retryable,
     };
   if (isCallError(thrown)) return fromCallError(thrown, message);
   const said = saidInStream(thrown);
   if (said) return said;
-  if (thrown instanceof Error) {
+  if (isError(thrown)) {
     // The SDK's message holds terminal colours and a link.
     if (thrown.name === 'GatewayAuthenticationError' || thrown.name === 'GatewayError')
       return {
@@ -135,9 +148,7 @@ interface CallError {
 
 function isCallError(thrown: unknown): thrown is CallError {
   if (APICallError.isInstance(thrown)) return true;
-  return (
-    thrown instanceof Error && 'isRetryable' in thrown && typeof thrown.isRetryable === 'boolean'
-  );
+  return isError(thrown) && 'isRetryable' in thrown && typeof thrown.isRetryable === 'boolean';
 }
 
 /**
@@ -145,7 +156,7 @@ function isCallError(thrown: unknown): thrown is CallError {
  * status that it stands for, and whether to try again, where it knows.
  */
 function saidInStream(thrown: unknown): StepError | null {
-  if (typeof thrown !== 'object' || thrown === null || thrown instanceof Error) return null;
+  if (typeof thrown !== 'object' || thrown === null || isError(thrown)) return null;
   const { message, statusCode, code, isRetryable } = thrown as Readonly<Record<string, unknown>>;
   if (typeof message !== 'string') return null;
   const status = [statusCode, code].find((given) => typeof given === 'number');
@@ -161,7 +172,7 @@ function saidInStream(thrown: unknown): StepError | null {
 function fromCallError(error: CallError, message: string): StepError {
   const { cause } = error;
   // The SDK only says that it could not read an answer that had begun well.
-  if (error.statusCode !== undefined && cause instanceof Error && isConnectionError(cause)) {
+  if (error.statusCode !== undefined && isError(cause) && isConnectionError(cause)) {
     const why = messageOf(cause.cause ?? cause);
     return {
       code: 'CONNECTION_LOST',

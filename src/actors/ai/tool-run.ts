@@ -6,12 +6,13 @@
 // Invariants
 //   R1. It always resolves: a tool that throws, hangs or returns nonsense is an error result.
 //   R2. It settles as soon as the signal aborts or the time is up; the tool's own signal
-//       aborts at the same moment, and a generator is told to return.
+//       aborts at the same moment, and a generator is told to return. The signal's reason says
+//       what happened: a `TimeoutError`, or the reason of the signal that it was given.
 //   R3. Whatever a tool does after that is neither heard nor an unhandled rejection.
 //   R4. An approval is needed whenever it is not certain that none is.
 
 import type { JSONValue, ModelMessage } from 'ai';
-import { CancelledError, messageOf } from '../../errors.ts';
+import { CancelledError, isA, isError, messageOf, TimeoutError } from '../../errors.ts';
 import type { Environment } from '../ports/environment.ts';
 import { raceAbort } from '../race-abort.ts';
 import { clip } from '../clip.ts';
@@ -181,7 +182,7 @@ function beginSpan(options: ToolCallOptions): { readonly signal: AbortSignal; en
   signal.addEventListener('abort', cancel, { once: true });
   const untimer = environment.scheduler.schedule(() => {
     const message = `Tool "${tool.name}" timed out after ${timeoutMs} ms`;
-    controller.abort(new DOMException(message, 'TimeoutError'));
+    controller.abort(new TimeoutError(message));
   }, timeoutMs);
   return {
     signal: controller.signal,
@@ -250,7 +251,7 @@ export function toolDenied(reason: string): ToolOutcome {
 /** As the SDK tells a model: name and message of an error, a string as it is, anything else as JSON. */
 function thrownMessage(thrown: unknown): string {
   if (thrown === undefined || thrown === null) return 'unknown error';
-  if (!(thrown instanceof Error)) return messageOf(thrown);
+  if (!isError(thrown)) return messageOf(thrown);
   try {
     return String(thrown);
   } catch {
@@ -259,5 +260,5 @@ function thrownMessage(thrown: unknown): string {
 }
 
 function cancelledMessage(reason: unknown): string {
-  return reason instanceof CancelledError ? reason.message : `Cancelled: ${messageOf(reason)}`;
+  return isA(reason, CancelledError) ? reason.message : `Cancelled: ${messageOf(reason)}`;
 }

@@ -13,6 +13,7 @@
 //   K4. With doubt it is asked: a condition that throws approves nothing.
 
 import { asJson } from '../ai/json.ts';
+import { handleRejection } from '../runtime/host.ts';
 
 /** A tool call that an author consents to beforehand. */
 export interface PreApproval {
@@ -65,6 +66,7 @@ function isPreApproved({ toolName, input, preApproved, report }: Asked): boolean
     try {
       // Anything but `true` is no: a promise, above all.
       const said: unknown = when(input);
+      handleRejection(said, (error) => report(error, `preApproved of ${toolName}`));
       return said === true;
     } catch (error) {
       report(error, `preApproved of ${toolName}`);

@@ -2,6 +2,8 @@
 // the handoff. How much is a choice (`ContextMode`); a snapshot never changes afterwards.
 
 import type { ModelMessage } from 'ai';
+import { z } from 'zod';
+import { check } from '../../checks.ts';
 import type { ConversationLog } from '../conversation/conversation.ts';
 import type { ConversationTurn } from '../conversation/turns.ts';
 import type { MemoryFact, MemoryStore } from '../ports/memory-store.ts';
@@ -72,8 +74,8 @@ export function buildContextSnapshot(
 }
 
 /**
- * The snapshot, with the facts that fit the task from memory. Rejects as the store does;
- * does not ask it in a mode that has no facts.
+ * The snapshot, with the facts that fit the task from memory. Rejects as the store does, or with a
+ * `ConfigurationError` where it gives no facts; does not ask it in a mode that has no facts.
  */
 export async function assembleContextSnapshot(
   input: ContextSnapshotInput,
@@ -81,13 +83,19 @@ export async function assembleContextSnapshot(
 ): Promise<SubagentContextSnapshot> {
   if (!source || !usesFacts(input.mode ?? 'snapshot')) return buildContextSnapshot(input);
   const { memory, scope, limit = 10 } = source;
-  const facts = await memory.facts({ scope, limit, query: factQuery(input) });
-  return buildContextSnapshot(input, facts);
+  const facts: unknown = await memory.facts({ scope, limit, query: factQuery(input) });
+  return buildContextSnapshot(input, check('memory.facts()', factsSchema, facts));
 }
 
 function usesFacts(mode: ContextMode): boolean {
   return mode === 'snapshot' || mode === 'fork';
 }
+
+/** Only what is read of them: a store may keep more. */
+const factsSchema = z.custom<readonly MemoryFact[]>(
+  (facts) => z.array(z.looseObject({ text: z.string() })).safeParse(facts).success,
+  { error: 'expected an array of facts' },
+);
 
 /** The words of the task, and what the user last said. */
 function factQuery({ task, conversation }: ContextSnapshotInput): string {

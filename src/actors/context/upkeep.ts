@@ -19,7 +19,7 @@ import { isOpen, resultsIn } from '../conversation/limits.ts';
 import type { MemoryFact } from '../ports/memory-store.ts';
 import { raceAbort } from '../race-abort.ts';
 import type { Host } from '../runtime/host.ts';
-import { CancelledError, OffstageError } from '../../errors.ts';
+import { CancelledError, isA, OffstageError } from '../../errors.ts';
 import type { FactSource } from './context-snapshot.ts';
 import { rememberFacts } from './remember-facts.ts';
 import type { MemoryDistiller } from './distiller.ts';
@@ -179,7 +179,7 @@ export class Upkeep {
     }, timeoutMs);
     const ended = work(controller.signal)
       .catch((error: unknown) => {
-        if (!(error instanceof CancelledError)) host.report(error, kind);
+        if (!isA(error, CancelledError)) host.report(error, kind);
       })
       .then(() => {
         cancel();

@@ -62,7 +62,14 @@ export type ToolResultInput = {
   readonly callId: string;
   readonly at: number;
   readonly id?: string;
-} & ({ readonly value: unknown } | { readonly error: string });
+} & (
+  | {
+      readonly value: unknown;
+      /** The value tells of an error. @defaultValue false */
+      readonly failed?: boolean | undefined;
+    }
+  | { readonly error: string }
+);
 
 interface State {
   readonly items: readonly ConversationItem[];
@@ -230,7 +237,11 @@ export class ConversationLog {
       const { value, text } = asJson(result.value);
       const tooLong = text.length > maxItemChars;
       const whole = typeof value === 'string' ? value : text;
-      output = { type: 'value', value: tooLong ? clip(whole, maxItemChars) : value };
+      output = {
+        type: 'value',
+        value: tooLong ? clip(whole, maxItemChars) : value,
+        ...(result.failed === true ? { failed: true } : {}),
+      };
       chars = Math.min(text.length, maxItemChars);
     }
     const place = { id: result.id ?? `${call.callId}.result`, at: Math.max(result.at, call.at) };

@@ -3,7 +3,7 @@
 import type { JSONValue } from 'ai';
 import { z } from 'zod';
 import { messageOf } from '../../errors.ts';
-import { isJson } from '../ai/json.ts';
+import { isJson, isTooDeep, TOO_DEEP } from '../ai/json.ts';
 import { cutMark } from '../clip.ts';
 
 interface ItemBase {
@@ -41,7 +41,8 @@ export interface ToolCallItem extends ItemBase {
 
 /** A result, or why there is none. */
 export type ToolOutput =
-  | { readonly type: 'value'; readonly value: JSONValue }
+  /** `failed`: the value tells of an error. */
+  | { readonly type: 'value'; readonly value: JSONValue; readonly failed?: boolean }
   | { readonly type: 'error'; readonly message: string };
 
 export interface ToolResultItem extends ItemBase {
@@ -90,7 +91,7 @@ export const conversationItemSchema: z.ZodType<ConversationItem> = z.discriminat
     callId: z.string().min(1),
     toolName: z.string(),
     output: z.discriminatedUnion('type', [
-      z.object({ type: z.literal('value'), value: json }),
+      z.object({ type: z.literal('value'), value: json, failed: z.boolean().optional() }),
       z.object({ type: z.literal('error'), message: z.string() }),
     ]),
     chars: z.number().int().nonnegative(),
@@ -122,12 +123,19 @@ export function asJson(value: unknown): { readonly value: JSONValue; readonly te
   try {
     text = JSON.stringify(value);
     if (text !== undefined && isJson(value)) return { value, text };
+    if (text !== undefined && isTooDeep(JSON.parse(text)))
+      text = JSON.stringify(`[not JSON: ${TOO_DEEP}]`);
   } catch (error) {
     text = JSON.stringify(`[not JSON: ${messageOf(error)}]`);
   }
   // `undefined`, a function or a symbol has no JSON text at all.
   text ??= 'null';
   return { value: JSON.parse(text) as JSONValue, text };
+}
+
+/** Is it an error, and not what the tool came to? */
+export function isFailed(output: ToolOutput): boolean {
+  return output.type === 'error' || output.failed === true;
 }
 
 /** A tool's output as the text that a model reads; an error stays recognisable as one. */

@@ -133,6 +133,7 @@ function outputOf(call: ToolCallItem, result: ToolResultItem | undefined): ToolP
   if (!result) return { type: 'text', value: call.pendingText ?? defaultPendingText };
   const { output } = result;
   if (output.type === 'error') return { type: 'error-text', value: output.message };
-  if (typeof output.value === 'string') return { type: 'text', value: output.value };
-  return { type: 'json', value: output.value };
+  const { value, failed = false } = output;
+  if (typeof value === 'string') return { type: failed ? 'error-text' : 'text', value };
+  return { type: failed ? 'error-json' : 'json', value };
 }

@@ -3,7 +3,13 @@
 // A call in flight stays open: its answer will still come, under the same id.
 
 import { asArguments } from '../ai/json.ts';
-import { isMessage, messageText, toolOutputText, type ConversationItem } from './items.ts';
+import {
+  isFailed,
+  isMessage,
+  messageText,
+  toolOutputText,
+  type ConversationItem,
+} from './items.ts';
 import { transferText } from './model-messages.ts';
 
 export type ReplayItem =
@@ -62,7 +68,7 @@ export function toReplay(
         type: 'tool_result',
         callId: item.callId,
         output: toolOutputText(item.output),
-        isError: item.output.type === 'error',
+        isError: isFailed(item.output),
       });
     }
   }

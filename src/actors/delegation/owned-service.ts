@@ -7,7 +7,8 @@
 //   OS1. A recovery that failed has changed nothing, and has no claim: it can be tried again.
 //   OS2. Whoever leaves for another time tells nobody of an end, and what came in is written down.
 
-import { ConfigurationError } from '../../errors.ts';
+import { ConfigurationError, TimeoutError } from '../../errors.ts';
+import { raceTime } from '../race-abort.ts';
 import { rested } from '../runtime/rested.ts';
 import { Delegation } from './delegation.ts';
 import { failure } from './delegation-failure.ts';
@@ -154,19 +155,12 @@ export class OwnedDelegation extends Delegation implements OwnedSubagentService 
         resolve();
       });
     });
-    if (!this.#kept) return;
-    await this.#recovered();
-    const { ledger } = this.#kept;
-    // A service that was never opened goes on another time. A journal that takes nothing holds up nobody.
-    if (this.#isOpen)
-      await new Promise<void>((resolve) => {
-        const stopClock = scheduler.schedule(resolve, graceMs);
-        void ledger.close().then(() => {
-          stopClock();
-          resolve();
-        });
-      });
-    await this.#release(this.#kept);
+    const kept = this.#kept;
+    if (!kept) return;
+    await this.#briefly('recovery', () => this.#recovered());
+    // A service that was never opened goes on another time.
+    if (this.#isOpen) await this.#briefly('close', () => kept.ledger.close());
+    await this.#briefly('release', () => this.#release(kept));
   }
 
   async #suspend(kept: ServiceKeeping): Promise<void> {
@@ -185,6 +179,18 @@ export class OwnedDelegation extends Delegation implements OwnedSubagentService 
     this.#options.supervisor.close(this.id);
     await snapshots.whenTrimmed();
     await this.#release(kept);
+  }
+
+  /** A journal that answers nothing holds up nobody who closes for longer than the grace. */
+  async #briefly(what: string, work: () => Promise<unknown>): Promise<void> {
+    const { graceMs: timeoutMs = DEFAULT_GRACE_MS, id } = this.#options;
+    const { report, environment } = this.#ports.host;
+    const where = `${what} of the journal of ${id}`;
+    const late = (): Error =>
+      new TimeoutError(`Expected ${where} to be done within ${timeoutMs} ms: it is not waited for`);
+    await raceTime(work, { timeoutMs, scheduler: environment.scheduler, late }).catch(
+      (error: unknown) => report(error, where),
+    );
   }
 
   /** A claim that is on its way is there before it is given back. */

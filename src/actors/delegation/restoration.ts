@@ -157,7 +157,7 @@ export class Restoration {
     if (subagent.step > 0) instances.lock(record, () => {});
     const used = { startedAt: bornAt, tokens: subagent.tokensUsed, steps: subagent.step };
     budgets.readmit(id, birth.parentId, definition.budget, used, (message) =>
-      subagent.exhaust(message),
+      subagent.timeIsOver(message),
     );
     const knowsEnd = record.deliveredAt !== null || (ports.knowsEnd?.(id, birth.callId) ?? true);
     if (ending && (knowsEnd || parent !== null)) {

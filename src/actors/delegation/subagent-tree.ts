@@ -91,7 +91,7 @@ export class SubagentTree {
     const full = supervisor.admit(this.#parts.id, id);
     if (full) return rejected(full.code, full.message);
     const budgetRefusal = budgets.admit(id, parentId, definition.budget, (message) =>
-      family.get(id)?.subagent?.exhaust(message),
+      family.get(id)?.subagent?.timeIsOver(message),
     );
     if (budgetRefusal) {
       supervisor.retract(this.#parts.id, id);

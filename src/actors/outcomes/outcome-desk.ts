@@ -22,7 +22,9 @@ import type { Host } from '../runtime/host.ts';
 import type { Briefing } from '../subagent/instance.ts';
 import type { Outcome } from '../subagent/outcome.ts';
 import type { ReturnedValue, SubagentFace, SubagentTask } from '../subagent/subagent-ports.ts';
+import { inTime, raceTime } from '../race-abort.ts';
 import { keepLargeOutput } from '../working-memory/large-output.ts';
+import { memoryTime } from '../working-memory/memory-time.ts';
 import { memoryReaderIn } from '../working-memory/toolset.ts';
 import type { ProgressLine } from './failure-details.ts';
 import type { OutcomeOptions } from './outcome-options.ts';
@@ -86,19 +88,24 @@ export class OutcomeDesk {
   async keepLarge(
     owner: MemoryOwner,
     tools: Tools,
-    { callId, toolName, part, value, signal }: ReturnedValue,
+    { callId, toolName, part, value }: Omit<ReturnedValue, 'signal'>,
   ): Promise<JSONValue> {
     // A page of working memory would be kept again, and read again, for ever.
     if (memoryReaderIn({ [toolName]: tools[toolName] }) !== null) return value;
-    return keepLargeOutput(value, {
-      memory: this.#memory,
-      owner,
-      key: outputKey(toolName, callId, part),
-      maxInlineBytes: this.#maxInlineBytes,
-      readWith: memoryReaderIn(tools),
-      report: this.#host.report,
-      signal,
-    });
+    const { environment, report } = this.#host;
+    return inTime(
+      (signal) =>
+        keepLargeOutput(value, {
+          memory: this.#memory,
+          owner,
+          key: outputKey(toolName, callId, part),
+          maxInlineBytes: this.#maxInlineBytes,
+          readWith: memoryReaderIn(tools),
+          report,
+          signal,
+        }),
+      memoryTime(environment),
+    );
   }
 
   /** The outcome as others read it: at once, or soon. A promise of it never rejects. */
@@ -133,7 +140,10 @@ export class OutcomeDesk {
     const { subagentId, task, giver, request, ended } = work;
     const memory = this.#memory;
     const inputs = memory
-      ? await handOver(inputKeys(task.args), giver, subagentId, memory).catch((error: unknown) => {
+      ? await raceTime(
+          () => handOver(inputKeys(task.args), giver, subagentId, memory),
+          memoryTime(this.#host.environment),
+        ).catch((error: unknown) => {
           this.#host.report(error, 'working memory');
           return [];
         })

@@ -10,16 +10,16 @@
 //   E3. What is in an outcome that a model will read is at most `maxInlineBytes` each.
 
 import type { JSONValue } from 'ai';
-import { CancelledError } from '../../errors.ts';
 import { asJson, isLongerThan } from '../ai/json.ts';
 import { judgeClaims, type ClaimJudge } from '../claims/judge-claims.ts';
 import { effectsOf, verifyClaims, type ClaimVerification } from '../claims/verify-claims.ts';
 import type { Environment } from '../ports/environment.ts';
 import type { MemoryOwner, WorkingMemory } from '../ports/working-memory.ts';
-import { raceAbort } from '../race-abort.ts';
+import { inTime, raceAbort } from '../race-abort.ts';
 import type { Outcome } from '../subagent/outcome.ts';
 import { namespaceOf } from '../working-memory/keys.ts';
 import { largeOutput, type LargeOutputOptions } from '../working-memory/large-output.ts';
+import { memoryTime } from '../working-memory/memory-time.ts';
 import { speakable } from '../working-memory/speakable.ts';
 import { failureDetails, type RunFacts } from './failure-details.ts';
 
@@ -47,8 +47,6 @@ const RESULT_KEY = 'final-result';
 const PARTIAL_KEY = 'partial-result';
 const FAILURE_KEY = 'failure-details';
 
-/** A memory that answers later is not waited for. */
-const MEMORY_TIMEOUT_MS = 5000;
 const MAX_NOTES = 20;
 
 /** At once, or a promise that never rejects. */
@@ -71,24 +69,16 @@ async function settle(
 ): Promise<Outcome> {
   const { environment, memory, report } = settings;
   const judged = await withJudge(outcome, settings);
-  const controller = new AbortController();
-  const untimer = environment.scheduler.schedule(
-    () => controller.abort(new CancelledError('working memory took too long')),
-    MEMORY_TIMEOUT_MS,
-  );
   const { owner, readWith } = run;
   const { maxInlineBytes } = settings;
-  const { signal } = controller;
-  const keeping = { memory, owner, readWith, maxInlineBytes, report, signal };
-  try {
+  return inTime(async (signal) => {
+    const keeping = { memory, owner, readWith, maxInlineBytes, report, signal };
     const bounded =
       judged.status === 'completed'
         ? await withBoundedResult(judged, keeping)
         : await withBoundedPartial(await withKeptDetails(judged, keeping), keeping);
-    return await withNotes(bounded, keeping);
-  } finally {
-    untimer();
-  }
+    return withNotes(bounded, keeping);
+  }, memoryTime(environment));
 }
 
 function verified(outcome: Outcome, { tools }: EndedRun): Outcome {

@@ -21,7 +21,7 @@
 //   PL6. Of several processes that look at the same session one wakes it: the claim decides, before
 //        anything is opened or makes room. The others stay quiet.
 
-import { ConfigurationError, messageOf, OffstageError } from '../../errors.ts';
+import { ConfigurationError, isError, messageOf, OffstageError } from '../../errors.ts';
 import { memoryWakeTimes, type WakeTimes } from '../ports/wake-times.ts';
 import { Alarm, AT_ONCE } from './alarm.ts';
 import { Guest, type PooledSession } from './guest.ts';
@@ -335,5 +335,5 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
 }
 
 function codeOf(error: unknown): unknown {
-  return error instanceof Error && 'code' in error ? error.code : null;
+  return isError(error) && 'code' in error ? error.code : null;
 }

@@ -1,6 +1,6 @@
 // What a journal throws. Whether trying again can help is what a commit unit asks.
 
-import { OffstageError } from '../../errors.ts';
+import { isError, OffstageError } from '../../errors.ts';
 import type { JournalEntry, JournalPosition } from './journal.ts';
 
 /**
@@ -24,7 +24,7 @@ export class JournalError extends OffstageError {
 
 /** A journal says so of what trying again would not mend. */
 export function isForGood(error: unknown): boolean {
-  return error instanceof Error && 'retryable' in error && error.retryable === false;
+  return isError(error) && 'retryable' in error && error.retryable === false;
 }
 
 /** The beginning of something is not in the journal: nothing can be said of what followed. */

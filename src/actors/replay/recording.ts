@@ -13,7 +13,7 @@
 //   RC2. A text that is cut, changed or of a newer version is an error that names the line.
 
 import { z } from 'zod';
-import { ConfigurationError, messageOf, OffstageError, ProtocolError } from '../../errors.ts';
+import { ConfigurationError, isA, messageOf, OffstageError, ProtocolError } from '../../errors.ts';
 import { journalEntryOf } from '../ports/journal-entry.ts';
 import type { Journal, JournalEntry } from '../ports/journal.ts';
 import type { Changes } from './facts.ts';
@@ -122,7 +122,7 @@ export function checkRecording({ steps }: Recording): RecordingDifference | null
       const differences = differencesOf(changes, step.changes);
       if (differences.length > 0) return found(differences);
     } catch (error) {
-      if (!(error instanceof OffstageError)) throw error;
+      if (!isA(error, OffstageError)) throw error;
       return found([`it cannot be folded any more: ${error.message}`]);
     }
   }

@@ -8,7 +8,7 @@
 //   RS1. The same entries lead to the same steps, in any process.
 //   RS2. What is held is what the session would hold, and the views of subagents that have ended.
 
-import { ConfigurationError, messageOf, OffstageError } from '../../errors.ts';
+import { ConfigurationError, isA, messageOf, OffstageError } from '../../errors.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import { OPENED } from '../session/session-inputs.ts';
 import { snapshotIn } from '../session/snapshots.ts';
@@ -70,7 +70,7 @@ class Replay {
         },
       };
     } catch (error) {
-      if (error instanceof OffstageError) throw error;
+      if (isA(error, OffstageError)) throw error;
       const { event, actor, unit } = entry;
       throw new OffstageError(
         'REPLAY_FAILED',

@@ -44,8 +44,7 @@ export function createHost(options: HostOptions): Host {
 export function quietly(onError: HostOptions['onError']): Host['report'] {
   return (thrown, where) => {
     try {
-      const told: unknown = onError?.(thrown, where);
-      if (told instanceof Promise) told.catch(() => {});
+      handleRejection(onError?.(thrown, where), () => {});
     } catch {
       // There is nobody left to tell.
     }
@@ -69,9 +68,17 @@ function guarded(
 /** Calls somebody else's code: what it throws or rejects with is reported, and breaks nothing. */
 export function callSafely(host: Host, where: string, call: () => unknown): void {
   try {
-    const returned = call();
-    if (returned instanceof Promise) returned.catch((error: unknown) => host.report(error, where));
+    handleRejection(call(), (error) => host.report(error, where));
   } catch (error) {
     host.report(error, where);
   }
+}
+
+/**
+ * Hears the rejection of a promise that somebody else's code returned, where no promise was expected.
+ * Not every promise is an instance of `Promise`: other libraries and other realms have their own.
+ */
+export function handleRejection(returned: unknown, rejected: (error: unknown) => void): void {
+  if (typeof returned !== 'object' || returned === null || !('then' in returned)) return;
+  Promise.resolve(returned).then(undefined, rejected);
 }

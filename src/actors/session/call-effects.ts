@@ -5,11 +5,11 @@
 // Does not: decide what a call does next (its machine does).
 
 import type { JSONValue } from 'ai';
-import { CancelledError, messageOf } from '../../errors.ts';
+import { CancelledError, isError, messageOf, TimeoutError } from '../../errors.ts';
 import type { CallAnswer, Failure } from '../../machines/index.ts';
 import { DEFAULT_MAX_OUTPUT_BYTES, keepOutput } from '../ai/tool-output.ts';
 import { THE_LEAD } from '../delegation/service-types.ts';
-import { raceAbort } from '../race-abort.ts';
+import { raceAbort, raceTime } from '../race-abort.ts';
 import { callSafely } from '../runtime/host.ts';
 import { checkSubagentConfig } from '../subagent/config.ts';
 import { outcomeOf } from '../subagent/outcome-of.ts';
@@ -19,9 +19,20 @@ import { tellDoubt } from './call-in-doubt.ts';
 import { DuplicateCalls, type HeldBack } from './duplicate-calls.ts';
 import { intoConversation } from './live-conversation.ts';
 import { DEFAULT_PENDING_MESSAGE } from './prompts.ts';
+import type { LeadTool } from './lead-tools.ts';
 import type { CallRecord } from './records.ts';
+import { DEFAULT_TOOL_TIMEOUT_MS } from './session-unit.ts';
 import type { EffectsSession } from './session-parts.ts';
 import { keyOf, toolContext } from './tool-context.ts';
+
+/** What an inline tool came to. */
+interface Returned {
+  readonly output: JSONValue;
+  readonly failed: boolean;
+}
+
+/** Answers that tell the model of an error. */
+const FAILURES: ReadonlySet<CallAnswer> = new Set(['failed', 'invalid', 'timed_out', 'cancelled']);
 
 interface Answered {
   readonly status?: CallAnswer;
@@ -39,9 +50,10 @@ export class CallEffects {
     this.#duplicates = new DuplicateCalls((id) => session.delegation.get(id));
   }
 
-  /** The session has ended: whatever still runs is aborted. */
-  stopAll(): void {
-    for (const callId of this.#executing.keys()) this.stop(callId);
+  /** The session has ended, or goes on elsewhere: whatever still runs is aborted with this reason. */
+  stopAll(reason: Error): void {
+    for (const controller of this.#executing.values()) controller.abort(reason);
+    this.#executing.clear();
   }
 
   /** After a crash: calls that were being looked at, run or handed on go on; see `recovery.ts`. */
@@ -66,8 +78,9 @@ export class CallEffects {
   }
 
   /** It was over, and the journal does not say that the model was told. */
-  #answerAgain({ callId, name, output }: CallRecord): void {
-    if (output !== null) this.answered(callId, name, output, { isOver: true });
+  #answerAgain({ callId, name, output, failed }: CallRecord): void {
+    const status = failed === true ? 'failed' : 'result';
+    if (output !== null) this.answered(callId, name, output, { status, isOver: true });
   }
 
   /** P6: it is run again, with the same key, only if its tool says that it may be. */
@@ -87,6 +100,7 @@ export class CallEffects {
     session.receive(`call:${callId}`, {
       type: 'call.executed',
       output: { error: inDoubtMessage(name), code: 'NEEDS_RECONCILE' },
+      failed: true,
     });
   }
 
@@ -117,7 +131,7 @@ export class CallEffects {
       invalid(`Unknown tool: ${call.name}. Available tools: ${known}`);
       return;
     }
-    const checked = await tool.validate(call.arguments);
+    const checked = await this.#checked(tool, call.arguments);
     // It may have been called off meanwhile, or the session may have ended.
     if (session.books.calls.get(callId) !== call || session.unit.unit.disposed) return;
     if (!checked.ok) {
@@ -142,6 +156,20 @@ export class CallEffects {
     });
   }
 
+  /** The schema is the app's, and may be asynchronous: it is waited for as long as for the tool. */
+  #checked(tool: LeadTool, json: string): ReturnType<LeadTool['validate']> {
+    const { name, timeout: timeoutMs = DEFAULT_TOOL_TIMEOUT_MS } = tool.definition;
+    const { scheduler } = this.#session.host.environment;
+    const late = (): Error =>
+      new TimeoutError(`Validation failed: it took longer than ${timeoutMs} ms`);
+    return raceTime(() => tool.validate(json), { timeoutMs, scheduler, late }).catch(
+      (error: unknown) => {
+        this.#session.host.report(error, `parameters of tool "${name}"`);
+        return { ok: false, message: messageOf(error) };
+      },
+    );
+  }
+
   execute(callId: string): void {
     const session = this.#session;
     const call = session.books.calls.get(callId);
@@ -151,12 +179,16 @@ export class CallEffects {
     const controller = new AbortController();
     this.#executing.set(callId, controller);
     const { signal } = controller;
-    const settle = (output: unknown): void => {
-      if (!signal.aborted) session.receive(`call:${callId}`, { type: 'call.executed', output });
+    const settle = ({ output, failed }: Returned): void => {
+      if (signal.aborted) return;
+      // It has ended by itself: there is nothing to abort any more.
+      this.#executing.delete(callId);
+      const event = { type: 'call.executed', output };
+      session.receive(`call:${callId}`, failed ? { ...event, failed } : event);
     };
     session.host.environment.scheduler.yieldThen(() => {
       if (signal.aborted) return;
-      const run = async (): Promise<unknown> => {
+      const run = async (): Promise<Returned> => {
         const output = await execute(
           call.input as never,
           toolContext(session, { callId, agentName: call.agentName, abortSignal: signal }),
@@ -168,24 +200,41 @@ export class CallEffects {
           callSafely(session.host, 'hook onToolError', () =>
             session.hooks.onToolError?.({ callId, name: call.name, error }),
           );
-        settle({ error: messageOf(error) });
+        settle({ output: { error: messageOf(error) }, failed: true });
       });
     });
   }
 
   /** What is too large for the model goes to working memory, where there is one. */
-  async #kept({ callId, name }: CallRecord, output: unknown, signal: AbortSignal) {
+  async #kept(
+    { callId, name }: CallRecord,
+    output: unknown,
+    signal: AbortSignal,
+  ): Promise<Returned> {
     const { id: sessionId, ofCalls } = this.#session;
     const { outcomes } = ofCalls;
     if (!outcomes?.hasMemory) return answerOf(name, output, DEFAULT_MAX_OUTPUT_BYTES);
-    const value = answerOf(name, output, Number.POSITIVE_INFINITY);
+    const whole = answerOf(name, output, Number.POSITIVE_INFINITY);
+    const { output: value, failed } = whole;
     const returned = { callId, toolName: name, part: 'output' as const, value, signal };
-    return outcomes.keepLarge({ sessionId, path: [] }, ofCalls.tools(), returned);
+    return {
+      output: await outcomes.keepLarge({ sessionId, path: [] }, ofCalls.tools(), returned),
+      failed,
+    };
   }
 
+  /** Its machine has left `executing`; the signal of the tool says why. */
   stop(callId: string): void {
-    this.#executing.get(callId)?.abort(new CancelledError('the call is over'));
+    const controller = this.#executing.get(callId);
+    if (!controller) return;
     this.#executing.delete(callId);
+    const { unit, books } = this.#session;
+    const { name = '', cancelReason = 'the call was cancelled' } = books.calls.get(callId) ?? {};
+    // It did not end by itself, so it was cancelled or its time was up.
+    const isCancelled = unit.calls.stateOf(callId)?.value !== 'answered';
+    controller.abort(
+      isCancelled ? new CancelledError(cancelReason) : new TimeoutError(`Tool "${name}" timed out`),
+    );
   }
 
   answer(callId: string, answer: CallAnswer): void {
@@ -212,7 +261,8 @@ export class CallEffects {
     const { projection, host, hooks } = this.#session;
     const answeredAt = host.environment.clock.now();
     const answer = { type: 'call.answered', callId, answeredAt, isOver } as const;
-    intoConversation(this.#session, isRecorded ? answer : { ...answer, output });
+    const told = FAILURES.has(status) ? { ...answer, failed: true } : answer;
+    intoConversation(this.#session, isRecorded ? told : { ...told, output });
     const event = { callId, name, output, status };
     projection.emit({ type: 'tool.answered', callId, name, output, status });
     callSafely(host, 'hook onToolResult', () => hooks.onToolResult?.(event));
@@ -274,8 +324,9 @@ export class CallEffects {
 }
 
 /** What an inline tool returned, as the model, the journal and the wire can have it: JSON, and not too large. */
-function answerOf(toolName: string, returned: unknown, maxBytes: number): JSONValue {
-  if (returned instanceof Error) return { error: messageOf(returned) };
+function answerOf(toolName: string, returned: unknown, maxBytes: number): Returned {
+  if (isError(returned)) return { output: { error: messageOf(returned) }, failed: true };
   const kept = keepOutput(returned ?? null, maxBytes);
-  return kept.ok ? kept.value : { error: `Tool "${toolName}" ${kept.message}` };
+  if (kept.ok) return { output: kept.value, failed: false };
+  return { output: { error: `Tool "${toolName}" ${kept.message}` }, failed: true };
 }

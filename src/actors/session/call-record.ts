@@ -25,11 +25,14 @@ export function happenedTo(
       break;
     case 'call.executed':
       call.output = event['output'];
+      if (event['failed'] === true) call.failed = true;
       break;
     case 'deadline.execution':
+      call.failed = true;
       call.output = { error: `Tool "${call.name}" timed out` };
       break;
     case 'call.cancel':
+      if (typeof event['reason'] === 'string') call.cancelReason = event['reason'];
       call.output = { error: `Tool "${call.name}" was cancelled` };
       break;
     case 'subagent.accepted':

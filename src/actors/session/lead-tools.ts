@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { ConfigurationError, messageOf } from '../../errors.ts';
 import { DELIVERY_MODES, type DeliveryMode } from '../../machines/index.ts';
 import { withInputNames } from '../ai/input-names.ts';
+import { isTooDeep, TOO_DEEP } from '../ai/json.ts';
 import { validateWith, wrapSchema } from '../ai/schema.ts';
 import { clip } from '../clip.ts';
 import type { SubagentService } from '../delegation/service-types.ts';
@@ -119,6 +120,11 @@ export async function prepareLeadTools(
             message: `Validation failed: the arguments are no JSON (${messageOf(error)})`,
           };
         }
+        if (isTooDeep(value))
+          return {
+            ok: false,
+            message: `Validation failed: the arguments are no JSON (${TOO_DEEP})`,
+          };
         const checked = await validateWith(schema, value);
         if (checked.ok) return checked;
         const why = messageOf(checked.error.cause ?? checked.error);

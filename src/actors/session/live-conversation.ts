@@ -162,9 +162,9 @@ export class LiveConversation {
         return log.toolCall({ callId, toolName, args: parsed(json), at });
       }
       case 'call.answered': {
-        const { callId, answeredAt: at } = event;
+        const { callId, answeredAt: at, failed } = event;
         const value = 'output' in event ? event.output : this.#outputOf(callId);
-        return value === undefined ? log : log.toolResult({ callId, at, value });
+        return value === undefined ? log : log.toolResult({ callId, at, value, failed });
       }
     }
   }

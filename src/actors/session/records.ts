@@ -66,6 +66,10 @@ export interface CallRecord {
   endedAt: number;
   /** How its result wants to reach the user. */
   delivery: DeliveryMode;
+  /** It was run, and failed or took too long. */
+  failed?: boolean;
+  /** Why it was cancelled; absent while it was not, or where nobody said why. */
+  cancelReason?: string;
 }
 
 export interface DeliveryRecord {
@@ -134,6 +138,8 @@ export type ConversationEvent =
       readonly answeredAt: number;
       /** What the model was told. Left out: what the call's record says. */
       readonly output?: unknown;
+      /** What the model was told is an error. @defaultValue false */
+      readonly failed?: boolean;
       /** Nothing comes of this call any more. */
       readonly isOver: boolean;
     };

@@ -6,7 +6,7 @@
 // Does not: begin or end (session-life), decide what happens next (machines), carry effects
 //           out (session-effects), speak (lead), hold sockets or audio.
 
-import { messageOf, OffstageError } from '../../errors.ts';
+import { codeOf, messageOf } from '../../errors.ts';
 import type { Failure } from '../../machines/index.ts';
 import { Delegation } from '../delegation/delegation.ts';
 import type { FactSource } from '../context/context-snapshot.ts';
@@ -45,7 +45,7 @@ import { UserDoor } from './user-door.ts';
 import { withReading } from './user-input.ts';
 
 function failureOf(error: unknown): Failure {
-  const code = error instanceof OffstageError ? error.code : 'INTERNAL';
+  const code = codeOf(error);
   return { code, message: messageOf(error), retryable: false };
 }
 
@@ -235,7 +235,7 @@ export class SessionCore implements EffectsSession {
 
   reportError(error: unknown, where: string): void {
     this.#tellOfError(error, where);
-    const code = error instanceof OffstageError ? error.code : 'INTERNAL';
+    const code = codeOf(error);
     const message = `${where}: ${messageOf(error)}`;
     this.projection.emit({ type: 'error.reported', code, message });
   }

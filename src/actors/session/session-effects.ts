@@ -5,7 +5,7 @@
 //           delivery-effects (outbox and batches).
 // Does not: decide anything.
 
-import { messageOf } from '../../errors.ts';
+import { CancelledError, messageOf, OffstageError } from '../../errors.ts';
 import type { CallAnswer, Failure, QuestionEnd } from '../../machines/index.ts';
 import { floorOf } from '../../machines/index.ts';
 import type { Posted } from '../runtime/commit-unit.ts';
@@ -105,7 +105,7 @@ export class SessionEffects {
 
   /** What runs is aborted, and nothing of it is told. */
   suspend(): void {
-    this.#calls.stopAll();
+    this.#calls.stopAll(new CancelledError('the session was suspended'));
   }
 
   /** It is closed before it was ever open. */
@@ -257,7 +257,11 @@ export class SessionEffects {
 
   #ended(error: Failure | null): void {
     const core = this.#core;
-    this.#calls.stopAll();
+    this.#calls.stopAll(
+      error
+        ? new OffstageError(error.code, error.message)
+        : new CancelledError('the session was closed'),
+    );
     core.life.ended(error);
     callSafely(core.host, 'hook onSessionEnd', () =>
       core.hooks.onSessionEnd?.({

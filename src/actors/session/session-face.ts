@@ -174,8 +174,13 @@ export abstract class SessionFace {
    */
   cancelToolCall(callId: string): boolean {
     const isPending = this.pendingToolCalls.includes(callId);
-    if (isPending) this.checkRoom();
-    if (isPending) this.#core.receive(`call:${callId}`, { type: 'call.cancel' });
+    if (isPending) {
+      this.checkRoom();
+      this.#core.receive(`call:${callId}`, {
+        type: 'call.cancel',
+        reason: 'the app cancelled the call',
+      });
+    }
     return isPending;
   }
 

@@ -10,12 +10,14 @@ import type { PendingInput, ProgressNote, SpawnRequest } from '../delegation/ser
 import { assembleContextSnapshot, type FactSource } from '../context/context-snapshot.ts';
 import type { OutcomeDesk } from '../outcomes/outcome-desk.ts';
 import { ownValue } from '../own-value.ts';
+import { raceTime } from '../race-abort.ts';
 import { callSafely, type Host } from '../runtime/host.ts';
 import type { SubagentView } from '../session-views.ts';
 import type { SubagentConfig, SubagentDefinition } from '../subagent/config.ts';
 import { briefing, type Briefing } from '../subagent/instance.ts';
 import type { Outcome } from '../subagent/outcome.ts';
 import type { CallInDoubt, StepReport, SubagentTask } from '../subagent/subagent-ports.ts';
+import { memoryTime } from '../working-memory/memory-time.ts';
 import { tellDoubt } from './call-in-doubt.ts';
 import { inheritedTools } from './inherited-tools.ts';
 import { deliveryAbout, postNotice, type NewNotice } from './notices.ts';
@@ -100,7 +102,10 @@ export class SessionScope implements ScopePorts {
     // As it is at the moment of the handoff, whatever is said while the facts are looked up.
     const { conversation } = this.#session.books;
     const input = { mode, task, instructions, conversation };
-    const snapshot = await assembleContextSnapshot(input, this.#facts).catch((error: unknown) => {
+    const snapshot = await raceTime(
+      () => assembleContextSnapshot(input, this.#facts),
+      memoryTime(this.host.environment),
+    ).catch((error: unknown) => {
       this.host.report(error, 'memory');
       return assembleContextSnapshot(input);
     });

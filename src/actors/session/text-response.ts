@@ -11,7 +11,8 @@
 //   N3. Whatever happens it comes to an end, and never throws.
 
 import { streamText, type LanguageModel } from 'ai';
-import { ProviderError } from '../../errors.ts';
+import { isA, ProviderError } from '../../errors.ts';
+import { asJson } from '../ai/json.ts';
 import { toStepError } from '../ai/model-step.ts';
 import { cutOff, hasJustEnded } from '../ai/streamed-answer.ts';
 import { modelToolsOf } from './lead-tools.ts';
@@ -100,7 +101,7 @@ export async function runResponse(options: TextResponseOptions): Promise<TextRes
       });
   } catch (error) {
     isBroken = true;
-    if (!signal.aborted || error instanceof ProviderError) {
+    if (!signal.aborted || isA(error, ProviderError)) {
       const { code, message } = toStepError(error);
       core.reportError(error, 'lead model');
       output.push({ type: 'response.failed', code, message });
@@ -153,8 +154,14 @@ async function* partsOf(options: TextResponseOptions): AsyncGenerator<Part> {
       if (hasJustEnded(finishReason, rawFinishReason, tokens)) throw cutOff();
     } else if (part.type === 'tool-call') {
       const { toolCallId: callId, toolName: name, input } = part;
-      const json = typeof input === 'string' ? input : JSON.stringify(input ?? {});
-      yield { type: 'call', call: { callId, name, arguments: json, agentName } };
+      yield { type: 'call', call: { callId, name, arguments: argumentsOf(input), agentName } };
     }
   }
+}
+
+/** As JSON text. What is none is refused where the arguments are checked, and fails its call only. */
+function argumentsOf(input: unknown): string {
+  if (typeof input === 'string') return input;
+  const json = asJson(input ?? {});
+  return json.ok ? json.text : `no JSON: ${json.message}`;
 }

@@ -37,7 +37,8 @@ export interface SubagentConfig {
   readonly createInstance?: () => SubagentConfig;
   /**
    * Frees what a run used, on every way out, exactly once for each instance; runs that
-   * share one instance share its `dispose`, called when the last of them has ended.
+   * share one instance share its `dispose`, called when the last of them has ended. One that takes
+   * longer than 30 seconds is reported, and nobody waits for it any more.
    */
   readonly dispose?: () => void | Promise<void>;
   /**

@@ -2,10 +2,11 @@
 // the prepared tools, the model and the first messages.
 
 import type { LanguageModel, ModelMessage } from 'ai';
-import { ConfigurationError } from '../../errors.ts';
+import { shown } from '../../checks.ts';
+import { ConfigurationError, TimeoutError } from '../../errors.ts';
 import { prepareTools, type PreparedTools } from '../ai/tools.ts';
-import { raceAbort } from '../race-abort.ts';
-import { callSafely, type Host } from '../runtime/host.ts';
+import { raceAbort, raceTime } from '../race-abort.ts';
+import { handleRejection, type Host } from '../runtime/host.ts';
 import { outputInstructions } from '../ai/output.ts';
 import type { SubagentContextSnapshot } from '../context/context-snapshot.ts';
 import { openingMessages, systemPrompt } from '../context/prompts.ts';
@@ -36,17 +37,23 @@ const users = new WeakMap<SubagentConfig, number>();
  * @throws {ConfigurationError} when `createInstance` gives no valid configuration.
  */
 export function takeInstance(definition: SubagentDefinition): SubagentDefinition {
-  const created = definition.createInstance?.();
-  if (created !== undefined && (typeof created !== 'object' || created === null))
+  const created: unknown = definition.createInstance?.();
+  if (created !== undefined && !isConfiguration(created)) {
+    handleRejection(created, () => {});
     throw new ConfigurationError(
       'INVALID_INSTANCE',
-      `${definition.name}: expected createInstance() to return a configuration, got ${String(created)}`,
+      `${definition.name}: expected createInstance() to return a configuration, got ${shown(created)}`,
     );
+  }
   const own = created
     ? checkSubagentConfig(created, `${definition.name}.createInstance()`)
     : definition;
   users.set(own.source, (users.get(own.source) ?? 0) + 1);
   return own;
+}
+
+function isConfiguration(created: unknown): created is SubagentConfig {
+  return typeof created === 'object' && created !== null && !('then' in created);
 }
 
 /** The prompts of a run: what it is told of its task, and the shape of its result. */
@@ -108,7 +115,13 @@ export function toolsOf(definition: SubagentDefinition): PreparedTools {
   return prepared;
 }
 
-/** Resolves when the instance is disposed, or at once if others still use it. Never rejects. */
+/** A `dispose` that takes longer is reported, and nobody waits for it any more. */
+const DISPOSE_TIMEOUT_MS = 30_000;
+
+/**
+ * Resolves when the instance is disposed, at once if others still use it, and after 30 seconds in any
+ * case. Never rejects.
+ */
 export async function releaseInstance(
   host: Host,
   { definition }: Pick<Instance, 'definition'>,
@@ -116,14 +129,19 @@ export async function releaseInstance(
   const left = (users.get(definition.source) ?? 1) - 1;
   users.set(definition.source, left);
   if (left > 0 || !definition.dispose) return;
-  const { dispose } = definition;
-  await new Promise<void>((done) => {
-    callSafely(host, `dispose of ${definition.name}`, async () => {
-      try {
-        await dispose();
-      } finally {
-        done();
-      }
+  const { dispose, name } = definition;
+  const where = `dispose of ${name}`;
+  try {
+    await raceTime(() => dispose(), {
+      timeoutMs: DISPOSE_TIMEOUT_MS,
+      scheduler: host.environment.scheduler,
+      late: () =>
+        new TimeoutError(
+          `Expected ${where} to be done within ${DISPOSE_TIMEOUT_MS} ms: it is not waited for`,
+          { code: 'DISPOSE_TIMEOUT' },
+        ),
     });
-  });
+  } catch (error) {
+    host.report(error, where);
+  }
 }

@@ -9,7 +9,7 @@
 //   KR2. `result` resolves once and never rejects; where the journal is not there, as `lost`, and
 //        nothing of that is kept.
 
-import { messageOf, OffstageError } from '../../errors.ts';
+import { codeOf, isA, messageOf, OffstageError } from '../../errors.ts';
 import { THE_LEAD } from '../delegation/service-types.ts';
 import { ownedService } from '../delegation/subagent-service.ts';
 import { isForGood, JournalError } from '../ports/journal-error.ts';
@@ -46,7 +46,7 @@ export function keptRun(
     onInput,
     onError: (error, where) => {
       // It goes on in another process, or nowhere. First: the handler may throw.
-      if (error instanceof JournalError && isForGood(error)) settle(lostBy(error));
+      if (isA(error, JournalError) && isForGood(error)) settle(lostBy(error));
       onError?.(error, where);
     },
   });
@@ -96,7 +96,7 @@ export function keptRun(
 }
 
 function lostBy(error: unknown): Outcome {
-  const code = error instanceof OffstageError ? error.code : 'INTERNAL';
+  const code = codeOf(error);
   const failure = { code, message: messageOf(error), retryable: true };
   return outcomeOf({ status: 'lost', steps: 0, error: failure }, new SubagentLog());
 }

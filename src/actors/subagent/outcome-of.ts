@@ -1,8 +1,30 @@
 // How a subagent ended, made of what its machine says and what its log holds.
 
-import type { Ending } from '../../machines/index.ts';
+import { CancelledError, CapacityError, OffstageError, TimeoutError } from '../../errors.ts';
+import type { Ending, Failure } from '../../machines/index.ts';
 import type { Outcome } from './outcome.ts';
 import type { SubagentLog } from './subagent-log.ts';
+
+/** Why work is aborted by this end, as its `AbortSignal` says it. */
+export function endReason(status: Ending['status'], { code, message }: Failure): Error {
+  if (status === 'timed_out') return new TimeoutError(message, { code });
+  if (status === 'cancelled' || code === 'KILLED')
+    return new CancelledError(message.replace(/^(Cancelled|Killed): /, ''));
+  if (code === 'BUDGET_EXHAUSTED') return new CapacityError(code, message);
+  return new OffstageError(code, message);
+}
+
+/** Why work is aborted by an event by which nobody ended. */
+export function interruption(eventType: string): Error {
+  switch (eventType) {
+    case 'subagent.message':
+      return new CancelledError('a message to the subagent interrupted it');
+    case 'budget.exhausted':
+      return new CapacityError('BUDGET_EXHAUSTED', 'The budget is used up');
+    default:
+      return new CancelledError('its result is not needed any more');
+  }
+}
 
 /** Closes the log. */
 export function outcomeOf(ending: Ending, log: SubagentLog): Outcome {

@@ -13,6 +13,7 @@
 
 import type { ModelMessage } from 'ai';
 import { toolMessage, type StepResult } from '../ai/messages.ts';
+import { tokenCount } from '../ai/model.ts';
 import type { ModelCall, ModelResponse } from '../ai/model-step.ts';
 import type { ToolOutcome } from '../ai/tool-run.ts';
 import type { ApprovalGrade } from '../approvals/approval.ts';
@@ -176,9 +177,10 @@ export class SubagentLog {
   said({ text, usage }: Pick<ModelResponse, 'text' | 'usage'>): void {
     if (text !== '') this.#text = text;
     this.#usage = {
-      inputTokens: this.#usage.inputTokens + usage.inputTokens,
-      outputTokens: this.#usage.outputTokens + usage.outputTokens,
-      totalTokens: this.#usage.totalTokens + usage.totalTokens,
+      // Journals of earlier versions have what the provider said, whatever it was.
+      inputTokens: this.#usage.inputTokens + (tokenCount(usage.inputTokens) ?? 0),
+      outputTokens: this.#usage.outputTokens + (tokenCount(usage.outputTokens) ?? 0),
+      totalTokens: this.#usage.totalTokens + (tokenCount(usage.totalTokens) ?? 0),
     };
   }
 

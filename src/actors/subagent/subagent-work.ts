@@ -11,7 +11,7 @@
 //   K3. After a crash a call whose fate is not known is made again, with the same key, only if its
 //       tool says that it may be; any other is settled as one that somebody must look after.
 
-import { CancelledError, messageOf } from '../../errors.ts';
+import { messageOf } from '../../errors.ts';
 import type { ModelStepInput, ToolCallsInput } from '../../machines/subagent-setup.ts';
 import { withCaller } from '../delegation/caller.ts';
 import type { Host } from '../runtime/host.ts';
@@ -110,12 +110,15 @@ export class SubagentWork {
     else fail('not prepared');
   }
 
-  /** What has reported all that it was begun for has ended by itself: there is nothing to abort. */
-  stop(reason: string): void {
+  /**
+   * What has reported all that it was begun for has ended by itself: there is nothing to abort.
+   * `reason` is what the signals of tools and models give as theirs.
+   */
+  stop(reason: Error): void {
     const activity = this.#activity;
     this.#activity = null;
     this.progress = null;
-    if (activity && activity.expected > 0) activity.controller.abort(new CancelledError(reason));
+    if (activity && activity.expected > 0) activity.controller.abort(reason);
   }
 
   /** At the end, once it is stopped. Resolves when the instance is disposed; never rejects. */

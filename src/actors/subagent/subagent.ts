@@ -12,9 +12,11 @@
 //   B4. An effect that was stopped reports nothing any more.
 //   B5. Each message has exactly one receipt: applied, at the step that reads it, or refused.
 //   B6. Its log and its machine follow from its entries alone; the first one is its birth.
+//   B7. When the time of its budget is over, it ends at once if it waits for a run slot, without a
+//       model call. Otherwise it may finish its step and hand in what there is, within 30 seconds.
 
 import type { ModelMessage } from 'ai';
-import { messageOf, OffstageError } from '../../errors.ts';
+import { CancelledError, messageOf, OffstageError } from '../../errors.ts';
 import type {
   Ending,
   Failure,
@@ -33,7 +35,7 @@ import type { SubagentState } from '../session-views.ts';
 import type { SubagentDefinition } from './config.ts';
 import { callsUnderWay } from './fold-event.ts';
 import { deniedBy, KnownFacts, type KnownRest } from './known-facts.ts';
-import { outcomeOf } from './outcome-of.ts';
+import { endReason, interruption, outcomeOf } from './outcome-of.ts';
 import type { Outcome } from './outcome.ts';
 import { Receipts } from './receipts.ts';
 import { SPAWNED, SUBAGENT_VERSION, type SubagentBirth } from './subagent-birth.ts';
@@ -55,6 +57,9 @@ export interface SubagentRest extends KnownRest {
   readonly life: LifeRest;
 }
 
+/** After the time of its budget. */
+const HAND_IN_MS = 30_000;
+
 export class Subagent implements UnitBody, Worker {
   readonly id: string;
   readonly definition: SubagentDefinition;
@@ -68,8 +73,13 @@ export class Subagent implements UnitBody, Worker {
   /** Null until its birth is committed. */
   #life: SubagentLife | null = null;
   #ended: SubagentEnd | null = null;
+  /** The type of the event that was taken in last, and how it ended by it: why its activity is stopped. */
+  #stoppedBy = '';
+  #ending: Ending | null = null;
   /** Null until the user denies it something, or somebody tells it something. */
   #known: KnownFacts | null = null;
+  /** Takes back the end of the time to hand in what there is; null: its time is not over. */
+  #handIn: (() => void) | null = null;
   /** Null until somebody tells it something: most are told nothing. */
   #receipts: Receipts | null = null;
 
@@ -198,6 +208,12 @@ export class Subagent implements UnitBody, Worker {
     return this.#work.progress;
   }
 
+  /** Why what is stopped now is stopped. */
+  get #stopReason(): Error {
+    const { status, error } = this.#ending ?? {};
+    return status && error ? endReason(status, error) : interruption(this.#stoppedBy);
+  }
+
   /** What was said and done. Wakes a parked one. */
   get log(): SubagentLog {
     return this.#awake.log;
@@ -271,6 +287,15 @@ export class Subagent implements UnitBody, Worker {
     this.receive({ type: 'budget.exhausted', message, graceful });
   }
 
+  /** The time of its budget is over (B7). */
+  timeIsOver(message: string): void {
+    const isHeldUp = this.state === 'spawning' || this.state === 'ready';
+    this.exhaust(message, !isHeldUp);
+    if (isHeldUp || this.#ended) return;
+    const { scheduler } = this.#host.environment;
+    this.#handIn = scheduler.schedule(() => this.exhaust(message, false), HAND_IN_MS);
+  }
+
   /** Ends it here and now, without its machine: the grace of a closing session is over. */
   kill(reason: string): void {
     // What is still being looked at is told as it is.
@@ -284,8 +309,9 @@ export class Subagent implements UnitBody, Worker {
 
   /** It goes on in another process, or later: what it does is aborted, and nothing of it is told. */
   suspend(): void {
+    this.#handIn?.();
     this.#unit.dispose();
-    this.#work.stop('the session was suspended');
+    this.#work.stop(new CancelledError('the session was suspended'));
     this.#life?.stop();
     void this.#work.release();
   }
@@ -320,6 +346,8 @@ export class Subagent implements UnitBody, Worker {
     this.#note(carried, life);
     this.#reportStep(carried);
     const snapshot = life.apply(event);
+    this.#stoppedBy = event.type;
+    this.#ending = snapshot.status === 'done' ? snapshot.output : null;
     this.state = stateOf(snapshot);
     this.step = snapshot.context.step;
     this.post({ kind: 'do', name: 'changed', params: undefined });
@@ -329,7 +357,7 @@ export class Subagent implements UnitBody, Worker {
 
   release({ effect }: Posted): void {
     if (this.#ended) return;
-    if (effect.kind === 'stop') this.#work.stop('superseded');
+    if (effect.kind === 'stop') this.#work.stop(this.#stopReason);
     else if (effect.kind === 'start') {
       if (effect.name === 'modelStep') {
         const { messageIds, step } = effect.input as ModelStepInput;
@@ -406,6 +434,7 @@ export class Subagent implements UnitBody, Worker {
 
   #end(ending: Ending): void {
     if (this.#ended) return;
+    this.#handIn?.();
     const { status, error } = ending;
     const { actor, log = new SubagentLog() } = this.#life ?? {};
     const snapshot = actor?.getSnapshot();
@@ -417,16 +446,24 @@ export class Subagent implements UnitBody, Worker {
     );
     this.#ended = end;
     this.state = status === 'completed' || status === 'cancelled' ? status : 'failed';
-    this.#work.stop(error?.message ?? status);
+    this.#work.stop(error ? endReason(status, error) : this.#stopReason);
     this.#unit.dispose();
     this.#life?.stop();
     disposed = this.#work.release();
     callSafely(this.#host, `unread messages of ${this.id}`, () =>
       this.#receipts?.refuseUnread(`It ended before it could read it: ${status}`),
     );
-    const isKilled = status === 'lost';
-    const settled = isKilled ? outcome : this.#ports.settle?.(this, this.#work.tools, outcome);
-    if (settled instanceof Promise) void settled.then((told) => end.settle(told));
-    else end.settle(settled);
+    const asItIs = (thrown: unknown): void => {
+      this.#host.report(thrown, `outcome of ${this.id}`);
+      end.settle();
+    };
+    try {
+      const isKilled = status === 'lost';
+      const settled = isKilled ? outcome : this.#ports.settle?.(this, this.#work.tools, outcome);
+      if (settled instanceof Promise) settled.then((told) => end.settle(told), asItIs);
+      else end.settle(settled);
+    } catch (thrown) {
+      asItIs(thrown);
+    }
   }
 }

@@ -10,6 +10,8 @@
 //   V3. A purse that was cut from another gives back what it did not use, once, when it is
 //       closed; what is still held then is settled above.
 //   V4. What cannot be taken changes nothing.
+//   V12. What was used is never less than nothing: a provider's count that is no number, or a
+//        negative one, gives nothing back.
 
 /** Something taken from a purse, until it is known what it cost. */
 export interface Hold {
@@ -55,7 +57,7 @@ export class Purse {
   /** Counts what was used without having been asked for: it is spent, whatever is left. */
   charge(used: number): void {
     if (this.#isClosed) this.#parent?.charge(used);
-    else this.#spent += used;
+    else this.#spent += amountOf(used);
   }
 
   /** A purse of its own within this one; null if so much is not left. */
@@ -96,6 +98,11 @@ export class Purse {
       return;
     }
     this.#held -= amount;
-    this.#spent += used;
+    this.#spent += amountOf(used);
   }
+}
+
+/** V12 */
+function amountOf(used: number): number {
+  return used > 0 ? used : 0;
 }

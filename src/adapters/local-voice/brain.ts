@@ -3,7 +3,7 @@
 
 import { jsonSchema, streamText, type LanguageModel, type ToolSet } from 'ai';
 import type { Environment } from '../../actors/ports/environment.ts';
-import { ProviderError, messageOf } from '../../errors.ts';
+import { isA, messageOf, ProviderError } from '../../errors.ts';
 import type { FunctionTool, ToolChoice } from './client-schemas.ts';
 import type { Remembered } from './conversation.ts';
 import { toModelMessages } from './prompt.ts';
@@ -52,7 +52,7 @@ export function createBrain(model: LanguageModel, environment: Environment): Bra
         yield* think(model, environment, request);
       } catch (error) {
         if (request.signal.aborted) return;
-        if (error instanceof ProviderError) throw error;
+        if (isA(error, ProviderError)) throw error;
         throw new ProviderError('MODEL_FAILED', messageOf(error), { cause: error });
       }
     },

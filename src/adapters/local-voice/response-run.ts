@@ -10,7 +10,7 @@
 // R3. Output items come one after the other; a call is announced when all speech before it was sent.
 
 import type { Environment } from '../../actors/ports/environment.ts';
-import { OffstageError, messageOf } from '../../errors.ts';
+import { codeOf, messageOf } from '../../errors.ts';
 import type { Brain, BrainPart } from './brain.ts';
 import { toUsage } from './brain.ts';
 import type { FunctionTool, ResponseParameters, ToolChoice } from './client-schemas.ts';
@@ -203,7 +203,7 @@ export class ResponseRun {
   }
 
   #fail(error: unknown): void {
-    const code = error instanceof OffstageError ? error.code : 'internal_error';
+    const code = codeOf(error, 'internal_error');
     this.#end('failed', {
       type: 'failed',
       error: { type: 'server_error', code, message: messageOf(error) },

@@ -17,6 +17,7 @@
 //        transcript. The final transcript is what was spoken.
 //   SR4. A sentence is begun only when at most `maxAheadMs` of sound is still to be played.
 
+import { messageOf } from '../../errors.ts';
 import type { Environment } from '../../actors/ports/environment.ts';
 import { createResampler, type Resampler } from '../audio/resampler.ts';
 import type { AudioFrame } from '../audio-frame.ts';
@@ -224,7 +225,7 @@ export class SpokenResponse {
 
   #fail(error: unknown): void {
     if (this.#brokenOff !== null) return;
-    this.#breakOff('failed', error instanceof Error ? error.message : String(error));
+    this.#breakOff('failed', messageOf(error));
     this.#ports.failed(this, error);
   }
 

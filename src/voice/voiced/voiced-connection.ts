@@ -13,7 +13,7 @@
 
 import { Observable, type Subscriber } from 'rxjs';
 import type { AudioFrame } from '../audio-frame.ts';
-import { messageOf, OffstageError } from '../../errors.ts';
+import { codeOf, messageOf } from '../../errors.ts';
 import type {
   TransportCapabilities,
   TransportCommand,
@@ -150,7 +150,7 @@ export class VoicedConnection implements TransportConnection {
   }
 
   #failed(response: SpokenResponse, error: unknown): void {
-    const code = error instanceof OffstageError ? error.code : 'VOICE_FAILED';
+    const code = codeOf(error, 'VOICE_FAILED');
     const message = `The voice failed: ${messageOf(error)}`;
     this.#emit({ type: 'transport.error', code, message, responseKey: null, raw: error });
     if (response.isInTheMaking && this.#options.capabilities.cancelsResponses)

@@ -49,6 +49,51 @@ describe('an inline tool', () => {
     expect(said()).toEqual(['Tools said: [{"sky":"blue"}]']);
   });
 
+  test('that throws has failed: for events and hooks, and for the model', async () => {
+    const outputs: unknown[] = [];
+    const statuses: string[] = [];
+    const { start, type, events, errors } = textTalk({
+      tools: [
+        inline('throws', () => {
+          throw new Error('no such city');
+        }),
+        inline('returns_an_error', () => new Error('no such street')),
+        inline('returns_no_json', () => 10n),
+        inline('works', () => 'fine'),
+      ],
+      hooks: { onToolResult: ({ name, status }) => void statuses.push(`${name} ${status}`) },
+      onModelCall: (_, { prompt }) => {
+        const last = prompt.at(-1);
+        if (last?.role !== 'tool') return;
+        for (const part of last.content) if (part.type === 'tool-result') outputs.push(part.output);
+      },
+    });
+    await start();
+    for (const name of ['throws', 'returns_an_error', 'returns_no_json', 'works', 'unknown'])
+      await type(`use ${name}`);
+    const expected = [
+      'throws failed',
+      'returns_an_error failed',
+      'returns_no_json failed',
+      'works result',
+      'unknown invalid',
+    ];
+    expect(statuses).toEqual(expected);
+    expect(
+      events.flatMap((event) =>
+        event.type === 'tool.answered' ? [`${event.name} ${event.status}`] : [],
+      ),
+    ).toEqual(expected);
+    expect(outputs).toEqual([
+      { type: 'error-json', value: { error: 'no such city' } },
+      { type: 'error-json', value: { error: 'no such street' } },
+      { type: 'error-json', value: { error: expect.stringContaining('BigInt') } },
+      { type: 'text', value: 'fine' },
+      { type: 'error-json', value: { error: expect.stringContaining('Unknown tool') } },
+    ]);
+    expect(errors).toEqual([]);
+  });
+
   test('[B20] that throws, rejects, returns nothing or no JSON still answers', async () => {
     const round: Record<string, unknown> = {};
     round['self'] = round;

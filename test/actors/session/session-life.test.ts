@@ -329,7 +329,7 @@ describe('close', () => {
 
   test('D2: does not wait for ever: neither for a tool nor for a dispose that never settles', async () => {
     const config = { ...hanging.config, dispose: never };
-    const { session, start, type, environment, state } = textTalk({
+    const { session, start, type, environment, state, errors } = textTalk({
       subagents: { work: { ...hanging, config } },
       closeGraceMs: 2000,
     });
@@ -342,6 +342,9 @@ describe('close', () => {
     await environment.advance(1);
     expect(closed).toBe(true);
     expect(state().subagents.map((subagent) => subagent.state)).toEqual(['cancelled', 'cancelled']);
+    // Both runs share one dispose, which is given up and reported; then nothing of it is left.
+    await environment.advance(30_000);
+    expect(errors.map(({ where }) => where)).toEqual(['dispose of work']);
     expect(environment.pendingTimers).toBe(0);
   });
 

@@ -177,3 +177,76 @@ describe('what a call costs', () => {
     ).toBe(1_003);
   });
 });
+
+describe('the time of a budget', () => {
+  const SLOW_MS = 600_000;
+  /** The first one holds the only run slot for ten minutes; the second one waits for it. */
+  function queued(script: ReturnType<typeof steps>) {
+    const runs = subagentRuns(script, { maxTotalActive: 1 });
+    const { run, environment } = runs;
+    const slow = simpleTool(
+      () => new Promise((resolve) => environment.scheduler.schedule(() => resolve(1), SLOW_MS)),
+    );
+    return { ...runs, first: () => run({ name: 'first', tools: { slow }, timeout: 2 * SLOW_MS }) };
+  }
+
+  test('goes on while it waits for a run slot: it ends then, without a model call', async () => {
+    const { first, run, prompts, environment } = queued(steps(calls(['slow']), say('done')));
+    const one = first();
+    await environment.settle();
+    let outcome: unknown = null;
+    void run({ budget: { timeMs: 30_000 } }).result.then((ended) => (outcome = ended));
+    await environment.advance(29_999);
+    expect(outcome).toBeNull();
+    await environment.advance(1);
+    expect(outcome).toMatchObject({
+      status: 'failed',
+      steps: 0,
+      error: { code: 'BUDGET_EXHAUSTED', message: expect.stringContaining('timeMs') },
+    });
+    await environment.advance(SLOW_MS);
+    expect(await one.result).toMatchObject({ status: 'completed' });
+    // Both model calls are those of the first one.
+    expect(prompts).toHaveLength(2);
+  });
+
+  test('ends what would hand in its work, but gets no run slot within 30 s', async () => {
+    let isAsking = true;
+    const { first, run, prompts, environment } = queued(() =>
+      isAsking
+        ? { text: 'So far', ...calls(['ask_user', { question: 'Which?' }]) }
+        : calls(['slow']),
+    );
+    let outcome: unknown = null;
+    void run(
+      { interactive: true, inputTimeout: SLOW_MS, budget: { timeMs: 30_000 } },
+      { onQuestion: never },
+    ).result.then((ended) => (outcome = ended));
+    await environment.settle();
+    isAsking = false;
+    first();
+    await environment.advance(59_999);
+    expect(outcome).toBeNull();
+    await environment.advance(1);
+    expect(outcome).toMatchObject({
+      status: 'failed',
+      partial: 'So far',
+      error: { code: 'BUDGET_EXHAUSTED' },
+    });
+    expect(prompts).toHaveLength(2);
+  });
+
+  test('ends a model call that does not end within 30 s after it', async () => {
+    const { run, environment, model } = subagentRuns(() => say('never'));
+    let outcome: unknown = null;
+    const hanging = { ...model, doGenerate: never };
+    void run({ budget: { timeMs: 10_000 } }, { model: hanging }).result.then(
+      (ended) => (outcome = ended),
+    );
+    await environment.advance(39_999);
+    expect(outcome).toBeNull();
+    await environment.advance(1);
+    expect(outcome).toMatchObject({ status: 'failed', error: { code: 'BUDGET_EXHAUSTED' } });
+    expect(environment.pendingTimers).toBe(0);
+  });
+});

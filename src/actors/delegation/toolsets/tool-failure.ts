@@ -1,7 +1,7 @@
 // How a tool says that it could not do what it was asked for: as data with a stable code,
 // which no text can be mistaken for.
 
-import { messageOf, OffstageError } from '../../../errors.ts';
+import { codeOf, messageOf } from '../../../errors.ts';
 
 /** The result of such a call. */
 export interface ToolFailure {
@@ -14,7 +14,7 @@ export function toolFailure(code: string, message: string): ToolFailure {
 
 /** What was thrown, as a result. */
 export function thrownFailure(error: unknown): ToolFailure {
-  return toolFailure(error instanceof OffstageError ? error.code : 'INTERNAL', messageOf(error));
+  return toolFailure(codeOf(error), messageOf(error));
 }
 
 /** Not for reports of subagents: one that failed has an `error`, too. */
