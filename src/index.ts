@@ -76,6 +76,8 @@ export {
   type SubagentConfig,
 } from './actors/subagent/config.ts';
 export type { ApprovalGrade, PreApproval } from './actors/approvals/approval.ts';
+export type { VouchedFor } from './actors/identity.ts';
+export type { GivenAnswer } from './actors/subagent/ask-user.ts';
 export type { BudgetLimits } from './actors/supervisor/budget-limits.ts';
 export type { Artifact, LedgerEntry, Outcome, Usage } from './actors/subagent/outcome.ts';
 export type { SubagentTask } from './actors/subagent/subagent.ts';
@@ -140,7 +142,11 @@ export {
   type ServiceRecovery,
   type SubagentServiceOptions,
 } from './actors/delegation/subagent-service.ts';
-export type { ProgramHandlers, ProgramRequest } from './actors/delegation/program-ports.ts';
+export type {
+  ProgramAnswer,
+  ProgramHandlers,
+  ProgramRequest,
+} from './actors/delegation/program-ports.ts';
 export {
   THE_LEAD,
   type AwaitOptions,

@@ -103,6 +103,10 @@ export interface QuestionView {
   readonly answer: string | null;
   /** What an approval is about: this tool with exactly these arguments. */
   readonly action?: { readonly toolName: string; readonly input: unknown };
+  /** Only these identities may answer; absent: anybody may. */
+  readonly answerableBy?: readonly string[];
+  /** Who answered, where the app vouched for somebody. */
+  readonly answeredBy?: string;
 }
 
 export interface DeliveryView {
@@ -276,10 +280,13 @@ export interface SessionState {
 
 /** What became of an answer. */
 export type AnswerReceipt =
-  | { readonly accepted: true }
+  /** `by`: the identity that the answer is recorded under, where there is one. */
+  | { readonly accepted: true; readonly by?: string }
   | {
       readonly accepted: false;
       readonly reason:
+        /** The question says who may answer it, and this is nobody of them: it stays open. */
+        | 'not_allowed'
         | 'unknown'
         | 'queued'
         | 'not_presented'

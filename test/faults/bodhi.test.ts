@@ -348,7 +348,7 @@ describe('the runtime', () => {
     await start();
     expect(said()).toEqual([expect.stringContaining('Before the start')]);
     await session.close();
-    session.notifyBackground('After the end');
+    expect(() => session.notifyBackground('After the end')).toThrow(/it is closed/);
     await environment.settle();
     expect(said()).toHaveLength(1);
   });

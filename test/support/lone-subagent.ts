@@ -100,7 +100,13 @@ export function loneSubagent(config: Partial<SubagentConfig>, script: Script) {
     withdrawInput: (requestId) => void told.push(['withdrawInput', requestId]),
     budgetOf: () => null,
     deniedAbove: () => false,
-    callerOf: () => ({ sessionId: 'test', parentId: 'parent', depth: 2, service }),
+    callerOf: () => ({
+      sessionId: 'test',
+      parentId: 'parent',
+      depth: 2,
+      requester: null,
+      service,
+    }),
     messageApplied: (_subagent, messageIds, step) => void told.push(['applied', messageIds, step]),
     messageTaken: () => {},
     messageRefused: (_subagent, messageIds, reason) =>

@@ -105,6 +105,7 @@ export function applyMessage(message: ServerMessage): void {
 }
 
 const receiptWords = {
+  not_allowed: 'You may not answer this question.',
   unknown: 'This question is not known any more.',
   queued: 'It is not its turn yet.',
   not_presented: 'It is not being asked right now.',

@@ -78,6 +78,8 @@ export interface ModelCall {
   readonly invalid?: { readonly message: string };
   /** Of a call that needs consent, once the runtime has looked: what consent it has. */
   readonly consent?: Exclude<Consent, 'not_needed'>;
+  /** Of a question or an approval: only these identities may answer. */
+  readonly answerableBy?: readonly string[];
 }
 
 /** Tokens as the provider counted them; 0 where it did not say. */

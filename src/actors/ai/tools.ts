@@ -10,6 +10,7 @@
 import type { ModelMessage, Schema, ToolSet } from 'ai';
 import { z } from 'zod';
 import { ConfigurationError, messageOf } from '../../errors.ts';
+import { identities } from '../identity.ts';
 import { delegates, roleOf, type ToolRole } from '../delegation/marks.ts';
 import { invalidInputMessage, knownJsonSchema, validateWith, wrapSchema } from './schema.ts';
 
@@ -49,6 +50,8 @@ export interface ToolEntry {
   /** May throw, and may return anything. Null: nothing here runs it (`ask_user` is the runtime's). */
   readonly execute: ((input: unknown, options: ToolExecuteOptions) => unknown) | null;
   readonly needsApproval: boolean | ((input: unknown, options: ApprovalOptions) => unknown);
+  /** Who may consent to a call; undefined: as its subagent's configuration says. */
+  readonly answerableBy: readonly string[] | undefined;
   readonly toModelOutput: ((options: ModelOutputOptions) => unknown) | null;
   /** Time that one call may take, in milliseconds; goes before what the run says. */
   readonly timeoutMs: number | undefined;
@@ -88,6 +91,8 @@ const shape = z.object({
   description: z.union([z.string(), anyFunction]).optional(),
   execute: anyFunction.optional(),
   needsApproval: z.union([z.boolean(), anyFunction]).optional(),
+  /** Only these identities may consent to a call that needs approval. */
+  answerableBy: identities.optional(),
   toModelOutput: anyFunction.optional(),
   strict: z.boolean().optional(),
   timeoutMs: z.number().positive().optional(),
@@ -103,7 +108,7 @@ type SourceTool = z.infer<typeof shape> & Readonly<Record<string, unknown>>;
  * Takes AI SDK tools: `tool()`, `dynamicTool()`, provider tools, and the older form with
  * `parameters` instead of `inputSchema`. Kept of each is what a model reads (description,
  * schema, strict, inputExamples, providerOptions), `metadata`, and what the runtime needs
- * (`execute`, `needsApproval`, `toModelOutput`, and additions of ours: `timeoutMs`, `idempotent`). A
+ * (`execute`, `needsApproval`, `toModelOutput`, and additions of ours: `timeoutMs`, `idempotent`, `answerableBy`). A
  * description that is a function is resolved now, without a context; `onInput…` callbacks
  * and `deferLoading` have no meaning here.
  *
@@ -219,7 +224,7 @@ function resolveDescription(tool: SourceTool, where: string): string | undefined
 }
 
 function toolEntry(name: string, tool: SourceTool, schema: Schema): ToolEntry {
-  const { execute, needsApproval = false, toModelOutput, timeoutMs } = tool;
+  const { execute, needsApproval = false, answerableBy, toModelOutput, timeoutMs } = tool;
   return {
     name,
     async validate(input) {
@@ -234,6 +239,7 @@ function toolEntry(name: string, tool: SourceTool, schema: Schema): ToolEntry {
       typeof needsApproval === 'function'
         ? (...args) => needsApproval.apply(tool, args)
         : needsApproval,
+    answerableBy,
     toModelOutput: toModelOutput ? (...args) => toModelOutput.apply(tool, args) : null,
     timeoutMs,
     role: roleOf(tool),

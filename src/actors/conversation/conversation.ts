@@ -56,6 +56,8 @@ interface Place {
   readonly after?: string | null;
   /** Directly before this item, if it is known and began in the same millisecond. */
   readonly before?: string | null;
+  /** Of the user: who said it. */
+  readonly by?: string;
 }
 
 export type ToolResultInput = {
@@ -141,6 +143,7 @@ export class ConversationLog {
       role: message.role,
       text: '',
       partial: true,
+      ...(message.by === undefined ? {} : { by: message.by }),
     }));
   }
 

@@ -19,6 +19,8 @@ export interface MessageItem extends ItemBase {
   readonly text: string;
   /** More text may follow. */
   readonly partial: boolean;
+  /** Of the user: who said it, where the app vouched for somebody. */
+  readonly by?: string;
   /** The user broke it off. */
   readonly interrupted?: boolean;
   /** How much of its sound was heard, milliseconds. */
@@ -72,6 +74,7 @@ export const conversationItemSchema: z.ZodType<ConversationItem> = z.discriminat
     role: z.enum(['user', 'assistant', 'system']),
     text: z.string(),
     partial: z.boolean(),
+    by: z.string().optional(),
     interrupted: z.boolean().optional(),
     audioHeardMs: z.number().nonnegative().optional(),
     omittedChars: z.number().int().nonnegative().optional(),

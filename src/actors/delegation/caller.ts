@@ -12,6 +12,10 @@ export interface Caller {
   readonly parentId: string | null;
   /** 1 for a subagent of the lead agent or of a program; 0 for these themselves. */
   readonly depth: number;
+  /** For whom the work is done, where the app vouched for somebody (`by`, `SessionOptions.user`). */
+  readonly requester: string | null;
+  /** Who consented to this very call, where the app vouched for somebody; null also where nobody was asked. */
+  readonly approver: string | null;
   /** The same for every attempt at this call, also after a crash. */
   readonly idempotencyKey: string;
   readonly service: SubagentService;

@@ -10,6 +10,7 @@
 
 import type { Observable } from 'rxjs';
 import { clip } from '../clip.ts';
+import { checkedBy, type VouchedFor } from '../identity.ts';
 import { callSafely } from '../runtime/host.ts';
 import type { Subagent } from '../subagent/subagent.ts';
 import { refusal } from './delegation-failure.ts';
@@ -134,16 +135,17 @@ export class Delegation implements SubagentService {
       .map(reportOf);
   }
 
-  send(id: string, given: SendRequest, asker: Requester): SendResult {
+  send(id: string, given: SendRequest, asker: Requester, options: VouchedFor = {}): SendResult {
     const { family, messages, chunks } = this.#parts;
     argument('id', 'send(id)', id);
     const message = argument('message', 'send(id, message)', given);
     const requester = argument('requester', 'send(id, message, requester)', asker);
+    const by = checkedBy('send(id, message, requester, options)', options);
     const record = family.seenBy(requester, id);
     if (!record) return notFound(id);
     if (!record.isLive) return hasEnded(record);
     if (message.inResponseTo !== undefined)
-      return this.#answer(record, message, message.inResponseTo, requester);
+      return this.#answer(record, message, message.inResponseTo, requester, by);
     if (id === requester.subagentId)
       return refusal('INVALID_STATE', `${id} cannot send a message to itself`);
     const { content, mode = 'steer', idempotencyKey } = message;
@@ -153,10 +155,17 @@ export class Delegation implements SubagentService {
     const messageId = messages.idOf(record, idempotencyKey);
     const isTaken = record.subagent?.hasTaken(messageId) === true;
     if (!isTaken && !messages.isOnItsWay(messageId))
-      chunks.emit(record, { type: 'message.sent', messageId, content, mode, inResponseTo: null });
+      chunks.emit(record, {
+        type: 'message.sent',
+        messageId,
+        content,
+        mode,
+        inResponseTo: null,
+        ...(by === undefined ? {} : { by }),
+      });
     // First: it may be there before `send` returns.
     const written = messages.written(record, messageId);
-    const receipt = messages.send(record, messageId, words, mode);
+    const receipt = messages.send(record, messageId, words, mode, by);
     if (isTaken) messages.taken(messageId);
     return { ok: true, messageId, resolvedPending: false, receipt, written };
   }
@@ -175,13 +184,14 @@ export class Delegation implements SubagentService {
     return result;
   }
 
-  cancel(id: string, requester: Requester, reason?: string): boolean {
+  cancel(id: string, requester: Requester, reason?: string, options: VouchedFor = {}): boolean {
+    const by = checkedBy('cancel(id, requester, reason, options)', options);
     const { subagentId } = argument('requester', 'cancel(id, requester)', requester);
     const why = argument('reason', 'cancel(id, requester, reason)', reason) ?? 'cancelled';
     const record = this.#parts.family.get(argument('id', 'cancel(id)', id));
     if (!record?.isLive || !record.isBelow(subagentId)) return false;
     record.subagent?.checkRoom();
-    record.subagent?.cancel(why);
+    record.subagent?.cancel(why, by);
     return true;
   }
 
@@ -333,6 +343,7 @@ export class Delegation implements SubagentService {
     { content, idempotencyKey }: SendRequest,
     requestId: string,
     requester: Requester,
+    by: string | undefined,
   ): SendResult {
     const { requests, chunks, messages } = this.#parts;
     const { request, id, subagent } = record;
@@ -367,9 +378,10 @@ export class Delegation implements SubagentService {
       content,
       mode: null,
       inResponseTo: requestId,
+      ...(by === undefined ? {} : { by }),
     });
     const written = messages.written(record, messageId);
-    requests.answer(record, requestId, content, messageId);
+    requests.answer(record, requestId, content, { messageId, by });
     return { ...answered, written };
   }
 

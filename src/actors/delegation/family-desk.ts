@@ -100,7 +100,10 @@ export class FamilyDesk implements SubagentPorts {
   }
 
   ask(question: AskedQuestion): void {
-    this.#recordOf(question.subagentId).place.ports.ask(question);
+    const record = this.#recordOf(question.subagentId);
+    // What its own configuration does not say, that of the nearest one above it does.
+    const answerableBy = question.answerableBy ?? this.#answerableBy(record);
+    record.place.ports.ask(answerableBy === undefined ? question : { ...question, answerableBy });
   }
 
   withdraw(requestId: string, { id }: SubagentFace): void {
@@ -147,8 +150,9 @@ export class FamilyDesk implements SubagentPorts {
   }
 
   callerOf({ id }: SubagentFace) {
-    const { parentId, depth } = this.#recordOf(id);
-    return { sessionId: this.path, parentId, depth, service: this.#service };
+    const { parentId, depth, place } = this.#recordOf(id);
+    const requester = place.requestedBy;
+    return { sessionId: this.path, parentId, depth, requester, service: this.#service };
   }
 
   messageApplied({ id }: SubagentFace, messageIds: readonly string[], step: number): void {
@@ -225,6 +229,11 @@ export class FamilyDesk implements SubagentPorts {
 
   #memoryOf(id: string): MemoryOwner {
     return { sessionId: this.path, path: [...this.#recordOf(id).place.lineage, id] };
+  }
+
+  #answerableBy({ place }: SubagentRecord): readonly string[] | undefined {
+    const above = place.lineage.toReversed().map((id) => this.#recordOf(id)?.place);
+    return [place, ...above].find((one) => one?.definition.answerableBy)?.definition.answerableBy;
   }
 
   /** Whoever talks is live, and so its record is there. */

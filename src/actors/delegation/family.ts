@@ -53,6 +53,8 @@ export interface Place {
   readonly idempotencyKey: string | null;
   /** What the user had said that led to it, or to those above it; null: nobody asked. */
   readonly request: string | null;
+  /** Who that was, where somebody vouched for it. */
+  readonly requestedBy: string | null;
   /** Whom it, and those below it, work for. */
   readonly ports: ScopePorts;
   readonly startedAt: number;

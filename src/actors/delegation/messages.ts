@@ -48,6 +48,7 @@ export class Messages {
     messageId: string,
     content: string,
     mode: MessageMode,
+    by?: string,
   ): Promise<MessageReceipt> {
     const known = this.#owed.get(messageId);
     if (known) return known.receipt;
@@ -55,7 +56,7 @@ export class Messages {
     const { promise: receipt, resolve: settle } = Promise.withResolvers<MessageReceipt>();
     this.#owed.set(messageId, { receipt, settle });
     try {
-      record.subagent?.message(messageId, content, mode);
+      record.subagent?.message(messageId, content, mode, by);
     } catch (error) {
       this.settle([messageId], { applied: false, reason: messageOf(error) });
     }

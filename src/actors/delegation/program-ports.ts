@@ -14,9 +14,10 @@ import { buildContextSnapshot } from '../context/context-snapshot.ts';
 import { ConversationLog } from '../conversation/conversation.ts';
 import { OutcomeDesk } from '../outcomes/outcome-desk.ts';
 import type { OutcomeOptions } from '../outcomes/outcome-options.ts';
+import { checkedBy, mayAnswer, type VouchedFor } from '../identity.ts';
 import { callSafely, type Host } from '../runtime/host.ts';
 import type { DoubtfulCall, SubagentView } from '../session-views.ts';
-import type { AskedQuestion } from '../session/records.ts';
+import type { Answer, AskedQuestion } from '../session/records.ts';
 import { ownValue } from '../own-value.ts';
 import { checkedAnswer, givenAnswer, type GivenAnswer } from '../subagent/ask-user.ts';
 import type { SubagentConfig, SubagentDefinition } from '../subagent/config.ts';
@@ -37,6 +38,9 @@ export interface ProgramRequest extends PendingInput {
   readonly subagentName: string;
 }
 
+/** `by`: who answers, as the program vouches; asked for where the question says `answerableBy`. */
+export type ProgramAnswer = GivenAnswer & VouchedFor;
+
 /** What a program may do for its subagents while they work. */
 export interface ProgramHandlers {
   /**
@@ -46,7 +50,7 @@ export interface ProgramHandlers {
   readonly onQuestion?: (
     question: AskedQuestion,
     signal: AbortSignal,
-  ) => GivenAnswer | null | Promise<GivenAnswer | null>;
+  ) => ProgramAnswer | null | Promise<ProgramAnswer | null>;
   /** Answers what a subagent asks its parent (`request_input`), where that is the program; null: no answer. */
   readonly onInput?: (request: ProgramRequest) => string | null | Promise<string | null>;
   readonly onProgress?: (note: ProgressNote, subagentId: string) => void;
@@ -170,10 +174,7 @@ export class ProgramPorts implements ScopePorts {
     this.#questions.set(requestId, { subagentId, controller, stopClock });
     const answering = async (): Promise<void> => {
       const given = await onQuestion(question, controller.signal);
-      const answer =
-        given === null ? null : givenAnswer(question, checkedAnswer('onQuestion', given));
-      if (given && !answer)
-        throw new ProtocolError('INVALID_ANSWER', `${requestId}: ${shown(given)} is none`);
+      const answer = given ? answerOf(question, given) : null;
       settle(
         answer
           ? { type: 'question.answered', requestId, answer, approved: answer.approved === true }
@@ -237,4 +238,19 @@ export class ProgramPorts implements ScopePorts {
       if (subagentId === view.id) this.withdraw(requestId);
     this.#line.ended?.(view, outcome, disposed);
   }
+}
+
+/** @throws {OffstageError} for what is no answer to this question, or of somebody who may not answer it. */
+function answerOf(question: AskedQuestion, given: ProgramAnswer): Answer {
+  const { by, ...rest } = given;
+  const answer = givenAnswer(question, checkedAnswer('onQuestion', rest));
+  const who = checkedBy('onQuestion', { by });
+  const { requestId, answerableBy = [] } = question;
+  if (!mayAnswer(question, who))
+    throw new ProtocolError(
+      'NOT_ALLOWED',
+      `${requestId}: expected \`by\` to be one of ${answerableBy.join(', ')}, got ${shown(who)}`,
+    );
+  if (!answer) throw new ProtocolError('INVALID_ANSWER', `${requestId}: ${shown(given)} is none`);
+  return who === undefined ? answer : { ...answer, by: who };
 }

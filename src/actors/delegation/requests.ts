@@ -60,10 +60,15 @@ export class Requests {
   }
 
   /** False if it is not open. `messageId`: the message that the answer is. */
-  answer(record: SubagentRecord, requestId: string, content: string, messageId?: string): boolean {
+  answer(
+    record: SubagentRecord,
+    requestId: string,
+    content: string,
+    { messageId, by }: { readonly messageId?: string; readonly by?: string | undefined } = {},
+  ): boolean {
     if (record.request?.requestId !== requestId) return false;
     this.#close(record, 'answered');
-    const answer = { userResponse: content };
+    const answer = { userResponse: content, ...(by === undefined ? {} : { by }) };
     record.subagent?.receive({
       type: 'question.answered',
       requestId,

@@ -85,6 +85,7 @@ export function birthOf(place: Place, request: SpawnRequest): SubagentBirth {
     workstreamId,
     idempotencyKey,
     request: place.request,
+    requestedBy: place.requestedBy,
     maxDepth: Number.isFinite(place.maxDepth) ? place.maxDepth : null,
     grant: request.grant ?? null,
     recipe: request.recipe ?? null,
@@ -132,6 +133,7 @@ export class Restoration {
       workstreamId: birth.workstreamId,
       idempotencyKey: birth.idempotencyKey,
       request: birth.request,
+      requestedBy: birth.requestedBy ?? null,
       ports,
       startedAt: bornAt,
     };

@@ -22,6 +22,8 @@ export interface ScopePorts {
   readonly outcomes?: OutcomeDesk;
   /** What the user had said when this call of the lead agent was made; null: nobody asked. */
   requestOf?(callId: string): string | null;
+  /** Who that was; null: nobody in particular. */
+  requesterOf?(callId: string): string | null;
   /** Of the subagents that have none of their own. */
   readonly model: LanguageModel | undefined;
   /** The lead agent that leads now, where there is one. */

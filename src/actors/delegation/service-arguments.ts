@@ -7,6 +7,7 @@
 
 import { z } from 'zod';
 import { check } from '../../checks.ts';
+import { identity } from '../identity.ts';
 import { withoutUndefined } from '../without-undefined.ts';
 import type {
   AwaitOptions,
@@ -67,6 +68,7 @@ const schemas = {
     recipe: z.unknown().optional(),
     adapterName: z.string().optional(),
     modelName: z.string().optional(),
+    by: identity.optional(),
   }),
 } as const;
 

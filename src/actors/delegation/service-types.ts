@@ -6,6 +6,7 @@
 import type { JSONValue, ModelMessage } from 'ai';
 import type { Observable } from 'rxjs';
 import type { Failure, MessageMode } from '../../machines/index.ts';
+import type { VouchedFor } from '../identity.ts';
 import type { SubagentState } from '../session-views.ts';
 import type { SubagentConfig } from '../subagent/config.ts';
 import type { Outcome } from '../subagent/outcome.ts';
@@ -103,6 +104,11 @@ export interface SpawnRequest {
   readonly adapterName?: string;
   /** Checked against `allowedModels`. @defaultValue the id of its model */
   readonly modelName?: string;
+  /**
+   * For whom it works, as the program vouches: tools read it as `requester`. Of one with a parent, or
+   * for a call of the lead agent, it is known. @defaultValue nobody in particular
+   */
+  readonly by?: string;
 }
 
 export type SpawnReceipt =
@@ -270,6 +276,8 @@ export type SubagentChunk = ChunkBase &
         /** Null for an answer to `inResponseTo`. */
         readonly mode: MessageMode | null;
         readonly inResponseTo: string | null;
+        /** Who sent it, where somebody vouched for it. */
+        readonly by?: string;
       }
     | { readonly type: 'message.applied'; readonly messageId: string; readonly step: number }
     | { readonly type: 'message.refused'; readonly messageId: string; readonly reason: string }
@@ -311,7 +319,7 @@ export interface SubagentService {
    * Tells it something, or answers what it asked. Only an ancestor of it may answer.
    * Refused: NOT_FOUND, ALREADY_TERMINAL, INVALID_STATE (no such request is open).
    */
-  send(id: string, message: SendRequest, requester: Requester): SendResult;
+  send(id: string, message: SendRequest, requester: Requester, options?: VouchedFor): SendResult;
 
   /**
    * Waits, at most `timeoutMs`. Returns at once if what it waits for is so already. Being hung
@@ -324,7 +332,7 @@ export interface SubagentService {
    * Cancels it and everybody below. False if it has ended, or is not below the requester.
    * @throws {CapacityError} `MAILBOX_FULL` while 10,000 events of it wait for the journal.
    */
-  cancel(id: string, requester: Requester, reason?: string): boolean;
+  cancel(id: string, requester: Requester, reason?: string, options?: VouchedFor): boolean;
 
   /** A note of a subagent on itself. `percent` outside 0 to 100 is refused (INVALID_STATE). */
   report(

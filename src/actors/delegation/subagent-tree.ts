@@ -110,6 +110,7 @@ export class SubagentTree {
       workstreamId: request.workstreamId ?? parent?.place.workstreamId ?? null,
       idempotencyKey: request.idempotencyKey ?? null,
       request: parent ? parent.place.request : requestOf(callId, works),
+      requestedBy: parent ? parent.place.requestedBy : requesterOf(request, works),
       ports: works,
       startedAt: this.#parts.now(),
     };
@@ -222,6 +223,11 @@ export class SubagentTree {
 
 function requestOf(callId: string | null, ports: ScopePorts): string | null {
   return callId === null ? null : (ports.requestOf?.(callId) ?? null);
+}
+
+/** Of a call of the lead agent it is known, whoever says something else. */
+function requesterOf({ callId, by }: SpawnRequest, ports: ScopePorts): string | null {
+  return callId !== undefined && ports.requesterOf ? ports.requesterOf(callId) : (by ?? null);
 }
 
 function rejected(code: DelegationErrorCode, message: string): SpawnReceipt {

@@ -10,7 +10,7 @@
 
 import type { OutboxItem, Stamped } from '../../machines/index.ts';
 import type { ConversationLog } from '../conversation/conversation.ts';
-import type { ConversationItem } from '../conversation/items.ts';
+import type { ConversationItem, MessageItem } from '../conversation/items.ts';
 import type { ConversationLimits } from '../conversation/limits.ts';
 import type { Message, UnitEvent } from '../runtime/commit-unit.ts';
 import { happenedTo } from './call-record.ts';
@@ -152,8 +152,9 @@ export class Books {
   }
 
   /** The user's words. */
-  userSaid(id: string, text: string, at: number): void {
-    this.#conversation.change((log) => log.add({ id, at, role: 'user', text }));
+  userSaid(id: string, text: string, at: number, by?: string): void {
+    const who = by === undefined ? {} : { by };
+    this.#conversation.change((log) => log.add({ id, at, role: 'user', text, ...who }));
   }
 
   /** Takes in what an event carries for a life that is there already, or begins one. */
@@ -271,6 +272,7 @@ export class Books {
     const { callId, name } = event;
     this.#conversation.fold({ ...event, calledAt: event.calledAt ?? event.at });
     if (this.calls.has(callId)) return;
+    const request = this.#requestOf(event.requestId ?? null);
     this.calls.set(callId, {
       callId,
       name,
@@ -278,7 +280,8 @@ export class Books {
       arguments: event.arguments,
       input: null,
       output: null,
-      request: this.#requestOf(event.requestId ?? null),
+      request: request?.text ?? null,
+      requestedBy: request?.by ?? null,
       subagentId: null,
       outcome: null,
       isAnswered: false,
@@ -331,9 +334,9 @@ export class Books {
     return toldResult(call.name, call.subagentId, call.outcome);
   }
 
-  #requestOf(requestId: string | null): string | null {
+  #requestOf(requestId: string | null): MessageItem | null {
     const item = requestId === null ? undefined : this.#conversation.kept.get(requestId);
-    return item?.role === 'user' ? item.text : null;
+    return item?.role === 'user' ? item : null;
   }
 }
 

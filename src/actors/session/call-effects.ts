@@ -191,7 +191,13 @@ export class CallEffects {
       const run = async (): Promise<Returned> => {
         const output = await execute(
           call.input as never,
-          toolContext(session, { callId, agentName: call.agentName, abortSignal: signal }),
+          toolContext(session, {
+            callId,
+            agentName: call.agentName,
+            abortSignal: signal,
+            requester: call.requestedBy ?? null,
+            approver: null,
+          }),
         );
         return this.#kept(call, output, signal);
       };

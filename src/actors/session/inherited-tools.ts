@@ -2,6 +2,7 @@
 //
 // Does not: decide which of them it gets (delegation/grants.ts).
 
+import { callerOf } from '../delegation/caller.ts';
 import { SOURCE_TOOL } from '../delegation/marks.ts';
 import type { EffectsSession } from './session-parts.ts';
 import { toolContext } from './tool-context.ts';
@@ -30,8 +31,12 @@ export function inheritedTools(
         description,
         inputSchema,
         idempotent,
-        execute: (input: unknown, { toolCallId: callId, abortSignal }: CallOptions) =>
-          execute(input as never, toolContext(session, { callId, agentName, abortSignal })),
+        execute: (input: unknown, options: CallOptions) => {
+          const { toolCallId: callId, abortSignal } = options;
+          const { requester = null, approver = null } = callerOf(options) ?? {};
+          const call = { callId, agentName, abortSignal, requester, approver };
+          return execute(input as never, toolContext(session, call));
+        },
       };
   }
   return tools;

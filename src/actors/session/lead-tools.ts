@@ -19,6 +19,10 @@ export interface ToolContext {
   readonly sessionId: string;
   /** The same for every attempt at this call, also after a crash: pass it on to what must not happen twice. */
   readonly idempotencyKey: string;
+  /** Who said what the call was made for, where the app vouched for somebody (`SessionOptions.user`, `by`). */
+  readonly requester: string | null;
+  /** Who consented to this very call, where a subagent that was granted the tool had to ask. */
+  readonly approver: string | null;
   /** Aborts when the call is cancelled or has taken too long. */
   readonly abortSignal: AbortSignal;
   /** All subagents of the session; the lead agent asks as `THE_LEAD`. */

@@ -14,7 +14,7 @@ export function questionView(
   { value, context }: QuestionState,
 ): QuestionView {
   const { requestId, subagentId, subagentName, kind, question, options } = record;
-  const { askedAt, timeoutMs, answer, action } = record;
+  const { askedAt, timeoutMs, answer, action, answerableBy } = record;
   return {
     // The record's own: the id at hand may be a piece of an actor's name, which V8 would keep.
     requestId,
@@ -30,5 +30,7 @@ export function questionView(
     timeoutMs,
     answer: answer?.userResponse ?? null,
     ...(action ? { action } : {}),
+    ...(answerableBy ? { answerableBy } : {}),
+    ...(answer?.by === undefined ? {} : { answeredBy: answer.by }),
   };
 }

@@ -20,6 +20,8 @@ export interface Answer {
   readonly optionId?: string;
   /** For an approval. */
   readonly approved?: boolean;
+  /** Whom the app vouched for; left out: nobody. */
+  readonly by?: string;
 }
 
 export interface AskedQuestion {
@@ -32,6 +34,8 @@ export interface AskedQuestion {
   readonly timeoutMs: number;
   /** What an approval consents to: this tool with exactly these arguments. */
   readonly action?: { readonly toolName: string; readonly input: unknown };
+  /** Only these identities may answer. @defaultValue anybody may */
+  readonly answerableBy?: readonly string[];
 }
 
 export interface QuestionRecord extends AskedQuestion {
@@ -58,6 +62,8 @@ export interface CallRecord {
   output: unknown;
   /** What the user said that it was made for. */
   readonly request: string | null;
+  /** Who said that, where the app vouched for somebody. @defaultValue null */
+  readonly requestedBy?: string | null;
   subagentId: string | null;
   outcome: Outcome | null;
   /** The model has its answer: the result, or that the work goes on. */
@@ -173,6 +179,8 @@ export type SessionInputEvent =
       readonly language?: string;
       /** What they are to the question that has the floor; absent: none could be meant, or an earlier version wrote it. */
       readonly reading?: Reading;
+      /** Who said it, where the app vouched for somebody. */
+      readonly by?: string;
     }
   | {
       readonly type: 'answer.given';
@@ -181,6 +189,8 @@ export type SessionInputEvent =
       readonly optionId?: string;
       readonly text?: string;
       readonly approved?: boolean;
+      /** Whom the app vouched for. */
+      readonly by?: string;
     }
   | { readonly type: 'call.refused'; readonly callId: string; readonly error: Failure }
   /** The one that leads has entered: its `onEnter` is done. */

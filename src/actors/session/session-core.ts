@@ -174,6 +174,11 @@ export class SessionCore implements EffectsSession {
     return this.#options.subagentConfigs ?? {};
   }
 
+  /** Who the user is; undefined: nobody in particular. */
+  get user(): string | undefined {
+    return this.#options.user;
+  }
+
   get workingMemory() {
     return this.#options.workingMemory;
   }
@@ -244,8 +249,10 @@ export class SessionCore implements EffectsSession {
   #withTerms(event: SessionInputEvent): SessionInputEvent {
     if (event.type === 'user.said') {
       const { language } = this.leads.agent;
-      return language === undefined ? event : { ...event, language };
+      const said = this.#withBy(event);
+      return language === undefined ? said : { ...said, language };
     }
+    if (event.type === 'answer.given') return this.#withBy(event);
     if (event.type !== 'tool.called') return event;
     const tool = this.leads.toolsOf(event.agentName ?? this.books.agentName).get(event.name);
     return {
@@ -253,6 +260,12 @@ export class SessionCore implements EffectsSession {
       timeoutMs: tool?.definition.timeout ?? DEFAULT_TOOL_TIMEOUT_MS,
       isConsolidated: this.#isConsolidated(tool?.definition),
     };
+  }
+
+  /** What nobody else is vouched for is the user's. */
+  #withBy<T extends { readonly by?: string }>(event: T): T {
+    const { user } = this.#options;
+    return user === undefined || event.by !== undefined ? event : { ...event, by: user };
   }
 
   /** A call of a background tool whose author has nothing against it. */

@@ -15,6 +15,7 @@ import type { ServiceView } from '../service/service-view.ts';
 import { receiveFromClient, type ClientReceipt } from './client-input.ts';
 import { clientMessages, type ClientMessage } from './client-messages.ts';
 import type { SetDirective } from './directives.ts';
+import { checkedBy, type VouchedFor } from '../identity.ts';
 import type { NoticeOptions } from './notices.ts';
 import { isIdle, nextDueAt } from './idleness.ts';
 import type { SessionCore } from './session-core.ts';
@@ -120,19 +121,22 @@ export abstract class SessionFace {
 
   /**
    * A client says something: `ui.response`, `text_input` and others of `ClientInput`, as JSON
-   * text or parsed. Never rejects: what it is not, or came too late for, is in the receipt.
+   * text or parsed. What it is not, or came too late for, is in the receipt. `by`: who is on the
+   * connection that it came over, as the app knows; the message cannot say so itself.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT` for other options (rejects).
    */
-  receiveClientMessage(message: unknown): Promise<ClientReceipt> {
+  async receiveClientMessage(message: unknown, options: VouchedFor = {}): Promise<ClientReceipt> {
     const core = this.#core;
+    const by = checkedBy('receiveClientMessage(message, options)', options);
     return receiveFromClient(
       {
         checkRoom: () => core.unit.unit.checkRoom(),
-        answer: (requestId, answer) => core.door.answer(requestId, answer),
-        say: (text) => core.door.say(text),
-        questionShown: (requestId) => core.door.questionShown(requestId),
-        shown: (deliveryId) => core.door.shown(deliveryId),
-        dismiss: (deliveryId) => core.door.dismiss(deliveryId),
-        cancelSubagent: (id) => this.subagents.cancel(id),
+        answer: (requestId, answer) => core.door.answer(requestId, answer, by),
+        say: (text) => core.door.say(text, by),
+        questionShown: (requestId) => core.door.questionShown(requestId, by ?? core.user),
+        shown: (deliveryId) => core.door.shown(deliveryId, by),
+        dismiss: (deliveryId) => core.door.dismiss(deliveryId, by),
+        cancelSubagent: (id) => this.subagents.cancel(id, undefined, options),
         showImage: (image) => this.showImage(image),
         reportError: (error, where) => core.reportError(error, where),
       },
@@ -262,50 +266,62 @@ export abstract class SessionFace {
    * `start()` and after the end (rejects).
    * @throws {CapacityError} `MAILBOX_FULL` while 10,000 events of the session wait for the journal (rejects).
    */
-  async sendText(text: string): Promise<void> {
-    await this.#core.door.say(check('sendText(text)', words, text, 'INVALID_TEXT').trim());
+  async sendText(text: string, options: VouchedFor = {}): Promise<void> {
+    const by = checkedBy('sendText(text, options)', options);
+    await this.#core.door.say(check('sendText(text)', words, text, 'INVALID_TEXT').trim(), by);
   }
 
   /**
    * Answers a question by an option's id, in words, or with consent: exactly one of them. The first
-   * valid answer wins; what became of this one is in the receipt.
+   * valid answer wins; what became of this one is in the receipt. Where the question says who may answer
+   * (`answerableBy`), `by`, or else the session's `user`, must be one of them: else the receipt says
+   * `not_allowed`, and the question stays open.
    * @throws {ConfigurationError} `INVALID_ANSWER` for an answer with an unknown property, a value of
    * another type, or not exactly one of the three (rejects).
    * @throws {CapacityError} `MAILBOX_FULL` while 10,000 events of the session wait for the journal (rejects).
    */
-  async answer(requestId: string, answer: GivenAnswer): Promise<AnswerReceipt> {
+  async answer(
+    requestId: string,
+    answer: GivenAnswer,
+    options: VouchedFor = {},
+  ): Promise<AnswerReceipt> {
     check('answer(requestId)', anyId, requestId, INVALID_ARGUMENT);
-    return this.#core.door.answer(requestId, checkedAnswer('answer(requestId, answer)', answer));
+    const given = checkedAnswer('answer(requestId, answer)', answer);
+    const by = checkedBy('answer(requestId, answer, options)', options);
+    return this.#core.door.answer(requestId, given, by);
   }
 
   /**
    * A client shows the question: its buttons count from now.
    * @throws {ConfigurationError} `INVALID_ARGUMENT`, {CapacityError} `MAILBOX_FULL`.
    */
-  questionShown(requestId: string): void {
+  questionShown(requestId: string, options: VouchedFor = {}): void {
     check('questionShown(requestId)', anyId, requestId, INVALID_ARGUMENT);
+    const by = checkedBy('questionShown(requestId, options)', options) ?? this.#core.user;
     this.checkRoom();
-    this.#core.door.questionShown(requestId);
+    this.#core.door.questionShown(requestId, by);
   }
 
   /**
    * The user has seen a result or notice: it need not be said any more.
    * @throws {ConfigurationError} `INVALID_ARGUMENT`, {CapacityError} `MAILBOX_FULL`.
    */
-  shown(deliveryId: string): void {
+  shown(deliveryId: string, options: VouchedFor = {}): void {
     check('shown(deliveryId)', anyId, deliveryId, INVALID_ARGUMENT);
+    const by = checkedBy('shown(deliveryId, options)', options);
     this.checkRoom();
-    this.#core.door.shown(deliveryId);
+    this.#core.door.shown(deliveryId, by);
   }
 
   /**
    * The user does not want to hear it.
    * @throws {ConfigurationError} `INVALID_ARGUMENT`, {CapacityError} `MAILBOX_FULL`.
    */
-  dismiss(deliveryId: string): void {
+  dismiss(deliveryId: string, options: VouchedFor = {}): void {
     check('dismiss(deliveryId)', anyId, deliveryId, INVALID_ARGUMENT);
+    const by = checkedBy('dismiss(deliveryId, options)', options);
     this.checkRoom();
-    this.#core.door.dismiss(deliveryId);
+    this.#core.door.dismiss(deliveryId, by);
   }
 
   /**

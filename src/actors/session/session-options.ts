@@ -4,6 +4,7 @@ import type { LanguageModel } from 'ai';
 import { z } from 'zod';
 import { ConfigurationError } from '../../errors.ts';
 import type { OutboxInput } from '../../machines/index.ts';
+import { identity } from '../identity.ts';
 import type { OutcomeOptions } from '../outcomes/outcome-options.ts';
 import type { MemoryStore } from '../ports/memory-store.ts';
 import type { Runtime } from '../runtime/runtime.ts';
@@ -36,6 +37,12 @@ export interface SessionOptions extends OutcomeOptions {
   readonly memory?: MemoryStore;
   /** Whose facts: a user's id. @defaultValue 'default' */
   readonly memoryScope?: string;
+  /**
+   * Who the user is: words, answers and dismissals that come without `by` are theirs. It matters where
+   * subagents or tools say who may answer (`answerableBy`), and tools read it as `requester`.
+   * @defaultValue nobody in particular
+   */
+  readonly user?: string;
   /** How the conversation is kept small, and what is remembered of it. */
   readonly conversation?: ConversationOptions;
   readonly limits?: Partial<SessionLimits>;
@@ -94,6 +101,7 @@ const schema = z.object({
   speakProgress: z.enum(SPEAK_PROGRESS).optional(),
   sessionId: name,
   memoryScope: name,
+  user: identity.optional(),
   closeGraceMs: durationMs,
   detachGraceMs: durationMs.nullable(),
 });

@@ -93,6 +93,10 @@ export class SessionScope implements ScopePorts {
     return this.#session.books.calls.get(callId)?.request ?? null;
   }
 
+  requesterOf(callId: string): string | null {
+    return this.#session.books.calls.get(callId)?.requestedBy ?? null;
+  }
+
   async brief(
     own: SubagentDefinition,
     task: SubagentTask,
@@ -114,7 +118,8 @@ export class SessionScope implements ScopePorts {
   }
 
   ask(question: AskedQuestion): void {
-    const { requestId, subagentId, subagentName, kind, options, timeoutMs, action } = question;
+    const { requestId, subagentId, subagentName, kind, options, timeoutMs } = question;
+    const { action, answerableBy } = question;
     this.#session.tell('questions', {
       type: 'question.asked',
       requestId,
@@ -125,6 +130,7 @@ export class SessionScope implements ScopePorts {
       options,
       timeoutMs,
       ...(action === undefined ? {} : { action }),
+      ...(answerableBy === undefined ? {} : { answerableBy }),
     });
   }
 

@@ -5,6 +5,7 @@
 
 import { THE_LEAD } from '../delegation/service-types.ts';
 import type { SendRequest, SendResult, SubagentService } from '../delegation/service-types.ts';
+import { checkedBy, type VouchedFor } from '../identity.ts';
 import type { SubagentView } from '../session-views.ts';
 import type { SessionCore } from './session-core.ts';
 
@@ -23,20 +24,20 @@ export interface SessionSubagents {
    * False if it has ended, or never was.
    * @throws {ConfigurationError} `INVALID_ARGUMENT`, {CapacityError} `MAILBOX_FULL`.
    */
-  cancel(id: string, reason?: string): boolean;
+  cancel(id: string, reason?: string, options?: VouchedFor): boolean;
   /**
    * Tells it something, or answers what it asked the lead agent.
    * @throws {ConfigurationError} `INVALID_ARGUMENT`
    */
-  send(id: string, message: SendRequest): SendResult;
+  send(id: string, message: SendRequest, options?: VouchedFor): SendResult;
   /** Waiting, progress, streams and more; the app asks as `THE_LEAD`. */
   readonly service: SubagentService;
 }
 
 export class SubagentsOfSession implements SessionSubagents {
-  readonly #core: Pick<SessionCore, 'projection' | 'delegation'>;
+  readonly #core: Pick<SessionCore, 'projection' | 'delegation' | 'user'>;
 
-  constructor(core: Pick<SessionCore, 'projection' | 'delegation'>) {
+  constructor(core: Pick<SessionCore, 'projection' | 'delegation' | 'user'>) {
     this.#core = core;
   }
 
@@ -60,12 +61,19 @@ export class SubagentsOfSession implements SessionSubagents {
     return this.list().filter(({ endedAt }) => endedAt === null).length;
   }
 
-  cancel(id: string, reason = 'the user cancelled it'): boolean {
-    return this.#core.delegation.cancel(id, THE_LEAD, reason);
+  cancel(id: string, reason = 'the user cancelled it', options: VouchedFor = {}): boolean {
+    const by = this.#by('subagents.cancel(id, reason, options)', options);
+    return this.#core.delegation.cancel(id, THE_LEAD, reason, by);
   }
 
-  send(id: string, message: SendRequest): SendResult {
-    return this.#core.delegation.send(id, message, THE_LEAD);
+  send(id: string, message: SendRequest, options: VouchedFor = {}): SendResult {
+    const by = this.#by('subagents.send(id, message, options)', options);
+    return this.#core.delegation.send(id, message, THE_LEAD, by);
+  }
+
+  #by(where: string, options: VouchedFor): VouchedFor {
+    const by = checkedBy(where, options) ?? this.#core.user;
+    return by === undefined ? {} : { by };
   }
 
   get service(): SubagentService {

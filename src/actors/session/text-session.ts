@@ -4,6 +4,7 @@
 import type { LanguageModel } from 'ai';
 import type { Observable } from 'rxjs';
 import { ConfigurationError } from '../../errors.ts';
+import type { VouchedFor } from '../identity.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { SessionCore } from './session-core.ts';
 import type { SessionOptions, StartOptions } from './session-options.ts';
@@ -88,9 +89,9 @@ export class TextSession extends SessionFace {
    * Says something to the session and reads what is said in return, until there is
    * nothing more to say at the moment. Results that come later are in `parts`.
    */
-  async *send(text: string): AsyncGenerator<TextPart, void, undefined> {
+  async *send(text: string, options: VouchedFor = {}): AsyncGenerator<TextPart, void, undefined> {
     const { parts, end } = this.#output.read();
-    const taken = this.sendText(text);
+    const taken = this.sendText(text, options);
     void taken.then(() => this.#lead.whenIdle(end), end);
     yield* parts;
     await taken;

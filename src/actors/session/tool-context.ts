@@ -5,7 +5,7 @@ import type { EffectsSession } from './session-parts.ts';
 
 export function toolContext(
   session: EffectsSession,
-  call: Pick<ToolContext, 'callId' | 'agentName' | 'abortSignal'>,
+  call: Pick<ToolContext, 'callId' | 'agentName' | 'abortSignal' | 'requester' | 'approver'>,
 ): ToolContext {
   return {
     ...call,

@@ -8,6 +8,7 @@
 //   I1. Whoever waits is told once: what became of it, or that the session has ended.
 
 import { ConfigurationError } from '../../errors.ts';
+import { mayAnswer } from '../identity.ts';
 import type { UnitEvent } from '../runtime/commit-unit.ts';
 import type { Host } from '../runtime/host.ts';
 import type { AnswerReceipt } from '../session-views.ts';
@@ -25,6 +26,8 @@ export interface DoorSession {
   readonly unit: SessionUnit;
   receive(actor: string, event: UnitEvent & Record<string, unknown>): void;
   tell(actor: string, event: SessionInputEvent): void;
+  /** Who the user is. */
+  readonly user: string | undefined;
 }
 
 export class UserDoor {
@@ -77,32 +80,35 @@ export class UserDoor {
     };
   }
 
-  /** The question is on a screen. */
-  questionShown(requestId: string): void {
-    const { projection } = this.#session;
+  /** The question is on a screen. One of somebody who may not answer it does not count (WHO-1). */
+  questionShown(requestId: string, by?: string): void {
+    const { books, projection } = this.#session;
+    const question = books.questions.get(requestId);
+    if (by !== undefined && question && !mayAnswer(question, by)) return;
     this.#session.receive(`question:${requestId}`, {
       type: 'question.shown',
       startsClock: !this.#isHeard || projection.delivery(requestId)?.card === true,
+      ...(by === undefined ? {} : { by }),
     });
   }
 
   /** A result or notice was seen; a question that is seen is not yet answered. */
-  shown(deliveryId: string): void {
-    if (this.#session.books.questions.has(deliveryId)) this.questionShown(deliveryId);
-    else this.#session.receive(`delivery:${deliveryId}`, { type: 'delivery.shown', deliveryId });
+  shown(deliveryId: string, by = this.#session.user): void {
+    if (this.#session.books.questions.has(deliveryId)) this.questionShown(deliveryId, by);
+    else this.#session.receive(`delivery:${deliveryId}`, seen('delivery.shown', deliveryId, by));
   }
 
   /** The user does not want to hear it. A question is answered, not waved away. */
-  dismiss(deliveryId: string): void {
+  dismiss(deliveryId: string, by = this.#session.user): void {
     if (!this.#session.books.questions.has(deliveryId))
-      this.#session.receive(`delivery:${deliveryId}`, { type: 'delivery.dismissed', deliveryId });
+      this.#session.receive(`delivery:${deliveryId}`, seen('delivery.dismissed', deliveryId, by));
   }
 
   /**
    * The user answers a question by its button, or in words that name it.
    * @throws {CapacityError} `MAILBOX_FULL`.
    */
-  answer(requestId: string, answer: GivenAnswer): Promise<AnswerReceipt> {
+  answer(requestId: string, answer: GivenAnswer, by?: string): Promise<AnswerReceipt> {
     const { books, host, projection, unit } = this.#session;
     if (!books.questions.has(requestId) || unit.unit.disposed)
       return Promise.resolve({
@@ -121,6 +127,7 @@ export class UserDoor {
         ...(optionId === undefined ? {} : { optionId }),
         ...(text === undefined ? {} : { text }),
         ...(approved === undefined ? {} : { approved }),
+        ...(by === undefined ? {} : { by }),
       });
     });
   }
@@ -129,7 +136,7 @@ export class UserDoor {
    * The user typed. Resolves when it was given to a question or to the lead agent.
    * @throws {CapacityError} `MAILBOX_FULL`.
    */
-  say(text: string): Promise<void> {
+  say(text: string, by?: string): Promise<void> {
     const { host, projection, unit } = this.#session;
     const { connection } = projection;
     if (unit.unit.disposed || connection === 'created' || connection === 'closing')
@@ -150,6 +157,7 @@ export class UserDoor {
         text,
         channel: 'typing',
         startedAt: clock.now(),
+        ...(by === undefined ? {} : { by }),
       });
     });
   }
@@ -173,4 +181,8 @@ export class UserDoor {
     for (const resolve of this.#saying.values()) resolve();
     this.#saying.clear();
   }
+}
+
+function seen(type: 'delivery.shown' | 'delivery.dismissed', deliveryId: string, by?: string) {
+  return by === undefined ? { type, deliveryId } : { type, deliveryId, by };
 }

@@ -12,14 +12,17 @@
 //       back, and only a yes to that counts. A no needs no reading.
 //   Y4. How words were read is in their entry: later versions of the tables change nothing that was.
 //   Y5. A wait is given, and ends: the question is put again after it.
+//   Y6. Words of somebody who may not answer the question that has the floor go where words go without
+//       it, and the question stays open (WHO-1).
 
 import type { Stamped } from '../../machines/index.ts';
+import { mayAnswer } from '../identity.ts';
 import type { Message } from '../runtime/commit-unit.ts';
 import { givenAnswer } from '../subagent/ask-user.ts';
 import type { AnswerReceipt } from '../session-views.ts';
 import type { Books } from './books.ts';
 import type { Utterance } from './lead.ts';
-import type { QuestionRecord, SessionInputEvent } from './records.ts';
+import type { Answer, QuestionRecord, SessionInputEvent } from './records.ts';
 import type { SessionUnit } from './session-unit.ts';
 import { readUtterance, type Reading } from './user-words.ts';
 
@@ -46,7 +49,10 @@ export function withReading<T extends { readonly type: string }>(
 ): T {
   const said = event as unknown as Said;
   const question = unit.owner === null ? undefined : books.questions.get(unit.owner);
-  const isFor = question && (isToBeReadBack(unit, question) || isPutToUser(unit, question, said));
+  const isFor =
+    question &&
+    mayAnswer(question, said.by) &&
+    (isToBeReadBack(unit, question) || isPutToUser(unit, question, said));
   return isFor ? { ...event, reading: readingOf(books, unit, question, said) } : event;
 }
 
@@ -66,7 +72,7 @@ function readingOf(
 
 function wordsOf(books: Books, unit: SessionUnit, said: Said): readonly Message[] {
   const { utteranceId: id, text, channel, startedAt } = said;
-  books.userSaid(id, text, startedAt);
+  books.userSaid(id, text, startedAt, said.by);
   const utterance: Utterance = { id, text, startedAt, typed: channel === 'typing' };
   const question = unit.owner === null ? undefined : books.questions.get(unit.owner);
   const toLead = (): readonly Message[] => {
@@ -74,7 +80,7 @@ function wordsOf(books: Books, unit: SessionUnit, said: Said): readonly Message[
     unit.unit.post('user', { kind: 'do', name: 'heardUser', params: { utterance } });
     return [];
   };
-  if (!question) return toLead();
+  if (!question || !mayAnswer(question, said.by)) return toLead();
   const awaitsReading = isToBeReadBack(unit, question);
   if (!awaitsReading && !isPutToUser(unit, question, said)) return toLead();
   const { reading = readingOf(books, unit, question, said) } = said;
@@ -86,7 +92,7 @@ function wordsOf(books: Books, unit: SessionUnit, said: Said): readonly Message[
     channel,
     utteranceStartedAt: channel === 'speech' ? startedAt : null,
     decisive: reading.to === 'question' && reading.decisive,
-    answer: reading.to === 'question' ? reading.answer : null,
+    answer: reading.to === 'question' ? answerBy(reading.answer, said.by) : null,
   };
   const isAnswer =
     !awaitsReading && reading.to === 'question' && unit.accepts(actor, { ...answer, at: said.at });
@@ -125,6 +131,8 @@ export function answerGiven(books: Books, unit: SessionUnit, given: Given): read
   const question = books.questions.get(requestId);
   const state = unit.questions.stateOf(requestId);
   if (!question || !state) return settle({ accepted: false, reason: 'over' });
+  const { by } = given;
+  if (!mayAnswer(question, by)) return settle({ accepted: false, reason: 'not_allowed' });
   const answer = givenAnswer(question, given);
   if (!answer) return settle({ accepted: false, reason: 'invalid_option' });
   const actor = `question:${requestId}`;
@@ -133,15 +141,19 @@ export function answerGiven(books: Books, unit: SessionUnit, given: Given): read
     channel: 'button',
     utteranceStartedAt: null,
     decisive: true,
-    answer,
+    answer: answerBy(answer, by),
   };
   if (!unit.accepts(actor, { ...event, at: given.at }))
     return settle({
       accepted: false,
       reason: state.done ? 'over' : state.value === 'queued' ? 'queued' : 'not_presented',
     });
-  settle({ accepted: true });
+  settle(by === undefined ? { accepted: true } : { accepted: true, by });
   return [{ actor, event }];
+}
+
+function answerBy(answer: Answer, by: string | undefined): Answer {
+  return by === undefined ? answer : { ...answer, by };
 }
 
 /** Its action shall be read back, and that has not begun. */

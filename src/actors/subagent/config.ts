@@ -4,6 +4,7 @@ import type { LanguageModel } from 'ai';
 import { z } from 'zod';
 import { ConfigurationError } from '../../errors.ts';
 import { DELIVERY_MODES, type DeliveryMode } from '../../machines/index.ts';
+import { identities } from '../identity.ts';
 import { withoutUndefined } from '../without-undefined.ts';
 import type { PreApproval } from '../approvals/approval.ts';
 import { budgetLimits, type BudgetLimits } from '../supervisor/budget-limits.ts';
@@ -83,6 +84,13 @@ export interface SubagentConfig {
    * the user has denied above it stays denied. @defaultValue []
    */
   readonly preApproved?: readonly PreApproval[];
+  /**
+   * Only these identities may answer what it asks the user, and consent to its tool calls; a tool may
+   * have an `answerableBy` of its own. Holds for those that it spawns, too, unless their configuration
+   * says otherwise. See `SessionOptions.user` and the option `by` of `session.answer`.
+   * @defaultValue anybody may
+   */
+  readonly answerableBy?: readonly string[];
   /** What another call of the lead agent for the same work does while one runs. @defaultValue 'join' */
   readonly duplicates?: 'join' | 'reject' | 'replace' | 'confirm';
   /** Without a sign of life for so long, in milliseconds, it counts as hung; 0: never. @defaultValue 0 */
@@ -191,6 +199,7 @@ const schema = z.strictObject({
   maxHistory: count,
   budget: budgetLimits.optional(),
   preApproved: z.array(z.strictObject({ tool: z.string().min(1), when: anyFunction.optional() })),
+  answerableBy: identities.optional(),
   duplicates: z.enum(['join', 'reject', 'replace', 'confirm']),
   inactivityTimeoutMs: z.number().min(0),
   onHung: z.union([z.enum(['mark', 'cancel']), anyFunction]),

@@ -77,7 +77,7 @@ function foldAnswer(
   const { callId, kind } = asking;
   const answer = carried['answer'] as Answer;
   if (kind === 'input') {
-    if (type === 'question.answered') log.inputGiven(callId, answer.userResponse);
+    if (type === 'question.answered') log.inputGiven(callId, answer.userResponse, answer.by);
     else log.inputMissing(callId, type === 'question.expired');
   } else if (type === 'question.answered') log.answered(callId, answer);
   else if (type === 'question.expired')

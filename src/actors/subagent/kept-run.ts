@@ -36,10 +36,10 @@ export function keptRun(
   const known = runs.get(id);
   if (known) return known;
   checkSubagentConfig(config, config.name);
-  const { onInput = () => null, onError } = options;
+  const { onInput = () => null, onError, by, ...serviceOptions } = options;
   const { promise: settled, resolve: settle } = Promise.withResolvers<Outcome>();
   const service = ownedService({
-    ...options,
+    ...serviceOptions,
     id,
     configs: { [config.name]: config },
     // Nobody else could answer.
@@ -63,7 +63,13 @@ export function keptRun(
   };
   const run = async (): Promise<Outcome> => {
     await service.recover();
-    const receipt = service.spawn({ config, task, caller: THE_LEAD, idempotencyKey: id });
+    const receipt = service.spawn({
+      config,
+      task,
+      caller: THE_LEAD,
+      idempotencyKey: id,
+      ...(by === undefined ? {} : { by }),
+    });
     if (receipt.status === 'rejected') {
       const { code, message } = receipt.error;
       throw new OffstageError(code, message);

@@ -24,6 +24,8 @@ export interface LedgerEntry {
   readonly output: unknown;
   /** Of a call that needed consent: who gave it, or why nobody did. */
   readonly approval?: ApprovalGrade;
+  /** Of a question or an approval: who answered, where the app vouched for somebody. */
+  readonly answeredBy?: string;
   /** When the model called, and when it was settled (not at all: absent); milliseconds since 1970. */
   readonly calledAt?: number;
   readonly settledAt?: number;

@@ -33,6 +33,8 @@ export interface RunSubagentOptions extends ProgramHandlers, OutcomeOptions {
    * the outcome that was kept. `journal.forget(id)` forgets it. @defaultValue none: it ends with the process
    */
   readonly id?: string;
+  /** For whom it works, as the program vouches: tools read it as `requester`. @defaultValue nobody in particular */
+  readonly by?: string;
   /** For a configuration without a model of its own. */
   readonly model?: LanguageModel;
   /** Learns of what went wrong without ending the run: a model call that is tried again, a throwing hook. */
@@ -65,7 +67,7 @@ export function runSubagent(
   task: RunTask | string,
   options: RunSubagentOptions,
 ): SubagentRun {
-  const { runtime, model, onError, id: keptAs, ...rest } = options;
+  const { runtime, model, onError, id: keptAs, by, ...rest } = options;
   const own: SubagentConfig =
     config.lifetime === 'session' ? { ...config, lifetime: 'ephemeral' } : config;
   const wanted: SubagentTask = {
@@ -95,6 +97,7 @@ export function runSubagent(
     config: own,
     task: wanted,
     caller: THE_LEAD,
+    ...(by === undefined ? {} : { by }),
   });
   if (receipt.status === 'rejected') {
     const { code, message } = receipt.error;

@@ -27,6 +27,8 @@ export interface SubagentBirth {
   readonly idempotencyKey: string | null;
   /** What the user had said that led to it. */
   readonly request: string | null;
+  /** Who that was, where somebody vouched for it. @defaultValue null */
+  readonly requestedBy?: string | null;
   readonly maxDepth: number | null;
   /** What its spawner granted: names out of its own tools; see `ToolGrant`. */
   readonly grant: {

@@ -58,5 +58,6 @@ function ask(
     return;
   }
   const question = kind === 'approval' ? approvalQuestion(call) : askedQuestion(call?.input);
-  ports.ask({ ...asked, kind, timeoutMs: definition.inputTimeout, ...question });
+  const who = call?.answerableBy === undefined ? {} : { answerableBy: call.answerableBy };
+  ports.ask({ ...asked, kind, timeoutMs: definition.inputTimeout, ...question, ...who });
 }

@@ -32,6 +32,8 @@ export const HAND_IN_NOW =
 interface OpenCall extends ModelCall {
   readonly step: number;
   approval?: ApprovalGrade;
+  /** Who answered, or consented. */
+  answeredBy?: string;
   readonly calledAt: number;
   isUnderWay?: boolean;
   result: StepResult | null;
@@ -159,6 +161,12 @@ export class SubagentLog {
     return this.#calls.find((call) => call.callId === callId);
   }
 
+  /** Who consented to this call, where somebody vouched for it. */
+  approverOf(callId: string): string | null {
+    const call = this.#calls.find((open) => open.callId === callId);
+    return call?.approval === 'given' ? (call.answeredBy ?? null) : null;
+  }
+
   responded({ step, response, retryMessage, result, completion }: Responded): void {
     this.#messages.push(...response.assistantMessages);
     this.said(response);
@@ -190,6 +198,7 @@ export class SubagentLog {
 
   answered(callId: string, answer: Answer): void {
     if (answer.approved !== undefined) this.#grade(callId, answer.approved ? 'given' : 'denied');
+    this.#answeredBy(callId, answer.by);
     if (answer.approved === true) return;
     if (answer.approved === false) {
       const { userResponse } = answer;
@@ -198,7 +207,8 @@ export class SubagentLog {
       this.#settle(callId, { callId, denied }, 'denied', userResponse);
       return;
     }
-    const { approved: _, ...output } = answer;
+    const { userResponse, optionId } = answer;
+    const output = { userResponse, ...(optionId === undefined ? {} : { optionId }) };
     this.#settle(callId, { callId, output }, 'ok', output);
   }
 
@@ -214,7 +224,8 @@ export class SubagentLog {
   }
 
   /** What it asked of the agent that gave the task. */
-  inputGiven(callId: string, response: string): void {
+  inputGiven(callId: string, response: string, by?: string): void {
+    this.#answeredBy(callId, by);
     const output = inputGiven(response);
     this.#settle(callId, { callId, output }, 'ok', output);
   }
@@ -325,6 +336,11 @@ export class SubagentLog {
     if (call) call.approval = approval;
   }
 
+  #answeredBy(callId: string, by: string | undefined): void {
+    const call = this.#calls.find((open) => open.callId === callId);
+    if (call && by !== undefined) call.answeredBy = by;
+  }
+
   #settle(
     callId: string,
     result: StepResult,
@@ -339,7 +355,7 @@ export class SubagentLog {
 }
 
 function entry(call: OpenCall, status: LedgerEntry['status'], output: unknown): LedgerEntry {
-  const { step, callId, toolName, input, consent, calledAt } = call;
+  const { step, callId, toolName, input, consent, answeredBy, calledAt } = call;
   // What was to be asked, and was not, has no grade: it says itself that it was not run.
   const approval = call.approval ?? (consent === 'ask' ? undefined : consent);
   return {
@@ -350,6 +366,7 @@ function entry(call: OpenCall, status: LedgerEntry['status'], output: unknown): 
     status,
     output,
     ...(approval === undefined ? {} : { approval }),
+    ...(answeredBy === undefined ? {} : { answeredBy }),
     calledAt,
   };
 }

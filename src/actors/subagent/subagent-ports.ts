@@ -128,7 +128,7 @@ export interface SubagentPorts {
   /** Has the user denied this very call to one of those above it? */
   deniedAbove(subagent: SubagentFace, toolName: string, input: unknown): boolean;
   /** What its tools learn of who calls them. */
-  callerOf(subagent: SubagentFace): Omit<Caller, 'subagentId' | 'idempotencyKey'>;
+  callerOf(subagent: SubagentFace): Omit<Caller, 'subagentId' | 'idempotencyKey' | 'approver'>;
   /** The model call of this step reads these messages. */
   messageApplied(subagent: SubagentFace, messageIds: readonly string[], step: number): void;
   /** It is in the journal, or came too late. */

@@ -232,6 +232,7 @@ export class SubagentWork {
         withCaller(toolsContext?.[toolName], {
           ...this.#ports.callerOf(this.#worker),
           subagentId: this.#worker.id,
+          approver: this.#worker.log.approverOf(callId),
           idempotencyKey: this.#keyOf(step, callId),
         }),
     };

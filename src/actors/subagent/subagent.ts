@@ -251,8 +251,8 @@ export class Subagent implements UnitBody, Worker {
     this.#unit.checkRoom();
   }
 
-  cancel(reason: string): void {
-    this.receive({ type: 'subagent.cancel', reason });
+  cancel(reason: string, by?: string): void {
+    this.receive({ type: 'subagent.cancel', reason, ...(by === undefined ? {} : { by }) });
   }
 
   /**
@@ -260,7 +260,7 @@ export class Subagent implements UnitBody, Worker {
    * returns: `messageApplied` or `messageRefused`.
    * @throws {CapacityError} when its mailbox is full; then there is no receipt.
    */
-  message(messageId: string, text: string, mode: MessageMode): void {
+  message(messageId: string, text: string, mode: MessageMode, by?: string): void {
     const receipts = this.#messageReceipts;
     if (this.#ended) receipts.refuse([messageId], `It has ended: ${this.#ended.status}`);
     else if (this.hasTaken(messageId)) {
@@ -269,7 +269,13 @@ export class Subagent implements UnitBody, Worker {
     } else
       receipts.expect(messageId, () => {
         this.#unit.checkRoom();
-        this.receive({ type: 'subagent.message', messageId, mode, text });
+        this.receive({
+          type: 'subagent.message',
+          messageId,
+          mode,
+          text,
+          ...(by === undefined ? {} : { by }),
+        });
       });
   }
 

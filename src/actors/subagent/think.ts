@@ -165,7 +165,8 @@ async function take(thinking: Thinking, call: ModelCall): Promise<readonly [Kind
   const { instance, messages } = thinking;
   // What the model got wrong is answered with the error, not asked.
   if (call.invalid) return [asTool, call];
-  if (call.toolName === ASK_USER) return [{ kind: 'question' }, call];
+  const { answerableBy: mayAnswer } = instance.definition;
+  if (call.toolName === ASK_USER) return [{ kind: 'question' }, answerable(call, mayAnswer)];
   const entry = instance.tools.execution.get(call.toolName);
   if (!entry) return [asTool, call];
   if (entry.role === 'request_input') return [{ kind: 'input' }, call];
@@ -194,9 +195,15 @@ async function take(thinking: Thinking, call: ModelCall): Promise<readonly [Kind
   });
   const judged = consent === 'not_needed' ? call : { ...call, consent };
   if (consent === 'inherited_denial') return [asTool, judged];
-  if (consent === 'ask')
-    return [delegates ? { kind: 'approval', delegates } : { kind: 'approval' }, judged];
+  if (consent === 'ask') {
+    const asked = answerable(judged, entry.answerableBy ?? mayAnswer);
+    return [delegates ? { kind: 'approval', delegates } : { kind: 'approval' }, asked];
+  }
   return [delegates ? { kind: 'delegation' } : asTool, judged];
+}
+
+function answerable(call: ModelCall, by: readonly string[] | undefined): ModelCall {
+  return by === undefined ? call : { ...call, answerableBy: by };
 }
 
 function unusable({ finish, text }: ModelResponse) {

@@ -363,6 +363,8 @@ describe('[H18] CP1: a message to a companion is never lost', () => {
       subagentId: null,
       parentId: null,
       depth: 0,
+      requester: null,
+      approver: null,
       idempotencyKey: 'k',
       service,
     });

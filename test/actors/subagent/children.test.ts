@@ -135,6 +135,8 @@ describe('a tool', () => {
       subagentId: 'sub_1',
       parentId: 'parent',
       depth: 2,
+      requester: null,
+      approver: null,
       idempotencyKey: 'sub_1:1:c1',
       service,
     });

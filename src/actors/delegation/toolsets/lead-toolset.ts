@@ -77,6 +77,7 @@ export function leadSubagents(
 
 async function call(source: SourceTool, input: unknown, context: ToolContext): Promise<unknown> {
   const { callId: toolCallId, sessionId, abortSignal, subagents: service } = context;
+  const { requester, approver } = context;
   const output = await source.execute?.(input, {
     toolCallId,
     abortSignal,
@@ -85,6 +86,8 @@ async function call(source: SourceTool, input: unknown, context: ToolContext): P
       subagentId: null,
       parentId: null,
       depth: 0,
+      requester,
+      approver,
       idempotencyKey: `${sessionId}:${toolCallId}`,
       service,
     }),

@@ -172,6 +172,8 @@ test('CP2: nobody sees the companions of another agent', async () => {
     subagentId: 'sub_1',
     parentId: null,
     depth: 1,
+    requester: null,
+    approver: null,
     idempotencyKey: 'k',
     service,
   });

@@ -27,7 +27,16 @@ function inSubagent() {
   });
   const context = withCaller(
     { mine: 1 },
-    { sessionId: 's', subagentId: 'sub_1', parentId: null, depth: 1, idempotencyKey: 'k', service },
+    {
+      sessionId: 's',
+      subagentId: 'sub_1',
+      parentId: null,
+      depth: 1,
+      requester: null,
+      approver: null,
+      idempotencyKey: 'k',
+      service,
+    },
   );
   return { service, options: callOptions({ context }) };
 }
@@ -101,6 +110,8 @@ test('[M11] outside a subagent each fails with INVALID_STATE', async () => {
     subagentId: null,
     parentId: null,
     depth: 0,
+    requester: null,
+    approver: null,
     idempotencyKey: 'k',
     service: fakeService(),
   });

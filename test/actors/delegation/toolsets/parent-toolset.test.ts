@@ -88,6 +88,8 @@ function callerOn(service: ReturnType<typeof fakeService>) {
     subagentId: 'sub_9',
     parentId: null,
     depth: 1,
+    requester: null,
+    approver: null,
     idempotencyKey: 'sub_9:1:call_1',
     service,
   };

@@ -136,6 +136,8 @@ test('[R9] ReportProgress, inside a subagent only', async () => {
     subagentId: 'sub_1',
     parentId: null,
     depth: 1,
+    requester: null,
+    approver: null,
     idempotencyKey: 'k',
     service,
   });

@@ -1,0 +1,370 @@
+// Who answers: questions and approvals that say who may, attempts of everybody else, and where the
+// responder is named afterwards.
+
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { callerOf, createRuntime, defineTool, memoryJournal } from '../../src/index.ts';
+import { simulatedEnvironment, type Script } from '../../src/testing/index.ts';
+import { calls, say, simpleTool, steps } from '../support/subagent-runs.ts';
+import { textTalk, type TalkOptions } from '../support/text-talk.ts';
+import { voiceTalk } from '../support/voice-talk.ts';
+
+interface Who {
+  readonly requester: string | null;
+  readonly approver: string | null;
+}
+
+function whoOf(options: object): Who {
+  const { requester = null, approver = null } = callerOf(options) ?? {};
+  return { requester, approver };
+}
+
+/** A subagent that pays once the manager consents, and one that asks the user a name. */
+function cast(ran: Who[], answerableBy: readonly string[] = ['manager']) {
+  return {
+    pay: {
+      // By what it reads: another process goes on with it.
+      script: (({ results }) =>
+        results.length > 0 ? say('Paid.') : calls(['pay', { amount: 5 }])) satisfies Script,
+      config: {
+        tools: {
+          pay: simpleTool((options) => ran.push(whoOf(options)), {
+            needsApproval: true,
+            answerableBy,
+          }),
+        },
+      },
+    },
+    name: {
+      script: steps(calls(['ask_user', { question: 'Your name?' }]), say('Thanks.')),
+      config: { interactive: true, answerableBy },
+    },
+  };
+}
+
+async function talk(options: TalkOptions = {}) {
+  const ran: Who[] = [];
+  const environment = simulatedEnvironment();
+  const journal = memoryJournal();
+  const made = textTalk({
+    environment,
+    runtime: createRuntime({ environment, journal }),
+    sessionId: 'ses',
+    subagents: cast(ran),
+    ...options,
+  });
+  await made.start();
+  const questionOf = (name: string) =>
+    made.state().questions.findLast(({ subagentName }) => subagentName === name);
+  return {
+    ...made,
+    ran,
+    journal,
+    questionOf,
+    idOf: (name: string) => questionOf(name)?.requestId ?? '',
+    outcomeOf: (name: string) =>
+      made.state().subagents.findLast((view) => view.name === name)?.outcome,
+    async answer(...given: Parameters<typeof made.session.answer>) {
+      const receipt = made.session.answer(...given);
+      await environment.settle();
+      return receipt;
+    },
+    entriesOf: (type: string) =>
+      journal.read({ scope: 'ses' }).filter(({ event }) => event.type === type),
+  };
+}
+
+const NOT_ALLOWED = { accepted: false, reason: 'not_allowed' };
+
+describe('WHO-1: a question that says who may answer it', () => {
+  test.each([
+    ['somebody else', { by: 'mallory' }],
+    ['nobody in particular', {}],
+    ['a name that only looks like it', { by: 'Manager' }],
+    ['a name with more', { by: 'manager ' }],
+  ])('stays open after an attempt of %s', async (_, options) => {
+    const { type, answer, idOf, questionOf, ran, outcomeOf } = await talk();
+    await type('use pay');
+    expect(questionOf('pay')).toMatchObject({ state: 'open', answerableBy: ['manager'] });
+    expect(await answer(idOf('pay'), { approved: true }, options)).toEqual(NOT_ALLOWED);
+    expect(await answer(idOf('pay'), { optionId: 'approve' }, options)).toEqual(NOT_ALLOWED);
+    expect(await answer(idOf('pay'), { approved: false }, options)).toEqual(NOT_ALLOWED);
+    expect([questionOf('pay')?.state, ran]).toEqual(['open', []]);
+    // And whoever may, still may.
+    expect(await answer(idOf('pay'), { approved: true }, { by: 'manager' })).toEqual({
+      accepted: true,
+      by: 'manager',
+    });
+    expect(ran).toHaveLength(1);
+    expect(outcomeOf('pay')?.status).toBe('completed');
+  });
+
+  test('a denial of somebody who may closes it', async () => {
+    const { type, answer, idOf, questionOf, ran, outcomeOf } = await talk();
+    await type('use pay');
+    await answer(idOf('pay'), { approved: false }, { by: 'manager' });
+    expect(questionOf('pay')).toMatchObject({ state: 'answered', answeredBy: 'manager' });
+    expect(ran).toEqual([]);
+    expect(outcomeOf('pay')?.toolLedger).toEqual([
+      expect.objectContaining({ status: 'denied', approval: 'denied', answeredBy: 'manager' }),
+    ]);
+    expect(await answer(idOf('pay'), { approved: true }, { by: 'manager' })).toMatchObject({
+      reason: 'over',
+    });
+  });
+
+  test('typed words of somebody who may not go to the lead agent, and leave it open', async () => {
+    const { type, said, session, environment, questionOf, ran } = await talk({ user: 'alice' });
+    await type('use pay');
+    await type('yes');
+    expect(said().at(-1)).toBe('You said: yes');
+    expect([questionOf('pay')?.state, ran]).toEqual(['open', []]);
+    await session.sendText('yes', { by: 'manager' });
+    await environment.settle();
+    expect(questionOf('pay')).toMatchObject({ state: 'answered', answeredBy: 'manager' });
+    // The words that began it were of the session's user.
+    expect(ran).toEqual([{ requester: 'alice', approver: 'manager' }]);
+  });
+
+  test('words of the user count where the user may', async () => {
+    const { type, questionOf, outcomeOf } = await talk({ user: 'manager' });
+    await type('use name');
+    await type('Ada');
+    expect(questionOf('name')).toMatchObject({ answer: 'Ada', answeredBy: 'manager' });
+    // The model reads the words, as ever; the ledger says whose they are.
+    expect(outcomeOf('name')?.toolLedger).toEqual([
+      expect.objectContaining({
+        toolName: 'ask_user',
+        output: { userResponse: 'Ada' },
+        answeredBy: 'manager',
+      }),
+    ]);
+  });
+
+  test('a message of a client is of whom the app vouches for, whatever it says itself', async () => {
+    const { type, session, idOf, environment, questionOf, ran } = await talk();
+    await type('use pay');
+    const message = { type: 'ui.response', requestId: idOf('pay'), approved: true, by: 'manager' };
+    const forged = session.receiveClientMessage(message, { by: 'mallory' });
+    await environment.settle();
+    expect(await forged).toEqual(NOT_ALLOWED);
+    const unsaid = session.receiveClientMessage(JSON.stringify(message));
+    await environment.settle();
+    expect(await unsaid).toEqual(NOT_ALLOWED);
+    expect([questionOf('pay')?.state, ran]).toEqual(['open', []]);
+    const typed = session.receiveClientMessage(
+      { type: 'text_input', text: 'yes' },
+      { by: 'manager' },
+    );
+    await environment.settle();
+    expect(await typed).toEqual({ accepted: true });
+    expect(ran).toEqual([{ requester: null, approver: 'manager' }]);
+  });
+
+  test('is not shown by a screen of somebody who may not answer', async () => {
+    const { type, session, idOf, entriesOf, environment } = await talk();
+    await type('use pay');
+    const before = entriesOf('question.shown').length;
+    session.questionShown(idOf('pay'), { by: 'mallory' });
+    session.shown(idOf('pay'), { by: 'mallory' });
+    await environment.settle();
+    expect(entriesOf('question.shown')).toHaveLength(before);
+    session.questionShown(idOf('pay'), { by: 'manager' });
+    await environment.settle();
+    expect(entriesOf('question.shown').at(-1)?.event).toMatchObject({ by: 'manager' });
+  });
+
+  test('by voice, a yes of the user is no consent where somebody else has to give it', async () => {
+    const ran: Who[] = [];
+    const spoken = voiceTalk({ subagents: cast(ran), user: 'alice' });
+    await spoken.start();
+    const { session, environment } = spoken;
+    await spoken.use('pay');
+    await spoken.pause();
+    await spoken.speak('May I pay?');
+    const question = () =>
+      session.store.getSnapshot().context.questions.find((one) => one.subagentName === 'pay');
+    expect(question()?.state).toBe('open');
+    await spoken.say('yes');
+    expect([question()?.state, ran]).toEqual(['open', []]);
+    const receipt = session.answer(
+      question()?.requestId ?? '',
+      { approved: true },
+      { by: 'manager' },
+    );
+    await environment.settle();
+    expect(await receipt).toEqual({ accepted: true, by: 'manager' });
+    expect(ran).toEqual([{ requester: 'alice', approver: 'manager' }]);
+  });
+
+  test('the rule of a configuration holds for its tools, and a tool of its own goes before it', async () => {
+    const tools = { pay: simpleTool(() => {}, { needsApproval: true }) };
+    const own = { pay: simpleTool(() => {}, { needsApproval: true, answerableBy: ['cfo'] }) };
+    const script = steps(calls(['pay']), say('Paid.'));
+    const { type, questionOf } = await talk({
+      subagents: {
+        general: { script, config: { tools, answerableBy: ['manager'] } },
+        special: { script, config: { tools: own, answerableBy: ['manager'] } },
+        free: { script, config: { tools } },
+      },
+    });
+    await type('use general and special and free');
+    expect(questionOf('general')?.answerableBy).toEqual(['manager']);
+    expect(questionOf('special')?.answerableBy).toEqual(['cfo']);
+    expect(questionOf('free')?.answerableBy).toBeUndefined();
+  });
+
+  test('a subagent that another one spawns asks no wider circle', async () => {
+    const pay = simpleTool(() => {}, { needsApproval: true });
+    const { type, questionOf, session, environment } = await talk({
+      subagents: {
+        boss: {
+          script: steps(calls(['hand_on']), say('Done.')),
+          config: {
+            answerableBy: ['manager'],
+            tools: {
+              hand_on: simpleTool((options) => {
+                const caller = callerOf(options);
+                caller?.service.spawn({
+                  config: {
+                    name: 'helper',
+                    instructions: 'You are the subagent "helper".',
+                    tools: { pay },
+                  },
+                  task: { toolName: 'helper', args: {}, description: 'pay' },
+                  caller,
+                });
+                return new Promise(() => {});
+              }),
+            },
+          },
+        },
+        helper: { script: steps(calls(['pay']), say('Paid.')) },
+      },
+    });
+    await type('use boss');
+    await environment.settle();
+    expect(questionOf('helper')).toMatchObject({ kind: 'approval', answerableBy: ['manager'] });
+    const receipt = session.answer(questionOf('helper')?.requestId ?? '', { approved: true });
+    await environment.settle();
+    expect(await receipt).toEqual(NOT_ALLOWED);
+  });
+
+  test.each<[string, unknown]>([
+    ['nobody', []],
+    ['an empty name', ['']],
+    ['one name', 'manager'],
+    ['what is no name', [7]],
+    ['a name that no journal keeps', ['a\0b']],
+  ])('a configuration cannot name %s', (_, answerableBy) => {
+    expect(() => textTalk({ subagents: cast([], answerableBy as never) })).toThrow(/answerableBy/);
+  });
+
+  test.each<[string, unknown]>([
+    ['a number', { by: 7 }],
+    ['an empty name', { by: '' }],
+    ['half a surrogate pair', { by: '\ud800' }],
+    ['NUL', { by: 'a\0b' }],
+    ['too much', { by: 'x'.repeat(201) }],
+    ['something else', { as: 'manager' }],
+    ['a name', 'manager'],
+  ])('nobody is vouched for as %s', async (_, options) => {
+    const { session, type, idOf } = await talk();
+    await type('use pay');
+    const wrong = { name: 'ConfigurationError', code: 'INVALID_ARGUMENT' };
+    const by = options as never;
+    const ways: (() => unknown)[] = [
+      () => session.answer(idOf('pay'), { approved: true }, by),
+      () => session.questionShown(idOf('pay'), by),
+      () => session.shown('dlv', by),
+      () => session.dismiss('dlv', by),
+      () => session.sendText('yes', by),
+      () => session.receiveClientMessage({ type: 'text_input', text: 'yes' }, by),
+      () => session.subagents.cancel('sub_1', 'why', by),
+      () => session.subagents.send('sub_1', { content: 'x' }, by),
+    ];
+    for (const way of ways) await expect((async () => way())()).rejects.toMatchObject(wrong);
+  });
+});
+
+describe('WHO-2: who it was is named', () => {
+  test('for what is sent, cancelled and dismissed, in the journal', async () => {
+    const { type, session, environment, state, entriesOf } = await talk({ user: 'alice' });
+    await type('use pay');
+    const { id = '' } = state().subagents[0] ?? {};
+    const deliveryId = session.notifyBackground('The mail has come');
+    session.dismiss(deliveryId, { by: 'bob' });
+    const sent: unknown[] = [];
+    session.subagents.service.events.subscribe((chunk) => {
+      if (chunk.type === 'message.sent') sent.push(chunk.by);
+    });
+    session.subagents.send(id, { content: 'Hurry' }, { by: 'bob' });
+    session.subagents.send(id, { content: 'Please' });
+    await environment.settle();
+    session.subagents.cancel(id, 'too dear', { by: 'bob' });
+    await environment.settle();
+    expect(sent).toEqual(['bob', 'alice']);
+    const byOf = (name: string) =>
+      entriesOf(name).map(({ event }) => (event as { by?: string }).by);
+    expect(byOf('user.said')).toEqual(['alice']);
+    expect(byOf('subagent.message')).toEqual(['bob', 'alice']);
+    expect(byOf('subagent.cancel')).toEqual(['bob']);
+    expect(byOf('delivery.dismissed')).toEqual(['bob']);
+  });
+
+  test('to the tools of the lead agent', async () => {
+    const seen: Who[] = [];
+    const look = defineTool({
+      name: 'look',
+      description: 'Looks',
+      parameters: z.object({}),
+      execute: (_, { requester, approver }) => seen.push({ requester, approver }),
+    });
+    const { type, session, environment } = await talk({ tools: [look], user: 'alice' });
+    await type('use look');
+    await session.sendText('use look', { by: 'bob' });
+    await environment.settle();
+    expect(seen).toEqual([
+      { requester: 'alice', approver: null },
+      { requester: 'bob', approver: null },
+    ]);
+  });
+
+  test('after a crash: the question still says who may, and the tool learns who did', async () => {
+    const environment = simulatedEnvironment();
+    const journal = memoryJournal();
+    const ran: Who[] = [];
+    const begin = async () => {
+      const runtime = createRuntime({ environment, journal });
+      const made = textTalk({
+        environment,
+        runtime,
+        sessionId: 'ses',
+        subagents: cast(ran),
+        user: 'alice',
+      });
+      await made.start();
+      return made;
+    };
+    const first = await begin();
+    await first.type('use pay');
+    const before = first.question();
+    const leaving = first.session.suspend();
+    await environment.settle();
+    await leaving;
+    const second = await begin();
+    const after = second.question();
+    expect(after).toMatchObject({ requestId: before?.requestId, answerableBy: ['manager'] });
+    const answered = async (by: string) => {
+      const receipt = second.session.answer(after?.requestId ?? '', { approved: true }, { by });
+      await environment.settle();
+      return receipt;
+    };
+    expect(await answered('alice')).toEqual(NOT_ALLOWED);
+    expect(await answered('manager')).toEqual({ accepted: true, by: 'manager' });
+    expect(ran).toEqual([{ requester: 'alice', approver: 'manager' }]);
+    expect(second.state().subagents[0]?.outcome?.toolLedger).toEqual([
+      expect.objectContaining({ approval: 'given', answeredBy: 'manager' }),
+    ]);
+  });
+});
