@@ -4,10 +4,11 @@
 // Does not: know whether it is in use.
 //
 // Nothing that an adapter does brings the process down: what its events lead to is called
-// safely, and an error of its stream is the end of the connection.
+// safely; an error of its stream, or of its `connect`, is the end of the connection.
 
+import { EMPTY, of } from 'rxjs';
 import { callSafely, type Host } from '../actors/runtime/host.ts';
-import { messageOf } from '../errors.ts';
+import { messageOf, ProviderError } from '../errors.ts';
 import type { AudioFrame } from './audio-frame.ts';
 import type { Beginning } from './continuation.ts';
 import type {
@@ -24,6 +25,19 @@ type Ready = Extract<TransportEvent, { type: 'transport.ready' }>;
 export interface LinkPorts {
   heard(link: Link, event: TransportEvent): void;
   spoke(link: Link, frame: AudioFrame): void;
+}
+
+/** Stands for the connection of a transport that threw: it has ended, and will not come about later. */
+function refused(name: string, thrown: unknown): TransportConnection {
+  const retryable = thrown instanceof ProviderError && thrown.retryable;
+  const reason = `connect() of ${name} threw: ${messageOf(thrown)}`;
+  return {
+    events: of<TransportEvent>({ type: 'transport.closed', code: null, reason, retryable }),
+    audio: EMPTY,
+    sendAudio() {},
+    send() {},
+    close: () => Promise.resolve(),
+  };
 }
 
 export class Link {
@@ -49,7 +63,12 @@ export class Link {
     this.beginning = beginning;
     this.since = host.environment.clock.now();
     this.#configuration = JSON.stringify(configuration);
-    this.#connection = transport.connect(configuration, beginning.context);
+    try {
+      this.#connection = transport.connect(configuration, beginning.context);
+    } catch (error) {
+      host.report(error, 'transport');
+      this.#connection = refused(transport.name, error);
+    }
   }
 
   /** It can be talked to. */

@@ -70,6 +70,9 @@ export class LiveWire implements Wire {
       sampleRateHz,
       environment: ports.environment,
       newEventId: () => this.#newEventId(),
+      send: (events) => {
+        for (const event of events) ports.send(JSON.stringify(event));
+      },
       emit: (event) => ports.emit(event),
       emitAudio: (audio) => ports.emitAudio(audio),
       toSessionMs: (serverMs) => ports.toSessionMs(this.#clock.toSentMs(serverMs)),

@@ -1,20 +1,23 @@
 // Which response says what we asked for. The wire never says: the model reads an appended
 // text, and speaks when it finds the time, as it also does to the user and to its own tasks.
 //
-//   asked ──taken in──▶ may be said ──speech, and no other cause──▶ ours
-//     │                     ├── speech, but it may have another cause ──▶ lapsed
-//     │                     ├── no speech for `timeoutMs` ──▶ lapsed
-//     └── speech before ────┴── called off ──▶ lapsed; if it is said all the same, it is dropped
+//   asked ─▶ held ──nothing else may make the model speak──▶ sent ──taken in──▶ may be said
+//              └── called off: never sent                     │                     │
+//     speech, and no other cause: ours ◀──────────────────────┼─────────────────────┤
+//     speech before, or with another cause; none for `timeoutMs`: lapsed ◀──────────┤
+//     called off: lapsed; if it is said all the same, it is dropped ◀───────────────┘
 //
 // Owns: the one request that is under way, and what else may make the model speak. Does not:
 // say or hear anything.
 //
 // Q1. A response is ours only if it began after the server took our text in, and nothing
-//     else could have caused it: no response was in the making, and since the last one the
-//     user said nothing, nothing was delegated, no other text was given to be said, and
-//     nothing else was asked for and called off.
+//     else could have caused it: since it was sent the user said nothing, nothing was
+//     delegated, and no other text was given to be said.
 // Q2. Another cause is forgotten with the response that follows it, or after `causeMs`.
 // Q3. Each request ends once: ours, lapsed, or refused.
+// Q4. A request is sent when the model is silent and nothing else may make it speak: while it
+//     talks, heard or not, or may be about to, the request is held. What was never sent is never
+//     said: it can be taken back, and asked for again, without being said twice.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import type { TransportEvent } from '../../voice/transport.ts';
@@ -36,43 +39,67 @@ export interface Claim {
   readonly isUnwanted: boolean;
 }
 
+export interface RequestsPorts {
+  /** The model speaks, heard or unheard. */
+  isSpeaking(): boolean;
+  /** The request came to nothing: it was called off, or nothing was said. */
+  lapsed(responseKey: string, reason: string): void;
+}
+
 interface Request {
   readonly responseKey: string;
   readonly ticket: string;
   isAccepted: boolean;
-  isCertain: boolean;
-  isCancelled: boolean;
+  /** When it was called off; null: it was not. */
+  cancelledAt: number | null;
+}
+
+/** Q4. `send` gives the text to the model, and returns its ticket. */
+interface Held {
+  readonly responseKey: string;
+  readonly send: () => string;
 }
 
 export class Requests {
   readonly #environment: Environment;
   readonly #options: RequestsOptions;
-  /** The request came to nothing: it was called off, or nothing was said. */
-  readonly #lapsed: (responseKey: string, reason: string) => void;
+  readonly #ports: RequestsPorts;
+  #held: Held | null = null;
+  #cancelHold: () => void = () => {};
   #request: Request | null = null;
   #lastCauseAt: number | null = null;
   #cancelTimeout: () => void = () => {};
 
-  constructor(
-    environment: Environment,
-    options: RequestsOptions,
-    lapsed: (responseKey: string, reason: string) => void,
-  ) {
+  constructor(environment: Environment, options: RequestsOptions, ports: RequestsPorts) {
     this.#environment = environment;
     this.#options = options;
-    this.#lapsed = lapsed;
+    this.#ports = ports;
   }
 
-  /** `ticket`: of the text that asks for it. `isSpeaking`: the model is at something else. */
-  ask(responseKey: string, ticket: string, isSpeaking: boolean): void {
-    // What was asked for before, and called off, may still be said.
-    if (this.#end()) this.otherCause();
-    const isCertain = !isSpeaking;
-    this.#request = { responseKey, ticket, isAccepted: false, isCertain, isCancelled: false };
-    this.#cancelTimeout = this.#environment.scheduler.schedule(() => {
-      const request = this.#end();
-      if (request && !request.isCancelled) this.#lapsed(responseKey, 'nothing_said');
-    }, this.#options.timeoutMs);
+  /** Asks for a response by the text that `send` gives to the model, now or later (Q4). */
+  ask(responseKey: string, send: () => string): void {
+    this.#held = { responseKey, send };
+    this.reconsider();
+  }
+
+  /** The model may have fallen silent: what is held is sent, if nothing else may make it speak. */
+  reconsider(): void {
+    this.#cancelHold();
+    this.#cancelHold = () => {};
+    if (!this.#held || this.#ports.isSpeaking()) return;
+    const waitMs = Math.max(this.#causeForMs, this.#calledOffForMs);
+    if (waitMs > 0)
+      this.#cancelHold = this.#environment.scheduler.schedule(() => this.reconsider(), waitMs);
+    else this.#send(this.#held);
+  }
+
+  /** Takes a request back that was not sent yet; any, without a key. */
+  withdraw(responseKey: string | null): void {
+    const held = this.#held;
+    if (!held || (responseKey !== null && held.responseKey !== responseKey)) return;
+    this.#held = null;
+    this.#cancelHold();
+    this.#ports.lapsed(held.responseKey, 'cancelled');
   }
 
   /** The server took the text of this ticket in. */
@@ -85,15 +112,15 @@ export class Requests {
     const request = this.#request;
     if (request?.ticket !== ticket) return null;
     this.#end();
-    return request.isCancelled ? null : request.responseKey;
+    return request.cancelledAt === null ? request.responseKey : null;
   }
 
   /** Nobody wants to hear it any more; what was given to the model cannot be taken back. */
   cancel(): void {
     const request = this.#request;
-    if (!request || request.isCancelled) return;
-    request.isCancelled = true;
-    this.#lapsed(request.responseKey, 'cancelled');
+    if (!request || request.cancelledAt !== null) return;
+    request.cancelledAt = this.#environment.clock.now();
+    this.#ports.lapsed(request.responseKey, 'cancelled');
   }
 
   /** Something else happened that the model may speak to. */
@@ -104,21 +131,44 @@ export class Requests {
   /** The model begins to speak. */
   claim(): Claim {
     const request = this.#end();
-    const hasOtherCause =
-      this.#lastCauseAt !== null &&
-      this.#environment.clock.now() - this.#lastCauseAt < this.#options.causeMs;
+    const hasOtherCause = this.#causeForMs > 0;
     this.#lastCauseAt = null;
     if (!request) return { responseKey: null, lapsedKey: null, isUnwanted: false };
-    const { responseKey, isAccepted, isCertain, isCancelled } = request;
-    const isOurs = isAccepted && isCertain && !hasOtherCause;
-    if (isCancelled) return { responseKey: null, lapsedKey: null, isUnwanted: isOurs };
+    const { responseKey, isAccepted, cancelledAt } = request;
+    const isOurs = isAccepted && !hasOtherCause;
+    if (cancelledAt !== null) return { responseKey: null, lapsedKey: null, isUnwanted: isOurs };
     return isOurs
       ? { responseKey, lapsedKey: null, isUnwanted: false }
       : { responseKey: null, lapsedKey: responseKey, isUnwanted: false };
   }
 
   stop(): void {
+    this.#held = null;
+    this.#cancelHold();
     this.#end();
+  }
+
+  #send({ responseKey, send }: Held): void {
+    this.#held = null;
+    this.#end();
+    this.#request = { responseKey, ticket: send(), isAccepted: false, cancelledAt: null };
+    this.#cancelTimeout = this.#environment.scheduler.schedule(() => {
+      const request = this.#end();
+      if (request?.cancelledAt === null) this.#ports.lapsed(responseKey, 'nothing_said');
+    }, this.#options.timeoutMs);
+  }
+
+  /** Q2: for so long the model may still speak because of something else. */
+  get #causeForMs(): number {
+    if (this.#lastCauseAt === null) return 0;
+    return this.#lastCauseAt + this.#options.causeMs - this.#environment.clock.now();
+  }
+
+  /** What was asked for before, and called off, may still be said: for so long it is waited for. */
+  get #calledOffForMs(): number {
+    const { cancelledAt = null } = this.#request ?? {};
+    if (cancelledAt === null) return 0;
+    return cancelledAt + this.#options.causeMs - this.#environment.clock.now();
   }
 
   #end(): Request | null {

@@ -46,6 +46,8 @@ export interface SpokenResponsesPorts {
   claim(): Claim;
   /** A response is heard from now on, or is no more. */
   turned(): void;
+  /** The model speaks no more, heard or unheard. */
+  fellSilent(): void;
   isUserSpeaking(): boolean;
 }
 
@@ -206,6 +208,7 @@ export class SpokenResponses {
     this.#isSpeaking = false;
     this.#cancelStall();
     this.#finish();
+    this.#ports.fellSilent();
   }
 
   /** The response is over, whether the model speaks on or not. */

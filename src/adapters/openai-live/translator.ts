@@ -42,6 +42,8 @@ export interface TranslatorOptions {
   readonly sampleRateHz: number;
   readonly environment: Environment;
   readonly newEventId: () => string;
+  /** Sends what waited until the model was silent. */
+  readonly send: (events: readonly AppendEvent[]) => void;
   readonly emit: (event: TransportEvent) => void;
   readonly emitAudio: (frame: AudioFrame) => void;
   /** Milliseconds of sound that the server got, as milliseconds of sound that the session gave. */
@@ -73,7 +75,10 @@ export class Translator {
     this.#requests = new Requests(
       environment,
       { timeoutMs: times.requestTimeoutMs, causeMs: times.causeMs },
-      (responseKey, reason) => emit(nothingSaid(environment, responseKey, reason)),
+      {
+        isSpeaking: () => this.#responses.isSpeaking,
+        lapsed: (responseKey, reason) => emit(nothingSaid(environment, responseKey, reason)),
+      },
     );
     this.#responses = new SpokenResponses(
       {
@@ -91,6 +96,7 @@ export class Translator {
           return this.#requests.claim();
         },
         turned: () => this.#utterances.reconsider(),
+        fellSilent: () => this.#requests.reconsider(),
         isUserSpeaking: () => this.#utterances.isSpeaking,
       },
     );
@@ -126,8 +132,10 @@ export class Translator {
         this.#requests.otherCause();
         return this.#appends.say('commentary', command.text, command.delegationId, true);
       case 'response.request':
-        return this.#request(command, subject);
+        this.#request(command, subject);
+        return [];
       case 'response.cancel':
+        this.#requests.withdraw(null);
         if (!this.#responses.cancel()) this.#requests.cancel();
         return [];
       case 'session.configure':
@@ -141,8 +149,9 @@ export class Translator {
       case 'utterance.end':
         this.#utterances.end();
         return [];
-      // Requests are sent at once.
       case 'response.withdraw':
+        this.#requests.withdraw(command.responseKey);
+        return [];
       case 'image.add':
       case 'item.delete':
       case 'playout.truncate':
@@ -210,18 +219,19 @@ export class Translator {
   #request(
     command: Extract<TransportCommand, { type: 'response.request' }>,
     subject: string | null,
-  ): readonly AppendEvent[] {
+  ): void {
     const { responseKey, instructions, insist = false } = command;
     const text = speakNow(instructions);
     const fits = estimateTokens(text) <= MAX_APPEND_TOKENS;
-    const events = [
-      ...(fits ? [] : this.#appends.say('thinking', instructions ?? '', subject, false)),
-      ...this.#appends.say('commentary', fits ? text : FOLLOW_NOW, subject, false),
-      ...(insist ? this.#appends.say('instructions', FOLLOW_NOW, subject, false) : []),
-    ];
-    const ticket = events.at(-1)?.event_id ?? '';
-    this.#requests.ask(responseKey, ticket, this.#responses.isSpeaking);
-    return events;
+    this.#requests.ask(responseKey, () => {
+      const events = [
+        ...(fits ? [] : this.#appends.say('thinking', instructions ?? '', subject, false)),
+        ...this.#appends.say('commentary', fits ? text : FOLLOW_NOW, subject, false),
+        ...(insist ? this.#appends.say('instructions', FOLLOW_NOW, subject, false) : []),
+      ];
+      this.#options.send(events);
+      return events.at(-1)?.event_id ?? '';
+    });
   }
 
   #onWordsOfModel(fragment: Fragment): void {

@@ -17,6 +17,8 @@ export interface MindCall {
 export interface MindPorts {
   /** Before it replies to the user, in milliseconds. */
   readonly thinksMs: number;
+  /** What it adds to each reply. */
+  readonly adds: string;
   /** The model only says that something is to be done. */
   readonly delegates: () => boolean;
   /** Texts that the user is to be told, if the model reads them. */
@@ -104,8 +106,8 @@ export class LeadMind {
 
   #reply(words: readonly string[]): readonly ConformanceStep[] {
     this.#answered(words);
-    const reply = { say: replyTo(words.join(' ')) };
-    const { thinksMs } = this.#ports;
+    const { thinksMs, adds } = this.#ports;
+    const reply = { say: [replyTo(words.join(' ')), adds].join(' ').trim() };
     return thinksMs > 0 ? [{ waitMs: thinksMs }, reply] : [reply];
   }
 

@@ -37,6 +37,8 @@ export interface TalkOptions {
   readonly voice?: Partial<VoiceOptions>;
   /** So long the lead model thinks before it replies to the user, in milliseconds. @defaultValue 0 */
   readonly thinksMs?: number;
+  /** What the lead model adds to each reply to the user. @defaultValue nothing */
+  readonly adds?: string;
   /** Errors that the case provokes: parts of their codes and messages. */
   readonly provokes?: readonly string[];
   /** Reasons for which the case has something dropped. */

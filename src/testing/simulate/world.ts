@@ -313,6 +313,7 @@ export class World {
   #newMind(): LeadMind {
     return new LeadMind(voiceCalls(this.#ofApp, this.app), {
       thinksMs: 0,
+      adds: '',
       delegates: () => this.#stage?.transport.capabilities.toolCalls === 'delegation',
       tellable: () => (this.state ? tellableIn(this.state) : []),
       found: () =>

@@ -49,28 +49,6 @@ describe('Q1: a response is what was asked for', () => {
     expect(news()).toEqual(['ended offer:1 cancelled (uncertain) 0', 'started -']);
   });
 
-  test('not when the user spoke just before, and was not answered yet', async () => {
-    const { peer, news, advance, request } = startCall();
-    peer.hears('And?', 0);
-    await advance(1000);
-    request('offer:1', 'Tell the user: it is done.');
-    peer.takesIn();
-    news();
-    peer.sounds(100);
-    expect(news()).toEqual(['ended offer:1 cancelled (uncertain) 0', 'started -']);
-  });
-
-  test('not while something else is being said', () => {
-    const { peer, news, request } = startCall();
-    peer.sounds(100);
-    request('offer:1', 'Tell the user: it is done.');
-    peer.takesIn();
-    peer.pauses();
-    news();
-    peer.sounds(100);
-    expect(news()).toEqual(['ended offer:1 cancelled (uncertain) 0', 'started -']);
-  });
-
   test.each([
     ['something was delegated', (call: ReturnType<typeof asked>) => call.peer.delegates('d1')],
     [
@@ -87,18 +65,81 @@ describe('Q1: a response is what was asked for', () => {
   });
 });
 
-test('Q1: what was asked for before, and called off, may still be said', () => {
-  const { peer, news, send, request } = asked();
-  send({ type: 'response.cancel' });
-  request('offer:2', 'Tell the user: it rains.');
-  peer.takesIn();
-  news();
-  peer.replies('It is done.');
-  expect(news()).toContain('ended offer:2 cancelled (uncertain) 0');
-  request('offer:3', 'Tell the user: it rains.');
-  peer.takesIn();
-  peer.replies('It rains.');
-  expect(news()).toContain('started offer:3');
+describe('Q4: a request is held', () => {
+  const told = ({ peer }: ReturnType<typeof startCall>) => peer.told.map(([channel]) => channel);
+
+  test('while the model may still answer the user; what it says then is not taken for it', async () => {
+    const call = startCall();
+    const { peer, news, advance, request, send } = call;
+    peer.hears('And?', 0);
+    await advance(1000);
+    request('offer:1', 'Tell the user: it is done.');
+    news();
+    peer.sounds(100);
+    expect(news()).toEqual(['started -']);
+    expect(told(call)).toEqual([]);
+    // It can be taken back as long as it was not sent.
+    send({ type: 'response.withdraw', responseKey: 'offer:1' });
+    expect(news()).toEqual(['ended offer:1 cancelled (cancelled) 0']);
+    peer.pauses();
+    await advance(10_000);
+    expect(told(call)).toEqual([]);
+  });
+
+  test('while the model speaks, heard or not, and sent when it has fallen silent', () => {
+    const call = startCall();
+    const { peer, news, request, send } = call;
+    peer.sounds(100);
+    send({ type: 'response.cancel' });
+    request('offer:1', 'Tell the user: it is done.');
+    peer.sounds(12_000);
+    expect(told(call)).toEqual([]);
+    peer.pauses();
+    expect(told(call)).toEqual(['commentary']);
+    peer.takesIn();
+    news();
+    peer.replies('It is done.');
+    expect(news()[0]).toBe('started offer:1');
+  });
+
+  test('for no longer than the model may speak because of something else', async () => {
+    const call = startCall();
+    const { peer, advance, request } = call;
+    peer.hears('Yes.', 0);
+    await advance(1000);
+    request('offer:1', 'Tell the user: it is done.');
+    await advance(1999);
+    expect(told(call)).toEqual([]);
+    await advance(1);
+    expect(told(call)).toEqual(['commentary']);
+  });
+
+  test('while what was asked for before, and called off, may still be said: that is dropped', () => {
+    const call = asked();
+    const { peer, news, send, request } = call;
+    send({ type: 'response.cancel' });
+    request('offer:2', 'Tell the user: it rains.');
+    news();
+    peer.replies('It is done.');
+    expect(news()).toEqual([]);
+    expect(told(call)).toEqual(['commentary', 'commentary']);
+    peer.takesIn();
+    peer.replies('It rains.');
+    expect(news()[0]).toBe('started offer:2');
+  });
+
+  test('and not sent when it is called off', async () => {
+    const call = startCall();
+    const { peer, news, advance, request, send } = call;
+    peer.sounds(100);
+    request('offer:1', 'Tell the user: it is done.');
+    news();
+    send({ type: 'response.cancel' });
+    expect(news()).toEqual(['ended offer:1 cancelled (cancelled) 0']);
+    peer.pauses();
+    await advance(10_000);
+    expect(told(call)).toEqual([]);
+  });
 });
 
 describe('Q2: another cause is forgotten', () => {
@@ -213,12 +254,14 @@ describe('how it is asked', () => {
     ]);
   });
 
-  test('in the name of the delegation that was just answered', () => {
-    const { peer, request, send } = startCall();
+  test('in the name of the delegation that was just answered', async () => {
+    const { peer, request, send, advance } = startCall();
     peer.delegates('d1');
     send({ type: 'delegation.accept', delegationId: 'd1', callIds: ['c1'] });
     send({ type: 'tool.answer', callId: 'c1', output: 'Booked.', silent: true });
     request('offer:1', 'Tell the user now.');
+    // The model may speak to what it has delegated.
+    await advance(3000);
     expect(peer.told.map(([channel, id]) => [channel, id])).toEqual([
       ['thinking', 'd1'],
       ['commentary', 'd1'],

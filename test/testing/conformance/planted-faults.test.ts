@@ -3,6 +3,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { geminiLive } from '../../../src/adapters/gemini-live/index.ts';
+import { openaiLive } from '../../../src/adapters/openai-live/index.ts';
 import { openaiRealtime } from '../../../src/adapters/openai-realtime/index.ts';
 
 import { transportConformance, type ConformanceSetup } from '../../../src/testing/index.ts';
@@ -19,6 +20,11 @@ const realtime = voiceServerStage({
 const gemini = voiceServerStage({
   wire: 'gemini-live',
   transport: (webSocket) => geminiLive({ ...options, webSocket }),
+});
+
+const live = voiceServerStage({
+  wire: 'openai-live',
+  transport: (webSocket) => openaiLive({ ...options, webSocket }),
 });
 
 interface Planted {
@@ -199,6 +205,46 @@ const planted: readonly Planted[] = [
     }),
     found: 'urgent',
     as: /./,
+  },
+  {
+    fault: 'does not know what it was asked to say of what it says after an answer by voice',
+    mangle: () => {
+      let isAnswered = false;
+      return {
+        event: (event) => {
+          isAnswered ||= event.type === 'utterance.transcribed' && event.text.includes('premium');
+          const isTold =
+            isAnswered && (event.type === 'response.started' || event.type === 'response.ended');
+          return [isTold ? { ...event, responseKey: null } : event];
+        },
+      };
+    },
+    found: 'answer by voice, an option',
+    as: /is told/,
+    setup: live,
+  },
+  {
+    fault: 'says again what was heard after an answer by voice',
+    mangle: () => {
+      let hasSaidAgain = false;
+      return {
+        event: (event, send) => {
+          const isOffer =
+            event.type === 'response.ended' && event.responseKey?.includes('call_') === true;
+          if (isOffer && event.status === 'completed' && !hasSaidAgain) {
+            hasSaidAgain = true;
+            const instructions = 'Tell the user: Your ride is booked';
+            send({ type: 'response.request', responseKey: 'again', instructions });
+          }
+          const isAgain =
+            (event.type === 'response.started' || event.type === 'response.ended') &&
+            event.responseKey === 'again';
+          return [isAgain ? { ...event, responseKey: null } : event];
+        },
+      };
+    },
+    found: 'answer by voice, an option',
+    as: /is told once/,
   },
 ];
 

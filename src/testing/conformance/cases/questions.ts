@@ -2,16 +2,22 @@
 // whoever was asked and by nobody else.
 
 import type { ConformanceScene } from '../case.ts';
+import { wasHeard } from '../promises.ts';
 import type { Talk } from '../talk.ts';
 import {
+  afterwards,
+  APPROVAL,
+  approving,
   asking,
   BOOKED,
   call,
   isOpen,
   isQuiet,
+  PAID,
   requestIdOf,
   ride,
   RIDE_QUESTION,
+  STORY,
   type Asker,
 } from './shared.ts';
 
@@ -202,6 +208,127 @@ const lateAnswer = (): ConformanceScene => {
   };
 };
 
+/** The user began to hear it once, and heard it to its end. */
+function isToldOnce(talk: Talk, text: string): void {
+  const plays = talk.playsOf(text).filter(({ playedMs }) => playedMs > 0);
+  const times = plays.map((play) => (wasHeard(play) ? 'to its end' : 'in part')).join(', ');
+  const isOnce = plays.length === 1 && plays.every(wasHeard);
+  talk.check(`${JSON.stringify(text)} is told once, and was told: ${times || 'never'}`, isOnce);
+}
+
+interface Answered {
+  readonly name: string;
+  readonly asker: () => Asker;
+  readonly question: string;
+  readonly words: string;
+  readonly got: string;
+  readonly outcome: string;
+}
+
+const ENDLESS = 'I would like the very best one that you have, if there is any left at this hour';
+
+/** What is asked, and how it is answered by voice. */
+const answered: readonly Answered[] = [
+  {
+    name: 'an option',
+    asker: ride,
+    question: RIDE_QUESTION,
+    words: 'premium',
+    got: 'premium',
+    outcome: BOOKED,
+  },
+  {
+    name: 'free text',
+    asker: () => asking('Where do you want to go', [], BOOKED),
+    question: 'Where do you want to go',
+    words: 'to the airport in the north of the city',
+    got: 'to the airport in the north of the city',
+    outcome: BOOKED,
+  },
+  {
+    name: 'free text at length',
+    asker: () => asking('Which one shall it be', [], BOOKED),
+    question: 'Which one shall it be',
+    words: ENDLESS,
+    got: ENDLESS,
+    outcome: BOOKED,
+  },
+  {
+    name: 'an approval',
+    asker: approving,
+    question: APPROVAL,
+    words: 'yes',
+    got: 'yes',
+    outcome: PAID,
+  },
+];
+
+/** What the lead model does with words that are not for it, where it answers by itself. */
+const models = [
+  { does: 'it replies at once', thinksMs: 0, adds: '' },
+  { does: 'it thinks first', thinksMs: 2500, adds: '' },
+  { does: 'it talks for a while', thinksMs: 0, adds: STORY },
+  { does: 'it talks for long', thinksMs: 0, adds: `${STORY}. ${STORY}. ${STORY}` },
+] as const;
+
+/** The result comes at once, or at some time in what a model that answers by itself says. */
+const WORK_MS = [0, 1500, 5000] as const;
+
+const answeredByVoice = answered.flatMap((each) =>
+  models.flatMap(({ does, thinksMs, adds }) =>
+    WORK_MS.map((workMs) => (): ConformanceScene => {
+      const { name, question, words, outcome } = each;
+      const asker = afterwards(each.asker(), workMs);
+      return {
+        name: `answer by voice, ${name}, ${workMs} ms of work; a model that is not asked: ${does}; the result is told once`,
+        calls,
+        subagents: { ride: asker.subagent },
+        thinksMs,
+        adds,
+        plot: async (talk) => {
+          await talk.says(ASKED);
+          await isOpen(talk, question);
+          await isQuiet(talk);
+          await talk.says(words, { to: 'subagent' });
+          await talk.isTold(outcome);
+          await talk.pass(20_000);
+        },
+        outcome: (talk) => {
+          got(talk, asker, each.got);
+          isToldOnce(talk, outcome);
+        },
+      };
+    }),
+  ),
+);
+
+/** The next question is asked as soon as this one is answered. */
+const askedOnce = (): ConformanceScene => {
+  const first = asking('Tea or coffee', ['tea', 'coffee'], 'The drink is ordered');
+  const second = asking('Cake or bread', ['cake', 'bread'], 'The food is ordered');
+  return {
+    name: 'answer by voice: the question that waited is asked once',
+    calls: { 'breakfast please': [call('drink'), call('food')] },
+    subagents: { drink: first.subagent, food: second.subagent },
+    plot: async (talk) => {
+      await talk.says('breakfast please');
+      await isOpen(talk, 'Tea or coffee');
+      await isQuiet(talk);
+      await talk.says('coffee', { to: 'subagent' });
+      await isOpen(talk, 'Cake or bread');
+      await talk.pass(20_000);
+      isToldOnce(talk, 'Cake or bread');
+      await talk.says('bread', { to: 'subagent' });
+      await talk.isTold('The drink is ordered');
+      await talk.isTold('The food is ordered');
+    },
+    outcome: (talk) => {
+      got(talk, first, 'coffee');
+      got(talk, second, 'bread');
+    },
+  };
+};
+
 export const questionScenes: readonly (() => ConformanceScene)[] = [
   byVoice,
   lateWords,
@@ -212,4 +339,6 @@ export const questionScenes: readonly (() => ConformanceScene)[] = [
   typed,
   brokenOff,
   lateAnswer,
+  askedOnce,
+  ...answeredByVoice,
 ];

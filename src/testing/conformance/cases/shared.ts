@@ -1,5 +1,6 @@
 // Subagents, tools and waits that several cases use.
 
+import { tool } from 'ai';
 import { z } from 'zod';
 import { defineTool, type ToolDefinition } from '../../../actors/session/lead-tools.ts';
 import type { MindCall } from '../mind.ts';
@@ -76,6 +77,51 @@ export const BOOKED = 'Your ride is booked';
 /** The question of most cases. */
 export function ride(): Asker {
   return asking(RIDE_QUESTION, ['economy', 'premium'], BOOKED);
+}
+
+export const APPROVAL = 'May I run pay with {}?';
+export const PAID = 'The ride is paid';
+
+/** Asks for consent, and says what it got. */
+export function approving(): Asker {
+  const got: string[] = [];
+  return {
+    got,
+    subagent: {
+      config: {
+        interactive: true,
+        maxSteps: 10,
+        tools: {
+          pay: tool({
+            description: 'Pays',
+            inputSchema: z.object({}),
+            needsApproval: true,
+            execute: () => {
+              got.push('yes');
+              return 'paid';
+            },
+          }),
+        },
+      },
+      script: ({ results }) =>
+        results.length > 0 ? { text: PAID } : { calls: [{ name: 'pay', input: {} }] },
+    },
+  };
+}
+
+/** The same, and its last step takes so long. */
+export function afterwards({ subagent, got }: Asker, delayMs: number): Asker {
+  const { script } = subagent;
+  return {
+    got,
+    subagent: {
+      ...subagent,
+      script: async (prompt, ...rest) => {
+        const step = await (typeof script === 'function' ? script(prompt, ...rest) : script);
+        return got.length > 0 ? { ...step, delayMs } : step;
+      },
+    },
+  };
 }
 
 /** Until this question was heard and may be answered. */

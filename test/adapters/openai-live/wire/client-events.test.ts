@@ -40,8 +40,8 @@ test('the builders are the only ones that write', async () => {
   const types = new Set<string>();
   const call = startCall();
   call.send({ type: 'message.add', itemId: 'a', role: 'system', text: 'one' });
-  call.send({ type: 'delegation.answer', delegationId: 'd', text: 'two' });
   call.request('offer:1', 'three', true);
+  call.send({ type: 'delegation.answer', delegationId: 'd', text: 'two' });
   call.connection.sendAudio(userFrame());
   const closed = call.connection.close();
   await call.advance(2000);
