@@ -17,6 +17,7 @@ export {
 export type { RunTask, SubagentRun } from './actors/subagent/run-subagent.ts';
 export type { HostedActor } from './actors/runtime/hosting.ts';
 export type { Runtime, RuntimeOptions, SnapshotPolicy } from './actors/runtime/runtime.ts';
+export type { OnUnfoldable, SetAsideEntry } from './actors/runtime/set-aside.ts';
 export { createSessionPool, type SessionPool } from './actors/pool/session-pool.ts';
 export type { PooledSession } from './actors/pool/guest.ts';
 export type { StartOptions } from './actors/session/session-options.ts';

@@ -10,6 +10,7 @@ import type {
   HearingGrade,
 } from '../machines/index.ts';
 import type { MemoryFact } from './ports/memory-store.ts';
+import type { SetAsideEntry } from './runtime/set-aside.ts';
 import type { DroppedEvent, ServiceView } from './service/service-view.ts';
 import type { Outcome } from './subagent/outcome.ts';
 
@@ -236,7 +237,13 @@ export type SessionEvent =
   | { readonly type: 'usage.changed'; readonly usage: UsageView; readonly used: UsageView }
   | { readonly type: 'limits.changed'; readonly limits: readonly LimitView[] }
   /** Something went wrong that the session survives. */
-  | { readonly type: 'error.reported'; readonly code: string; readonly message: string };
+  | {
+      readonly type: 'error.reported';
+      readonly code: string;
+      readonly message: string;
+      /** With `UNFOLDABLE_ENTRY`: the entry of the journal that was set aside. */
+      readonly entry?: SetAsideEntry;
+    };
 
 /** A tool call whose fate nobody knows. */
 export interface DoubtfulCall {
@@ -258,6 +265,8 @@ export interface RecoveryReport {
   readonly resumed: readonly string[];
   /** Subagents that cannot go on; each has ended as `lost`, and says why. */
   readonly lost: readonly { readonly subagentId: string; readonly reason: string }[];
+  /** Entries that could not be taken in, and were not set aside before. */
+  readonly setAside: readonly SetAsideEntry[];
   /** Since the last entry, in milliseconds. */
   readonly downMs: number;
 }

@@ -5,9 +5,14 @@
 //
 // Nothing that an adapter does brings the process down: what its events lead to is called
 // safely; an error of its stream, or of its `connect`, is the end of the connection.
+//
+// Invariant
+//   LINK-1. An id of the wire that no journal could keep is another one in the session (storable.ts),
+//           and again the wire's own in what is sent to it.
 
 import { EMPTY, of } from 'rxjs';
 import { callSafely, type Host } from '../actors/runtime/host.ts';
+import { storableId, storableText } from '../actors/storable.ts';
 import { messageOf, ProviderError } from '../errors.ts';
 import type { AudioFrame } from './audio-frame.ts';
 import type { Beginning } from './continuation.ts';
@@ -21,6 +26,18 @@ import type {
 
 export type LineClosed = Extract<TransportEvent, { type: 'transport.closed' }>;
 type Ready = Extract<TransportEvent, { type: 'transport.ready' }>;
+
+/** The properties of events, commands and frames that hold an id of the wire. */
+const ID_KEYS = [
+  'utteranceId',
+  'itemId',
+  'afterItemId',
+  'responseId',
+  'callId',
+  'delegationId',
+] as const;
+/** The properties of events that hold words. */
+const TEXT_KEYS = ['text', 'name', 'arguments', 'message', 'reason'] as const;
 
 export interface LinkPorts {
   heard(link: Link, event: TransportEvent): void;
@@ -52,6 +69,8 @@ export class Link {
   #ready: Ready | null = null;
   #resume: unknown = null;
   #lost: LineClosed | null = null;
+  /** The ids of the wire that are others in the session, by those; most wires have none (LINK-1). */
+  #wireIds: Map<string, string> | null = null;
 
   constructor(
     transport: Transport,
@@ -105,11 +124,12 @@ export class Link {
   listen(ports: LinkPorts): void {
     const heard = (event: TransportEvent): void =>
       callSafely(this.#host, 'transport', () => {
-        this.#note(event);
-        ports.heard(this, event);
+        const storable = this.#fromWire(event);
+        this.#note(storable);
+        ports.heard(this, storable);
       });
     this.#connection.audio.subscribe((frame) =>
-      callSafely(this.#host, 'transport', () => ports.spoke(this, frame)),
+      callSafely(this.#host, 'transport', () => ports.spoke(this, this.#withIds(frame))),
     );
     this.#connection.events.subscribe({
       next: heard,
@@ -119,7 +139,7 @@ export class Link {
   }
 
   send(command: TransportCommand): void {
-    this.#connection.send(command);
+    this.#connection.send(this.#toWire(command));
   }
 
   sendAudio(frame: AudioFrame): void {
@@ -141,6 +161,27 @@ export class Link {
     void this.#connection.close();
   }
 
+  /** LINK-1 */
+  #fromWire(event: TransportEvent): TransportEvent {
+    const named = withTexts(this.#withIds(event));
+    if (named.type !== 'response.ended') return named;
+    const audio = named.audio.map((item) => this.#withIds(item));
+    return audio.some((item, at) => item !== named.audio[at]) ? { ...named, audio } : named;
+  }
+
+  #withIds<T extends object>(value: T): T {
+    return replaced(value, ID_KEYS, (id) => {
+      const stored = storableId(id);
+      if (stored !== id) (this.#wireIds ??= new Map()).set(stored, id);
+      return stored;
+    });
+  }
+
+  #toWire(command: TransportCommand): TransportCommand {
+    const wireIds = this.#wireIds;
+    return wireIds ? replaced(command, ID_KEYS, (id) => wireIds.get(id) ?? id) : command;
+  }
+
   #note(event: TransportEvent): void {
     if (event.type === 'transport.ready') this.#ready = event;
     else if (event.type === 'transport.resumable') this.#resume = event.resume ?? null;
@@ -148,4 +189,26 @@ export class Link {
     else if (event.type === 'session.configured' || event.type === 'session.refused')
       this.#answered += 1;
   }
+}
+
+function withTexts(event: TransportEvent): TransportEvent {
+  // Two pieces of a text may hold a half each of one character; the final one is whole.
+  if ('final' in event && !event.final) return event;
+  return replaced(event, TEXT_KEYS, storableText);
+}
+
+/** The value with these of its texts replaced; itself where they stay what they are. */
+function replaced<T extends object>(
+  value: T,
+  keys: readonly string[],
+  replace: (text: string) => string,
+): T {
+  let copy: T | null = null;
+  for (const key of keys) {
+    const text = (value as Readonly<Record<string, unknown>>)[key];
+    if (typeof text !== 'string') continue;
+    const by = replace(text);
+    if (by !== text) copy = { ...(copy ?? value), [key]: by };
+  }
+  return copy ?? value;
 }

@@ -2,8 +2,8 @@
 // specification, whose answers are checked and whose tool calls have usable ids.
 //
 // Invariants
-//   M1. Every tool call that we run has an id, which no other call of the messages has. The
-//       SDK takes a repeated id for the same call, and loses the arguments of the second.
+//   M1. Every tool call that we run has an id that can be stored, and that no other call of the messages
+//       has. The SDK takes a repeated id for the same call, and loses the arguments of the second.
 //   M2. An answer that is not one is a ProviderError that says what is wrong with it.
 //   M3. Arguments that are nested too deeply fail their call, and nothing else.
 //   M4. Counts of tokens are whole numbers of at least 0, or not there.
@@ -12,6 +12,7 @@ import { gateway, wrapLanguageModel, type LanguageModel, type ModelMessage } fro
 import { ConfigurationError, ProviderError } from '../../errors.ts';
 import type { Clock, Ids } from '../ports/environment.ts';
 import { asJson, isJson, isTooDeep, MAX_DEPTH, TOO_DEEP } from './json.ts';
+import { storable, storableId } from '../storable.ts';
 import { streamedAnswer, type Delta } from './streamed-answer.ts';
 
 export type Model = Extract<LanguageModel, { specificationVersion: 'v4' }>;
@@ -69,13 +70,13 @@ export function carefulModel(model: Model, options: CarefulOptions): Model {
         ? await streamedAnswer(await model.doStream(call), call.abortSignal, said)
         : await model.doGenerate(call);
       checkAnswer(answer, model);
-      const content = repairCalls(answer.content.map(storable), options);
+      const content = storable(repairCalls(answer.content.map(withJsonMetadata), options));
       options.answered(content);
       const { clock } = options;
       const timestamp = answer.response?.timestamp ?? (clock && new Date(clock.now()));
       const usage = countedUsage(answer.usage);
       const response = { ...answer.response, timestamp };
-      return { ...storable(answer), content, usage, response };
+      return { ...withJsonMetadata(answer), content, usage, response };
     },
     doStream: (call) => model.doStream(call),
   };
@@ -100,7 +101,7 @@ function checkAnswer(answer: unknown, model: Model): asserts answer is Answer {
 }
 
 /** What a provider adds goes where it is no JSON, or nested too deeply: no journal could have it. */
-function storable<T extends { readonly providerMetadata?: unknown }>(part: T): T {
+function withJsonMetadata<T extends { readonly providerMetadata?: unknown }>(part: T): T {
   if (part.providerMetadata === undefined || isJson(part.providerMetadata)) return part;
   const { providerMetadata: _, ...rest } = part;
   return rest as T;
@@ -142,7 +143,11 @@ function repairCalls(content: ContentPart[], { messages, ids }: CarefulOptions):
   return content.map((part) => {
     if (!isOurs(part)) return part;
     const written: unknown = part.toolCallId;
-    const isUsable = typeof written === 'string' && written !== '' && !taken.has(written);
+    const isUsable =
+      typeof written === 'string' &&
+      written !== '' &&
+      storableId(written) === written &&
+      !taken.has(written);
     const toolCallId = isUsable ? written : ids.next('call');
     taken.add(toolCallId);
     const input = argumentsOf(part.input);

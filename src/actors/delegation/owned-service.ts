@@ -7,15 +7,17 @@
 //   OS1. A recovery that failed has changed nothing, and has no claim: it can be tried again.
 //   OS2. Whoever leaves for another time tells nobody of an end, and what came in is written down.
 
-import { ConfigurationError, TimeoutError } from '../../errors.ts';
+import { ConfigurationError, OffstageError, TimeoutError } from '../../errors.ts';
 import { raceTime } from '../race-abort.ts';
 import { rested } from '../runtime/rested.ts';
+import { UnfoldableEntry, UNIT } from '../runtime/set-aside.ts';
+import type { UnitEvent } from '../runtime/unit-body.ts';
 import { Delegation } from './delegation.ts';
 import { failure } from './delegation-failure.ts';
 import { DEFAULT_GRACE_MS, type DelegationOptions } from './parts.ts';
 import type { ProgramPorts } from './program-ports.ts';
 import { restoredUnits } from './restoration.ts';
-import { ServiceHistory } from './service-history.ts';
+import { CLOSED, LEDGER_VERSION, ServiceHistory } from './service-history.ts';
 import type { ServiceKeeping } from './service-keeping.ts';
 import type { SpawnReceipt, SpawnRequest, SubagentService } from './service-types.ts';
 
@@ -99,9 +101,30 @@ export class OwnedDelegation extends Delegation implements OwnedSubagentService 
       if (this.#leaving) return nothing;
       return this.#goOn(new ServiceHistory(entries, this.id), this.#kept);
     } catch (error) {
+      if (error instanceof UnfoldableEntry && this.#kept.host.onUnfoldable === 'lose')
+        throw await this.#lost(this.#kept, error);
       await this.#release(this.#kept);
       throw error;
     }
+  }
+
+  /** The journal has an entry that cannot be taken in, and the app wants the service lost for that. */
+  async #lost({ ledger, journal, host }: ServiceKeeping, error: UnfoldableEntry) {
+    const entries = await journal.read({ scope: this.id });
+    const { seq, event, reason } = error.entry;
+    await journal.append({
+      scope: this.id,
+      unit: this.id,
+      seq: (entries.findLast(({ unit }) => unit === this.id)?.seq ?? 0) + 1,
+      at: host.environment.clock.now(),
+      actor: UNIT,
+      definitionVersion: LEDGER_VERSION,
+      event: { type: CLOSED, lostBy: { seq, event, reason } } as UnitEvent,
+    });
+    ledger.unit.dispose();
+    return new OffstageError('SERVICE_LOST', `The service "${this.id}" is lost: ${error.message}`, {
+      cause: error,
+    });
   }
 
   /** In one go: nobody can leave meanwhile. */

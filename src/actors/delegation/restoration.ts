@@ -13,12 +13,15 @@
 import type { Ending } from '../../machines/index.ts';
 import { messageOf } from '../../errors.ts';
 import type { JournalEntry } from '../ports/journal.ts';
+import { misshapen } from '../runtime/event-shapes.ts';
 import {
   checkSubagentConfig,
   type SubagentConfig,
   type SubagentDefinition,
 } from '../subagent/config.ts';
+import type { Outcome } from '../subagent/outcome.ts';
 import { Subagent } from '../subagent/subagent.ts';
+import { birthShape } from '../subagent/event-shapes.ts';
 import { SPAWNED, type SubagentBirth } from '../subagent/subagent-birth.ts';
 import type { SubagentPorts } from '../subagent/subagent-ports.ts';
 import type { EndedRest, RecordRest } from './delegation-rest.ts';
@@ -40,6 +43,8 @@ export interface RestoredUnit {
   readonly asked?: RecordRest['asked'];
   readonly deliveredAt?: RecordRest['deliveredAt'];
   readonly entries: readonly JournalEntry[];
+  /** Why nobody can go on with it. @defaultValue nothing is known */
+  readonly problem?: string;
 }
 
 /** By their ids, in the order of their births. */
@@ -55,10 +60,38 @@ export function restoredUnits(
   for (const [id, entries] of units) {
     const [first] = entries;
     if (found.has(id) || first?.event.type !== SPAWNED) continue;
-    const birth = first.event as SubagentBirth;
-    found.set(id, { bornAt: first.at, birth, rest: null, entries });
+    const reason = misshapen(first.event, { [SPAWNED]: birthShape });
+    const bornAt = first.at;
+    if (reason === null) {
+      found.set(id, { bornAt, birth: first.event as SubagentBirth, rest: null, entries });
+      continue;
+    }
+    const problem = `Its first entry in the journal cannot be read: ${reason}`;
+    found.set(id, { bornAt, birth: unknownBirth(first), rest: null, entries: [], problem });
   }
   return found;
+}
+
+/** Of one whose own cannot be read: it does nothing, and ends as lost. */
+function unknownBirth({ event }: JournalEntry): SubagentBirth {
+  const { callId, worksFor } = event as Partial<Record<keyof SubagentBirth, unknown>>;
+  return {
+    type: SPAWNED,
+    name: 'unknown',
+    task: { toolName: 'unknown', args: {}, description: '' },
+    parentId: null,
+    worksFor: typeof worksFor === 'string' ? worksFor : '',
+    agentName: null,
+    callId: typeof callId === 'string' ? callId : null,
+    workstreamId: null,
+    idempotencyKey: null,
+    request: null,
+    maxDepth: null,
+    grant: null,
+    recipe: null,
+    messages: null,
+    limits: { maxSteps: 1, timeoutMs: 1, maxInputRetries: 1 },
+  };
 }
 
 export interface Restored {
@@ -152,6 +185,7 @@ export class Restoration {
     } catch (error) {
       problem = messageOf(error);
     }
+    problem = unit.problem ?? problem;
     family.add(record);
     supervisor.readmit(this.#parts.id, id);
     instances.enter(record);
@@ -162,13 +196,16 @@ export class Restoration {
       subagent.timeIsOver(message),
     );
     const knowsEnd = record.deliveredAt !== null || (ports.knowsEnd?.(id, birth.callId) ?? true);
+    const told = knowsEnd && parent === null ? (ports.outcomeOf?.(birth.callId) ?? null) : null;
+    // Its end was told by a process that could not write it down (P1).
+    if (told && problem === null) ending ??= endingOf(told);
     if (ending && (knowsEnd || parent !== null)) {
       // RS3: what it came to can be looked up, and that is all.
       const { messages } = subagent;
       const at = entries.at(-1)?.at ?? bornAt;
       const recalled = subagent.recall(ending);
       // As it was told: with what was found out when it ended.
-      family.ended(record, ports.outcomeOf?.(birth.callId) ?? recalled, at);
+      family.ended(record, told ?? recalled, at);
       if (parent === null || !parent.isLive) retention.delivered(record, at);
       retention.ended(record, at);
       supervisor.ended(this.#parts.id, id);
@@ -233,6 +270,10 @@ export class Restoration {
       return nothing(messageOf(error));
     }
   }
+}
+
+function endingOf({ status, steps, error }: Outcome): Ending {
+  return { status, steps, ...(error && { error }) };
 }
 
 /** By the recipe of the tool that spawned it, by the tool that runs such subagents, or by name. */

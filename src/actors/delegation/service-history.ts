@@ -3,9 +3,12 @@
 //
 // Does not: fold anything (service-ledger.ts, restoration.ts).
 
+import { z } from 'zod';
 import { journalCut } from '../ports/journal-error.ts';
 import { byUnit, type JournalEntry } from '../ports/journal.ts';
 import type { UnitEvent } from '../runtime/commit-unit.ts';
+import { misshapen } from '../runtime/event-shapes.ts';
+import { setAsideIn, UnfoldableEntry } from '../runtime/set-aside.ts';
 import {
   isUnreadable,
   readSnapshot,
@@ -13,6 +16,7 @@ import {
   type SnapshotForms,
 } from '../runtime/snapshot-forms.ts';
 import { timeAwake } from '../runtime/time-awake.ts';
+import { delegationShape } from '../subagent/event-shapes.ts';
 import { SUBAGENT_VERSION } from '../subagent/subagent-birth.ts';
 import type { DelegationRest } from './delegation-rest.ts';
 
@@ -38,6 +42,8 @@ interface SnapshotEvent extends UnitEvent {
   readonly delegation: DelegationRest;
 }
 
+const SHAPES = { [SNAPSHOT]: z.looseObject({ delegation: delegationShape }) };
+
 export function snapshotOf(delegation: DelegationRest, trims: boolean): SnapshotEvent {
   return { type: SNAPSHOT, versions: SNAPSHOT_FORMS.versions, trims, delegation };
 }
@@ -49,6 +55,8 @@ export class ServiceHistory {
   readonly known: DelegationRest | null;
   /** A snapshot of it cannot be read: what it follows from is folded instead. */
   readonly hasUnreadable: boolean;
+  /** Snapshots that cannot be taken in, and were not set aside before. */
+  readonly unfit: readonly UnfoldableEntry[];
   /** So many entries are folded. */
   readonly folded: number;
   /** They, by their unit. */
@@ -66,15 +74,26 @@ export class ServiceHistory {
    */
   constructor(entries: readonly JournalEntry[], id: string) {
     const isOwn = ({ unit }: JournalEntry): boolean => unit === id;
+    const aside = setAsideIn(entries.filter(isOwn));
+    const unfit: UnfoldableEntry[] = [];
+    const isFit = (entry: JournalEntry): boolean => {
+      const { scope, unit, seq, event } = entry;
+      if (restIn(entry) === null || aside.has(seq)) return false;
+      const reason = misshapen(event, SHAPES);
+      if (reason !== null)
+        unfit.push(new UnfoldableEntry({ scope, unit, seq, event: event.type, reason }, null));
+      return reason === null;
+    };
     const begins =
       entries.findLastIndex((entry) => isOwn(entry) && entry.event.type === CLOSED) + 1;
     const snapshot = entries.findLastIndex(
-      (entry, index) => index >= begins && isOwn(entry) && restIn(entry) !== null,
+      (entry, index) => index >= begins && isOwn(entry) && isFit(entry),
     );
+    this.unfit = unfit;
     const [first] = entries;
     const passedOver = entries.filter((entry) => isUnreadable(entry, SNAPSHOT_FORMS));
     const lastOfThese = passedOver.at(-1);
-    this.hasUnreadable = lastOfThese !== undefined;
+    this.hasUnreadable = lastOfThese !== undefined || unfit.length > 0 || aside.size > 0;
     // No entry says that a life begins. Where a deletion was broken off, the first that is left may be a birth.
     const isCut =
       first &&

@@ -19,7 +19,7 @@ export class ServiceKeeping {
   /** `rest`: what its subagents have become; null while one of them is busy. */
   constructor(
     id: string,
-    { environment, inspect, journal, snapshots }: Runtime,
+    { environment, inspect, journal, snapshots, onUnfoldable }: Runtime,
     onError: HostOptions['onError'],
     rest: () => DelegationRest | null,
   ) {
@@ -27,7 +27,13 @@ export class ServiceKeeping {
       standsForAll: ({ event }) => event.type === SNAPSHOT,
       rested: () => this.snapshots.entryKept(),
     });
-    const host = createHost({ environment, journal: this.journal, inspect, onError });
+    const host = createHost({
+      environment,
+      journal: this.journal,
+      inspect,
+      onError,
+      onUnfoldable,
+    });
     this.host = host;
     this.ledger = new ServiceLedger(id, host, (seq) => this.snapshots.written(seq));
     const made = () => {

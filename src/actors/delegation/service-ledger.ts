@@ -9,8 +9,10 @@
 //   SL1. A result counts as had when that is in the journal: what a crash came between is told again.
 //   SL2. Taking in what the journal has can be tried again from its beginning, until it is opened.
 
+import { z } from 'zod';
 import { CommitUnit, type Posted, type UnitBody, type UnitEvent } from '../runtime/commit-unit.ts';
 import type { Stamped } from '../../machines/index.ts';
+import { text, type EventShapes } from '../runtime/event-shapes.ts';
 import type { Host } from '../runtime/host.ts';
 import type { DelegationRest } from './delegation-rest.ts';
 import {
@@ -24,7 +26,10 @@ import {
 /** The actor of all its entries. */
 export const LEDGER = 'service';
 
+const SHAPES: EventShapes = { 'result.had': z.looseObject({ subagentId: text }) };
+
 export class ServiceLedger implements UnitBody {
+  readonly shapes = SHAPES;
   readonly unit: CommitUnit;
   readonly #host: Host;
   readonly #snapshotKept: (seq: number) => void;
@@ -43,10 +48,14 @@ export class ServiceLedger implements UnitBody {
   }
 
   /** @throws {OffstageError} for entries that it does not know (SL2). */
-  refold({ units, before }: ServiceHistory): void {
-    this.#had = new Map();
+  refold({ units, before, unfit }: ServiceHistory): void {
+    const [first] = unfit;
+    if (first && this.#host.onUnfoldable === 'lose') throw first;
+    const begin = (): void => void (this.#had = new Map());
+    begin();
     this.unit.skip(before);
-    this.unit.refold(units.get(this.unit.id) ?? []);
+    this.unit.refold(units.get(this.unit.id) ?? [], begin);
+    for (const failure of unfit) this.unit.setAside(failure);
   }
 
   /** A snapshot, with what the program has had since. */

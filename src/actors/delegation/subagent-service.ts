@@ -5,12 +5,14 @@
 // Does not: begin or end it (owned-service.ts), or run anything (delegation.ts).
 
 import type { LanguageModel } from 'ai';
+import { check } from '../../checks.ts';
 import { ConfigurationError } from '../../errors.ts';
 import { splitOutcomeOptions, type OutcomeOptions } from '../outcomes/outcome-options.ts';
 import { createHost } from '../runtime/host.ts';
 import { journalOfPassing, type Runtime } from '../runtime/runtime.ts';
 import type { SubagentConfig } from '../subagent/config.ts';
 import type { BudgetLimits } from '../supervisor/budget-limits.ts';
+import { scopeName } from '../storable.ts';
 import { sessionLimits, type SessionLimits } from '../supervisor/limits.ts';
 import { OwnedDelegation, type OwnedSubagentService } from './owned-service.ts';
 import { ProgramPorts, type ProgramHandlers } from './program-ports.ts';
@@ -64,21 +66,20 @@ export function ownedService(options: SubagentServiceOptions): OwnedDelegation {
     ...rest
   } = options;
   const [outcomes, handlers] = splitOutcomeOptions(rest);
-  const { environment, inspect, supervisor } = runtime;
+  const { environment, inspect, supervisor, onUnfoldable } = runtime;
   if (graceMs !== undefined && !(graceMs >= 0))
     throw new ConfigurationError(
       'INVALID_OPTION',
       `Expected graceMs to be at least 0, got ${graceMs}`,
     );
-  if (options.id === '')
-    throw new ConfigurationError('INVALID_OPTION', 'Expected `id` to be a name, got an empty one');
+  check('createSubagentService: `id`', scopeName.optional(), options.id);
   const limits = sessionLimits({ maxTotalPerSession: Number.MAX_SAFE_INTEGER, ...constraints });
   const { id = environment.ids.next('scope') } = options;
   const keeping =
     options.id === undefined ? null : new ServiceKeeping(id, runtime, onError, () => service.rest);
   const host =
     keeping?.host ??
-    createHost({ environment, journal: journalOfPassing(runtime), inspect, onError });
+    createHost({ environment, journal: journalOfPassing(runtime), inspect, onError, onUnfoldable });
   const ports = new ProgramPorts({
     host,
     model,

@@ -10,6 +10,7 @@
 //       when the last one is gone and every instance disposed.
 //   D5. What somebody waits for (an end, an answer, a receipt) is settled when it ends.
 
+import { messageOf } from '../../errors.ts';
 import { checkSubagentConfig } from '../subagent/config.ts';
 import type { Outcome } from '../subagent/outcome.ts';
 import { Subagent } from '../subagent/subagent.ts';
@@ -139,17 +140,27 @@ export class SubagentTree {
   resume({ live, untold, lost }: Restored): void {
     for (const { record, reason } of lost)
       record.subagent?.lose({ code: 'NOT_RECOVERABLE', message: reason, retryable: true });
-    for (const record of untold) record.subagent?.resume();
+    for (const record of untold) this.#resumed(record);
     // Those who ran have their run slots again before anybody else is given one.
     const ran = live.filter(({ subagent }) => subagent?.state === 'running');
     for (const record of new Set([...ran, ...live])) {
-      record.subagent?.resume();
+      this.#resumed(record);
       // It was to be told that whom it worked for is gone (D4).
       const parent = record.parentId === null ? null : this.#parts.family.get(record.parentId);
       if (parent !== null && parent?.isLive !== true)
         record.subagent?.cancel('whom it worked for has ended');
     }
     this.#changed();
+  }
+
+  /** What its entries lead to may be nothing that this code can go on with. */
+  #resumed({ subagent }: SubagentRecord): void {
+    try {
+      subagent?.resume();
+    } catch (error) {
+      const message = messageOf(error);
+      subagent?.lose({ code: 'NOT_RECOVERABLE', message, retryable: true });
+    }
   }
 
   stop(reason: string): void {

@@ -10,8 +10,12 @@
 
 import { ConfigurationError, isA, messageOf, OffstageError } from '../../errors.ts';
 import type { JournalEntry } from '../ports/journal.ts';
-import { OPENED } from '../session/session-inputs.ts';
+import { misshapen } from '../runtime/event-shapes.ts';
+import { isSetAside } from '../runtime/set-aside.ts';
+import { isOpening } from '../session/session-inputs.ts';
 import { snapshotIn } from '../session/snapshots.ts';
+import { SUBAGENT_SHAPES } from '../subagent/event-shapes.ts';
+import { SPAWNED } from '../subagent/subagent-birth.ts';
 import { Facts, itemFact, sessionFacts, subagentFact, type Changes } from './facts.ts';
 import { ReplayedSession } from './replayed-session.ts';
 import { ReplayedSubagent } from './replayed-subagent.ts';
@@ -26,6 +30,8 @@ export interface ReplayStep {
   readonly entry: JournalEntry;
   /** Would this version of Offstage accept the entry here? It was accepted when it was written. */
   readonly isAccepted: boolean;
+  /** Why the entry is not taken in; null: it is. Every process goes on without one that is set aside. */
+  readonly setAside: string | null;
   /** What it changed: facts such as `question sub_1:1` or `connection`, and what they are now. */
   readonly changes: Changes;
   /** The whole session after this entry. Made when it is read; read it before the next step is taken. */
@@ -41,8 +47,25 @@ export interface ReplayStep {
  * `JOURNAL_VERSION` for entries of another version, `REPLAY_FAILED`.
  */
 export function* replaySession(entries: Iterable<JournalEntry>): Generator<ReplayStep, void> {
-  const replay = new Replay();
-  for (const entry of entries) yield replay.take(entry);
+  const all = [...entries];
+  const replay = new Replay(setAsideReasons(all));
+  for (const entry of all) yield replay.take(entry);
+}
+
+/** Why entries are set aside by later ones, by their unit and number. */
+function setAsideReasons(entries: readonly JournalEntry[]): ReadonlyMap<string, string> {
+  const reasons = new Map<string, string>();
+  for (const { unit, event } of entries)
+    if (isSetAside(event)) reasons.set(positionOf(unit, event.seq), event.reason);
+  return reasons;
+}
+
+const positionOf = (unit: string, seq: number): string => `${seq} ${unit}`;
+
+interface Taken {
+  readonly isAccepted: boolean;
+  readonly setAside: string | null;
+  readonly changes: Changes;
 }
 
 class Replay {
@@ -50,20 +73,29 @@ class Replay {
   /** One that has ended is only shown. */
   readonly #subagents = new Map<string, ReplayedSubagent | ReplaySubagent>();
   #session: ReplayedSession | null = null;
+  /** Of a subagent whose first entry cannot be read nothing can be shown. */
+  readonly #unknown = new Set<string>();
+  readonly #aside: ReadonlyMap<string, string>;
   #scope: string | null = null;
   #number = 0;
+
+  /** `aside`: why entries are set aside by later ones. */
+  constructor(aside: ReadonlyMap<string, string>) {
+    this.#aside = aside;
+  }
 
   take(entry: JournalEntry): ReplayStep {
     this.#checkScope(entry);
     this.#number += 1;
     const number = this.#number;
     try {
-      const { isAccepted, changes } = this.#taken(entry);
+      const { isAccepted, setAside, changes } = this.#taken(entry);
       const viewOf = (): ReplayView => this.#viewAt(entry.at);
       return {
         number,
         entry,
         isAccepted,
+        setAside,
         changes,
         get view() {
           return viewOf();
@@ -80,16 +112,16 @@ class Replay {
     }
   }
 
-  #taken(entry: JournalEntry): { readonly isAccepted: boolean; readonly changes: Changes } {
+  #taken(entry: JournalEntry): Taken {
     const { unit, scope, actor } = entry;
     const isOfService = unit.startsWith(`${scope}/`) || (unit === scope && actor === OF_PROGRAM);
-    if (isOfService) return { isAccepted: true, changes: {} };
+    if (isOfService) return { isAccepted: true, setAside: null, changes: {} };
     if (unit === scope) return this.#ofSession(entry);
     return this.#ofSubagent(entry);
   }
 
-  #ofSession(entry: JournalEntry): { readonly isAccepted: boolean; readonly changes: Changes } {
-    if (entry.event.type === OPENED) {
+  #ofSession(entry: JournalEntry): Taken {
+    if (isOpening(entry)) {
       // Another life: nothing is left of the one before.
       this.#facts.clear();
       this.#subagents.clear();
@@ -104,23 +136,41 @@ class Replay {
     const session = this.#session;
     this.#facts.forget('session', session.forgetWhatIsOver());
     const before = session.transcript;
-    const isAccepted = session.take(entry);
+    const { isAccepted, setAside } = session.take(entry, this.#reasonOf(entry));
     const { view, batches, transcript } = session;
     const changes = this.#facts.become('session', sessionFacts(view, batches));
-    if (transcript === before) return { isAccepted, changes };
+    if (transcript === before) return { isAccepted, setAside, changes };
     const said = this.#facts.become('transcript', transcript.map(itemFact));
-    return { isAccepted, changes: { ...changes, ...said } };
+    return { isAccepted, setAside, changes: { ...changes, ...said } };
   }
 
-  #ofSubagent(entry: JournalEntry): { readonly isAccepted: boolean; readonly changes: Changes } {
+  #ofSubagent(entry: JournalEntry): Taken {
     const { unit: id } = entry;
+    const unknown = this.#isUnknown(entry);
+    if (unknown !== null) return { isAccepted: false, setAside: unknown, changes: {} };
     let subagent = this.#subagents.get(id);
     if (!subagent) this.#subagents.set(id, (subagent = ReplayedSubagent.born(entry)));
-    if (!(subagent instanceof ReplayedSubagent)) return { isAccepted: false, changes: {} };
-    const isAccepted = subagent.take(entry);
+    if (!(subagent instanceof ReplayedSubagent))
+      return { isAccepted: false, setAside: null, changes: {} };
+    const { isAccepted, setAside } = subagent.take(entry, this.#reasonOf(entry));
     const { view } = subagent;
     if (view.outcome) this.#subagents.set(id, view);
-    return { isAccepted, changes: this.#facts.become(id, [subagentFact(view)]) };
+    return { isAccepted, setAside, changes: this.#facts.become(id, [subagentFact(view)]) };
+  }
+
+  #isUnknown({ unit: id, seq, event }: JournalEntry): string | null {
+    if (this.#unknown.has(id)) return 'the first entry of its subagent cannot be read';
+    if (this.#subagents.has(id) || seq > 1) return null;
+    const reason =
+      event.type === SPAWNED
+        ? misshapen(event, SUBAGENT_SHAPES)
+        : `expected \`${SPAWNED}\` first, got \`${event.type}\``;
+    if (reason !== null) this.#unknown.add(id);
+    return reason;
+  }
+
+  #reasonOf({ unit, seq }: JournalEntry): string | null {
+    return this.#aside.get(positionOf(unit, seq)) ?? null;
   }
 
   #viewAt(at: number): ReplayView {

@@ -12,19 +12,35 @@ import { floorOf } from '../../machines/index.ts';
 import type { ConversationItem } from '../conversation/items.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import { Books } from '../session/books.ts';
-import { foldSessionEvent } from '../session/fold-session.ts';
+import { foldSessionEvent, forgetWhatIsOver } from '../session/fold-session.ts';
 import { questionView } from '../session/question-view.ts';
-import { inputsIn } from '../session/session-inputs.ts';
-import { SNAPSHOT_FORMS, snapshotIn } from '../session/snapshots.ts';
+import { SESSION_SHAPES } from '../session/event-shapes.ts';
+import { inputsIn, type SessionInputs } from '../session/session-inputs.ts';
+import { misshapen } from '../runtime/event-shapes.ts';
+import { SNAPSHOT, SNAPSHOT_FORMS, snapshotIn } from '../session/snapshots.ts';
 import { SessionUnit } from '../session/session-unit.ts';
 import type { Waiting } from '../../machines/outbox-queue.ts';
 import { journalCut } from '../ports/journal-error.ts';
 import { isUnreadable, unreadable } from '../runtime/snapshot-forms.ts';
-import { nothingFollows, replayHost } from './replay-host.ts';
+import { EntryByEntry, nothingFollows, replayHost, type TakenEntry } from './replay-host.ts';
 import type { ReplayDelivery, ReplayItem, ReplayView } from './replay-view.ts';
+
+/** Of a session whose opening cannot be read: those that most begin with. */
+const NOTHING_KNOWN: SessionInputs = {
+  session: { maxReconnects: 5, settleTimeoutMs: 5000, closeGraceMs: 5000, detachGraceMs: null },
+  outbox: {
+    capacity: 200,
+    quietMs: 300,
+    offerTimeoutMs: 15_000,
+    playTimeoutMs: 120_000,
+    maxAttempts: 3,
+  },
+  canInterrupt: true,
+};
 
 export class ReplayedSession {
   readonly #unit: SessionUnit;
+  readonly #entries: EntryByEntry;
   readonly #books: Books;
   /** Most of a conversation is as it was before an entry. */
   readonly #shown = new WeakMap<ConversationItem, ReplayItem>();
@@ -39,8 +55,12 @@ export class ReplayedSession {
    * version cannot read.
    */
   constructor(first: JournalEntry) {
-    const snapshot = snapshotIn(first);
-    const inputs = snapshot?.inputs ?? inputsIn([first]);
+    const isSnapshot = first.event.type === SNAPSHOT;
+    const snapshot = misshapen(first.event, SESSION_SHAPES) ? null : snapshotIn(first);
+    const inputs =
+      snapshot?.inputs ??
+      inputsIn([first]) ??
+      (first.seq === 1 && !isSnapshot ? NOTHING_KNOWN : null);
     if (isUnreadable(first, SNAPSHOT_FORMS)) throw unreadable(first, SNAPSHOT_FORMS);
     if (!inputs) throw journalCut(first);
     const { agentName = '', limits, promptStyle } = inputs.books ?? {};
@@ -54,17 +74,24 @@ export class ReplayedSession {
         fold: (actor, event) => foldSessionEvent(this.#books, this.#unit, actor, event),
       },
     );
-    this.#unit.unit.skip(first.seq - 1);
-    if (!snapshot) return;
-    this.#unit.restore(snapshot.unit, inputs, first.seq - 1);
-    this.#books.restore(snapshot.books);
+    const begin = (): void => {
+      this.#unit.reset();
+      this.#books.reset();
+      this.#unit.unit.skip(first.seq - 1);
+      if (!snapshot) {
+        this.#unit.begin();
+        return;
+      }
+      this.#unit.restore(snapshot.unit, inputs, first.seq - 1);
+      this.#books.restore(snapshot.books);
+    };
+    begin();
+    this.#entries = new EntryByEntry(this.#unit.unit, begin, () => this.forgetWhatIsOver());
   }
 
-  /** Takes the entry in. Returns whether the session would accept it. */
-  take(entry: JournalEntry): boolean {
-    const isAccepted = this.#unit.unit.wouldAccept(entry);
-    this.#unit.refold([entry]);
-    return isAccepted;
+  /** Takes the entry in. `reason`: why a later entry sets it aside; null: none does. */
+  take(entry: JournalEntry, reason: string | null): TakenEntry {
+    return this.#entries.take(entry, reason);
   }
 
   get view(): Omit<ReplayView, 'at' | 'subagents'> {
@@ -85,20 +112,7 @@ export class ReplayedSession {
 
   /** RP2. To be called before the next entry. Returns what it was that is over: `question sub_1:1`. */
   forgetWhatIsOver(): readonly string[] {
-    const { questions, calls, batches } = this.#unit;
-    const over = Object.entries({ question: questions, call: calls, batch: batches }).flatMap(
-      ([kind, members]) =>
-        members.ids
-          .filter((id) => members.stateOf(id)?.done === true)
-          .map((id) => ({ kind, members, id })),
-    );
-    for (const { kind, members, id } of over) {
-      members.forget(id);
-      if (kind !== 'question') continue;
-      this.#books.questions.delete(id);
-      this.#books.deliveries.delete(id);
-    }
-    return over.map(({ kind, id }) => `${kind} ${id}`);
+    return forgetWhatIsOver(this.#books, this.#unit);
   }
 
   /** The same array as long as nothing in it has changed. */

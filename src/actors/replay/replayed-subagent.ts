@@ -8,13 +8,14 @@ import type { RecordRest } from '../delegation/delegation-rest.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import { CommitUnit, type UnitBody, type UnitEvent } from '../runtime/commit-unit.ts';
 import type { Effect } from '../runtime/hosting.ts';
+import { SUBAGENT_SHAPES } from '../subagent/event-shapes.ts';
 import { outcomeOf } from '../subagent/outcome-of.ts';
 import type { Outcome } from '../subagent/outcome.ts';
 import type { SubagentRest } from '../subagent/subagent.ts';
 import { SPAWNED, SUBAGENT_VERSION, type SubagentBirth } from '../subagent/subagent-birth.ts';
 import { stateOf, SubagentLife } from '../subagent/subagent-life.ts';
 import { journalCut } from '../ports/journal-error.ts';
-import { nothingFollows, replayHost } from './replay-host.ts';
+import { EntryByEntry, nothingFollows, replayHost, type TakenEntry } from './replay-host.ts';
 import type { ReplaySubagent } from './replay-view.ts';
 
 /** What one goes on from. */
@@ -29,8 +30,10 @@ export class ReplayedSubagent implements UnitBody {
   readonly journalRefused = nothingFollows.journalRefused;
   readonly #id: string;
   readonly #birth: SubagentBirth;
+  readonly shapes = SUBAGENT_SHAPES;
   readonly #unit: CommitUnit;
-  readonly #life: SubagentLife;
+  readonly #entries: EntryByEntry;
+  #life: SubagentLife;
   #outcome: Outcome | null = null;
 
   private constructor(scope: string, { id, bornAt, birth, rest }: Begun, seq: number) {
@@ -41,7 +44,9 @@ export class ReplayedSubagent implements UnitBody {
     this.#unit.skip(seq);
     const postbox = { post: (effect: Effect) => this.#unit.post('subagent', effect) };
     const from = rest ? { id, ...rest.life } : { id, at: bornAt, ...birth.limits };
-    this.#life = new SubagentLife(from, postbox, { id });
+    const life = () => new SubagentLife(from, postbox, { id });
+    this.#life = life();
+    this.#entries = new EntryByEntry(this.#unit, () => (this.#life = life()));
   }
 
   /** @throws {JournalError} `JOURNAL_CUT` where `spawned` is not its birth. */
@@ -75,11 +80,16 @@ export class ReplayedSubagent implements UnitBody {
     };
   }
 
-  /** Takes the entry in. Returns whether the subagent would accept it. */
-  take(entry: JournalEntry): boolean {
-    const isAccepted = this.#unit.wouldAccept(entry);
-    this.#unit.refold([entry]);
-    return isAccepted;
+  /** Takes the entry in. `reason`: why a later entry sets it aside; null: none does. */
+  take(entry: JournalEntry, reason: string | null): TakenEntry {
+    return this.#entries.take(entry, reason);
+  }
+
+  /** It had ended with an entry that is set aside. */
+  endedBy(message: string): void {
+    const { step: steps } = this.#life.actor.getSnapshot().context;
+    const error = { code: 'INTERNAL', message, retryable: false };
+    this.#outcome ??= outcomeOf({ status: 'failed', steps, error }, this.#life.log);
   }
 
   accepts(_actor: string, event: UnitEvent & Stamped): boolean {

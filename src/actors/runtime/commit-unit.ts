@@ -19,8 +19,13 @@
 //       not written down has not happened, and another process may have taken over.
 //   C8. What follows from something that was accepted is never refused, however much waits. Whoever
 //       asks for something new is, by a full mailbox, before anything of it has happened.
+//   C9. An event that does not have the shape that its type says is refused: it leaves no entry. Its texts
+//       are storable before anything sees it, so that the machines see what the journal keeps.
+//   C10. An entry that cannot be taken in, because its shape is wrong or a fold throws, is set aside by an
+//       entry of its own, and the unit is what it would be without it: in a refold always, in a process
+//       that runs where the body can go back (`goesOnWithout`).
 
-import { CapacityError, ProtocolError } from '../../errors.ts';
+import { CapacityError, messageOf, ProtocolError } from '../../errors.ts';
 import type { DeadlineInput, Stamped } from '../../machines/index.ts';
 import { isForGood, JournalError } from '../ports/journal-error.ts';
 import type { JournalEntry } from '../ports/journal.ts';
@@ -28,6 +33,17 @@ import { Deadlines } from './deadlines.ts';
 import type { Effect } from './hosting.ts';
 import type { Host } from './host.ts';
 import type { Task } from './router.ts';
+import { storable, storableText } from '../storable.ts';
+import { misshapen } from './event-shapes.ts';
+import {
+  isSetAside,
+  SET_ASIDE,
+  setAsideIn,
+  UNIT,
+  UnfoldableEntry,
+  type SetAside,
+  type SetAsideEntry,
+} from './set-aside.ts';
 import type { Message, Posted, UnitBody, UnitEvent, UnitIdentity } from './unit-body.ts';
 import { upcast } from './upcasters.ts';
 
@@ -58,6 +74,10 @@ export class CommitUnit implements Task {
   #cancelRetry: (() => void) | null = null;
   /** Null: none. */
   #deadlines: Deadlines | null = null;
+  /** Found by a refold, and not written down yet. */
+  #toSetAside: readonly SetAside[] = [];
+  /** Why the last entry could not be taken in, until that is written down. */
+  #failure: UnfoldableEntry | null = null;
 
   constructor({ id, scope, kind, definitionVersion }: UnitIdentity, host: Host, body: UnitBody) {
     this.id = id;
@@ -94,17 +114,25 @@ export class CommitUnit implements Task {
 
   /**
    * Puts an event into the mailbox; it is taken in when its turn comes (C8).
-   * @throws {ProtocolError} for an event named `xstate.*`.
+   * @throws {ProtocolError} for an event named `xstate.*` or `entry.*`.
    */
   receive(actor: string, event: UnitEvent): void {
     if (this.#disposed) return;
-    if (event.type.startsWith('xstate.'))
+    if (event.type.startsWith('xstate.') || event.type.startsWith('entry.'))
       throw new ProtocolError(
         'RESERVED_EVENT',
-        `Expected an event of the domain, got \`${event.type}\`: names that begin with "xstate." are reserved`,
+        `Expected an event of the domain, got \`${event.type}\`: names that begin with "xstate." or "entry." are reserved`,
         { raw: event },
       );
-    this.#admit(actor, event);
+    let kept: UnitEvent;
+    try {
+      kept = storable(event);
+    } catch (error) {
+      // A getter or a Proxy that throws: there is nothing that could be kept.
+      this.#host.report(error, `${this.id}: \`${event.type}\` for ${actor}`);
+      return;
+    }
+    this.#admit(storableText(actor), kept);
   }
 
   /**
@@ -140,13 +168,23 @@ export class CommitUnit implements Task {
   open(first?: Message): void {
     if (this.#disposed) return;
     this.#held = false;
-    if (first) (this.#mailbox ??= []).unshift(first);
+    const aside = this.#toSetAside.map((event) => ({ actor: UNIT, event }));
+    this.#toSetAside = [];
+    const before = first ? [...aside, first] : aside;
+    if (before.length > 0) (this.#mailbox ??= []).unshift(...before);
     if (this.#mailbox) this.#wake();
   }
 
   /** The journal has, or had, so many entries of this unit that need not be taken in. */
   skip(seq: number): void {
     this.#seq = seq;
+  }
+
+  /** A snapshot of it cannot be taken in: the entry is set aside, like those that a refold finds. */
+  setAside(failure: UnfoldableEntry): void {
+    this.#host.report(failure, `journal of ${this.id}`);
+    const { seq, event, reason } = failure.entry;
+    this.#toSetAside = [...this.#toSetAside, { type: SET_ASIDE, seq, event, reason }];
   }
 
   /**
@@ -160,13 +198,37 @@ export class CommitUnit implements Task {
   }
 
   /**
-   * Takes in what the journal has of this unit, oldest first, as far as it goes (C6).
-   * @throws {JournalError} `JOURNAL_GAP`, `JOURNAL_VERSION`; or what `apply` throws.
+   * Takes in what the journal has of this unit, oldest first, as far as it goes (C6). An entry that cannot
+   * be taken in is set aside (C10); that is written down by `open`. `again` puts the body back to where these
+   * entries begin: it is called when an entry was taken in by half.
+   * @throws {JournalError} `JOURNAL_GAP`, `JOURNAL_VERSION`; `UNFOLDABLE_ENTRY` where nothing may be set aside,
+   * or there is no `again`.
    */
-  refold(entries: readonly JournalEntry[]): void {
-    const definition = { kind: this.#kind, version: this.#version };
+  refold(entries: readonly JournalEntry[], again?: () => void): readonly SetAsideEntry[] {
+    const known = setAsideIn(entries);
+    const found = new Map<number, UnfoldableEntry>();
+    const from = this.#seq;
+    for (;;) {
+      const failed = this.#refolded(entries, known, found);
+      if (!failed) break;
+      if (!again || this.#host.onUnfoldable === 'lose') throw failed;
+      known.add(failed.entry.seq);
+      found.set(failed.entry.seq, failed);
+      this.#seq = from;
+      again();
+    }
+    for (const failure of found.values()) this.setAside(failure);
+    return [...found.values()].map(({ entry }) => entry);
+  }
+
+  /** Returns the entry that was taken in by half; null: none was. */
+  #refolded(
+    entries: readonly JournalEntry[],
+    aside: Set<number>,
+    found: Map<number, UnfoldableEntry>,
+  ): UnfoldableEntry | null {
     for (const entry of entries) {
-      const { seq, at, actor, event } = upcast(entry, definition);
+      const { seq } = entry;
       if (seq !== this.#seq + 1)
         throw new JournalError(
           'JOURNAL_GAP',
@@ -174,14 +236,53 @@ export class CommitUnit implements Task {
           { retryable: false },
         );
       this.#seq = seq;
-      this.#gather(() => this.#body.apply(actor, { ...event, at }), at);
+      if (isSetAside(entry.event)) {
+        if (entry.event.ends) this.#body.endedBy?.(entry.event.reason);
+        continue;
+      }
+      if (aside.has(seq)) continue;
+      const { at, actor, event, reason } = this.#readable(entry);
+      if (reason !== null) {
+        const malformed = this.#unfoldable(entry, reason);
+        if (this.#host.onUnfoldable === 'lose') throw malformed;
+        aside.add(seq);
+        found.set(seq, malformed);
+        continue;
+      }
+      try {
+        this.#gather(() => this.#body.apply(actor, { ...event, at }), at);
+      } catch (error) {
+        return this.#unfoldable(entry, messageOf(error), error);
+      }
     }
+    return null;
+  }
+
+  /** The entry as this version reads it. `reason`: why it cannot. */
+  #readable(entry: JournalEntry): JournalEntry & { readonly reason: string | null } {
+    try {
+      const read = upcast(entry, { kind: this.#kind, version: this.#version });
+      return { ...read, reason: misshapen(read.event, this.#body.shapes) };
+    } catch (error) {
+      if (error instanceof JournalError) throw error;
+      return { ...entry, reason: messageOf(error) };
+    }
+  }
+
+  #unfoldable(
+    { seq, event }: Pick<JournalEntry, 'seq' | 'event'>,
+    reason: string,
+    cause?: unknown,
+  ): UnfoldableEntry {
+    const { id: unit } = this;
+    const entry = { scope: this.#scope, unit, seq, event: event.type, reason };
+    return new UnfoldableEntry(entry, cause);
   }
 
   /** Would it accept what the journal has next? For those who look at a journal again. */
   wouldAccept(entry: JournalEntry): boolean {
-    const { at, actor, event } = upcast(entry, { kind: this.#kind, version: this.#version });
-    return this.#body.accepts(actor, { ...event, at });
+    const { at, actor, event, reason } = this.#readable(entry);
+    return reason === null && this.#body.accepts(actor, { ...event, at });
   }
 
   /** Carries out what is still due after `refold`, as if it had been posted now. */
@@ -250,7 +351,15 @@ export class CommitUnit implements Task {
 
   /** An event that cannot even be judged is reported, and holds up nobody behind it. */
   #isAcceptable(actor: string, event: UnitEvent & Stamped): boolean {
+    if (isSetAside(event)) return true;
     try {
+      const reason = misshapen(event, this.#body.shapes);
+      if (reason !== null)
+        throw new ProtocolError(
+          'MALFORMED_EVENT',
+          `Expected a \`${event.type}\` as it is declared, got ${reason}`,
+          { raw: event },
+        );
       return this.#body.accepts(actor, event);
     } catch (error) {
       this.#host.report(error, `${this.id}: \`${event.type}\` for ${actor}`);
@@ -310,17 +419,64 @@ export class CommitUnit implements Task {
 
   #committed(actor: string, event: UnitEvent & Stamped): void {
     this.#seq += 1;
-    this.#transact(() => this.#body.apply(actor, event), event.at);
+    if (isSetAside(event)) {
+      this.#hasSetAside();
+      return;
+    }
+    const { seq } = this;
+    try {
+      this.#enqueue(this.#gather(() => this.#body.apply(actor, event), event.at));
+    } catch (error) {
+      this.#failed(this.#unfoldable({ seq, event }, messageOf(error), error), actor, event);
+    }
+  }
+
+  /** C10. The last entry was taken in by half: what follows waits until that is mended. */
+  #failed(failure: UnfoldableEntry, actor: string, event: UnitEvent & Stamped): void {
+    if (this.#host.onUnfoldable === 'lose') {
+      this.#body.crashed(failure);
+      return;
+    }
+    this.#host.report(failure, `journal of ${this.id}`);
+    this.#body.ignored?.(event);
+    this.#host.ignored(this.id, actor, event);
+    this.#failure = failure;
+    const { seq, event: type, reason } = failure.entry;
+    const ends = this.#body.endedBy ? { ends: true as const } : {};
+    const aside: SetAside = { type: SET_ASIDE, seq, event: type, reason, ...ends };
+    this.#commit(UNIT, { ...aside, at: event.at });
+  }
+
+  #hasSetAside(): void {
+    const failure = this.#failure;
+    if (!failure) return;
+    this.#failure = null;
+    if (!this.#body.goesOnWithout) {
+      this.#body.crashed(failure.cause);
+      return;
+    }
+    this.#committing = true;
+    const goOn = this.#body.goesOnWithout(failure.entry);
+    void goOn.then(
+      () => {
+        this.#committing = false;
+        if (this.#mailbox && !this.#disposed) this.#wake();
+      },
+      (error: unknown) => {
+        if (!this.#disposed) this.#body.crashed(error);
+      },
+    );
   }
 
   #transact(begin: () => void, at: number): void {
-    let posted: readonly Release[];
     try {
-      posted = this.#gather(begin, at);
+      this.#enqueue(this.#gather(begin, at));
     } catch (error) {
       this.#body.crashed(error);
-      return;
     }
+  }
+
+  #enqueue(posted: readonly Release[]): void {
     if (posted.length > 0) this.#host.router.enqueueAll(posted);
   }
 

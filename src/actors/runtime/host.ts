@@ -5,6 +5,7 @@ import type { InspectionEvent } from 'xstate';
 import type { Environment } from '../ports/environment.ts';
 import type { Journal } from '../ports/journal.ts';
 import { Router } from './router.ts';
+import type { OnUnfoldable } from './set-aside.ts';
 
 export interface HostOptions {
   readonly environment: Environment;
@@ -14,6 +15,8 @@ export interface HostOptions {
   /** Learns of events that no actor could take at that time: late, double, or not for it. */
   readonly onIgnored?: ((unit: string, actor: string, event: { type: string }) => void) | undefined;
   readonly inspect?: ((event: InspectionEvent) => void) | undefined;
+  /** What becomes of an entry that cannot be taken in. @defaultValue 'set_aside' */
+  readonly onUnfoldable?: OnUnfoldable | undefined;
 }
 
 export interface Host {
@@ -21,6 +24,7 @@ export interface Host {
   readonly journal: Journal;
   readonly router: Router;
   readonly inspect: ((event: InspectionEvent) => void) | undefined;
+  readonly onUnfoldable: OnUnfoldable;
   report(error: unknown, where: string): void;
   ignored(unit: string, actor: string, event: { type: string }): void;
 }
@@ -32,6 +36,7 @@ export function createHost(options: HostOptions): Host {
     journal: options.journal,
     router: new Router((error) => report(error, 'router')),
     inspect: options.inspect && guarded(options.inspect, report),
+    onUnfoldable: options.onUnfoldable ?? 'set_aside',
     report,
     ignored(unit, actor, event) {
       callSafely(host, 'onIgnored', () => options.onIgnored?.(unit, actor, event));

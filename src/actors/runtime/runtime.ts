@@ -1,6 +1,8 @@
 // What several sessions of a process share: the environment, the journal, the limits.
 
 import type { InspectionEvent } from 'xstate';
+import { z } from 'zod';
+import { check } from '../../checks.ts';
 import { ConfigurationError } from '../../errors.ts';
 import type { Environment } from '../ports/environment.ts';
 import type { Journal } from '../ports/journal.ts';
@@ -8,6 +10,7 @@ import { DEFAULT_MAX_TOTAL_ACTIVE } from '../supervisor/limits.ts';
 import { Supervisor } from '../supervisor/supervisor.ts';
 import { withoutUndefined } from '../without-undefined.ts';
 import { isMemoryJournal, memoryJournal } from './memory-journal.ts';
+import type { OnUnfoldable } from './set-aside.ts';
 
 export interface RuntimeOptions {
   /** Time and chance: `nodeEnvironment()` of `offstage/node`, or a simulated one in tests. */
@@ -23,6 +26,13 @@ export interface RuntimeOptions {
    * folded from their first entry.
    */
   readonly snapshots?: Partial<SnapshotPolicy>;
+  /**
+   * What becomes of a session, a program's service or a subagent whose journal has an entry that cannot be
+   * taken in. `set_aside`: it goes on without that entry, which the journal says from then on
+   * (`entry.set_aside`), and the error is reported. `lose`: it ends as lost, with the entry as the reason;
+   * the next one with its id begins anew. @defaultValue 'set_aside'
+   */
+  readonly onUnfoldable?: OnUnfoldable;
 }
 
 export interface SnapshotPolicy {
@@ -45,6 +55,7 @@ export interface Runtime {
   readonly supervisor: Supervisor;
   readonly inspect: ((event: InspectionEvent) => void) | undefined;
   readonly snapshots: SnapshotPolicy;
+  readonly onUnfoldable: OnUnfoldable;
 }
 
 const DEFAULT_AFTER_ENTRIES = 1000;
@@ -86,11 +97,18 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       'INVALID_OPTION',
       `Expected \`snapshots.trim\` to be true or false, got ${String(trim)}`,
     );
+  const { onUnfoldable = 'set_aside' } = options;
+  check(
+    'createRuntime',
+    z.object({ onUnfoldable: z.enum(['set_aside', 'lose'], 'expected `set_aside` or `lose`') }),
+    { onUnfoldable },
+  );
   return {
     environment: options.environment,
     journal: options.journal ?? memoryJournal(),
     supervisor: new Supervisor(maxTotalActive),
     inspect: options.inspect,
     snapshots,
+    onUnfoldable,
   };
 }

@@ -4,6 +4,8 @@
 
 import type { Stamped } from '../../machines/index.ts';
 import type { Effect } from './hosting.ts';
+import type { EventShapes } from './event-shapes.ts';
+import type { SetAsideEntry } from './set-aside.ts';
 
 export type UnitEvent = { readonly type: string };
 
@@ -15,6 +17,8 @@ export interface Message {
 
 /** What a unit consists of. */
 export interface UnitBody {
+  /** The shapes of its events: one that does not have its own is refused, and set aside in a refold. */
+  readonly shapes?: EventShapes;
   /** Would this event change anything? Must not change anything itself. */
   accepts(actor: string, event: UnitEvent & Stamped): boolean;
   /** What its entry says besides, of what is so now: a later version of the code may find otherwise. */
@@ -29,8 +33,18 @@ export interface UnitBody {
   settle?(at: number): readonly Message[];
   /** Carries an effect out, after the commit. */
   release(posted: Posted): void;
-  /** `apply` threw: the unit is beyond repair. */
+  /**
+   * `apply` threw, or an entry is set aside that was taken in by half, and there is no `goesOnWithout`, or
+   * that failed: the unit is beyond repair in this process.
+   */
   crashed(error: unknown): void;
+  /**
+   * An entry was set aside that was taken in by half: goes back to what the unit is without it. Nothing is
+   * taken in until it resolves. Absent: the unit ends in this process, by `crashed`.
+   */
+  goesOnWithout?(entry: SetAsideEntry): Promise<void>;
+  /** In a refold: it had ended, with an entry that was set aside. Absent: the next process goes on with it. */
+  endedBy?(reason: string): void;
   /** The journal refuses for good (C7): whoever writes it now goes on with the unit. */
   journalRefused(error: unknown): void;
 }

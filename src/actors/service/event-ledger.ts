@@ -56,6 +56,7 @@ export class EventLedger {
   }
 
   restore(events: readonly EventRest[]): void {
+    this.#events.clear();
     for (const { eventId, ...record } of events) this.#events.set(eventId, record);
   }
 

@@ -12,6 +12,7 @@
 //   K4. After the stop nothing is emitted or invoked; `whenStopped` calls back once every
 //       source was released or given up.
 
+import { z } from 'zod';
 import type { AnyMachineSnapshot, InputFrom, Snapshot } from 'xstate';
 import { CapacityError } from '../../errors.ts';
 import {
@@ -29,6 +30,13 @@ import {
   type UnitEvent,
 } from '../runtime/commit-unit.ts';
 import type { JournalEntry } from '../ports/journal.ts';
+import {
+  amount,
+  flag,
+  outcome as outcomeShape,
+  text,
+  type EventShapes,
+} from '../runtime/event-shapes.ts';
 import type { Host } from '../runtime/host.ts';
 import {
   restOf,
@@ -49,6 +57,17 @@ import type { DroppedEvent, ServiceView } from './service-view.ts';
 
 /** Raised when a machine, or what its events carry, changes. */
 export const SERVICE_VERSION = 1;
+
+const SERVICE_SHAPES: EventShapes = {
+  'event.arrived': z.looseObject({
+    eventId: text,
+    priority: z.enum(['normal', 'urgent']),
+    event: z.looseObject({ source: text, type: text, priority: z.enum(['normal', 'urgent']) }),
+  }),
+  'invocation.ended': z.looseObject({ eventId: text, outcome: outcomeShape }),
+  'invocation.refused': z.looseObject({ eventId: text, retryable: flag, jitter: amount }),
+  'deadline.retry': z.looseObject({ dueAt: amount }),
+};
 
 /** What a service needs of its session. Nothing here may throw. */
 export interface ServicePorts {
@@ -79,6 +98,7 @@ export interface ServiceRest {
 
 export class Service implements UnitBody {
   readonly definition: ServiceDefinition;
+  readonly shapes = SERVICE_SHAPES;
   readonly unit: CommitUnit;
   readonly #host: Host;
   readonly #ports: ServicePorts;
@@ -162,24 +182,37 @@ export class Service implements UnitBody {
   }
 
   /** Goes on from what `rest` was. */
-  restore({ seq, machine, events }: ServiceRest): void {
+  restore(rest: ServiceRest): void {
     this.#isRefolded = true;
-    this.unit.skip(seq);
-    stopHosted(this.#machine);
-    // As after a refold: what it may do is what its code says now.
-    const { context } = machine as AnyMachineSnapshot;
-    const snapshot = { ...machine, context: { ...context, ...this.#limits } };
-    this.#machine = this.#started({ snapshot });
-    this.#events.restore(events);
+    this.unit.skip(rest.seq);
+    this.#beginWith(rest);
   }
 
-  /** Takes in what the journal has of it. Its sources begin anew: they lived in another process. */
-  refold(entries: readonly JournalEntry[]): void {
+  #beginWith(rest: ServiceRest | null): void {
+    stopHosted(this.#machine);
+    if (rest) {
+      // As after a refold: what it may do is what its code says now.
+      const { context } = rest.machine as AnyMachineSnapshot;
+      const snapshot = { ...rest.machine, context: { ...context, ...this.#limits } };
+      this.#machine = this.#started({ snapshot });
+    } else this.unit.start(() => (this.#machine = this.#started({ input: this.#limits })));
+    this.#events.restore(rest?.events ?? []);
+  }
+
+  /**
+   * Takes in what the journal has of it after `rest` (null: from its first entry). Its sources begin anew:
+   * they lived in another process. What is set aside is written down at once.
+   */
+  refold(entries: readonly JournalEntry[], rest: ServiceRest | null): void {
     if (entries.length === 0) return;
     this.#isRefolded = true;
     this.#isRefolding = true;
-    this.unit.refold(entries);
-    this.#isRefolding = false;
+    try {
+      this.unit.refold(entries, () => this.#beginWith(rest));
+    } finally {
+      this.#isRefolding = false;
+    }
+    this.unit.open();
   }
 
   /** Events that were looked at are told of, those that were not are looked at, sources are started. */

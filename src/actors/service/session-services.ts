@@ -150,7 +150,7 @@ export class SessionServices {
       const rest = ownValue(known, service.name);
       if (rest) service.restore(rest);
       else service.unit.skip(history.before(id));
-      service.refold(history.of(id));
+      service.refold(history.of(id), rest ?? null);
     }
     for (const service of this.#absent) if (service.owed.length > 0) this.#missed(service);
   }

@@ -76,6 +76,7 @@ export class Books {
   takesOverFrom: string | null = null;
   #successor: Successor = null;
 
+  readonly #firstAgent: string;
   readonly #conversation: LiveConversation;
   readonly #words: ResultWords;
 
@@ -85,6 +86,7 @@ export class Books {
     promptStyle: PromptStyle = 'notice',
   ) {
     this.agentName = agentName;
+    this.#firstAgent = agentName;
     this.#words = resultWords[promptStyle];
     this.#conversation = new LiveConversation(limits, (id) => this.calls.get(id)?.output);
   }
@@ -108,6 +110,21 @@ export class Books {
       deliveries: copies(this.deliveries),
       conversation: this.#conversation.kept.toJSON(),
     };
+  }
+
+  /** Back to where nothing was folded. */
+  reset(): void {
+    this.agentName = this.#firstAgent;
+    this.directives = Directives.none;
+    this.requestId = null;
+    this.turns = 0;
+    this.hasEntered = false;
+    this.takesOverFrom = null;
+    this.#successor = null;
+    this.questions.clear();
+    this.calls.clear();
+    this.deliveries.clear();
+    this.#conversation.reset();
   }
 
   /** Goes on from what `rest` was. */

@@ -36,3 +36,24 @@ export function foldSessionEvent(
   }
   return books.fold(actor, carried);
 }
+
+/**
+ * Forgets what is over, as a session that lives does when it carries the effects out. Returns what it
+ * was: `question sub_1:1`.
+ */
+export function forgetWhatIsOver(books: Books, unit: SessionUnit): readonly string[] {
+  const { questions, calls, batches } = unit;
+  const over = Object.entries({ question: questions, call: calls, batch: batches }).flatMap(
+    ([kind, members]) =>
+      members.ids
+        .filter((id) => members.stateOf(id)?.done === true)
+        .map((id) => ({ kind, members, id })),
+  );
+  for (const { kind, members, id } of over) {
+    members.forget(id);
+    if (kind !== 'question') continue;
+    books.questions.delete(id);
+    books.deliveries.delete(id);
+  }
+  return over.map(({ kind, id }) => `${kind} ${id}`);
+}

@@ -63,6 +63,12 @@ export class LiveConversation {
     this.#changed();
   }
 
+  /** Nothing was folded. What is on its way, or being said, is. */
+  reset(): void {
+    this.#kept = this.#empty;
+    this.#changed();
+  }
+
   /** As it is read. */
   get log(): ConversationLog {
     this.#read ??= [...this.#saying].reduce((log, [id, { saidAt: at, text }]) => {

@@ -14,16 +14,22 @@
 //        (`session.woken`): whoever was there still is.
 //   RC3. Messages between units that the crash may have lost are sent again; who had them
 //        ignores them.
+//   RC4. An entry that cannot be taken in is set aside (runtime/set-aside.ts), a snapshot as well: then what
+//        it follows from is folded, if that is there.
 
+import { messageOf } from '../../errors.ts';
 import { restoredUnits } from '../delegation/restoration.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import type { UnitEvent } from '../runtime/commit-unit.ts';
+import { setAsideIn, type SetAsideEntry, UnfoldableEntry, UNIT } from '../runtime/set-aside.ts';
 import type { RecoveryReport, SessionEvent } from '../session-views.ts';
+import { forgetWhatIsOver } from './fold-session.ts';
 import { greetingNote } from './prompts.ts';
 import type { SessionCore } from './session-core.ts';
 import type { SessionEffects } from './session-effects.ts';
-import { SessionHistory } from './session-history.ts';
-import { openedWith } from './session-inputs.ts';
+import { LOST, SessionHistory } from './session-history.ts';
+import { openedWith, OPENING_ACTOR } from './session-inputs.ts';
+import { SESSION_VERSION } from './session-unit.ts';
 
 /** What the lead agent must know of a session that goes on. */
 export interface Recovery {
@@ -47,22 +53,16 @@ export function recover(
   effects: SessionEffects,
   entries: readonly JournalEntry[],
 ): Recovery | null {
-  const { unit, delegation, services, id } = core;
-  const history = new SessionHistory(entries, id);
+  const { unit, delegation, services } = core;
+  const history = putBack(core, entries);
   const { snapshot } = history;
   if (history.hasUnreadable) core.snapshots.keepAll();
   services.refold(history, snapshot?.services);
   if (history.isNew) {
-    unit.unit.skip(history.before(id));
     unit.begin();
-    unit.unit.open({ actor: 'opening', event: openedWith(unit.inputs) });
+    unit.unit.open({ actor: OPENING_ACTOR, event: openedWith(unit.inputs) });
     return null;
   }
-  if (snapshot) {
-    unit.restore(snapshot.unit, snapshot.inputs, history.before(id));
-    core.books.restore(snapshot.books);
-  } else unit.unit.skip(history.before(id));
-  unit.refold(history.of(id));
   core.leads.checkLeader();
   if (history.isAsleep) core.upkeep.wasEnded();
   const known = snapshot?.delegation;
@@ -97,16 +97,109 @@ export function recover(
     core.projection.emit({ type: 'subagent.changed', subagent });
   effects.resume(history.isAsleep);
   delegation.resume(restored);
+  withdrawQuestionsOfNobody(core);
   core.journal.found(history.folded);
   const report: SessionEvent & RecoveryReport = {
     type: 'session.recovered',
     entries: history.folded,
     resumed: restored.live.map((record) => record.id),
     lost: restored.lost.map(({ record, reason }) => ({ subagentId: record.id, reason })),
+    setAside: core.setAside,
     downMs: core.host.environment.clock.now() - lastAt,
   };
   core.projection.emit(report);
   return recovery;
+}
+
+/** The unit and the books of a session, as the journal has them. */
+type OwnParts = Pick<SessionCore, 'id' | 'host' | 'unit' | 'books'>;
+
+/** Puts the unit and the books to where the journal has them (RC4). Returns what the journal has. */
+function putBack({ id, host, unit, books }: OwnParts, entries: readonly JournalEntry[]) {
+  const aside = setAsideIn(entries.filter((entry) => entry.unit === id));
+  for (;;) {
+    const history = new SessionHistory(entries, id, aside);
+    const { snapshot, snapshotEntry, unfit } = history;
+    const [first] = unfit;
+    if (first && host.onUnfoldable === 'lose') throw first;
+    const begin = (): void => {
+      unit.reset();
+      books.reset();
+      if (!snapshot) {
+        unit.unit.skip(history.before(id));
+        return;
+      }
+      unit.restore(snapshot.unit, snapshot.inputs, history.before(id));
+      books.restore(snapshot.books);
+    };
+    const reason = snapshotEntry && failure(begin);
+    if (snapshotEntry && reason !== null) {
+      const { seq, event } = snapshotEntry;
+      const entry = { scope: id, unit: id, seq, event: event.type, reason };
+      if (host.onUnfoldable === 'lose')
+        throw new UnfoldableEntry(entry, null, 'The session is lost');
+      aside.add(seq);
+      unit.unit.setAside(new UnfoldableEntry(entry, null));
+      continue;
+    }
+    if (!snapshotEntry) begin();
+    if (!history.isNew) unit.refold(history.of(id), begin);
+    for (const one of unfit) unit.unit.setAside(one);
+    return history;
+  }
+}
+
+/** Why this throws; null: it does not. */
+function failure(begin: () => void): string | null {
+  try {
+    begin();
+    return null;
+  } catch (error) {
+    return messageOf(error);
+  }
+}
+
+/** A running session goes back to what the journal says of it: an entry was taken in by half, and is set aside. */
+export async function goBack(
+  core: OwnParts & Pick<SessionCore, 'journal'>,
+  { event }: SetAsideEntry,
+): Promise<void> {
+  // Whoever closes it waits for its end, which would not come.
+  if (event === 'session.close') throw new Error('Its end was set aside');
+  const entries = await core.journal.read({ scope: core.id });
+  if (core.unit.unit.disposed) return;
+  putBack(core, entries);
+  // Its effects were carried out here.
+  forgetWhatIsOver(core.books, core.unit);
+}
+
+/** Whoever asked has ended, in a process that could not write the end of its question down any more. */
+function withdrawQuestionsOfNobody(core: SessionCore): void {
+  for (const { requestId, subagentId } of core.books.questions.values()) {
+    const asker = core.delegation.get(subagentId);
+    if (asker?.outcome === null) continue;
+    const reason = 'its subagent has ended';
+    core.receive(`question:${requestId}`, { type: 'question.withdraw', reason });
+  }
+}
+
+/** Writes down that the session is lost: the next one with its id begins anew. Nothing else of it is written. */
+export function writeLost(
+  { id, host }: Pick<SessionCore, 'id' | 'host'>,
+  seq: number,
+  { entry }: UnfoldableEntry,
+): void | Promise<void> {
+  const { seq: lostBy, event, reason } = entry;
+  const lost = { type: LOST, seq: lostBy, event, reason };
+  return host.journal.append({
+    scope: id,
+    unit: id,
+    seq,
+    at: host.environment.clock.now(),
+    actor: UNIT,
+    definitionVersion: SESSION_VERSION,
+    event: lost,
+  });
 }
 
 /**

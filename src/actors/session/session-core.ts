@@ -15,6 +15,7 @@ import { OutcomeDesk } from '../outcomes/outcome-desk.ts';
 import type { MemoryFact } from '../ports/memory-store.ts';
 import type { UnitEvent } from '../runtime/commit-unit.ts';
 import { callSafely, createHost, quietly, type Host } from '../runtime/host.ts';
+import { UnfoldableEntry, type SetAsideEntry } from '../runtime/set-aside.ts';
 import { ScopeJournal } from '../runtime/scope-journal.ts';
 import { servicesOf } from '../service/for-session.ts';
 import type { SessionServices } from '../service/session-services.ts';
@@ -33,6 +34,7 @@ import { checkedNotice, postNotice, type NoticeOptions } from './notices.ts';
 import type { SpeakProgress } from './progress-pace.ts';
 import { Projection } from './projection.ts';
 import type { SessionInputEvent } from './records.ts';
+import { goBack } from './recovery.ts';
 import { SessionEffects } from './session-effects.ts';
 import { checkSessionOptions, unitInputs, type CoreOptions } from './session-options.ts';
 import { SessionLife } from './session-life.ts';
@@ -73,6 +75,8 @@ export class SessionCore implements EffectsSession {
   readonly startedAt: number;
   readonly hooks: SessionHooks;
   readonly topics = new TopicBook();
+  /** Entries that could not be taken in by this process. */
+  readonly setAside: SetAsideEntry[] = [];
   readonly #options: CoreOptions;
   /** What is remembered of the user. */
   readonly #facts: FactSource | undefined;
@@ -98,6 +102,7 @@ export class SessionCore implements EffectsSession {
       environment: runtime.environment,
       journal: this.journal,
       inspect: runtime.inspect,
+      onUnfoldable: runtime.onUnfoldable,
       onError: (error, where) => this.reportError(error, where),
       onIgnored: (unit, actor, { type }) => hooks.onIgnored?.({ unit, actor, type }),
     });
@@ -157,6 +162,8 @@ export class SessionCore implements EffectsSession {
           event.type === 'user.said' ? withReading(this.books, this.unit, event) : event,
         release: (posted) => this.#effects.release(posted),
         crashed: (error) => this.#effects.crashed(error),
+        ignored: (event) => this.door.ignored(event),
+        goesOnWithout: (entry) => goBack(this, entry),
         journalRefused: (error) => {
           this.reportError(error, `journal of session ${this.id}`);
           this.life.leave(failureOf(error));
@@ -242,7 +249,12 @@ export class SessionCore implements EffectsSession {
     this.#tellOfError(error, where);
     const code = codeOf(error);
     const message = `${where}: ${messageOf(error)}`;
-    this.projection.emit({ type: 'error.reported', code, message });
+    if (!(error instanceof UnfoldableEntry)) {
+      this.projection.emit({ type: 'error.reported', code, message });
+      return;
+    }
+    this.setAside.push(error.entry);
+    this.projection.emit({ type: 'error.reported', code, message, entry: error.entry });
   }
 
   /** What an entry leads to must not depend on the code of the day: it says itself what it needs of it. */

@@ -10,6 +10,7 @@ import type { CallAnswer, Failure, QuestionEnd } from '../../machines/index.ts';
 import { floorOf } from '../../machines/index.ts';
 import type { Posted } from '../runtime/commit-unit.ts';
 import { callSafely } from '../runtime/host.ts';
+import { UnfoldableEntry } from '../runtime/set-aside.ts';
 import { OUTBOX_FULL } from '../service/for-session.ts';
 import type { AnswerReceipt } from '../session-views.ts';
 import { idOf } from './books.ts';
@@ -17,6 +18,7 @@ import { CallEffects } from './call-effects.ts';
 import { DeliveryEffects } from './delivery-effects.ts';
 import type { Utterance } from './lead.ts';
 import { questionView } from './question-view.ts';
+import { writeLost } from './recovery.ts';
 import type { EffectsSession } from './session-parts.ts';
 import { SubagentNews } from './subagent-news.ts';
 import { notActive } from './transfer.ts';
@@ -118,10 +120,16 @@ export class SessionEffects {
 
   crashed(error: unknown): void {
     const core = this.#core;
+    const isLost = error instanceof UnfoldableEntry;
+    // A later process goes on with its subagents: what becomes of them here is not written down.
+    core.unit.unit.hold();
+    if (isLost)
+      callSafely(core.host, 'journal', () => writeLost(core, core.unit.unit.seq + 1, error));
     core.host.report(error, `session ${core.id}`);
     core.services.kill();
     core.delegation.kill('the session failed');
-    this.#ended({ code: 'INTERNAL', message: messageOf(error), retryable: false });
+    const code = isLost ? 'SESSION_LOST' : 'INTERNAL';
+    this.#ended({ code, message: messageOf(error), retryable: false });
     core.lead.disconnect();
   }
 

@@ -8,10 +8,17 @@
 
 import { journalCut } from '../ports/journal-error.ts';
 import { byUnit, type JournalEntry } from '../ports/journal.ts';
+import { messageOf } from '../../errors.ts';
+import { misshapen } from '../runtime/event-shapes.ts';
+import { SET_ASIDE, UnfoldableEntry } from '../runtime/set-aside.ts';
 import { isUnreadable, unreadable } from '../runtime/snapshot-forms.ts';
 import { timeAwake } from '../runtime/time-awake.ts';
-import { OPENED } from './session-inputs.ts';
+import { SESSION_SHAPES } from './event-shapes.ts';
+import { isOpening } from './session-inputs.ts';
 import { SNAPSHOT, SNAPSHOT_FORMS, snapshotIn, type SessionSnapshot } from './snapshots.ts';
+
+/** The end of a session that could not go on with an entry (`onUnfoldable: 'lose'`). */
+export const LOST = 'session.lost';
 
 /** With these a process goes on with it. */
 const GOES_ON: ReadonlySet<string> = new Set(['session.recovered', 'session.woken']);
@@ -21,6 +28,10 @@ export class SessionHistory {
   readonly isNew: boolean;
   /** What the life that goes on had become before the entries that are folded; null: they are all of it. */
   readonly snapshot: SessionSnapshot | null;
+  /** The entry that this snapshot is; null: there is none. */
+  readonly snapshotEntry: JournalEntry | null;
+  /** Snapshots that do not have their shape, and are not set aside. */
+  readonly unfit: readonly UnfoldableEntry[];
   /** A snapshot of it cannot be read: what it follows from is folded instead. */
   readonly hasUnreadable: boolean;
   /** So many entries are folded. */
@@ -34,18 +45,26 @@ export class SessionHistory {
   readonly #before: ReadonlyMap<string, readonly JournalEntry[]>;
 
   /**
-   * `entries`: all that the journal has of the session `id`.
+   * `entries`: all that the journal has of the session `id`. `aside`: the numbers of snapshots that are set aside.
    * @throws {JournalError} `JOURNAL_CUT` where the beginning of the life is not there; `JOURNAL_VERSION`
    * where all that is there of it is a snapshot that this version cannot read.
    */
-  constructor(entries: readonly JournalEntry[], id: string) {
+  constructor(
+    entries: readonly JournalEntry[],
+    id: string,
+    aside: ReadonlySet<number> = new Set(),
+  ) {
+    const unfit: UnfoldableEntry[] = [];
     this.isNew = !goesOn(entries, id);
-    this.hasUnreadable = entries.some((entry) => isUnreadable(entry, SNAPSHOT_FORMS));
+    this.hasUnreadable =
+      aside.size > 0 || entries.some((entry) => isUnreadable(entry, SNAPSHOT_FORMS));
     this.lastAt = entries.at(-1)?.at ?? 0;
     const { begins, snapshot } = this.isNew
       ? { begins: entries.length, snapshot: null }
-      : beginningOf(entries, id);
+      : beginningOf(entries, id, aside, unfit);
+    this.unfit = unfit;
     this.snapshot = snapshot;
+    this.snapshotEntry = snapshot ? (entries[begins] ?? null) : null;
     const from = this.snapshot ? begins + 1 : begins;
     this.folded = entries.length - from;
     this.awakeMs =
@@ -83,8 +102,10 @@ export function goesOn(entries: readonly JournalEntry[], id: string): boolean {
 
 /** The end of a session is the last entry of its unit: nobody is left whom it waited for. */
 function isClosed(entries: readonly JournalEntry[], id: string): boolean {
-  const last = entries.findLast(({ unit }) => unit === id)?.event.type;
-  return last === 'subagents.ended' || last === 'deadline.close';
+  const own = entries.filter(({ unit }) => unit === id);
+  const last = own.findLast(({ event }) => event.type !== SET_ASIDE)?.event.type;
+  const life = own.findLast((entry) => isOpening(entry) || entry.event.type === LOST);
+  return last === 'subagents.ended' || last === 'deadline.close' || life?.event.type === LOST;
 }
 
 interface Beginning {
@@ -94,13 +115,34 @@ interface Beginning {
   readonly snapshot: SessionSnapshot | null;
 }
 
+/** The snapshot that this entry is; null: it is none that can be gone on from. */
+function fitSnapshot(entry: JournalEntry, unfit: UnfoldableEntry[]): SessionSnapshot | null {
+  if (entry.event.type !== SNAPSHOT || isUnreadable(entry, SNAPSHOT_FORMS)) return null;
+  const { scope, unit, seq, event } = entry;
+  try {
+    const reason = misshapen(event, SESSION_SHAPES);
+    if (reason === null) return snapshotIn(entry);
+    unfit.push(new UnfoldableEntry({ scope, unit, seq, event: event.type, reason }, null));
+  } catch (error) {
+    const reason = messageOf(error);
+    unfit.push(new UnfoldableEntry({ scope, unit, seq, event: event.type, reason }, error));
+  }
+  return null;
+}
+
 /** The last snapshot that this version can read, or the opening. */
-function beginningOf(entries: readonly JournalEntry[], id: string): Beginning {
+function beginningOf(
+  entries: readonly JournalEntry[],
+  id: string,
+  aside: ReadonlySet<number>,
+  unfit: UnfoldableEntry[],
+): Beginning {
   for (let begins = entries.length - 1; begins >= 0; begins -= 1) {
     const entry = entries[begins];
     if (entry?.unit !== id) continue;
-    const snapshot = snapshotIn(entry);
-    if (snapshot || entry.event.type === OPENED) return { begins, snapshot };
+    if (entry.event.type === SNAPSHOT && aside.has(entry.seq)) continue;
+    const snapshot = fitSnapshot(entry, unfit);
+    if (snapshot || isOpening(entry)) return { begins, snapshot };
   }
   // SF2
   const last = entries.findLast((entry) => isUnreadable(entry, SNAPSHOT_FORMS));

@@ -19,8 +19,9 @@ import type { Failure } from '../../machines/index.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import { callSafely } from '../runtime/host.ts';
 import { rested } from '../runtime/rested.ts';
+import { UnfoldableEntry } from '../runtime/set-aside.ts';
 import type { SessionEvent } from '../session-views.ts';
-import { recover, type Recovery } from './recovery.ts';
+import { recover, writeLost, type Recovery } from './recovery.ts';
 import type { SessionCore } from './session-core.ts';
 import type { SessionEffects } from './session-effects.ts';
 import { goesOn } from './session-history.ts';
@@ -67,6 +68,9 @@ export class SessionLife {
         this.#settleStart = { resolve, reject };
         this.#recovery = this.#recover(entries);
         this.#core.receive('session', { type: 'session.start' });
+      }).catch(async (error: unknown) => {
+        if (this.#isLostBy(error)) await this.#lose(entries, error);
+        throw error;
       });
     })();
     return this.#started;
@@ -96,12 +100,30 @@ export class SessionLife {
         );
   }
 
+  #isLostBy(error: unknown): error is UnfoldableEntry {
+    return error instanceof UnfoldableEntry && this.#core.host.onUnfoldable === 'lose';
+  }
+
+  /** The journal has an entry of it that cannot be taken in, and the app wants it lost for that. */
+  async #lose(entries: readonly JournalEntry[], error: UnfoldableEntry): Promise<never> {
+    const { id } = this.#core;
+    const last = entries.findLast(({ unit }) => unit === id)?.seq ?? 0;
+    try {
+      await writeLost(this.#core, last + 1, error);
+    } finally {
+      callSafely(this.#core.host, 'journal', () => this.#release());
+    }
+    throw new OffstageError('SESSION_LOST', `The session "${id}" is lost: ${error.message}`, {
+      cause: error,
+    });
+  }
+
   #recover(entries: readonly JournalEntry[]): Recovery | null {
     try {
       return recover(this.#core, this.#effects, entries);
     } catch (error) {
       // LF2. It does not fit this process: another one may go on with it.
-      callSafely(this.#core.host, 'journal', () => this.#release());
+      if (!this.#isLostBy(error)) callSafely(this.#core.host, 'journal', () => this.#release());
       throw error;
     }
   }

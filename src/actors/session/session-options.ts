@@ -2,12 +2,14 @@
 
 import type { LanguageModel } from 'ai';
 import { z } from 'zod';
+import { shown } from '../../checks.ts';
 import { ConfigurationError } from '../../errors.ts';
 import type { OutboxInput } from '../../machines/index.ts';
 import { identity } from '../identity.ts';
 import type { OutcomeOptions } from '../outcomes/outcome-options.ts';
 import type { MemoryStore } from '../ports/memory-store.ts';
 import type { Runtime } from '../runtime/runtime.ts';
+import { scopeName } from '../storable.ts';
 import type { ServiceSubagentConfig } from '../service/service-config.ts';
 import { checkSubagentConfig, type SubagentConfig } from '../subagent/config.ts';
 import { toolsOf } from '../subagent/instance.ts';
@@ -99,7 +101,7 @@ const durationMs = z.number().nonnegative().optional();
 const name = z.string().min(1).max(200).optional();
 const schema = z.object({
   speakProgress: z.enum(SPEAK_PROGRESS).optional(),
-  sessionId: name,
+  sessionId: scopeName.optional(),
   memoryScope: name,
   user: identity.optional(),
   closeGraceMs: durationMs,
@@ -113,7 +115,7 @@ export function checkSessionOptions(options: SessionOptions): void {
   const [issue] = schema.safeParse(options).error?.issues ?? [];
   if (!issue) return;
   const option = String(issue.path[0]);
-  const got = String((options as unknown as Record<string, unknown>)[option]);
+  const got = shown((options as unknown as Record<string, unknown>)[option]);
   throw new ConfigurationError('INVALID_OPTION', `\`${option}\`: ${issue.message}, got ${got}`);
 }
 

@@ -38,8 +38,10 @@ import {
 import type { JournalEntry } from '../ports/journal.ts';
 import type { Host } from '../runtime/host.ts';
 import { sendHosted } from '../runtime/hosting.ts';
+import type { SetAsideEntry } from '../runtime/set-aside.ts';
 import { Population, type MemberRest } from '../runtime/population.ts';
 import { Batches, type BatchesRest, type MadeCall } from './batches.ts';
+import { SESSION_SHAPES } from './event-shapes.ts';
 import { subjectOf } from './notices.ts';
 import { inputsIn, isSame, type SessionInputs } from './session-inputs.ts';
 import { SessionMachines, type MachinesRest } from './session-machines.ts';
@@ -75,11 +77,16 @@ export interface SessionUnitPorts {
   /** Carries an effect out, after the commit. */
   release(posted: Posted): void;
   crashed(error: unknown): void;
+  /** The event was refused, or set aside: whoever waits for it waits for nothing. */
+  ignored?(event: UnitEvent): void;
+  /** Puts unit and books back to what the journal says of them. Absent: that is not possible. */
+  goesOnWithout?(entry: SetAsideEntry): Promise<void>;
   /** The journal takes nothing of this session any more. */
   journalRefused(error: unknown): void;
 }
 
 export class SessionUnit implements UnitBody {
+  readonly shapes = SESSION_SHAPES;
   readonly unit: CommitUnit;
   readonly questions: Population;
   readonly calls: Population;
@@ -87,6 +94,8 @@ export class SessionUnit implements UnitBody {
   readonly #ports: SessionUnitPorts;
   readonly #host: Host;
   readonly #machines: SessionMachines;
+  /** Those of this process. */
+  readonly #own: SessionInputs;
   #inputs!: SessionInputs;
   /** Not before somebody looks at the machines: those of a session that was put away never begin. */
   #hasBegun = false;
@@ -97,6 +106,7 @@ export class SessionUnit implements UnitBody {
   constructor(host: Host, options: SessionUnitOptions, ports: SessionUnitPorts) {
     this.#ports = ports;
     this.#host = host;
+    this.#own = options;
     const { id } = options;
     const identity = { id, scope: id, kind: 'session', definitionVersion: SESSION_VERSION };
     this.unit = new CommitUnit(identity, host, this);
@@ -142,13 +152,33 @@ export class SessionUnit implements UnitBody {
 
   /**
    * Takes in what the journal has of this session. Its machines go on with the inputs that they
-   * began with; `inputs` of this process are for sessions that begin in it.
+   * began with; `inputs` of this process are for sessions that begin in it. `again` puts back what is not
+   * in the unit, or was restored, to where these entries begin.
    */
-  refold(entries: readonly JournalEntry[]): void {
-    const inputs = inputsIn(entries);
-    if (inputs && !isSame(inputs, this.#inputs)) this.#beginWith(inputs);
-    this.begin();
-    this.unit.refold(entries);
+  refold(entries: readonly JournalEntry[], again?: () => void): readonly SetAsideEntry[] {
+    const begin = (): void => {
+      const inputs = inputsIn(entries);
+      if (inputs && !isSame(inputs, this.#inputs)) this.#beginWith(inputs);
+      this.begin();
+    };
+    begin();
+    return this.unit.refold(
+      entries,
+      again &&
+        (() => {
+          again();
+          begin();
+        }),
+    );
+  }
+
+  /** Back to where nothing was taken in. */
+  reset(): void {
+    this.questions.stop();
+    this.calls.stop();
+    this.#placed.clear();
+    this.#gate = null;
+    this.#beginWith(this.#own);
   }
 
   /** What goes on at the moment: deadlines, and tools that run. */
@@ -165,6 +195,7 @@ export class SessionUnit implements UnitBody {
   #beginWith(inputs: SessionInputs): void {
     const { session, outbox, canInterrupt, batches = null, books } = inputs;
     this.#inputs = { session, outbox, canInterrupt, batches, ...(books && { books }) };
+    (this.batches as Batches | undefined)?.stop();
     this.batches = new Batches(batches, this.unit, this.#host);
     if (this.#hasBegun) this.#machines.stop();
     this.#hasBegun = false;
@@ -368,6 +399,14 @@ export class SessionUnit implements UnitBody {
 
   crashed(error: unknown): void {
     this.#ports.crashed(error);
+  }
+
+  ignored(event: UnitEvent): void {
+    this.#ports.ignored?.(event);
+  }
+
+  get goesOnWithout(): SessionUnitPorts['goesOnWithout'] {
+    return this.#ports.goesOnWithout;
   }
 
   journalRefused(error: unknown): void {

@@ -15,6 +15,7 @@ import { isA, ProviderError } from '../../errors.ts';
 import { asJson } from '../ai/json.ts';
 import { toStepError } from '../ai/model-step.ts';
 import { cutOff, hasJustEnded } from '../ai/streamed-answer.ts';
+import { storable, storableId, storableText } from '../storable.ts';
 import { modelToolsOf } from './lead-tools.ts';
 import { intoConversation } from './live-conversation.ts';
 import type { TranscriptItem } from '../session-views.ts';
@@ -108,6 +109,8 @@ export async function runResponse(options: TextResponseOptions): Promise<TextRes
     }
   }
   isBroken ||= signal.aborted;
+  // Not delta by delta: two of them may hold a half each of one character.
+  text = storableText(text);
   if (text !== '') {
     intoConversation(core, { type: 'assistant.said', itemId, text, saidAt: at });
     show(true);
@@ -153,8 +156,16 @@ async function* partsOf(options: TextResponseOptions): AsyncGenerator<Part> {
       const tokens = totalUsage.inputTokens ?? totalUsage.outputTokens;
       if (hasJustEnded(finishReason, rawFinishReason, tokens)) throw cutOff();
     } else if (part.type === 'tool-call') {
-      const { toolCallId: callId, toolName: name, input } = part;
-      yield { type: 'call', call: { callId, name, arguments: argumentsOf(input), agentName } };
+      const { toolCallId, toolName, input } = part;
+      yield {
+        type: 'call',
+        call: {
+          callId: storableId(toolCallId),
+          name: storableText(toolName),
+          arguments: storableText(argumentsOf(storable(input))),
+          agentName,
+        },
+      };
     }
   }
 }

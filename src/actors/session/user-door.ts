@@ -168,6 +168,14 @@ export class UserDoor {
     this.#saying.delete(utteranceId);
   }
 
+  /** The session takes this event in not at all (I1). */
+  ignored(event: UnitEvent): void {
+    const { utteranceId, ticket } = event as { utteranceId?: unknown; ticket?: unknown };
+    if (event.type === 'user.said') this.said(String(utteranceId));
+    if (event.type === 'answer.given')
+      this.answered(String(ticket), { accepted: false, reason: 'over' });
+  }
+
   /** It is known whether an answer counts. */
   answered(ticket: string, receipt: AnswerReceipt): void {
     this.#receipts.get(ticket)?.(receipt);

@@ -126,9 +126,10 @@ const scopes = new WeakMap<Runtime, Scope>();
 function scopeOf(runtime: Runtime): Scope {
   const known = scopes.get(runtime);
   if (known) return known;
-  const { environment, inspect, supervisor } = runtime;
+  const { environment, inspect, supervisor, onUnfoldable } = runtime;
   const id = environment.ids.next('runs');
-  const host = createHost({ environment, journal: journalOfPassing(runtime), inspect });
+  const journal = journalOfPassing(runtime);
+  const host = createHost({ environment, journal, inspect, onUnfoldable });
   const limits = {
     ...defaultSessionLimits,
     maxConcurrentPerSession: Number.MAX_SAFE_INTEGER,

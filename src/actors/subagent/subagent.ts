@@ -33,6 +33,7 @@ import { callSafely, type Host } from '../runtime/host.ts';
 import type { Effect, HostOptions } from '../runtime/hosting.ts';
 import type { SubagentState } from '../session-views.ts';
 import type { SubagentDefinition } from './config.ts';
+import { SUBAGENT_SHAPES } from './event-shapes.ts';
 import { callsUnderWay } from './fold-event.ts';
 import { deniedBy, KnownFacts, type KnownRest } from './known-facts.ts';
 import { endReason, interruption, outcomeOf } from './outcome-of.ts';
@@ -64,6 +65,7 @@ export class Subagent implements UnitBody, Worker {
   readonly id: string;
   readonly definition: SubagentDefinition;
   readonly task: SubagentTask;
+  readonly shapes = SUBAGENT_SHAPES;
   state: SubagentState = 'spawning';
   step = 0;
   readonly #unit: CommitUnit;
@@ -76,6 +78,8 @@ export class Subagent implements UnitBody, Worker {
   /** The type of the event that was taken in last, and how it ended by it: why its activity is stopped. */
   #stoppedBy = '';
   #ending: Ending | null = null;
+  /** It had ended in an earlier process, by an entry that is set aside. */
+  #crash: Ending | null = null;
   /** Null until the user denies it something, or somebody tells it something. */
   #known: KnownFacts | null = null;
   /** Takes back the end of the time to hand in what there is; null: its time is not over. */
@@ -114,11 +118,21 @@ export class Subagent implements UnitBody, Worker {
    * @throws {OffstageError} where its entries do not lead to a life that this code knows.
    */
   refold(entries: readonly JournalEntry[]): Ending | null {
-    this.#unit.refold(entries);
+    return this.#refold(entries, () => {
+      this.#life?.stop();
+      this.#life = null;
+      this.#known = null;
+      this.state = 'spawning';
+      this.step = 0;
+    });
+  }
+
+  #refold(entries: readonly JournalEntry[], again: () => void): Ending | null {
+    this.#unit.refold(entries, again);
     // What others tell it meanwhile comes after what it was doing.
     this.#unit.hold();
     const snapshot = this.#awake.actor.getSnapshot();
-    return snapshot.status === 'done' ? snapshot.output : null;
+    return snapshot.status === 'done' ? snapshot.output : this.#crash;
   }
 
   /** What it is, for `restore`. */
@@ -136,15 +150,20 @@ export class Subagent implements UnitBody, Worker {
     isAsked: boolean,
   ): Ending | null {
     const { id } = this;
-    this.#unit.skip(seq);
-    this.#life = new SubagentLife({ ...life, id }, this, this.#hosting);
-    if (known.denied || known.taken) this.#known = new KnownFacts(known);
     const { value, context } = life.snapshot as SubagentSnapshot;
-    this.state = stateOf({ value });
-    this.step = context.step;
+    const begin = (): SubagentLife => {
+      this.#life?.stop();
+      this.#life = new SubagentLife({ ...life, id }, this, this.#hosting);
+      this.#known = known.denied || known.taken ? new KnownFacts(known) : null;
+      this.state = stateOf({ value });
+      this.step = context.step;
+      return this.#life;
+    };
+    this.#unit.skip(seq);
+    const { isParked } = begin();
     const asksParent = askOf(context.calls)?.kind === 'input';
-    const onlyWaits = this.#life.isParked && isAsked && !asksParent;
-    if (entries.length > 0 || !onlyWaits) return this.refold(entries);
+    const onlyWaits = isParked && isAsked && !asksParent;
+    if (entries.length > 0 || !onlyWaits) return this.#refold(entries, begin);
     // Nothing of it is woken for that.
     this.#unit.hold();
     return null;
@@ -152,7 +171,8 @@ export class Subagent implements UnitBody, Worker {
 
   /** What it was doing when the process ended is begun again, or its end is told. */
   resume(): void {
-    if (this.#awake.isParked) this.#work.comesBack(false);
+    if (this.#crash) this.#tellEnd(this.#crash);
+    else if (this.#awake.isParked) this.#work.comesBack(false);
     else this.#goOn();
     this.#unit.open();
   }
@@ -163,9 +183,7 @@ export class Subagent implements UnitBody, Worker {
     this.#work.comesBack(isActing(snapshot));
     switch (due.what) {
       case 'end':
-        this.#unit.resume([
-          { actor: 'subagent', effect: { kind: 'do', name: 'ended', params: due.ending } },
-        ]);
+        this.#tellEnd(due.ending);
         break;
       case 'ask': {
         const { requestId } = due.asked;
@@ -190,6 +208,11 @@ export class Subagent implements UnitBody, Worker {
         });
         break;
     }
+  }
+
+  #tellEnd(params: Ending): void {
+    const effect = { kind: 'do', name: 'ended', params } as const;
+    this.#unit.resume([{ actor: 'subagent', effect }]);
   }
 
   /** How it ended, for somebody who knows already: nothing is told. */
@@ -375,11 +398,17 @@ export class Subagent implements UnitBody, Worker {
 
   crashed(error: unknown): void {
     this.#host.report(error, `subagent ${this.id}`);
-    this.#end({
-      status: 'failed',
-      steps: this.step,
-      error: { code: 'INTERNAL', message: messageOf(error), retryable: false },
-    });
+    this.#end(this.#crashedBy(messageOf(error)));
+  }
+
+  /** A later process knows its end by the entry that says so. */
+  endedBy(reason: string): void {
+    this.#crash = this.#crashedBy(reason);
+  }
+
+  #crashedBy(message: string): Ending {
+    const error = { code: 'INTERNAL', message, retryable: false };
+    return { status: 'failed', steps: this.step, error };
   }
 
   journalRefused(error: unknown): void {

@@ -151,10 +151,12 @@ async function tell(
     if (isStepped && reader) print('Enter goes on, q and Enter ends.\n');
   }
   for (const step of replaySession(entries)) {
-    const { number, entry, isAccepted, changes } = step;
+    const { number, entry, isAccepted, setAside, changes } = step;
     if (!isAccepted) refused += 1;
     print(
-      json ? `${JSON.stringify({ number, ...entry, isAccepted, changes })}\n` : story.tell(step),
+      json
+        ? `${JSON.stringify({ number, ...entry, isAccepted, setAside, changes })}\n`
+        : story.tell(step),
     );
     if (isStepped && reader && number < entries.length && !(await reader())) return 0;
   }

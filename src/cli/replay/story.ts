@@ -26,7 +26,7 @@ export class Story {
     return `${line('entry', 'time', 'who', 'what, and what it changed')}\n${'─'.repeat(COLUMNS)}\n`;
   }
 
-  tell({ number, entry, isAccepted, changes }: ReplayStep): string {
+  tell({ number, entry, isAccepted, setAside, changes }: ReplayStep): string {
     if (entry.event.type === 'subagent.spawned')
       this.#names.set(entry.unit, fieldsOf(entry).name ?? '');
     const at = offset(entry.at - this.#beganAt);
@@ -37,7 +37,8 @@ export class Story {
       .filter(([name, value]) => value === null || !TOLD.test(name))
       .map(([name, value]) => `${name}: ${value ?? 'no more'}`);
     const below = filled(changed, ' · ', COLUMNS - INDENT - 2).map((text) => `→ ${text}`);
-    if (!isAccepted) below.unshift('✗ this version of Offstage would not accept it here');
+    if (setAside !== null) below.unshift(`✗ set aside: ${setAside}`);
+    else if (!isAccepted) below.unshift('✗ this version of Offstage would not accept it here');
     return [
       line(String(number), at, this.#whoOf(entry), what),
       ...below.map((text) => `${' '.repeat(INDENT)}${text}`),

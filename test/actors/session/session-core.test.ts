@@ -7,7 +7,15 @@ import type { Lead, Offer } from '../../../src/actors/session/lead.ts';
 import type { LeadSession } from '../../../src/actors/session/session-parts.ts';
 import { SessionCore } from '../../../src/actors/session/session-core.ts';
 import type { SessionOptions } from '../../../src/actors/session/session-options.ts';
-import { createRuntime, defineTool, type Journal, type SessionEvent } from '../../../src/index.ts';
+import {
+  createRuntime,
+  defineTool,
+  JournalError,
+  memoryJournal,
+  replaySession,
+  type Journal,
+  type SessionEvent,
+} from '../../../src/index.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
 import { gatedJournal } from '../../support/journals.ts';
 import { calls, never, say, simpleTool, steps } from '../../support/subagent-runs.ts';
@@ -39,14 +47,25 @@ class NotingLead implements Lead {
 
 async function coreTalk(
   options: TalkOptions = {},
-  { journal, ...more }: Partial<SessionOptions> & { readonly journal?: Journal } = {},
+  {
+    journal,
+    onUnfoldable,
+    ...more
+  }: Partial<SessionOptions> & {
+    readonly journal?: Journal;
+    readonly onUnfoldable?: 'set_aside' | 'lose';
+  } = {},
 ) {
   const environment = simulatedEnvironment();
   const lead = new NotingLead();
   const errors: string[] = [];
   const ended: unknown[] = [];
   const core = new SessionCore({
-    runtime: createRuntime({ environment, ...(journal && { journal }) }),
+    runtime: createRuntime({
+      environment,
+      ...(journal && { journal }),
+      ...(onUnfoldable && { onUnfoldable }),
+    }),
     agents: [agentOf(options)],
     subagentConfigs: configsOf(options),
     model: castOf(options),
@@ -305,36 +324,159 @@ describe('an offer', () => {
   });
 });
 
-test('a unit that breaks ends the session with the reason, and everything in it', async () => {
-  let signal: AbortSignal | undefined;
-  const { core, call, environment, ended, errors, events, lead, state } = await coreTalk({
-    subagents: { hanging, asking },
-    tools: [
-      defineTool({
-        name: 'slow',
-        description: 'Hangs',
-        parameters: z.looseObject({}),
-        execute: (_, { abortSignal }) => {
-          signal = abortSignal;
-          return never();
-        },
-      }),
-    ],
-  });
-  await call('hanging');
-  await call('asking');
-  await call('slow');
+const broken = async ({ core, environment }: Awaited<ReturnType<typeof coreTalk>>) => {
   // The machine would take this, but it lacks what the books want to keep of it.
   core.tell('calls', { type: 'tool.called', callId: 'broken', name: 'slow', arguments: '{}' });
   core.receive('call:broken', { type: 'call.invalid' });
   await environment.settle();
-  expect(errors).toContain(`session ${core.id}`);
-  expect(ended).toEqual(['INTERNAL']);
-  expect(events.at(-1)).toMatchObject({ type: 'session.ended', error: { code: 'INTERNAL' } });
-  expect(lead.said.at(-1)).toBe('disconnect');
-  expect(signal?.aborted).toBe(true);
-  expect(state().subagents.every(({ outcome }) => outcome?.status === 'lost')).toBe(true);
-  expect(state().questions[0]?.state).toBe('withdrawn');
-  await core.life.close();
-  expect(environment.pendingTimers).toBe(0);
+};
+
+describe('C10: an entry that cannot be taken in', () => {
+  /** With subagents at work, a question that is open and a tool that runs. */
+  async function busy(more: Parameters<typeof coreTalk>[1] = {}, journal = memoryJournal()) {
+    const signals: AbortSignal[] = [];
+    const slow = defineTool({
+      name: 'slow',
+      description: 'Hangs',
+      parameters: z.looseObject({}),
+      execute: (_, { abortSignal }) => {
+        if (abortSignal) signals.push(abortSignal);
+        return never();
+      },
+    });
+    const talk = await coreTalk(
+      { subagents: { hanging, asking }, tools: [slow] },
+      { journal, ...more },
+    );
+    await talk.call('hanging');
+    await talk.call('asking');
+    await talk.call('slow');
+    return { ...talk, journal, signals };
+  }
+
+  test('is set aside, and the session is what it would be without it', async () => {
+    const talk = await busy();
+    const { core, environment, ended, errors, events, journal, signals, state } = talk;
+    core.tell('calls', { type: 'tool.called', callId: 'broken', name: 'slow', arguments: '{}' });
+    const before = {
+      machine: core.unit.session.getSnapshot().value,
+      questions: state().questions,
+      owner: core.unit.owner,
+      items: core.books.conversation.items,
+      calls: core.unit.calls.ids.map((id) => [id, core.unit.calls.stateOf(id)?.value]),
+    };
+    await broken(talk);
+    expect({
+      machine: core.unit.session.getSnapshot().value,
+      questions: state().questions,
+      owner: core.unit.owner,
+      items: core.books.conversation.items,
+      calls: core.unit.calls.ids.map((id) => [id, core.unit.calls.stateOf(id)?.value]),
+    }).toEqual({ ...before, calls: expect.arrayContaining(before.calls) as unknown });
+    expect(ended).toEqual([]);
+    expect(errors).toEqual([`journal of ${core.id}`]);
+    expect(signals.every(({ aborted }) => !aborted)).toBe(true);
+    const aside = journal.read().find(({ event }) => event.type === 'entry.set_aside');
+    expect(aside?.event).toMatchObject({ event: 'call.invalid' });
+    expect(events.find(({ type }) => type === 'error.reported')).toMatchObject({
+      code: 'UNFOLDABLE_ENTRY',
+      entry: { scope: core.id, unit: core.id, event: 'call.invalid' },
+    });
+    const requestId = state().questions[0]?.requestId ?? '';
+    core.door.questionShown(requestId);
+    await environment.settle();
+    expect(await core.door.answer(requestId, { text: 'well' })).toEqual({ accepted: true });
+    const closed = core.life.close();
+    await environment.advance(60_000);
+    await closed;
+    expect(ended).toEqual([null]);
+    expect(environment.pendingTimers).toBe(0);
+  });
+
+  test('of whatever type: each fold of a conversation throws once, and it goes on', async () => {
+    let number = 0;
+    for (let isOver = false; !isOver && number < 60;) {
+      number += 1;
+      let left = number;
+      let planted = '';
+      const talk = await busy();
+      const { core, environment, ended, state } = talk;
+      const fold = core.books.fold.bind(core.books);
+      core.books.fold = (...event) => {
+        left -= 1;
+        if (left === 0) {
+          [, { type: planted }] = event;
+          throw new TypeError('planted');
+        }
+        return fold(...event);
+      };
+      await talk.call('asking', 'again');
+      await core.door.say('hello');
+      await environment.settle();
+      for (const { requestId } of state().questions) {
+        core.door.questionShown(requestId);
+        await environment.settle();
+        void core.door.answer(requestId, { text: 'well' });
+        await environment.settle();
+      }
+      isOver = left > 0;
+      expect(ended).toEqual([]);
+      const closed = core.life.close();
+      await environment.advance(60_000);
+      await closed;
+      // Its end cannot be gone on without.
+      expect(ended).toEqual([planted === 'session.close' ? 'INTERNAL' : null]);
+      for (const { view } of replaySession(talk.journal.read({ scope: core.id })))
+        expect(view.connection).toBeDefined();
+    }
+    expect(number).toBeGreaterThan(12);
+    expect(number).toBeLessThan(60);
+  });
+
+  test('that a journal cannot be read without ends the session, and everything in it', async () => {
+    const journal = memoryJournal();
+    let isGone = false;
+    const read: typeof journal.read = (query) => {
+      if (isGone) throw new JournalError('JOURNAL_IO', 'The disk is gone', { retryable: true });
+      return journal.read(query);
+    };
+    const talk = await busy({}, { ...journal, read });
+    isGone = true;
+    const { core, environment, ended, errors, events, lead, signals, state } = talk;
+    await broken(talk);
+    expect(errors).toContain(`session ${core.id}`);
+    expect(ended).toEqual(['INTERNAL']);
+    expect(events.at(-1)).toMatchObject({ type: 'session.ended', error: { code: 'INTERNAL' } });
+    expect(lead.said.at(-1)).toBe('disconnect');
+    expect(signals[0]?.aborted).toBe(true);
+    expect(state().subagents.every(({ outcome }) => outcome?.status === 'lost')).toBe(true);
+    expect(state().questions[0]?.state).toBe('withdrawn');
+    // What became of them here is not written down: a later process goes on with them.
+    expect(journal.read().at(-1)?.event.type).toBe('entry.set_aside');
+    await core.life.close();
+    expect(environment.pendingTimers).toBe(0);
+  });
+
+  test('with `onUnfoldable: "lose"` it ends the session as lost', async () => {
+    const talk = await busy({ onUnfoldable: 'lose' });
+    await broken(talk);
+    expect(talk.ended).toEqual(['SESSION_LOST']);
+    expect(talk.journal.read().at(-1)?.event).toMatchObject({
+      type: 'session.lost',
+      event: 'call.invalid',
+    });
+  });
+
+  test('C9: an event without the shape of its type is refused before it is written', async () => {
+    const { core, environment, events, journal, state } = await busy();
+    const before = journal.read().length;
+    const requestId = state().questions[0]?.requestId ?? '';
+    core.receive('answers', { type: 'answer.given', ticket: 't', requestId, text: 42 });
+    core.receive('user', { type: 'user.said', utteranceId: 'u', text: null, channel: 'speech' });
+    core.receive('call:call_1', { type: 'subagent.ended', outcome: 'done' });
+    await environment.settle();
+    expect(journal.read()).toHaveLength(before);
+    const codes = events.flatMap((event) => (event.type === 'error.reported' ? [event.code] : []));
+    expect(codes).toEqual(['MALFORMED_EVENT', 'MALFORMED_EVENT', 'MALFORMED_EVENT']);
+  });
 });
