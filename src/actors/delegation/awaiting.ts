@@ -9,6 +9,8 @@
 //       waits for the asker itself; one that a handler of the program answers ends none.
 //   E3. A wait that could end only by its timeout is refused (WAIT_CYCLE), naming both ends.
 //   E4. Being hung ends no wait.
+//   E5. While the user waits for an answer of the lead agent, no wait of a tool of that agent begins
+//       or goes on (`heedsUser`): whom it waited for goes on.
 
 import type { Environment } from '../ports/environment.ts';
 import { refusal } from './delegation-failure.ts';
@@ -34,6 +36,8 @@ export interface AwaitingOptions {
   asking(): readonly SubagentRecord[];
   /** Who must end before it may run. */
   lockedBy(id: string): readonly string[];
+  /** A wait of the lead agent is over. */
+  over(): void;
   /** Tells the requester how it is. */
   tell(record: SubagentRecord, requester: Requester): SubagentReport;
 }
@@ -41,6 +45,7 @@ export interface AwaitingOptions {
 export class Awaiting {
   readonly #options: AwaitingOptions;
   readonly #waits: Waits;
+  #userWaits = false;
 
   constructor(options: AwaitingOptions) {
     this.#options = options;
@@ -53,14 +58,16 @@ export class Awaiting {
 
   await(ids: readonly string[], requester: Requester, options: AwaitOptions): Promise<AwaitResult> {
     const { family, defaultTimeoutMs } = this.#options;
-    const { mode = 'all', timeoutMs = defaultTimeoutMs, alsoAsking = true, signal } = options;
+    const { mode = 'all', timeoutMs = defaultTimeoutMs, signal } = options;
+    const { alsoAsking: heedsOthers = true, heedsUser = false } = options;
     const records: SubagentRecord[] = [];
     for (const id of new Set(ids)) {
       const record = family.seenBy(requester, id);
       if (!record) return Promise.resolve(refusal('NOT_FOUND', `There is no subagent "${id}"`));
       records.push(record);
     }
-    const wait: Wait = { by: requester.subagentId, mode, records, heedsOthers: alsoAsking };
+    const by = requester.subagentId;
+    const wait: Wait = { by, mode, records, heedsOthers, heedsUser: heedsUser && by === null };
     const refused = this.#refusalOf(wait, timeoutMs, signal);
     if (refused) return Promise.resolve(refused);
     const why = this.#reached(wait);
@@ -71,12 +78,28 @@ export class Awaiting {
       this.#waits.begin(wait, {
         timeoutMs,
         signal,
-        settle: (end) => resolve(this.#result(wait, end)),
+        settle: (end) => {
+          resolve(this.#result(wait, end));
+          if (wait.by === null) this.#options.over();
+        },
       });
       // What the lead agent waits for may from now on depend on its answer to somebody.
       if (wait.by !== null)
         for (const other of this.#waits.all) if (other.by === null) this.#wake(other);
     });
+  }
+
+  /** Does a tool of the lead agent wait for it? It is told of its end by that. */
+  isAwaitedByLead(id: string): boolean {
+    return this.#waits.all.some(
+      (wait) => wait.heedsUser && wait.records.some((record) => record.id === id),
+    );
+  }
+
+  /** E5: the user has said something that the lead agent has not begun to answer, or has by now. */
+  userWaits(waits: boolean): void {
+    this.#userWaits = waits;
+    for (const wait of this.#waits.all) this.#wake(wait);
   }
 
   /** Its own waits are over, and so are those for it. */
@@ -105,7 +128,7 @@ export class Awaiting {
     return why !== null;
   }
 
-  #reached(wait: Wait): 'ended' | 'asked' | null {
+  #reached(wait: Wait): 'ended' | 'asked' | 'user' | null {
     const { mode, records, by } = wait;
     const isEnded = ({ isLive }: SubagentRecord): boolean => !isLive;
     if (mode === 'all' ? records.every(isEnded) : records.some(isEnded)) return 'ended';
@@ -114,7 +137,8 @@ export class Awaiting {
     );
     const isCalled =
       isAsked || this.#othersAsking(wait).some(({ request }) => request?.isTold === false);
-    return isCalled ? 'asked' : null;
+    if (isCalled) return 'asked';
+    return wait.heedsUser && this.#userWaits ? 'user' : null;
   }
 
   /** Those that ask whoever waits, and are not waited for. */

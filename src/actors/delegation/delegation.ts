@@ -284,6 +284,16 @@ export class Delegation implements SubagentService {
     return this.live.some(({ isBusy }) => isBusy);
   }
 
+  /** Does a tool of the lead agent wait for it? */
+  isAwaitedByLead(id: string): boolean {
+    return this.#parts.awaiting.isAwaitedByLead(id);
+  }
+
+  /** The user waits for an answer of the lead agent, or does not any more: its tools wait for nobody meanwhile. */
+  userWaits(waits: boolean): void {
+    this.#parts.awaiting.userWaits(waits);
+  }
+
   /** Whoever lives waits for somebody outside, and nobody waits for any of them. */
   get isIdle(): boolean {
     const isWaiting = (subagent: Subagent): boolean =>

@@ -43,6 +43,7 @@ const schemas = {
   await: z.strictObject({
     mode: z.enum(['any', 'all']).optional(),
     alsoAsking: z.boolean().optional(),
+    heedsUser: z.boolean().optional(),
     timeoutMs: anyNumber.optional(),
     signal: z.instanceof(AbortSignal).optional(),
   }),

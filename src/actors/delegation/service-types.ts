@@ -223,6 +223,11 @@ export interface AwaitOptions {
   readonly mode?: 'any' | 'all';
   /** A question of somebody else to the requester ends the wait, too. @defaultValue true */
   readonly alsoAsking?: boolean;
+  /**
+   * In a text session, for the lead agent: new words of the user end the wait, so that they are
+   * answered. @defaultValue false
+   */
+  readonly heedsUser?: boolean;
   /** @defaultValue `defaultAwaitTimeoutMs` */
   readonly timeoutMs?: number;
   /** Ends the wait with CANCELLED; the subagents are not touched. */
@@ -234,9 +239,10 @@ export type AwaitResult =
       readonly ok: true;
       /**
        * `ended`: what was waited for. `asked`: one of them (or, for a subagent that waits,
-       * anyone below it) asks the requester something. `timeout`: neither.
+       * anyone below it) asks the requester something. `user`: the user has said something.
+       * `timeout`: none of these.
        */
-      readonly why: 'ended' | 'asked' | 'timeout';
+      readonly why: 'ended' | 'asked' | 'user' | 'timeout';
       /** Of each that was waited for, in the order of the request. */
       readonly reports: readonly SubagentReport[];
       /** Who asks the requester, of whom it did not wait for. */

@@ -11,7 +11,7 @@ import type { SubagentRecord } from './family.ts';
 import type { Need } from './wait-graph.ts';
 
 /** How a wait ended: as an answer, or without one. */
-export type WaitEnd = 'ended' | 'asked' | 'timeout' | 'cancelled';
+export type WaitEnd = 'ended' | 'asked' | 'user' | 'timeout' | 'cancelled';
 
 export interface Wait {
   /** The subagent that waits; null: the lead agent, or a program. */
@@ -20,6 +20,8 @@ export interface Wait {
   readonly records: readonly SubagentRecord[];
   /** Does a question of somebody else end it, too? */
   readonly heedsOthers: boolean;
+  /** Do words of the user, for whom the lead agent waits, end it? */
+  readonly heedsUser: boolean;
 }
 
 interface WaitOptions {

@@ -57,6 +57,10 @@ export class Projection {
     return this.#connection;
   }
 
+  item(id: string): TranscriptItem | undefined {
+    return this.#transcript.get(id);
+  }
+
   question(requestId: string): QuestionView | undefined {
     return this.#questions.get(requestId);
   }

@@ -98,6 +98,15 @@ export function overheardNote(text: string, subagentName: string, isAnswer = tru
 export const OWED_REPLY_NOTE =
   '[SYSTEM: Your answer to what the user said was cut off for this. Give it now.]';
 
+/** Something else was told while a tool worked. */
+export const LATE_ANSWER_NOTE =
+  '[SYSTEM: What you had called has answered; its result stands above, with the call. Go on with your answer to the user.]';
+
+/** A call that was made before in the telling of the same thing is not made again. */
+export function alreadyCalledNote(toolName: string): string {
+  return `[SYSTEM: You have called "${toolName}" with these arguments already: it was not called again. What it came to stands above.]`;
+}
+
 export function inputTimeoutMessage(attempt: number, max: number): string {
   return `The user did not respond in time. You may re-ask, or go on without an answer. (attempt ${attempt}/${max})`;
 }

@@ -26,6 +26,7 @@ import type { RecoveryReport, SessionEvent } from '../session-views.ts';
 import { forgetWhatIsOver } from './fold-session.ts';
 import { greetingNote } from './prompts.ts';
 import type { SessionCore } from './session-core.ts';
+import { isOfTelling } from './text-lead.ts';
 import type { SessionEffects } from './session-effects.ts';
 import { LOST, SessionHistory } from './session-history.ts';
 import { openedWith, OPENING_ACTOR } from './session-inputs.ts';
@@ -210,7 +211,12 @@ function owesReply({ books, leads, unit }: Pick<SessionCore, 'books' | 'leads' |
   const { items } = books.conversation;
   const greeting = greetingNote(leads.agent);
   const asked = items.findLastIndex((item) => {
-    if (item.role === 'tool_result') return unit.calls.stateOf(item.callId)?.value !== 'settled';
+    // What was called in the telling of something that is due is read when it is told again.
+    if (item.role === 'tool_result')
+      return (
+        unit.calls.stateOf(item.callId)?.value !== 'settled' &&
+        !isOfTelling({ books, unit }, item.callId)
+      );
     return item.id === books.requestId || (item.role === 'system' && item.text === greeting);
   });
   return asked >= 0 && !items.slice(asked + 1).some(({ role }) => role === 'assistant');

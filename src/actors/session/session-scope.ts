@@ -12,7 +12,7 @@ import type { OutcomeDesk } from '../outcomes/outcome-desk.ts';
 import { ownValue } from '../own-value.ts';
 import { raceTime } from '../race-abort.ts';
 import { callSafely, type Host } from '../runtime/host.ts';
-import type { SubagentView } from '../session-views.ts';
+import type { DeliveryView, SubagentView } from '../session-views.ts';
 import type { SubagentConfig, SubagentDefinition } from '../subagent/config.ts';
 import { briefing, type Briefing } from '../subagent/instance.ts';
 import type { Outcome } from '../subagent/outcome.ts';
@@ -38,6 +38,8 @@ export class SessionScope implements ScopePorts {
   readonly #hasCalls: boolean;
   /** What was posted and not taken back; it may not be in the outbox yet. */
   readonly #posted = new Set<string>();
+  /** Results that a wait of the lead agent will tell; what posts them if it does not. */
+  readonly #held = new Map<string, () => void>();
 
   constructor(
     session: EffectsSession,
@@ -154,8 +156,9 @@ export class SessionScope implements ScopePorts {
     });
   }
 
+  /** Also where the lead agent answers it in the very response that was to tell of it. */
   inputSettled(requestId: string): void {
-    this.#takeBack(deliveryAbout(requestId));
+    this.#takeBack(deliveryAbout(requestId), ['pending', 'offered']);
   }
 
   progressed(view: SubagentView, note: ProgressNote): void {
@@ -180,17 +183,31 @@ export class SessionScope implements ScopePorts {
     this.#news().ended(view, outcome, isOfCall ? view.callId : null, request);
     if (isOfCall && view.callId === null) this.#session.delegation.delivered(view.id);
     if (isOfCall || isDelivered || view.parentId !== null || outcome.status === 'cancelled') return;
+    const post = (): void =>
+      this.#post(deliveryAbout(view.id), {
+        subagentId: view.id,
+        kind: 'result',
+        label: view.name,
+        ...wordsOf(view, outcome, this.#session.books.words),
+      });
+    // A wait for several goes on: the lead agent reads of this one when it ends.
+    if (this.#session.delegation.isAwaitedByLead(view.id)) this.#held.set(view.id, post);
     // Nobody waits for it at this moment: the lead agent learns of it in the next pause.
-    this.#post(deliveryAbout(view.id), {
-      subagentId: view.id,
-      kind: 'result',
-      label: view.name,
-      ...wordsOf(view, outcome, this.#session.books.words),
-    });
+    else post();
+  }
+
+  /** What the wait has not told is told in a pause. */
+  waitEnded(): void {
+    for (const [id, post] of this.#held) {
+      if (this.#session.delegation.isAwaitedByLead(id)) continue;
+      this.#held.delete(id);
+      post();
+    }
   }
 
   /** The lead agent has looked it up, or was told. */
   delivered(id: string): void {
+    this.#held.delete(id);
     this.#takeBack(deliveryAbout(id));
   }
 
@@ -201,10 +218,10 @@ export class SessionScope implements ScopePorts {
   }
 
   /** What waits to be told under this id is known already, or over. */
-  #takeBack(deliveryId: string): void {
+  #takeBack(deliveryId: string, from: readonly DeliveryView['state'][] = ['pending']): void {
     const isPosted = this.#posted.delete(deliveryId);
     const view = this.#session.projection.delivery(deliveryId);
-    if (view ? view.state === 'pending' : isPosted)
+    if (view ? from.includes(view.state) : isPosted)
       this.#session.receive('outbox', { type: 'delivery.dismissed', deliveryId });
   }
 }

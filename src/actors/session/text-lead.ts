@@ -15,22 +15,41 @@
 //       nothing. An acknowledgement counts whenever it comes.
 //   E4. A reply that was cut off for something urgent is given afterwards, whatever becomes of
 //       what was urgent.
+//   E6. An offer is told in a few responses at most: the model may call tools in between, as in a
+//       reply, and in the last one it may not. It was told when words were said and no call follows.
+//       Calls alone are no telling. No call is made twice while one delivery is told, however often
+//       it is tried, nor the call again whose result it is (P6): what that came to stands in the
+//       conversation. What is told starts only so much before the user speaks again (`MAX_UNASKED`).
+//   E7. While the model waits for a tool that takes long, what is due may be told; words of the user
+//       end its waits for subagents.
 //   E5. Where nobody listens to a delivery, the app is told so, once for a session in this process.
 
 import type { LanguageModel } from 'ai';
 import { CancelledError, ConfigurationError, ProviderError } from '../../errors.ts';
+import { callKey } from '../approvals/approval.ts';
 import { callSafely } from '../runtime/host.ts';
 import type { Lead, Offer, SubagentWords, Utterance } from './lead.ts';
 import { intoConversation } from './live-conversation.ts';
-import { greetingNote, openQuestionNote, overheardNote, OWED_REPLY_NOTE } from './prompts.ts';
+import {
+  alreadyCalledNote,
+  greetingNote,
+  LATE_ANSWER_NOTE,
+  openQuestionNote,
+  overheardNote,
+  OWED_REPLY_NOTE,
+} from './prompts.ts';
 import type { QuestionRecord } from './records.ts';
 import type { LeadSession } from './session-parts.ts';
 import type { TextOutput, TextPart } from './text-output.ts';
 import { runResponse, type ResponseCall, type TextResponse } from './text-response.ts';
 import { Watchdog } from './watchdog.ts';
 
-/** The model may call tools so often for one utterance; then it has to answer. */
+/** The model may call tools so often for one utterance, or one telling; then it has to speak. */
 const MAX_ROUNDS = 8;
+/** So many rounds of tools may follow from what is told, one thing from another, before the user speaks. */
+const MAX_UNASKED = 32;
+/** A tool that takes longer keeps nothing that is due from being told. */
+const HOLDS_FLOOR_MS = 2000;
 /** A response without any sign of life for so long has failed. */
 const RESPONSE_TIMEOUT_MS = 60_000;
 
@@ -39,6 +58,15 @@ const ACKNOWLEDGE_MS = 1000;
 
 /** The states of a call whose answer the model waits for. */
 const ANSWERED_AT_ONCE: ReadonlySet<string> = new Set(['received', 'executing']);
+
+type Said = Extract<TextPart, { type: 'text.done' }>;
+
+/** The telling of an offer, over all its responses. */
+interface Telling {
+  rounds: number;
+  /** The words of the last response, if calls followed them. */
+  said: Said | null;
+}
 
 export class TextLead implements Lead {
   readonly #core: LeadSession;
@@ -51,6 +79,15 @@ export class TextLead implements Lead {
   /** A reply was cut off for something urgent (E4). */
   #owesReply = false;
   #offer: Offer | null = null;
+  /** How far the telling of the offer is; null: it has not begun. */
+  #telling: Telling | null = null;
+  /** Calls that were made in a telling whose answers are due. */
+  readonly #called = new Set<string>();
+  /** Rounds of tools in tellings since the user spoke. */
+  #unasked = 0;
+  #stopHolding: (() => void) | null = null;
+  /** Something was told while a tool worked: its answer is not the last thing that the model reads. */
+  #hasToldBetween = false;
   #response: AbortController | null = null;
   /** The offer that the response under way says; null: it is a reply. */
   #saying: Offer | null = null;
@@ -91,7 +128,8 @@ export class TextLead implements Lead {
   resume(owes: boolean): void {
     const { calls } = this.#core.unit;
     for (const callId of calls.ids)
-      if (ANSWERED_AT_ONCE.has(String(calls.stateOf(callId)?.value))) this.#awaited.add(callId);
+      if (ANSWERED_AT_ONCE.has(String(calls.stateOf(callId)?.value)))
+        (isOfTelling(this.#core, callId) ? this.#called : this.#awaited).add(callId);
     this.#wantsReply ||= owes;
     this.#next();
   }
@@ -108,6 +146,7 @@ export class TextLead implements Lead {
 
   disconnect(): void {
     this.#watchdog.stop();
+    this.#hold(false);
     for (const cancel of this.#acknowledging) cancel();
     this.#acknowledging.clear();
     this.#response?.abort(new CancelledError('the session was closed'));
@@ -122,29 +161,35 @@ export class TextLead implements Lead {
       return;
     }
     this.#offer = offer;
+    this.#telling = null;
     this.#next();
   }
 
   interrupt(): void {
     this.#owesReply ||= this.#response !== null && this.#saying === null;
     this.#response?.abort(new CancelledError('something urgent waits'));
+    if (this.#response) return;
     // While only a tool works there is a pause.
-    if (!this.#response) this.#rest();
+    this.#breakOffTelling();
+    this.#rest();
   }
 
   abandon(generation: number): void {
-    if (this.#offer?.generation === generation) this.#offer = null;
+    if (this.#offer?.generation === generation) this.#endTelling();
     if (this.#saying?.generation === generation)
       this.#response?.abort(new CancelledError('it need not be said any more'));
+    this.#next();
   }
 
   answerTool(callId: string, _output: unknown, respond: boolean): void {
+    const wasToldWith = this.#called.delete(callId);
     this.#awaited.delete(callId);
-    if (respond) this.#wantsReply = true;
+    if (respond && !wasToldWith) this.#wantsReply = true;
     this.#next();
   }
 
   deferTool(callId: string): void {
+    this.#called.delete(callId);
     this.#awaited.delete(callId);
     this.#next();
   }
@@ -160,7 +205,10 @@ export class TextLead implements Lead {
 
   heardUser(): void {
     this.#rounds = 0;
+    this.#unasked = 0;
     this.#owesReply = false;
+    // E7: it may be about to begin such a wait, too.
+    this.#core.delegation.userWaits(true);
     this.#want();
   }
 
@@ -267,13 +315,23 @@ export class TextLead implements Lead {
       this.#wantsReply = true;
     }
     // E2: the answers that are still due belong to what the model reads next.
-    const isReply = this.#wantsReply && this.#awaited.size === 0;
-    const offer = isReply ? null : this.#offer;
+    const isToldOn = this.#called.size === 0;
+    const isReply = this.#wantsReply && this.#awaited.size === 0 && isToldOn;
+    const offer = isReply || !isToldOn ? null : this.#offer;
     if (!isReply && !offer) {
-      if (this.#awaited.size === 0) this.#rest();
+      if (this.#awaited.size > 0 || !isToldOn) this.#hold(true);
+      else this.#rest();
       return;
     }
-    if (isReply) this.#wantsReply = false;
+    this.#hold(false);
+    if (isReply) {
+      this.#wantsReply = false;
+      this.#core.delegation.userWaits(false);
+      // What was being told comes again, as a whole.
+      this.#breakOffTelling();
+      if (this.#hasToldBetween) this.note(LATE_ANSWER_NOTE);
+      this.#hasToldBetween = false;
+    } else this.#hasToldBetween ||= this.#awaited.size > 0;
     const controller = new AbortController();
     this.#response = controller;
     this.#saying = offer;
@@ -284,6 +342,31 @@ export class TextLead implements Lead {
     host.environment.scheduler.yieldThen(() =>
       callSafely(host, 'response', () => this.#respond(controller.signal, offer)),
     );
+  }
+
+  /** E7: the floor is given up while a tool takes long, unless it is called in a telling. */
+  #hold(holds: boolean): void {
+    if (holds && (this.#stopHolding || !this.#requested || this.#offer)) return;
+    this.#stopHolding?.();
+    const rest = (): void => {
+      this.#stopHolding = null;
+      if (!this.#response && !this.#offer) this.#rest();
+    };
+    const { scheduler } = this.#core.host.environment;
+    this.#stopHolding = holds ? scheduler.schedule(rest, HOLDS_FLOOR_MS) : null;
+  }
+
+  #endTelling(): void {
+    this.#offer = null;
+    this.#telling = null;
+  }
+
+  /** The telling of an offer has begun, and does not go on. */
+  #breakOffTelling(): void {
+    if (!this.#offer || !this.#telling) return;
+    const { generation } = this.#offer;
+    this.#endTelling();
+    this.#core.receive('outbox', { type: 'delivery.interrupted', generation });
   }
 
   #rest(): void {
@@ -299,34 +382,52 @@ export class TextLead implements Lead {
     if (core.unit.unit.disposed) return;
     // What the user says meanwhile belongs to the next reply, and so do the calls made for it.
     const { requestId } = core.books;
-    if (offer) this.note(offer.prompt, offer.role);
+    const telling = offer ? (this.#telling ??= this.#begin(offer)) : null;
+    if (telling) telling.rounds += 1;
     else this.#rounds += 1;
+    let calls = 0;
     const response = await runResponse({
       core,
       model: this.#model,
       output: this.#output,
       signal,
-      // What a subagent reported is told; it starts nothing new by itself.
-      mayCall: offer === null && this.#rounds <= MAX_ROUNDS,
+      mayCall: telling
+        ? telling.rounds <= MAX_ROUNDS && this.#unasked < MAX_UNASKED
+        : this.#rounds <= MAX_ROUNDS,
       tells: offer,
+      // It has said it, and had only to see what its calls came to.
+      maySayNothing: telling !== null && telling.said !== null,
       onSign: () => this.#watchdog.sign(),
       onWords: () => {
         if (!offer) return;
+        this.#pushSaid(telling);
         const { generation } = offer;
         core.receive('outbox', { type: 'delivery.playing', generation });
       },
-      onCall: (call) => this.#called(call, requestId),
+      onCall: (call) => {
+        calls += 1;
+        if (!offer) this.#call(call, requestId, this.#awaited);
+        else if (!wasMade(core, offer, call)) this.#call(call, null, this.#called);
+        else this.note(alreadyCalledNote(call.name));
+      },
     });
     this.#watchdog.stop();
-    this.#settle(response, offer);
+    if (telling && calls > 0) this.#unasked += 1;
+    this.#settle(response, offer, calls > 0);
     this.#response = null;
     this.#saying = null;
     this.#next();
   }
 
-  #called(call: ResponseCall, requestId: string | null): void {
+  #begin(offer: Offer): Telling {
+    const { deliveryId, generation, prompt, role } = offer;
+    this.#note(`${tellingsOf(deliveryId)}${generation}`, prompt, role);
+    return { rounds: 0, said: null };
+  }
+
+  #call(call: ResponseCall, requestId: string | null, due: Set<string>): void {
     const callId = this.#freshCallId(call.callId);
-    this.#awaited.add(callId);
+    due.add(callId);
     const calledAt = this.#core.host.environment.clock.now();
     intoConversation(this.#core, {
       type: 'tool.called',
@@ -339,7 +440,7 @@ export class TextLead implements Lead {
     });
   }
 
-  #settle({ itemId, text, isBroken }: TextResponse, offer: Offer | null): void {
+  #settle({ itemId, text, isBroken }: TextResponse, offer: Offer | null, hasCalled: boolean): void {
     const core = this.#core;
     const done = {
       type: 'text.done',
@@ -353,13 +454,34 @@ export class TextLead implements Lead {
       return;
     }
     const { generation } = offer;
-    if (this.#offer?.generation === generation) this.#offer = null;
-    if (isBroken || text === '')
+    const telling = this.#offer?.generation === generation ? this.#telling : null;
+    if (!isBroken && hasCalled) {
+      // E6: it goes on when the calls are answered; nothing does if it is off meanwhile.
+      if (telling && text !== '') telling.said = done;
+      else if (text !== '')
+        this.#output.push({ type: 'text.done', itemId, text, deliveryId: null });
+      return;
+    }
+    this.#endTelling();
+    const said = text === '' ? (telling?.said ?? null) : done;
+    if (isBroken || said === null) {
+      this.#pushSaid(telling);
       core.receive('outbox', {
         type: isBroken ? 'delivery.interrupted' : 'delivery.failed',
         generation,
       });
-    else this.#tell(done, generation);
+      return;
+    }
+    if (text === '') showTold(core, said);
+    this.#tell(said, generation);
+  }
+
+  /** Words that more words of the same telling follow: they are not the whole of it. */
+  #pushSaid(telling: Telling | null): void {
+    if (!telling?.said) return;
+    const { itemId, text } = telling.said;
+    telling.said = null;
+    this.#output.push({ type: 'text.done', itemId, text, deliveryId: null });
   }
 
   /** Will something urgent be offered as soon as the model is silent? */
@@ -374,6 +496,7 @@ export class TextLead implements Lead {
     const isTaken = (id: string): boolean =>
       id === '' ||
       this.#awaited.has(id) ||
+      this.#called.has(id) ||
       books.calls.has(id) ||
       books.conversation.get(id) !== undefined;
     let fresh = callId;
@@ -382,7 +505,8 @@ export class TextLead implements Lead {
   }
 
   #checkIdle(): void {
-    if (this.#response || this.#wantsReply || this.#owesReply || this.#awaited.size > 0) return;
+    if (this.#response || this.#wantsReply || this.#owesReply) return;
+    if (this.#awaited.size > 0 || this.#called.size > 0) return;
     this.#settleIdle();
   }
 
@@ -391,6 +515,65 @@ export class TextLead implements Lead {
     this.#idle = [];
     for (const callback of waiting) callback();
   }
+}
+
+/** The notes with which the tellings of a delivery begin: their ids go on with the generation. */
+const tellingsOf = (deliveryId: string): string => `${deliveryId}.told.`;
+
+/** It was told before the calls that follow it: a client acknowledges it by these words. */
+function showTold({ projection }: LeadSession, { itemId, deliveryId, deliveryIds }: Said): void {
+  const item = projection.item(itemId);
+  if (!item || deliveryId === null) return;
+  projection.emit({
+    type: 'transcript.changed',
+    item: { ...item, deliveryId, ...(deliveryIds && { deliveryIds }) },
+  });
+}
+
+/**
+ * Has this call been made since the delivery was first told, in whatever attempt and process? Or is it
+ * the call whose result is told?
+ */
+function wasMade(
+  { books }: LeadSession,
+  { deliveryId, deliveryIds = [deliveryId] }: Offer,
+  { name, arguments: json }: ResponseCall,
+): boolean {
+  const key = callKey(name, inputOf(json));
+  const isOwn = deliveryIds.some((id) => {
+    const call = books.calls.get(id);
+    return call !== undefined && callKey(call.name, inputOf(call.arguments)) === key;
+  });
+  if (isOwn) return true;
+  const { items } = books.conversation;
+  const since = items.findIndex(({ id }) => id.startsWith(tellingsOf(deliveryId)));
+  return items
+    .slice(since < 0 ? items.length : since)
+    .some((item) => item.role === 'tool_call' && callKey(item.toolName, item.args) === key);
+}
+
+function inputOf(json: string): unknown {
+  try {
+    return JSON.parse(json) as unknown;
+  } catch {
+    return json;
+  }
+}
+
+/** Was a call made in the telling of something that is still due? */
+export function isOfTelling(
+  { books, unit }: Pick<LeadSession, 'books' | 'unit'>,
+  callId: string,
+): boolean {
+  const { items } = books.conversation;
+  const { pending, current } = unit.outbox.getSnapshot().context;
+  const due = [...pending, ...(current ? [current] : [])].map(({ deliveryId }) =>
+    tellingsOf(deliveryId),
+  );
+  const call = items.findIndex((item) => item.role === 'tool_call' && item.callId === callId);
+  const before = items.slice(0, Math.max(0, call));
+  const told = before.findLastIndex(({ id }) => due.some((tellings) => id.startsWith(tellings)));
+  return told >= 0 && !before.slice(told + 1).some((item) => item.id === books.requestId);
 }
 
 function questionPart(

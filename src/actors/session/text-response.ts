@@ -7,7 +7,8 @@
 // Invariants
 //   N1. What is said stands in the conversation where it began: before the calls that follow
 //       it, and before what the user says meanwhile.
-//   N2. A response without words and calls is a failure: silence explains nothing to a user.
+//   N2. A response without words and calls is a failure, unless all was said before the calls that it
+//       follows: silence explains nothing to a user.
 //   N3. Whatever happens it comes to an end, and never throws.
 
 import { streamText, type LanguageModel } from 'ai';
@@ -42,6 +43,8 @@ export interface TextResponseOptions {
   readonly tells: { readonly deliveryId: string; readonly deliveryIds?: readonly string[] } | null;
   /** May it call tools? */
   readonly mayCall: boolean;
+  /** It has said what there is to say. @defaultValue false */
+  readonly maySayNothing?: boolean;
   /** A sign of life. */
   onSign(): void;
   /** It begins to speak. */
@@ -96,7 +99,7 @@ export async function runResponse(options: TextResponseOptions): Promise<TextRes
       show(false);
       output.push({ type: 'text.delta', itemId, text: part.text });
     }
-    if (text === '' && !hasCalled && !signal.aborted)
+    if (text === '' && !hasCalled && !signal.aborted && options.maySayNothing !== true)
       throw new ProviderError('EMPTY_OUTPUT', 'The model ended without a word', {
         retryable: true,
       });

@@ -202,7 +202,7 @@ describe('in a text session', () => {
     expect(reportsIn(parts)).toEqual([]);
   });
 
-  test('[RW12] whoever tells a result can call no tool, so that results start nothing', async () => {
+  test('[RW12] E6: whoever tells a result does not start again what it is the result of', async () => {
     let tries = 0;
     const { start, type, session, state } = textTalk({
       subagents: { report: { script: () => say('Sales are up.') } },
@@ -220,8 +220,7 @@ describe('in a text session', () => {
     await type('go');
     expect(tries).toBeGreaterThan(0);
     expect(session.subagents.list()).toHaveLength(1);
-    // It could not be told; so it is shown.
-    expect(state().deliveries[0]).toMatchObject({ state: 'delivered', grade: 'shown' });
+    expect(state().deliveries).toMatchObject([{ state: 'delivered', grade: 'assumed' }]);
   });
 
   test('[B18] a result is in the conversation as the result of its call; a failure as its error', async () => {

@@ -13,21 +13,24 @@ const NOBODY_ANSWERS =
 export interface AwaitEndOptions {
   readonly questions: 'return' | 'decline';
   readonly signal: AbortSignal | undefined;
+  /** New words of the user end the wait of the lead agent. @defaultValue false */
+  readonly heedsUser?: boolean;
 }
 
-/** The report of one that has ended, or (`return`) asks something. */
+/** The report of one that has ended, or (`return`) asks something, or still works (`heedsUser`). */
 export async function awaitEnd(
   service: SubagentService,
   id: string,
   requester: Requester,
-  { questions, signal }: AwaitEndOptions,
+  { questions, signal, heedsUser = false }: AwaitEndOptions,
 ): Promise<CheckResult> {
-  const options = { alsoAsking: false, ...(signal ? { signal } : {}) };
+  const options = { alsoAsking: false, heedsUser, ...(signal ? { signal } : {}) };
   for (;;) {
     const waited = await service.await([id], requester, options);
     if (!waited.ok) return waited;
     const report = waited.reports[0] as SubagentReport;
     const { pendingRequest: request } = report;
+    if (waited.why === 'user') return { ok: true, report };
     if (report.endedAt !== null || (request && questions === 'return')) return { ok: true, report };
     // Refused, where it is over by now: the next look says how.
     if (request)

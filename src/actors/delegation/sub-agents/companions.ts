@@ -32,7 +32,7 @@ import {
 } from './companion-book.ts';
 import { DELEGATES, marked } from '../marks.ts';
 import { recipeOf, reconfigures } from '../recipes.ts';
-import { checkView } from '../toolsets/parent-views.ts';
+import { checkView, USER_SPOKE } from '../toolsets/parent-views.ts';
 import { programService, type ProgramOptions } from '../program-service.ts';
 import type { SubagentChunk, SubagentReport } from '../service-types.ts';
 import { toolFailure, type ToolFailure } from '../toolsets/tool-failure.ts';
@@ -259,10 +259,16 @@ async function finding(
   { abortSignal: signal }: CallOptions,
 ): Promise<unknown> {
   const { subagentId } = companion;
-  const ended = await awaitEnd(service, subagentId, requester, { questions: 'return', signal });
-  return ended.ok
-    ? { ...checkView(service, ended.report), ...nameOf(companion) }
-    : toolFailure(ended.error.code, ended.error.message);
+  const ended = await awaitEnd(service, subagentId, requester, {
+    questions: 'return',
+    signal,
+    heedsUser: true,
+  });
+  if (!ended.ok) return toolFailure(ended.error.code, ended.error.message);
+  const { report } = ended;
+  // Neither at its end nor asking: the user has said something.
+  const works = report.endedAt === null && !report.pendingRequest;
+  return { ...checkView(service, report), ...nameOf(companion), ...(works ? USER_SPOKE : {}) };
 }
 
 function withCompanion<T>(

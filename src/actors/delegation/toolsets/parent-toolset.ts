@@ -212,7 +212,11 @@ async function wait(
   if ((subagentId === undefined) === (subagentIds === undefined))
     return toolFailure('INVALID_INPUT', 'Expected either subagentId or subagentIds');
   const ids = subagentIds ?? [subagentId as string];
-  const waited = await service.await(ids, requester, withoutUndefined({ mode, timeoutMs, signal }));
+  const waited = await service.await(
+    ids,
+    requester,
+    withoutUndefined({ mode, timeoutMs, signal, heedsUser: true }),
+  );
   if (!waited.ok) return refusal(waited);
   return subagentIds ? awaitManyView(service, waited) : awaitOneView(service, waited);
 }

@@ -59,7 +59,26 @@ export interface CheckView extends ChildView {
 }
 
 /** Of one subagent that was waited for; of several, `ended` says that what was waited for is so. */
-export type AwaitStatus = 'completed' | 'failed' | 'cancelled' | 'waiting_input' | 'timeout';
+export type AwaitStatus =
+  | 'completed'
+  | 'failed'
+  | 'cancelled'
+  | 'waiting_input'
+  | 'interrupted'
+  | 'timeout';
+
+/** The user has said something: what the lead agent is told when its wait ends for it. */
+export const USER_SPOKE = {
+  why: 'user',
+  note:
+    'The user has said something: answer it now. What you waited for goes on, and you will be told ' +
+    'of its end; do not start it again.',
+} as const;
+
+interface Interrupted {
+  readonly why?: 'user';
+  readonly note?: string;
+}
 
 /** Others than those that were waited for, which ask something too. */
 interface AlsoAsking {
@@ -68,10 +87,11 @@ interface AlsoAsking {
 
 export type AwaitOneView = Omit<ChildView, 'status'> & {
   readonly status: AwaitStatus;
-} & AlsoAsking;
+} & AlsoAsking &
+  Interrupted;
 
-export interface AwaitManyView extends AlsoAsking {
-  readonly status: 'ended' | 'waiting_input' | 'timeout';
+export interface AwaitManyView extends AlsoAsking, Interrupted {
+  readonly status: 'ended' | 'waiting_input' | 'interrupted' | 'timeout';
   /** In the order of the request. */
   readonly subagents: readonly ChildView[];
 }
@@ -133,19 +153,25 @@ export function awaitOneView(service: SubagentService, waited: Waited): AwaitOne
   const report = waited.reports[0] as SubagentReport;
   const view = childView(service, report);
   const status = waited.why === 'ended' ? (view.status as AwaitStatus) : whyStatus(waited.why);
-  return { ...view, status, ...asking(service, waited) };
+  return { ...view, status, ...interrupted(waited), ...asking(service, waited) };
 }
 
 export function awaitManyView(service: SubagentService, waited: Waited): AwaitManyView {
   return {
     status: waited.why === 'ended' ? 'ended' : whyStatus(waited.why),
     subagents: waited.reports.map((report) => childView(service, report)),
+    ...interrupted(waited),
     ...asking(service, waited),
   };
 }
 
-function whyStatus(why: 'asked' | 'timeout'): 'waiting_input' | 'timeout' {
-  return why === 'asked' ? 'waiting_input' : 'timeout';
+function whyStatus(why: 'asked' | 'user' | 'timeout'): 'waiting_input' | 'interrupted' | 'timeout' {
+  if (why === 'asked') return 'waiting_input';
+  return why === 'user' ? 'interrupted' : 'timeout';
+}
+
+function interrupted({ why }: Waited): Interrupted {
+  return why === 'user' ? USER_SPOKE : {};
 }
 
 function asking(service: SubagentService, { alsoAsking }: Waited): AlsoAsking {

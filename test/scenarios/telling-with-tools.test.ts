@@ -1,0 +1,338 @@
+// A lead agent of a text session at work with tools: while it tells what is due it may call some, and
+// while it waits for one the user is answered and what is due is told.
+
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import {
+  createChildSubagentToolset,
+  createParentSubagentToolset,
+  defineTool,
+  leadTools,
+  type ToolDefinition,
+} from '../../src/index.ts';
+import {
+  simulatedEnvironment,
+  type Script,
+  type ScriptedPrompt,
+  type ScriptedStep,
+} from '../../src/testing/index.ts';
+import { textLife, turns, world } from '../support/crashes.ts';
+import { calls, say, simpleTool } from '../support/subagent-runs.ts';
+import { leadScript, textTalk, type TalkOptions } from '../support/text-talk.ts';
+
+const look = (execute: (input: { key: string }) => unknown): ToolDefinition =>
+  defineTool({
+    name: 'look',
+    description: 'Looks something up',
+    parameters: z.object({ key: z.string() }),
+    execute,
+  });
+
+/** The answers to calls that were made after what it is told. */
+function outputsSince({ prompt }: ScriptedPrompt, words: string): readonly unknown[] {
+  const since = prompt.findIndex((message) => JSON.stringify(message).includes(words));
+  return prompt
+    .slice(since + 1)
+    .flatMap((message) => (message.role === 'tool' ? message.content : []));
+}
+
+/** Tells `order` as `tells` says; answers everything else. */
+const telling =
+  (tells: (outputs: readonly unknown[], prompt: ScriptedPrompt) => ReturnType<Script>): Script =>
+  (prompt) =>
+    JSON.stringify(prompt.prompt).includes('The order was sent')
+      ? tells(outputsSince(prompt, 'The order was sent'), prompt)
+      : leadScript(prompt);
+
+async function told(options: TalkOptions) {
+  const talk = textTalk(options);
+  await talk.start();
+  talk.session.notifyBackground('The order was sent');
+  await talk.environment.settle();
+  return { ...talk, delivery: () => talk.state().deliveries[0] };
+}
+
+describe('E6: while it is told', () => {
+  test('the model calls a tool, reads what it came to, and tells it: heard once, with the last words', async () => {
+    const asked: string[] = [];
+    const { delivery, parts } = await told({
+      tools: [look(({ key }) => (asked.push(key), 'parcel 7'))],
+      lead: telling(([output]) =>
+        output
+          ? say('Parcel 7 was sent.')
+          : { text: 'Let me see.', calls: [{ name: 'look', input: { key: 'a' } }] },
+      ),
+    });
+    expect(asked).toEqual(['a']);
+    expect(delivery()).toMatchObject({ state: 'delivered', attempts: 1 });
+    expect(parts.filter(({ type }) => type === 'text.done')).toMatchObject([
+      { text: 'Let me see.', deliveryId: null },
+      { text: 'Parcel 7 was sent.', deliveryId: delivery()?.deliveryId },
+    ]);
+  });
+
+  test('words before a call are the telling where nothing is said after it', async () => {
+    const { delivery, parts, events, errors } = await told({
+      tools: [look(() => 'seen')],
+      lead: telling(([output]) =>
+        output
+          ? { text: '' }
+          : { text: 'It was sent.', calls: [{ name: 'look', input: { key: 'a' } }] },
+      ),
+    });
+    expect(errors).toEqual([]);
+    expect(delivery()).toMatchObject({ state: 'delivered', attempts: 1 });
+    expect(parts.filter(({ type }) => type === 'text.done')).toMatchObject([
+      { text: 'It was sent.', deliveryId: delivery()?.deliveryId },
+    ]);
+    expect(events).toContainEqual(
+      expect.objectContaining({
+        type: 'transcript.changed',
+        item: expect.objectContaining({ text: 'It was sent.', deliveryId: delivery()?.deliveryId }),
+      }),
+    );
+  });
+
+  test('calls alone are no telling: it is tried again, no call is made twice, and then it is a card', async () => {
+    const keys: string[] = [];
+    const { delivery, environment } = await told({
+      tools: [look(({ key }) => (keys.push(key), 'seen'))],
+      // It calls as long as it may, always the same, and never speaks.
+      lead: telling((_, { toolNames }) =>
+        toolNames.length > 0 ? calls(['look', { key: 'a' }]) : { text: '' },
+      ),
+    });
+    await environment.advance(60_000);
+    expect(keys).toEqual(['a']);
+    expect(delivery()).toMatchObject({ attempts: 3, grade: 'shown' });
+  });
+
+  test('so many rounds in each attempt; then it has to speak', async () => {
+    const keys: string[] = [];
+    const { delivery, environment } = await told({
+      tools: [look(({ key }) => (keys.push(key), 'seen'))],
+      // It calls for ever, always something else.
+      lead: telling((outputs) => calls(['look', { key: `${outputs.length}` }])),
+    });
+    await environment.advance(60_000);
+    expect(keys).toHaveLength(3 * 8);
+    expect(new Set(keys).size).toBe(keys.length);
+    expect(delivery()).toMatchObject({ attempts: 3, grade: 'shown' });
+  });
+
+  test('the user is answered first, and it is told again whole, without another call', async () => {
+    const keys: string[] = [];
+    let settle: (value: unknown) => void = () => {};
+    const slow = new Promise((resolve) => (settle = resolve));
+    const { delivery, type, said, environment } = await told({
+      tools: [look(({ key }) => (keys.push(key), slow))],
+      lead: (prompt) => {
+        if (prompt.user === 'Hello?') return say('Yes?');
+        return telling(([output]) => (output ? say('Sent.') : calls(['look', { key: 'a' }])))(
+          prompt,
+        );
+      },
+    });
+    await type('Hello?');
+    settle('seen');
+    await environment.advance(1000);
+    expect(said()).toEqual(['Yes?', 'Sent.']);
+    expect(keys).toEqual(['a']);
+    expect(delivery()).toMatchObject({ state: 'delivered', attempts: 2 });
+  });
+
+  test('results start only so much before the user speaks again', async () => {
+    let count = 0;
+    const { start, type, environment, session } = textTalk({
+      subagents: { report: { script: () => say('Sales are up.') } },
+      consolidation: 'off',
+      limits: { maxTotalPerSession: 1000 },
+      // Each result makes it begin another, with other arguments.
+      lead: (prompt) =>
+        prompt.toolNames.length > 0 && prompt.prompt.at(-1)?.role !== 'tool'
+          ? calls(['report', { again: (count += 1) }])
+          : say('On it.'),
+    });
+    await start();
+    await type('go');
+    await environment.advance(600_000);
+    expect(session.subagents.list().length).toBeLessThanOrEqual(33);
+  });
+});
+
+describe('a question of a subagent to an idle lead agent', () => {
+  const child = createChildSubagentToolset();
+  const asking: TalkOptions = {
+    subagents: {
+      paint: {
+        script: turns(calls(['request_input', { question: 'Which colour?' }]), ({ results }) =>
+          say(`Painted it: ${JSON.stringify(results.at(-1))}`),
+        ),
+        config: { tools: { request_input: child.request_input } },
+      },
+    },
+    tools: leadTools(createParentSubagentToolset()),
+    lead: (prompt) => {
+      const { user } = prompt;
+      const asked = /SUBAGENT REQUEST/.test(user) || user.includes('Which colour?');
+      if (!asked) return leadScript(prompt);
+      const [, subagentId = ''] = /(sub_\d+)/.exec(user) ?? [];
+      const [, inResponseTo = ''] = /(sub_\d+\.\w+)/.exec(user) ?? [];
+      return outputsSince(prompt, 'Which colour?').length > 0
+        ? { text: '' }
+        : calls(['send_to_subagent', { subagentId, content: 'Blue', inResponseTo }]);
+    },
+  };
+
+  test('is answered in the very response that tells of it', async () => {
+    const { start, type, said, environment, state, errors } = textTalk(asking);
+    await start();
+    await type('use paint');
+    await environment.advance(1000);
+    expect(state().subagents).toMatchObject([{ state: 'completed' }]);
+    expect(said().join()).toContain('Blue');
+    expect(errors).toEqual([]);
+    // The request was dealt with: nobody is told of it any more.
+    expect(state().deliveries.map(({ kind, state: now }) => [kind, now])).toEqual([
+      ['notice', 'dismissed'],
+      ['result', 'delivered'],
+    ]);
+  });
+});
+
+describe('P6: a crash while it is told', () => {
+  const options = (keys: string[]): TalkOptions => ({
+    tools: [look(({ key }) => (keys.push(key), 'parcel 7'))],
+    lead: telling(([output]) =>
+      output ? say('Parcel 7 was sent.') : calls(['look', { key: 'a' }]),
+    ),
+  });
+
+  test('at each entry: told in the end, and no call is made twice', async () => {
+    const whole = world();
+    const first = textLife(whole, options([]));
+    await first.start();
+    first.session.notifyBackground('The order was sent');
+    await whole.environment.advance(1000);
+    const entries = whole.written;
+    expect(entries).toBeGreaterThan(5);
+    for (let entry = 4; entry <= entries; entry += 1) {
+      const of = world();
+      const keys: string[] = [];
+      of.killAt(entry, 'after');
+      const before = textLife(of, options(keys));
+      await before.start();
+      before.session.notifyBackground('The order was sent');
+      await of.environment.advance(1000);
+      before.kill();
+      const after = textLife(of, options(keys));
+      await after.start();
+      await of.environment.advance(10_000);
+      expect(keys.length, `killed after entry ${entry}`).toBeLessThanOrEqual(1);
+      const [delivery] = after.state().deliveries;
+      if (delivery) expect(delivery.state, `killed after entry ${entry}`).toBe('delivered');
+      after.kill();
+    }
+  });
+});
+
+describe('E7: while the model waits', () => {
+  /** Works for so long, and then does as the script says. */
+  const working = (ms: number, ...then: ScriptedStep[]): TalkOptions => {
+    const environment = simulatedEnvironment();
+    const work = () =>
+      new Promise((resolve) => environment.scheduler.schedule(() => resolve('done'), ms));
+    const report = {
+      script: turns(calls(['work']), ...then),
+      config: { tools: { work: simpleTool(work) }, interactive: true },
+    };
+    return { environment, consolidation: 'off', subagents: { report } };
+  };
+  const slow = (): TalkOptions => working(200_000, say('The report is ready.'));
+  const awaiting = (name: string, input: object, more: TalkOptions = slow()): TalkOptions => ({
+    ...more,
+    tools: leadTools(createParentSubagentToolset()),
+    lead: (prompt) => {
+      const { user } = prompt;
+      if (user === 'wait for it') {
+        const [output] = outputsSince(prompt, 'wait for it');
+        return output ? say(`It says ${JSON.stringify(output)}`) : calls([name, input]);
+      }
+      return leadScript(prompt);
+    },
+  });
+
+  test.each([
+    ['one', { subagentId: 'sub_1' }],
+    ['several', { subagentIds: ['sub_1'], mode: 'all' }],
+  ])('for %s, new words of the user end the wait, and the model is told why', async (_, input) => {
+    const prompts: ScriptedPrompt[] = [];
+    const { start, type, said, environment, state } = textTalk({
+      ...awaiting('await_subagent', input),
+      onModelCall: (_who, prompt) => prompts.push(prompt),
+    });
+    await start();
+    await type('use report');
+    await type('wait for it');
+    await environment.advance(10_000);
+    await type('Hello?');
+    expect(said().at(-1)).toBe('You said: Hello?');
+    expect(JSON.stringify(prompts.at(-1)?.prompt)).toMatch(/"status":"interrupted".*"why":"user"/);
+    // Whom it waited for goes on, and is told of.
+    await environment.advance(300_000);
+    expect(said().at(-1)).toContain('The report is ready.');
+    expect(state().deliveries.at(-1)).toMatchObject({ state: 'delivered' });
+  });
+
+  test('words that came before the wait began end it, too', async () => {
+    const { start, type, session, said, environment } = textTalk(
+      awaiting('await_subagent', { subagentId: 'sub_1' }),
+    );
+    await start();
+    await type('use report');
+    // The model is still at its first answer.
+    await session.sendText('wait for it');
+    await session.sendText('Hello?');
+    await environment.settle();
+    await environment.advance(10_000);
+    expect(said().at(-1)).toBe('You said: Hello?');
+  });
+
+  test('a question of whom it waits for is put to the user, and answered', async () => {
+    const { start, type, environment, question, said } = textTalk(
+      awaiting(
+        'await_subagent',
+        { subagentId: 'sub_1' },
+        working(10_000, calls(['ask_user', { question: 'Which quarter?' }]), say('Q3 it is.')),
+      ),
+    );
+    await start();
+    await type('use report');
+    await type('wait for it');
+    await environment.advance(15_000);
+    expect(question()).toMatchObject({ state: 'open', question: 'Which quarter?' });
+    await type('The third quarter');
+    await environment.advance(1000);
+    expect(said().join()).toMatch(/What you had called has answered|It says .*Q3 it is/);
+  });
+
+  test('for a slow tool, what is due is told, and its answer comes after it', async () => {
+    const { start, type, session, said, environment } = textTalk({
+      tools: [
+        look(
+          () =>
+            new Promise((resolve) =>
+              environment.scheduler.schedule(() => resolve('found'), 20_000),
+            ),
+        ),
+      ],
+    });
+    await start();
+    await type('use look {"key":"a"}');
+    session.notifyBackground('The order was sent');
+    await environment.advance(5000);
+    expect(said()).toEqual([expect.stringContaining('The order was sent')]);
+    await environment.advance(20_000);
+    expect(said().at(-1)).toContain('What you had called has answered');
+  });
+});
