@@ -4,7 +4,7 @@
 import { tool } from 'ai';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
-import { simulatedEnvironment } from '../../src/testing/index.ts';
+import { simulatedEnvironment, type ScriptedPrompt } from '../../src/testing/index.ts';
 import { Refusal, USAGE } from '../support/model-mind.ts';
 import { modelServer } from '../support/model-server.ts';
 import { providers, type Provider } from '../support/providers.ts';
@@ -312,6 +312,67 @@ describe.each(providers)('$name', (provider) => {
         steps: 2,
       });
       expect(asked).toEqual([expect.stringMatching(/not accepted.*expected number/s)]);
+    });
+
+    describe('of a shape', () => {
+      /** How the packages ask for JSON, each in its own way. */
+      const isStructured = (body: string): boolean =>
+        /json_schema|response_format|output_format|output_config|responseMimeType|"name":"json"/.test(
+          body,
+        );
+      const report = (structured: 'auto' | 'off') => ({
+        report: {
+          script: ({ results }: ScriptedPrompt) =>
+            results.length === 0 ? calls(['look', { at: 'sales' }]) : say('{"sales":7}'),
+          config: {
+            outputSchema: z.object({ sales: z.number() }),
+            tools: { look: look() },
+            structured,
+          },
+        },
+      });
+      const done = { status: 'completed', output: { sales: 7 }, steps: 2 };
+
+      test('is asked for beside the tools, and in words where that is off', async () => {
+        for (const structured of ['auto', 'off'] as const) {
+          const { type, outcomeOf, exchangesOf } = await over({ subagents: report(structured) });
+          await type('use report');
+          expect(outcomeOf('report')).toMatchObject(done);
+          const [first] = exchangesOf('report');
+          expect([structured, isStructured(first?.body ?? '')]).toEqual([
+            structured,
+            structured === 'auto',
+          ]);
+          expect(exchangesOf('report')).toHaveLength(2);
+        }
+      });
+
+      test('is asked for in words after one refusal', async () => {
+        const { type, outcomeOf, exchangesOf, server, errors } = await over({
+          subagents: report('auto'),
+        });
+        server.refuse(isStructured);
+        await type('use report');
+        await type('use report');
+        expect(outcomeOf('report')).toMatchObject(done);
+        const asked = exchangesOf('report').map(({ body }) => isStructured(body));
+        expect(asked.filter(Boolean)).toHaveLength(1);
+        expect(asked).toHaveLength(5);
+        expect(errors.map(({ where }) => where)).toEqual([
+          'structured output of report: it is asked for in words from now on',
+        ]);
+      });
+
+      test('is not asked for in words when something else is wrong', async () => {
+        const { type, outcomeOf, exchangesOf, server } = await over({ subagents: report('auto') });
+        server.refuse((body) => body.includes('sales') || body.includes('look'));
+        await type('use report');
+        expect(outcomeOf('report')).toMatchObject({
+          status: 'failed',
+          error: { code: 'PROVIDER_REFUSED', message: 'this cannot be asked for' },
+        });
+        expect(exchangesOf('report')).toHaveLength(2);
+      });
     });
 
     test('that is empty is a failure with a name', async () => {

@@ -64,6 +64,10 @@ export async function thinkOf(
       ...(reasoning.length > 0 ? { reasoning: reasoning.join('') } : {}),
       ...(finishReason.unified === 'length' ? { finishReason: 'length' } : {}),
     };
+    // Some packages ask for JSON beside tools by a tool of their own, and read nothing else.
+    const answersByTool = (asked.tools ?? []).some(({ function: { name } }) => name === 'json');
+    if (toolCalls.length === 0 && answersByTool)
+      return { toolCalls: [{ id: 'json_1', name: 'json', arguments: words }], ...more };
     if (toolCalls.length === 0) return { content: words, ...more };
     return words === '' ? { toolCalls, ...more } : { content: words, toolCalls, ...more };
   } catch (error) {

@@ -22,6 +22,8 @@ export interface Exchange {
   /** As the server understood it, whatever the protocol. */
   asked: ChatCompletionRequest | null;
   path: string;
+  /** The request as the provider's package wrote it. */
+  readonly body: string;
   /** How the server saw it end; `hung_up`: the client closed the connection. */
   end: 'unseen' | 'open' | 'answered' | 'hung_up';
 }
@@ -35,6 +37,8 @@ interface Tracked extends Exchange {
 const NUMBER_HEADER = 'x-aimock-context';
 const SLICE_MS = 500;
 
+const REFUSED = 'this cannot be asked for';
+
 type When = (asked: ChatCompletionRequest) => boolean;
 const never: When = () => false;
 /** Past the beginning of an answer, and before the end of a long one, on every wire. */
@@ -47,11 +51,13 @@ export async function modelServer(provider: Provider) {
   let mind: ScriptedLanguageModel | null = null;
   let breaksOff: When = never;
   let endsEarly: When = never;
+  let refuses = (_body: string): boolean => false;
 
   const of = (number: unknown): Tracked => exchanges[Number(number)] as Tracked;
   const respond = async (asked: ChatCompletionRequest): Promise<FixtureResponse> => {
     const exchange = of(asked._context);
     exchange.asked = asked;
+    if (refuses(exchange.body)) return { status: 400, error: { message: REFUSED } };
     exchange.isThinking = true;
     try {
       return await thinkOf(mind as ScriptedLanguageModel, asked, provider);
@@ -87,6 +93,7 @@ export async function modelServer(provider: Provider) {
     const exchange: Tracked = {
       asked: null,
       path: '',
+      body: typeof init?.body === 'string' ? init.body : '',
       end: 'unseen',
       isThinking: false,
       isReadToEnd: false,
@@ -120,6 +127,10 @@ export async function modelServer(provider: Provider) {
     /** The connection breaks in the middle of the answers to such requests. */
     breakOff(when: When): void {
       breaksOff = when;
+    },
+    /** Such requests are refused with 400. */
+    refuse(when: (body: string) => boolean): void {
+      refuses = when;
     },
     /** A proxy in between ends the answers to such requests in the middle, as if that were all. */
     endEarly(when: When): void {

@@ -32,6 +32,7 @@ import { asArguments, isJson } from './json.ts';
 import { carefulModel, resolveModel } from './model.ts';
 import { invalidCallMessage } from './schema.ts';
 import type { Delta } from './streamed-answer.ts';
+import type { Structured } from './structured.ts';
 import { telemetryOption } from './telemetry.ts';
 import type { PreparedTools } from './tools.ts';
 
@@ -58,6 +59,8 @@ export interface ModelStepOptions {
   readonly ids: Ids;
   /** The model streams, and its words are told while they come. */
   readonly said?: ((delta: Delta) => void) | undefined;
+  /** The answer shall have this format, if the provider takes it. */
+  readonly structured?: Structured | null;
   /** For the times in the SDK's telemetry; nothing of it is in the response. */
   readonly clock?: Clock;
 }
@@ -119,6 +122,7 @@ export async function runModelStep(options: ModelStepOptions): Promise<ModelResp
     ids,
     clock,
     said: options.said,
+    structured: options.structured,
     answered: (content) => {
       written = content;
     },

@@ -14,10 +14,18 @@ import type { Clock, Ids } from '../ports/environment.ts';
 import { asJson, isJson, isTooDeep, MAX_DEPTH, TOO_DEEP } from './json.ts';
 import { storable, storableId } from '../storable.ts';
 import { streamedAnswer, type Delta } from './streamed-answer.ts';
+import {
+  bothUsages,
+  ignoresFormat,
+  isSilent,
+  mayRefuseFormat,
+  type Structured,
+} from './structured.ts';
 
 export type Model = Extract<LanguageModel, { specificationVersion: 'v4' }>;
 export type Answer = Awaited<ReturnType<Model['doGenerate']>>;
 export type ContentPart = Answer['content'][number];
+type Call = Parameters<Model['doGenerate']>[0];
 
 const adapted = new WeakMap<object, Model>();
 
@@ -55,6 +63,8 @@ interface CarefulOptions {
   answered(content: readonly ContentPart[]): void;
   /** Wants the words while they come: the model streams. */
   readonly said?: ((delta: Delta) => void) | undefined;
+  /** The answer shall have this format, if the provider takes it. */
+  readonly structured?: Structured | null | undefined;
 }
 
 /** The same model for one step: keeps M1 and M2, and stamps the answer with our clock. */
@@ -65,11 +75,14 @@ export function carefulModel(model: Model, options: CarefulOptions): Model {
     modelId: model.modelId,
     supportedUrls: model.supportedUrls,
     async doGenerate(call) {
-      const { said } = options;
-      const answer: unknown = said
-        ? await streamedAnswer(await model.doStream(call), call.abortSignal, said)
-        : await model.doGenerate(call);
+      const { said, structured } = options;
+      const ask = async (asked: Call): Promise<unknown> =>
+        said
+          ? streamedAnswer(await model.doStream(asked), asked.abortSignal, said)
+          : model.doGenerate(asked);
+      const answer = structured ? await askStructured(ask, call, structured) : await ask(call);
       checkAnswer(answer, model);
+      if (structured && ignoresFormat(answer)) structured.ignored();
       const content = storable(repairCalls(answer.content.map(withJsonMetadata), options));
       options.answered(content);
       const { clock } = options;
@@ -80,6 +93,35 @@ export function carefulModel(model: Model, options: CarefulOptions): Model {
     },
     doStream: (call) => model.doStream(call),
   };
+}
+
+/** STRUCT-1, STRUCT-2 */
+async function askStructured(
+  ask: (call: Call) => Promise<unknown>,
+  call: Call,
+  structured: Structured,
+): Promise<unknown> {
+  let refusal: unknown;
+  let silent: Answer | null = null;
+  try {
+    const answer = await ask({ ...call, responseFormat: structured.format });
+    if (!isSilent(answer)) return answer;
+    silent = answer;
+    refusal = new ProviderError('EMPTY_OUTPUT', 'The model ended without a word', {
+      retryable: true,
+    });
+  } catch (error) {
+    if (!mayRefuseFormat(error)) throw error;
+    refusal = error;
+  }
+  call.abortSignal?.throwIfAborted();
+  const answer = await ask(call);
+  // Silent in words as well, it was not the format.
+  if (!isSilent(answer)) structured.refused(refusal);
+  const { usage } = (answer ?? {}) as Partial<Answer>;
+  return silent && usage
+    ? { ...(answer as Answer), usage: bothUsages(silent.usage, usage) }
+    : answer;
 }
 
 function checkAnswer(answer: unknown, model: Model): asserts answer is Answer {

@@ -1,11 +1,12 @@
 // The result contract of a subagent: its last answer is JSON that fits a schema. The model
 // is told the schema in its instructions; what does not fit goes back to it with the reason.
 
-import type { JSONValue, Schema } from 'ai';
+import type { JSONValue, LanguageModel, Schema } from 'ai';
 import { messageOf } from '../../errors.ts';
 import { asJson, isJson, isTooDeep, TOO_DEEP } from './json.ts';
 import { clip } from '../clip.ts';
 import { knownJsonSchema, validateWith, wrapSchema } from './schema.ts';
+import { structuredFor, type Structured } from './structured.ts';
 
 export type CheckedOutput =
   | { readonly ok: true; readonly value: JSONValue }
@@ -16,6 +17,18 @@ const MAX_REASON_CHARACTERS = 4000;
 
 function outputSchemaOf(schema: unknown): Schema {
   return wrapSchema(schema, 'outputSchema');
+}
+
+/**
+ * The provider's structured output for the schema, or null where it is asked for in words.
+ * @throws {ConfigurationError} INVALID_SCHEMA, for a schema that cannot be told to a model.
+ */
+export function structuredOutput(
+  model: LanguageModel,
+  schema: unknown,
+  report: (error: unknown) => void,
+): Structured | null {
+  return structuredFor(model, outputSchemaOf(schema), report);
 }
 
 /**

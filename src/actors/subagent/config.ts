@@ -50,6 +50,13 @@ export interface SubagentConfig {
   readonly inputSchema?: unknown;
   /** The result shall be JSON of this shape: a zod schema or any Standard Schema. */
   readonly outputSchema?: unknown;
+  /**
+   * `auto`: the provider's structured output is asked for with the schema, beside the instructions;
+   * where the provider refuses or ignores it, in words only, which is remembered for the model.
+   * `off`: in words only. A result that does not fit is asked for again either way.
+   * @defaultValue 'auto'
+   */
+  readonly structured?: 'auto' | 'off';
   /** How much of the conversation it gets. @defaultValue 'snapshot' */
   readonly context?: 'snapshot' | 'none' | 'summary' | 'recent' | 'fork';
   /**
@@ -139,6 +146,7 @@ export interface SubagentDefinition extends Omit<SubagentConfig, 'retry'> {
   readonly onBargeIn: NonNullable<SubagentConfig['onBargeIn']>;
   readonly retry: RetryOptions;
   readonly completion: NonNullable<SubagentConfig['completion']>;
+  readonly structured: NonNullable<SubagentConfig['structured']>;
   readonly stream: boolean;
   readonly lifetime: NonNullable<SubagentConfig['lifetime']>;
   readonly maxHistory: number;
@@ -159,6 +167,7 @@ export const defaultSubagentOptions = {
   context: 'snapshot',
   onBargeIn: 'continue',
   completion: 'turn',
+  structured: 'auto',
   stream: false,
   lifetime: 'ephemeral',
   maxHistory: 200,
@@ -194,6 +203,7 @@ const schema = z.strictObject({
   onBargeIn: z.enum(['continue', 'cancel']),
   retry: z.strictObject({ maxAttempts: count, baseDelayMs: z.number().min(0) }),
   completion: z.enum(['turn', 'tool']),
+  structured: z.enum(['auto', 'off']),
   stream: z.boolean(),
   lifetime: z.enum(['ephemeral', 'session']),
   maxHistory: count,

@@ -3,8 +3,9 @@
 
 import type { ModelMessage } from 'ai';
 import { backoffMs, type StepCall } from '../../machines/index.ts';
-import { checkOutput } from '../ai/output.ts';
+import { checkOutput, structuredOutput } from '../ai/output.ts';
 import { runModelStep, toStepError, type ModelCall, type ModelResponse } from '../ai/model-step.ts';
+import type { Structured } from '../ai/structured.ts';
 import { approvalNeeded } from '../ai/tool-run.ts';
 import { consentFor } from '../approvals/approval.ts';
 import type { Host } from '../runtime/host.ts';
@@ -75,6 +76,7 @@ async function attempt(thinking: Thinking, number: number): Promise<void> {
       messages,
       tools: instance.tools,
       ...(maxOutputTokens === undefined ? {} : { settings: { maxOutputTokens } }),
+      structured: final ? null : formatOf(thinking),
       ...(final && instance.tools.modelTools ? { toolChoice: 'none' as const } : {}),
       signal,
       said:
@@ -105,6 +107,17 @@ async function attempt(thinking: Thinking, number: number): Promise<void> {
     const cancel = scheduler.schedule(() => void attempt(thinking, number + 1), delayMs);
     signal.addEventListener('abort', cancel, { once: true });
   }
+}
+
+/** The format that an answer has which ends the run; null: none, or in words. */
+function formatOf({ host, instance }: Thinking): Structured | null {
+  const { outputSchema, completion, structured, name } = instance.definition;
+  if (outputSchema === undefined || completion === 'tool' || structured === 'off') return null;
+  // The packages of some providers ask for JSON by a tool of this name.
+  if (instance.tools.execution.has('json')) return null;
+  return structuredOutput(instance.model, outputSchema, (error) =>
+    host.report(error, `structured output of ${name}: it is asked for in words from now on`),
+  );
 }
 
 async function digest(thinking: Thinking, response: ModelResponse): Promise<void> {

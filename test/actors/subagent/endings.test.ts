@@ -384,6 +384,23 @@ describe('the output schema', () => {
     expect(prompts[2]?.user).toContain('price');
   });
 
+  const look = simpleTool(() => 'seen');
+
+  test.each([
+    ['by default', {}, true],
+    ['beside tools', { tools: { look } }, true],
+    ['with a stream', { stream: true }, true],
+    ['not when it is off', { structured: 'off' as const }, false],
+    ['not where the result is handed in by a tool', { completion: 'tool' as const }, false],
+    ['not beside a tool of the name that packages ask by', { tools: { json: look } }, false],
+  ])('is asked for as structured output %s', async (_, config, isAsked) => {
+    const { outcome, prompts } = subagentRuns(() => say('{"price": 12}'));
+    await outcome({ outputSchema, maxSteps: 1, ...config });
+    expect(prompts[0]?.outputSchema !== null).toBe(isAsked);
+    // The model reads it in words all the same.
+    expect(prompts[0]?.system).toContain('"price"');
+  });
+
   test('that is never met ends at the step limit, with what was said', async () => {
     const { outcome, prompts } = subagentRuns(() => say('about twelve'));
     expect(await outcome({ outputSchema, maxSteps: 2 })).toMatchObject({
