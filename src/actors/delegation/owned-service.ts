@@ -19,6 +19,7 @@ import type { ProgramPorts } from './program-ports.ts';
 import { restoredUnits } from './restoration.ts';
 import { CLOSED, LEDGER_VERSION, ServiceHistory } from './service-history.ts';
 import type { ServiceKeeping } from './service-keeping.ts';
+import { argument } from './service-arguments.ts';
 import type { SpawnReceipt, SpawnRequest, SubagentService } from './service-types.ts';
 
 /** What a service found in its journal. */
@@ -50,8 +51,8 @@ export interface OwnedSubagentService extends SubagentService {
   suspend(): Promise<void>;
   /**
    * Cancels all, kills who is left after `graceMs`, and resolves when everybody has ended and
-   * is disposed; then its `id` begins a new service. Never rejects; safe to call twice. After
-   * `suspend` it does nothing.
+   * is disposed; then its `id` begins a new service. Safe to call twice. After `suspend` it does nothing.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT` for a reason that is no text (rejects).
    */
   close(reason?: string): Promise<void>;
 }
@@ -152,8 +153,9 @@ export class OwnedDelegation extends Delegation implements OwnedSubagentService 
     };
   }
 
-  close(reason = 'the service was closed'): Promise<void> {
-    return (this.#leaving ??= this.#close(reason));
+  async close(reason?: string): Promise<void> {
+    const why = argument('reason', 'close(reason)', reason) ?? 'the service was closed';
+    await (this.#leaving ??= this.#close(why));
   }
 
   async suspend(): Promise<void> {

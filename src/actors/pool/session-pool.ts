@@ -21,6 +21,8 @@
 //   PL6. Of several processes that look at the same session one wakes it: the claim decides, before
 //        anything is opened or makes room. The others stay quiet.
 
+import { z } from 'zod';
+import { check } from '../../checks.ts';
 import { ConfigurationError, isError, messageOf, OffstageError } from '../../errors.ts';
 import { memoryWakeTimes, type WakeTimes } from '../ports/wake-times.ts';
 import { Alarm, AT_ONCE } from './alarm.ts';
@@ -35,6 +37,7 @@ export interface SessionPool<S extends PooledSession> {
   /**
    * Hands the session to `use`: it is woken for it, or begun if there is none yet, and stays awake
    * until what `use` returns has settled. Returns what `use` does.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT` for an id that is none, or a `use` that is no function.
    * @throws {OffstageError} `POOL_CLOSED`; what `open`, the start of the session, or `use` throws.
    */
   use<T>(sessionId: string, use: (session: S) => T | Promise<T>): Promise<T>;
@@ -46,6 +49,11 @@ export interface SessionPool<S extends PooledSession> {
   /** Puts all away, whatever they are doing; they go on in the next pool. Safe to call twice. */
   close(): Promise<void>;
 }
+
+const sessionName = z.string().min(1).max(200);
+const anyFunction = z.custom((value) => typeof value === 'function', {
+  error: 'expected a function',
+});
 
 /** @throws {ConfigurationError} `INVALID_OPTION`, which names the option and what was expected. */
 export function createSessionPool<S extends PooledSession>(
@@ -88,6 +96,8 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
   }
 
   async use<T>(sessionId: string, use: (session: S) => T | Promise<T>): Promise<T> {
+    check('use(sessionId, use)', sessionName, sessionId, 'INVALID_ARGUMENT');
+    check('use(sessionId, use)', anyFunction, use, 'INVALID_ARGUMENT');
     const guest = await this.#startedGuest(sessionId);
     try {
       this.#checkOpen();

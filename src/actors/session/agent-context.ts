@@ -8,7 +8,10 @@ import type { SetDirective } from './directives.ts';
 export interface AgentContext {
   readonly sessionId: string;
   readonly agentName: string;
-  /** The model shall know this, and not speak to it. */
+  /**
+   * The model shall know this, and not speak to it.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT` for what is no text.
+   */
   injectSystemMessage(text: string): void;
   /** The last turns of the conversation, oldest first: words only. @defaultValue 10 turns */
   getRecentTurns(count?: number): readonly ConversationTurn[];

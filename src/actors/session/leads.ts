@@ -3,6 +3,8 @@
 // Owns:     the agents of the session, and their faces of it.
 // Does not: know who leads (books), or change it (transfer).
 
+import { z } from 'zod';
+import { check } from '../../checks.ts';
 import { ConfigurationError } from '../../errors.ts';
 import { callSafely } from '../runtime/host.ts';
 import type { MemoryFact } from '../ports/memory-store.ts';
@@ -95,11 +97,15 @@ export class Leads {
       sessionId: session.id,
       agentName,
       injectSystemMessage: (text) => {
+        check('injectSystemMessage(text)', z.string(), text, 'INVALID_ARGUMENT');
         if (!session.unit.unit.disposed) session.lead.note(text);
       },
       getRecentTurns: (count = 10) => session.books.conversation.recentTurns(count),
       getMemoryFacts: (limit = 10) => session.facts(limit),
-      requestTransfer: (to) => this.transfers.request(to),
+      requestTransfer: (to) =>
+        this.transfers.request(
+          check('requestTransfer(agentName)', z.string(), to, 'INVALID_ARGUMENT'),
+        ),
       setDirective: this.setDirective,
       sendJsonToClient: (data) => session.sendJson(data),
     };

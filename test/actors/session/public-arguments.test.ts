@@ -2,7 +2,14 @@
 // without types, or JSON. Nothing but what a method names gets in, and wrong values are refused.
 
 import { describe, expect, test } from 'vitest';
-import { createRuntime, memoryJournal, OffstageError, THE_LEAD } from '../../../src/index.ts';
+import {
+  createRuntime,
+  createSessionPool,
+  createSubagentService,
+  memoryJournal,
+  OffstageError,
+  THE_LEAD,
+} from '../../../src/index.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
 import { calls, say, simpleTool, steps } from '../../support/subagent-runs.ts';
 import { textTalk } from '../../support/text-talk.ts';
@@ -208,4 +215,54 @@ describe.each(['text', 'voice'] as const)('every method, by %s', (kind) => {
     await again.start();
     expect(again.session.actor.getSnapshot().value.connection).toBe('active');
   });
+});
+
+test('hooks of an agent, a pool and a service of a program refuse them, too', async () => {
+  const environment = simulatedEnvironment();
+  const runtime = createRuntime({ environment, journal: memoryJournal() });
+  const refused: string[] = [];
+  const attempt = async (name: string, way: () => unknown): Promise<void> => {
+    try {
+      await way();
+    } catch (error) {
+      refused.push(error instanceof OffstageError ? name : `${name}: ${String(error)}`);
+    }
+  };
+  const tries: Promise<void>[] = [];
+  const talk = textTalk({
+    environment,
+    runtime,
+    agent: {
+      onEnter: (context) => {
+        for (const value of [42, null, revoked()] as never[]) {
+          tries.push(attempt('injectSystemMessage', () => context.injectSystemMessage(value)));
+          tries.push(attempt('requestTransfer', () => context.requestTransfer(value)));
+          tries.push(attempt('setDirective', () => context.setDirective('key', value || 7)));
+        }
+      },
+    },
+  });
+  await talk.start();
+  await Promise.all(tries);
+  const pool = createSessionPool({ runtime, open: () => talk.session });
+  await attempt('pool.use', () => pool.use(42 as never, () => 1));
+  await attempt('pool.use', () => pool.use('', () => 1));
+  await attempt('pool.use', () => pool.use(talk.session.id, null as never));
+  const service = createSubagentService({ runtime });
+  await attempt('service.close', () => service.close({ type: 'x' } as never));
+  const three = (name: string): readonly string[] => [name, name, name];
+  expect(refused.toSorted()).toEqual(
+    [
+      ...three('injectSystemMessage'),
+      ...three('requestTransfer'),
+      ...three('setDirective'),
+      ...three('pool.use'),
+      'service.close',
+    ].toSorted(),
+  );
+  expect(pool.awakeCount).toBe(0);
+  await talk.type('hello');
+  expect(talk.said()).toEqual(['You said: hello']);
+  await service.close();
+  await talk.close();
 });
