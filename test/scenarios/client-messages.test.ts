@@ -234,7 +234,7 @@ describe('[B23] tool calls', () => {
     await start();
     await type('use bad and missing and ride');
     expect(thrown).toEqual([cause]);
-    expect(results.toSorted()).toEqual(['bad result', 'missing invalid', 'ride pending']);
+    expect(results.toSorted()).toEqual(['bad failed', 'missing invalid', 'ride pending']);
   });
 });
 
