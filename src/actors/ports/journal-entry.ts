@@ -5,7 +5,9 @@
 //      dropped, renamed or merged, whatever its name.
 
 import { z } from 'zod';
-import { journalCorrupt } from './journal-error.ts';
+import { clip } from '../clip.ts';
+import { isStorable } from '../storable.ts';
+import { JournalError, journalCorrupt } from './journal-error.ts';
 import type { JournalEntry } from './journal.ts';
 
 /** What is in it is the affair of the machines; a copy would cost more than the check. */
@@ -38,6 +40,48 @@ export function journalEntryOf(value: unknown, source: string): JournalEntry {
   throw journalCorrupt(source, `${nameOf(value)} is none: ${z.prettifyError(parsed.error)}`);
 }
 
+/** Scope and unit together: what fits into an entry of an index of PostgreSQL. */
+const MAX_NAME_BYTES = 2600;
+/** Columns of PostgreSQL. */
+const MAX_INTEGER = 2_147_483_647;
+
+/**
+ * Checks an entry that is to be written, so that every journal refuses the same ones.
+ * @throws {JournalError} `INVALID_ENTRY`, which names what is wrong with it.
+ */
+export function checkEntry(entry: JournalEntry): void {
+  if (typeof entry !== 'object' || (entry as unknown) === null) throw invalid(entry, 'an entry');
+  const { scope, unit, actor, seq, at, definitionVersion, event } = entry;
+  for (const name of [scope, unit, actor])
+    if (typeof name !== 'string' || !isStorable(name))
+      throw invalid(entry, `scope, unit and actor to be texts, got ${JSON.stringify(name)}`);
+  const chars = scope.length + unit.length;
+  if (chars * 3 > MAX_NAME_BYTES && new TextEncoder().encode(scope + unit).length > MAX_NAME_BYTES)
+    throw invalid(
+      entry,
+      `scope and unit to have at most ${MAX_NAME_BYTES} bytes, got ${chars} characters`,
+    );
+  const isCount = (count: number): boolean =>
+    Number.isInteger(count) && count >= 0 && count <= MAX_INTEGER;
+  if (!isCount(seq) || seq === 0)
+    throw invalid(entry, `\`seq\` to be a whole number above 0, got ${String(seq)}`);
+  if (!isCount(definitionVersion))
+    throw invalid(
+      entry,
+      `\`definitionVersion\` to be a whole number, got ${String(definitionVersion)}`,
+    );
+  if (typeof at !== 'number' || Number.isNaN(at))
+    throw invalid(entry, `\`at\` to be a time, got ${String(at)}`);
+  if (!eventSchema.safeParse(event).success)
+    throw invalid(entry, 'its event to be an object with a `type`');
+}
+
+function invalid(entry: JournalEntry, what: string): JournalError {
+  return new JournalError('INVALID_ENTRY', `${nameOf(entry)}: expected ${what}`, {
+    retryable: false,
+  });
+}
+
 /** `entry 3 of sub_1 in ses_1`, with what there is of it. */
 function nameOf(value: unknown): string {
   const { scope, unit, seq } = (value ?? {}) as Partial<Record<keyof JournalEntry, unknown>>;
@@ -45,5 +89,6 @@ function nameOf(value: unknown): string {
 }
 
 function shown(name: unknown): string {
-  return typeof name === 'string' || typeof name === 'number' ? String(name) : '(unnamed)';
+  if (typeof name === 'number') return String(name);
+  return typeof name === 'string' ? clip(name, 200) : '(unnamed)';
 }

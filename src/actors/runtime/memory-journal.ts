@@ -6,6 +6,7 @@
 //   MJ2. A scope is read whole, or not at all: from its first entry, or from the one that it was trimmed to.
 
 import { ConfigurationError } from '../../errors.ts';
+import { checkEntry } from '../ports/journal-entry.ts';
 import { JournalError, journalConflict } from '../ports/journal-error.ts';
 import {
   isAskedFor,
@@ -84,6 +85,7 @@ export function memoryJournal({ keep = 1000 }: MemoryJournalOptions = {}): Memor
 
   const journal: MemoryJournal = {
     append(entry) {
+      checkEntry(entry);
       if (!note(entry)) {
         checkSame(entry, entries);
         return;

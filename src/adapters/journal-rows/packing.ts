@@ -11,6 +11,9 @@ const PACKED_FROM = 4000;
 /** What is so long repeats itself: to look for the best match takes three times as long, for a tenth less. */
 const FAST_FROM = 64_000;
 
+/** An event may have so many bytes as JSON: what was packed into little must not fill the memory. */
+export const MAX_EVENT_BYTES = 256 * 1024 * 1024;
+
 /** Null: it is kept as it is. */
 export function packed(text: string): Uint8Array | null {
   if (text.length < PACKED_FROM) return null;
@@ -25,5 +28,8 @@ export function unpacked(bytes: Uint8Array): string {
   const dictionary = DICTIONARIES[number - 1];
   if (!dictionary)
     throw new Error(`Expected a dictionary from 1 to ${DICTIONARIES.length}, got ${number}`);
-  return inflateRawSync(bytes.subarray(1), { dictionary }).toString();
+  return inflateRawSync(bytes.subarray(1), {
+    dictionary,
+    maxOutputLength: MAX_EVENT_BYTES,
+  }).toString();
 }

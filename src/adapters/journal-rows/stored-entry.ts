@@ -4,11 +4,11 @@
 // E2. The same entry has the same checksum, packed or not.
 
 import { crc32 } from 'node:zlib';
-import { journalEntryOf } from '../../actors/ports/journal-entry.ts';
+import { checkEntry, journalEntryOf } from '../../actors/ports/journal-entry.ts';
 import { JournalError, journalCorrupt } from '../../actors/ports/journal-error.ts';
 import type { JournalEntry } from '../../actors/ports/journal.ts';
 import { messageOf } from '../../errors.ts';
-import { packed, unpacked } from './packing.ts';
+import { MAX_EVENT_BYTES, packed, unpacked } from './packing.ts';
 
 /** The columns of `entries`, in the order in which they are written. */
 export type Row = readonly [
@@ -29,8 +29,8 @@ const NO_TEXT = /\0|\p{Surrogate}/u;
 
 /** @throws {JournalError} `INVALID_ENTRY` for names, or an event, that cannot be written down. */
 export function rowOf(entry: JournalEntry): Row {
+  checkEntry(entry);
   const { scope, unit, seq, at, actor, definitionVersion, event } = entry;
-  for (const name of [scope, unit, actor]) checkName(name);
   let text: string;
   try {
     text = JSON.stringify(event);
@@ -41,6 +41,13 @@ export function rowOf(entry: JournalEntry): Row {
       { retryable: false, cause: error },
     );
   }
+  // Three bytes at most for each: most need not be counted.
+  if (text.length * 3 > MAX_EVENT_BYTES && Buffer.byteLength(text) > MAX_EVENT_BYTES)
+    throw new JournalError(
+      'INVALID_ENTRY',
+      `Expected the event \`${event.type}\` of ${unit} in ${scope} to have at most ${MAX_EVENT_BYTES} bytes as JSON`,
+      { retryable: false },
+    );
   const checksum = checksumOf([scope, unit, seq, at, actor, definitionVersion, text]);
   const bytes = packed(text);
   return [scope, unit, seq, at, actor, definitionVersion, bytes ? '' : text, checksum, bytes];
@@ -48,7 +55,7 @@ export function rowOf(entry: JournalEntry): Row {
 
 /** @throws {JournalError} `INVALID_ENTRY` */
 export function checkName(name: string): void {
-  if (NO_TEXT.test(name))
+  if (typeof name !== 'string' || NO_TEXT.test(name))
     throw new JournalError(
       'INVALID_ENTRY',
       `Expected scope, unit and actor to be texts, got ${JSON.stringify(name)}`,

@@ -54,7 +54,7 @@ export async function writeFacts(path: string, table: FactTable): Promise<void> 
   // One writer at a time, so one name will do; what a crash left under it is overwritten.
   const draft = `${path}.tmp`;
   try {
-    await mkdir(folder, { recursive: true });
+    await mkdir(folder, { recursive: true, mode: 0o700 });
     const file = await open(draft, 'w', 0o600);
     try {
       await file.writeFile(content);

@@ -7,11 +7,14 @@
 //   AQ3. Nothing is kept for a scope whose lease has another token by then: the statement locks the
 //        lease, and whoever takes it over waits until it is over. The append is refused: `FENCED`.
 //   AQ4. The same entry again is no error. Another one with its number is, and harms no other.
+//   AQ5. An entry that the server cannot keep is refused for good (`INVALID_ENTRY`), and harms no other of its
+//        statement: that is written again in halves, until the entry is alone.
 
 import type { Scheduler } from '../../actors/ports/environment.ts';
-import { journalConflict } from '../../actors/ports/journal-error.ts';
+import { JournalError, journalConflict } from '../../actors/ports/journal-error.ts';
+import { messageOf } from '../../errors.ts';
 import type { Row } from '../journal-rows/stored-entry.ts';
-import { explained, type Database } from './database.ts';
+import { explained, isAboutData, type Database } from './database.ts';
 import { fenced, type Leases, type Token } from './leases.ts';
 
 interface Waiting {
@@ -118,6 +121,10 @@ export class AppendQueue {
       }
     }
     if (ours.length === 0) return;
+    await this.#keep(ours, tokens);
+  }
+
+  async #keep(ours: readonly Waiting[], tokens: ReadonlyMap<string, Token>): Promise<void> {
     const { pool, schema } = this.#database;
     const columns = [0, 1, 2, 3, 4, 5, 6, 7, 8].map((at) => ours.map(({ row }) => row[at]));
     let said: readonly Said[];
@@ -125,12 +132,39 @@ export class AppendQueue {
       const values = [[...tokens.keys()], [...tokens.values()], ...columns];
       said = (await pool.query<Said>(write(schema), values)).rows;
     } catch (error) {
+      if (isAboutData(error)) {
+        await this.#isolate(ours, tokens, error);
+        return;
+      }
       // Whether it was kept is not known; each unit tries again.
       const reason = explained(error, this.#database.name);
       for (const { reject } of ours) reject(reason);
       return;
     }
     await this.#tell(ours, tokens, said);
+  }
+
+  /** AQ5. Nothing of the statement was kept. */
+  async #isolate(
+    ours: readonly Waiting[],
+    tokens: ReadonlyMap<string, Token>,
+    error: unknown,
+  ): Promise<void> {
+    const [first] = ours;
+    if (!first || ours.length === 1) {
+      const [scope, unit, seq] = first?.row ?? [];
+      first?.reject(
+        new JournalError(
+          'INVALID_ENTRY',
+          `${this.#database.name}: entry ${String(seq)} of ${String(unit)} in ${String(scope)} cannot be kept: ${messageOf(error)}`,
+          { retryable: false, cause: error },
+        ),
+      );
+      return;
+    }
+    const middle = Math.ceil(ours.length / 2);
+    await this.#keep(ours.slice(0, middle), tokens);
+    await this.#keep(ours.slice(middle), tokens);
   }
 
   async #tell(

@@ -215,6 +215,11 @@ export function explained(error: unknown, name: string): unknown {
   );
 }
 
+/** Of what was to be written, not of the server: data, integrity, or a limit such as the size of an entry of an index. */
+export function isAboutData(error: unknown): boolean {
+  return ['22', '23', '54'].includes(stateOf(error).slice(0, 2));
+}
+
 /** Empty: nothing that the server said. */
 function stateOf(error: unknown): string {
   const code = (error as { readonly code?: unknown } | null)?.code;

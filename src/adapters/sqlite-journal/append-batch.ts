@@ -8,9 +8,10 @@
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Scheduler } from '../../actors/ports/environment.ts';
-import { journalConflict } from '../../actors/ports/journal-error.ts';
+import { JournalError, journalConflict } from '../../actors/ports/journal-error.ts';
 import type { Row } from '../journal-rows/stored-entry.ts';
-import { explained, isConstraint } from './database.ts';
+import { messageOf } from '../../errors.ts';
+import { explained, isAboutEntry, isConstraint } from './database.ts';
 import { INSERT } from './layout.ts';
 
 /** Within the transaction. Returns what is wrong with this one, or null; throws what is wrong with all. */
@@ -79,8 +80,14 @@ export class AppendBatch {
       this.#insert.run(...row);
       return null;
     } catch (error) {
-      if (!isConstraint(error)) throw error;
       const [scope, unit, seq, , , , , checksum] = row;
+      if (isAboutEntry(error))
+        return new JournalError(
+          'INVALID_ENTRY',
+          `${this.#path}: entry ${seq} of ${unit} in ${scope} cannot be kept: ${messageOf(error)}`,
+          { retryable: false, cause: error },
+        );
+      if (!isConstraint(error)) throw error;
       if (this.#find.get(scope, unit, seq)?.['checksum'] === checksum) return null;
       return journalConflict(this.#path, { scope, unit, seq });
     }

@@ -8,12 +8,24 @@
 //   D2. A file that is not ours, or of a newer version, is never written to.
 //   D3. What a process that died had written in part is not there for the next one: SQLite
 //       ends its write-ahead log at the first frame that is not whole. Entries in it were not acknowledged.
+//   D4. Only the user that the process runs as can read the file, its log and its index, whatever the umask:
+//       0600. A folder that is made for it is 0700. An older file of ours is narrowed.
+//   D5. A file that is shorter than it says is damaged: SQLite would read zeros for what is missing of its
+//       last page, and entries would be missing without an error.
 
-import { mkdirSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  fchmodSync,
+  mkdirSync,
+  openSync,
+  statSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { JournalError, journalCorrupt } from '../../actors/ports/journal-error.ts';
-import { CapacityError, ConfigurationError, messageOf } from '../../errors.ts';
+import { CapacityError, ConfigurationError, messageOf, OffstageError } from '../../errors.ts';
 import { bringUpToDate, LAYOUT_VERSION } from './layout.ts';
 
 /** "OFFS": tells our files from those of others. Source: sqlite.org, `pragma application_id`. */
@@ -26,14 +38,20 @@ export type Synchronous = 'full' | 'normal';
 
 /** Primary result codes of SQLite. Source: sqlite.org/rescode.html. */
 const OK = 0;
+const ERROR = 1;
+const PERMISSION = 3;
 const BUSY = 5;
 const LOCKED = 6;
+const NO_MEMORY = 7;
 const READ_ONLY = 8;
 const IO_ERROR = 10;
 const CORRUPT = 11;
 const FULL = 13;
 const CANNOT_OPEN = 14;
+const TOO_BIG = 18;
 const CONSTRAINT = 19;
+const MISMATCH = 20;
+const AUTHORIZATION = 23;
 const NOT_A_DATABASE = 26;
 
 /**
@@ -43,12 +61,18 @@ const NOT_A_DATABASE = 26;
  */
 export function openDatabase(path: string, synchronous: Synchronous): DatabaseSync {
   let database: DatabaseSync | undefined;
+  const isKept = path !== ':memory:';
   try {
-    if (path !== ':memory:') mkdirSync(dirname(path), { recursive: true });
+    if (isKept) makePrivately(path);
+    const log = isKept ? sizeOf(`${path}-wal`) : 0;
+    const before = isKept ? sizeOf(path) : 0;
     database = new DatabaseSync(path);
     // D1: kept until the connection closes, or the process dies.
     database.exec('pragma locking_mode = exclusive');
     checkIdentity(database, path);
+    if (isKept) narrow(path);
+    // What is in the log may not be in the file yet.
+    if (isKept && log === 0) checkWhole(database, path);
     // What is forgotten makes the file smaller. Counts for a new file only, and before anything is in it.
     database.exec('pragma auto_vacuum = incremental');
     database.exec('pragma journal_mode = wal');
@@ -62,11 +86,59 @@ export function openDatabase(path: string, synchronous: Synchronous): DatabaseSy
     database.exec('commit');
     // A file that was made without it is written anew once.
     if (numberOf(database, 'auto_vacuum') !== INCREMENTAL) database.exec('vacuum');
+    if (log > 0) {
+      database.exec('pragma wal_checkpoint(truncate)');
+      checkWhole(database, path);
+      // A page that was cut and is not in the log is zeros now.
+      if (before % numberOf(database, 'page_size') !== 0) checkStructure(database, path);
+    }
     return database;
   } catch (error) {
     database?.close();
     throw explained(error, path);
   }
+}
+
+/** D4. Makes the file, unless it is there, and its folder. */
+function makePrivately(path: string): void {
+  const made = mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  if (made !== undefined) chmodSync(dirname(path), 0o700);
+  if (existsSync(path)) return;
+  const file = openSync(path, 'wx', 0o600);
+  // The umask may have left the user less than that.
+  fchmodSync(file, 0o600);
+  closeSync(file);
+}
+
+/** D4. What SQLite makes beside the file later gets the mode of the file. */
+function narrow(path: string): void {
+  for (const one of [path, `${path}-wal`, `${path}-shm`]) {
+    const state = statSync(one, { throwIfNoEntry: false });
+    if (!state || (state.mode & 0o077) === 0) continue;
+    try {
+      chmodSync(one, 0o600);
+    } catch (error) {
+      // Somebody else's file, which this user may write: whoever owns it decides.
+      if ((error as { readonly code?: unknown }).code !== 'EPERM') throw error;
+    }
+  }
+}
+
+function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+/** D5. By its size, not by a descriptor: to close one would give up SQLite's locks. */
+export function checkWhole(database: DatabaseSync, path: string): void {
+  const expected = numberOf(database, 'page_count') * numberOf(database, 'page_size');
+  const size = sizeOf(path);
+  if (size < expected)
+    throw journalCorrupt(path, `it has ${size} bytes, and ${expected} by its own count`);
+}
+
+function checkStructure(database: DatabaseSync, path: string): void {
+  const found = String(database.prepare('pragma quick_check(1)').get()?.['quick_check']);
+  if (found !== 'ok') throw journalCorrupt(path, found);
 }
 
 /** D2. Returns the version of its layout; 0: nothing is in it. */
@@ -98,6 +170,15 @@ export function isConstraint(error: unknown): boolean {
   return resultCode(error) === CONSTRAINT;
 }
 
+/** Of the values that were to be written: too large, or of another type. */
+export function isAboutEntry(error: unknown): boolean {
+  const { code } = (error ?? {}) as { readonly code?: unknown };
+  return (
+    [TOO_BIG, MISMATCH].includes(resultCode(error)) ||
+    (typeof code === 'string' && /^ERR_(INVALID_ARG|OUT_OF_RANGE)/.test(code))
+  );
+}
+
 /** It would have to write something beside the file, and cannot. */
 export function isNotWritable(error: unknown): boolean {
   return [READ_ONLY, CANNOT_OPEN].includes(resultCode(error));
@@ -105,7 +186,11 @@ export function isNotWritable(error: unknown): boolean {
 
 /** An error of SQLite as one of ours, which says who must act; any other error as it is. */
 export function explained(error: unknown, path: string): unknown {
+  if (error instanceof OffstageError) return error;
   const said = messageOf(error);
+  const { code } = (error ?? {}) as { readonly code?: unknown };
+  const ofSystem = typeof code === 'string' ? explainedCode(code, path, error) : null;
+  if (ofSystem) return ofSystem;
   switch (resultCode(error)) {
     case BUSY:
     case LOCKED:
@@ -116,7 +201,14 @@ export function explained(error: unknown, path: string): unknown {
       );
     case FULL:
       return new CapacityError('DISK_FULL', `${path}: the disk is full`, { cause: error });
+    case PERMISSION:
+    case AUTHORIZATION:
+      return new ConfigurationError('CANNOT_OPEN', `${path} cannot be opened: ${said}`, {
+        cause: error,
+      });
     case IO_ERROR:
+    case NO_MEMORY:
+    case READ_ONLY:
       return new JournalError('JOURNAL_IO', `${path}: ${said}`, { retryable: true, cause: error });
     case CORRUPT:
       return journalCorrupt(path, said, error);
@@ -130,9 +222,31 @@ export function explained(error: unknown, path: string): unknown {
       return new ConfigurationError('CANNOT_OPEN', `${path} cannot be opened: ${said}`, {
         cause: error,
       });
-    default:
+    case ERROR:
+      return new ConfigurationError(
+        'NOT_A_JOURNAL',
+        `Expected \`path\` to be a journal of Offstage, ${path} has other tables: ${said}`,
+        { cause: error },
+      );
+    case OK:
       return error;
+    default:
+      return new JournalError('JOURNAL_IO', `${path}: ${said}`, { retryable: true, cause: error });
   }
+}
+
+/** An error of the file system, or of Node for an argument; null: it is neither. */
+function explainedCode(code: string, path: string, cause: unknown): OffstageError | null {
+  const said = messageOf(cause);
+  if (code === 'ENOSPC' || code === 'EDQUOT')
+    return new CapacityError('DISK_FULL', `${path}: the disk is full`, { cause });
+  if (['EIO', 'EMFILE', 'ENFILE', 'EAGAIN'].includes(code))
+    return new JournalError('JOURNAL_IO', `${path}: ${said}`, { retryable: true, cause });
+  if (/^E[A-Z]+$/.test(code))
+    return new ConfigurationError('CANNOT_OPEN', `${path} cannot be opened: ${said}`, { cause });
+  if (code.startsWith('ERR_INVALID_ARG') || code === 'ERR_OUT_OF_RANGE')
+    return new ConfigurationError('INVALID_OPTION', `${path}: ${said}`, { cause });
+  return null;
 }
 
 /** The primary code: extended ones keep it in their lowest byte. `OK`: no error of SQLite. */

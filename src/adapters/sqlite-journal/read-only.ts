@@ -15,7 +15,7 @@ import { JournalError } from '../../actors/ports/journal-error.ts';
 import type { WakeTime } from '../../actors/ports/wake-times.ts';
 import { ConfigurationError } from '../../errors.ts';
 import { BEFORE_ALL } from '../journal-rows/stored-wake-time.ts';
-import { checkIdentity, explained, isNotWritable } from './database.ts';
+import { checkIdentity, checkWhole, explained, isNotWritable } from './database.ts';
 import { LAYOUT_VERSION } from './layout.ts';
 import { JournalReader } from './reading.ts';
 import type { SqliteJournal } from './sqlite-journal.ts';
@@ -86,12 +86,18 @@ interface Opened {
 function open(path: string): Opened {
   const log = `${path}-wal`;
   const hasLog = existsSync(log);
-  const before = stateOf(path);
+  let before: string;
+  try {
+    before = stateOf(path);
+  } catch (error) {
+    throw explained(error, path);
+  }
   let database: DatabaseSync | undefined;
   try {
     const immutable = hasLog ? null : openImmutable(path);
     database = immutable ?? new DatabaseSync(path, { readOnly: true });
     checkLayout(path, checkIdentity(database, path));
+    if (!hasLog) checkWhole(database, path);
     return {
       database,
       checkUnchanged() {

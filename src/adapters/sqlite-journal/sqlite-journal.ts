@@ -6,6 +6,7 @@
 //           a scope needs no claim.
 
 import { resolve } from 'node:path';
+import type { DatabaseSync } from 'node:sqlite';
 import { z } from 'zod';
 import type { Environment } from '../../actors/ports/environment.ts';
 import { JournalError } from '../../actors/ports/journal-error.ts';
@@ -108,10 +109,12 @@ export function sqliteJournal(options: SqliteJournalOptions): SqliteJournal {
   const path = isKept ? resolve(options.path) : options.path;
   if (options.readOnly === true) return readOnlyJournal(path);
   const database = openDatabase(path, synchronous);
-  const batch = new AppendBatch(database, path, options.environment.scheduler);
-  const reader = new JournalReader(database, path);
-  const trim = database.prepare(TRIM);
-  const forget = [FORGET, REMOVE].map((statement) => database.prepare(statement));
+  const { batch, reader, trim, forget } = preparing(database, path, () => ({
+    batch: new AppendBatch(database, path, options.environment.scheduler),
+    reader: new JournalReader(database, path),
+    trim: database.prepare(TRIM),
+    forget: [FORGET, REMOVE].map((statement) => database.prepare(statement)),
+  }));
   const checkOpen = (): void => {
     if (!database.isOpen)
       throw new JournalError('JOURNAL_CLOSED', `The journal ${path} was closed`, {
@@ -166,11 +169,21 @@ export function sqliteJournal(options: SqliteJournalOptions): SqliteJournal {
           for (const statement of forget) statement.run(scope);
         }),
       ),
-    wakeTimes: wakeTimesIn({ database, batch, checkOpen, after }),
+    wakeTimes: preparing(database, path, () => wakeTimesIn({ database, batch, checkOpen, after })),
     close() {
       if (!database.isOpen) return;
       batch.flush();
       database.close();
     },
   };
+}
+
+/** The tables may not be ours, though the file says so: then nothing of it stays open. */
+function preparing<T>(database: DatabaseSync, path: string, prepare: () => T): T {
+  try {
+    return prepare();
+  } catch (error) {
+    database.close();
+    throw explained(error, path);
+  }
 }

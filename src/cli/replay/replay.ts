@@ -128,7 +128,7 @@ async function perform(
 
 function write(path: string, text: string): void {
   try {
-    writeFileSync(path, text);
+    writeFileSync(path, text, { mode: 0o600 });
   } catch (cause) {
     throw new ConfigurationError('CANNOT_WRITE', `${path} cannot be written: ${messageOf(cause)}`, {
       cause,

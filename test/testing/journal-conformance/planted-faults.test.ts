@@ -72,6 +72,40 @@ const without = (entry: JournalEntry, error: unknown): JournalEntry => {
 
 const faults: readonly (Spoiled & { readonly found: string })[] = [
   {
+    name: 'a bad entry that takes the others of its turn with it',
+    spoil: ({ append }) => {
+      let isSpoiled = false;
+      return {
+        append: async (entry) => {
+          const { seq, unit } = entry;
+          const isBad = unit === 'bad' || unit.length > 1000 || !Number.isInteger(seq);
+          if (isBad && !isSpoiled) {
+            isSpoiled = true;
+            setImmediate(() => (isSpoiled = false));
+          }
+          if (isSpoiled)
+            throw new JournalError('INVALID_ENTRY', 'All of them', { retryable: false });
+          await append(entry);
+        },
+      };
+    },
+    found: 'an entry that cannot be kept is refused for good, and harms no other',
+  },
+  {
+    name: 'a bad entry that is refused as something that may pass',
+    spoil: ({ append }) => ({
+      append: async (entry) => {
+        try {
+          await append(entry);
+        } catch (error) {
+          if (!(error instanceof JournalError) || error.code !== 'INVALID_ENTRY') throw error;
+          throw new JournalError('INVALID_ENTRY', error.message, { retryable: true });
+        }
+      },
+    }),
+    found: 'an entry that cannot be kept is refused for good, and harms no other',
+  },
+  {
     name: 'an append that answers before it keeps',
     spoil: ({ append }) => ({
       append(entry) {

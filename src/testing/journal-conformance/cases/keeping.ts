@@ -151,6 +151,40 @@ export const keepingScenes: readonly JournalScene[] = [
     },
   },
   {
+    name: 'an entry that cannot be kept is refused for good, and harms no other',
+    async play({ journal }) {
+      await appendAll(journal, [entry(1)]);
+      const good = [entry(2), entry(1, { unit: 'beside' }), entry(3)];
+      const bad = (change: Partial<JournalEntry>): JournalEntry => ({
+        ...entry(1, { unit: 'bad' }),
+        ...change,
+      });
+      const refused = Object.entries({
+        'a number that is none': bad({ seq: 1.5 }),
+        'a number below 1': bad({ seq: 0 }),
+        'a number beyond all limits': bad({ seq: 2 ** 40 }),
+        'no time': bad({ at: Number.NaN }),
+        'an actor with the character 0': bad({ actor: 'call:a\0b' }),
+        'a unit with half a character': bad({ unit: 'sub_\uD800' }),
+        'a unit whose name is too long': bad({ unit: 'x'.repeat(100_000) }),
+        'no event': bad({ event: null as never }),
+      });
+      const under: Promise<void>[] = [];
+      for (const [index, [what, one]] of refused.entries()) {
+        under.push(
+          expectRefused(what, () => journal.append(one), {
+            code: 'INVALID_ENTRY',
+            isForGood: true,
+          }),
+        );
+        const next = good[index];
+        if (next) under.push((async () => journal.append(next))());
+      }
+      await Promise.all(under);
+      await expectKept(journal, [entry(1), ...good], { scope: 'scope' });
+    },
+  },
+  {
     name: 'the same unit in two scopes is two units',
     async play({ journal }) {
       const one = entry(1, { scope: 'one', text: 'this' });
