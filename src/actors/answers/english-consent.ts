@@ -201,6 +201,7 @@ export const englishConsent: ConsentTables = {
     why not`),
   ironies: lines(`
     yeah right
+    yeah yeah
     yes right
     yep right
     sure right

@@ -185,8 +185,8 @@ export const french: AnswerLanguage = {
     redites
     redis-moi
     redites-moi
-    encore une fois
-    une fois encore
+    encore une fois la
+    encore une fois les
     quelle était la question
     quelle est la question
     c'était quoi la question
@@ -214,6 +214,8 @@ export const french: AnswerLanguage = {
     lisez les options
     lis les options`),
   repeatsAlone: lines(`
+    encore une fois
+    une fois encore
     quoi
     pardon
     comment

@@ -208,9 +208,9 @@ export const german: AnswerLanguage = {
     Verzeihung
     pardon`),
   repeats: lines(`
-    noch einmal
-    noch mal
-    nochmal
+    noch einmal die
+    noch mal die
+    nochmal die
     wiederhole
     wiederholen Sie
     wiederhol
@@ -266,6 +266,9 @@ export const german: AnswerLanguage = {
     frag noch
     fragen Sie noch`),
   repeatsAlone: lines(`
+    noch einmal
+    noch mal
+    nochmal
     was
     wie bitte
     bitte

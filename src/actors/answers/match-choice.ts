@@ -148,15 +148,20 @@ function afterTurn(
     (isNumber(word) ||
       ordinalOf(word) !== null ||
       asked.choices.some(({ content }) => content.includes(word)));
-  const turn = lastTurn(
-    said,
-    tables,
-    isOutside,
-    (index) => mentions.some(({ end }) => end <= index) || said.words.slice(0, index).some(chooses),
-  );
+  const turn = lastTurn(said, tables, isOutside, (index) => {
+    const before = said.words.slice(0, index);
+    return (
+      mentions.some(({ end }) => end <= index) ||
+      before.some(chooses) ||
+      asked.choices.some(({ label }) => label.length > 0 && findPhrase(before, label).length > 0)
+    );
+  });
   if (!turn) return null;
   const tail = from(said, turn.end);
-  const isEmpty = tail.words.every((word) => tables.noise.has(word));
+  const isEmpty =
+    tail.words.every((word) => tables.noise.has(word)) &&
+    !byName(asked.choices, tail, tables) &&
+    !byMeaning(asked.choices, tail, tables);
   if (isEmpty) return turn.kind === 'hold' ? hold : null;
   const match = read(asked, tail, turn.kind);
   if (turn.kind === 'correction') return match.kind === 'unclear' ? null : match;
@@ -290,10 +295,23 @@ function byName(
   const spoken = fold(said.raw);
   if (spoken === '') return null;
   const bare = (words: Words): string => words.filter((word) => !noise.has(word)).join('');
+  // "No, sorry, yes": what says nothing elsewhere may be an option here.
+  const namesOther = (choice: Choice): boolean =>
+    choices.some(
+      (other) =>
+        other !== choice &&
+        other.label.length > 0 &&
+        findPhrase(said.words, other.label).length > 0 &&
+        findPhrase(choice.label, other.label).length === 0,
+    );
   const ways: readonly [MatchEvidence, (choice: Choice) => boolean][] = [
     ['label', ({ option }) => fold(option.label) === spoken],
     ['label', ({ label }) => label.length > 0 && label.join('') === said.words.join('')],
-    ['label', ({ label }) => bare(label) !== '' && bare(label) === bare(said.words)],
+    [
+      'label',
+      (choice) =>
+        bare(choice.label) !== '' && bare(choice.label) === bare(said.words) && !namesOther(choice),
+    ],
     ['id', ({ option }) => fold(option.id) === spoken],
     ['id', ({ option }) => sameWords(wordsOf(option.id, language), said.words)],
   ];

@@ -198,9 +198,8 @@ export const spanish: AnswerLanguage = {
     podría repetir
     me lo repites
     me lo repite
-    otra vez
-    una vez más
-    de nuevo
+    otra vez la
+    otra vez las
     dilo otra vez
     dígalo otra vez
     dilo de nuevo
@@ -230,6 +229,9 @@ export const spanish: AnswerLanguage = {
     lee las opciones
     léeme las opciones`),
   repeatsAlone: lines(`
+    otra vez
+    una vez más
+    de nuevo
     cómo
     perdón
     qué

@@ -261,6 +261,10 @@ test.each([
   ['en', 'Wait, make it Tuesday'],
   ['en', 'Leave it at the door'],
   ['en', 'The second of May'],
+  ['en', 'Repeat the order'],
+  ['de', 'Noch einmal am Freitag'],
+  ['fr', 'Encore une fois vendredi'],
+  ['es', 'Otra vez el viernes'],
   ['de', 'Am Freitag um acht'],
   ['de', 'Warte, doch lieber am Samstag'],
   ['de', 'Nicht am Montag'],
@@ -369,4 +373,33 @@ test.each([
   'wait, is premium any good?',
 ])('R2: nothing is chosen where nothing is certain: %s', (said) => {
   expect([said, read(rides.en, said, 'en').kind]).not.toEqual([said, 'option']);
+});
+
+test.each([
+  ['no wait, yes', 'y'],
+  ['no, sorry, yes', 'y'],
+  ['yes, no wait, no', 'n'],
+  ['actually no', 'n'],
+  ['yes please', 'y'],
+] as const)('where the options are a yes and a no: %s', (said, optionId) => {
+  const options = [
+    { id: 'y', label: 'Yes' },
+    { id: 'n', label: 'No' },
+  ];
+  expect(read({ kind: 'choice', options }, said, 'en')).toMatchObject({ kind: 'option', optionId });
+});
+
+test.each([
+  ['wait', 'wait'],
+  ['book a taxi', 'taxi'],
+  ['cancel the trip', 'cancel'],
+  ['order a taxi', 'taxi'],
+  ['taxi, no, wait for the next bus', 'wait'],
+] as const)('options that read like side talk: %s', (said, optionId) => {
+  const options = [
+    { id: 'wait', label: 'Wait for the next bus' },
+    { id: 'taxi', label: 'Book a taxi' },
+    { id: 'cancel', label: 'Cancel the trip' },
+  ];
+  expect(read({ kind: 'choice', options }, said, 'en')).toMatchObject({ kind: 'option', optionId });
 });
