@@ -55,20 +55,13 @@ const session = new TextSession({
   subagentConfigs: { generate_report: reporter },
 });
 
-const told = new Promise<void>((resolve) => {
-  session.parts.subscribe((part) => {
-    // What nobody asked for at this moment: the result.
-    if (part.type !== 'text.done' || part.deliveryId === null) return;
-    console.log(`lead: ${part.text}`);
-    resolve();
-  });
-});
-
 await session.start();
 for (const text of ['Generate a sales report for Q4', 'How is the weather?']) {
   console.log(`user: ${text}`);
   for await (const part of session.send(text))
-    if (part.type === 'text.done' && part.deliveryId === null) console.log(`lead: ${part.text}`);
+    if (part.type === 'text.done') console.log(`lead: ${part.text}`);
 }
-await told;
+// What nobody asked for at this moment: the result, when the lead agent has told it.
+const { said } = await session.nextResult();
+console.log(`lead: ${said}`);
 await session.close();

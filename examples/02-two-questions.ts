@@ -70,18 +70,12 @@ const session = new TextSession({
   },
 });
 
-let results = 0;
-const done = new Promise<void>((resolve) => {
-  session.parts.subscribe((part) => {
-    if (part.type === 'text.done') {
-      console.log(`lead: ${part.text}`);
-      if (part.deliveryId !== null) results += 1;
-      if (results === 2) resolve();
-    } else if (part.type === 'question.asked') {
-      console.log(`${part.subagentName} asks: ${part.question}`);
-      void answer(part.requestId, part.subagentName);
-    }
-  });
+session.parts.subscribe((part) => {
+  if (part.type === 'text.done') console.log(`lead: ${part.text}`);
+  else if (part.type === 'question.asked') {
+    console.log(`${part.subagentName} asks: ${part.question}`);
+    void answer(part.requestId, part.subagentName);
+  }
 });
 
 /** The ride is answered in words, lunch by a button. */
@@ -98,5 +92,6 @@ async function answer(requestId: string, subagentName: string): Promise<void> {
 await session.start();
 console.log('user: a ride and some lunch, please');
 await session.sendText('a ride and some lunch, please');
-await done;
+await session.nextResult();
+await session.nextResult();
 await session.close();

@@ -68,16 +68,13 @@ const session = new TextSession({
   },
 });
 
-const booked = new Promise<void>((resolve) => {
-  session.parts.subscribe((part) => {
-    if (part.type === 'question.asked') void session.sendText('economy');
-    if (part.type === 'text.done' && part.deliveryId !== null) resolve();
-  });
+session.parts.subscribe((part) => {
+  if (part.type === 'question.asked') void session.sendText('economy');
 });
 
 await session.start();
 await session.sendText('book me a ride');
-await booked;
+await session.nextResult();
 await session.close();
 
 if (process.argv.includes('--stay')) {

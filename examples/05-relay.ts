@@ -95,12 +95,9 @@ const session = new TextSession({
   subagentConfigs: { ask_coder: createRelay() },
 });
 
-const told = new Promise<void>((resolve) => {
-  session.parts.subscribe((part) => {
-    if (part.type === 'text.done') console.log(`lead: ${part.text}`);
-    if (part.type === 'question.asked') void answer(part.question);
-    if (part.type === 'text.done' && part.deliveryId !== null) resolve();
-  });
+session.parts.subscribe((part) => {
+  if (part.type === 'text.done') console.log(`lead: ${part.text}`);
+  if (part.type === 'question.asked') void answer(part.question);
 });
 
 /** The first is answered; of the other the user has had enough. */
@@ -114,5 +111,5 @@ async function answer(question: string): Promise<void> {
 await session.start();
 console.log('user: Fix the auth bug, and rename the login page.');
 await session.sendText('Fix the auth bug, and rename the login page.');
-await told;
+await session.nextResult();
 await session.close();

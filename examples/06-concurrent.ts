@@ -88,15 +88,6 @@ const session = new TextSession({
   },
 });
 
-/** The next message that tells a result. */
-const nextResult = () =>
-  new Promise<void>((resolve) => {
-    const listening = session.parts.subscribe((part) => {
-      if (part.type !== 'text.done' || part.deliveryId === null) return;
-      listening.unsubscribe();
-      resolve();
-    });
-  });
 session.parts.subscribe((part) => {
   if (part.type === 'text.done') console.log(`${session.store.get().context.agent}: ${part.text}`);
 });
@@ -104,12 +95,10 @@ session.parts.subscribe((part) => {
 await session.start();
 console.log('user: Fix the auth bug and generate an image of a sunset');
 await session.sendText('Fix the auth bug and generate an image of a sunset');
-const first = nextResult();
 image.finish('The image is in sunset.png.');
-await first;
+await session.nextResult();
 console.log('user: I have a question about my bill');
 for await (const _ of session.send('I have a question about my bill'));
-const second = nextResult();
 fix.finish('The auth bug is fixed.');
-await second;
+await session.nextResult();
 await session.close();

@@ -93,15 +93,8 @@ session.events.subscribe(() => {
 /** Until everything that was asked for has been told. */
 async function ask(text: string): Promise<void> {
   console.log(`user: ${text}`);
-  const told = new Promise<void>((resolve) => {
-    const listening = session.notifications.subscribe(({ state }) => {
-      if (state !== 'delivered' || session.subagents.activeCount > 0) return;
-      listening.unsubscribe();
-      resolve();
-    });
-  });
   await session.sendText(text);
-  await told;
+  await session.idle();
 }
 
 await session.start();

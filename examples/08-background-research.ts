@@ -74,12 +74,9 @@ const session = new TextSession({
   ],
 });
 
-const isTold = new Promise<void>((resolve) => {
-  session.parts.subscribe((part) => {
-    if (part.type === 'subagent.reported') console.log(`${part.subagentName}: ${part.text}`);
-    if (part.type === 'text.done') console.log(`primary: ${part.text}`);
-    if (part.type === 'text.done' && part.deliveryId !== null) resolve();
-  });
+session.parts.subscribe((part) => {
+  if (part.type === 'subagent.reported') console.log(`${part.subagentName}: ${part.text}`);
+  if (part.type === 'text.done') console.log(`primary: ${part.text}`);
 });
 session.topic('subagent.result').subscribe(({ isSuccess, toolCalls }) => {
   const names = toolCalls.map(({ toolName }) => toolName).join(', ');
@@ -94,6 +91,6 @@ async function say(text: string): Promise<void> {
 await session.start();
 await say('Please research qubits');
 await say('Are you still at it?');
-await isTold;
+await session.nextResult();
 await say('Tell me more');
 await session.close();

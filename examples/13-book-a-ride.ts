@@ -94,12 +94,7 @@ async function click({ requestId, data: { options } }: Buttons): Promise<void> {
   await send({ type: 'ui.response', requestId, selectedOptionId: 'economy' });
 }
 
-const isTold = new Promise<void>((resolve) => {
-  session.parts.subscribe((part) => {
-    if (part.type === 'text.done' && part.deliveryId !== null) resolve();
-  });
-});
 await session.start();
 await session.sendText('A ride to the airport, please');
-await isTold;
+await session.nextResult();
 await session.close();

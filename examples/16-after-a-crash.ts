@@ -108,17 +108,12 @@ async function live(shared: string): Promise<void> {
       }),
     },
   });
-  const done = new Promise<void>((resolve) => {
-    session.parts.subscribe((part) => {
-      if (part.type === 'question.asked') {
-        console.log(`${part.subagentName} asks: ${part.question}`);
-        // The first process is killed before anybody can answer.
-        if (isAgain) void session.answer(part.requestId, { text: 'window' });
-      } else if (part.type === 'text.done') {
-        console.log(`lead: ${part.text}`);
-        if (part.deliveryId !== null) resolve();
-      }
-    });
+  session.parts.subscribe((part) => {
+    if (part.type === 'question.asked') {
+      console.log(`${part.subagentName} asks: ${part.question}`);
+      // The first process is killed before anybody can answer.
+      if (isAgain) void session.answer(part.requestId, { text: 'window' });
+    } else if (part.type === 'text.done') console.log(`lead: ${part.text}`);
   });
   let isAgain = false;
   session.events.subscribe((event) => {
@@ -128,7 +123,7 @@ async function live(shared: string): Promise<void> {
   });
   await session.start();
   if (!isAgain) await session.sendText('a ride, please');
-  await done;
+  await session.nextResult();
   await session.close();
   journal.close();
 }

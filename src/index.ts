@@ -68,6 +68,7 @@ export {
 export type { ConversationLimits } from './actors/conversation/limits.ts';
 export type { ConversationItem } from './actors/conversation/items.ts';
 export type { ConversationTurn } from './actors/conversation/turns.ts';
+export type { IdleOptions, NextResultOptions, SessionResult } from './actors/session/awaited.ts';
 export type { DirectiveScope, SetDirective } from './actors/session/directives.ts';
 export { defineTool, type ToolContext, type ToolDefinition } from './actors/session/lead-tools.ts';
 export {

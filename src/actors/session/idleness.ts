@@ -46,6 +46,27 @@ export function isIdle(
   );
 }
 
+/**
+ * Nothing goes on that could say something: no model or tool works, no subagent runs, and what is due
+ * has been told. What there is waits for the user (questions that were put), for time, or for somebody
+ * from outside; also what nobody is there to hear.
+ */
+export function isQuiet({ unit, delegation, books, door, leads }: EffectsSession): boolean {
+  const session = unit.session.getSnapshot();
+  const { pending, current } = unit.outbox.getSnapshot().context;
+  const isTelling = current !== null || pending.some(({ resting }) => !resting);
+  return (
+    session.value.connection === 'active' &&
+    floorOf(session) === 'nobody' &&
+    books.unfinished.length === 0 &&
+    !(isTelling && door.isAttached) &&
+    !unit.calls.ids.some((id) => !WAITING.has(unit.calls.stateOf(id)?.value)) &&
+    !leads.transfers.isUnderWay &&
+    !unit.unit.isBusy &&
+    delegation.isIdle
+  );
+}
+
 /** When something happens by itself, milliseconds since 1970; null: nothing does. */
 export function nextDueAt({ unit, delegation }: EffectsSession): number | null {
   const next = Math.min(unit.unit.nextDueAt, delegation.nextDueAt);

@@ -57,6 +57,10 @@ export class Projection {
     return this.#connection;
   }
 
+  get transcript(): readonly TranscriptItem[] {
+    return this.#transcript.list;
+  }
+
   item(id: string): TranscriptItem | undefined {
     return this.#transcript.get(id);
   }

@@ -22,6 +22,7 @@ import type { SessionServices } from '../service/session-services.ts';
 import type { SubagentView } from '../session-views.ts';
 import type { SubagentConfig } from '../subagent/config.ts';
 import { sessionLimits } from '../supervisor/limits.ts';
+import { Awaited } from './awaited.ts';
 import { Books } from './books.ts';
 import { checkedConversation } from './conversation-options.ts';
 import { consolidationOf } from './consolidation.ts';
@@ -56,6 +57,8 @@ export class SessionCore implements EffectsSession {
   readonly host: Host;
   readonly books: Books;
   readonly projection: Projection;
+  /** What the app waits for. */
+  readonly awaited: Awaited;
   readonly unit: SessionUnit;
   readonly delegation: Delegation;
   readonly ofCalls: SessionScope;
@@ -96,7 +99,10 @@ export class SessionCore implements EffectsSession {
     this.id = options.sessionId ?? runtime.environment.ids.next('ses');
     this.journal = new ScopeJournal(runtime.journal, {
       standsForAll: ({ event }) => event.type === SNAPSHOT,
-      rested: () => this.snapshots.entryKept(),
+      rested: () => {
+        this.snapshots.entryKept();
+        this.awaited.look();
+      },
     });
     this.host = createHost({
       environment: runtime.environment,
@@ -108,6 +114,7 @@ export class SessionCore implements EffectsSession {
     });
     this.startedAt = runtime.environment.clock.now();
     this.projection = new Projection(this.host);
+    this.awaited = new Awaited(this);
     this.door = new UserDoor(this, { isHeard: options.hasVoice });
     const { memory, memoryScope: scope = 'default', model } = options;
     this.#facts = memory && { memory, scope };

@@ -12,6 +12,7 @@ import type {
   TranscriptItem,
 } from '../session-views.ts';
 import type { ServiceView } from '../service/service-view.ts';
+import type { IdleOptions, NextResultOptions, SessionResult } from './awaited.ts';
 import { receiveFromClient, type ClientReceipt } from './client-input.ts';
 import { clientMessages, type ClientMessage } from './client-messages.ts';
 import type { SetDirective } from './directives.ts';
@@ -238,6 +239,28 @@ export abstract class SessionFace {
   /** Clients that are nobody but whoever embeds it. */
   protected get ownClients(): number {
     return 0;
+  }
+
+  /**
+   * Resolves when nothing goes on that could say something by itself: no model, tool or subagent
+   * works, and what is due has been told, or nobody is there to hear it. A question that waits for the
+   * user is quiet. Resolves also when the session has ended.
+   * @throws {CancelledError} when `signal` aborts (rejects); {ConfigurationError} `INVALID_ARGUMENT`.
+   */
+  async idle(options: IdleOptions = {}): Promise<void> {
+    await this.#core.awaited.idle(options);
+  }
+
+  /**
+   * The next result of a subagent that has been told, shown as a card, or was told before and not
+   * handed out by this yet: each is handed out once, in the order of telling. In a text session whoever
+   * waits for a result listens to it: it counts as heard.
+   * @throws {CancelledError} when the session ends or `signal` aborts (rejects); {OffstageError}
+   * `NO_RESULT` where the named subagent has ended and no result of it will be told;
+   * {ConfigurationError} `INVALID_ARGUMENT`.
+   */
+  async nextResult(options: NextResultOptions = {}): Promise<SessionResult> {
+    return this.#core.awaited.nextResult(options);
   }
 
   /** When something happens by itself, such as the end of a question's time: milliseconds since 1970; null: nothing does. */

@@ -6,6 +6,7 @@ import type { UnitEvent } from '../runtime/commit-unit.ts';
 import type { Host } from '../runtime/host.ts';
 import type { SessionServices } from '../service/session-services.ts';
 import type { SubagentConfig } from '../subagent/config.ts';
+import type { Awaited } from './awaited.ts';
 import type { Books } from './books.ts';
 import type { SessionHooks } from './hooks.ts';
 import type { Lead } from './lead.ts';
@@ -32,6 +33,8 @@ export interface LeadSession {
   readonly hooks: SessionHooks;
   /** What the user and their screens do. */
   readonly door: UserDoor;
+  /** What the app waits for. */
+  readonly awaited: Awaited;
   /** Puts an event into the session's mailbox. */
   receive(actor: string, event: UnitEvent & Record<string, unknown>): void;
   /** Words and new lives, checked by their type. */

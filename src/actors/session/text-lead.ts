@@ -103,6 +103,7 @@ export class TextLead implements Lead {
     this.#core = core;
     this.#model = model;
     this.#output = output;
+    output.awaitedBy((ids) => core.awaited.wants(ids));
     this.#watchdog = new Watchdog(core.host.environment, () => {
       const message = `The model showed no sign of life for ${RESPONSE_TIMEOUT_MS} ms`;
       this.#response?.abort(new ProviderError('RESPONSE_TIMEOUT', message, { retryable: true }));
@@ -289,7 +290,9 @@ export class TextLead implements Lead {
   /** E5 */
   #checkSomebodyListens({ kind, deliveryId }: Offer): void {
     const core = this.#core;
-    if (this.#hasWarned || this.#output.isHeard || core.door.followers > 0) return;
+    const { awaited, door } = core;
+    const isHeard = this.#output.isHeard || door.followers > 0 || awaited.isListening;
+    if (this.#hasWarned || isHeard) return;
     this.#hasWarned = true;
     const expected =
       `Nobody listens to the ${kind} ${deliveryId}: it waits as a card until somebody does. ` +

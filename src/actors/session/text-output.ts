@@ -98,7 +98,7 @@ interface Card {
   isDue(): boolean;
 }
 
-/** Takes what is told of these deliveries; true: this one was waited for. */
+/** Does somebody wait for one of these deliveries? */
 type Waiter = (deliveryIds: readonly string[]) => boolean;
 
 /** Pieces that a reader may lag behind. */
@@ -109,7 +109,7 @@ export class TextOutput {
   readonly parts: Observable<TextPart>;
   readonly #subject = new Subject<TextPart>();
   readonly #readers = new Set<Reader>();
-  readonly #waiters = new Set<Waiter>();
+  #isAwaited: Waiter = () => false;
   readonly #cards = new Map<string, Card>();
   #isComplete = false;
 
@@ -125,7 +125,7 @@ export class TextOutput {
 
   /** Is there anybody whom a piece would reach now? */
   get isHeard(): boolean {
-    return this.#subject.observed || this.#readers.size > 0 || this.#waiters.size > 0;
+    return this.#subject.observed || this.#readers.size > 0;
   }
 
   push(part: TextPart, fate: Fate | null = null): void {
@@ -153,10 +153,9 @@ export class TextOutput {
     );
   }
 
-  /** Whoever waits for a delivery has seen it when it is told. Returns what ends the wait. */
-  wait(waiter: Waiter): () => void {
-    this.#waiters.add(waiter);
-    return () => this.#waiters.delete(waiter);
+  /** Whoever waits for a delivery has seen it when it is told. */
+  awaitedBy(waiter: Waiter): void {
+    this.#isAwaited = waiter;
   }
 
   /** Reads from now on, until `end` or `complete`. The reader is there before this returns. */
@@ -193,8 +192,7 @@ export class TextOutput {
     const isObserved = this.#subject.observed;
     this.#subject.next(piece.part);
     const ids = deliveriesIn(piece.part);
-    const isAwaited = [...this.#waiters].filter((waiter) => waiter(ids)).length > 0;
-    if (isObserved || isAwaited) see(piece);
+    if (isObserved || this.#isAwaited(ids)) see(piece);
     else drop(piece, 0);
   }
 

@@ -90,7 +90,7 @@ describe('X2: seen', () => {
   test('by whoever waits for what is told in it', () => {
     const output = new TextOutput();
     const { log, fate } = fates();
-    output.wait((ids) => ids.includes('d1'));
+    output.awaitedBy((ids) => ids.includes('d1'));
     output.push(told('d2'), fate('d2'));
     output.push(told('d1'), fate('d1'));
     expect(log).toEqual(['d2 unseen', 'd1 seen']);
