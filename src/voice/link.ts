@@ -13,7 +13,8 @@
 import { EMPTY, of } from 'rxjs';
 import { callSafely, type Host } from '../actors/runtime/host.ts';
 import { storableId, storableText } from '../actors/storable.ts';
-import { messageOf, ProviderError } from '../errors.ts';
+import { shown } from '../checks.ts';
+import { ConfigurationError, messageOf, ProviderError } from '../errors.ts';
 import type { AudioFrame } from './audio-frame.ts';
 import type { Beginning } from './continuation.ts';
 import type {
@@ -83,7 +84,13 @@ export class Link {
     this.since = host.environment.clock.now();
     this.#configuration = JSON.stringify(configuration);
     try {
-      this.#connection = transport.connect(configuration, beginning.context);
+      const connection = transport.connect(configuration, beginning.context);
+      if (typeof connection?.events?.subscribe !== 'function')
+        throw new ConfigurationError(
+          'INVALID_TRANSPORT',
+          `Expected connect() of ${transport.name} to return a connection, got ${shown(connection)}`,
+        );
+      this.#connection = connection;
     } catch (error) {
       host.report(error, 'transport');
       this.#connection = refused(transport.name, error);
@@ -139,17 +146,17 @@ export class Link {
   }
 
   send(command: TransportCommand): void {
-    this.#connection.send(this.#toWire(command));
+    callSafely(this.#host, 'transport', () => this.#connection.send(this.#toWire(command)));
   }
 
   sendAudio(frame: AudioFrame): void {
-    this.#connection.sendAudio(frame);
+    callSafely(this.#host, 'transport', () => this.#connection.sendAudio(frame));
   }
 
   configure(configuration: TransportConfiguration): void {
     this.#configures += 1;
     this.#configuration = JSON.stringify(configuration);
-    this.#connection.send({ type: 'session.configure', configuration });
+    this.send({ type: 'session.configure', configuration });
   }
 
   /** Was it told this last? */
@@ -158,7 +165,7 @@ export class Link {
   }
 
   close(): void {
-    void this.#connection.close();
+    callSafely(this.#host, 'transport', () => this.#connection.close());
   }
 
   /** LINK-1 */

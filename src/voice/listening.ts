@@ -12,8 +12,8 @@
 //       can; elsewhere the words that are known so far are taken for all of them. The floor is free.
 //   LISTEN-2. What goes on directly after an utterance that was too long (a television) is
 //       background: it neither takes the floor nor interrupts, until it was quiet for
-//       `QUIET_MS`; nor does what begins while the microphone sends nothing. Its words are taken
-//       in like any others.
+//       `QUIET_MS`; so is what goes on behind one of which no sound came at all. Its words are
+//       taken in like any others.
 
 import type { LeadSession } from '../actors/session/session-parts.ts';
 import { Watchdog } from '../actors/session/watchdog.ts';
@@ -130,7 +130,7 @@ export class Listening {
     switch (event.type) {
       case 'utterance.started': {
         const { utteranceId: id, audioStartMs } = event;
-        const isNoise = this.#isNoisy || this.#isMicrophoneOff;
+        const isNoise = this.#isNoisy;
         const startedAt = this.#utterances.began(id, audioStartMs, this.#now, !isNoise);
         this.#underWay = { id, since: this.#now };
         this.#watch();
@@ -196,20 +196,20 @@ export class Listening {
   #watch(): void {
     const { since = 0 } = this.#underWay ?? {};
     const tooLongAt = since + this.#options.maxUtteranceMs;
-    const offAt = this.#soundAt === null ? Infinity : this.#soundAt + MICROPHONE_GAP_MS;
+    const offAt =
+      this.#soundAt === null ? Infinity : Math.max(this.#soundAt, since) + MICROPHONE_GAP_MS;
     this.#limit.watch(Math.max(0, Math.min(tooLongAt, offAt) - this.#now));
-  }
-
-  /** It was open, and nobody can be heard by it any more. */
-  get #isMicrophoneOff(): boolean {
-    return this.#soundAt !== null && this.#now - this.#soundAt >= MICROPHONE_GAP_MS;
   }
 
   #look(): void {
     if (!this.#underWay) return;
-    const isTooLong = this.#now - this.#underWay.since >= this.#options.maxUtteranceMs;
-    if (isTooLong) this.#noiseAt = this.#now;
-    if (isTooLong || this.#isMicrophoneOff) this.#end();
+    const { since } = this.#underWay;
+    const soundAt = this.#soundAt ?? this.#now;
+    const isTooLong = this.#now - since >= this.#options.maxUtteranceMs;
+    const isOff = this.#now - Math.max(soundAt, since) >= MICROPHONE_GAP_MS;
+    // What is heard without any sound is no user, either.
+    if (isTooLong || (isOff && soundAt < since)) this.#noiseAt = this.#now;
+    if (isTooLong || isOff) this.#end();
     else this.#watch();
   }
 

@@ -11,6 +11,8 @@
 //       which of both it says is not known, so it is said again; and it is taken back, in case
 //       that it was not sent yet.
 //   F4. An offer ends in exactly one of: heard, interrupted, failed (with `speech`).
+//   F8. Of responses that the model begins by itself and never ends at most `MAX_OWN` are kept: the
+//       oldest counts as ended.
 //   F6. A response that neither goes on nor ends is called off after `timeoutMs`, and after
 //       another moment taken as ended: nobody waits for it for ever. Whoever began it.
 
@@ -25,6 +27,8 @@ import type { TransportCapabilities, TransportCommand, TransportEvent } from './
 
 /** A response that was cancelled says so within this time, or is taken as ended. */
 const CANCEL_GRACE_MS = 3000;
+/** A model makes one response at a time; so many can only be a fault. */
+const MAX_OWN = 16;
 
 type Ended = Extract<TransportEvent, { type: 'response.ended' }>;
 
@@ -132,6 +136,7 @@ export class Responses {
     }
     if (this.#own.has(responseId)) return false;
     this.#own.set(responseId, false);
+    if (this.#own.size > MAX_OWN) this.#forgetOldest();
     this.#replied.add(responseId);
     this.#ownSince = this.#clock.now();
     this.#watchdog.watch(this.#timeoutMs);
@@ -139,6 +144,15 @@ export class Responses {
     // One that names an older request leaves no doubt: what was asked for is still to come.
     if (responseKey === null && asked?.id === null) this.#collided(asked);
     return true;
+  }
+
+  /** F8 */
+  #forgetOldest(): void {
+    const [oldest] = this.#own.keys();
+    if (oldest === undefined) return;
+    const message = `The model has begun more than ${MAX_OWN} responses and ended none: the oldest counts as ended`;
+    this.#ports.report(new ProviderError('TOO_MANY_RESPONSES', message));
+    this.#gone(oldest, null, 'forgotten');
   }
 
   /** Is this sound of a response that is still wanted? If so it is a sign of life. */

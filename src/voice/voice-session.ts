@@ -4,8 +4,8 @@
 import type { LanguageModel } from 'ai';
 import { Subject, type Observable, type Observer } from 'rxjs';
 import { z } from 'zod';
-import { check } from '../checks.ts';
-import { ConfigurationError, ProtocolError } from '../errors.ts';
+import { check, shown } from '../checks.ts';
+import { ConfigurationError, messageOf, ProtocolError } from '../errors.ts';
 import type { Runtime } from '../actors/runtime/runtime.ts';
 import { SessionCore } from '../actors/session/session-core.ts';
 import type { SessionOptions } from '../actors/session/session-options.ts';
@@ -204,41 +204,13 @@ export class VoiceSession extends SessionFace {
     this.#lead = lead as unknown as VoiceLead;
     this.#transport = transport;
     const { inputSampleRateHz } = transport.capabilities;
-    const microphone = new Subject<AudioFrame>();
-    microphone
-      .pipe(resampleFrames(inputSampleRateHz))
-      .subscribe((frame) => this.#lead.userSpoke(frame));
-    let isResampling = false;
-    this.audioIn = {
-      next: (frame) => {
-        const problem = problemOf(frame);
-        if (problem !== null) {
-          core.reportError(new ProtocolError('INVALID_FRAME', problem, { raw: frame }), 'audioIn');
-          return;
-        }
-        const wasResampling = isResampling;
-        isResampling = frame.sampleRateHz !== inputSampleRateHz;
-        // What has the rate already takes the short way, behind what is still held back.
-        if (isResampling || wasResampling) microphone.next(frame);
-        else if (frame.samples.length > 0) this.#lead.userSpoke(frame);
-      },
-      error: (error) => core.reportError(error, 'audioIn'),
-      complete: () => {},
-    };
-    this.playout = {
-      next: (report) => {
-        let checked: PlayoutReport;
-        try {
-          checked = check('playout.next(report)', playoutReport, report, 'INVALID_PLAYOUT_REPORT');
-        } catch (error) {
-          core.reportError(error, 'playout');
-          return;
-        }
-        this.#lead.played(checked.itemId, checked.playedMs);
-      },
-      error: (error) => core.reportError(error, 'playout'),
-      complete: () => {},
-    };
+    const { audioIn, playout } = checkedStreams(
+      core,
+      lead as unknown as VoiceLead,
+      inputSampleRateHz,
+    );
+    this.audioIn = audioIn;
+    this.playout = playout;
   }
 
   /** Sound of the model; frames carry the `itemId` that playout reports must name. Hot. */
@@ -270,6 +242,83 @@ export class VoiceSession extends SessionFace {
   }
 }
 
+/**
+ * What a client sends, checked: what cannot be taken is dropped and reported, the first time and then
+ * ever more seldom, with how often it has happened. Nothing that a client sends throws.
+ */
+function checkedStreams(
+  core: SessionCore,
+  lead: VoiceLead,
+  sampleRateHz: number,
+): Pick<VoiceSession, 'audioIn' | 'playout'> {
+  const dropped = { audioIn: 0, playout: 0 };
+  const drop = (
+    where: 'audioIn' | 'playout',
+    code: string,
+    problem: string,
+    raw: unknown,
+  ): void => {
+    dropped[where] += 1;
+    const count = dropped[where];
+    if (!Number.isInteger(Math.log10(count))) return;
+    const message = count === 1 ? problem : `${problem} (${count} were dropped so far)`;
+    core.reportError(new ProtocolError(code, message, { raw }), where);
+  };
+  let microphone = new Subject<AudioFrame>();
+  const open = (): void => {
+    microphone = new Subject();
+    microphone.pipe(resampleFrames(sampleRateHz)).subscribe({
+      next: (frame) => lead.userSpoke(frame),
+      // What follows is resampled anew.
+      error: (error: unknown) => {
+        open();
+        drop('audioIn', 'INVALID_FRAME', messageOf(error), null);
+      },
+    });
+  };
+  open();
+  let isResampling = false;
+  const heard = (frame: AudioFrame): void => {
+    const wasResampling = isResampling;
+    isResampling = frame.sampleRateHz !== sampleRateHz;
+    // What has the rate already takes the short way, behind what is still held back.
+    if (isResampling || wasResampling) microphone.next(frame);
+    else if (frame.samples.length > 0) lead.userSpoke(frame);
+  };
+  return {
+    audioIn: {
+      next(frame) {
+        try {
+          const problem = problemOf(frame);
+          if (problem === null) heard(frame);
+          else drop('audioIn', 'INVALID_FRAME', problem, frame);
+        } catch (error) {
+          drop('audioIn', 'INVALID_FRAME', messageOf(error), null);
+        }
+      },
+      error: (error) => core.reportError(error, 'audioIn'),
+      complete() {},
+    },
+    playout: {
+      next(report) {
+        try {
+          const { itemId, playedMs } = check(
+            'playout.next(report)',
+            playoutReport,
+            report,
+            'INVALID_PLAYOUT_REPORT',
+          );
+          lead.played(itemId, playedMs);
+        } catch (error) {
+          drop('playout', 'INVALID_PLAYOUT_REPORT', messageOf(error), null);
+        }
+      },
+      error: (error) => core.reportError(error, 'playout'),
+      complete() {},
+    },
+  };
+}
+
 /** How delegations are worked out; null: the model names its tools. */
 function workOutOf(core: LeadSession, options: VoiceSessionOptions): WorkOut | null {
   const { transport, agents, delegationModel = options.model } = options;
@@ -296,7 +345,9 @@ function checkThinkingSound(options: ThinkingSoundOptions | undefined): void {
 
 function problemOf(frame: AudioFrame): string | null {
   if (!(frame?.samples instanceof Int16Array))
-    return `Expected frame.samples to be an Int16Array, got ${typeof frame?.samples}`;
+    return `Expected frame.samples to be an Int16Array, got ${shown(frame?.samples)}`;
+  if ((frame.samples.buffer as { readonly detached?: boolean }).detached === true)
+    return "Expected frame.samples to be the receiver's, got an Int16Array whose buffer was detached";
   if (!isSampleRateHz(frame.sampleRateHz))
     return `Expected frame.sampleRateHz to be from 8000 to 48000, got ${String(frame.sampleRateHz)}`;
   return null;

@@ -8,8 +8,12 @@
 import type { ConversationItem } from '../actors/conversation/items.ts';
 import { intoConversation } from '../actors/session/live-conversation.ts';
 import type { LeadSession } from '../actors/session/session-parts.ts';
+import { ProviderError } from '../errors.ts';
 import type { Played } from './playout.ts';
 import type { TransportEvent } from './transport.ts';
+
+/** So many messages the model may be saying at a time. */
+const MAX_UNFINISHED = 32;
 
 export class VoiceTranscript {
   readonly #core: LeadSession;
@@ -63,11 +67,31 @@ export class VoiceTranscript {
     const said = books.item(itemId);
     const saidAt = said?.at ?? this.#now();
     // What was cut off stays as it was heard, whatever comes late.
-    if (isOpen(said)) {
-      if (final) intoConversation(this.#core, { type: 'assistant.said', itemId, text, saidAt });
-      else books.saying(itemId, text, saidAt);
+    if (isOpen(said) && !final) {
+      // What is too long to be shown is not shown again with every word.
+      if (books.saying(itemId, text, saidAt)) this.#show(itemId);
+      if (books.sayings > MAX_UNFINISHED) this.#finishOldest();
+      return;
     }
+    if (isOpen(said))
+      intoConversation(this.#core, { type: 'assistant.said', itemId, text, saidAt });
     this.#show(itemId);
+  }
+
+  /** A model that begins messages and ends none: what it said of the oldest is all of it. */
+  #finishOldest(): void {
+    const [oldest] = this.#core.books.unfinished;
+    if (!oldest) return;
+    const { itemId, text, saidAt } = oldest;
+    intoConversation(this.#core, { type: 'assistant.said', itemId, text, saidAt });
+    this.#show(itemId);
+    this.#core.reportError(
+      new ProviderError(
+        'TOO_MANY_MESSAGES',
+        `The model has begun more than ${MAX_UNFINISHED} messages and ended none: the oldest counts as ended`,
+      ),
+      'transport',
+    );
   }
 
   /** Of this item the user heard only a part. Returns what, in words; null: they are not known. */

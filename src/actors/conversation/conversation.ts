@@ -163,6 +163,13 @@ export class ConversationLog {
     );
   }
 
+  /** So much of a message is left out at its end: what follows is, too. */
+  omit(id: string, chars: number): ConversationLog {
+    return this.#change(id, (item) =>
+      chars > 0 ? { ...item, omittedChars: (item.omittedChars ?? 0) + chars } : item,
+    );
+  }
+
   /** Replaces the words of a message, finished or not: a better hypothesis, or a correction. */
   correct(id: string, text: string): ConversationLog {
     return this.#change(id, (item) => (item.text === text ? item : this.#withText(item, text)));

@@ -152,14 +152,19 @@ export class Books {
     return this.#conversation.item(id);
   }
 
+  /** How many messages the lead agent has not ended saying. */
+  get sayings(): number {
+    return this.#conversation.sayings;
+  }
+
   /** What of it the lead agent has not ended saying. */
   get unfinished(): readonly Unfinished[] {
     return this.#conversation.unfinished;
   }
 
   /** More words of what the lead agent began to say at `saidAt`. */
-  saying(itemId: string, words: string, saidAt: number): void {
-    this.#conversation.saying(itemId, words, saidAt);
+  saying(itemId: string, words: string, saidAt: number): boolean {
+    return this.#conversation.saying(itemId, words, saidAt);
   }
 
   /** Shows what is about to be told to the unit; returns it as it shall be told. */

@@ -11,9 +11,12 @@
 //   L2. What was said can be read at once, whenever its event is committed; then it stands
 //       where the same event puts it when it is folded again.
 //   L3. Words that are still being said are never kept: a rate is no event.
+//   L5. Words are appended in constant time: what is read of a message is its beginning, and its
+//       whole is put together once, when it is over.
 //   L4. What is said stands before whatever came while it was being said, also if that began
 //       in the same millisecond.
 
+import { head as headOf } from '../clip.ts';
 import { ConversationLog } from '../conversation/conversation.ts';
 import type { ConversationItem } from '../conversation/items.ts';
 import type { ConversationLimits } from '../conversation/limits.ts';
@@ -22,7 +25,11 @@ import type { ConversationEvent, SessionInputEvent } from './records.ts';
 /** What the lead agent is saying. */
 interface Saying {
   readonly saidAt: number;
-  readonly text: string;
+  /** What of it is read (L5). */
+  head: string;
+  /** All of it, in pieces. */
+  readonly pieces: string[];
+  chars: number;
   /** The item that stood last of those that began in the same millisecond. */
   readonly behind: string | null;
 }
@@ -71,9 +78,10 @@ export class LiveConversation {
 
   /** As it is read. */
   get log(): ConversationLog {
-    this.#read ??= [...this.#saying].reduce((log, [id, { saidAt: at, text }]) => {
+    this.#read ??= [...this.#saying].reduce((log, [id, { saidAt: at, head, chars }]) => {
       const before = this.#follower(id);
-      return log.begin({ id, role: 'assistant', at, before }).append(id, text);
+      const begun = log.begin({ id, role: 'assistant', at, before });
+      return begun.append(id, head).omit(id, chars - head.length);
     }, this.#withAhead);
     return this.#read;
   }
@@ -82,8 +90,12 @@ export class LiveConversation {
   item(id: string): ConversationItem | undefined {
     const saying = this.#read ? undefined : this.#saying.get(id);
     if (!saying) return this.log.get(id);
-    const { saidAt: at, text } = saying;
-    return this.#empty.begin({ id, role: 'assistant', at }).append(id, text).get(id);
+    const { saidAt: at, head, chars } = saying;
+    const begun = this.#empty.begin({ id, role: 'assistant', at });
+    return begun
+      .append(id, head)
+      .omit(id, chars - head.length)
+      .get(id);
   }
 
   /** Takes in what an event does to what is kept. */
@@ -118,20 +130,40 @@ export class LiveConversation {
     return told;
   }
 
-  /** More words of what the lead agent began to say at `saidAt`. */
-  saying(itemId: string, words: string, saidAt: number): void {
-    const { items } = this.#withAhead;
+  /**
+   * More words of what the lead agent began to say at `saidAt`. Returns whether more of it is read
+   * than before.
+   */
+  saying(itemId: string, words: string, saidAt: number): boolean {
     const saying = this.#saying.get(itemId) ?? {
       saidAt,
-      text: '',
-      behind: items.findLast(({ at }) => at === saidAt)?.id ?? null,
+      head: '',
+      pieces: [],
+      chars: 0,
+      behind: this.#withAhead.items.findLast(({ at }) => at === saidAt)?.id ?? null,
     };
-    this.#saying.set(itemId, { ...saying, text: saying.text + words });
+    this.#saying.set(itemId, saying);
+    const isWhole = saying.chars === saying.head.length;
+    const { maxItemChars } = this.#empty.limits;
+    if (isWhole) saying.head = headOf(saying.head + words, maxItemChars);
+    const hasGrown = isWhole && saying.head.length > saying.chars;
+    saying.pieces.push(words);
+    saying.chars += words.length;
     this.#read = null;
+    return hasGrown;
+  }
+
+  /** How many messages are being said. */
+  get sayings(): number {
+    return this.#saying.size;
   }
 
   get unfinished(): readonly Unfinished[] {
-    return [...this.#saying].map(([itemId, { text, saidAt }]) => ({ itemId, text, saidAt }));
+    return [...this.#saying].map(([itemId, { pieces, saidAt }]) => ({
+      itemId,
+      text: pieces.join(''),
+      saidAt,
+    }));
   }
 
   get #withAhead(): ConversationLog {

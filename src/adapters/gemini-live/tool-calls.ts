@@ -41,6 +41,8 @@ export class ToolCalls {
     if (this.#calls.has(callId)) return false;
     this.#calls.set(callId, { name, state: 'open' });
     this.#open.add(callId);
+    // One that is not remembered any more cannot be answered: it is not waited for.
+    for (const open of this.#open) if (!this.#calls.has(open)) this.#open.delete(open);
     return true;
   }
 

@@ -9,12 +9,16 @@
 // L2. After a cancel, sound of every response that was asked for before it is no longer
 //     wanted, also of one that the server has not yet announced.
 // L3. Sound of a response that has ended is not wanted.
+// L5. What the server begins and never ends is bounded: of responses the oldest counts as ended,
+//     of the calls of one response the oldest is forgotten.
 // L4. A tool call counts once, and only when the model completed it: the wire reports the
 //     arguments of a call that was cut off in the same way as those of a complete one.
 
 import { BoundedMap } from '../socket/bounded-map.ts';
 
 const REMEMBERED_RESPONSES = 128;
+const MAX_ACTIVE = 64;
+const MAX_CALLS = 256;
 
 export interface ToolCall {
   readonly callId: string;
@@ -30,8 +34,8 @@ export interface ResponseRecord {
   /** Samples made of each item, in the order of their first sound. */
   readonly samplesByItem: Map<string, number>;
   /** Calls whose arguments are there, but not yet the word that they are complete. */
-  readonly heldCalls: Map<string, ToolCall>;
-  readonly completedCallIds: Set<string>;
+  readonly heldCalls: BoundedMap<string, ToolCall>;
+  readonly completedCallIds: BoundedMap<string, true>;
 }
 
 interface Request {
@@ -47,6 +51,8 @@ export class ResponseLedger {
 
   request(eventId: string, responseKey: string): void {
     this.#requests.set(eventId, { responseKey, isCancelled: false });
+    const [oldest] = this.#requests.keys();
+    if (this.#requests.size > MAX_ACTIVE && oldest !== undefined) this.#requests.delete(oldest);
   }
 
   /** Marks all that is asked for or in the making. @returns whether that was anything new */
@@ -74,10 +80,12 @@ export class ResponseLedger {
       responseKey,
       isCancelled,
       samplesByItem: new Map(),
-      heldCalls: new Map(),
-      completedCallIds: new Set(),
+      heldCalls: new BoundedMap(MAX_CALLS),
+      completedCallIds: new BoundedMap(MAX_CALLS),
     };
     this.#active.set(responseId, record);
+    const [oldest] = this.#active.keys();
+    if (this.#active.size > MAX_ACTIVE && oldest !== undefined) this.end(oldest);
     return record;
   }
 

@@ -338,7 +338,7 @@ export class Translator {
 
   #completeCall(record: ResponseRecord, call: ToolCall): void {
     if (record.completedCallIds.has(call.callId)) return;
-    record.completedCallIds.add(call.callId);
+    record.completedCallIds.set(call.callId, true);
     this.#options.emit({ type: 'tool.called', ...call, responseId: record.responseId });
   }
 

@@ -25,6 +25,10 @@ export class BoundedMap<Key, Value> {
     if (!oldest.done) this.#entries.delete(oldest.value);
   }
 
+  values(): Iterable<Value> {
+    return this.#entries.values();
+  }
+
   delete(key: Key): void {
     this.#entries.delete(key);
   }
