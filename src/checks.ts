@@ -2,10 +2,14 @@
 // most of it at compile time; callers without types, and JSON, are checked here.
 
 import type { z } from 'zod';
+import { secretRemover } from './actors/secrets.ts';
 import { ConfigurationError, messageOf } from './errors.ts';
 
 /** Characters of a wrong value that an error message shows. */
 const MAX_SHOWN_CHARS = 80;
+const MAX_LOOKED_AT_CHARS = 2000;
+
+const withoutSecrets = secretRemover([]);
 
 /**
  * Parses `value` with `schema`.
@@ -64,7 +68,9 @@ export function shown(value: unknown): string {
         : ((typeof value === 'object' || typeof value === 'string'
             ? JSON.stringify(value)
             : undefined) ?? String(value));
-    return text.length > MAX_SHOWN_CHARS ? `${text.slice(0, MAX_SHOWN_CHARS)}…` : text;
+    // Before it is cut: half of a credential has no shape any more.
+    const clean = withoutSecrets(text.slice(0, MAX_LOOKED_AT_CHARS));
+    return clean.length > MAX_SHOWN_CHARS ? `${clean.slice(0, MAX_SHOWN_CHARS)}…` : clean;
   } catch {
     // Not even `Array.isArray` may be asked of a revoked Proxy.
     return `${typeof value} that cannot be read`;

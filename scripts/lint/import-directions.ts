@@ -49,7 +49,7 @@ const portSources = [
 /** The first row whose `files` holds a file decides for it; a file without a row may import nothing. */
 export const layers: readonly Layer[] = [
   { files: 'errors.ts', sources: [], packages: [] },
-  { files: 'checks.ts', sources: ['errors.ts'], packages: ['zod'] },
+  { files: 'checks.ts', sources: ['actors/secrets.ts', 'errors.ts'], packages: ['zod'] },
   { files: 'machines', sources: ['errors.ts'], packages: ['xstate'] },
   { files: 'actors', sources: ['machines', 'checks.ts', 'errors.ts'], packages: runtimePackages },
   {

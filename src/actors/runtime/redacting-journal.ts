@@ -8,7 +8,7 @@
 import { z } from 'zod';
 import { ConfigurationError } from '../../errors.ts';
 import type { Journal, JournalEntry } from '../ports/journal.ts';
-import { REDACTED, secretRemover, type TakeOut } from '../secrets.ts';
+import { endsAsSecret, REDACTED, secretRemover, type TakeOut } from '../secrets.ts';
 
 /** The properties that `redactingJournal` takes for secrets. */
 export const SECRET_NAMES: readonly string[] = [
@@ -22,9 +22,11 @@ export const SECRET_NAMES: readonly string[] = [
   'password',
   'passwd',
   'privateKey',
+  'pwd',
   'refreshToken',
   'secret',
   'secretKey',
+  'sessionToken',
   'setCookie',
   'token',
 ];
@@ -33,7 +35,7 @@ export interface RedactionOptions {
   /**
    * Properties whose texts and numbers are replaced, however deep they are, and all that is in them.
    * Upper and lower case, `_` and `-` make no difference: `apiKey` is also `API_KEY` and `api-key`.
-   * @defaultValue `SECRET_NAMES`
+   * @defaultValue `SECRET_NAMES`, and what ends like one of them: `openaiApiKey`, `x-api-key`, `DB_PASSWORD`
    */
   readonly names?: readonly string[];
   /**
@@ -77,7 +79,7 @@ export function redactingJournal(journal: Journal, options: RedactionOptions = {
     );
   const { names = SECRET_NAMES, values = [], replace = REDACTED } = options;
   const redaction: Redaction = {
-    isSecret: nameMatcher(names),
+    isSecret: options.names === undefined ? isSecretName : nameMatcher(names),
     takeOut: secretRemover(
       values.filter((value) => value !== undefined),
       replace,
@@ -148,6 +150,12 @@ function nameMatcher(names: readonly string[]): (name: string) => boolean {
   );
   const any = new RegExp(`^(?:${loose.join('|')})$`, 'i');
   return (name) => any.test(name);
+}
+
+const listed = nameMatcher(SECRET_NAMES);
+
+function isSecretName(name: string): boolean {
+  return listed(name) || endsAsSecret(name);
 }
 
 function matchesNothing({ source, flags }: RegExp): boolean {

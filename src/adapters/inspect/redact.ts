@@ -8,6 +8,11 @@
 //   R2. Within a payload (tool arguments, messages, results …) nothing is shown, numbers
 //       and ids included: there the keys are somebody else's, and so is their meaning.
 //   R3. A key is shown only if it looks like a name.
+//   R4. What has the shape of a credential (actors/secrets.ts) is never shown.
+
+import { secretRemover } from '../../actors/secrets.ts';
+
+const withoutSecrets = secretRemover([]);
 
 /** A value with nothing inside it. */
 export type Leaf = string | number | bigint | boolean;
@@ -94,7 +99,8 @@ export const redactWords: Redact = (leaf, path) => {
   const isPayload = path[0] === 'output' || path.some((key, at) => at > 0 && PAYLOAD_KEYS.has(key));
   if (typeof leaf !== 'string') return isPayload ? `[redacted ${typeof leaf}]` : leaf;
   if (leaf === '') return leaf;
-  if (!isPayload && NAME.test(leaf) && isShownKey(path.at(-1) ?? '')) return leaf;
+  const isName = NAME.test(leaf) && withoutSecrets(leaf) === leaf;
+  if (!isPayload && isName && isShownKey(path.at(-1) ?? '')) return leaf;
   return hidden(leaf);
 };
 
@@ -103,7 +109,7 @@ export const redactNothing: Redact = (leaf) => leaf;
 
 /** A key by R3. */
 export function redactKey(key: string): string {
-  return NAME.test(key) ? key : hidden(key);
+  return NAME.test(key) && withoutSecrets(key) === key ? key : hidden(key);
 }
 
 function isShownKey(key: string): boolean {
