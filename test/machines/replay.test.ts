@@ -27,8 +27,8 @@ async function agrees(report: unknown, { every = 1, ...options }: Options = {}):
   );
   expect(done.paths).toBe(paths.length);
   expect(paths.length).toBeGreaterThan(10);
-  // Several clocks can run in a session; the check lets any of them be the first.
-  expect(done.skipped).toBeLessThan(done.paths / 3);
+  // Several clocks can run in a session, and two in a question; the check lets any of them be the first.
+  expect(done.skipped).toBeLessThan(done.paths * 0.4);
 }
 
 describe('real actors go the checked paths', { timeout: 60_000 }, () => {

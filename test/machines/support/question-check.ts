@@ -65,8 +65,6 @@ function questionEvents(snapshot: S): readonly QuestionEvent[] {
     { type: 'question.readBack', at },
     { type: 'question.hold', at, remindAt },
     { type: 'question.repeat', at },
-    { type: 'deadline.reminder', at: remindAt, dueAt: remindAt },
-    { type: 'deadline.reminder', at: remindAt + 1, dueAt: remindAt + 1 },
     { type: 'question.withdraw', at, reason: 'the asker gave it up' },
     { type: 'question.supersede', at },
     { type: 'client.attached', at },
@@ -75,6 +73,8 @@ function questionEvents(snapshot: S): readonly QuestionEvent[] {
     { type: 'deadline.answer', at: dueAt + 1, dueAt: dueAt + 1 },
     ...answers.map((answer) => ({ ...answer, at })),
   ];
+  // One that is late changes nothing; only where it is held can it come at all.
+  if (isHeld(snapshot)) events.push({ type: 'deadline.reminder', at: remindAt, dueAt: remindAt });
   if (isOpen(snapshot) && remainingMs > 0) {
     events.push({ type: 'client.detached', at: at + 1 });
     events.push({ type: 'client.detached', at: at + remainingMs });
