@@ -18,6 +18,11 @@ interface Expected {
 
 /** By the number of the program. */
 const expected: Readonly<Record<string, Expected>> = {
+  '00': {
+    covers: '',
+    shows:
+      /^you: Book .*\nassistant: I am booking it.*\nride_booker asks: Which ride\? \(Economy or Premium\)\nyou: Premium\nassistant: Your premium ride.*\n$/,
+  },
   '01': {
     covers: '[B74]',
     shows: /lead: News: The report is ready: .*"revenue":58210/,
