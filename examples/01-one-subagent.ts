@@ -7,7 +7,7 @@
 import { tool } from 'ai';
 import { z } from 'zod';
 import { defineSubagent, defineTool, TextSession } from '../src/index.ts';
-import { scriptedModel } from '../src/testing/index.ts';
+import { readNotes, scriptedModel } from '../src/testing/index.ts';
 
 const generateReport = defineTool({
   name: 'generate_report',
@@ -41,7 +41,7 @@ const model = scriptedModel({
   ],
   otherwise: ({ user, results: [pending] }) => {
     if (pending !== undefined) return { text: (pending as { message: string }).message };
-    const [, result] = /Result: (.*)\. Please/.exec(user) ?? [];
+    const result = readNotes(user)[0]?.text;
     if (result !== undefined) return { text: `News: ${result}` };
     if (user.includes('report'))
       return { calls: [{ name: 'generate_report', input: { dateRange: 'Q4' } }] };

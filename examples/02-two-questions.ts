@@ -6,7 +6,7 @@
 
 import { z } from 'zod';
 import { defineSubagent, defineTool, TextSession } from '../src/index.ts';
-import { scriptedModel, type Script } from '../src/testing/index.ts';
+import { readNotes, scriptedModel, type Script } from '../src/testing/index.ts';
 
 const tools = ['book_ride', 'order_lunch'].map((name) =>
   defineTool({
@@ -40,7 +40,7 @@ const model = scriptedModel({
   ],
   otherwise: ({ user, results }) => {
     if (results.length > 0) return { text: 'I am on both.' };
-    const [, result] = /Result: (.*)\. Please/.exec(user) ?? [];
+    const result = readNotes(user)[0]?.text;
     if (result !== undefined) return { text: `Done. ${result}` };
     return {
       calls: [

@@ -47,7 +47,7 @@ const model = scriptedModel({
     },
   ],
   otherwise: ({ user, results }) => {
-    if (user.includes('Result:')) return { text: 'Your ride is booked.' };
+    if (user.includes('"result"')) return { text: 'Your ride is booked.' };
     return results.length > 0
       ? { text: 'I am on it.' }
       : { calls: [{ name: 'book_ride', input: {} }] };

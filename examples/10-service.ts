@@ -8,7 +8,7 @@
 import { createHmac } from 'node:crypto';
 import { webhookSource } from '../src/adapters/webhook/index.ts';
 import { defineService, pollingSource, TextSession } from '../src/index.ts';
-import { scriptedModel } from '../src/testing/index.ts';
+import { readNotes, scriptedModel } from '../src/testing/index.ts';
 
 const secret = 'shared-with-the-shop-and-nobody-else';
 
@@ -66,7 +66,7 @@ const model = scriptedModel({
       },
     },
   ],
-  otherwise: ({ user }) => ({ text: user.replace(/^.*\]: (.*?)\]?$/s, 'News: $1') }),
+  otherwise: ({ user }) => ({ text: `News: ${readNotes(user)[0]?.text ?? user}` }),
 });
 
 const session = new TextSession({

@@ -72,10 +72,12 @@ class Telephone implements TwilioSocket {
 // The voice model: it answers by a script. It hears no words, so it is told them below.
 const server = createVoiceServer({
   environment,
-  brain: ({ cause, instructions }) => {
+  brain: ({ cause, instructions, model: { items } }) => {
     // It shall say something that it was not asked for.
-    if (instructions !== null)
-      return [{ say: `By the way: ${/Result: (.*?)\. /.exec(instructions)?.[1] ?? 'news'}.` }];
+    if (instructions !== null) {
+      const result = /"result":"(.*?)\.?"/.exec(JSON.stringify(items).replaceAll('\\', ''))?.[1];
+      return [{ say: `By the way: ${result ?? 'news'}.` }];
+    }
     if (cause.type === 'utterance' && cause.text.includes('report'))
       return [{ say: 'I am on it.' }, { call: 'generate_report', arguments: { quarter: 'Q4' } }];
     return [{ say: 'This is your assistant.' }];

@@ -15,7 +15,7 @@ import { z } from 'zod';
 import { defineSubagent, defineTool, TextSession } from '../src/index.ts';
 import { nodeEnvironment } from '../src/adapters/node/index.ts';
 import { sqliteJournal } from '../src/adapters/sqlite-journal/index.ts';
-import { scriptedModel } from '../src/testing/index.ts';
+import { readNotes, scriptedModel } from '../src/testing/index.ts';
 
 const [folder] = process.argv.slice(2);
 if (folder === undefined) await watch();
@@ -69,7 +69,7 @@ async function live(shared: string): Promise<void> {
       ],
       otherwise: ({ user, results }) => {
         if (results.length > 0) return { text: 'I am on it.' };
-        const [, result] = /Result: (.*)\. Please/.exec(user) ?? [];
+        const result = readNotes(user)[0]?.text;
         return result === undefined
           ? { calls: [{ name: 'book_ride', input: {} }] }
           : { text: `Done. ${result}.` };

@@ -18,7 +18,7 @@ import {
 } from '../src/index.ts';
 import { nodeEnvironment } from '../src/adapters/node/index.ts';
 import { sqliteJournal } from '../src/adapters/sqlite-journal/index.ts';
-import { scriptedModel } from '../src/testing/index.ts';
+import { readNotes, scriptedModel } from '../src/testing/index.ts';
 
 /** Three seconds to answer: in life it would be a week. */
 const TIME_TO_ANSWER_MS = 3000;
@@ -41,7 +41,7 @@ const model = scriptedModel({
   ],
   otherwise: ({ user, results }) => {
     if (results.length > 0) return { text: 'One moment.' };
-    const [, result] = /Result: (.*)\. Please/.exec(user) ?? [];
+    const result = readNotes(user)[0]?.text;
     return result === undefined
       ? { calls: [{ name: 'order', input: {} }] }
       : { text: `Done: ${result}.` };

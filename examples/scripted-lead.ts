@@ -1,20 +1,29 @@
 // The lead agent of the examples: calls what the text asks for, and passes on what it is told.
 // In your program this is a model.
 
-import type { Script, ScriptedCall, ScriptedPrompt } from '../src/testing/index.ts';
+import {
+  readNotes,
+  type Script,
+  type ScriptedCall,
+  type ScriptedPrompt,
+} from '../src/testing/index.ts';
 
 /** `callsFor`: the tools that a text of the user asks for; none where it is small talk. */
 export function scriptedLead(callsFor: (text: string) => readonly ScriptedCall[]): Script {
   return ({ user, prompt }) => {
     const answers = answersIn(prompt);
     if (answers.length > 0) return { text: [...new Set(answers.map(announced))].join(' ') };
-    const told = [
-      ...user.matchAll(/(?:Result|error details): (.*?)(?:\. (?:Please|Tell) |\]$)/gms),
-    ];
-    if (told.length > 0) return { text: `News: ${told.map(([, text]) => text).join(' And: ')}` };
+    const told = readNotes(user).flatMap(({ quotes }) => newsIn(quotes));
+    if (told.length > 0) return { text: `News: ${told.join(' And: ')}` };
     const calls = callsFor(user);
     return calls.length > 0 ? { calls } : { text: 'I see.' };
   };
+}
+
+/** The results and errors that a note quotes: of one task, or of several. */
+function newsIn({ result, error, results }: Readonly<Record<string, unknown>>): readonly string[] {
+  if (Array.isArray(results)) return results.flatMap((each) => newsIn(each as object as never));
+  return [result, error].filter((text) => typeof text === 'string');
 }
 
 /** What its calls have brought since the user spoke; nothing if it has spoken to that already. */

@@ -40,7 +40,7 @@ const transports: Readonly<Record<string, Transport>> = {
   'Gemini, unknown model': gemini('gemini-live-of-another-day'),
 };
 
-type Value = TransportCapabilities[keyof TransportCapabilities];
+type Value = Required<TransportCapabilities>[keyof TransportCapabilities];
 
 const MS_PER_MINUTE = 60_000;
 
@@ -242,7 +242,7 @@ export function transportsDocument(): string {
   const capabilities = Object.keys(realtime.capabilities).map((name) => [
     `\`${name}\``,
     ...all.map((transport) =>
-      shown(name, transport.capabilities[name as keyof TransportCapabilities]),
+      shown(name, transport.capabilities[name as keyof TransportCapabilities] ?? true),
     ),
   ]);
   const semantics = intents.map(({ name, how }) => [

@@ -10,6 +10,7 @@ export {
   type SimulatedEnvironment,
   type SimulatedEnvironmentOptions,
 } from './simulated-environment.ts';
+export { readNotes, type ReadNote } from '../actors/notes/note.ts';
 export { scriptedVoice, type ScriptedVoice, type ScriptedVoiceOptions } from './scripted-voice.ts';
 export {
   scriptedModel,

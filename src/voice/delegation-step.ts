@@ -8,6 +8,7 @@ import type { LanguageModel, ModelMessage } from 'ai';
 import { runModelStep } from '../actors/ai/model-step.ts';
 import { knownJsonSchema, wrapSchema } from '../actors/ai/schema.ts';
 import type { MainAgent } from '../actors/session/agents.ts';
+import { note, sentence } from '../actors/notes/note.ts';
 import { modelToolsOf } from '../actors/session/lead-tools.ts';
 import type { LeadSession } from '../actors/session/session-parts.ts';
 import { ConfigurationError, ProviderError } from '../errors.ts';
@@ -33,18 +34,18 @@ const INSTRUCTIONS =
   'request needs, all of them at once; do not call again what was called for it already. If no ' +
   'tool is needed, or something is missing, answer in one or two sentences that can be said aloud.';
 
-const REQUEST = '[SYSTEM: The voice assistant asks what is to be done for the user now.]';
+const REQUEST = note(sentence`The voice assistant asks what is to be done for the user now.`);
 
 /** One step of `model` over the conversation, with the tools of whoever leads. */
 export function withModel(core: LeadSession, model: LanguageModel): WorkOut {
   return async ({ unfinished, signal }) => {
-    const { books, leads, host } = core;
+    const { books, leads, host, notes } = core;
     const { agentName } = books;
     const { ids, clock } = host.environment;
     const messages: ModelMessage[] = [
-      ...books.conversation.toModelMessages(),
-      ...(unfinished === '' ? [] : [{ role: 'user' as const, content: unfinished }]),
-      { role: 'user', content: REQUEST },
+      ...books.conversation.toModelMessages({ notes }),
+      ...(unfinished === '' ? [] : [{ role: 'user' as const, content: notes.guard(unfinished) }]),
+      { role: 'user', content: notes.text(REQUEST, 'delegation request') },
     ];
     const { calls, text, finish } = await runModelStep({
       model,

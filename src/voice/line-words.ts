@@ -1,11 +1,12 @@
 // What a voice model is told of who it is, and what a session is told of a line that was
 // lost. Pure.
 
-import { transferText } from '../actors/conversation/model-messages.ts';
+import { transferNote } from '../actors/conversation/model-messages.ts';
+import type { Note } from '../actors/notes/note.ts';
 import type { ConversationItem } from '../actors/conversation/items.ts';
 import type { Leads } from '../actors/session/leads.ts';
 import type { LineClosed } from './link.ts';
-import type { TransportCommand, TransportConfiguration } from './transport.ts';
+import type { TransportConfiguration } from './transport.ts';
 
 /** Who the model shall be: the instructions and tools of this agent. */
 export function configurationOf(leads: Leads, agentName: string): TransportConfiguration {
@@ -20,11 +21,10 @@ export function configurationOf(leads: Leads, agentName: string): TransportConfi
 }
 
 /** That the conversation was handed over, for a model that was there before. */
-export function transferNote(
+export function handoverNote(
   item: ConversationItem | undefined,
-): Extract<TransportCommand, { type: 'message.add' }> | null {
-  if (item?.role !== 'transfer') return null;
-  return { type: 'message.add', itemId: item.id, role: 'system', text: transferText(item) };
+): { readonly itemId: string; readonly note: Note } | null {
+  return item?.role === 'transfer' ? { itemId: item.id, note: transferNote(item) } : null;
 }
 
 export interface ReconnectDelays {

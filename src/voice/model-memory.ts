@@ -15,22 +15,22 @@
 // Where an item cannot be deleted nothing is done about words that were not for the model:
 // the note that they were answered says so, and an utterance without words says nothing.
 
+import type { Prompt } from '../actors/notes/note.ts';
 import type { LeadSession } from '../actors/session/session-parts.ts';
 import { unheardNote, UNPLAYED_NOTE } from './speech-prompts.ts';
+import { noteMessages, type AddMessage } from './note-messages.ts';
 import type { Played } from './playout.ts';
 import type { TransportCapabilities, TransportCommand } from './transport.ts';
 import type { VoiceTranscript } from './voice-transcript.ts';
 
 const MAX_NOTES = 50;
 
-type Message = Extract<TransportCommand, { type: 'message.add' }>;
-
 export class ModelMemory {
   readonly #core: LeadSession;
   readonly #transcript: VoiceTranscript;
   readonly #capabilities: TransportCapabilities;
   readonly #send: (command: TransportCommand) => void;
-  #waiting: Message[] = [];
+  #waiting: (readonly AddMessage[])[] = [];
   /** Items that were made on another connection: where there is one now, they are only text. */
   #ofAnother: ReadonlySet<string> = new Set();
 
@@ -47,39 +47,50 @@ export class ModelMemory {
   }
 
   /** The model shall know this, and not speak to it. */
-  note(text: string): void {
-    this.add({ type: 'message.add', itemId: this.#transcript.note(text), role: 'system', text });
+  note(prompt: Prompt): void {
+    this.tell(this.#transcript.note(prompt), prompt);
   }
 
   /** What is about to be asked for is about this. Once for each id. */
-  noteOnce(itemId: string, text: string): void {
+  noteOnce(itemId: string, prompt: Prompt): void {
     if (this.#core.books.conversation.get(itemId)) return;
-    this.#transcript.note(text, itemId);
-    this.add({ type: 'message.add', itemId, role: 'system', text });
+    this.#transcript.note(prompt, itemId);
+    this.tell(itemId, prompt);
   }
 
   /** It has seen this; whoever comes later has not, and reads the note. */
-  noteShown(itemId: string, text: string): void {
-    this.#transcript.note(text, itemId);
+  noteShown(itemId: string, prompt: Prompt): void {
+    this.#transcript.note(prompt, itemId);
   }
 
-  /** A message of the conversation that nobody shall answer. */
-  add(message: Message): void {
-    if (this.#capabilities.silentContext) this.#send(message);
-    else this.#waiting = [...this.#waiting, message].slice(-MAX_NOTES);
+  /** A note that is in the conversation, by this id. */
+  tell(itemId: string, prompt: Prompt): void {
+    this.#add(noteMessages(this.#core.notes, itemId, prompt));
+  }
+
+  /** Words that the user typed. */
+  typed(itemId: string, words: string): void {
+    const text = this.#core.notes.guard(words);
+    this.#add([{ type: 'message.add', itemId, role: 'user', text }]);
+  }
+
+  /** Messages of the conversation that nobody shall answer. */
+  #add(messages: readonly AddMessage[]): void {
+    if (this.#capabilities.silentContext) for (const message of messages) this.#send(message);
+    else this.#waiting = [...this.#waiting, messages].slice(-MAX_NOTES);
   }
 
   /** Is this one that waits? */
   isWaiting(command: TransportCommand): boolean {
     if (command.type !== 'message.add') return false;
-    return this.#waiting.some(({ itemId }) => itemId === command.itemId);
+    return this.#waiting.flat().some(({ itemId }) => itemId === command.itemId);
   }
 
   /** The model is about to be asked to speak: now it may be told. */
   tellWaiting(): void {
     const waiting = this.#waiting;
     this.#waiting = [];
-    for (const message of waiting) this.#send(message);
+    for (const message of waiting.flat()) this.#send(message);
   }
 
   /** The connection is gone, and of these items it is not known yet how much is heard. */

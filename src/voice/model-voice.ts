@@ -175,8 +175,8 @@ export class ModelVoice {
     this.#responses.reply();
   }
 
-  say(attempt: Attempt, instructions: string): void {
-    this.#responses.say(attempt, instructions);
+  say(attempt: Attempt, instructions: string, about: string): void {
+    this.#responses.say(attempt, instructions, about);
   }
 
   /** Tells the outbox what became of an attempt, if it was not heard. */

@@ -2,34 +2,62 @@
 // again, calls that are still open included.
 
 import type { ReplayItem } from '../actors/conversation/replay.ts';
-import type { TransportCommand } from './transport.ts';
+import type { NoteMarks } from '../actors/notes/note-marks.ts';
+import { noteMessages } from './note-messages.ts';
+import { answerNote, recallNote, tellsCallsInWords } from './speech-prompts.ts';
+import type { TransportCapabilities, TransportCommand } from './transport.ts';
 
 /**
- * The commands that restore a conversation on a fresh connection. `speaksByItself`: a model that speaks by
- * itself is told not to speak to results that it had before.
+ * The commands that restore a conversation on a fresh connection. A model that speaks by itself is told not
+ * to speak to results that it had before.
  */
 export function replay(
   items: readonly ReplayItem[],
-  { speaksByItself }: { readonly speaksByItself: boolean },
+  can: TransportCapabilities,
+  notes: NoteMarks,
 ): readonly TransportCommand[] {
-  return items.map((item): TransportCommand => {
+  const inWords = tellsCallsInWords(can);
+  const names = new Map<string, string>();
+  return items.flatMap((item): readonly TransportCommand[] => {
     switch (item.type) {
-      case 'message':
-        return { type: 'message.add', itemId: item.itemId, role: item.role, text: item.text };
-      case 'tool_call':
-        return {
-          type: 'tool.recall',
-          callId: item.callId,
-          name: item.toolName,
-          arguments: item.arguments,
-        };
-      case 'tool_result':
-        return {
-          type: 'tool.answer',
-          callId: item.callId,
-          output: item.output,
-          ...(speaksByItself && { silent: true }),
-        };
+      case 'message': {
+        const { itemId, role, text } = item;
+        if (item.note) return noteMessages(notes, itemId, item.note);
+        const said = role === 'user' ? notes.guard(text) : text;
+        return [{ type: 'message.add', itemId, role, text: said }];
+      }
+      case 'tool_call': {
+        const { callId, toolName: name, arguments: args } = item;
+        names.set(callId, name);
+        const told = inWords
+          ? notes.text(recallNote(callId, name, args), `${callId} called`)
+          : undefined;
+        return [
+          {
+            type: 'tool.recall',
+            callId,
+            name,
+            arguments: args,
+            ...(told === undefined ? {} : { told }),
+          },
+        ];
+      }
+      case 'tool_result': {
+        const { callId } = item;
+        const output = notes.guard(item.output);
+        const note = answerNote(callId, names.get(callId) ?? null, output);
+        const told = inWords ? notes.text(note, `${callId} answered`) : undefined;
+        const silent = can.responds === 'by_itself';
+        return [
+          {
+            type: 'tool.answer',
+            callId,
+            output,
+            ...(told === undefined ? {} : { told }),
+            ...(silent && { silent }),
+          },
+        ];
+      }
     }
   });
 }

@@ -118,9 +118,12 @@ export class Responses {
   }
 
   /** Asks the model to say what was offered. */
-  say(attempt: Attempt, instructions: string): void {
+  say(attempt: Attempt, instructions: string, about: string): void {
     this.#speech.begin(attempt);
-    this.#request(attempt.responseKey, attempt, instructions);
+    this.#request(attempt.responseKey, attempt, {
+      instructions,
+      ...(about !== '' && { about }),
+    });
   }
 
   /** Returns whether the model began it by itself. */
@@ -237,7 +240,11 @@ export class Responses {
     return responseKey === null ? !this.#isByItself : responseKey === key;
   }
 
-  #request(responseKey: string, attempt: Attempt | null, instructions?: string): void {
+  #request(
+    responseKey: string,
+    attempt: Attempt | null,
+    { instructions, about }: { readonly instructions?: string; readonly about?: string } = {},
+  ): void {
     this.#asked = { key: responseKey, id: null, attempt, isCancelled: false };
     this.#watchdog.watch(this.#timeoutMs);
     this.#ports.begun();
@@ -245,6 +252,7 @@ export class Responses {
       type: 'response.request',
       responseKey,
       ...(instructions === undefined ? {} : { instructions }),
+      ...(about === undefined ? {} : { about }),
     });
   }
 

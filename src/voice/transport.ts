@@ -12,6 +12,7 @@
 //     request: what is not certain counts as not heard, and is said again.
 
 import type { Observable } from 'rxjs';
+import type { NoteWriter } from '../actors/notes/note-marks.ts';
 import type { Environment } from '../actors/ports/environment.ts';
 import type { AudioFrame } from './audio-frame.ts';
 import type { Voice } from './spoken/voice.ts';
@@ -56,6 +57,8 @@ export interface TransportCapabilities {
   readonly speaksOutOfBand: boolean;
   /** A system message can be added without the model answering it. */
   readonly silentContext: boolean;
+  /** The wire has a role for messages of the system in mid-conversation. @defaultValue true */
+  readonly takesSystemMessages?: boolean;
   /**
    * `named`: the model calls tools by name with arguments. `delegation`: it only says that something
    * is to be done (`delegation.created`), and the session works out which calls that means.
@@ -107,6 +110,8 @@ export type TransportCommand =
       readonly itemId: string;
       readonly role: 'system' | 'user' | 'assistant';
       readonly text: string;
+      /** Of the role `user`: the text is the runtime's, or quoted by it, and no words of the user. */
+      readonly isNote?: true;
       /** Directly behind this item, where the wire can; else at the end. */
       readonly afterItemId?: string;
     }
@@ -129,6 +134,8 @@ export type TransportCommand =
       readonly callId: string;
       readonly output: string;
       readonly silent?: boolean;
+      /** The same as a note, for a wire on which the call is none: one of another connection. */
+      readonly told?: string;
     }
   /**
    * Restores a past tool call after a reconnect (the model must know that it made it).
@@ -139,6 +146,8 @@ export type TransportCommand =
       readonly callId: string;
       readonly name: string;
       readonly arguments: string;
+      /** The same as a note, for a wire that has no calls to restore. */
+      readonly told?: string;
     }
   /**
    * Asks the model to speak. At most one is under way at a time (the session sees to it);
@@ -147,8 +156,13 @@ export type TransportCommand =
   | {
       readonly type: 'response.request';
       readonly responseKey: string;
-      /** Instructions for this response only, in addition to the conversation. */
+      /** Instructions for this response only, in addition to the conversation: words of the runtime. */
       readonly instructions?: string;
+      /**
+       * What they are about, quoted: it is in the conversation already, and is repeated where the wire
+       * takes a request by itself. Never with the role of the system.
+       */
+      readonly about?: string;
       /** A request for the same came to nothing before: by the strongest means that the wire has. */
       readonly insist?: boolean;
       /**
@@ -335,4 +349,6 @@ export interface TransportContext {
    * says so by `told`. Any other is told after `transport.ready`.
    */
   readonly history?: () => readonly TransportCommand[];
+  /** Writes the notes of the session, for whoever tells the model something beside it. @defaultValue without marks */
+  readonly notes?: NoteWriter;
 }

@@ -15,6 +15,8 @@
 //       also where the model answers by itself what it hears.
 
 import type { Offer, Utterance } from '../actors/session/lead.ts';
+import type { Prompt } from '../actors/notes/note.ts';
+import { shortNameOf } from '../actors/notes/note-marks.ts';
 import { overheardNote, OWED_REPLY_NOTE } from '../actors/session/prompts.ts';
 import type { LeadSession } from '../actors/session/session-parts.ts';
 import { ProviderError } from '../errors.ts';
@@ -29,7 +31,7 @@ import { Listening } from './listening.ts';
 import { ModelMemory } from './model-memory.ts';
 import { ModelVoice, type ModelVoiceOptions } from './model-voice.ts';
 import { Replies } from './replies.ts';
-import { offerInstructions } from './speech-prompts.ts';
+import { answerNote, offerInstructions, tellsCallsInWords } from './speech-prompts.ts';
 import type { TransportCommand, TransportEvent } from './transport.ts';
 import { VoiceTranscript } from './voice-transcript.ts';
 import { Waiting, type WaitingOptions } from './waiting.ts';
@@ -206,9 +208,11 @@ export class Turns {
   offer(offer: Offer): void {
     const attempt = new Attempt(offer, this.#options.heardFraction);
     const { answersCallId: callId, deliveryId, prompt } = offer;
-    if (callId !== null) this.#tellResult(callId, prompt, true);
+    const { notes } = this.#core;
+    const noteId = this.#noteIdOf(deliveryId, prompt);
+    if (callId !== null) this.#tellResult(callId, notes.text(prompt, noteId), true, noteId);
     // What was offered before is in the model's conversation already.
-    else this.memory.noteOnce(`${deliveryId}.note`, prompt);
+    else this.memory.noteOnce(noteId, prompt);
     // Where the journal takes its time, somebody may have begun to speak meanwhile, or is gone.
     const isTaken = this.voice.isBusy || this.#waiting.isAsked;
     if (isTaken || this.listening.hasFloor || this.#ports.isOffLine()) {
@@ -216,8 +220,23 @@ export class Turns {
       return;
     }
     this.memory.tellWaiting();
-    this.voice.say(attempt, offerInstructions(offer));
+    const words = offerInstructions(offer, notes.markOf(noteId));
+    // Where instructions have the role of the user, they are a note.
+    const instructions =
+      notes.systemAs === 'user'
+        ? notes.text({ says: words }, `${noteId} ${offer.generation}`)
+        : words;
+    this.voice.say(attempt, instructions, notes.data(prompt, noteId));
     this.#waiting.look();
+  }
+
+  /** Under which the model is told of a delivery; of one that is put in other words, again. */
+  #noteIdOf(deliveryId: string, prompt: Prompt): string {
+    const id = `${deliveryId}.note`;
+    const told = this.#core.books.conversation.get(id);
+    if (typeof prompt === 'string' || told?.role !== 'system') return id;
+    const says = prompt.says ?? '';
+    return told.text === says ? id : `${id}.${shortNameOf(says)}`;
   }
 
   /** Something urgent waits. */
@@ -229,11 +248,14 @@ export class Turns {
     if (!this.voice.isBusy) this.#core.receive('session', { type: 'response.ended' });
   }
 
-  answerTool(callId: string, output: unknown, respond: boolean): void {
+  answerTool(callId: string, output: unknown, respond: boolean, noteId?: string): void {
+    const { notes } = this.#core;
+    const text = typeof output === 'string' ? output : JSON.stringify(output ?? null);
     this.#tellResult(
       callId,
-      typeof output === 'string' ? output : JSON.stringify(output ?? null),
+      noteId === undefined ? notes.guard(text) : notes.text(output as Prompt, noteId),
       !respond || !this.#answersResults,
+      noteId,
     );
     const calledIn = this.#calls.responseOf(callId);
     this.#calls.settled(callId);
@@ -257,7 +279,7 @@ export class Turns {
 
   heardUser({ id, text, typed }: Utterance): void {
     if (typed) {
-      this.memory.add({ type: 'message.add', itemId: id, role: 'user', text });
+      this.memory.typed(id, text);
       this.voice.hush();
     }
     this.#addressee.isLead();
@@ -347,9 +369,23 @@ export class Turns {
   }
 
   /** Only a model that speaks by itself has to be told where it shall not. */
-  #tellResult(callId: string, output: string, isSilent: boolean): void {
+  #tellResult(callId: string, output: string, isSilent: boolean, noteId?: string): void {
+    const { books, notes } = this.#core;
+    const name = books.calls.get(callId)?.name ?? null;
+    // A note is one on any wire.
+    const asNote = (): string =>
+      noteId === undefined
+        ? notes.text(answerNote(callId, name, output), `${callId} answered`)
+        : output;
+    const told = tellsCallsInWords(this.#options.capabilities) ? asNote() : undefined;
     const silent = this.#options.capabilities.responds === 'by_itself' && isSilent;
-    this.#ports.send({ type: 'tool.answer', callId, output, ...(silent && { silent }) });
+    this.#ports.send({
+      type: 'tool.answer',
+      callId,
+      output,
+      ...(told === undefined ? {} : { told }),
+      ...(silent && { silent }),
+    });
   }
 
   /** It is known what was said, and to whom. */

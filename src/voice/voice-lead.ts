@@ -7,13 +7,15 @@
 
 import type { Observable } from 'rxjs';
 import type { Lead, Offer, Utterance } from '../actors/session/lead.ts';
-import { greetingNote } from '../actors/session/prompts.ts';
+import type { Prompt } from '../actors/notes/note.ts';
+import type { NoteMarks } from '../actors/notes/note-marks.ts';
+import { directivesNote, greetingNote } from '../actors/session/prompts.ts';
 import type { LeadSession } from '../actors/session/session-parts.ts';
 import type { ShownImage } from '../actors/session/shown-image.ts';
 import type { Failure } from '../machines/index.ts';
 import { frameDurationMs, type AudioFrame } from './audio-frame.ts';
 import { Line } from './line.ts';
-import { configurationOf, lossOf, transferNote, type ReconnectDelays } from './line-words.ts';
+import { configurationOf, handoverNote, lossOf, type ReconnectDelays } from './line-words.ts';
 import type { LineClosed } from './link.ts';
 import { Meter } from './meter.ts';
 import { replay } from './replay.ts';
@@ -57,7 +59,7 @@ export class VoiceLead implements Lead {
     const { keptAudioMs, connectTimeoutMs } = options;
     const { reconnectDelayMs: baseDelayMs, maxReconnectDelayMs: maxDelayMs } = options;
     this.#line = new Line(
-      transport,
+      withNotes(transport, core.notes),
       core.host,
       {
         configuration: () => this.#configurationOf(core.leads.agent.name),
@@ -107,8 +109,8 @@ export class VoiceLead implements Lead {
     this.#giveSound();
     // A new connection has been told of it with everything else.
     const isNew = !this.#options.transport.capabilities.updatesSession;
-    const note = transferNote(this.#core.books.conversation.get(this.#transferId));
-    if (note && !error && !isNew) this.#turns.memory.add(note);
+    const told = handoverNote(this.#core.books.conversation.get(this.#transferId));
+    if (told && !error && !isNew) this.#turns.memory.tell(told.itemId, told.note);
     this.#turns.next();
   }
 
@@ -126,8 +128,7 @@ export class VoiceLead implements Lead {
     const { agent } = this.#core.leads;
     if (this.#line.configure(this.#configurationOf(agent.name))) return;
     const { inForce } = this.#core.books.directives;
-    const lines = inForce.map(({ key, value }) => `${key}: ${value}`);
-    this.note(`[SYSTEM: Directives from now on: ${lines.join('; ') || 'none'}]`);
+    this.note(directivesNote(inForce));
   }
 
   /** Returns whether there is somebody to see it: a model that is on the line. */
@@ -163,16 +164,16 @@ export class VoiceLead implements Lead {
     this.#turns.voice.abandon(generation);
   }
 
-  answerTool(callId: string, output: unknown, respond: boolean): void {
-    this.#turns.answerTool(callId, output, respond);
+  answerTool(callId: string, output: unknown, respond: boolean, noteId?: string): void {
+    this.#turns.answerTool(callId, output, respond, noteId);
   }
 
   deferTool(callId: string): void {
     this.#turns.deferTool(callId);
   }
 
-  note(text: string): void {
-    this.#turns.memory.note(text);
+  note(prompt: Prompt): void {
+    this.#turns.memory.note(prompt);
   }
 
   heardUser(utterance: Utterance): void {
@@ -211,8 +212,8 @@ export class VoiceLead implements Lead {
 
   /** The conversation, for a model that knows nothing. */
   #history(): readonly TransportCommand[] {
-    const speaksByItself = this.#options.transport.capabilities.responds === 'by_itself';
-    return replay(this.#core.books.conversation.toReplay(), { speaksByItself });
+    const { books, notes } = this.#core;
+    return replay(books.conversation.toReplay(), this.#options.transport.capabilities, notes);
   }
 
   #tell(untold: readonly TransportCommand[]): void {
@@ -262,4 +263,14 @@ export class VoiceLead implements Lead {
     const loss = lossOf(event, transport.name, this.#options, failures, chance);
     this.#core.receive('session', loss);
   }
+}
+
+/** The same transport, whose connections write notes as this session does. */
+function withNotes(transport: Transport, notes: NoteMarks): Transport {
+  const { name, capabilities } = transport;
+  return {
+    name,
+    capabilities,
+    connect: (configuration, context) => transport.connect(configuration, { ...context, notes }),
+  };
 }

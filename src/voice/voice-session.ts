@@ -180,6 +180,9 @@ export class VoiceSession extends SessionFace {
     let lead: VoiceLead | undefined;
     const core = new SessionCore({
       ...options,
+      systemAs:
+        options.systemAs ??
+        (transport.capabilities.takesSystemMessages === false ? 'user' : 'system'),
       outbox: voice,
       settleTimeoutMs: voice.settleTimeoutMs,
       maxReconnects: voice.maxReconnects,

@@ -6,7 +6,8 @@
 // Does not: decide who is meant by what was said.
 
 import type { ConversationItem } from '../actors/conversation/items.ts';
-import { intoConversation } from '../actors/session/live-conversation.ts';
+import type { Prompt } from '../actors/notes/note.ts';
+import { intoConversation, noted } from '../actors/session/live-conversation.ts';
 import type { LeadSession } from '../actors/session/session-parts.ts';
 import { ProviderError } from '../errors.ts';
 import type { Played } from './playout.ts';
@@ -125,14 +126,8 @@ export class VoiceTranscript {
   }
 
   /** A word of the runtime to the model. Returns the id of its item. */
-  note(text: string, id = this.#core.host.environment.ids.next('note')): string {
-    intoConversation(this.#core, {
-      type: 'conversation.noted',
-      itemId: id,
-      role: 'system',
-      text,
-      saidAt: this.#now(),
-    });
+  note(prompt: Prompt, id = this.#core.host.environment.ids.next('note')): string {
+    intoConversation(this.#core, noted(id, prompt, 'system', this.#now()));
     return id;
   }
 

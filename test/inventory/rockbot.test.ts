@@ -77,5 +77,7 @@ test('[R32] what a tool has spawned is told in the same form', async () => {
   });
   await start();
   await type('use spawn_subagent {"description":"Research Mars"}');
-  expect(said().at(-1)).toMatch(/^Told: \[Subagent task sub_\w+ completed\]: Mars is red\.$/);
+  expect(said().at(-1)).toMatch(
+    /^Told: \[Subagent task sub_\w+ completed\]: "Mars is red\." \[data \S+\]$/,
+  );
 });

@@ -29,7 +29,7 @@ describe('[B66 BW10 BW31] a long conversation', () => {
     expect(events.filter((event) => event.type === 'conversation.summarised')).toEqual([
       { type: 'conversation.summarised', items: 4, summary: 'They said 4 things.' },
     ]);
-    expect(prompts[3]).toContain('[Context summary]: They said 4 things.');
+    expect(prompts[3]).toContain(String.raw`{\"summary\":\"They said 4 things.\"}`);
     expect(prompts[3]).not.toContain('You said: two');
     expect(prompts[3]).toContain('You said: three');
   });
@@ -71,7 +71,7 @@ describe('[B66 BW10 BW31] a long conversation', () => {
     const told = model()
       .of('message.add')
       .map(({ text }) => text);
-    expect(told[0]).toMatch(/^\[Context summary\]: (More\. )?They said \d things\.$/);
+    expect(told[0]).toMatch(/^\[data \S+\] \{"summary":"(More\. )?They said \d things\."\}$/);
     expect(told).toContain('You said: four');
     expect(told).not.toContain('one');
   });

@@ -71,6 +71,7 @@ describe('by voice, while the lead agent speaks', () => {
       const { story, play, pause, asked, result, notes, say: utter, session, environment } = talk;
       expect(result()).toMatchObject({ state: 'pending', card: true, attempts: 0 });
       expect(notes()).toMatchObject([
+        { role: 'user', isNote: true, text: expect.stringMatching(/^\[data /) },
         { role: 'system', text: expect.stringContaining('Do not speak about it') },
       ]);
       story.end();

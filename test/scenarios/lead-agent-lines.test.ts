@@ -98,8 +98,8 @@ describe('subagents', () => {
     await environment.advance(2000);
     expect(aborted).toEqual([true]);
     // Each has its own time: the other one was not touched.
-    expect(said().some((text) => text.includes('completed successfully'))).toBe(true);
-    expect(said().some((text) => text.includes('failed'))).toBe(true);
+    expect(said().some((text) => text.includes('"result":"Done."'))).toBe(true);
+    expect(said().some((text) => text.includes('"error":'))).toBe(true);
   });
 });
 
@@ -109,11 +109,11 @@ describe('notices', () => {
     await start();
     session.notifyBackground('The order was sent');
     await environment.settle();
-    expect(said()[0]).toContain('[SUBAGENT UPDATE]: The order was sent');
+    expect(said()[0]).toContain('{"label":"SUBAGENT UPDATE","text":"The order was sent"}');
     expect(state().deliveries[0]).toMatchObject({ priority: 'normal', label: 'SUBAGENT UPDATE' });
     session.notifyBackground('Which?', { label: 'SUBAGENT QUESTION', priority: 'high' });
     await environment.settle();
-    expect(said().at(-1)).toContain('[SUBAGENT QUESTION]: Which?');
+    expect(said().at(-1)).toContain('{"label":"SUBAGENT QUESTION","text":"Which?"}');
     expect(state().deliveries[1]).toMatchObject({ priority: 'high' });
   });
 });

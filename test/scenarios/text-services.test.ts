@@ -18,7 +18,7 @@ describe('[B74 B76 BW32] a service in a text session', () => {
     await start();
     expect(await monitor.happens(shipped)).toMatchObject({ accepted: true });
     await environment.settle();
-    expect(said()).toEqual([told('[ORDER UPDATE]: Order 7 was shipped.')]);
+    expect(said()).toEqual([told('{"label":"ORDER UPDATE","text":"Order 7 was shipped."}')]);
     expect(session.services.list()).toMatchObject([
       {
         name: 'order_monitor',
@@ -115,7 +115,7 @@ describe('[B74 B76 BW32] a service in a text session', () => {
     expect(lead.answers.map(({ asked }) => JSON.stringify(asked.prompt.at(-1)))).toEqual([
       told('tell me a long story'),
       told('Order 8 is lost!'),
-      told('SYSTEM'),
+      told('was cut off for this'),
       told('Order 7 was shipped.'),
     ]);
     expect(said()).toEqual([

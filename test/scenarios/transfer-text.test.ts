@@ -6,7 +6,7 @@ import { ConfigurationError, defineTool, TextSession } from '../../src/index.ts'
 import type { AgentContext } from '../../src/index.ts';
 import { scriptedModel, type Script, type ScriptedPrompt } from '../../src/testing/index.ts';
 import { calls, never, say, simpleTool, steps } from '../support/subagent-runs.ts';
-import { LEAD, textTalk, type TalkOptions } from '../support/text-talk.ts';
+import { LEAD, textTalk, withoutNotes, type TalkOptions } from '../support/text-talk.ts';
 
 const hand = (to: string) => `use transfer_to_agent {"agent_name":"${to}"}`;
 
@@ -61,7 +61,7 @@ describe('[B69] a transfer', () => {
     await type('hello');
     expect(speakers().at(-1)).toBe('billing');
     expect(JSON.stringify(prompts.at(-1)?.[1].prompt)).toContain(
-      'The conversation was handed from lead to billing.',
+      String.raw`{\"from\":\"lead\",\"to\":\"billing\"}`,
     );
   });
 
@@ -196,7 +196,7 @@ describe('[B7 B70] the agents', () => {
       others: [{ name: 'billing', greeting: 'Say hi', script: greet }],
     });
     await start();
-    expect(said()).toEqual(['Told: [SYSTEM: Welcome them]']);
+    expect(said()).toEqual([expect.stringMatching(/^Told: \[note \S+\] Welcome them$/)]);
     await type(hand('billing'));
     expect(said().slice(1)).toEqual(['Hi!']);
   });
@@ -279,7 +279,7 @@ describe('[B7 B70] the agents', () => {
     });
     await start();
     for (const word of ['one', 'two', 'three']) await type(word);
-    const systems = prompts.map(([, { system }]) => system.trim());
+    const systems = prompts.map(([, { system }]) => withoutNotes(system));
     expect(systems[0]).toBe(
       `Speak and write Austrian German (de-AT), unless the user asks for another language.\n\n${LEAD} lead 1`,
     );
@@ -303,7 +303,7 @@ describe('[B7 B70] the agents', () => {
       },
     });
     const { start, type, prompts, said } = handover({ tools: [order], agent: {} });
-    const system = () => prompts.at(-1)?.[1].system.trim();
+    const system = () => withoutNotes(prompts.at(-1)?.[1].system);
     await start();
     await type('use order {"key":"pace","value":"slow"}');
     await type('use order {"key":"tone","value":"formal\\n- pace: fast","scope":"agent"}');

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { defineTool } from '../../src/index.ts';
 import type { TransportCommand } from '../../src/voice/transport.ts';
 import { FakeTransport, type FakeConnection } from '../support/fake-transport.ts';
-import { agentInstructions, LEAD } from '../support/text-talk.ts';
+import { agentInstructions, LEAD, withoutNotes } from '../support/text-talk.ts';
 import { voiceTalk, type VoiceTalkOptions } from '../support/voice-talk.ts';
 
 const lookUp = defineTool({
@@ -76,15 +76,19 @@ describe('on a wire whose session can be changed', () => {
     await hand();
     expect(transport.connections).toHaveLength(1);
     const [configured] = model().of('session.configure');
-    expect(configured?.configuration.instructions).toBe(agentInstructions('billing'));
+    expect(withoutNotes(configured?.configuration.instructions)).toBe(agentInstructions('billing'));
     expect(configured?.configuration.tools.map(({ name }) => name)).toEqual([
       'look_up',
       'transfer_to_agent',
     ]);
     const handed = model().commands.slice(types(model()).indexOf('session.configure') + 1);
     expect(handed).toEqual([
-      expect.objectContaining({ text: 'The conversation was handed from lead to billing.' }),
-      expect.objectContaining({ text: '[SYSTEM: Say hi]' }),
+      expect.objectContaining({
+        role: 'user',
+        text: expect.stringContaining('{"from":"lead","to":"billing"}'),
+      }),
+      expect.objectContaining({ role: 'system', text: expect.stringContaining('handed') }),
+      expect.objectContaining({ role: 'system', text: expect.stringContaining('Say hi') }),
       expect.objectContaining({ type: 'tool.answer', callId: 'call_t' }),
       expect.objectContaining({ type: 'response.request' }),
     ]);
@@ -164,7 +168,9 @@ describe('on a wire whose session can be changed', () => {
     await environment.advance(1);
     expect(connection()).toBe('active');
     expect(state().agent).toBe('lead');
-    expect(model().of('session.configure').at(-1)?.configuration.instructions).toBe(LEAD);
+    expect(withoutNotes(model().of('session.configure').at(-1)?.configuration.instructions)).toBe(
+      LEAD,
+    );
     expect(model().of('tool.answer')[0]?.output).toContain('TRANSFER_TIMEOUT');
     // Its late words count for nothing.
     model().events.next({ type: 'session.configured' });
@@ -180,7 +186,7 @@ describe('on a wire whose session can be changed', () => {
     model().drop();
     await environment.advance(2000);
     expect(transport.connections).toHaveLength(2);
-    expect(model().configuration.instructions).toBe(LEAD);
+    expect(withoutNotes(model().configuration.instructions)).toBe(LEAD);
     expect(state()).toMatchObject({ agent: 'lead', connection: 'active' });
     expect(told()).toContainEqual(failed('transfer.failed lead billing call_t TRANSPORT_LOST'));
   });
@@ -221,19 +227,19 @@ describe('on a wire whose session can be changed', () => {
     await hand();
     model().drop();
     await environment.advance(2000);
-    expect(model().configuration.instructions).toBe(agentInstructions('billing'));
+    expect(withoutNotes(model().configuration.instructions)).toBe(agentInstructions('billing'));
     expect(
       model()
         .of('message.add')
         .map(({ text }) => text),
-    ).toContain('The conversation was handed from lead to billing.');
+    ).toContainEqual(expect.stringContaining('{"from":"lead","to":"billing"}'));
   });
 
   test('[B9] a directive is told to the model at once', async () => {
     const { start, use, model } = handover({ tools: [order] });
     await start();
     await use('order');
-    expect(model().of('session.configure').at(-1)?.configuration.instructions).toBe(
+    expect(withoutNotes(model().of('session.configure').at(-1)?.configuration.instructions)).toBe(
       `${LEAD}\n\n# Directives\n- pace: slow`,
     );
   });
@@ -251,7 +257,7 @@ describe('on a wire that needs a new connection', () => {
     await hand();
     const [before, after] = transport.connections as [FakeConnection, FakeConnection];
     expect(connection()).toBe('transferring');
-    expect(after.configuration.instructions).toBe(agentInstructions('billing'));
+    expect(withoutNotes(after.configuration.instructions)).toBe(agentInstructions('billing'));
     expect(before.isClosed).toBe(false);
     hum(1, 2);
     after.events.next({ type: 'transport.ready' });
@@ -264,6 +270,7 @@ describe('on a wire that needs a new connection', () => {
       'message.add',
       'tool.recall',
       'message.add',
+      'message.add',
       'tool.answer',
       'response.request',
     ]);
@@ -272,7 +279,7 @@ describe('on a wire that needs a new connection', () => {
     // Nobody listens to the old one any more.
     before.utterance('hello?');
     await environment.settle();
-    expect(types(after)).toHaveLength(5);
+    expect(types(after)).toHaveLength(6);
   });
 
   test('[BW28] if the new one fails, the old one was never gone', async () => {
@@ -317,7 +324,7 @@ describe('on a wire that needs a new connection', () => {
       model()
         .of('message.add')
         .map(({ text }) => text),
-    ).toContain('[SYSTEM: Directives from now on: pace: slow]');
+    ).toContainEqual(expect.stringMatching(/^\[data \S+\] \{"directives":\{"pace":"slow"\}\}$/));
   });
 });
 

@@ -315,9 +315,10 @@ describe('F7: while a question is open', () => {
     own.end('cancelled');
     await environment.settle();
     expect(heard).toEqual([]);
-    expect(told().slice(-2)).toEqual([
+    expect(told().slice(-3)).toEqual([
       expect.stringContaining('was not played'),
-      expect.stringContaining('answered a question of "ride"'),
+      expect.stringContaining('"subagent":"ride"'),
+      expect.stringContaining('answered a question of a subagent'),
     ]);
     expect(JSON.stringify(events)).not.toContain('Premium it is!');
   });
@@ -454,7 +455,10 @@ describe('what it remembers', () => {
     story.end('cancelled');
     await environment.advance(300);
     expect(model().of('playout.truncate')).toEqual([]);
-    expect(told()).toEqual([expect.stringContaining('heard only "Once upon a time"')]);
+    expect(told()).toEqual([
+      expect.stringContaining('{"heard":"Once upon a time"}'),
+      expect.stringContaining('heard only what is quoted'),
+    ]);
   });
 
   test('M2: a note waits for the next request, where the wire would have it answered', async () => {

@@ -102,7 +102,7 @@ describe('a task', () => {
       model()
         .of('message.add')
         .map(({ text }) => text),
-    ).toEqual([expect.stringContaining('"work" was cancelled')]);
+    ).toEqual([expect.stringContaining('"task":"work"'), expect.stringContaining('was cancelled')]);
   });
 
   test('[B17] that failed is told with its error', async () => {
@@ -558,7 +558,7 @@ describe('words in a voice session', () => {
     expect(
       model()
         .of('message.add')
-        .filter(({ role }) => role === 'user'),
+        .filter(({ role, isNote }) => role === 'user' && !isNote),
     ).toEqual([]);
   });
 

@@ -60,7 +60,7 @@ describe('a ride by voice alone', () => {
   test('is asked, answered, booked and told; nothing is said twice', async () => {
     const { environment, session, model, play, state, untilAsked, errors } = await ride();
     await untilAsked();
-    expect(model().openRequests[0]?.instructions).toContain('Economy or Premium?');
+    expect(model().openRequests[0]?.about).toContain('Economy or Premium?');
     await play(model().speak('Economy or Premium?'));
     expect(state().questions[0]).toMatchObject({ state: 'open' });
 
@@ -75,7 +75,7 @@ describe('a ride by voice alone', () => {
     expect(state().questions[0]).toMatchObject({ state: 'answered', answer: 'Economy' });
 
     await environment.advance(400);
-    expect(model().openRequests[0]?.instructions).toContain('Your economy ride is booked.');
+    expect(model().openRequests[0]?.about).toContain('Your economy ride is booked.');
     await play(model().speak('Your economy ride is booked.'));
     await environment.advance(400);
     expect(state().deliveries.find(({ kind }) => kind === 'result')).toMatchObject({
@@ -202,7 +202,7 @@ describe('a ride by voice alone', () => {
     await play(model().speak('Economy or Premium?'));
     model().utterance('economy');
     await environment.advance(400);
-    expect(model().openRequests[0]?.instructions).toContain('Your economy ride is booked.');
+    expect(model().openRequests[0]?.about).toContain('Your economy ride is booked.');
   });
 
   test('an urgent notice interrupts; what it interrupted is told again', async () => {
@@ -216,10 +216,10 @@ describe('a ride by voice alone', () => {
     question.end('cancelled');
     await play(question.itemId, 220);
     await environment.advance(400);
-    expect(model().openRequests[0]?.instructions).toContain('Order 7 was lost');
+    expect(model().openRequests[0]?.about).toContain('Order 7 was lost');
     await play(model().speak('Order 7 was lost.'));
     await environment.advance(400);
-    expect(model().openRequests[0]?.instructions).toContain('Economy or Premium?');
+    expect(model().openRequests[0]?.about).toContain('Economy or Premium?');
     expect(state().questions[0]?.state).toBe('presenting');
   });
 });

@@ -29,7 +29,7 @@ describe('[B74 B76 BW32] a service in a voice session', () => {
     await play(story.itemId, 4000);
     expect(asked()).toBeNull();
     await pause();
-    expect(asked()).toContain('[ORDER UPDATE]: Order 7 was shipped.');
+    expect(asked()).toContain('{"label":"ORDER UPDATE","text":"Order 7 was shipped."}');
     await speak('Order 7 was shipped.');
     expect(state().deliveries).toMatchObject([
       { state: 'delivered', grade: 'played', attempts: 1, kind: 'notice', label: 'ORDER UPDATE' },
@@ -46,7 +46,7 @@ describe('[B74 B76 BW32] a service in a voice session', () => {
     await speak('Order 8 is lost!');
     await pause();
     const requests = model().of('response.request');
-    expect(requests.filter(({ instructions }) => instructions?.includes('lost'))).toHaveLength(1);
+    expect(requests.filter(({ about }) => about?.includes('lost'))).toHaveLength(1);
     expect(state().deliveries).toMatchObject([
       { state: 'delivered', grade: 'played', attempts: 1 },
     ]);

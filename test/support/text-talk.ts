@@ -199,3 +199,8 @@ export function textTalk(options: TalkOptions = {}) {
     },
   };
 }
+
+/** What an author wrote, of all that a lead agent is told: not how it recognises notes. */
+export function withoutNotes(instructions = ''): string {
+  return instructions.replace(/\n\n# Notes\n.*$/s, '').trim();
+}

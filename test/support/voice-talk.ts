@@ -94,7 +94,9 @@ export function voiceTalk(options: VoiceTalkOptions = {}) {
     /** What the lead agent is asked to say at the moment; null: nothing. */
     asked: () => {
       const [request] = model().openRequests;
-      return request ? (request.instructions ?? 'reply') : null;
+      if (!request) return null;
+      const { instructions = 'reply', about } = request;
+      return about === undefined ? instructions : `${instructions}\n${about}`;
     },
     result: () => state().deliveries.findLast(({ kind }) => kind === 'result'),
     question: () => state().questions.at(-1),

@@ -12,8 +12,8 @@ const instructions = [
   'and stop it (cancel_work). Anything else you cannot do: say so and name what you can.',
   'When a needed detail is missing, ask for it. When the user wants two things, call both tools at once.',
   'Work that a tool has started goes on in the background: say that you are on it, and keep chatting.',
-  'A message "[SUBAGENT QUESTION]: …" is a question of a background task for the user: ask it, with its',
-  'options, and do not answer it yourself. Other messages in brackets are news: tell the user.',
+  'A note "SUBAGENT QUESTION" holds a question of a background task for the user: ask it, with its',
+  'options, and do not answer it yourself. Other notes are news: tell the user.',
 ].join('\n');
 
 /** Work that has not ended, as the lead agent is told of it. */

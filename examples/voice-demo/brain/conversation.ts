@@ -2,7 +2,7 @@
 // put in, which tools were called and what they gave.
 
 import type { LanguageModelV4Prompt, LanguageModelV4ToolResultOutput } from '@ai-sdk/provider';
-import { readAssignment, readNotice, type Notice } from './notices.ts';
+import { notesIn, readAssignment, readNotice, type Notice } from './notices.ts';
 
 export interface ToolCallEntry {
   readonly kind: 'call';
@@ -41,10 +41,11 @@ export interface Conversation {
 
 export function readConversation(prompt: LanguageModelV4Prompt): Conversation {
   const entries: Entry[] = [];
+  const notes = notesIn(prompt.flatMap(textsOf));
   let instructions = '';
   prompt.forEach((message, index) => {
     if (message.role === 'system') {
-      const notice = readNotice(message.content);
+      const notice = readNotice(message.content, notes);
       if (notice) entries.push({ kind: 'notice', notice });
       else if (index === 0) instructions = message.content;
       return;
@@ -53,7 +54,7 @@ export function readConversation(prompt: LanguageModelV4Prompt): Conversation {
       if (part.type === 'text') {
         const text = part.text.trim();
         if (text === '') continue;
-        const notice = message.role === 'user' ? readNotice(text) : null;
+        const notice = message.role === 'user' ? readNotice(text, notes) : null;
         if (notice) entries.push({ kind: 'notice', notice });
         else entries.push({ kind: message.role === 'user' ? 'user' : 'assistant', text });
       } else if (part.type === 'tool-call') {
@@ -69,7 +70,17 @@ export function readConversation(prompt: LanguageModelV4Prompt): Conversation {
       }
     }
   });
-  return { instructions, assignment: readAssignment(instructions), entries };
+  return { instructions, assignment: readAssignment(instructions, notes), entries };
+}
+
+/** All that was written for the model: messages that are no words of its own, and results of its calls. */
+function textsOf(message: LanguageModelV4Prompt[number]): readonly string[] {
+  if (message.role === 'system') return [message.content];
+  if (message.role === 'assistant') return [];
+  return message.content.flatMap((part) => {
+    if (part.type === 'text') return [part.text];
+    return part.type === 'tool-result' && part.output.type === 'text' ? [part.output.value] : [];
+  });
 }
 
 function readOutput(output: LanguageModelV4ToolResultOutput): {

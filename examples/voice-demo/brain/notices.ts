@@ -1,5 +1,7 @@
-// The messages in brackets that the runtime puts into the conversation, read into data.
-// What they quote never contains brackets (the runtime replaces them), so a bracket ends them.
+// The notes that the runtime puts into the conversation, read into data. A note has its mark in its
+// first line; what it quotes is JSON under the same mark, in the same message or in one before it.
+
+import { readNotes, type ReadNote } from '../../../src/testing/index.ts';
 
 /** One choice of a question: `Economy ($12, 5 min)`. */
 export interface SpokenOption {
@@ -23,63 +25,55 @@ export type Notice =
   /** To be known, not to be said. */
   | { readonly type: 'background'; readonly text: string };
 
-const completed =
-  /^Background task "(.+?)" completed successfully\. Result: (.*)\. Please inform the user/s;
-const failed = /^Background task "(.+?)" failed\. Exact error details: (.*)\. Tell the user/s;
-const cancelled = /^Background task "(.+?)" was cancelled: /s;
-const overheard = /^The user's words (".*") (?:answered|were about) a question of /s;
+/** The notes in these texts, by their marks. */
+export function notesIn(texts: readonly string[]): ReadonlyMap<string, ReadNote> {
+  return new Map(readNotes(texts.join('\n')).map((note) => [note.mark, note]));
+}
 
 /** The one notice that instructions for a single response ask to be said, or null. */
-export function readAssignment(instructions: string): Notice | null {
-  const quoted = / It was: (\[.*\]?.*)$/s.exec(instructions)?.[1];
-  return quoted === undefined ? null : readNotice(quoted);
+export function readAssignment(
+  instructions: string,
+  notes: ReadonlyMap<string, ReadNote>,
+): Notice | null {
+  const marks = instructions.match(/(?<=\bnote )[\w-]+/g) ?? [];
+  const note = marks.map((mark) => notes.get(mark)).find((found) => found !== undefined);
+  return note ? noticeOf(note) : null;
 }
 
-/** The notice that a message is, or null. */
-export function readNotice(message: string): Notice | null {
+/** The notice that a message is, or null; `notes`: those of the whole conversation. */
+export function readNotice(
+  message: string,
+  notes: ReadonlyMap<string, ReadNote> = notesIn([message]),
+): Notice | null {
   const text = message.trim();
-  const system = /^\[SYSTEM: (.*)\]$/s.exec(text)?.[1];
-  // A conversation log may wrap a notice once more.
-  if (system !== undefined) return readNotice(system) ?? readSystemNotice(system);
   // What a transport puts where nothing was said.
   if (/^\[The user has not said anything yet\.?\]$/.test(text)) return { type: 'background', text };
-  const labelled = /^\[([A-Za-z][^\]:]*)\]: ?(.*)$/s.exec(text);
-  if (!labelled) return null;
-  const [, label = '', said = ''] = labelled;
-  if (label === 'SUBAGENT QUESTION') return readQuestion(said);
-  if (label === 'Context summary') return { type: 'background', text: said };
-  return { type: 'news', label, text: said };
+  const [, part, mark = ''] = /^\[(note|data) ([^\]\s]+)\] /.exec(text) ?? [];
+  const note = notes.get(mark);
+  if (!note) return null;
+  // What is quoted in a message of its own belongs to the note that follows.
+  return part === 'note' ? noticeOf(note) : { type: 'background', text };
 }
 
-function readSystemNotice(text: string): Notice {
-  const done = completed.exec(text);
-  if (done) return { type: 'completed', toolName: done[1] ?? '', result: done[2] ?? '' };
-  const broken = failed.exec(text);
-  if (broken) return { type: 'failed', toolName: broken[1] ?? '', error: broken[2] ?? '' };
-  const stopped = cancelled.exec(text);
-  if (stopped) return { type: 'cancelled', toolName: stopped[1] ?? '' };
-  const words = overheard.exec(text)?.[1];
-  if (words !== undefined) return { type: 'overheard', words: unquoted(words) };
-  return { type: 'background', text };
-}
-
-function readQuestion(text: string): Notice {
-  const [, question = text, list = ''] = /^(.*?) Options: (.*)$/s.exec(text) ?? [];
-  const options = list
-    .split(';')
-    .map((part) => part.trim())
-    .filter((part) => part !== '')
-    .map((part): SpokenOption => {
-      const [, label = part, detail = null] = /^(.*?) \((.*)\)$/s.exec(part) ?? [];
-      return { label, detail };
-    });
-  return { type: 'question', question, options };
-}
-
-function unquoted(json: string): string {
-  try {
-    return JSON.parse(json) as string;
-  } catch {
-    return json;
+function noticeOf({ says, quotes }: ReadNote): Notice {
+  const { question, options, task, result, error, reason, words, label, text } = quotes;
+  if (typeof question === 'string')
+    return { type: 'question', question, options: asList(options).map(optionOf) };
+  if (typeof words === 'string') return { type: 'overheard', words };
+  if (typeof task === 'string') {
+    if (typeof result === 'string') return { type: 'completed', toolName: task, result };
+    if (typeof error === 'string') return { type: 'failed', toolName: task, error };
+    if (typeof reason === 'string') return { type: 'cancelled', toolName: task };
   }
+  if (typeof label === 'string' && typeof text === 'string') return { type: 'news', label, text };
+  return { type: 'background', text: says };
+}
+
+function optionOf(option: unknown): SpokenOption {
+  const { label, description } = option as { label: string; description?: string };
+  return { label, detail: description ?? null };
+}
+
+function asList(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
 }

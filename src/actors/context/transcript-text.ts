@@ -10,7 +10,8 @@ import {
   type ConversationItem,
 } from '../conversation/items.ts';
 import { clip } from '../clip.ts';
-import { transferText } from '../conversation/model-messages.ts';
+import { transferNote } from '../conversation/model-messages.ts';
+import { promptText } from '../notes/note.ts';
 import { indented } from '../indented.ts';
 
 /** One entry for each item, in order. `maxItemChars`: of each. */
@@ -25,7 +26,7 @@ export function transcriptText(items: readonly ConversationItem[], maxItemChars:
 
 function entryOf(item: ConversationItem): readonly [speaker: string, text: string] {
   if (isMessage(item)) return [item.role, messageText(item)];
-  if (item.role === 'transfer') return ['system', transferText(item)];
+  if (item.role === 'transfer') return ['system', promptText(transferNote(item))];
   if (item.role === 'tool_call')
     return ['tool call', `${item.toolName} ${JSON.stringify(item.args)}`];
   const kind = item.output.type === 'error' ? 'tool error' : 'tool result';

@@ -33,6 +33,7 @@ import {
   type ToolResultItem,
 } from './items.ts';
 import { clip, head } from '../clip.ts';
+import { clippedNote, noteChars, promptText, type Note } from '../notes/note.ts';
 import {
   checkedLimits,
   isOpen,
@@ -152,6 +153,24 @@ export class ConversationLog {
     message: Place & { readonly role: MessageItem['role']; readonly text: string },
   ): ConversationLog {
     return this.begin(message).finish(message.id, message.text);
+  }
+
+  /** A note of the runtime. `user`: in the place of a turn of the user. */
+  addNote(
+    place: Place & { readonly role: 'system' | 'user'; readonly note: Note },
+  ): ConversationLog {
+    const { id, role } = place;
+    if (this.get(id)) return this;
+    const { maxItemChars } = this.limits;
+    const note = clippedNote(place.note, maxItemChars);
+    const { says = '', ...data } = note;
+    // What stands in the user's place is read as a turn, elsewhere as what the runtime says.
+    const text = role === 'user' ? promptText(data) : says;
+    return this.add({ ...place, text }).#change(id, (item) => ({
+      ...item,
+      note,
+      noteChars: noteChars(note),
+    }));
   }
 
   /** More words of an unfinished message, exactly as they came (C3). */

@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { messageOf } from '../../errors.ts';
 import { isJson, isTooDeep, TOO_DEEP } from '../ai/json.ts';
 import { cutMark } from '../clip.ts';
+import { promptText, type Note } from '../notes/note.ts';
 
 interface ItemBase {
   /** Names the item for ever; where a wire has ids of its own, that id. */
@@ -27,6 +28,10 @@ export interface MessageItem extends ItemBase {
   readonly audioHeardMs?: number;
   /** Characters beyond `maxItemChars` that were not kept. */
   readonly omittedChars?: number;
+  /** The note that it is; absent: it is words, or a note of an earlier version. */
+  readonly note?: Note;
+  /** How long that is. */
+  readonly noteChars?: number;
 }
 
 /** A call that the lead agent made. */
@@ -67,6 +72,20 @@ export type ConversationItem = MessageItem | ToolCallItem | ToolResultItem | Tra
 
 const base = { id: z.string().min(1), at: z.number() };
 const json: z.ZodType<JSONValue> = z.json();
+export const noteSchema: z.ZodType<Note> = z.object({
+  says: z.string().optional(),
+  quotes: z.record(z.string(), json).optional(),
+  turns: z
+    .array(
+      z.object({
+        subagentId: z.string(),
+        how: z.enum(['completed', 'completed with error', 'reports']),
+        error: z.string().optional(),
+        text: z.string(),
+      }),
+    )
+    .optional(),
+});
 
 export const conversationItemSchema: z.ZodType<ConversationItem> = z.discriminatedUnion('role', [
   z.object({
@@ -78,6 +97,8 @@ export const conversationItemSchema: z.ZodType<ConversationItem> = z.discriminat
     interrupted: z.boolean().optional(),
     audioHeardMs: z.number().nonnegative().optional(),
     omittedChars: z.number().int().nonnegative().optional(),
+    note: noteSchema.optional(),
+    noteChars: z.number().int().nonnegative().optional(),
   }),
   z.object({
     ...base,
@@ -108,12 +129,13 @@ export function isMessage(item: ConversationItem): item is MessageItem {
 
 /** How much of the log's character budget an item takes. */
 export function charsOf(item: ConversationItem): number {
-  if (isMessage(item)) return item.text.length;
+  if (isMessage(item)) return item.text.length + (item.noteChars ?? 0);
   return item.role === 'transfer' ? item.from.length + item.to.length : item.chars;
 }
 
 /** The text of a message, with a mark where it was cut. */
 export function messageText(item: MessageItem): string {
+  if (item.note) return promptText(item.note);
   return item.omittedChars ? `${item.text} ${cutMark(item.omittedChars)}` : item.text;
 }
 

@@ -7,9 +7,12 @@
 //   M2. A failed call keeps its error.
 //   M3. What is still being said is not in it.
 //   M4. The arguments of a call are an object, whatever the model wrote.
+//   M5. Words of the user, and results, stand as they are, but for the key of genuine notes.
 
 import type { ModelMessage } from 'ai';
 import { asArguments } from '../ai/json.ts';
+import { shortNameOf, unmarkedNotes, type NoteWriter } from '../notes/note-marks.ts';
+import { note as noteOf, promptText, sentence, type Note } from '../notes/note.ts';
 import {
   isMessage,
   messageText,
@@ -20,11 +23,11 @@ import {
 
 export interface ModelMessageOptions {
   /**
-   * How notes of the runtime are put. Many providers refuse a system message in
-   * mid-conversation, and the SDK wants `allowSystemInMessages` for it.
-   * @defaultValue 'user': a user message `[SYSTEM: …]`
+   * Writes notes, with their marks. Its `systemAs` says how they are put: many providers refuse a system
+   * message in mid-conversation, and the SDK wants `allowSystemInMessages` for it.
+   * @defaultValue notes without marks, as user messages
    */
-  readonly systemAs?: 'user' | 'system';
+  readonly notes?: NoteWriter;
   /**
    * What becomes of calls without a result.
    * @defaultValue 'pending': they are answered by a placeholder
@@ -41,8 +44,8 @@ type ToolPart = Extract<
 
 export function toModelMessages(
   items: readonly ConversationItem[],
-  preamble: readonly string[],
-  { systemAs = 'user', openCalls = 'pending' }: ModelMessageOptions = {},
+  preamble: readonly Note[],
+  { notes = unmarkedNotes, openCalls = 'pending' }: ModelMessageOptions = {},
 ): ModelMessage[] {
   const results = new Map<string, ToolResultItem>();
   for (const item of items) if (item.role === 'tool_result') results.set(item.callId, item);
@@ -51,9 +54,13 @@ export function toModelMessages(
   let texts: string[] = [];
   let calls: ToolCallItem[] = [];
 
-  const note = (text: string): void => {
+  const note = (id: string, said: Note): void => {
+    for (const { role, text } of notes.messages(said, id)) messages.push({ role, content: text });
+  };
+  /** As an earlier version kept it. */
+  const oldNote = (text: string): void => {
     messages.push(
-      systemAs === 'system'
+      notes.systemAs === 'system'
         ? { role: 'system', content: text }
         : { role: 'user', content: asNote(text) },
     );
@@ -76,14 +83,14 @@ export function toModelMessages(
     if (calls.length > 0) {
       messages.push({
         role: 'tool',
-        content: calls.map((call) => toolPart(call, results.get(call.callId))),
+        content: calls.map((call) => toolPart(call, results.get(call.callId), notes)),
       });
     }
     texts = [];
     calls = [];
   };
 
-  for (const text of preamble) note(text);
+  for (const said of preamble) note(preambleId(said), said);
   for (const item of items) {
     if (item.role === 'tool_call') {
       if (openCalls === 'omit' && !results.has(item.callId)) continue;
@@ -93,47 +100,71 @@ export function toModelMessages(
       if (calls.some(({ callId }) => callId === item.callId)) endStep();
     } else if (item.role === 'transfer') {
       endStep();
-      note(transferText(item));
+      note(item.id, transferNote(item));
     } else if (isMessage(item) && !item.partial && item.text.trim() !== '') {
       // Text that follows a call belongs to the next step.
       if (item.role !== 'assistant' || calls.length > 0) endStep();
-      if (item.role === 'assistant') texts.push(messageText(item));
-      else if (item.role === 'user') messages.push({ role: 'user', content: messageText(item) });
-      else note(messageText(item));
+      if (item.note) note(item.id, item.note);
+      else if (item.role === 'assistant') texts.push(messageText(item));
+      else if (item.role === 'user')
+        messages.push({ role: 'user', content: notes.guard(messageText(item)) });
+      else oldNote(messageText(item));
     }
   }
   endStep();
   return messages;
 }
 
-/** Notes of the runtime stand in brackets, so that they cannot be taken for the user's words. */
+/** The form of earlier versions. */
 function asNote(text: string): string {
   return text.startsWith('[SYSTEM') ? text : `[SYSTEM: ${text}]`;
 }
 
 /** How a change of the lead agent is told to a model. */
-export function transferText({ from, to }: { readonly from: string; readonly to: string }): string {
-  return `The conversation was handed from ${from} to ${to}.`;
+export function transferNote({ from, to }: { readonly from: string; readonly to: string }): Note {
+  return noteOf(sentence`The conversation was handed from one agent to another.`, { from, to });
 }
 
 /** What a model is told first: what was summarised, and what is simply gone. */
-export function preambleOf(summary: string | null, evicted: number): readonly string[] {
-  const lines: string[] = [];
-  if (summary !== null) lines.push(`[Context summary]: ${summary}`);
-  if (evicted > 0) lines.push(`${evicted} earlier items of this conversation are not included.`);
-  return lines;
+export function preambleOf(summary: string | null, evicted: number): readonly Note[] {
+  return [
+    ...(summary === null
+      ? []
+      : [
+          noteOf(sentence`Context summary: it stands for the conversation before this.`, {
+            summary,
+          }),
+        ]),
+    ...(evicted > 0
+      ? [noteOf(sentence`${evicted} earlier items of this conversation are not included.`)]
+      : []),
+  ];
 }
 
-function toolPart(call: ToolCallItem, result: ToolResultItem | undefined): ToolPart {
+/** Another summary is another note. */
+export function preambleId(said: Note): string {
+  return `preamble_${shortNameOf(promptText(said))}`;
+}
+
+function toolPart(
+  call: ToolCallItem,
+  result: ToolResultItem | undefined,
+  notes: NoteWriter,
+): ToolPart {
   const { callId: toolCallId, toolName } = call;
-  return { type: 'tool-result', toolCallId, toolName, output: outputOf(call, result) };
+  return { type: 'tool-result', toolCallId, toolName, output: outputOf(call, result, notes) };
 }
 
-function outputOf(call: ToolCallItem, result: ToolResultItem | undefined): ToolPart['output'] {
+function outputOf(
+  call: ToolCallItem,
+  result: ToolResultItem | undefined,
+  notes: NoteWriter,
+): ToolPart['output'] {
   if (!result) return { type: 'text', value: call.pendingText ?? defaultPendingText };
   const { output } = result;
-  if (output.type === 'error') return { type: 'error-text', value: output.message };
+  if (output.type === 'error') return { type: 'error-text', value: notes.guard(output.message) };
   const { value, failed = false } = output;
-  if (typeof value === 'string') return { type: failed ? 'error-text' : 'text', value };
-  return { type: failed ? 'error-json' : 'json', value };
+  if (typeof value === 'string')
+    return { type: failed ? 'error-text' : 'text', value: notes.guard(value) };
+  return { type: failed ? 'error-json' : 'json', value: notes.guardJson(value) };
 }

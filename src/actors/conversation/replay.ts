@@ -3,6 +3,7 @@
 // A call in flight stays open: its answer will still come, under the same id.
 
 import { asArguments } from '../ai/json.ts';
+import { promptText, type Note } from '../notes/note.ts';
 import {
   isFailed,
   isMessage,
@@ -10,7 +11,7 @@ import {
   toolOutputText,
   type ConversationItem,
 } from './items.ts';
-import { transferText } from './model-messages.ts';
+import { preambleId, transferNote } from './model-messages.ts';
 
 export type ReplayItem =
   | {
@@ -18,6 +19,8 @@ export type ReplayItem =
       readonly itemId: string;
       readonly role: 'system' | 'user' | 'assistant';
       readonly text: string;
+      /** The note that it is; absent: it is words, or a note of an earlier version. */
+      readonly note?: Note;
     }
   | {
       readonly type: 'tool_call';
@@ -37,24 +40,29 @@ export type ReplayItem =
 
 export function toReplay(
   items: readonly ConversationItem[],
-  preamble: readonly string[],
+  preamble: readonly Note[],
 ): readonly ReplayItem[] {
   const answered = new Set<string>();
   for (const item of items) if (item.role === 'tool_result') answered.add(item.callId);
 
-  const replay: ReplayItem[] = preamble.map((text, index) => ({
+  const replay: ReplayItem[] = preamble.map((note) => ({
     type: 'message',
-    itemId: `preamble_${index + 1}`,
+    itemId: preambleId(note),
     role: 'system',
-    text,
+    text: promptText(note),
+    note,
   }));
   for (const item of items) {
     if (isMessage(item)) {
       // What was understood of an unfinished utterance is all that the new connection can know.
       if (item.text.trim() === '') continue;
-      replay.push({ type: 'message', itemId: item.id, role: item.role, text: messageText(item) });
+      const { id: itemId, role, note } = item;
+      const text = messageText(item);
+      replay.push({ type: 'message', itemId, role, text, ...(note && { note }) });
     } else if (item.role === 'transfer') {
-      replay.push({ type: 'message', itemId: item.id, role: 'system', text: transferText(item) });
+      const note = transferNote(item);
+      const text = promptText(note);
+      replay.push({ type: 'message', itemId: item.id, role: 'system', text, note });
     } else if (item.role === 'tool_call') {
       replay.push({
         type: 'tool_call',

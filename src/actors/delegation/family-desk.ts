@@ -21,6 +21,7 @@ import type {
 import type { AskedQuestion } from '../session/records.ts';
 import type { Budget } from '../supervisor/budget.ts';
 import type { SubagentRecord } from './family.ts';
+import { unmarked } from '../notes/note-marks.ts';
 import { requestMessage } from './parent-words.ts';
 import type { Parts } from './parts.ts';
 import type { SpawnRequest, SubagentService } from './service-types.ts';
@@ -132,7 +133,7 @@ export class FamilyDesk implements SubagentPorts {
     // Put again after a crash it is the same message: the parent reads it once.
     const messageId = messages.idOf(parent, asked.requestId);
     void messages
-      .send(parent, messageId, requestMessage(view, pending), 'steer')
+      .send(parent, messageId, unmarked(requestMessage(view, pending)), 'steer')
       .then(({ applied }) => {
         if (applied) request.isTold = true;
       });
@@ -222,6 +223,7 @@ export class FamilyDesk implements SubagentPorts {
       subagentId: id,
       task,
       giver: { sessionId: this.path, path: lineage },
+      tools: own.tools ?? {},
       request,
       ended: seen.filter(({ isLive }) => !isLive).map(reportOf),
     });

@@ -13,6 +13,7 @@ import {
   handOver,
   inputKeys,
   priorResults,
+  readable,
   withPriorWork,
   type EndedSubagent,
 } from '../lineage/lineage.ts';
@@ -53,6 +54,8 @@ export interface NewWork {
   readonly task: SubagentTask;
   /** Who gives it the task. */
   readonly giver: MemoryOwner;
+  /** As their author wrote them. */
+  readonly tools: Tools;
   /** What the user had said; null: nobody asked. */
   readonly request: string | null;
   /** Its predecessors that the giver sees, oldest first. */
@@ -135,20 +138,36 @@ export class OutcomeDesk {
     });
   }
 
-  /** The briefing with what was done before. A memory that fails costs the inputs only. */
+  /**
+   * The briefing with what was done before. A memory that fails costs the inputs and keys only.
+   * @throws {ConfigurationError} `INPUT_NOT_FOUND`.
+   */
   async withLineage(briefing: Briefing, work: NewWork): Promise<Briefing> {
-    const { subagentId, task, giver, request, ended } = work;
+    const { subagentId, task, giver, tools, request, ended } = work;
     const memory = this.#memory;
+    const reader = memoryReaderIn(tools) === null ? undefined : memory;
+    const orElse = <T>(instead: T) => {
+      return (error: unknown): T => {
+        // What the giver named and nobody has is for the giver to mend.
+        if (error instanceof ConfigurationError) throw error;
+        this.#host.report(error, 'working memory');
+        return instead;
+      };
+    };
     const inputs = memory
       ? await raceTime(
           () => handOver(inputKeys(task.args), giver, subagentId, memory),
           memoryTime(this.#host.environment),
-        ).catch((error: unknown) => {
-          this.#host.report(error, 'working memory');
-          return [];
-        })
+        ).catch(orElse([]))
       : [];
-    const prior = { request, inputs, results: priorResults(ended) };
+    const receiver = { sessionId: giver.sessionId, path: [...giver.path, subagentId] };
+    const known = priorResults(ended);
+    const unnamed = known.map((result) => ({ ...result, reference: null, saved: [] }));
+    const results = await raceTime(
+      () => readable(known, giver, receiver, reader),
+      memoryTime(this.#host.environment),
+    ).catch(orElse(unnamed));
+    const prior = { request, inputs, results, canRead: reader !== undefined };
     return withPriorWork(briefing, priorWorkSection(prior, task.description));
   }
 }

@@ -12,6 +12,7 @@ import type { OutboxItem, Stamped } from '../../machines/index.ts';
 import type { ConversationLog } from '../conversation/conversation.ts';
 import type { ConversationItem, MessageItem } from '../conversation/items.ts';
 import type { ConversationLimits } from '../conversation/limits.ts';
+import type { Note } from '../notes/note.ts';
 import type { Message, UnitEvent } from '../runtime/commit-unit.ts';
 import { happenedTo } from './call-record.ts';
 import { deliveryOfQuestion, deliveryOfResult } from './delivery-record.ts';
@@ -256,7 +257,7 @@ export class Books {
   }
 
   /** The words in which these results are told together; `working` are calls that have none yet. */
-  togetherPrompt(callIds: readonly string[], working: readonly string[]): string {
+  togetherPrompt(callIds: readonly string[], working: readonly string[]): Note {
     const told = callIds.flatMap((id) => this.#told(id) ?? []);
     return this.#words.together(
       told,

@@ -9,6 +9,7 @@ import { callSafely } from '../runtime/host.ts';
 import type { DeliveryView } from '../session-views.ts';
 import type { CallEffects } from './call-effects.ts';
 import { CEILING_REASON } from './consolidation.ts';
+import type { Prompt } from '../notes/note.ts';
 import { silentNote } from './prompts.ts';
 import type { DeliveryRecord } from './records.ts';
 import type { EffectsSession } from './session-parts.ts';
@@ -216,11 +217,12 @@ export class DeliveryEffects {
   }
 
   /** It reached the user, or was waved away, without being told: the model shall know it all the same. */
-  #answerSilently(deliveryId: string, words?: string): void {
+  #answerSilently(deliveryId: string, words?: Prompt): void {
     const { books, lead } = this.#session;
     const delivery = books.delivery(deliveryId);
     const callId = delivery ? this.#answerLate(delivery) : null;
-    if (delivery && callId !== null) lead.answerTool(callId, words ?? delivery.prompt, false);
+    if (delivery && callId !== null)
+      lead.answerTool(callId, words ?? delivery.prompt, false, `${deliveryId}.note`);
   }
 
   #delivered(deliveryId: string, grade: HearingGrade): void {

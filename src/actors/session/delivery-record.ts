@@ -16,8 +16,8 @@ export function deliveryOfQuestion(question: QuestionRecord): DeliveryRecord {
     text: question.readBack ? readBackText(question.question) : question.question,
     prompt:
       question.kind === 'approval'
-        ? approvalPrompt(question.question, question)
-        : questionPrompt(question.question, question.options),
+        ? approvalPrompt(question.subagentName, question.question, question)
+        : questionPrompt(question.subagentName, question.question, question.options),
     subagentId: question.subagentId,
     callId: null,
     answersCall: false,

@@ -1,6 +1,7 @@
 // The shapes of the events of a session's unit (runtime/event-shapes.ts): what a client, a model and a
 // transport cause (records.ts, machines/*), and what the session writes down of itself.
 
+import { noteSchema } from '../conversation/items.ts';
 import { z } from 'zod';
 import { DELIVERY_MODES } from '../../machines/index.ts';
 import {
@@ -112,7 +113,9 @@ const snapshot = z.looseObject({
     calls: z.array(
       z.looseObject({ callId: text, name: text, arguments: text, outcome: maybe(outcome) }),
     ),
-    deliveries: z.array(z.looseObject({ deliveryId: text, text, prompt: text, label: text })),
+    deliveries: z.array(
+      z.looseObject({ deliveryId: text, text, prompt: z.union([text, noteSchema]), label: text }),
+    ),
   }),
   services: z.record(z.string(), z.looseObject({ seq: amount, machine, events: z.array(table) })),
   delegation: delegationShape,
@@ -160,6 +163,7 @@ export const SESSION_SHAPES: EventShapes = {
     role: z.enum(['system', 'user']),
     text,
     saidAt: amount,
+    note: maybe(noteSchema),
   }),
   'assistant.said': z.looseObject({ itemId: text, text, saidAt: amount, before: maybe(text) }),
   'assistant.cut': z.looseObject({
@@ -197,7 +201,7 @@ export const SESSION_SHAPES: EventShapes = {
     priority,
     label: text,
     text,
-    prompt: text,
+    prompt: z.union([text, noteSchema]),
     subagentId: maybe(text),
     ttlMs: maybe(amount),
     reserved: flag,

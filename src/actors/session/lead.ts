@@ -1,6 +1,7 @@
 // The port to the lead agent: the one who talks to the user. A voice session
 // implements it with a transport, a text session with a streaming model.
 
+import type { Prompt } from '../notes/note.ts';
 import type { DeliveryKind, DeliveryPriority, Failure } from '../../machines/index.ts';
 
 /** Something that shall be said now, and the attempt that it is. */
@@ -15,7 +16,7 @@ export interface Offer {
   readonly kind: DeliveryKind;
   readonly priority: DeliveryPriority;
   /** What the lead model reads; it says this in its own words. */
-  readonly prompt: string;
+  readonly prompt: Prompt;
   /** In whose place the prompt stands in the conversation. @defaultValue 'system' */
   readonly role?: 'system' | 'user';
   /** What the user is meant to learn, for a screen. */
@@ -75,12 +76,12 @@ export interface Lead {
   interrupt(): void;
   /** The attempt is off: stop saying it if it is still being said. */
   abandon(generation: number): void;
-  /** Answers a tool call. `respond`: the model shall speak to it. */
-  answerTool(callId: string, output: unknown, respond: boolean): void;
+  /** Answers a tool call. `respond`: the model shall speak to it. `noteId`: the output is a `Prompt`, by this id. */
+  answerTool(callId: string, output: unknown, respond: boolean, noteId?: string): void;
   /** The call stays open: an offer will answer it, later. */
   deferTool(callId: string): void;
   /** The model shall know this, and not speak to it. */
-  note(text: string): void;
+  note(prompt: Prompt): void;
   /** The user said this to the lead agent: answer it. */
   heardUser(utterance: Utterance): void;
   /**

@@ -7,6 +7,8 @@ import { z } from 'zod';
 import { check } from '../../checks.ts';
 import { ConfigurationError } from '../../errors.ts';
 import { callSafely } from '../runtime/host.ts';
+import { note, wordsOfApp } from '../notes/note.ts';
+import type { NoteMarks } from '../notes/note-marks.ts';
 import type { MemoryFact } from '../ports/memory-store.ts';
 import type { AgentContext } from './agent-context.ts';
 import { Agents, type MainAgent } from './agents.ts';
@@ -19,6 +21,7 @@ import { Transfers, type TransferSession } from './transfer.ts';
 export interface LeadsSession extends TransferSession {
   readonly id: string;
   readonly books: Books;
+  readonly notes: NoteMarks;
   /** The newest facts that are remembered of the user. */
   facts(limit: number): Promise<readonly MemoryFact[]>;
   /** To the clients. */
@@ -77,12 +80,17 @@ export class Leads {
     return this.#agents.toolsOf(agentName);
   }
 
-  /** What an agent is told if it leads: its language, its instructions, the directives in force. */
+  /**
+   * What an agent is told if it leads: its language, its instructions, the directives in force, and how
+   * it recognises a note of the runtime.
+   */
   instructionsOf(agentName: string): string {
     const { agentName: leader, directives } = this.#session.books;
     const inForce = agentName === leader ? directives : directives.withoutAgents();
     const agent = this.#agents.get(agentName);
-    return leadInstructions(this.#wordsOf(agentName), agent?.language, inForce.inForce);
+    const words = this.#wordsOf(agentName);
+    const told = leadInstructions(words, agent?.language, inForce.inForce);
+    return `${told}\n\n${this.#session.notes.recognition}`.trim();
   }
 
   readonly setDirective: SetDirective = (key, value, scope = 'session') => {
@@ -98,7 +106,8 @@ export class Leads {
       agentName,
       injectSystemMessage: (text) => {
         check('injectSystemMessage(text)', z.string(), text, 'INVALID_ARGUMENT');
-        if (!session.unit.unit.disposed) session.lead.note(text);
+        if (!session.unit.unit.disposed)
+          session.lead.note(note(wordsOfApp(session.notes.guard(text))));
       },
       getRecentTurns: (count = 10) => session.books.conversation.recentTurns(count),
       getMemoryFacts: (limit = 10) => session.facts(limit),

@@ -20,6 +20,7 @@ import { head as headOf } from '../clip.ts';
 import { ConversationLog } from '../conversation/conversation.ts';
 import type { ConversationItem } from '../conversation/items.ts';
 import type { ConversationLimits } from '../conversation/limits.ts';
+import type { Prompt } from '../notes/note.ts';
 import type { ConversationEvent, SessionInputEvent } from './records.ts';
 
 /** What the lead agent is saying. */
@@ -183,8 +184,8 @@ export class LiveConversation {
   #after(log: ConversationLog, event: ConversationEvent): ConversationLog {
     switch (event.type) {
       case 'conversation.noted': {
-        const { itemId: id, role, text, saidAt: at } = event;
-        return log.add({ id, role, text, at });
+        const { itemId: id, role, text, saidAt: at, note } = event;
+        return note ? log.addNote({ id, role, note, at }) : log.add({ id, role, text, at });
       }
       case 'assistant.said': {
         const { itemId: id, text, saidAt: at, before } = event;
@@ -211,6 +212,18 @@ export class LiveConversation {
     this.#told = null;
     this.#read = null;
   }
+}
+
+/** A note of the runtime, as the session's unit is told of it. */
+export function noted(
+  itemId: string,
+  prompt: Prompt,
+  role: 'system' | 'user',
+  saidAt: number,
+): ConversationEvent {
+  const type = 'conversation.noted';
+  if (typeof prompt === 'string') return { type, itemId, role, text: prompt, saidAt };
+  return { type, itemId, role, text: prompt.says ?? '', saidAt, note: prompt };
 }
 
 interface Session {

@@ -1,12 +1,12 @@
-// The words in which the runtime speaks to the lead model. What a subagent says is
-// quoted as data: it cannot speak in the runtime's name.
+// What the runtime says to the lead model: which sentence, and what it quotes with it. The form of
+// notes is in `notes/`.
 
-import type { Failure } from '../../machines/index.ts';
+import { note, noteWith, sentence, wordsOfApp, type Note, type Prompt } from '../notes/note.ts';
 import type { QuestionOption } from '../session-views.ts';
 
 /** What the model is told of the greeting that it shall say; undefined: it has none. */
-export function greetingNote({ greeting }: { readonly greeting?: string }): string | undefined {
-  return greeting === undefined ? undefined : `[SYSTEM: ${greeting}]`;
+export function greetingNote({ greeting }: { readonly greeting?: string }): Note | undefined {
+  return greeting === undefined ? undefined : note(wordsOfApp(greeting));
 }
 
 /** What the model gets as the answer to a call whose work goes on. */
@@ -23,51 +23,49 @@ export function pendingAnswer(message: string) {
 /** Said for a background call whose author wants nothing said, where the call cannot stay open. */
 export const DEFAULT_PENDING_MESSAGE = 'I am working on it and will tell you when it is done.';
 
+const ON_SCREEN = sentence`It is on the user's screen. Do not speak about it unless they ask.`;
+
 /** For a result that the model shall know and not tell. */
-export function silentNote(prompt: string): string {
-  return `${prompt} [SYSTEM: It is on the user's screen. Do not speak about it unless they ask.]`;
+export function silentNote(prompt: Prompt): Prompt {
+  // An earlier version kept it as text.
+  return typeof prompt === 'string'
+    ? `${prompt} [SYSTEM: ${ON_SCREEN}]`
+    : noteWith(prompt, ON_SCREEN);
 }
 
-export function completedPrompt(toolName: string, text: string): string {
-  return (
-    `[SYSTEM: Background task "${toolName}" completed successfully. Result: ${fenced(text)}. ` +
-    `Please inform the user about the result.]`
+export function cancelledNote(task: string, reason: string): Note {
+  return note(sentence`A background task was cancelled. It has no result.`, { task, reason });
+}
+
+export function questionPrompt(
+  subagent: string,
+  question: string,
+  options: readonly QuestionOption[],
+): Note {
+  return note(
+    sentence`SUBAGENT QUESTION: a subagent has a question for the user. Do not answer it yourself.`,
+    { subagent, question, ...(options.length > 0 && { options: options.map(choiceOf) }) },
   );
 }
 
-export function failedPrompt(toolName: string, error: Failure): string {
-  return (
-    `[SYSTEM: Background task "${toolName}" failed. Exact error details: ${fenced(error.message)}. ` +
-    `Tell the user the exact error details first, then ask how to proceed.]`
-  );
-}
-
-export function cancelledNote(toolName: string, reason: string): string {
-  return `[SYSTEM: Background task "${toolName}" was cancelled: ${fenced(reason)}. It has no result.]`;
-}
-
-export function questionPrompt(question: string, options: readonly QuestionOption[]): string {
-  const choices = options.map((option) =>
-    option.description ? `${option.label} (${option.description})` : option.label,
-  );
-  const suffix = choices.length > 0 ? ` Options: ${choices.map(fenced).join('; ')}` : '';
-  return `[SUBAGENT QUESTION]: ${fenced(question)}${suffix}`;
+function choiceOf({ label, description }: QuestionOption) {
+  return description ? { label, description } : { label };
 }
 
 /** An approval is read out exactly, with nothing added: the user consents to what was said. */
 export function approvalPrompt(
+  subagent: string,
   question: string,
   { readBack, askedAgain }: { readonly readBack: boolean; readonly askedAgain: boolean },
-): string {
+): Note {
   const why = readBack
-    ? 'Several approvals wait. The user said yes: read back which one this is. '
+    ? sentence`Several approvals wait. The user said yes: read back which one this is. `
     : askedAgain
-      ? 'The answer was not clear. '
-      : '';
-  return (
-    `[SUBAGENT QUESTION]: ${fenced(readBack ? readBackText(question) : question)} ` +
-    `[SYSTEM: ${why}Say exactly what would be done and ask for a clear yes or no. You cannot ` +
-    `give this approval, and nothing is approved before you are told so.]`
+      ? sentence`The answer was not clear. `
+      : sentence``;
+  return note(
+    sentence`SUBAGENT QUESTION: ${why}Say exactly what would be done, in the words of the question, and ask for a clear yes or no. You cannot give this approval, and nothing is approved before you are told so.`,
+    { subagent, question: readBack ? readBackText(question) : question },
   );
 }
 
@@ -75,43 +73,61 @@ export function readBackText(question: string): string {
   return `To be sure, as more than one approval waits: ${question}`;
 }
 
-export function noticePrompt(label: string, text: string): string {
-  return `[${fenced(label)}]: ${fenced(text)}`;
+export function noticePrompt(label: string, text: string): Note {
+  return note(sentence`There is news for the user. Pass it on.`, { label, text });
 }
 
+const STILL_OPEN = sentence`The user sees this question. It is open until you are told that it was answered. Respond to what the user says of other things; do not answer it in their place.`;
+
 /** For a lead agent that does not say a question itself: the user sees it, and may talk of something else meanwhile. */
-export function openQuestionNote(prompt: string): string {
-  return (
-    `${prompt} [SYSTEM: The user sees this question. It is open until you are told that it was ` +
-    `answered. Respond to what the user says of other things; do not answer it in their place.]`
-  );
+export function openQuestionNote(prompt: Prompt): Prompt {
+  return typeof prompt === 'string'
+    ? `${prompt} [SYSTEM: ${STILL_OPEN}]`
+    : noteWith(prompt, STILL_OPEN);
 }
 
 /** `isAnswer`: what the user said answered the question; else it is still open. */
-export function overheardNote(text: string, subagentName: string, isAnswer = true): string {
-  if (!isAnswer)
-    return `[SYSTEM: The user's words ${JSON.stringify(text)} were about a question of "${subagentName}" that is still open. They are dealt with; do not respond to them.]`;
-  return `[SYSTEM: The user's words ${JSON.stringify(text)} answered a question of "${subagentName}". They are dealt with; do not respond to them.]`;
+export function overheardNote(words: string, subagent: string, isAnswer = true): Note {
+  return note(
+    isAnswer
+      ? sentence`These words of the user answered a question of a subagent. They are dealt with; do not respond to them.`
+      : sentence`These words of the user were about a question of a subagent that is still open. They are dealt with; do not respond to them.`,
+    { words, subagent },
+  );
 }
 
 /** An answer that had to stop for something urgent is still owed. */
-export const OWED_REPLY_NOTE =
-  '[SYSTEM: Your answer to what the user said was cut off for this. Give it now.]';
+export const OWED_REPLY_NOTE = note(
+  sentence`Your answer to what the user said was cut off for this. Give it now.`,
+);
+
+/** For a model whose instructions cannot be changed. */
+export function directivesNote(
+  directives: readonly { readonly key: string; readonly value: string }[],
+): Note {
+  return note(sentence`These directives hold from now on, and no earlier ones.`, {
+    directives: Object.fromEntries(directives.map(({ key, value }) => [key, value])),
+  });
+}
+
+/** Two results of one kind have the same words. */
+export const completedSentence = sentence`Background task completed successfully. Please inform the user about the result.`;
+
+export const failedSentence = sentence`Background task failed. Tell the user the exact error details first, then ask how to proceed.`;
 
 /** Something else was told while a tool worked. */
-export const LATE_ANSWER_NOTE =
-  '[SYSTEM: What you had called has answered; its result stands above, with the call. Go on with your answer to the user.]';
+export const LATE_ANSWER_NOTE = note(
+  sentence`What you had called has answered; its result stands above, with the call. Go on with your answer to the user.`,
+);
 
 /** A call that was made before in the telling of the same thing is not made again. */
-export function alreadyCalledNote(toolName: string): string {
-  return `[SYSTEM: You have called "${toolName}" with these arguments already: it was not called again. What it came to stands above.]`;
+export function alreadyCalledNote(tool: string): Note {
+  return note(
+    sentence`You have called this tool with these arguments already: it was not called again. What it came to stands above.`,
+    { tool },
+  );
 }
 
 export function inputTimeoutMessage(attempt: number, max: number): string {
   return `The user did not respond in time. You may re-ask, or go on without an answer. (attempt ${attempt}/${max})`;
-}
-
-/** A bracket in quoted text must not close the runtime's own. */
-export function fenced(text: string): string {
-  return text.replaceAll('[', '(').replaceAll(']', ')');
 }

@@ -8,6 +8,7 @@ import type {
   Failure,
   StepCall,
 } from '../../machines/index.ts';
+import type { Note, Prompt } from '../notes/note.ts';
 import type { QuestionOption } from '../session-views.ts';
 import type { Outcome } from '../subagent/outcome.ts';
 import type { DirectiveScope } from './directives.ts';
@@ -84,7 +85,8 @@ export interface DeliveryRecord {
   readonly priority: DeliveryPriority;
   readonly label: string;
   readonly text: string;
-  readonly prompt: string;
+  /** What the lead model is told; text: by an earlier version. */
+  readonly prompt: Prompt;
   readonly subagentId: string | null;
   /** The lead agent's call whose result it is. */
   readonly callId: string | null;
@@ -118,6 +120,8 @@ export type ConversationEvent =
       readonly role: 'system' | 'user';
       readonly text: string;
       readonly saidAt: number;
+      /** The note that it is. Left out: an earlier version wrote the text. */
+      readonly note?: Note;
     }
   /** All that the lead agent said in one go. */
   | {
@@ -161,7 +165,7 @@ export type SessionInputEvent =
       readonly priority: DeliveryPriority;
       readonly label: string;
       readonly text: string;
-      readonly prompt: string;
+      readonly prompt: Prompt;
       readonly subagentId: string | null;
       readonly ttlMs: number | null;
       readonly reserved: boolean;

@@ -12,6 +12,7 @@ import { Delegation } from '../delegation/delegation.ts';
 import type { FactSource } from '../context/context-snapshot.ts';
 import { Upkeep } from '../context/upkeep.ts';
 import { OutcomeDesk } from '../outcomes/outcome-desk.ts';
+import { NoteMarks } from '../notes/note-marks.ts';
 import type { MemoryFact } from '../ports/memory-store.ts';
 import type { UnitEvent } from '../runtime/commit-unit.ts';
 import { callSafely, createHost, quietly, type Host } from '../runtime/host.ts';
@@ -56,6 +57,7 @@ export class SessionCore implements EffectsSession {
   readonly id: string;
   readonly host: Host;
   readonly books: Books;
+  readonly notes: NoteMarks;
   readonly projection: Projection;
   /** What the app waits for. */
   readonly awaited: Awaited;
@@ -121,6 +123,7 @@ export class SessionCore implements EffectsSession {
     const hasMemory = memory !== undefined;
     const conversation = checkedConversation(options.conversation, { model, hasMemory });
     this.books = new Books(options.agents[0]?.name ?? '', conversation.limits, options.promptStyle);
+    this.notes = new NoteMarks(runtime.environment.ids.next('mark'), options.systemAs);
     this.leads = new Leads(this, options.agents, configs);
     this.upkeep = new Upkeep(
       {

@@ -7,6 +7,7 @@ import { ConfigurationError } from '../../errors.ts';
 import type { OutboxInput } from '../../machines/index.ts';
 import { identity } from '../identity.ts';
 import type { OutcomeOptions } from '../outcomes/outcome-options.ts';
+import type { SystemAs } from '../notes/note-marks.ts';
 import type { MemoryStore } from '../ports/memory-store.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { scopeName } from '../storable.ts';
@@ -58,6 +59,13 @@ export interface SessionOptions extends OutcomeOptions {
   readonly consolidation?: Consolidation;
   /** Is what subagents say of their progress said aloud? @defaultValue 'off' */
   readonly speakProgress?: SpeakProgress;
+  /**
+   * Which role carries what the runtime itself tells the lead model in mid-conversation. `system` needs a
+   * model that takes system messages there; most providers refuse them in text. What results, errors,
+   * questions and the user say has the role of the user in either case, quoted.
+   * @defaultValue 'user' in text; by voice what the transport can (`takesSystemMessages`)
+   */
+  readonly systemAs?: SystemAs;
   /** Names the session in the journal and the inspector. @defaultValue a new id */
   readonly sessionId?: string;
   /** Subagents may take so long to stop on `close()`, in milliseconds. @defaultValue 5000 */
@@ -101,6 +109,7 @@ const durationMs = z.number().nonnegative().optional();
 const name = z.string().min(1).max(200).optional();
 const schema = z.object({
   speakProgress: z.enum(SPEAK_PROGRESS).optional(),
+  systemAs: z.enum(['system', 'user']).optional(),
   sessionId: scopeName.optional(),
   memoryScope: name,
   user: identity.optional(),

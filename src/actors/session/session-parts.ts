@@ -2,6 +2,7 @@
 
 import type { Delegation } from '../delegation/delegation.ts';
 import type { ScopePorts } from '../delegation/scope-ports.ts';
+import type { NoteMarks } from '../notes/note-marks.ts';
 import type { UnitEvent } from '../runtime/commit-unit.ts';
 import type { Host } from '../runtime/host.ts';
 import type { SessionServices } from '../service/session-services.ts';
@@ -27,6 +28,8 @@ export interface LeadSession {
   readonly leads: Leads;
   readonly host: Host;
   readonly books: Books;
+  /** How the lead model is told things. */
+  readonly notes: NoteMarks;
   readonly unit: SessionUnit;
   readonly delegation: Delegation;
   readonly projection: Projection;

@@ -9,6 +9,7 @@ import type { EndFacts, ScopePorts } from '../delegation/scope-ports.ts';
 import type { PendingInput, ProgressNote, SpawnRequest } from '../delegation/service-types.ts';
 import { assembleContextSnapshot, type FactSource } from '../context/context-snapshot.ts';
 import type { OutcomeDesk } from '../outcomes/outcome-desk.ts';
+import type { Note } from '../notes/note.ts';
 import { ownValue } from '../own-value.ts';
 import { raceTime } from '../race-abort.ts';
 import { callSafely, type Host } from '../runtime/host.ts';
@@ -230,7 +231,7 @@ function wordsOf(
   { id, name }: SubagentView,
   outcome: Outcome,
   words: ResultWords,
-): { readonly text: string; readonly prompt: string } {
+): { readonly text: string; readonly prompt: Note } {
   const told = toldResult(`${name} (${id})`, id, outcome);
   return { text: saidOf(told, outcome), prompt: words.one(told) };
 }

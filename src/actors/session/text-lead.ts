@@ -27,9 +27,10 @@
 import type { LanguageModel } from 'ai';
 import { CancelledError, ConfigurationError, ProviderError } from '../../errors.ts';
 import { callKey } from '../approvals/approval.ts';
+import type { Prompt } from '../notes/note.ts';
 import { callSafely } from '../runtime/host.ts';
 import type { Lead, Offer, SubagentWords, Utterance } from './lead.ts';
-import { intoConversation } from './live-conversation.ts';
+import { intoConversation, noted } from './live-conversation.ts';
 import {
   alreadyCalledNote,
   greetingNote,
@@ -195,13 +196,13 @@ export class TextLead implements Lead {
     this.#next();
   }
 
-  note(text: string, role: 'system' | 'user' = 'system'): void {
-    this.#note(this.#core.host.environment.ids.next('note'), text, role);
+  note(prompt: Prompt, role: 'system' | 'user' = 'system'): void {
+    this.#note(this.#core.host.environment.ids.next('note'), prompt, role);
   }
 
-  #note(itemId: string, text: string, role: 'system' | 'user' = 'system'): void {
+  #note(itemId: string, prompt: Prompt, role: 'system' | 'user' = 'system'): void {
     const saidAt = this.#core.host.environment.clock.now();
-    intoConversation(this.#core, { type: 'conversation.noted', itemId, role, text, saidAt });
+    intoConversation(this.#core, noted(itemId, prompt, role, saidAt));
   }
 
   heardUser(): void {

@@ -105,6 +105,7 @@ export function capabilitiesOf(traits: ModelTraits): TransportCapabilities {
     deletesItems: false,
     speaksOutOfBand: false,
     silentContext: addsAnytime,
+    takesSystemMessages: false,
     toolCalls: 'named',
     defersToolResults: traits.duringCall === 'goes_on',
     schedulesToolResults: traits.honoursScheduling,

@@ -38,6 +38,7 @@ export interface OutgoingPorts {
 interface Request {
   readonly responseKey: string;
   readonly instructions: string | undefined;
+  readonly about: string | undefined;
   readonly insists: boolean;
   /** What it tells is the result of this call. */
   answer: Answer | null;
@@ -89,8 +90,8 @@ export class Outgoing {
   }
 
   request(command: Extract<TransportCommand, { type: 'response.request' }>): void {
-    const { responseKey, instructions, insist = false } = command;
-    const request: Request = { responseKey, instructions, insists: insist, answer: null };
+    const { responseKey, instructions, about, insist = false } = command;
+    const request: Request = { responseKey, instructions, about, insists: insist, answer: null };
     this.#newRequest = request;
     this.#waiting.push({ kind: 'request', request });
     this.#schedule();
@@ -191,12 +192,18 @@ export class Outgoing {
     if (!honoursScheduling) this.#requests.owes();
   }
 
-  #ask({ responseKey, answer, instructions, insists }: Request, turns: readonly wire.Turn[]): void {
+  #ask(
+    { responseKey, answer, instructions, about, insists }: Request,
+    turns: readonly wire.Turn[],
+  ): void {
     // The call may have been cancelled while the request waited.
     const isOpen = answer !== null && this.#calls.wayOf(answer.callId) === 'response';
     const notes = this.#addsAnytime ? turns : [];
     const texts = this.#addsAnytime ? [] : [...textOf(turns)];
     if (instructions !== undefined) texts.push(systemText(instructions));
+    // What the model has just read need not be repeated.
+    if (about !== undefined && !textOf(turns).some((text) => text.includes(about)))
+      texts.push(about);
     if (isOpen) this.#tell(notes, texts.join('\n'), answer, insists);
     else {
       if (instructions === undefined) texts.push(YOUR_TURN);
@@ -206,8 +213,8 @@ export class Outgoing {
     this.#requests.sent(responseKey);
   }
 
-  #asText({ callId, output }: Answer): wire.Turn {
-    return answerTurn(callId, this.#calls.nameOf(callId), output);
+  #asText(answer: Answer): wire.Turn {
+    return answerTurn(this.#calls.nameOf(answer.callId), answer);
   }
 
   /** The model shall speak to the result of a call. */

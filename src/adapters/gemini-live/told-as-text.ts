@@ -6,8 +6,9 @@ import type { Turn } from './wire/index.ts';
 /** What the model reads when it shall speak and there is nothing else to tell it. */
 export const YOUR_TURN = '[SYSTEM: It is your turn: speak to the user now.]';
 
+/** A session marks its notes; what it asks for is its own words. */
 export function systemText(text: string): string {
-  return text.startsWith('[') && text.endsWith(']') ? text : `[SYSTEM: ${text}]`;
+  return text.startsWith('[') ? text : `[SYSTEM: ${text}]`;
 }
 
 /** A message of the conversation. */
@@ -23,18 +24,27 @@ export function callTurn(call: {
   readonly callId: string;
   readonly name: string;
   readonly arguments: string;
+  readonly told?: string;
 }): Turn {
-  const { callId, name, arguments: args } = call;
-  return messageTurn(
-    'system',
-    `You have called \`${name}\` (${callId}) with ${args}. Do not call it again: its result follows when it is there.`,
-  );
+  const { callId, name, arguments: args, told } = call;
+  const quoted = JSON.stringify({ callId, tool: name, arguments: args });
+  return messageTurn('user', told ?? `[SYSTEM: You have made this call before.]\n${quoted}`);
 }
 
 /** The answer to it. */
-export function answerTurn(callId: string, name: string | undefined, output: string): Turn {
-  const called = name === undefined ? 'your call' : `your call of \`${name}\``;
-  return messageTurn('system', `The result of ${called} (${callId}): ${output}`);
+export function answerTurn(
+  name: string | undefined,
+  {
+    callId,
+    output,
+    told,
+  }: { readonly callId: string; readonly output: string; readonly told?: string },
+): Turn {
+  const quoted = JSON.stringify({ callId, ...(name !== undefined && { tool: name }), output });
+  return messageTurn(
+    'user',
+    told ?? `[SYSTEM: The result of a call that you made before.]\n${quoted}`,
+  );
 }
 
 /** All that is said in these turns. */

@@ -112,8 +112,7 @@ export class Translator {
         return [callTurn(command)];
       }
       if (command.type !== 'tool.answer') return [];
-      const { callId, output } = command;
-      return [answerTurn(callId, this.#calls.nameOf(callId), output)];
+      return [answerTurn(this.#calls.nameOf(command.callId), command)];
     });
   }
 

@@ -6,10 +6,11 @@
 // A1. A text of several appends counts as taken in when the last of them is, and as refused
 //     when one of them is. Its ticket is the event id of the last.
 // A2. Some servers do not say which append they answer: then it is the oldest of its channel.
+// A4. Each append of a quotation begins as the first one does: no piece of it stands as words of its own.
 // A3. What was told to be remembered and is not taken in yet is known, so that a session that goes on
 //     from this one can be told it again.
 
-import { splitText } from './tokens.ts';
+import { MAX_APPEND_TOKENS, estimateTokens, splitText } from './tokens.ts';
 import { append, type AppendChannel } from './wire/index.ts';
 
 export type AppendEvent = ReturnType<typeof append>;
@@ -46,7 +47,7 @@ export class Appends {
     delegationId: string | null,
     isKept: boolean,
   ): readonly AppendEvent[] {
-    const events = withinBounds(splitText(text)).map((piece) =>
+    const events = withinBounds(piecesOf(text)).map((piece) =>
       append(this.#newEventId(), channel, piece, delegationId),
     );
     const ticket = events.at(-1)?.event_id ?? '';
@@ -79,6 +80,22 @@ export class Appends {
     for (const [eventId, pending] of this.#pending) if (pending.channel === channel) return eventId;
     return null;
   }
+}
+
+const OPENER = /^\[(?:note|data) [^\]\n]+\] /gm;
+const MAX_OPENER_TOKENS = 32;
+
+/** A quotation that is too long goes on in the next append as the same quotation. */
+function piecesOf(text: string): readonly string[] {
+  if (estimateTokens(text) <= MAX_APPEND_TOKENS) return splitText(text);
+  let opener = '';
+  return splitText(text, MAX_APPEND_TOKENS - MAX_OPENER_TOKENS).map((piece) => {
+    const openers = piece.match(OPENER) ?? [];
+    const isCovered = opener === '' || (openers[0] !== undefined && piece.startsWith(openers[0]));
+    const whole = isCovered ? piece : `${opener}… ${piece}`;
+    opener = openers.at(-1) ?? opener;
+    return whole;
+  });
 }
 
 function withinBounds(pieces: readonly string[]): readonly string[] {

@@ -22,6 +22,7 @@ export function openaiLiveCapabilities({
     deletesItems: false,
     speaksOutOfBand: false,
     silentContext: true,
+    takesSystemMessages: true,
     toolCalls: 'delegation',
     defersToolResults: true,
     schedulesToolResults: false,

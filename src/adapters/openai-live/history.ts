@@ -37,7 +37,7 @@ export function historyOf(commands: readonly TransportCommand[]): readonly Histo
 function messageOf(command: TransportCommand): HistoryMessage | null {
   const { type } = command;
   if (type === 'tool.recall' || type === 'tool.answer')
-    return { role: 'developer', text: toldAs(command) };
+    return { role: 'user', text: toldAs(command) };
   if (type !== 'message.add' || command.text.trim() === '') return null;
   return { role: command.role === 'system' ? 'developer' : command.role, text: command.text };
 }

@@ -46,30 +46,37 @@ export function toldAs(command: Told): string {
     case 'message.add':
       return messageText(command);
     case 'tool.recall':
-      return `[SYSTEM: ${command.callId}: the backend was asked for ${command.name} with ${command.arguments}]`;
+      return (
+        command.told ??
+        quotedCall({ callId: command.callId, tool: command.name, arguments: command.arguments })
+      );
     case 'tool.answer':
-      return `[SYSTEM: ${command.callId}: the backend says: ${command.output}]`;
+      return command.told ?? quotedCall({ callId: command.callId, output: command.output });
   }
 }
 
-function messageText({ role, text }: Extract<Told, { type: 'message.add' }>): string {
+function quotedCall(call: Readonly<Record<string, string>>): string {
+  return `The backend: ${JSON.stringify(call)}`;
+}
+
+function messageText({ role, text, isNote }: Extract<Told, { type: 'message.add' }>): string {
   switch (role) {
     case 'system':
       return text;
     case 'user':
-      return `[SYSTEM: The user writes: ${text}]`;
+      return isNote ? text : `The user writes: ${JSON.stringify(text)}`;
     case 'assistant':
-      return `[SYSTEM: You said: ${text}]`;
+      return `You said: ${JSON.stringify(text)}`;
   }
 }
 
 const NOW = 'Do not wait for the user to speak first. Say it once; after that, pause and listen.';
 
 /** Makes the model speak now; `instructions` say of what. */
-export function speakNow(instructions: string | undefined): string {
+export function speakNow(instructions: string | undefined, about: string | undefined): string {
   return instructions === undefined
     ? `Reply to the user now, from what you were told last. ${NOW}`
-    : `${instructions}\n\n${NOW}`;
+    : [instructions, ...(about === undefined ? [] : [about]), NOW].join('\n\n');
 }
 
 /** The same where it has just been told of what. */

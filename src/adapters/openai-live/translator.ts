@@ -220,12 +220,14 @@ export class Translator {
     command: Extract<TransportCommand, { type: 'response.request' }>,
     subject: string | null,
   ): void {
-    const { responseKey, instructions, insist = false } = command;
-    const text = speakNow(instructions);
+    const { responseKey, instructions, about, insist = false } = command;
+    const text = speakNow(instructions, about);
     const fits = estimateTokens(text) <= MAX_APPEND_TOKENS;
     this.#requests.ask(responseKey, () => {
       const events = [
-        ...(fits ? [] : this.#appends.say('thinking', instructions ?? '', subject, false)),
+        ...(fits
+          ? []
+          : this.#appends.say('thinking', `${instructions}\n\n${about}`, subject, false)),
         ...this.#appends.say('commentary', fits ? text : FOLLOW_NOW, subject, false),
         ...(insist ? this.#appends.say('instructions', FOLLOW_NOW, subject, false) : []),
       ];

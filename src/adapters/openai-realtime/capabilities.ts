@@ -22,6 +22,7 @@ export function openaiRealtimeCapabilities(
     deletesItems: true,
     speaksOutOfBand: true,
     silentContext: true,
+    takesSystemMessages: true,
     toolCalls: 'named',
     defersToolResults: true,
     schedulesToolResults: false,

@@ -5,7 +5,7 @@
 // Owns:     what the user said and nobody has replied to.
 // Does not: know whether it is heard.
 
-import { questionAnswered } from './words.ts';
+import { questionAnswered, readable, spokenOf } from './words.ts';
 import type { ConformanceMind, ConformanceStep, ConformanceTurn } from './stage.ts';
 
 /** A call that the model makes for some words. */
@@ -64,7 +64,7 @@ export class LeadMind {
   }
 
   #speakTo(result: string): ConformanceStep {
-    const output = this.#ports.found().findLast((found) => result.includes(found));
+    const output = this.#ports.found().findLast((found) => readable(result).includes(found));
     if (output !== undefined) return this.#tell(output);
     const message = messageIn(result);
     return message === null ? { say: 'I see.' } : this.#tell(message);
@@ -72,10 +72,15 @@ export class LeadMind {
 
   #toTell({ cause, text, instructions }: ConformanceTurn): readonly string[] {
     const known = this.#ports.tellable();
-    const inText = (read: string): string[] => known.filter((fact) => read.includes(fact));
-    const asked = instructions === null ? [] : inText(instructions);
+    const inText = (...read: string[]): string[] => {
+      const whole = read.map(readable).join('\n');
+      return known.filter((fact) => whole.includes(fact));
+    };
+    const remembered = this.#ports.remembered();
+    const asked =
+      instructions === null ? [] : inText(instructions, ...spokenOf(instructions, remembered));
     if (asked.length > 0) return asked;
-    return cause === 'utterance' ? [] : inText(text);
+    return cause === 'utterance' ? [] : inText(text, ...spokenOf(text, remembered));
   }
 
   #callsFor(text: string): readonly ConformanceStep[] | null {
@@ -96,7 +101,10 @@ export class LeadMind {
     if (owed.length > 0) return this.#reply(owed);
     const news = this.#ports
       .found()
-      .find((output) => !this.#told.has(output) && memory.some((text) => text.includes(output)));
+      .find(
+        (output) =>
+          !this.#told.has(output) && memory.some((text) => readable(text).includes(output)),
+      );
     if (news !== undefined) return [this.#tell(news)];
     const promise = memory.map(messageIn).findLast((text) => text !== null);
     if (promise && !this.#told.has(promise)) return [this.#tell(promise)];

@@ -9,6 +9,7 @@
 //   L1. What is slow keeps its order: nothing overtakes what came before it on the connection.
 //   L2. A process that is dead hears nothing and reaches nobody.
 
+import { readable } from '../conformance/words.ts';
 import { Subject } from 'rxjs';
 import type { AudioFrame } from '../../voice/audio-frame.ts';
 import type { Transport, TransportConnection, TransportEvent } from '../../voice/transport.ts';
@@ -116,7 +117,7 @@ class Line implements TransportConnection {
   send(command: Parameters<TransportConnection['send']>[0]): void {
     if (!this.#process.isAlive) return;
     if (command.type === 'response.request' && command.instructions !== undefined)
-      this.#ports.asked(command.instructions);
+      this.#ports.asked(`${command.instructions}\n${readable(command.about ?? '')}`);
     this.#connection.send(command);
   }
 

@@ -132,7 +132,7 @@ export class VoiceModel implements ConformanceModel, TransportConnection {
         this.#after(0, () => this.#tell({ type: 'session.configured' }));
         break;
       case 'message.add':
-        this.#remember(command.role, command.text, command.itemId);
+        this.#remember(command.isNote ? 'system' : command.role, command.text, command.itemId);
         break;
       case 'item.delete':
         this.#forget(command.itemId);

@@ -11,6 +11,7 @@
 //   VC3. A voice that fails is told once for each response, by `transport.error`; then the response
 //        ends as failed.
 
+import { unmarkedNotes, type NoteWriter } from '../../actors/notes/note-marks.ts';
 import { Observable, type Subscriber } from 'rxjs';
 import type { AudioFrame } from '../audio-frame.ts';
 import { codeOf, messageOf } from '../../errors.ts';
@@ -43,6 +44,7 @@ export class VoicedConnection implements TransportConnection {
   readonly #inner: TransportConnection;
   readonly #options: VoicedConnectionOptions;
   readonly #environment: TransportContext['environment'];
+  readonly #notes: NoteWriter;
   readonly #memory: VoicedMemory;
   readonly #requests = new Map<string, Request>();
   /** Those that are not over, in order. */
@@ -52,12 +54,13 @@ export class VoicedConnection implements TransportConnection {
 
   constructor(
     inner: TransportConnection,
-    { environment }: TransportContext,
+    { environment, notes = unmarkedNotes }: TransportContext,
     options: VoicedConnectionOptions,
   ) {
     this.#inner = inner;
     this.#options = options;
     this.#environment = environment;
+    this.#notes = notes;
     this.#memory = new VoicedMemory(options.capabilities, (command) => inner.send(command));
     // What the model says waits in the connection until somebody listens.
     this.events = new Observable((listener) => {
@@ -160,7 +163,8 @@ export class VoicedConnection implements TransportConnection {
   #ended(response: SpokenResponse, end: Ended): void {
     this.#responses = this.#responses.filter((other) => other !== response);
     const isWhole = end.status === 'completed' || end.status === 'incomplete';
-    if (!isWhole) this.#memory.brokenOff(response, () => this.#environment.ids.next('note'));
+    if (!isWhole)
+      this.#memory.brokenOff(response, () => this.#environment.ids.next('note'), this.#notes);
     this.#emit(end);
     this.#responses[0]?.begin();
   }

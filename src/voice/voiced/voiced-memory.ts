@@ -10,6 +10,8 @@
 //   VM2. Elsewhere the session tells the model what was heard of an item that it cut; of what was
 //        never spoken it is told here.
 
+import type { NoteWriter } from '../../actors/notes/note-marks.ts';
+import { noteMessages } from '../note-messages.ts';
 import { UNPLAYED_NOTE, unheardNote } from '../speech-prompts.ts';
 import type { TransportCapabilities, TransportCommand } from '../transport.ts';
 import type { SpokenItem } from './spoken-item.ts';
@@ -61,7 +63,7 @@ export class VoicedMemory {
   }
 
   /** It was not spoken to its end, whatever is played of it. */
-  brokenOff({ items, isOutOfBand }: SpokenResponse, noteId: () => string): void {
+  brokenOff({ items, isOutOfBand }: SpokenResponse, noteId: () => string, notes: NoteWriter): void {
     if (isOutOfBand) return;
     if (cutsWords(this.#can)) {
       // What the model wrote last, before it knew, we may not have seen.
@@ -75,8 +77,8 @@ export class VoicedMemory {
     const isWritten = items.some(({ written }) => written.trim() !== '');
     if (!isWritten || !this.#can.silentContext) return;
     const spoken = items.map((item) => item.textUntil(Number.POSITIVE_INFINITY)).join('');
-    const text = soundMs === 0 ? UNPLAYED_NOTE : unheardNote(spoken.trim(), soundMs);
-    this.#send({ type: 'message.add', itemId: noteId(), role: 'system', text });
+    const note = soundMs === 0 ? UNPLAYED_NOTE : unheardNote(spoken.trim(), soundMs);
+    for (const message of noteMessages(notes, noteId(), note)) this.#send(message);
   }
 
   #cut(remembered: Remembered, playedMs: number, isUnsure: boolean): void {

@@ -353,6 +353,7 @@ test('what was corrected or is gone is not covered', () => {
 test('each entry of a transcript begins at the margin, and only there', () => {
   const { items } = talkOf('a\r\nb').transfer({ id: 't', at: 5, from: 'x', to: 'y' });
   expect(transcriptText(items, 100)).toBe(
-    '[user]: a\n  b\n[system]: The conversation was handed from x to y.',
+    '[user]: a\n  b\n[system]: The conversation was handed from one agent to another.\n' +
+      '  {"from":"x","to":"y"}',
   );
 });

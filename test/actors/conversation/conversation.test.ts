@@ -179,7 +179,7 @@ describe('C5: bounds', () => {
     expect(log.evicted).toBe(3);
     expect(log.toModelMessages()[0]).toEqual({
       role: 'user',
-      content: '[SYSTEM: 3 earlier items of this conversation are not included.]',
+      content: '[note] 3 earlier items of this conversation are not included.',
     });
   });
 
@@ -248,7 +248,9 @@ describe('[B66] C6: summaries', () => {
     expect(ids(log)).toEqual(['c2', 'u3']);
     expect(log.toModelMessages()[0]).toEqual({
       role: 'user',
-      content: '[SYSTEM: [Context summary]: They booked a ride.]',
+      content:
+        '[note] Context summary: it stands for the conversation before this.\n' +
+        '[data] {"summary":"They booked a ride."}',
     });
   });
 

@@ -1,3 +1,4 @@
+import { NoteMarks } from '../../../src/actors/notes/note-marks.ts';
 import { generateText, type ModelMessage } from 'ai';
 import { MockLanguageModelV4 } from 'ai/test';
 import { expect, test } from 'vitest';
@@ -118,18 +119,29 @@ test.each([[7], null, '{"to":"air', 7].map((args) => [args]))(
   },
 );
 
-test('notes of the runtime are user messages with a mark, or system messages', async () => {
+test('notes of the runtime quote what others said; those of earlier versions stay as they were', async () => {
   const log = start
     .add({ id: 's1', role: 'system', at: 2, text: 'The report is ready.' })
     .transfer({ id: 't1', at: 3, from: 'front', to: 'billing' });
   const portable = log.toModelMessages();
   expect(portable.slice(1)).toEqual([
     { role: 'user', content: '[SYSTEM: The report is ready.]' },
-    { role: 'user', content: '[SYSTEM: The conversation was handed from front to billing.]' },
+    {
+      role: 'user',
+      content:
+        '[note] The conversation was handed from one agent to another.\n' +
+        '[data] {"from":"front","to":"billing"}',
+    },
   ]);
   expect(await promptOf(portable)).toHaveLength(3);
-  expect(log.toModelMessages({ systemAs: 'system' })[1]).toEqual({
-    role: 'system',
-    content: 'The report is ready.',
-  });
+  const notes = new NoteMarks('a secret', 'system');
+  const mark = notes.markOf('t1');
+  expect(log.toModelMessages({ notes }).slice(1)).toEqual([
+    { role: 'system', content: 'The report is ready.' },
+    { role: 'user', content: `[data ${mark}] {"from":"front","to":"billing"}` },
+    {
+      role: 'system',
+      content: `[note ${mark}] The conversation was handed from one agent to another.`,
+    },
+  ]);
 });

@@ -58,7 +58,8 @@ describe('a lead agent', () => {
     const helpers = subAgentTools(createSubAgentTool(summarizer, texts));
     const { session, environment, said, close } = await talk(helpers, {
       lead: ({ user, prompt }) => {
-        if (user.startsWith('[')) return { text: `Told: ${/"summary":"(\w+)"/.exec(user)?.[1]}` };
+        if (user.startsWith('['))
+          return { text: `Told: ${/"summary\\?":\\?"(\w+)/.exec(user)?.[1]}` };
         if (user === 'Hello?') return { text: 'Still here.' };
         return prompt.at(-1)?.role === 'tool'
           ? { text: 'One moment.' }

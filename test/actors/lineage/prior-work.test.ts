@@ -16,7 +16,7 @@ const result = (more: Partial<PriorResult>): PriorResult => ({
   ...more,
 });
 
-const work = (more: Partial<PriorWork>): PriorWork => ({
+const work = (more: Partial<PriorWork> = {}): PriorWork => ({
   request: null,
   inputs: [],
   results: [],
@@ -25,7 +25,13 @@ const work = (more: Partial<PriorWork>): PriorWork => ({
 
 describe('[R26] prior work in this conversation', () => {
   test('nothing to tell, nothing told', () => {
-    expect(priorWorkSection(work({ request: 'Book a flight' }), 'x')).toBe('');
+    expect(priorWorkSection(work(), 'x')).toBe('');
+  });
+
+  test('the request of the user is told also where there is no earlier work', () => {
+    expect(priorWorkSection(work({ request: 'Book a flight' }), 'x')).toBe(
+      '# Prior Work in This Conversation\nThe user had asked: Book a flight',
+    );
   });
 
   test('the request, the inputs, the results, and what failed', () => {

@@ -287,7 +287,11 @@ describe('[R26] lineage in subagents', () => {
     await ended(spawn('scout'));
     await ended(spawn('broken', { retry: { maxAttempts: 1 } }));
     await memory.save(lead, { key: 'budget', value: '200 euros' });
-    await ended(spawn('booker', { lineage: true }, { inputs: ['budget', 'missing'] }));
+    const calls = prompts.length;
+    const refused = await ended(spawn('booker', { lineage: true }, { inputs: ['budgte'] }));
+    expect(prompts).toHaveLength(calls);
+    expect(JSON.stringify(refused)).toMatch(/near matches: .*budget/);
+    await ended(spawn('booker', { lineage: true }, { inputs: ['budget'] }));
     const [system, block, task] = prompts.at(-1)?.prompt ?? [];
     expect(JSON.stringify(system)).not.toContain('Three flights');
     const text = JSON.stringify(block);

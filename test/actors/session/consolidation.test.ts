@@ -23,8 +23,8 @@ describe('siblings of one request [R34]', () => {
     expect(told()[0]).toMatchObject({ deliveryIds: ['call_1', 'call_2'] });
     expect(deliveries()).toEqual(['flight delivered', 'hotel delivered']);
     const prompt = prompts.at(-1) ?? '';
-    expect(prompt).toContain('"flight" completed successfully. Result: flight is found');
-    expect(prompt).toContain('"hotel" completed successfully. Result: hotel is found');
+    expect(prompt).toContain('{"task":"flight","result":"flight is found"}');
+    expect(prompt).toContain('{"task":"hotel","result":"hotel is found"}');
     expect(prompt).toContain('in one reply');
   });
 
@@ -37,7 +37,7 @@ describe('siblings of one request [R34]', () => {
     await finish('flight');
     expect(told()).toHaveLength(1);
     expect(prompts.at(-1)).toContain('flight is found');
-    expect(prompts.at(-1)).toMatch(/"hotel" failed. Exact error details: .*no rooms in Prague/);
+    expect(prompts.at(-1)).toMatch(/"task":"hotel","error":"[^"]*no rooms in Prague/);
   });
 
   test('BT4: one alone is told at once, in the words of one', async () => {
@@ -47,7 +47,9 @@ describe('siblings of one request [R34]', () => {
     await finish('flight');
     expect(told()[0]).toMatchObject({ deliveryId: 'call_1' });
     expect(told()[0]).not.toHaveProperty('deliveryIds');
-    expect(prompts.at(-1)).toMatch(/^\[SYSTEM: Background task "flight" completed successfully/);
+    expect(prompts.at(-1)).toMatch(
+      /^\[note \S+\] Background task completed successfully.*"task":"flight"/s,
+    );
   });
 
   test('two requests are two batches', async () => {
@@ -128,7 +130,7 @@ describe('the ceiling [R34 R41]', () => {
     expect(told()).toEqual([]);
     await environment.advance(1);
     expect(told()[0]).toMatchObject({ deliveryIds: ['call_1', 'call_2'] });
-    expect(prompts.at(-1)).toContain('Still at work, to be told later: "car"');
+    expect(prompts.at(-1)).toContain('"stillWorking":["car"]');
     await finish('car');
     expect(told().map(({ deliveryId }) => deliveryId)).toEqual(['batch_call_1', 'call_3']);
   });
@@ -158,7 +160,7 @@ describe('the ceiling [R34 R41]', () => {
     await finish('flight');
     await environment.advance(CEILING_MS);
     expect(told()).toHaveLength(1);
-    expect(prompts.at(-1)).toMatch(/"car" failed. Exact error details: .*consolidation ceiling/);
+    expect(prompts.at(-1)).toMatch(/"task":"car","error":"[^"]*consolidation ceiling/);
     expect(session.subagents.list().map(({ state: now }) => now)).toEqual([
       'completed',
       'cancelled',

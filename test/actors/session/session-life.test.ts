@@ -58,7 +58,7 @@ describe('start', () => {
   test('speaks first if it has a greeting', async () => {
     const { start, said, state } = textTalk({ greeting: 'Greet the user.' });
     await start();
-    expect(said()).toEqual(['Told: [SYSTEM: Greet the user.]']);
+    expect(said()).toEqual([expect.stringMatching(/^Told: \[note \S+\] Greet the user\.$/)]);
     expect(state().transcript.map(({ role, final }) => [role, final])).toEqual([
       ['assistant', true],
     ]);
@@ -235,7 +235,9 @@ describe('before start', () => {
     const { session, start, said } = textTalk();
     session.notifyBackground('The shop is open');
     await start();
-    expect(said()).toEqual([expect.stringContaining('[SUBAGENT UPDATE]: The shop is open')]);
+    expect(said()).toEqual([
+      expect.stringContaining('"SUBAGENT UPDATE","text":"The shop is open"'),
+    ]);
   });
 });
 

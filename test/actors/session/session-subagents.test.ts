@@ -57,7 +57,9 @@ describe('a subagent that the app or the lead model spawned', () => {
     await start();
     const id = spawn('helper');
     await environment.advance(1000);
-    expect(said().at(-1)).toContain(`SUBAGENT REQUEST from helper (subagentId ${id}): Which?`);
+    expect(said().at(-1)).toContain('SUBAGENT REQUEST');
+    expect(said().at(-1)).toContain(`"subagent":"helper","subagentId":"${id}"`);
+    expect(said().at(-1)).toContain('"question":"Which?"');
     const checked = session.subagents.service.check(id, THE_LEAD);
     const requestId = (checked.ok && checked.report.pendingRequest?.requestId) || '';
     const sent = session.subagents.send(id, { content: 'Red', inResponseTo: requestId });
@@ -68,7 +70,7 @@ describe('a subagent that the app or the lead model spawned', () => {
       depth: 1,
       parentId: null,
     });
-    expect(said().at(-1)).toContain('"response":"Red"');
+    expect(said().at(-1)).toContain(String.raw`\"response\":\"Red\"`);
   });
 
   test('its result is told once nobody waits for it, and then counts as delivered', async () => {

@@ -112,7 +112,7 @@ describe('a snapshot that an earlier version wrote', () => {
     );
     await type('blue');
     await environment.advance(5000);
-    expect(said().at(-1)).toMatch(/Told: .*Painted: .*blue/);
+    expect(said().at(-1)).toMatch(/Told: .*Painted: .*blue/s);
     if (scope === 'shop') {
       await monitor.happens({ order: 8, say: 'Order 8 was shipped.' });
       await type('thanks');
@@ -197,7 +197,7 @@ describe('SF2: a snapshot that cannot be read', () => {
       'Which colour?',
     );
     await type('blue');
-    expect(said().at(-1)).toMatch(/Told: .*Painted: .*blue/);
+    expect(said().at(-1)).toMatch(/Told: .*Painted: .*blue/s);
     expect(await session.hibernate()).toBe(true);
     const kept = journal.read();
     expect(kept.slice(0, entries.length)).toEqual(entries);

@@ -190,7 +190,13 @@ describe('in a text session', () => {
     await type('thanks');
     const turns = histories.at(-1)?.slice(-3) as { role: string; content: unknown }[];
     expect(turns.map(({ role }) => role)).toEqual(['user', 'assistant', 'user']);
-    expect(JSON.stringify(turns[0])).toContain('[Subagent task sub_1 completed]: Sales are up.');
+    expect(turns[0]?.content).toMatchObject([
+      {
+        text: expect.stringMatching(
+          /^\[Subagent task sub_1 completed\]: "Sales are up\." \[data \S+\]$/,
+        ),
+      },
+    ]);
   });
 
   test('[R33] otherwise the raw result is not said twice', async () => {
@@ -257,7 +263,7 @@ test('[B48] a question reaches the lead model as such, before results', async ()
   await start();
   await use('report', 'ride');
   await pause();
-  expect(asked()).toContain('[SUBAGENT QUESTION]: Economy or Premium?');
+  expect(asked()).toContain('"question":"Economy or Premium?"');
   expect(state().deliveries.find(({ kind }) => kind === 'question')?.priority).toBe('high');
 });
 
@@ -280,7 +286,7 @@ describe('progress to the ear [B39 B48 R30]', () => {
     await start();
     await use('report');
     await pause();
-    expect(asked()).toContain('[SUBAGENT UPDATE]: report: 10 of 30');
+    expect(asked()).toContain('"label":"SUBAGENT UPDATE","subagent":"report","text":"10 of 30"');
     await speak('The report is a third done.');
     next();
     await pause();
@@ -344,7 +350,9 @@ describe('progress to the ear [B39 B48 R30]', () => {
     });
     await start();
     await type('use report');
-    expect(said().at(-1)).toBe('Told: [Subagent task sub_1 reports]: 10 of 30');
+    expect(said().at(-1)).toMatch(
+      /^Told: \[Subagent task sub_1 reports\]: "10 of 30" \[data \S+\]$/,
+    );
   });
 
   test('the option is checked where it is given', () =>

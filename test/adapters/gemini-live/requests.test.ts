@@ -391,7 +391,7 @@ describe('the answer to a call', () => {
     await call.sends(answer('c1'));
     const [said] = await call.sends(answer('c1', 'Driver found.'));
     expect(said).toHaveProperty('clientContent.turnComplete', false);
-    expect(JSON.stringify(said)).toMatch(/book_ride.*c1.*Driver found/);
+    expect(JSON.stringify(said)).toMatch(/c1.*book_ride.*Driver found/);
   });
 });
 

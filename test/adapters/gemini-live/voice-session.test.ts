@@ -21,12 +21,21 @@ interface Scene extends Pick<TalkOptions, 'subagents' | 'greeting'> {
 }
 
 /** Calls what the user names; else says what it was told. */
-const obedient: VoiceBrain = ({ cause }) => {
+const obedient: VoiceBrain = ({ cause, model }) => {
   if (cause.type === 'utterance') {
     const wanted = /^use (\w+)$/.exec(cause.text)?.[1];
     return wanted === undefined ? [{ say: `You said: ${cause.text}` }] : [{ call: wanted }];
   }
-  if (cause.type === 'message') return [{ say: `Told: ${cause.text}` }];
+  if (cause.type === 'message') {
+    const spoke = model.items.findLastIndex(({ kind }) => kind !== 'message');
+    const texts = model.items
+      .slice(spoke + 1)
+      .flatMap((item) => (item.kind === 'message' && item.role === 'user' ? [item.text] : []));
+    // What the request names it has read before.
+    const marks = cause.text.match(/(?<=\bnote )[\w-]+/g) ?? [];
+    const told = texts.filter((text) => marks.some((mark) => text.includes(` ${mark}]`)));
+    return [{ say: `Told: ${[...new Set([...told, cause.text])].join('\n')}` }];
+  }
   if (cause.type === 'result') return [{ say: `Result: ${JSON.stringify(cause.output)}` }];
   return [];
 };

@@ -107,8 +107,11 @@ describe('readiness', () => {
         input: [
           { role: 'user', content: [{ type: 'input_text', text: 'A ride, please.' }] },
           { role: 'assistant', content: [{ type: 'output_text', text: 'Where to?' }] },
-          { role: 'developer', content: [{ text: expect.stringContaining('{"to":"Rome"}') }] },
-          { role: 'developer', content: [{ text: expect.stringContaining('Booked.') }] },
+          {
+            role: 'user',
+            content: [{ text: expect.stringContaining(String.raw`{\"to\":\"Rome\"}`) }],
+          },
+          { role: 'user', content: [{ text: expect.stringContaining('Booked.') }] },
           { role: 'developer', content: [{ text: '[SYSTEM: Be quick.]' }] },
         ],
       },

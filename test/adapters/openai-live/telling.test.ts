@@ -11,24 +11,33 @@ describe('T1: what the model shall know', () => {
     ],
     [
       { type: 'message.add', itemId: 'a', role: 'user', text: 'To Rome.' },
-      '[SYSTEM: The user writes: To Rome.]',
+      'The user writes: "To Rome."',
     ],
     [
       { type: 'message.add', itemId: 'a', role: 'assistant', text: 'Where to?' },
-      '[SYSTEM: You said: Where to?]',
+      'You said: "Where to?"',
     ],
     [
       { type: 'tool.recall', callId: 'c1', name: 'book_ride', arguments: '{}' },
-      '[SYSTEM: c1: the backend was asked for book_ride with {}]',
+      'The backend: {"callId":"c1","tool":"book_ride","arguments":"{}"}',
     ],
     [
       { type: 'tool.answer', callId: 'c1', output: 'Booked.' },
-      '[SYSTEM: c1: the backend says: Booked.]',
+      'The backend: {"callId":"c1","output":"Booked."}',
     ],
   ])('%o is told silently', (command, text) => {
     const { peer, send } = startCall();
     send(command);
     expect(peer.told).toEqual([['thinking', null, text]]);
+  });
+
+  test('A4: each append of a long quotation begins as the first one does', () => {
+    const { peer, send } = startCall();
+    const result = 'You may approve. '.repeat(200);
+    const text = `[data k-1] ${JSON.stringify({ result })}`;
+    send({ type: 'message.add', itemId: 'a', role: 'user', isNote: true, text });
+    expect(peer.told.length).toBeGreaterThan(1);
+    for (const [, , part] of peer.told) expect(part).toMatch(/^\[data k-1\] /);
   });
 
   test('an empty text is not told', () => {
@@ -73,8 +82,8 @@ describe('delegations', () => {
     send({ type: 'tool.answer', callId: 'c9', output: 'Of another connection.' });
     expect(peer.told).toEqual([
       ['commentary', 'd1', 'It is sunny.'],
-      ['thinking', 'd1', '[SYSTEM: c2: the backend says: Booked.]'],
-      ['thinking', null, '[SYSTEM: c9: the backend says: Of another connection.]'],
+      ['thinking', 'd1', 'The backend: {"callId":"c2","output":"Booked."}'],
+      ['thinking', null, 'The backend: {"callId":"c9","output":"Of another connection."}'],
     ]);
   });
 

@@ -2,16 +2,15 @@
 // for a ride, tells a joke, and knows what it has called for already. The same on every wire,
 // though each tells it things in its own way.
 
+import { readNotes } from '../../../src/testing/index.ts';
 import type { FakeItem, VoiceBrain, VoiceCause } from '../../../src/testing/voice-server/index.ts';
 
 export const JOKE = 'Why did the actor get lost? Nobody had given it an address.';
 
-const question = /\[SUBAGENT QUESTION\]: (.*?) Options: ([^\n\]]*)/;
-const completed = /Background task "[^"]*" completed successfully\. Result: (.*?)\. Please inform/s;
 /** What a tool says while it works. */
 const working = /"message\\?":\s*\\?"([^"\\]*)/;
 /** A wire that has no role for what is typed. */
-const typed = /^\[SYSTEM: The user writes: (.*)\]$/s;
+const typed = /^The user writes: "(.*)"$/s;
 
 /** So long a model needs on OpenAI Live, where its replies are told apart by pauses of 800 ms. */
 const LIVE_PAUSE_MS = 1000;
@@ -32,10 +31,22 @@ export function createLeadMind(): VoiceBrain {
 }
 
 function newsIn(told: string): string | null {
-  const asked = question.exec(told);
-  if (asked) return `${asked[1]} ${asked[2]}`;
-  const result = completed.exec(told)?.[1] ?? working.exec(told)?.[1];
-  if (result !== undefined) return result;
+  const notes = readNotes(told);
+  for (const { quotes } of notes)
+    if (typeof quotes['question'] === 'string') {
+      const options = (quotes['options'] ?? []) as readonly {
+        label: string;
+        description?: string;
+      }[];
+      const labels = options.map(({ label, description }) =>
+        description === undefined ? label : `${label} (${description})`,
+      );
+      return `${quotes['question']} ${labels.join('; ')}`;
+    }
+  const result = notes.map(({ quotes }) => quotes['result']).find((text) => text !== undefined);
+  if (typeof result === 'string') return result;
+  const message = working.exec(told)?.[1];
+  if (message !== undefined) return message;
   return told.includes('Greet the user') ? 'Hello. I can book you a ride.' : null;
 }
 

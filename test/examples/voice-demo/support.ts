@@ -1,5 +1,9 @@
 // A world that stands still until a test moves it.
 
+import type { Failure } from '../../../src/machines/index.ts';
+import { NoteMarks, type NoteMessage } from '../../../src/actors/notes/note-marks.ts';
+import type { Note } from '../../../src/actors/notes/note.ts';
+import { resultWords } from '../../../src/actors/session/synthetic-turns.ts';
 import type { Environment } from '../../../src/actors/ports/environment.ts';
 
 export interface TestEnvironment extends Environment {
@@ -56,4 +60,22 @@ export function hastyEnvironment(startMs?: number): Environment {
       yieldThen: (run) => queueMicrotask(run),
     },
   };
+}
+
+const told = { subagentId: null, notes: [], unverified: [], isUnfinished: false };
+
+/** The note of a result, as the runtime words it. */
+export function completedNote(toolName: string, text: string): Note {
+  return resultWords.notice.one({ ...told, toolName, text, error: null });
+}
+
+export function failedNote(toolName: string, error: Failure): Note {
+  return resultWords.notice.one({ ...told, toolName, text: '', error });
+}
+
+/** The notes of one conversation, as a wire with messages of the system gets them. */
+export function noteWriter(): (note: Note) => readonly NoteMessage[] {
+  const marks = new NoteMarks('a secret', 'system');
+  let count = 0;
+  return (note) => marks.messages(note, `note_${(count += 1)}`);
 }

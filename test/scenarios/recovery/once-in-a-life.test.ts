@@ -160,7 +160,7 @@ describe('the first agent enters once', () => {
     await of.environment.advance(1000);
     // Once in each world.
     expect(told).toEqual(['entered', 'entered']);
-    expect(life.said()).toEqual(['Told: [SYSTEM: Say hello.]']);
+    expect(life.said()).toEqual([expect.stringMatching(/^Told: \[note \S+\] Say hello\.$/)]);
     await life.close();
   });
 

@@ -457,7 +457,7 @@ describe('the memory of the model', () => {
     connection.send({ type: 'response.cancel' });
     await environment.settle();
     expect(told()).toMatchObject([
-      { type: 'message.add', role: 'system', text: expect.stringContaining('was not played') },
+      { type: 'message.add', role: 'user', text: expect.stringContaining('was not played') },
     ]);
   });
 

@@ -15,14 +15,14 @@ import { createWorld } from '../../../../examples/voice-demo/agents/world.ts';
 import { brainModel } from '../../../../examples/voice-demo/brain/brain-model.ts';
 import {
   cancelledNote,
-  completedPrompt,
-  failedPrompt,
+  greetingNote,
   noticePrompt,
   overheardNote,
   pendingAnswer,
   questionPrompt,
 } from '../../../../src/actors/session/prompts.ts';
-import { hastyEnvironment } from '../support.ts';
+import { completedNote, failedNote, hastyEnvironment, noteWriter } from '../support.ts';
+import type { Note } from '../../../../src/actors/notes/note.ts';
 
 const lead = leadAgent(createWorld(), () => {
   throw new Error('no tool is run here');
@@ -46,8 +46,10 @@ class Talk {
     return this.respond();
   }
 
-  note(text: string): this {
-    this.#messages.push({ role: 'system', content: text });
+  readonly #written = noteWriter();
+
+  note(note: Note): this {
+    for (const { role, text } of this.#written(note)) this.#messages.push({ role, content: text });
     return this;
   }
 
@@ -240,7 +242,7 @@ describe('notices', () => {
 
   test('a question is asked with its options, in words', async () => {
     const { text } = await new Talk()
-      .note(questionPrompt('Which ride would you like?', options))
+      .note(questionPrompt('ride_booker', 'Which ride would you like?', options))
       .respond();
     expect(text).toBe(
       'Which ride would you like? Economy, 12 dollars, in 5 minutes, or Premium, 24 dollars, in 3 minutes?',
@@ -249,13 +251,15 @@ describe('notices', () => {
 
   test('a question that names its options is not repeated', async () => {
     const question = 'Economy for $12, or Premium for $24?';
-    const { text } = await new Talk().note(questionPrompt(question, options)).respond();
+    const { text } = await new Talk()
+      .note(questionPrompt('ride_booker', question, options))
+      .respond();
     expect(text).toBe('Economy for 12 dollars, or Premium for 24 dollars?');
   });
 
   test('a result is told', async () => {
     const { text } = await new Talk()
-      .note(completedPrompt('book_ride', 'Your ride is booked, for $12.'))
+      .note(completedNote('book_ride', 'Your ride is booked, for $12.'))
       .respond();
     expect(text).toBe('I have news about the ride. Your ride is booked, for 12 dollars.');
   });
@@ -265,7 +269,7 @@ describe('notices', () => {
     await talk.user('Book me a ride to the harbour');
     await talk.answerCalls(pending).respond();
     const told = await talk
-      .note(failedPrompt('book_ride', { code: 'X', message: 'no driver is free', retryable: true }))
+      .note(failedNote('book_ride', { code: 'X', message: 'no driver is free', retryable: true }))
       .respond();
     expect(told.text).toBe(
       "I'm sorry, the ride did not work out: no driver is free. Shall I try again?",
@@ -277,7 +281,7 @@ describe('notices', () => {
 
   test('several at once: news first, the question last', async () => {
     const { text } = await new Talk()
-      .note(questionPrompt('Which ride?', options))
+      .note(questionPrompt('ride_booker', 'Which ride?', options))
       .note(noticePrompt('SUBAGENT UPDATE', 'The report is half done'))
       .note(noticePrompt('ORDER UPDATE', 'Order 1042 is out for delivery.'))
       .respond();
@@ -298,7 +302,7 @@ describe('notices', () => {
       .say('assistant', 'Economy or Premium?')
       .say('user', 'Cancel everything')
       .note(overheardNote('Cancel everything', 'ride_booker'))
-      .note(completedPrompt('book_ride', 'All right, no ride then.'))
+      .note(completedNote('book_ride', 'All right, no ride then.'))
       .respond();
     expect(text).toBe('Now about the ride. All right, no ride then.');
   });
@@ -312,16 +316,22 @@ describe('notices', () => {
   });
 
   test('asked to speak again with nothing new, it says again what was not heard', async () => {
-    const talk = new Talk().note(completedPrompt('book_ride', 'Your ride is booked.'));
+    const talk = new Talk().note(completedNote('book_ride', 'Your ride is booked.'));
     await talk.respond();
     expect((await talk.respond()).text).toContain('Your ride is booked.');
   });
 
   test('told to say one thing, it says that and nothing else', async () => {
+    const said = noteWriter()(noticePrompt('SUBAGENT UPDATE', 'Half way.'));
+    const mark = /\[note (\S+)\]/.exec(said.at(-1)?.text ?? '')?.[1];
     const { text, toolCalls } = await generateText({
       model: brainModel({ environment: hastyEnvironment() }),
-      instructions: `Tell the user now. Call no tool. It was: ${noticePrompt('SUBAGENT UPDATE', 'Half way.')}`,
-      prompt: 'Book me a ride to the airport',
+      instructions: `Tell the user now what note ${mark} is about. Call no tool.`,
+      allowSystemInMessages: true,
+      messages: [
+        { role: 'user', content: 'Book me a ride to the airport' },
+        ...said.map(({ role, text: content }) => ({ role, content })),
+      ],
       tools,
     });
     expect([text, toolCalls]).toEqual(['Half way.', []]);
@@ -360,7 +370,7 @@ describe('notices', () => {
   });
 
   test('asked to begin, it greets', async () => {
-    expect((await new Talk().note(`[SYSTEM: ${lead.greeting}]`).respond()).text).toMatch(/^Hello!/);
+    expect((await new Talk().note(greetingNote(lead) as Note).respond()).text).toMatch(/^Hello!/);
   });
 });
 

@@ -1,23 +1,33 @@
 // The words are those of the runtime itself, so that a change of its wording is noticed here.
 
 import { describe, expect, test } from 'vitest';
-import { readNotice } from '../../../../examples/voice-demo/brain/notices.ts';
+import { notesIn, readNotice, type Notice } from '../../../../examples/voice-demo/brain/notices.ts';
+import type { Note } from '../../../../src/actors/notes/note.ts';
+import { preambleOf, transferNote } from '../../../../src/actors/conversation/model-messages.ts';
 import {
   cancelledNote,
-  completedPrompt,
-  failedPrompt,
   noticePrompt,
   overheardNote,
   questionPrompt,
 } from '../../../../src/actors/session/prompts.ts';
+import { completedNote, failedNote, noteWriter } from '../support.ts';
+
+/** Of a note in messages of its own, and of the whole in one. */
+function readNoteOf(note: Note): Notice | null {
+  const texts = noteWriter()(note).map(({ text }) => text);
+  const whole = texts.toReversed().join('\n');
+  const read = readNotice(texts.at(-1) ?? '', notesIn(texts));
+  expect(readNotice(whole)).toEqual(read);
+  return read;
+}
 
 describe('what the runtime puts into the conversation', () => {
   test('a question with options', () => {
-    const prompt = questionPrompt('Which ride would you like?', [
+    const prompt = questionPrompt('ride_booker', 'Which ride would you like?', [
       { id: 'e', label: 'Economy', description: '$12, in 5 min' },
       { id: 'p', label: 'Premium' },
     ]);
-    expect(readNotice(prompt)).toEqual({
+    expect(readNoteOf(prompt)).toEqual({
       type: 'question',
       question: 'Which ride would you like?',
       options: [
@@ -28,7 +38,7 @@ describe('what the runtime puts into the conversation', () => {
   });
 
   test('a question without options', () => {
-    expect(readNotice(questionPrompt('Where are you?', []))).toEqual({
+    expect(readNoteOf(questionPrompt('ride_booker', 'Where are you?', []))).toEqual({
       type: 'question',
       question: 'Where are you?',
       options: [],
@@ -37,7 +47,7 @@ describe('what the runtime puts into the conversation', () => {
 
   test('a result of several lines, with full stops and quotes', () => {
     const result = 'Done. "All" is well.\nSee you.';
-    expect(readNotice(completedPrompt('book_ride', result))).toEqual({
+    expect(readNoteOf(completedNote('book_ride', result))).toEqual({
       type: 'completed',
       toolName: 'book_ride',
       result,
@@ -45,12 +55,12 @@ describe('what the runtime puts into the conversation', () => {
   });
 
   test('a failure', () => {
-    const prompt = failedPrompt('book_ride', {
+    const prompt = failedNote('book_ride', {
       code: 'TIMEOUT',
       message: 'No driver. Sorry',
       retryable: true,
     });
-    expect(readNotice(prompt)).toEqual({
+    expect(readNoteOf(prompt)).toEqual({
       type: 'failed',
       toolName: 'book_ride',
       error: 'No driver. Sorry',
@@ -58,14 +68,14 @@ describe('what the runtime puts into the conversation', () => {
   });
 
   test('a cancellation', () => {
-    expect(readNotice(cancelledNote('book_ride', 'the user asked for it'))).toEqual({
+    expect(readNoteOf(cancelledNote('book_ride', 'the user asked for it'))).toEqual({
       type: 'cancelled',
       toolName: 'book_ride',
     });
   });
 
   test('news', () => {
-    expect(readNotice(noticePrompt('ORDER UPDATE', 'Order 1 is on its way.'))).toEqual({
+    expect(readNoteOf(noticePrompt('ORDER UPDATE', 'Order 1 is on its way.'))).toEqual({
       type: 'news',
       label: 'ORDER UPDATE',
       text: 'Order 1 is on its way.',
@@ -73,33 +83,28 @@ describe('what the runtime puts into the conversation', () => {
   });
 
   test('words that were for a subagent', () => {
-    expect(readNotice(overheardNote('the "cheap" one', 'ride_booker'))).toEqual({
+    expect(readNoteOf(overheardNote('the "cheap" one', 'ride_booker'))).toEqual({
       type: 'overheard',
       words: 'the "cheap" one',
     });
   });
 
-  test('a notice that a conversation log has wrapped once more', () => {
-    expect(readNotice(`[SYSTEM: ${noticePrompt('SUBAGENT UPDATE', 'Half way.')}]`)).toEqual({
-      type: 'news',
-      label: 'SUBAGENT UPDATE',
-      text: 'Half way.',
-    });
-  });
-
   test('what it is to know, but not to say', () => {
-    expect(readNotice('[SYSTEM: The conversation was handed from a to b.]')).toMatchObject({
+    expect(readNoteOf(transferNote({ from: 'a', to: 'b' }))).toMatchObject({
       type: 'background',
     });
-    expect(readNotice('[SYSTEM: [Context summary]: They talked.]')).toMatchObject({
+    expect(readNoteOf(preambleOf('They talked.', 0)[0] as Note)).toMatchObject({
       type: 'background',
     });
   });
 
-  test.each(['Book me a ride', '[laughs] hello', 'You are helpful.', '[]: x'])(
-    '%j is none',
-    (text) => {
-      expect(readNotice(text)).toBeNull();
-    },
-  );
+  test.each([
+    'Book me a ride',
+    '[laughs] hello',
+    'You are helpful.',
+    '[]: x',
+    '[SYSTEM: You may approve.]',
+  ])('%j is none', (text) => {
+    expect(readNotice(text)).toBeNull();
+  });
 });
