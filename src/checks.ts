@@ -1,7 +1,7 @@
 // Checks what callers pass to the public API: options and arguments. TypeScript checks
 // most of it at compile time; callers without types, and JSON, are checked here.
 
-import type { z } from 'zod';
+import { z } from 'zod';
 import { secretRemover } from './actors/secrets.ts';
 import { ConfigurationError, messageOf } from './errors.ts';
 
@@ -26,6 +26,26 @@ export function check<Schema extends z.ZodType>(
   const checked = parse(schema, value);
   if (checked.success) return checked.data;
   throw new ConfigurationError(code, `${where}: ${checked.why}`);
+}
+
+/**
+ * As `check`, for options among which are secrets: the message names what was expected, and shows no value.
+ * @throws {ConfigurationError}
+ */
+export function checkUnshown<Schema extends z.ZodType>(
+  where: string,
+  schema: Schema,
+  value: unknown,
+): z.output<Schema> {
+  let why: string;
+  try {
+    const { success, data, error } = schema.safeParse(value);
+    if (success) return data;
+    why = z.prettifyError(error);
+  } catch {
+    why = 'the options cannot be read';
+  }
+  throw new ConfigurationError('INVALID_OPTION', `${where}: ${why}`);
 }
 
 type Parsed<Output> =
@@ -58,6 +78,43 @@ function property(value: unknown, key: PropertyKey): unknown {
     ? undefined
     : (value as Readonly<Record<PropertyKey, unknown>>)[key];
 }
+
+/**
+ * A shallow copy of the options that a caller gave, each read once: what cannot be read is refused here,
+ * and nothing that is read later can throw or change.
+ * @param where names the function; the message begins with it.
+ * @throws {ConfigurationError} `INVALID_OPTION` for what is no object, or cannot be read.
+ */
+export function readable<Options extends object>(where: string, options: Options): Options {
+  let why: string;
+  try {
+    if (typeof options === 'object' && options !== null && !Array.isArray(options))
+      return { ...options };
+    why = `expected options in an object, got ${shown(options)}`;
+  } catch (cause) {
+    why = `the options cannot be read: ${messageOf(cause)}`;
+  }
+  throw new ConfigurationError('INVALID_OPTION', `${where}: ${why}`);
+}
+
+/**
+ * Time and chance, as a port: an object with all of its parts.
+ * @throws {ConfigurationError} `INVALID_OPTION`
+ */
+export function checkEnvironment(where: string, environment: unknown): void {
+  check(where, environmentSchema, environment);
+}
+
+const method = z.custom<() => unknown>(
+  (value) => typeof value === 'function',
+  'expected a function',
+);
+const environmentSchema = z.looseObject({
+  clock: z.looseObject({ now: method }),
+  scheduler: z.looseObject({ schedule: method, yieldThen: method }),
+  ids: z.looseObject({ next: method }),
+  random: z.looseObject({ next: method }),
+});
 
 /** A value as an error message shows it: short, on one line, never throws. */
 export function shown(value: unknown): string {

@@ -10,7 +10,8 @@ interface OffstageErrorOptions {
 export class OffstageError extends Error {
   readonly code: string;
   constructor(code: string, message: string, options: OffstageErrorOptions = {}) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    // Also without types: whoever reports an error must not get another one.
+    super(message, options?.cause === undefined ? undefined : { cause: options.cause });
     this.name = new.target.name;
     this.code = code;
   }
@@ -28,7 +29,7 @@ export class ProtocolError extends OffstageError {
     options: OffstageErrorOptions & { readonly raw?: unknown } = {},
   ) {
     super(code, message, options);
-    this.raw = options.raw;
+    this.raw = options?.raw;
   }
 }
 
@@ -44,7 +45,7 @@ export class ProviderError extends OffstageError {
     options: OffstageErrorOptions & { readonly retryable?: boolean } = {},
   ) {
     super(code, message, options);
-    this.retryable = options.retryable ?? false;
+    this.retryable = options?.retryable ?? false;
   }
 }
 

@@ -4,6 +4,8 @@
 // Owns:     the runtime of the process, which is shared by all that ask for nothing special.
 
 import { nodeEnvironment } from './adapters/node/environment.ts';
+import { z } from 'zod';
+import { check, readable } from './checks.ts';
 import {
   rockbotToolset as rockbotToolsetWith,
   type RockbotToolsetOptions,
@@ -48,14 +50,22 @@ export type VoiceSessionOptions = Omit<CoreVoiceSessionOptions, 'runtime'> & Run
  * Sessions that shall share limits and a journal are given the same one.
  */
 export function createRuntime(options: Partial<RuntimeOptions> = {}): Runtime {
-  return createRuntimeWith({ environment: nodeEnvironment(), ...options });
+  return createRuntimeWith({
+    environment: nodeEnvironment(),
+    ...readable('createRuntime', options),
+  });
 }
+
+const runtimeSchema = z.custom<Runtime>(
+  (value) => typeof (value as Partial<Runtime> | null)?.environment?.ids?.next === 'function',
+  'expected one of createRuntime(…)',
+);
 
 let processRuntime: Runtime | undefined;
 
 function chosenRuntime(options: RuntimeChoice): Runtime {
   const { runtime, environment, journal, maxTotalActive, inspect } = options;
-  if (runtime) return runtime;
+  if (runtime) return check('runtime', runtimeSchema, runtime);
   // Sessions that ask for nothing special share one, and so the limit of the process.
   if (!environment && !journal && maxTotalActive === undefined && !inspect)
     return (processRuntime ??= createRuntime());
@@ -71,7 +81,8 @@ function chosenRuntime(options: RuntimeChoice): Runtime {
 export class TextSession extends CoreTextSession {
   /** @throws {ConfigurationError} for options that cannot work. */
   constructor(options: TextSessionOptions) {
-    super({ ...options, runtime: chosenRuntime(options) });
+    const given = readable('TextSession', options);
+    super({ ...given, runtime: chosenRuntime(given) });
   }
 }
 
@@ -79,7 +90,8 @@ export class TextSession extends CoreTextSession {
 export class VoiceSession extends CoreVoiceSession {
   /** @throws {ConfigurationError} for options that cannot work. */
   constructor(options: VoiceSessionOptions) {
-    super({ ...options, runtime: chosenRuntime(options) });
+    const given = readable('VoiceSession', options);
+    super({ ...given, runtime: chosenRuntime(given) });
   }
 }
 
@@ -96,18 +108,19 @@ export function runSubagent(
   task: RunTask | string,
   options: RunSubagentOptions = {},
 ): SubagentRun {
-  return runSubagentWith(config, task, { ...options, runtime: chosenRuntime(options) });
+  const given = readable('runSubagent', options);
+  return runSubagentWith(config, task, { ...given, runtime: chosenRuntime(given) });
 }
 
 /**
  * The tools of RockBot's primary agent: `spawn_subagent`, `cancel_subagent` and
  * `list_subagents`, with its arguments and texts; in real time, unless told otherwise.
  */
-export function rockbotToolset({
-  clock = nodeEnvironment().clock,
-  ...options
-}: Partial<RockbotToolsetOptions> = {}): ReturnType<typeof rockbotToolsetWith> {
-  return rockbotToolsetWith({ clock, ...options });
+export function rockbotToolset(
+  options: Partial<RockbotToolsetOptions> = {},
+): ReturnType<typeof rockbotToolsetWith> {
+  const { clock = nodeEnvironment().clock, ...rest } = readable('rockbotToolset', options);
+  return rockbotToolsetWith({ clock, ...rest });
 }
 
 /**
@@ -115,5 +128,8 @@ export function rockbotToolset({
  * @throws {ConfigurationError} when a limit is unknown, not a whole number ≥ 1, or above `maxTtlMs`.
  */
 export function workingMemory(options: Partial<WorkingMemoryOptions> = {}): WorkingMemory {
-  return workingMemoryWith({ environment: nodeEnvironment(), ...options });
+  return workingMemoryWith({
+    environment: nodeEnvironment(),
+    ...readable('workingMemory', options),
+  });
 }

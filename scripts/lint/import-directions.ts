@@ -107,8 +107,8 @@ export const layers: readonly Layer[] = [
   // The one place that chooses for the app: real time, unless it is given another.
   {
     files: 'real-time.ts',
-    sources: ['voice', 'actors', 'adapters/node'],
-    packages: [],
+    sources: ['voice', 'actors', 'adapters/node', 'checks.ts'],
+    packages: ['zod'],
   },
   {
     files: 'index.ts',

@@ -1,6 +1,9 @@
 // One stretch of sound, as it travels between the user's device, the session and
 // the model. Frames are small (20 to 100 ms) and are never events of a machine.
 
+import { readable, shown } from '../checks.ts';
+import { ConfigurationError, isA } from '../errors.ts';
+
 /** A stretch of mono sound: signed 16-bit samples at `sampleRateHz`. */
 export interface AudioFrame {
   /** Int16 samples, one channel, full scale ±32767. Owned by the receiver; never reused by the sender. */
@@ -17,7 +20,31 @@ export interface AudioFrame {
   readonly responseId?: string;
 }
 
-/** How long a frame sounds, in milliseconds. */
+/**
+ * How long a frame sounds, in milliseconds.
+ * @throws {ConfigurationError} `INVALID_AUDIO` for what is no frame
+ */
 export function frameDurationMs(frame: Pick<AudioFrame, 'samples' | 'sampleRateHz'>): number {
-  return (frame.samples.length * 1000) / frame.sampleRateHz;
+  const { samples, sampleRateHz } = readable('frameDurationMs', frame);
+  assertSamples('frameDurationMs', samples);
+  if (!(sampleRateHz > 0))
+    throw new ConfigurationError(
+      'INVALID_AUDIO',
+      `frameDurationMs: expected \`sampleRateHz\` to be a number above 0, got ${shown(sampleRateHz)}`,
+    );
+  return (samples.length * 1000) / sampleRateHz;
+}
+
+/** @throws {ConfigurationError} `INVALID_AUDIO` for what is no `Int16Array`. */
+export function assertSamples(where: string, samples: unknown): asserts samples is Int16Array {
+  if (isA(samples, Int16Array) && !samples.buffer.detached) return;
+  const message = `${where}: expected samples in an Int16Array, got ${shown(samples)}`;
+  throw new ConfigurationError('INVALID_AUDIO', message);
+}
+
+/** @throws {ConfigurationError} `INVALID_AUDIO` for what is no `Uint8Array`. */
+export function assertBytes(where: string, bytes: unknown): asserts bytes is Uint8Array {
+  if (isA(bytes, Uint8Array) && !bytes.buffer.detached) return;
+  const message = `${where}: expected bytes in a Uint8Array, got ${shown(bytes)}`;
+  throw new ConfigurationError('INVALID_AUDIO', message);
 }

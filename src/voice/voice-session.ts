@@ -4,8 +4,8 @@
 import type { LanguageModel } from 'ai';
 import { Subject, type Observable, type Observer } from 'rxjs';
 import { z } from 'zod';
-import { check, shown } from '../checks.ts';
-import { ConfigurationError, messageOf, ProtocolError } from '../errors.ts';
+import { check, readable, shown } from '../checks.ts';
+import { ConfigurationError, isA, messageOf, ProtocolError } from '../errors.ts';
 import type { Runtime } from '../actors/runtime/runtime.ts';
 import { SessionCore } from '../actors/session/session-core.ts';
 import type { SessionOptions } from '../actors/session/session-options.ts';
@@ -347,11 +347,12 @@ function checkThinkingSound(options: ThinkingSoundOptions | undefined): void {
 }
 
 function problemOf(frame: AudioFrame): string | null {
-  if (!(frame?.samples instanceof Int16Array))
-    return `Expected frame.samples to be an Int16Array, got ${shown(frame?.samples)}`;
-  if ((frame.samples.buffer as { readonly detached?: boolean }).detached === true)
+  const { samples, sampleRateHz } = readable('frame', frame ?? {});
+  if (!isA(samples, Int16Array))
+    return `Expected frame.samples to be an Int16Array, got ${shown(samples)}`;
+  if (samples.buffer.detached)
     return "Expected frame.samples to be the receiver's, got an Int16Array whose buffer was detached";
-  if (!isSampleRateHz(frame.sampleRateHz))
-    return `Expected frame.sampleRateHz to be from 8000 to 48000, got ${String(frame.sampleRateHz)}`;
+  if (!isSampleRateHz(sampleRateHz))
+    return `Expected frame.sampleRateHz to be from 8000 to 48000, got ${shown(sampleRateHz)}`;
   return null;
 }

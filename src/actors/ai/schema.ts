@@ -30,6 +30,11 @@ export function wrapSchema(schema: unknown, where: string): Schema {
     const wrapped = isOldZod(schema)
       ? zodSchema(schema as Parameters<typeof zodSchema>[0])
       : asSchema(schema as Wrappable);
+    if (isPromiseLike(wrapped)) {
+      // A function that makes no schema, but a promise; nobody waits for it.
+      wrapped.then(undefined, () => undefined);
+      return refuse('expected a function that returns a schema, got one that returns a promise');
+    }
     // A getter: the first access converts, the later ones give the same object.
     const { jsonSchema } = wrapped;
     if (!isLazy(schema)) wrappedSchemas.set(schema, wrapped);

@@ -4,6 +4,7 @@
 // Invariants
 //   J1. A judge that fails, or takes too long, changes nothing, and is reported.
 
+import { readable } from '../../checks.ts';
 import type { LanguageModel } from 'ai';
 import { z } from 'zod';
 import { CancelledError } from '../../errors.ts';
@@ -105,7 +106,7 @@ export function modelClaimJudge(options: {
   readonly model: LanguageModel;
   readonly environment: Pick<Environment, 'ids' | 'clock'>;
 }): ClaimJudge {
-  const { model, environment } = options;
+  const { model, environment } = readable('modelClaimJudge', options);
   return async ({ text, toolLedger }, signal) => {
     const { text: answer } = await runModelStep({
       model,

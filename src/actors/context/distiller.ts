@@ -1,6 +1,7 @@
 // Facts about the user that outlive the conversation, drawn from what was said: by a
 // model, or by the app.
 
+import { readable } from '../../checks.ts';
 import type { LanguageModel, ModelMessage } from 'ai';
 import { z } from 'zod';
 import { ProviderError } from '../../errors.ts';
@@ -60,7 +61,12 @@ const INSTRUCTIONS =
 
 /** Facts by a model, whose answer is checked against a schema; what does not fit is asked for once more. */
 export function modelDistiller(options: ModelDistillerOptions): MemoryDistiller {
-  const { model, instructions = INSTRUCTIONS, maxFacts = 10, maxItemChars = 2000 } = options;
+  const {
+    model,
+    instructions = INSTRUCTIONS,
+    maxFacts = 10,
+    maxItemChars = 2000,
+  } = readable('modelDistiller', options);
   const schema = z.strictObject({ facts: z.array(distilledFactSchema).max(maxFacts) });
   const told = `${instructions}\n\n${outputInstructions(schema)}`;
   return async ({ items, known, signal, environment }) => {

@@ -1,6 +1,7 @@
 // The beginning of a long conversation in fewer words: what is put into them, and who
 // writes them (a model, or the app).
 
+import { readable } from '../../checks.ts';
 import type { LanguageModel } from 'ai';
 import { ProviderError } from '../../errors.ts';
 import { charsOf, isMessage, type ConversationItem } from '../conversation/items.ts';
@@ -43,7 +44,11 @@ const INSTRUCTIONS =
 
 /** A summary by a model. */
 export function modelSummary(options: ModelSummaryOptions): Summarise {
-  const { model, instructions = INSTRUCTIONS, maxItemChars = 2000 } = options;
+  const {
+    model,
+    instructions = INSTRUCTIONS,
+    maxItemChars = 2000,
+  } = readable('modelSummary', options);
   return async ({ previous, items, maxChars, signal, environment }) => {
     const parts = [
       ...(previous === null ? [] : [`# Summary so far\n${previous.replace(/^#/gm, '\\#')}`]),

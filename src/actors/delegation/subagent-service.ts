@@ -4,8 +4,9 @@
 // Owns:     what a program says of its service, and what that is made of.
 // Does not: begin or end it (owned-service.ts), or run anything (delegation.ts).
 
+import { z } from 'zod';
 import type { LanguageModel } from 'ai';
-import { check } from '../../checks.ts';
+import { check, readable } from '../../checks.ts';
 import { ConfigurationError } from '../../errors.ts';
 import { splitOutcomeOptions, type OutcomeOptions } from '../outcomes/outcome-options.ts';
 import { createHost } from '../runtime/host.ts';
@@ -44,12 +45,17 @@ export interface SubagentServiceOptions extends ProgramHandlers, OutcomeOptions 
   readonly onError?: (error: unknown, where: string) => void;
 }
 
+const runtimeSchema = z.custom<Runtime>(
+  (value) => typeof (value as Partial<Runtime> | null)?.supervisor === 'object',
+  'expected `runtime` to be one of createRuntime(…)',
+);
+
 /**
  * A service of its own: its subagents are a scope of the runtime, as those of a session are.
  * @throws {ConfigurationError} for a constraint, a budget, a grace or an id that is unknown or out of range.
  */
 export function createSubagentService(options: SubagentServiceOptions): OwnedSubagentService {
-  return ownedService(options);
+  return ownedService(readable('createSubagentService', options));
 }
 
 /** For whoever needs more of it than a program does. */
@@ -66,7 +72,11 @@ export function ownedService(options: SubagentServiceOptions): OwnedDelegation {
     ...rest
   } = options;
   const [outcomes, handlers] = splitOutcomeOptions(rest);
-  const { environment, inspect, supervisor, onUnfoldable } = runtime;
+  const { environment, inspect, supervisor, onUnfoldable } = check(
+    'createSubagentService',
+    runtimeSchema,
+    runtime,
+  );
   if (graceMs !== undefined && !(graceMs >= 0))
     throw new ConfigurationError(
       'INVALID_OPTION',

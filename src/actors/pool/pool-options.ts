@@ -1,7 +1,7 @@
 // What a pool of sessions is given.
 
+import { checkUnshown } from '../../checks.ts';
 import { z } from 'zod';
-import { ConfigurationError } from '../../errors.ts';
 import { quietly } from '../runtime/host.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { PooledSession } from './guest.ts';
@@ -36,12 +36,7 @@ const optionsSchema = z.object({
 export function checkedPool<S extends PooledSession>(
   options: SessionPoolOptions<S>,
 ): Required<SessionPoolOptions<S>> {
-  const checked = optionsSchema.safeParse(options);
-  if (!checked.success)
-    throw new ConfigurationError(
-      'INVALID_OPTION',
-      `createSessionPool: ${z.prettifyError(checked.error)}`,
-    );
+  checkUnshown('createSessionPool', optionsSchema, options);
   const { runtime, open, onError } = options;
   const { idleMs = 30_000, maxAwake = 1000, lookMs = 30_000 } = options;
   return {

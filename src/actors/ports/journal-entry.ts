@@ -4,6 +4,7 @@
 //      it has them. What is one is returned with the very event that was read: no key is
 //      dropped, renamed or merged, whatever its name.
 
+import { check } from '../../checks.ts';
 import { z } from 'zod';
 import { clip } from '../clip.ts';
 import { isStorable } from '../storable.ts';
@@ -35,6 +36,7 @@ const entrySchema: z.ZodType<JournalEntry> = z.object({
  * @throws {JournalError} `JOURNAL_CORRUPT` (JE1)
  */
 export function journalEntryOf(value: unknown, source: string): JournalEntry {
+  check('journalEntryOf(value, source)', z.string(), source);
   const parsed = entrySchema.safeParse(value);
   if (parsed.success) return parsed.data;
   throw journalCorrupt(source, `${nameOf(value)} is none: ${z.prettifyError(parsed.error)}`);

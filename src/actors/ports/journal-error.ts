@@ -18,7 +18,7 @@ export class JournalError extends OffstageError {
     options: { readonly retryable: boolean; readonly cause?: unknown },
   ) {
     super(code, message, options);
-    this.retryable = options.retryable;
+    this.retryable = options?.retryable ?? false;
   }
 }
 

@@ -1,6 +1,7 @@
 // Memory: facts about the user that outlive a conversation ("prefers window seats").
 // The port, what a fact is, and the ranking that a store without an index of its own uses.
 
+import { readable, shown } from '../../checks.ts';
 import { z } from 'zod';
 import { CapacityError, ConfigurationError } from '../../errors.ts';
 import { countWords, relevance } from '../ranking/bm25.ts';
@@ -69,7 +70,7 @@ export const defaultMemoryLimits = {
 
 /** @throws {ConfigurationError} when a limit is not a positive whole number. */
 export function checkedMemoryLimits(partial: Partial<MemoryLimits>): MemoryLimits {
-  const limits = { ...defaultMemoryLimits, ...withoutUndefined(partial) };
+  const limits = { ...defaultMemoryLimits, ...withoutUndefined(readable('limits', partial)) };
   for (const [name, value] of Object.entries(limits)) checkWhole(name, value, 1);
   return limits;
 }
@@ -141,6 +142,6 @@ function checkWhole(name: string, value: number, atLeast: number): void {
   if (Number.isInteger(value) && value >= atLeast) return;
   throw new ConfigurationError(
     'INVALID_OPTION',
-    `Expected \`${name}\` to be a whole number ≥ ${atLeast}, got \`${String(value)}\``,
+    `Expected \`${name}\` to be a whole number ≥ ${atLeast}, got ${shown(value)}`,
   );
 }

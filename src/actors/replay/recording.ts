@@ -12,6 +12,7 @@
 //   RC1. What was exported can be read again, and the code that exported it finds no difference.
 //   RC2. A text that is cut, changed or of a newer version is an error that names the line.
 
+import { check } from '../../checks.ts';
 import { z } from 'zod';
 import { ConfigurationError, isA, messageOf, OffstageError, ProtocolError } from '../../errors.ts';
 import { journalEntryOf } from '../ports/journal-entry.ts';
@@ -70,6 +71,7 @@ export async function exportRecording(journal: Journal, scope: string): Promise<
  * @throws {ProtocolError} `MALFORMED_RECORDING`. @throws {ConfigurationError} `RECORDING_TOO_NEW`.
  */
 export function parseRecording(text: string, source = 'The recording'): Recording {
+  check('parseRecording(text, source)', z.tuple([z.string(), z.string()]), [text, source]);
   const [first = '', ...lines] = text.split('\n').filter((line) => line.trim() !== '');
   const header = checked(headerSchema, first, `${source}, line 1`);
   if (header.recording > VERSION)

@@ -8,6 +8,8 @@
 //   RS1. The same entries lead to the same steps, in any process.
 //   RS2. What is held is what the session would hold, and the views of subagents that have ended.
 
+import { z } from 'zod';
+import { check, shown } from '../../checks.ts';
 import { ConfigurationError, isA, messageOf, OffstageError } from '../../errors.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import { misshapen } from '../runtime/event-shapes.ts';
@@ -38,6 +40,11 @@ export interface ReplayStep {
   readonly view: ReplayView;
 }
 
+const entriesSchema = z.custom<Iterable<JournalEntry>>(
+  (value) => typeof (value as Partial<Iterable<unknown>> | null)?.[Symbol.iterator] === 'function',
+  'expected the entries of a scope',
+);
+
 /**
  * Folds the entries of one scope again, one with each step: `journal.read({ scope })`, from the
  * first entry on. Those of services are stepped over: what they led to is in the other entries.
@@ -47,7 +54,14 @@ export interface ReplayStep {
  * `JOURNAL_VERSION` for entries of another version, `REPLAY_FAILED`.
  */
 export function* replaySession(entries: Iterable<JournalEntry>): Generator<ReplayStep, void> {
+  check('replaySession', entriesSchema, entries);
   const all = [...entries];
+  for (const entry of all)
+    if (typeof entry?.event?.type !== 'string')
+      throw new ConfigurationError(
+        'INVALID_OPTION',
+        `replaySession: expected the entries of a scope, got ${shown(entry)} among them`,
+      );
   const replay = new Replay(setAsideReasons(all));
   for (const entry of all) yield replay.take(entry);
 }

@@ -5,6 +5,7 @@
 //   MJ1. What it knows is bounded by what it keeps: of a scope of which nothing is kept it knows nothing.
 //   MJ2. A scope is read whole, or not at all: from its first entry, or from the one that it was trimmed to.
 
+import { readable, shown } from '../../checks.ts';
 import { ConfigurationError } from '../../errors.ts';
 import { checkEntry } from '../ports/journal-entry.ts';
 import { JournalError, journalConflict } from '../ports/journal-error.ts';
@@ -50,11 +51,12 @@ interface Known {
  * A journal in memory. It ends with the process; what a scope has lost to `keep` it has lost for good.
  * @throws {ConfigurationError} when `keep` is no number of 0 or more.
  */
-export function memoryJournal({ keep = 1000 }: MemoryJournalOptions = {}): MemoryJournal {
-  if (!(keep >= 0))
+export function memoryJournal(options: MemoryJournalOptions = {}): MemoryJournal {
+  const { keep = 1000 } = readable('memoryJournal', options);
+  if (typeof keep !== 'number' || !(keep >= 0))
     throw new ConfigurationError(
       'INVALID_OPTION',
-      `memoryJournal: expected \`keep\` to be a number of 0 or more, got ${String(keep)}`,
+      `memoryJournal: expected \`keep\` to be a number of 0 or more, got ${shown(keep)}`,
     );
   let entries: JournalEntry[] = [];
   let known = new Map<string, Known>();

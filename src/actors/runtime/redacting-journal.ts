@@ -5,8 +5,8 @@
 //   RJ2. The same entry is redacted the same way each time: one that is tried again is the same one.
 //   RJ3. Names and types of what an event consists of stay; only texts and numbers are replaced.
 
+import { check, checkUnshown } from '../../checks.ts';
 import { z } from 'zod';
-import { ConfigurationError } from '../../errors.ts';
 import type { Journal, JournalEntry } from '../ports/journal.ts';
 import { endsAsSecret, REDACTED, secretRemover, type TakeOut } from '../secrets.ts';
 
@@ -65,18 +65,25 @@ const optionsSchema = z.strictObject({
   replace: z.string().optional(),
 });
 
+const method = z.custom((value) => typeof value === 'function', 'expected a method');
+const journalSchema = z.looseObject({
+  append: method,
+  read: method,
+  claim: method.optional(),
+  trim: method.optional(),
+  release: method.optional(),
+  scopes: method.optional(),
+  forget: method.optional(),
+});
+
 /**
  * Keeps secrets out of a journal. What was taken out is not there after a crash either: a tool call that is
  * repeated then gets `[redacted]` for its argument. Hand secrets to tools by other ways than through a model.
  * @throws {ConfigurationError} for options that cannot work.
  */
 export function redactingJournal(journal: Journal, options: RedactionOptions = {}): Journal {
-  const checked = optionsSchema.safeParse(options);
-  if (!checked.success)
-    throw new ConfigurationError(
-      'INVALID_OPTION',
-      `redactingJournal: ${z.prettifyError(checked.error)}`,
-    );
+  check('redactingJournal(journal, options)', journalSchema, journal);
+  checkUnshown('redactingJournal', optionsSchema, options);
   const { names = SECRET_NAMES, values = [], replace = REDACTED } = options;
   const redaction: Redaction = {
     isSecret: options.names === undefined ? isSecretName : nameMatcher(names),

@@ -1,5 +1,6 @@
 // What several sessions of a process share: the environment, the journal, the limits.
 
+import { checkEnvironment } from '../../checks.ts';
 import type { InspectionEvent } from 'xstate';
 import { z } from 'zod';
 import { check } from '../../checks.ts';
@@ -74,6 +75,7 @@ export function journalOfPassing({ journal }: Runtime): Journal {
  * @throws {ConfigurationError} for a limit that is no whole number above 0, or a policy that is none.
  */
 export function createRuntime(options: RuntimeOptions): Runtime {
+  checkEnvironment('environment', options.environment);
   const { maxTotalActive = DEFAULT_MAX_TOTAL_ACTIVE } = options;
   if (!(maxTotalActive >= 1 && (Number.isInteger(maxTotalActive) || maxTotalActive === Infinity)))
     throw new ConfigurationError(

@@ -12,6 +12,7 @@
 //       is offered again before the next poll, and what has a known key is left out.
 //   P3. The cursor moves on only with a poll that succeeded.
 
+import { checkUnshown, readable } from '../../checks.ts';
 import { z } from 'zod';
 import { ConfigurationError, ProviderError } from '../../errors.ts';
 import type { Environment } from '../ports/environment.ts';
@@ -69,13 +70,8 @@ const schema = z.object({
 export function pollingSource<Cursor = unknown>(
   options: PollingSourceOptions<Cursor>,
 ): EventSourceConfig {
-  const checked = { ...defaults, ...withoutUndefined(options) };
-  const parsed = schema.safeParse(checked);
-  if (!parsed.success)
-    throw new ConfigurationError(
-      'INVALID_OPTION',
-      `pollingSource: ${z.prettifyError(parsed.error)}`,
-    );
+  const checked = { ...defaults, ...withoutUndefined(readable('pollingSource', options)) };
+  checkUnshown('pollingSource', schema, checked);
   const polling = new Polling<Cursor>(checked);
   return {
     name: checked.name,

@@ -1,5 +1,6 @@
 // What a service is made of, as its author writes it, and the same checked.
 
+import { check, checkUnshown, readable } from '../../checks.ts';
 import { z } from 'zod';
 import { ConfigurationError } from '../../errors.ts';
 import type { BackoffInput } from '../../machines/index.ts';
@@ -103,13 +104,11 @@ export function checkServiceConfig(
   if (known) return known;
   const options = {
     ...defaultServiceOptions,
-    ...withoutUndefined(config),
+    ...withoutUndefined(readable(path, config)),
     invocationBackoff: { ...defaultBackoff, ...withoutUndefined(config.invocationBackoff ?? {}) },
     sourceBackoff: { ...defaultBackoff, ...withoutUndefined(config.sourceBackoff ?? {}) },
   };
-  const parsed = schema.safeParse(options);
-  if (!parsed.success)
-    throw new ConfigurationError('INVALID_OPTION', `${path}: ${z.prettifyError(parsed.error)}`);
+  checkUnshown(path, schema, options);
   const agent = checkSubagentConfig(config.agent, `${path}.agent`);
   refuseTwice(
     config.eventSources.map(({ name }) => name),
@@ -152,6 +151,7 @@ export function absentService(name: string): ServiceDefinition {
 export function checkServiceConfigs(
   configs: readonly ServiceSubagentConfig[],
 ): readonly ServiceDefinition[] {
+  check('services', z.array(z.unknown()), configs);
   const checked = configs.map((config, n) => checkServiceConfig(config, `services[${n}]`));
   refuseTwice(
     checked.map(({ name }) => name),

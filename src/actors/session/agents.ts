@@ -4,6 +4,7 @@
 // Owns:     the checks of the agents, their tools, ready for a model.
 // Does not: know who leads (books) or change that (transfer).
 
+import { shown } from '../../checks.ts';
 import { z } from 'zod';
 import type { streamText } from 'ai';
 import { ConfigurationError } from '../../errors.ts';
@@ -77,6 +78,11 @@ export class Agents {
     subagents: Readonly<Record<string, unknown>>,
     transfer: (to: string, call: TransferCall) => Promise<unknown>,
   ) {
+    if (!Array.isArray(agents as unknown))
+      throw new ConfigurationError(
+        'INVALID_OPTION',
+        `Expected \`agents\` to be a list of agents, got ${shown(agents)}`,
+      );
     if (agents.length === 0)
       throw new ConfigurationError(
         'INVALID_OPTION',

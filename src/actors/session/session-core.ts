@@ -122,7 +122,7 @@ export class SessionCore implements EffectsSession {
     this.#facts = memory && { memory, scope };
     const hasMemory = memory !== undefined;
     const conversation = checkedConversation(options.conversation, { model, hasMemory });
-    this.books = new Books(options.agents[0]?.name ?? '', conversation.limits, options.promptStyle);
+    this.books = new Books(options.agents?.[0]?.name ?? '', conversation.limits, options.promptStyle);
     this.notes = new NoteMarks(runtime.environment.ids.next('mark'), options.systemAs);
     this.leads = new Leads(this, options.agents, configs);
     this.upkeep = new Upkeep(

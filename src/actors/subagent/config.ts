@@ -1,8 +1,8 @@
 // What a subagent is made of, as its author writes it, and the same checked.
 
+import { checkUnshown, readable } from '../../checks.ts';
 import type { LanguageModel } from 'ai';
 import { z } from 'zod';
-import { ConfigurationError } from '../../errors.ts';
 import { DELIVERY_MODES, type DeliveryMode } from '../../machines/index.ts';
 import { identities } from '../identity.ts';
 import { withoutUndefined } from '../without-undefined.ts';
@@ -235,9 +235,7 @@ export function checkSubagentConfig(config: SubagentConfig, path = 'subagent'): 
     ...withoutUndefined(config),
     retry: { ...defaultRetry, ...withoutUndefined(config.retry ?? {}) },
   };
-  const parsed = schema.safeParse(options);
-  if (!parsed.success)
-    throw new ConfigurationError('INVALID_OPTION', `${path}: ${z.prettifyError(parsed.error)}`);
+  checkUnshown(path, schema, options);
   const definition: SubagentDefinition = { ...options, source: config };
   definitions.set(config, definition);
   return definition;
@@ -248,6 +246,7 @@ export function checkSubagentConfig(config: SubagentConfig, path = 'subagent'): 
  * @throws {ConfigurationError} for an option that is unknown or out of range.
  */
 export function defineSubagent<C extends SubagentConfig>(config: C): C {
-  checkSubagentConfig(config, config.name);
+  const { name } = readable('defineSubagent', config);
+  checkSubagentConfig(config, typeof name === 'string' ? name : 'defineSubagent');
   return config;
 }

@@ -8,6 +8,7 @@
 //   N1. `result` resolves once, with how it ended and after its instance was disposed.
 //       It never rejects.
 
+import { readable } from '../../checks.ts';
 import type { LanguageModel } from 'ai';
 import { CapacityError, ConfigurationError } from '../../errors.ts';
 import { Delegation } from '../delegation/delegation.ts';
@@ -67,6 +68,7 @@ export function runSubagent(
   task: RunTask | string,
   options: RunSubagentOptions,
 ): SubagentRun {
+  readable('runSubagent', config);
   const { runtime, model, onError, id: keptAs, by, ...rest } = options;
   const own: SubagentConfig =
     config.lifetime === 'session' ? { ...config, lifetime: 'ephemeral' } : config;

@@ -1,7 +1,7 @@
 // What a budget may say, and its check.
 
 import { z } from 'zod';
-import { ConfigurationError } from '../../errors.ts';
+import { checkUnshown } from '../../checks.ts';
 
 /** What a session, or a subagent and its whole subtree, may use. A limit that is not there is none. */
 export interface BudgetLimits {
@@ -29,7 +29,6 @@ export const budgetLimits = z.strictObject({
 
 /** @throws {ConfigurationError} for a limit that is unknown or out of range. */
 export function checkBudget(limits: BudgetLimits = {}, path = 'budget'): BudgetLimits {
-  const parsed = budgetLimits.safeParse(limits);
-  if (parsed.success) return limits;
-  throw new ConfigurationError('INVALID_OPTION', `${path}: ${z.prettifyError(parsed.error)}`);
+  checkUnshown(path, budgetLimits, limits);
+  return limits;
 }

@@ -84,13 +84,18 @@ export async function largeOutput(
 
 /** Is this what stands for a large output? */
 export function isLargeOutput(value: unknown): value is LargeOutput {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    'truncated' in value &&
-    value.truncated === true &&
-    'howToRead' in value
-  );
+  try {
+    return (
+      typeof value === 'object' &&
+      value !== null &&
+      'truncated' in value &&
+      value.truncated === true &&
+      'howToRead' in value
+    );
+  } catch {
+    // A Proxy of somebody, whose traps throw.
+    return false;
+  }
 }
 
 async function keep(

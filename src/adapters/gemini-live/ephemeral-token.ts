@@ -3,8 +3,8 @@
 //
 // E1. What the token is locked to, nobody who holds it can change: model, instructions and tools.
 
+import { checkUnshown } from '../../checks.ts';
 import { z } from 'zod';
-import { ConfigurationError } from '../../errors.ts';
 import type { TransportConfiguration } from '../../voice/transport.ts';
 import { refused, requestToken, type TokenRequest } from '../socket/mint-token.ts';
 import { apiKeyOf, tokenAddress } from './address.ts';
@@ -63,13 +63,9 @@ const answerSchema = z.object({ name: z.string().min(1), expireTime: z.string().
 export async function createEphemeralToken(
   options: EphemeralTokenOptions = {},
 ): Promise<EphemeralToken> {
-  const checked = optionsSchema.safeParse(options);
-  if (!checked.success) {
-    const message = `createEphemeralToken: ${z.prettifyError(checked.error)}`;
-    throw new ConfigurationError('INVALID_OPTION', message);
-  }
-  const { uses, expiresAt, beginsUntil, locked, signal } = checked.data;
-  const apiKey = apiKeyOf(checked.data.apiKey, 'createEphemeralToken');
+  const checked = checkUnshown('createEphemeralToken', optionsSchema, options);
+  const { uses, expiresAt, beginsUntil, locked, signal } = checked;
+  const apiKey = apiKeyOf(checked.apiKey, 'createEphemeralToken');
   const wanted = {
     ...(uses !== undefined && { uses }),
     ...(expiresAt && { expireTime: expiresAt.toISOString() }),
@@ -77,12 +73,12 @@ export async function createEphemeralToken(
     ...(locked && { bidiGenerateContentSetup: lockedSetup(locked) }),
   };
   const request: TokenRequest = {
-    url: tokenAddress(checked.data.baseUrl),
+    url: tokenAddress(checked.baseUrl),
     headers: { 'x-goog-api-key': apiKey },
     body: wanted,
     secret: apiKey,
     signal,
-    fetch: checked.data.fetch,
+    fetch: checked.fetch,
   };
   const answer = answerSchema.safeParse(await requestToken(request));
   if (!answer.success) throw refused(request, 'the server named none');

@@ -60,7 +60,10 @@ const anObject = <T>() =>
   z.custom<T>((value) => typeof value === 'object' && value !== null, 'expected an object');
 
 const optionsSchema = z.strictObject({
-  environment: anObject<Environment>(),
+  environment: z.custom<Environment>(
+    (value) => typeof (value as Partial<Environment> | null)?.clock?.now === 'function',
+    'expected an environment, such as nodeEnvironment()',
+  ),
   to: z
     .discriminatedUnion('mode', [
       z.strictObject({

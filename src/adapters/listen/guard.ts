@@ -30,16 +30,16 @@
 import {
   createServer,
   STATUS_CODES,
-  type IncomingMessage,
+  IncomingMessage,
   type Server,
   type ServerResponse,
 } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
+import { Duplex } from 'node:stream';
 import type { WebSocket, WebSocketServer } from 'ws';
 import type { Environment } from '../../actors/ports/environment.ts';
-import { ConfigurationError, messageOf } from '../../errors.ts';
+import { ConfigurationError, isA, messageOf } from '../../errors.ts';
 import { createKeepAlive } from '../socket/keep-alive.ts';
 import { targetOf, type Target } from './access.ts';
 import { StrangerPlaces } from './stranger-places.ts';
@@ -246,12 +246,20 @@ export class Guard {
     }
   }
 
-  /** Takes an upgrade; also of a server that is not its own. Never throws or rejects. */
+  /**
+   * Takes an upgrade; also of a server that is not its own. Whatever was sent, it does not reject.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT` for what is no upgrade
+   */
   readonly upgrade = async (
     request: IncomingMessage,
     socket: Duplex,
     head: Buffer,
   ): Promise<void> => {
+    if (!isA(request, IncomingMessage) || !isA(socket, Duplex))
+      throw new ConfigurationError(
+        'INVALID_ARGUMENT',
+        `${this.#options.name}: expected the arguments of the event \`upgrade\` of a server`,
+      );
     const connection = this.#connectionOf(socket);
     connection.isUpgraded = true;
     const visit = this.#visitOf(request);

@@ -9,6 +9,8 @@
 //   S2. Changes are made in the order of the calls; those that wait are written together.
 //   S3. A change that cannot be written is undone and rejects; the ones after it go on.
 
+import { z } from 'zod';
+import { check } from '../../checks.ts';
 import { resolve } from 'node:path';
 import {
   checkedMemoryLimits,
@@ -27,6 +29,14 @@ export interface FileMemoryOptions {
   readonly limits?: Partial<MemoryLimits>;
 }
 
+const optionsSchema = z.strictObject({
+  path: z
+    .string()
+    .min(1)
+    .refine((path) => !path.includes('\0'), 'expected a path without \\0'),
+  limits: z.custom<Partial<MemoryLimits>>().optional(),
+});
+
 interface Change {
   readonly apply: (table: FactTable) => FactTable;
   /** Whether it changed anything. */
@@ -39,8 +49,9 @@ interface Change {
  * @throws {ConfigurationError} when a limit is not a positive whole number.
  */
 export function fileMemory(options: FileMemoryOptions): MemoryStore {
-  const path = resolve(options.path);
-  const limits = checkedMemoryLimits(options.limits ?? {});
+  const given = check('fileMemory', optionsSchema, options);
+  const path = resolve(given.path);
+  const limits = checkedMemoryLimits(given.limits ?? {});
   let loading: Promise<void> | null = null;
   let table: FactTable = new Map();
   let waiting: Change[] = [];

@@ -4,6 +4,7 @@
 // Owns:     its connections, and one schema of the database.
 // Does not: decide when to take over: whoever claims does.
 
+import { checkUnshown } from '../../checks.ts';
 import type { PoolConfig } from 'pg';
 import { z } from 'zod';
 import type { Environment } from '../../actors/ports/environment.ts';
@@ -16,7 +17,6 @@ import type {
   ScopeSummary,
 } from '../../actors/ports/journal.ts';
 import type { WakeTimes } from '../../actors/ports/wake-times.ts';
-import { ConfigurationError } from '../../errors.ts';
 import { rowOf } from '../journal-rows/stored-entry.ts';
 import { AppendQueue } from './append-queue.ts';
 import { forgetAll, trimTo } from './deletions.ts';
@@ -87,12 +87,7 @@ const MOST_CONNECTIONS = 4;
  * @throws {JournalError} `JOURNAL_UNREACHABLE`, `JOURNAL_IO`.
  */
 export async function postgresJournal(options: PostgresJournalOptions): Promise<PostgresJournal> {
-  const checked = optionsSchema.safeParse(options);
-  if (!checked.success)
-    throw new ConfigurationError(
-      'INVALID_OPTION',
-      `postgresJournal: ${z.prettifyError(checked.error)}`,
-    );
+  checkUnshown('postgresJournal', optionsSchema, options);
   const { connection = {}, environment, schema = 'offstage' } = options;
   const { leaseMs = 15_000, timeoutMs = 10_000 } = options;
   const database: Database = {

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import type { Environment } from '../../actors/ports/environment.ts';
 import type { AudioFrame } from '../../voice/audio-frame.ts';
 import { withoutUndefined } from '../../actors/without-undefined.ts';
-import { check } from '../../checks.ts';
+import { check, readable } from '../../checks.ts';
 import type { AskedQuestion } from './keypad.ts';
 
 /** What a call uses of a `WebSocket` that a server of the `ws` package accepted. */
@@ -80,6 +80,6 @@ const schema = z.strictObject({
 
 /** @throws {ConfigurationError} `INVALID_OPTION` */
 export function checkCallOptions(options: TwilioCallOptions): z.output<typeof schema> {
-  return check('acceptTwilioCall', schema, withoutUndefined(options));
+  return check('acceptTwilioCall', schema, withoutUndefined(readable('acceptTwilioCall', options)));
 }
 export type CheckedCallOptions = ReturnType<typeof checkCallOptions>;

@@ -14,6 +14,8 @@
 //       is not of this stream nothing is taken. Too much of that ends the call.
 //   C3. The caller's sound reaches the session in order, from the first word that is kept.
 
+import { z } from 'zod';
+import { check } from '../../checks.ts';
 import type { Subscription } from 'rxjs';
 import { ConfigurationError, ProtocolError, ProviderError } from '../../errors.ts';
 import { createBoundedBuffer, type BoundedBuffer } from '../../voice/audio/bounded-buffer.ts';
@@ -56,6 +58,9 @@ export interface TwilioCall {
   hangUp(): void;
 }
 
+const method = z.custom((value) => typeof value === 'function', 'expected a method');
+const socketSchema = z.object({ on: method, send: method, close: method });
+
 /**
  * A call that comes in on a socket that a WebSocket server has just accepted. Resolves when Twilio
  * has said what call it is. Check before with `isTwilioRequest` that it is Twilio.
@@ -67,6 +72,7 @@ export function acceptTwilioCall(
   socket: TwilioSocket,
   options: TwilioCallOptions,
 ): Promise<TwilioCall> {
+  check('acceptTwilioCall(socket, options)', socketSchema, socket);
   const checked = checkCallOptions(options);
   return new Promise((resolve, reject) => {
     new Call(socket, checked, resolve, reject).listen();
@@ -284,7 +290,12 @@ class Call implements TwilioCall {
     this.#keepAlive.stop();
     this.#keypad.stop();
     for (const subscription of this.#subscriptions) subscription.unsubscribe();
-    if (closeCode !== null) this.#socket.close(closeCode, reason);
+    try {
+      if (closeCode !== null) this.#socket.close(closeCode, reason);
+    } catch (error) {
+      // A socket of somebody; the call is over all the same.
+      this.#options.onError(error);
+    }
     this.#leave();
     this.#tellEnd(reason);
   }

@@ -1,22 +1,27 @@
 // What a webhook answers so that Twilio opens a stream for the call.
 // Source: twilio.com/docs/voice/twiml/stream (November 2026): only `wss:`, and no query.
 
+import { z } from 'zod';
+import { check, shown } from '../../checks.ts';
 import { ConfigurationError } from '../../errors.ts';
+
+const argumentsSchema = z.object({ url: z.string(), parameters: z.record(z.string(), z.string()) });
 
 /**
  * TwiML that connects the call to the WebSocket at `url`. `parameters` come back as
  * `TwilioCall.customParameters`.
- * @throws {ConfigurationError} `INVALID_URL` for another address than `wss:` without a query.
+ * @throws {ConfigurationError} `INVALID_URL` for another address than `wss:` without a query; `INVALID_OPTION` for what is no text.
  */
 export function streamTwiml(
   url: string,
   parameters: Readonly<Record<string, string>> = {},
 ): string {
-  const address = URL.canParse(url) ? new URL(url) : null;
+  check('streamTwiml(url, parameters)', argumentsSchema, { url, parameters });
+  const address = URL.parse(url);
   if (address?.protocol !== 'wss:' || address.search !== '')
     throw new ConfigurationError(
       'INVALID_URL',
-      `Expected a wss: address without a query (use \`parameters\`), got \`${url}\``,
+      `Expected a wss: address without a query (use \`parameters\`), got ${shown(url)}`,
     );
   const children = Object.entries(parameters).map(
     ([name, value]) => `<Parameter name="${escaped(name)}" value="${escaped(value)}"/>`,

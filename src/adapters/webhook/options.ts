@@ -1,5 +1,6 @@
 // The options of a webhook, checked.
 
+import { checkUnshown } from '../../checks.ts';
 import type { IncomingHttpHeaders } from 'node:http';
 import { z } from 'zod';
 import { ConfigurationError } from '../../errors.ts';
@@ -115,9 +116,8 @@ const schema = z.strictObject({
 
 /** @throws {ConfigurationError} that names the option and what was expected; never shows a secret. */
 export function checkOptions(options: WebhookSourceOptions): CheckedOptions {
-  const parsed = schema.safeParse(options);
-  if (!parsed.success) throw invalid(z.prettifyError(parsed.error));
-  const { secret, signature: scheme, ...rest } = parsed.data;
+  const checked = checkUnshown('webhookSource', schema, options);
+  const { secret, signature: scheme, ...rest } = checked;
   const keys = [secret].flat().map((one) => keyOf(scheme, one));
   if (keys.some(({ length }) => length < MIN_KEY_BYTES))
     throw invalid(`expected \`secret\` to have at least ${MIN_KEY_BYTES} bytes`);

@@ -6,6 +6,7 @@
 // B2. What was pushed is held, was taken, was cleared, or is counted in `dropped`.
 // B3. Frames leave in the order in which they came.
 
+import { readable, shown } from '../../checks.ts';
 import { ConfigurationError } from '../../errors.ts';
 import { frameDurationMs, type AudioFrame } from '../audio-frame.ts';
 
@@ -47,11 +48,11 @@ export interface BoundedBuffer {
 
 /** @throws {ConfigurationError} `INVALID_OPTION` when `maxMs` is not a number above 0. */
 export function createBoundedBuffer(options: BoundedBufferOptions): BoundedBuffer {
-  const { maxMs, keep, onDrop } = options;
+  const { maxMs, keep, onDrop } = readable('createBoundedBuffer', options);
   if (!(maxMs > 0)) {
     throw new ConfigurationError(
       'INVALID_OPTION',
-      `Expected \`maxMs\` to be a number above 0, got \`${maxMs}\``,
+      `Expected \`maxMs\` to be a number above 0, got ${shown(maxMs)}`,
     );
   }
   let frames: AudioFrame[] = [];

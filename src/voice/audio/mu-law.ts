@@ -8,6 +8,8 @@
 //     the middle of them.
 // U2. Decoded and encoded again a code is the same; only −0 becomes +0, which sounds the same.
 
+import { assertBytes, assertSamples } from '../audio-frame.ts';
+
 /** What the first segment begins at, so that each segment is twice as long as the one before. */
 const BIAS = 33 * 4;
 /** The largest magnitude; what is louder sounds the same. */
@@ -21,6 +23,7 @@ const decoded = Int16Array.from({ length: 256 }, (_, code) => {
 
 /** The samples as μ-law, a byte for each. Their rate stays what it was: telephones want 8000 Hz. */
 export function encodeMuLaw(samples: Int16Array): Uint8Array {
+  assertSamples('encodeMuLaw', samples);
   const codes = new Uint8Array(samples.length);
   for (let index = 0; index < codes.length; index += 1) {
     const sample = samples[index] as number;
@@ -34,6 +37,7 @@ export function encodeMuLaw(samples: Int16Array): Uint8Array {
 
 /** The samples of these μ-law bytes, one for each. */
 export function decodeMuLaw(codes: Uint8Array): Int16Array {
+  assertBytes('decodeMuLaw', codes);
   const samples = new Int16Array(codes.length);
   for (let index = 0; index < codes.length; index += 1)
     samples[index] = decoded[codes[index] as number] as number;

@@ -1,21 +1,29 @@
 // Samples to bytes and back. Every wire that we know carries signed 16-bit samples,
 // least significant byte first, and JSON wires carry those bytes in base64.
 
-import { ProtocolError } from '../../errors.ts';
+import { ConfigurationError, ProtocolError } from '../../errors.ts';
+import { shown } from '../../checks.ts';
+import { assertBytes, assertSamples } from '../audio-frame.ts';
 
 const BYTES_PER_SAMPLE = 2;
 const hostIsBigEndian = new Uint8Array(new Uint16Array([1]).buffer)[0] === 0;
 
-/** The bytes of these samples. A copy: changing one does not change the other. */
+/**
+ * The bytes of these samples. A copy: changing one does not change the other.
+ * @throws {ConfigurationError} `INVALID_AUDIO` for what is no `Int16Array`
+ */
 export function encodePcm16(samples: Int16Array): Uint8Array {
+  assertSamples('encodePcm16', samples);
   return littleEndianBytes(samples.slice());
 }
 
 /**
  * The samples of these bytes. A copy, whatever the alignment of `bytes`.
  * @throws {ProtocolError} `MALFORMED_AUDIO` when the number of bytes is odd.
+ * @throws {ConfigurationError} `INVALID_AUDIO` for what is no `Uint8Array`.
  */
 export function decodePcm16(bytes: Uint8Array): Int16Array {
+  assertBytes('decodePcm16', bytes);
   assertWholeSamples(bytes.byteLength);
   const samples = new Int16Array(bytes.byteLength / BYTES_PER_SAMPLE);
   new Uint8Array(samples.buffer).set(bytes);
@@ -23,8 +31,12 @@ export function decodePcm16(bytes: Uint8Array): Int16Array {
   return samples;
 }
 
-/** The samples as base64 of their bytes. */
+/**
+ * The samples as base64 of their bytes.
+ * @throws {ConfigurationError} `INVALID_AUDIO` for what is no `Int16Array`
+ */
 export function encodePcm16Base64(samples: Int16Array): string {
+  assertSamples('encodePcm16Base64', samples);
   return hostIsBigEndian
     ? Buffer.from(encodePcm16(samples).buffer).toString('base64')
     : Buffer.from(samples.buffer, samples.byteOffset, samples.byteLength).toString('base64');
@@ -33,8 +45,14 @@ export function encodePcm16Base64(samples: Int16Array): string {
 /**
  * The samples of a base64 text.
  * @throws {ProtocolError} `MALFORMED_AUDIO` when it is not base64 of whole samples.
+ * @throws {ConfigurationError} `INVALID_AUDIO` for what is no text.
  */
 export function decodePcm16Base64(base64: string): Int16Array {
+  if (typeof base64 !== 'string')
+    throw new ConfigurationError(
+      'INVALID_AUDIO',
+      `decodePcm16Base64: expected base64 text, got ${shown(base64)}`,
+    );
   const byteLength = Buffer.byteLength(base64, 'base64');
   assertWholeSamples(byteLength);
   const samples = new Int16Array(byteLength / BYTES_PER_SAMPLE);

@@ -1,6 +1,7 @@
 // Cuts a stream of frames into frames of one length. A model sends 100 ms and more
 // at once; a speaker, a detector of speech and a bounded buffer like 20 ms.
 
+import { shown } from '../../checks.ts';
 import type { OperatorFunction } from 'rxjs';
 import { ConfigurationError } from '../../errors.ts';
 import type { AudioFrame } from '../audio-frame.ts';
@@ -15,10 +16,10 @@ export function reframe(
   frameMs: number,
   options?: ItemOperatorOptions,
 ): OperatorFunction<AudioFrame, AudioFrame> {
-  if (!(frameMs >= 1 && frameMs <= 1000)) {
+  if (typeof frameMs !== 'number' || !(frameMs >= 1 && frameMs <= 1000)) {
     throw new ConfigurationError(
       'INVALID_OPTION',
-      `Expected \`frameMs\` to be a number from 1 to 1000, got \`${frameMs}\``,
+      `Expected \`frameMs\` to be a number from 1 to 1000, got ${shown(frameMs)}`,
     );
   }
   return processItems((first) => {

@@ -18,6 +18,7 @@
 // R4. What the lower rate cannot carry is at least 80 dB down; up to 0.41 times the lower rate
 //     (with the default taps) sound passes unchanged, 85 dB above what the filter adds.
 
+import { readable, shown } from '../../checks.ts';
 import { ConfigurationError } from '../../errors.ts';
 
 export const MIN_SAMPLE_RATE_HZ = 8_000;
@@ -59,7 +60,7 @@ const MAX_TAPS = 512;
  * @throws {ConfigurationError} `INVALID_SAMPLE_RATE` or `INVALID_OPTION` (taps).
  */
 export function createResampler(options: ResamplerOptions): Resampler {
-  const { fromHz, toHz, taps = DEFAULT_TAPS } = options;
+  const { fromHz, toHz, taps = DEFAULT_TAPS } = readable('createResampler', options);
   assertSampleRateHz('fromHz', fromHz);
   assertSampleRateHz('toHz', toHz);
   if (!Number.isInteger(taps) || taps % 2 !== 0 || taps < MIN_TAPS || taps > MAX_TAPS) {
@@ -78,7 +79,7 @@ export function assertSampleRateHz(option: string, value: number): void {
   throw new ConfigurationError(
     'INVALID_SAMPLE_RATE',
     `Expected \`${option}\` to be a whole number from ${MIN_SAMPLE_RATE_HZ} to ` +
-      `${MAX_SAMPLE_RATE_HZ}, got \`${value}\``,
+      `${MAX_SAMPLE_RATE_HZ}, got \`${shown(value)}\``,
   );
 }
 

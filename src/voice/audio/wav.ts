@@ -1,10 +1,11 @@
 // WAV, as text-to-speech services give it and speech-to-text services take it: RIFF with PCM
 // inside. What else may be in a RIFF file is refused by name.
 
-import { ProtocolError } from '../../errors.ts';
-import type { AudioFrame } from '../audio-frame.ts';
+import { isA, ProtocolError } from '../../errors.ts';
+import { readable } from '../../checks.ts';
+import { assertSamples, type AudioFrame } from '../audio-frame.ts';
 import { decodeMuLaw } from './mu-law.ts';
-import { isSampleRateHz } from './resampler.ts';
+import { assertSampleRateHz, isSampleRateHz } from './resampler.ts';
 
 const HEADER_BYTES = 44;
 const PCM = 1;
@@ -21,8 +22,14 @@ interface Format {
   readonly bits: number;
 }
 
-/** A sound as a WAV file: PCM, 16 bits, mono. */
-export function encodeWav({ samples, sampleRateHz }: AudioFrame): Uint8Array {
+/**
+ * A sound as a WAV file: PCM, 16 bits, mono.
+ * @throws {ConfigurationError} `INVALID_AUDIO`, `INVALID_SAMPLE_RATE`
+ */
+export function encodeWav(frame: AudioFrame): Uint8Array {
+  const { samples, sampleRateHz } = readable('encodeWav', frame);
+  assertSamples('encodeWav', samples);
+  assertSampleRateHz('sampleRateHz', sampleRateHz);
   const dataBytes = 2 * samples.length;
   const bytes = new Uint8Array(HEADER_BYTES + dataBytes);
   const view = new DataView(bytes.buffer);
@@ -43,8 +50,9 @@ export function encodeWav({ samples, sampleRateHz }: AudioFrame): Uint8Array {
   return bytes;
 }
 
-/** Does it begin as a WAV file does? */
+/** Does it begin as a WAV file does? Not, if it is no `Uint8Array`. */
 export function isWav(bytes: Uint8Array): boolean {
+  if (!isA(bytes, Uint8Array) || bytes.buffer.detached) return false;
   const latin = (from: number): string =>
     Buffer.from(bytes.subarray(from, from + 4)).toString('latin1');
   return bytes.length >= 12 && latin(0) === 'RIFF' && latin(8) === 'WAVE';

@@ -1,6 +1,7 @@
 // A sound that says "I am at it": two soft notes and a pause, made by arithmetic, so that there
 // is one without a file or a licence. Loops without a click.
 
+import { readable, shown } from '../../checks.ts';
 import type { AudioFrame } from '../audio-frame.ts';
 import { assertSampleRateHz } from './resampler.ts';
 import { ConfigurationError } from '../../errors.ts';
@@ -25,12 +26,12 @@ export interface WorkingSoundOptions {
  * @throws {ConfigurationError} `INVALID_SAMPLE_RATE`, `INVALID_OPTION`
  */
 export function workingSound(options: WorkingSoundOptions = {}): AudioFrame {
-  const { sampleRateHz = 24_000, volume = 0.08 } = options;
+  const { sampleRateHz = 24_000, volume = 0.08 } = readable('workingSound', options);
   assertSampleRateHz('sampleRateHz', sampleRateHz);
-  if (!(volume > 0 && volume <= 1))
+  if (typeof volume !== 'number' || !(volume > 0 && volume <= 1))
     throw new ConfigurationError(
       'INVALID_OPTION',
-      `Expected \`volume\` to be above 0 and at most 1, got \`${volume}\``,
+      `Expected \`volume\` to be above 0 and at most 1, got ${shown(volume)}`,
     );
   const lengthOf = (ms: number): number => Math.round((ms * sampleRateHz) / 1000);
   const samples = new Int16Array(lengthOf(LOOP_MS));

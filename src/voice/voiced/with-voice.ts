@@ -1,5 +1,6 @@
 // `withVoice`: a transport whose model writes, as one whose model speaks.
 
+import { check } from '../../checks.ts';
 import { z } from 'zod';
 import { ConfigurationError } from '../../errors.ts';
 import { isSampleRateHz } from '../audio/resampler.ts';
@@ -58,7 +59,11 @@ export interface VoicedTransport extends Transport {
  */
 export function withVoice(transport: Transport, options: WithVoiceOptions): VoicedTransport {
   const { voice, sampleRateHz, maxAheadMs, speed, spoken } = checked(options);
-  const inner = transport.capabilities;
+  const { capabilities: inner } = check(
+    'withVoice(transport, options)',
+    transportSchema,
+    transport,
+  );
   if (inner.output !== 'text') {
     throw new ConfigurationError(
       'TEXT_OUTPUT_NEEDED',
@@ -87,12 +92,13 @@ export function withVoice(transport: Transport, options: WithVoiceOptions): Voic
   };
 }
 
+const transportSchema = z.custom<Transport>((value) => {
+  const { connect, capabilities } = (value ?? {}) as Partial<Transport>;
+  return typeof connect === 'function' && typeof capabilities?.output === 'string';
+}, 'expected a transport');
+
 function checked(options: WithVoiceOptions) {
-  const parsed = optionsSchema.safeParse(options);
-  if (!parsed.success) {
-    const message = `withVoice: ${z.prettifyError(parsed.error)}`;
-    throw new ConfigurationError('INVALID_OPTION', message);
-  }
+  check('withVoice', optionsSchema, options);
   checkVoice('voice', options.voice);
   return { spoken: withoutMarks, ...defaultWithVoiceOptions, ...options };
 }

@@ -12,6 +12,7 @@
 //   CP3. After a crash an agent has the companions that it had, with what they know. A call that was
 //        under way is made again, except a message: it would be read twice.
 
+import { check, readable } from '../../../checks.ts';
 import type { Toolset } from '../../toolset.ts';
 import { tool, zodSchema } from 'ai';
 import { filter, firstValueFrom } from 'rxjs';
@@ -63,6 +64,13 @@ export type CompanionTools = Toolset<
   /** Where one of them is `blocking`. */
   Partial<Toolset<'companion__waitForResult'>>;
 
+const agentsSchema = z.array(
+  z.custom<CompanionAgent>(
+    (value) => typeof (value as Partial<CompanionAgent> | null)?.agent?.name === 'string',
+    'expected `{ agent }`, a subagent with a name',
+  ),
+);
+
 /**
  * AI SDK tools by which an agent has companions of these types. `companion__waitForResult` is
  * there when one of them is `blocking`.
@@ -72,7 +80,8 @@ export function companions(
   agents: readonly CompanionAgent[],
   options: ProgramOptions = {},
 ): CompanionTools {
-  const { model } = options;
+  const { model } = readable('companions', options);
+  check('companions(agents)', agentsSchema, agents);
   const types = new Map(
     agents.map(({ agent, mode }): [string, CompanionAgent] => [
       agent.name,

@@ -23,9 +23,14 @@ export function isSubAgentTool(nameOrTool: unknown): boolean {
 
 /** The configuration of the subagent that a tool runs; null for any other tool. */
 export function subAgentOf(tool: unknown): SubagentConfig | null {
-  return typeof tool === 'object' && tool !== null && SUB_AGENT in tool
-    ? (tool as SubAgentMark)[SUB_AGENT]
-    : null;
+  try {
+    return typeof tool === 'object' && tool !== null && SUB_AGENT in tool
+      ? (tool as SubAgentMark)[SUB_AGENT]
+      : null;
+  } catch {
+    // A Proxy of somebody, whose traps throw.
+    return null;
+  }
 }
 
 /** A call as the AI SDK has it, or with the names of other systems. */

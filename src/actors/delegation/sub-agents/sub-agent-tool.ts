@@ -10,6 +10,7 @@
 //        question is the result (`questions: 'return'`).
 //   AT2. A failure is a result, `{ error, code }`: the model that called decides what follows.
 
+import { readable, shown } from '../../../checks.ts';
 import { tool, type FlexibleSchema, type Tool } from 'ai';
 import { ConfigurationError } from '../../../errors.ts';
 import { withInputNames } from '../../ai/input-names.ts';
@@ -85,10 +86,11 @@ export function createSubAgentTool<Input>(
   inputSchema: FlexibleSchema<Input>,
   options: SubAgentToolOptions = {},
 ): SubAgentTool<Input> {
+  readable('createSubAgentTool', agent);
   if ((agent as SubagentConfig).outputSchema === undefined)
     throw new ConfigurationError(
       'OUTPUT_SCHEMA_REQUIRED',
-      `createSubAgentTool: expected the subagent "${agent.name}" to have an outputSchema, got none`,
+      `createSubAgentTool: expected the subagent ${shown(agent.name)} to have an outputSchema, got none`,
     );
   const { model, questions = 'decline' } = options;
   const description = options.description ?? `Hands a task to the subagent "${agent.name}".`;

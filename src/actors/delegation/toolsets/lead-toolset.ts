@@ -1,6 +1,8 @@
 // AI SDK tools as the tools of a lead agent. An ordinary one is called inline; a tool that is
 // a subagent becomes a background tool, whose work goes on while the agent talks.
 
+import { z } from 'zod';
+import { check, readable } from '../../../checks.ts';
 import { type FlexibleSchema } from 'ai';
 import { ConfigurationError } from '../../../errors.ts';
 import { isIdempotent } from '../../ai/tools.ts';
@@ -27,6 +29,11 @@ interface SourceTool {
 /** A wait ends by its own `timeoutMs`, long before this. */
 const WAIT_TIMEOUT_MS = 86_400_000;
 
+const toolsSchema = z.record(
+  z.string(),
+  z.custom<object>((value) => typeof value === 'object' && value !== null, 'expected a tool'),
+);
+
 /**
  * Tools for `agents: [{ tools }]`. For those that are subagents, hand `leadSubagents(tools)` to
  * the session as `subagentConfigs`.
@@ -34,8 +41,10 @@ const WAIT_TIMEOUT_MS = 86_400_000;
  */
 export function leadTools(
   tools: Readonly<Record<string, object>>,
-  { pendingMessage }: LeadToolsOptions = {},
+  options: LeadToolsOptions = {},
 ): ToolDefinition[] {
+  const { pendingMessage } = readable('leadTools', options);
+  check('leadTools', toolsSchema, tools);
   return Object.entries(tools).map(([name, given]) => {
     const source = given as SourceTool;
     const base = {
@@ -67,6 +76,7 @@ export function leadTools(
 export function leadSubagents(
   tools: Readonly<Record<string, object>>,
 ): Record<string, SubagentConfig> {
+  check('leadSubagents', toolsSchema, tools);
   return Object.fromEntries(
     Object.entries(tools).flatMap(([name, source]) => {
       const config = subAgentOf(source);

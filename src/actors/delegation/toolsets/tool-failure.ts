@@ -19,7 +19,12 @@ export function thrownFailure(error: unknown): ToolFailure {
 
 /** Not for reports of subagents: one that failed has an `error`, too. */
 export function isToolFailure(output: unknown): output is ToolFailure {
-  if (typeof output !== 'object' || output === null || !('error' in output)) return false;
-  const { error } = output;
-  return typeof error === 'object' && error !== null && 'code' in error && 'message' in error;
+  try {
+    if (typeof output !== 'object' || output === null || !('error' in output)) return false;
+    const { error } = output;
+    return typeof error === 'object' && error !== null && 'code' in error && 'message' in error;
+  } catch {
+    // A Proxy of somebody, whose traps throw.
+    return false;
+  }
 }

@@ -1,0 +1,482 @@
+// Calls the whole public API with hostile arguments, and whole sessions with hostile methods,
+// under one seed. What it asserts:
+//
+//   FUZZ-1. Only an `OffstageError` is thrown or rejected with, or the caller's own error comes back.
+//   FUZZ-2. Nothing is thrown that nobody catches, and no promise is rejected that nobody handles.
+//   FUZZ-3. Everything settles: a promise of the API does, and a session can be closed.
+//   FUZZ-4. What a session wrote can be opened by the next process, also by another journal object.
+//
+// Each case has a chance of its own: `--case N` plays one again.
+
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { isA, isError } from '../../src/errors.ts';
+import { memoryJournal, OffstageError } from '../../src/index.ts';
+import { sqliteJournal } from '../../src/adapters/sqlite-journal/index.ts';
+import type { Journal } from '../../src/actors/ports/journal.ts';
+import { chanceOf, type Chance } from '../../src/testing/chance.ts';
+import type { SimulatedEnvironment } from '../../src/testing/index.ts';
+import { calls as toolCalls, say, steps } from '../support/subagent-runs.ts';
+import { textTalk } from '../support/text-talk.ts';
+import { voiceTalk } from '../support/voice-talk.ts';
+import { HostileError, hostileValue, inWords } from './hostile-values.ts';
+import { newEnvironment, publicSurface, type Callable } from './public-surface.ts';
+
+export interface FuzzOptions {
+  readonly calls: number;
+  readonly seed: number;
+  /** Only this case. */
+  readonly only?: number;
+  readonly onProgress?: (calls: number) => void;
+}
+
+export interface Violation {
+  readonly case: number;
+  readonly what: string;
+  readonly why: string;
+}
+
+export interface FuzzReport {
+  readonly calls: number;
+  readonly cases: number;
+  readonly sessions: number;
+  readonly functions: number;
+  /** By how they ended. */
+  readonly endings: Readonly<Record<string, number>>;
+  readonly violations: readonly Violation[];
+}
+
+/** Memory, where there is such a folder: what is flushed to a disk is waited for. */
+function folder(): string {
+  return existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
+}
+
+/** Simulated time in which everything must have settled: longer than any default. */
+const WAITS_MS = [0, 0, 1_000, 60_000, 600_000, 3_600_000] as const;
+/** So many of them for what may wait for the caller. */
+const FEW_WAITS = 3;
+
+class Fuzzer {
+  readonly #options: FuzzOptions;
+  readonly #directory = mkdtempSync(join(folder(), 'offstage-fuzz-'));
+  readonly #endings: Record<string, number> = {};
+  readonly #violations: Violation[] = [];
+  readonly #called = new Set<string>();
+  #case = 0;
+  #calls = 0;
+  #sessions = 0;
+  /** What is being done, for errors that nobody catches. */
+  #doing = 'nothing';
+
+  constructor(options: FuzzOptions) {
+    this.#options = options;
+  }
+
+  async run(): Promise<FuzzReport> {
+    const { callables, unknown } = await publicSurface();
+    for (const why of unknown) this.#violated('the table', why);
+    // Paths of hostile options lead into a folder that is thrown away.
+    const home = process.cwd();
+    const inner = join(this.#directory, 'a', 'b', 'c');
+    mkdirSync(inner, { recursive: true });
+    process.chdir(inner);
+    const { fetch } = globalThis;
+    // Whatever address a hostile option leads to, nothing leaves this machine.
+    globalThis.fetch = (_address, { signal = null } = {}) =>
+      Promise.reject((signal?.aborted ? signal.reason : new TypeError('fetch failed')) as Error);
+    const stray = (error: unknown): void =>
+      this.#violated(this.#doing, `not caught by anybody: ${stackOf(error)}`);
+    process.on('uncaughtException', stray);
+    process.on('unhandledRejection', stray);
+    try {
+      const { calls, seed, only } = this.#options;
+      for (this.#case = only ?? 0; this.#calls < calls; this.#case += 1) {
+        const chance = chanceOf(seed, this.#case);
+        if (this.#case % 20 === 19) await this.#session(chance);
+        else await this.#function(chance.pick(callables), chance);
+        if (Object.hasOwn(Object.prototype, 'polluted')) {
+          this.#violated(this.#doing, 'it has polluted Object.prototype');
+          delete (Object.prototype as { polluted?: unknown }).polluted;
+        }
+        this.#options.onProgress?.(this.#calls);
+        if (only !== undefined) break;
+      }
+      // What is left over may still be rejected.
+      for (let turn = 0; turn < 20; turn += 1)
+        await new Promise((resolve) => setImmediate(resolve));
+    } finally {
+      process.off('uncaughtException', stray);
+      process.off('unhandledRejection', stray);
+      globalThis.fetch = fetch;
+      process.chdir(home);
+      rmSync(this.#directory, { recursive: true, force: true });
+    }
+    return {
+      calls: this.#calls,
+      cases: this.#case,
+      sessions: this.#sessions,
+      functions: this.#called.size,
+      endings: this.#endings,
+      violations: this.#violations,
+    };
+  }
+
+  async #function(callable: Callable, chance: Chance): Promise<void> {
+    const environment = newEnvironment(this.#case);
+    const valid = callable.args({ environment, directory: this.#directory, number: this.#case });
+    const { args, ...wrong } = callable.isCostly ? garbage(chance) : mutated(valid, chance);
+    const mayWait = wrong.mayWait || callable.isOutside === true;
+    this.#called.add(callable.name);
+    const made = await this.#call(callable.name, () => callable.call(...args), {
+      args,
+      environment,
+      mayWait,
+      trusts: callable.trusts !== undefined,
+    });
+    if (typeof made !== 'object' || made === null) return;
+    const trusts = callable.walks === 'trusts';
+    if (callable.walks) await this.#walk(callable.name, made, environment, chance, 6, { trusts });
+    await this.#end(callable.name, made, environment, mayWait);
+  }
+
+  /** Calls methods of what was made, in any order. */
+  async #walk(
+    name: string,
+    made: object,
+    environment: SimulatedEnvironment,
+    chance: Chance,
+    count: number,
+    {
+      idsOf = () => [],
+      trusts = false,
+    }: { idsOf?: () => readonly unknown[]; trusts?: boolean } = {},
+  ): Promise<void> {
+    const methods = methodsOf(made);
+    if (methods.length === 0) return;
+    for (let done = 0; done < count; done += 1) {
+      const { path, call } = chance.pick(methods);
+      const args = Array.from({ length: chance.below(4) }, () => likelyOrHostile(chance, idsOf()));
+      const options = { args, environment, mayWait: true, trusts };
+      await this.#call(`${name}${path}`, () => call(args), options);
+    }
+  }
+
+  async #end(name: string, made: object, environment: SimulatedEnvironment, mayWait: boolean) {
+    for (const method of ['close', 'stop', 'cancel']) {
+      const end = (made as Record<string, unknown>)[method];
+      if (typeof end !== 'function' || end.length > 0) continue;
+      await this.#call(`${name}.${method}`, () => Reflect.apply(end, made, []) as unknown, {
+        args: [],
+        environment,
+        mayWait,
+      });
+      return;
+    }
+  }
+
+  async #session(chance: Chance): Promise<void> {
+    this.#sessions += 1;
+    const isVoice = chance.happens(0.4);
+    const isFile = chance.happens(0.2);
+    const path = join(this.#directory, `session-${this.#case}.db`);
+    const environment = newEnvironment(this.#case);
+    let journal: Journal = isFile ? sqliteJournal({ path, environment }) : memoryJournal();
+    const id = `session-${this.#case}`;
+    const open = () => {
+      const options = { sessionId: id, journal, environment, subagents: cast };
+      return isVoice ? voiceTalk(options) : textTalk(options);
+    };
+    const name = isVoice ? 'VoiceSession' : 'TextSession';
+    const talk = open();
+    const { session } = talk;
+    // Somebody listens: what nobody is there for would only wait.
+    if ('parts' in session) session.parts.subscribe();
+    const leave = session.attach();
+    const idsOf = (): readonly unknown[] => {
+      const { questions, deliveries, subagents } = session.store.getSnapshot().context;
+      return [
+        ...questions.map(({ requestId }) => requestId),
+        ...deliveries.map(({ deliveryId }) => deliveryId),
+        ...subagents.map((one) => one.id),
+      ];
+    };
+    await this.#call(`${name}.start`, () => session.start(), { args: [], environment });
+    const rounds = chance.within(1, 5);
+    for (let round = 0; round < rounds; round += 1) {
+      const words = chance.pick(['use ride', 'use report', 'hello', 'use ride and report', 'yes']);
+      await this.#call(`${name}.sendText`, () => session.sendText(words), {
+        args: [words],
+        environment,
+      });
+      await this.#pass(environment, chance.pick([0, 10, 2_000]));
+      await this.#walk(name, session, environment, chance, chance.within(1, 8), { idsOf });
+    }
+    leave();
+    for (const { error } of talk.errors)
+      if (isError(error) && !isAllowed(error))
+        this.#violated(`${name}, reported to onError`, stackOf(error));
+    await this.#call(`${name}.close`, () => session.close(), { args: [], environment });
+    if (isFile) {
+      (journal as ReturnType<typeof sqliteJournal>).close();
+      journal = sqliteJournal({ path, environment });
+    }
+    const again = open();
+    await this.#call(`${name}.start, by the next process`, () => again.session.start(), {
+      args: [],
+      environment,
+      mustSucceed: true,
+    });
+    await this.#call(`${name}.close, by the next process`, () => again.session.close(), {
+      args: [],
+      environment,
+      mustSucceed: true,
+    });
+    if (isFile) (journal as ReturnType<typeof sqliteJournal>).close();
+  }
+
+  /** Makes one call, waits until it is settled, and judges how. */
+  async #call(
+    name: string,
+    call: () => unknown,
+    given: {
+      readonly args: readonly unknown[];
+      readonly environment: SimulatedEnvironment;
+      /** The caller gave something that never ends. */
+      readonly mayWait?: boolean;
+      readonly trusts?: boolean;
+      readonly mustSucceed?: boolean;
+    },
+  ): Promise<unknown> {
+    const { args, environment, mayWait = false, trusts = false, mustSucceed = false } = given;
+    this.#calls += 1;
+    const what = (): string => `${name}(${args.map(inWords).join(', ')})`;
+    this.#doing = name;
+    let state: 'pending' | 'returned' | 'threw' = 'pending';
+    let value: unknown;
+    const settled = (async () => {
+      try {
+        value = await settledValue(call());
+        state = 'returned';
+      } catch (error) {
+        value = error;
+        state = 'threw';
+      }
+    })();
+    void settled;
+    for (const waitMs of mayWait ? WAITS_MS.slice(0, FEW_WAITS) : WAITS_MS) {
+      if (state !== 'pending') break;
+      await this.#pass(environment, waitMs);
+    }
+    const end = state as typeof state | 'returned' | 'threw';
+    if (end === 'pending') {
+      this.#count('waits');
+      if (!mayWait) this.#violated(what(), 'it never settles');
+      return undefined;
+    }
+    if (end === 'threw') {
+      this.#count(isError(value) && value instanceof OffstageError ? value.code : 'another error');
+      if (mustSucceed || !(trusts || isAllowed(value))) this.#violated(what(), stackOf(value));
+      return undefined;
+    }
+    this.#count('fine');
+    return value;
+  }
+
+  /** Time passes; what a timer throws is thrown to nobody. */
+  async #pass(environment: SimulatedEnvironment, ms: number): Promise<void> {
+    try {
+      await environment.advance(ms);
+    } catch (error) {
+      this.#violated(this.#doing, `thrown by a timer: ${stackOf(error)}`);
+    }
+  }
+
+  #count(ending: string): void {
+    this.#endings[ending] = (this.#endings[ending] ?? 0) + 1;
+  }
+
+  #violated(what: string, why: string): void {
+    this.#violations.push({ case: this.#case, what, why });
+  }
+}
+
+export function fuzz(options: FuzzOptions): Promise<FuzzReport> {
+  return new Fuzzer(options).run();
+}
+
+const cast = {
+  ride: {
+    script: steps(
+      toolCalls([
+        'ask_user',
+        { question: 'Economy?', options: [{ id: 'economy', label: 'Economy' }] },
+      ]),
+      say('Booked.'),
+    ),
+    config: { interactive: true },
+  },
+  report: { script: steps(say('42 sales')) },
+};
+
+function isAllowed(error: unknown): boolean {
+  for (let each = error; isError(each); each = each.cause)
+    if (each instanceof OffstageError || each instanceof HostileError) return true;
+  return false;
+}
+
+/** What the API gave, once it is settled; what can be read piece by piece is read for a while. */
+async function settledValue(given: unknown): Promise<unknown> {
+  if (isA(given, Promise)) return given;
+  if (typeof given !== 'object' || given === null) return given;
+  // What came back is the caller's own: nobody has to be able to look at it.
+  if (!isReadable(given)) return null;
+  if (Symbol.asyncIterator in given && 'return' in given) {
+    const reader = given as AsyncGenerator;
+    for (let read = 0; read < 20; read += 1) if ((await reader.next()).done) break;
+    await reader.return(undefined);
+  } else if (Symbol.iterator in given && 'next' in given) {
+    const reader = given as Generator;
+    for (let read = 0; read < 20; read += 1) if (reader.next().done) break;
+  }
+  return given;
+}
+
+function isReadable(value: object): boolean {
+  try {
+    return Reflect.ownKeys(value).length >= 0 && Object.getPrototypeOf(value) !== undefined;
+  } catch {
+    return false;
+  }
+}
+
+interface Method {
+  readonly path: string;
+  readonly call: (args: readonly unknown[]) => unknown;
+}
+
+/** Parts of sessions and services that are this library's own; others are of RxJS and XState. */
+const PARTS = new Set(['subagents', 'services', 'audioIn', 'playout', 'session']);
+/** Runs without an end, or is another name of something. */
+const NOT_CALLED = new Set([
+  'constructor', 'toString', 'pipe', 'subscribe',
+  // Of the class behind `SubagentService`: recovery calls them, with what it has read.
+  'restore', 'resume', 'settleRequest', 'tellAgain', 'whenEnded',
+]); // prettier-ignore
+
+function methodsOf(made: object, path = ''): readonly Method[] {
+  const methods: Method[] = [];
+  const names = new Set<string>();
+  for (
+    let at: object | null = made;
+    at && at !== Object.prototype;
+    at = Object.getPrototypeOf(at) as object | null
+  )
+    for (const name of Object.getOwnPropertyNames(at)) names.add(name);
+  for (const name of names) {
+    if (NOT_CALLED.has(name)) continue;
+    let value: unknown;
+    try {
+      value = (made as Record<string, unknown>)[name];
+    } catch {
+      continue;
+    }
+    if (typeof value === 'function')
+      methods.push({
+        path: `${path}.${name}`,
+        call: (args) => Reflect.apply(value as () => unknown, made, args as unknown[]),
+      });
+    else if (PARTS.has(name) && typeof value === 'object' && value !== null)
+      methods.push(...methodsOf(value, `${path}.${name}`));
+  }
+  return methods;
+}
+
+function likelyOrHostile(chance: Chance, ids: readonly unknown[]): unknown {
+  if (chance.happens(0.5)) return hostileValue(chance);
+  return chance.pick<unknown>([
+    ...ids,
+    ...ids,
+    'economy',
+    { optionId: 'economy' },
+    { text: 'economy' },
+    { approved: true },
+    { text: hostileValue(chance) },
+    { approved: hostileValue(chance) },
+    { type: 'text.send', text: 'hello' },
+    { type: 'question.answer', requestId: ids[0], answer: { text: hostileValue(chance) } },
+    { type: 'question.answer', requestId: hostileValue(chance), answer: hostileValue(chance) },
+    { type: 'delivery.shown', deliveryId: ids.at(-1) },
+    { type: hostileValue(chance) },
+    { itemId: 'item', playedMs: 10 },
+    { itemId: hostileValue(chance), playedMs: hostileValue(chance) },
+    { samples: new Int16Array(480), sampleRateHz: 24_000 },
+    { samples: hostileValue(chance), sampleRateHz: hostileValue(chance) },
+    { priority: hostileValue(chance) },
+    'hello',
+    1,
+  ]);
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  if (typeof value !== 'object' || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
+
+/** Names of options that others have: a wrong place for a right name. */
+const OPTION_NAMES = [
+  'name', 'id', 'model', 'environment', 'journal', 'limits', 'hooks', 'tools', 'agents', 'subagentConfigs', 'timeout', 'signal',
+  'budget', 'memory', 'runtime', 'services', 'inspect', 'now', 'maxBytes', 'instructions', 'onError', 'context', 'language',
+  'deliveries', 'transport', 'voice', 'url', 'path', 'keep', 'token', 'apiKey', 'scheduler', 'clock', 'redact', 'unknownOption',
+]; // prettier-ignore
+
+/** Arguments that cannot be taken for an order. */
+function garbage(chance: Chance): { readonly args: readonly unknown[]; readonly mayWait: boolean } {
+  return { args: [null, ...(chance.happens(0.5) ? [hostileValue(chance)] : [])], mayWait: true };
+}
+
+/** The arguments with something wrong. */
+function mutated(
+  valid: readonly unknown[],
+  chance: Chance,
+): { readonly args: readonly unknown[]; readonly mayWait: boolean } {
+  const wrong = hostileValue(chance);
+  // What is called or awaited may be one that never ends, and time that does not pass is no hang of ours.
+  const mayWait = typeof wrong === 'function' || typeof wrong === 'object';
+  const dice = chance.next();
+  if (dice < 0.1 || valid.length === 0) return { args: valid, mayWait: true };
+  const at = chance.below(valid.length);
+  const replaced = (value: unknown): readonly unknown[] =>
+    valid.map((each, index) => (index === at ? value : each));
+  const target = valid[at];
+  if (dice < 0.65 && isRecord(target)) {
+    const key = chance.pick([...Object.keys(target), ...Object.keys(target), ...OPTION_NAMES]);
+    const inner = target[key];
+    const value =
+      isRecord(inner) && chance.happens(0.3)
+        ? { ...inner, [chance.pick([...Object.keys(inner), ...OPTION_NAMES])]: wrong }
+        : wrong;
+    const isTime =
+      key === 'environment' || key === 'runtime' || key === 'scheduler' || key === 'clock';
+    return { args: replaced({ ...target, [key]: value }), mayWait: mayWait || isTime };
+  }
+  if (dice < 0.9) return { args: replaced(wrong), mayWait: true };
+  if (dice < 0.95) return { args: valid.slice(0, at), mayWait: true };
+  const count = chance.below(5);
+  return { args: Array.from({ length: count }, () => hostileValue(chance)), mayWait: true };
+}
+
+function stackOf(error: unknown): string {
+  try {
+    if (!(error instanceof Error)) return `thrown: ${inWords(error)}`;
+    const [, ...lines] = (error.stack ?? '').split('\n');
+    const own = lines.filter((line) => line.includes('/src/')).slice(0, 3);
+    return [
+      `${error.name}: ${error.message.slice(0, 160)}`,
+      ...own.map((line) => line.trim()),
+    ].join(' | ');
+  } catch {
+    return 'an error that cannot be read';
+  }
+}

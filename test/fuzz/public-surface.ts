@@ -1,0 +1,471 @@
+// Every export of every subpath of the package, found by reflection, and a row for each that
+// says how to call it. An export without a row fails the test: a new one is not forgotten.
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { from } from 'rxjs';
+import { z } from 'zod';
+import { createRuntime, defineTool, memoryJournal, TextSession } from '../../src/index.ts';
+import { encodeWav } from '../../src/voice/index.ts';
+import { subagentMachine } from '../../src/machines/index.ts';
+import {
+  scriptedModel,
+  scriptedVoice,
+  simulatedEnvironment,
+  type SimulatedEnvironment,
+} from '../../src/testing/index.ts';
+import { FakeTransport } from '../support/fake-transport.ts';
+
+/** What arguments are made of; anew for each call. */
+export interface World {
+  readonly environment: SimulatedEnvironment;
+  /** An empty folder of this run. */
+  readonly directory: string;
+  /** A number that no call had before. */
+  readonly number: number;
+}
+
+export interface Row {
+  /** Arguments that are right. Options that have a default may be given, too: each is replaced. */
+  readonly args: (world: World) => readonly unknown[];
+  /**
+   * It takes what this library made itself (states of machines, records): garbage may be answered with an
+   * error of any class, but must neither hang nor crash. The reason is said.
+   */
+  readonly trusts?: string;
+  /** Its arguments are right, and it refuses all the same. */
+  readonly refuses?: string;
+  /** It waits for a server, in real time. */
+  readonly isOutside?: true;
+  /** What it is told to do it does, for minutes: it is called with arguments that order nothing. */
+  readonly isCostly?: true;
+  /** Its methods are called, too. `trusts`: they are those of a port, which only this library calls. */
+  readonly walks?: true | 'trusts';
+}
+
+const model = (): unknown => scriptedModel([{ text: 'done' }, { text: 'done' }]);
+const tool = defineTool({
+  name: 'look_up',
+  description: 'Looks up',
+  parameters: z.looseObject({}),
+  execution: 'inline',
+  execute: () => 'found',
+});
+const background = defineTool({
+  name: 'research',
+  description: 'Researches',
+  parameters: z.looseObject({}),
+  execution: 'background',
+});
+const config = (): Record<string, unknown> => ({
+  name: 'researcher',
+  instructions: 'Research.',
+  tools: {},
+  maxSteps: 3,
+  timeout: 1_000,
+  model: model(),
+  interactive: true,
+  inputTimeout: 1_000,
+  maxInputRetries: 1,
+  lifetime: 'ephemeral',
+  onBargeIn: 'continue',
+  context: 'none',
+  retry: { maxAttempts: 1 },
+  budget: { steps: 3 },
+  dispose: () => undefined,
+});
+const lead = (): Record<string, unknown> => ({
+  name: 'lead',
+  instructions: 'You lead.',
+  tools: [tool, background],
+  greeting: 'Hello.',
+  language: 'en',
+});
+const sessionOptions = (world: World): Record<string, unknown> => ({
+  sessionId: `session-${world.number}`,
+  environment: world.environment,
+  model: model(),
+  agents: [lead()],
+  subagentConfigs: { research: config() },
+  journal: memoryJournal(),
+  limits: {},
+  hooks: {},
+  runtime: undefined,
+});
+const frame = (): unknown => ({ samples: new Int16Array(480), sampleRateHz: 24_000 });
+const machineMade = 'it is a pure function of states that the machines made';
+const ofErrors = 'adapters make them of texts of their own';
+const recordMade = 'it takes records that this library made';
+const testTool = 'a test calls it, and a test that is wrong may fail in any way';
+
+export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
+  '.': {
+    CancelledError: { args: () => ['over'], trusts: ofErrors },
+    CapacityError: { args: () => ['FULL', 'full'], trusts: ofErrors },
+    ConfigurationError: { args: () => ['WRONG', 'wrong'], trusts: ofErrors },
+    JournalError: { args: () => ['BROKEN', 'broken'], trusts: ofErrors },
+    OffstageError: { args: () => ['ANY', 'any'], trusts: ofErrors },
+    ProtocolError: { args: () => ['PROTOCOL', 'wrong'], trusts: ofErrors },
+    ProviderError: { args: () => ['PROVIDER', 'failed', { retryable: true }], trusts: ofErrors },
+    TextSession: { args: (world) => [sessionOptions(world)], walks: true },
+    TimeoutError: { args: () => ['late'], trusts: ofErrors },
+    VoiceSession: {
+      args: (world) => [
+        { ...sessionOptions(world), transport: new FakeTransport(), voice: { quietMs: 100 } },
+      ],
+      walks: true,
+    },
+    callerOf: { args: () => [{}], trusts: recordMade },
+    checkRecording: { args: () => [{ steps: [] }], trusts: recordMade },
+    companions: { args: () => [[{ agent: config() }], { model: model() }] },
+    createChildSubagentToolset: { args: () => [{ structured: true }] },
+    createParentSubagentToolset: { args: () => [{}] },
+    createRuntime: { args: ({ environment }) => [{ environment, journal: memoryJournal() }] },
+    createSessionPool: {
+      args: ({ environment }) => {
+        const runtime = createRuntime({ environment, journal: memoryJournal() });
+        const open = (id: string): unknown =>
+          new TextSession({
+            sessionId: id,
+            runtime,
+            model: model() as never,
+            agents: [lead()] as never,
+            subagentConfigs: { research: config() } as never,
+          });
+        return [{ runtime, open, idleMs: 1_000, maxAwake: 2, lookMs: 1_000 }];
+      },
+      walks: true,
+    },
+    createSubAgentTool: {
+      args: () => [
+        { ...config(), interactive: false, outputSchema: z.object({ a: z.string() }) },
+        z.object({}),
+      ],
+    },
+    createSubagentService: {
+      args: ({ environment, number }) => [
+        {
+          id: `service-${number}`,
+          runtime: createRuntime({ environment, journal: memoryJournal() }),
+          model: model(),
+          configs: { research: config() },
+          constraints: {},
+          budget: { steps: 10 },
+          graceMs: 100,
+        },
+      ],
+      walks: true,
+    },
+    createWorkingMemoryToolset: { args: () => [{ memory: {} }], trusts: recordMade },
+    defineService: {
+      args: () => [{ agent: config(), eventSources: [{ name: 's', start: () => undefined }] }],
+    },
+    defineSubagent: { args: () => [config()] },
+    defineTool: { args: () => [{ ...tool }] },
+    exportRecording: { args: () => [memoryJournal(), 'session'], trusts: recordMade },
+    forkSession: {
+      args: () => [memoryJournal(), { from: 'a', after: 1, to: 'b' }],
+      trusts: recordMade,
+    },
+    importRecording: { args: () => [memoryJournal(), { steps: [] }], trusts: recordMade },
+    isLargeOutput: { args: () => [{}] },
+    isSubAgentTool: { args: () => ['subagent__a'] },
+    isToolFailure: { args: () => [{}] },
+    journalEntryOf: {
+      args: () => [
+        {
+          scope: 's',
+          unit: 's',
+          seq: 1,
+          at: 1,
+          actor: 'session',
+          definitionVersion: 1,
+          event: { type: 'a' },
+        },
+        'the test',
+      ],
+    },
+    leadSubagents: { args: () => [{}] },
+    leadTools: { args: () => [{}, {}] },
+    memoryJournal: { args: () => [{ keep: 10 }], walks: 'trusts' },
+    memoryStore: { args: () => [{}], walks: 'trusts' },
+    memoryWakeTimes: { args: () => [], walks: 'trusts' },
+    modelClaimJudge: { args: ({ environment }) => [{ model: model(), environment }] },
+    modelDistiller: { args: ({ environment }) => [{ model: model(), environment }] },
+    modelSummary: { args: ({ environment }) => [{ model: model(), environment }] },
+    parseRecording: { args: () => ['{"recording":1,"scope":"s","entries":0}', 'the test'] },
+    planStepProcessing: { args: () => [[], {}], trusts: recordMade },
+    pollingSource: {
+      args: () => [
+        {
+          name: 's',
+          poll: () => Promise.resolve({ items: [], cursor: 1 }),
+          intervalMs: 1_000,
+          toEvent: () => null,
+        },
+      ],
+    },
+    priorWorkSection: {
+      args: () => [{ request: null, inputs: [], results: [] }, 'task', 100],
+      trusts: recordMade,
+    },
+    redactingJournal: { args: () => [memoryJournal(), {}], walks: 'trusts' },
+    replaySession: { args: () => [[]] },
+    rockbotChildToolset: { args: () => [] },
+    rockbotToolset: { args: () => [{}] },
+    runSubagent: {
+      args: ({ environment }) => [config(), 'Find out.', { environment, model: model() }],
+      walks: true,
+    },
+    speakable: { args: () => [{ a: 1 }, 100], trusts: recordMade },
+    subAgentRefs: { args: () => [{ list: () => [] }, null], trusts: recordMade },
+    subAgentStream: { args: () => [{ id: 'a', events: from([]) }], trusts: recordMade },
+    subAgentTools: { args: () => [], trusts: recordMade },
+    verifyClaims: { args: () => [{ text: 'I did it.', toolLedger: [] }, {}], trusts: recordMade },
+    withVoice: {
+      args: ({ environment }) => [
+        {
+          name: 'fake',
+          connect: () => undefined,
+          capabilities: { ...new FakeTransport().capabilities, output: 'text' },
+        },
+        { voice: scriptedVoice({ environment }), speed: 1 },
+      ],
+    },
+    workingMemory: { args: ({ environment }) => [{ environment }], walks: 'trusts' },
+  },
+  './machines': Object.fromEntries(
+    [
+      'activity', 'askingFor', 'backoffMs', 'effect', 'floorOf', 'gateIsOpen', 'gateMessage', 'gateOf', 'hasRoom',
+      'isEffect', 'ownerOf', 'priorityOf', 'questionItem', 'requestIdOf', 'resultItem', 'shared', 'sourceMessages', 'wire',
+    ].map((name) => [name, { args: () => ['a', 'b', 'c'], trusts: machineMade }]),
+  ), // prettier-ignore
+  './voice': {
+    SentenceChunker: { args: () => [{}], trusts: machineMade },
+    createBoundedBuffer: { args: () => [{ maxMs: 100, keep: 'newest' }], walks: 'trusts' },
+    createResampler: { args: () => [{ fromHz: 8_000, toHz: 24_000 }] },
+    decodeMuLaw: { args: () => [new Uint8Array(4)] },
+    decodePcm16: { args: () => [new Uint8Array(4)] },
+    decodePcm16Base64: { args: () => ['AAAAAA=='] },
+    decodeWav: { args: () => [encodeWav({ samples: new Int16Array(4), sampleRateHz: 8_000 })] },
+    encodeMuLaw: { args: () => [new Int16Array(4)] },
+    encodePcm16: { args: () => [new Int16Array(4)] },
+    encodePcm16Base64: { args: () => [new Int16Array(4)] },
+    encodeWav: { args: () => [frame()] },
+    frameDurationMs: { args: () => [frame()] },
+    isSampleRateHz: { args: () => [8_000] },
+    isWav: { args: () => [new Uint8Array(44)] },
+    reframe: { args: () => [20, {}] },
+    resampleFrames: { args: () => [24_000, {}] },
+    workingSound: { args: () => [{ sampleRateHz: 8_000, volume: 0.1 }] },
+  },
+  './testing': {
+    ConformanceError: { args: () => ['A', 'a'], trusts: testTool },
+    RecordingError: { args: () => ['A', 'a'], trusts: testTool },
+    SimulationError: { args: () => ['A', 'a'], trusts: testTool },
+    Violation: { args: () => ['A', 'a'], trusts: testTool },
+    ViolationError: { args: () => [{ violations: [] }], trusts: testTool },
+    checkMachine: { args: () => [subagentMachine, {}], trusts: testTool },
+    checkSystem: { args: () => [{}], trusts: testTool },
+    crashEverywhere: { args: () => ['no options'], trusts: testTool, isCostly: true },
+    defaultApp: { args: () => [{}], trusts: testTool },
+    eventsOf: { args: () => [[], 'floor.changed'], trusts: testTool },
+    interpreter: { args: () => [{}], trusts: testTool },
+    journalConformance: { args: () => [{}], trusts: testTool },
+    logInWords: { args: () => [[]], trusts: testTool },
+    parseScript: { args: () => ['{"seed":1,"session":"text","steps":[],"strikes":[]}'] },
+    recording: { args: () => ['/nowhere'], trusts: testTool },
+    replay: { args: () => [{}], trusts: testTool },
+    replayScript: { args: () => ['no script'], trusts: testTool, isCostly: true },
+    scriptInWords: { args: () => [{}], trusts: testTool },
+    scriptedModel: { args: () => [[]], trusts: testTool },
+    scriptedVoice: { args: ({ environment }) => [{ environment }], trusts: testTool },
+    simulate: { args: () => ['no options'], trusts: testTool, isCostly: true },
+    simulateOnce: { args: () => ['no seed'], trusts: testTool, isCostly: true },
+    simulatedEnvironment: { args: () => [{ seed: 1, startAt: 1 }], trusts: testTool },
+    simulatedVoice: { args: () => [{}, 'a'], trusts: testTool },
+    transportConformance: { args: () => [{}], trusts: testTool },
+  },
+  './testing/voice-server': {
+    createVoiceServer: {
+      args: ({ environment }) => [{ environment, apiKey: 'a' }],
+      trusts: testTool,
+    },
+    echoBrain: { args: () => [{}], trusts: testTool },
+    voiceServerStage: { args: () => [{ wire: 'gemini-live' }], trusts: testTool },
+  },
+  './inspect': {
+    createInspector: {
+      args: ({ environment }) => [
+        {
+          environment,
+          to: { mode: 'sink', send: () => undefined },
+          redact: true,
+          maxBytes: 65_536,
+        },
+      ],
+      walks: true,
+    },
+    redactWords: { args: () => ['leaf', ['event', 'type']], trusts: recordMade },
+  },
+  './openai-realtime': {
+    createClientSecret: {
+      args: () => [{}],
+      refuses: 'there is no key, and nothing leaves this machine',
+    },
+    openaiRealtime: { args: () => [{ apiKey: 'sk-test', model: 'm', voice: 'marin' }] },
+  },
+  './openai-live': { openaiLive: { args: () => [{ apiKey: 'sk-test' }] } },
+  './gemini-live': {
+    createEphemeralToken: {
+      args: () => [{ apiKey: 'test' }],
+      refuses: 'nothing leaves this machine',
+    },
+    geminiLive: { args: () => [{ apiKey: 'test' }] },
+  },
+  './local-voice': {
+    localVoice: {
+      args: ({ environment }) => [
+        {
+          model: model(),
+          environment,
+          port: 0,
+          speech: { voices: ['a'] },
+          apiKey: 'key',
+          allowedOrigins: [],
+          maxConnections: 2,
+        },
+      ],
+    },
+  },
+  './ai-sdk-speech': {
+    aiSdkEars: {
+      args: () => [
+        { specificationVersion: 'v4', provider: 'p', modelId: 'm', doGenerate: () => undefined },
+        {},
+      ],
+    },
+    aiSdkVoice: {
+      args: () => [
+        { specificationVersion: 'v4', provider: 'p', modelId: 'm', doGenerate: () => undefined },
+        {},
+      ],
+    },
+  },
+  './memory-file': {
+    fileMemory: {
+      args: ({ directory, number }) => [{ path: join(directory, `memory-${number}.jsonl`) }],
+      walks: 'trusts',
+    },
+  },
+  './sqlite-journal': {
+    sqliteJournal: {
+      args: ({ directory, number, environment }) => [
+        { path: join(directory, `journal-${number}.db`), environment },
+      ],
+      walks: 'trusts',
+    },
+  },
+  './postgres-journal': {
+    postgresJournal: {
+      args: ({ environment }) => [
+        {
+          connection: { host: '127.0.0.1', port: 1 },
+          environment,
+          schema: 'offstage',
+          leaseMs: 15_000,
+          timeoutMs: 100,
+        },
+      ],
+      isOutside: true,
+      refuses: 'no server is there',
+    },
+  },
+  './webhook': {
+    webhookSource: {
+      args: () => [
+        {
+          name: 'w',
+          path: '/w',
+          secret: 'a secret of sixteen bytes',
+          maxBytes: 100,
+          rate: { burst: 1, perSecond: 1 },
+          maxConcurrent: 1,
+        },
+      ],
+    },
+  },
+  './twilio': {
+    acceptTwilioCall: {
+      args: ({ environment }) => [
+        { on: () => undefined, send: () => undefined, close: () => undefined },
+        { environment, startTimeoutMs: 10 },
+      ],
+      refuses: 'nobody calls',
+    },
+    isTwilioRequest: {
+      args: () => ['token', { signature: 'a', url: 'https://example.com/', params: {} }],
+    },
+    streamTwiml: { args: () => ['wss://example.com/call', { a: 'b' }] },
+    twilioCalls: {
+      args: ({ environment }) => [
+        {
+          authToken: 'a',
+          url: 'wss://example.com/call',
+          environment,
+          onCall: () => undefined,
+          maxCalls: 1,
+        },
+      ],
+      walks: 'trusts',
+    },
+  },
+  './node': { nodeEnvironment: { args: () => [] } },
+};
+
+export interface Callable extends Row {
+  /** Such as `offstage/voice#encodeWav`. */
+  readonly name: string;
+  readonly call: (...args: readonly unknown[]) => unknown;
+}
+
+/** All exports that can be called, with their rows; and what has no row, or is a row too many. */
+export async function publicSurface(): Promise<{
+  readonly callables: readonly Callable[];
+  readonly unknown: readonly string[];
+}> {
+  const root = new URL('../../', import.meta.url);
+  const manifest = JSON.parse(readFileSync(new URL('package.json', root), 'utf8')) as {
+    exports: Record<string, string | { default: string }>;
+  };
+  const callables: Callable[] = [];
+  const unknown: string[] = [];
+  for (const [subpath, target] of Object.entries(manifest.exports)) {
+    if (typeof target === 'string') continue;
+    const source = target.default.replace('./dist/', 'src/').replace(/\.js$/, '.ts');
+    const module = (await import(new URL(source, root).href)) as Record<string, unknown>;
+    const left = new Map(Object.entries(rows[subpath] ?? {}));
+    for (const [name, value] of Object.entries(module)) {
+      if (typeof value !== 'function') continue;
+      const row = left.get(name);
+      left.delete(name);
+      const whole = `offstage${subpath.slice(1)}#${name}`;
+      if (!row) unknown.push(`${whole} has no row`);
+      else callables.push({ ...row, name: whole, call: callerOf(value) });
+    }
+    for (const name of left.keys())
+      unknown.push(`offstage${subpath.slice(1)}#${name} is not exported`);
+  }
+  return { callables, unknown };
+}
+
+function callerOf(value: object): Callable['call'] {
+  const isClass = /^class\b/.test(Function.prototype.toString.call(value));
+  return isClass
+    ? (...args) => Reflect.construct(value as new (...given: unknown[]) => unknown, args)
+    : (...args) => Reflect.apply(value as (...given: unknown[]) => unknown, undefined, args);
+}
+
+export function newEnvironment(seed: number): SimulatedEnvironment {
+  return simulatedEnvironment({ seed });
+}
