@@ -274,6 +274,7 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     journalConformance: { args: () => [{}], trusts: testTool },
     logInWords: { args: () => [[]], trusts: testTool },
     parseScript: { args: () => ['{"seed":1,"session":"text","steps":[],"strikes":[]}'] },
+    readNotes: { args: () => [[]], trusts: testTool },
     recording: { args: () => ['/nowhere'], trusts: testTool },
     replay: { args: () => [{}], trusts: testTool },
     replayScript: { args: () => ['no script'], trusts: testTool, isCostly: true },
