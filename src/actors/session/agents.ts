@@ -78,7 +78,8 @@ export class Agents {
     subagents: Readonly<Record<string, unknown>>,
     transfer: (to: string, call: TransferCall) => Promise<unknown>,
   ) {
-    if (!Array.isArray(agents as unknown))
+    const given: unknown = agents;
+    if (!Array.isArray(given))
       throw new ConfigurationError(
         'INVALID_OPTION',
         `Expected \`agents\` to be a list of agents, got ${shown(agents)}`,
