@@ -3,6 +3,9 @@
 //
 // Owns:     the runtime of the process, which is shared by all that ask for nothing special.
 
+import { notAnObject } from './checks.ts';
+import { ConfigurationError } from './errors.ts';
+import { withoutUndefined } from './actors/without-undefined.ts';
 import { nodeEnvironment } from './adapters/node/environment.ts';
 import { z } from 'zod';
 import { check, readable } from './checks.ts';
@@ -63,26 +66,64 @@ const runtimeSchema = z.custom<Runtime>(
 
 let processRuntime: Runtime | undefined;
 
-function chosenRuntime(options: RuntimeChoice): Runtime {
-  const { runtime, environment, journal, maxTotalActive, inspect } = options;
-  if (runtime) return check('runtime', runtimeSchema, runtime);
-  // Sessions that ask for nothing special share one, and so the limit of the process.
-  if (!environment && !journal && maxTotalActive === undefined && !inspect)
-    return (processRuntime ??= createRuntime());
-  return createRuntime({
-    ...(environment ? { environment } : {}),
-    ...(journal ? { journal } : {}),
-    ...(maxTotalActive === undefined ? {} : { maxTotalActive }),
-    ...(inspect ? { inspect } : {}),
+const ofRuntimes = [
+  'environment',
+  'journal',
+  'maxTotalActive',
+  'inspect',
+  'snapshots',
+  'onUnfoldable',
+] as const;
+
+/** The options for the core: with a runtime, and without those of which one was made. */
+function withRuntime<Options extends RuntimeChoice>(
+  where: string,
+  options: Options,
+): Omit<Options, keyof RuntimeChoice> & { readonly runtime: Runtime } {
+  // What is no object is refused by the core.
+  if (notAnObject(options) !== null) return options as never;
+  const {
+    runtime: given,
+    environment,
+    journal,
+    maxTotalActive,
+    inspect,
+    ...more
+  } = readable(where, options);
+  const runtime = given && check(`${where}: runtime`, runtimeSchema, given);
+  const { snapshots, onUnfoldable, ...rest } = more;
+  const own = withoutUndefined({
+    environment,
+    journal,
+    maxTotalActive,
+    inspect,
+    snapshots,
+    onUnfoldable,
   });
+  const first = ofRuntimes.find((option) => own[option] !== undefined);
+  // The environment of a pool's sessions is that of the pool.
+  const other = ofRuntimes.find(
+    (option) =>
+      option !== 'environment' &&
+      own[option] !== undefined &&
+      own[option] !== (runtime as RuntimeChoice)?.[option],
+  );
+  if (runtime && other !== undefined)
+    throw new ConfigurationError(
+      'INVALID_OPTION',
+      `${where}: expected \`${other}\` to be given to createRuntime(…), got it beside a \`runtime\`, which has its own`,
+    );
+  // Sessions that ask for nothing special share one, and so the limit of the process.
+  if (!runtime && first === undefined) processRuntime ??= createRuntime();
+  const chosen = runtime ?? (first === undefined ? processRuntime : createRuntime(own));
+  return { ...rest, runtime: chosen as Runtime } as never;
 }
 
 /** A conversation in text. */
 export class TextSession extends CoreTextSession {
   /** @throws {ConfigurationError} for options that cannot work. */
   constructor(options: TextSessionOptions) {
-    const given = readable('TextSession', options);
-    super({ ...given, runtime: chosenRuntime(given) });
+    super(withRuntime('new TextSession(options)', options));
   }
 }
 
@@ -90,8 +131,7 @@ export class TextSession extends CoreTextSession {
 export class VoiceSession extends CoreVoiceSession {
   /** @throws {ConfigurationError} for options that cannot work. */
   constructor(options: VoiceSessionOptions) {
-    const given = readable('VoiceSession', options);
-    super({ ...given, runtime: chosenRuntime(given) });
+    super(withRuntime('new VoiceSession(options)', options));
   }
 }
 
@@ -108,8 +148,7 @@ export function runSubagent(
   task: RunTask | string,
   options: RunSubagentOptions = {},
 ): SubagentRun {
-  const given = readable('runSubagent', options);
-  return runSubagentWith(config, task, { ...given, runtime: chosenRuntime(given) });
+  return runSubagentWith(config, task, withRuntime('runSubagent(…, options)', options));
 }
 
 /**

@@ -107,7 +107,7 @@ export const layers: readonly Layer[] = [
   // The one place that chooses for the app: real time, unless it is given another.
   {
     files: 'real-time.ts',
-    sources: ['voice', 'actors', 'adapters/node', 'checks.ts'],
+    sources: ['checks.ts', 'errors.ts', 'voice', 'actors', 'adapters/node'],
     packages: ['zod'],
   },
   {

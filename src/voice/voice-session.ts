@@ -4,14 +4,28 @@
 import type { LanguageModel } from 'ai';
 import { Subject, type Observable, type Observer } from 'rxjs';
 import { z } from 'zod';
-import { check, readable, shown } from '../checks.ts';
+import {
+  anObject,
+  check,
+  checkIsObject,
+  notAnObject,
+  readable,
+  shown,
+  type ChecksOf,
+} from '../checks.ts';
 import { ConfigurationError, isA, messageOf, ProtocolError } from '../errors.ts';
 import type { Runtime } from '../actors/runtime/runtime.ts';
 import { SessionCore } from '../actors/session/session-core.ts';
-import type { SessionOptions } from '../actors/session/session-options.ts';
+import {
+  checkSessionOptions,
+  sessionChecks,
+  type SessionOptions,
+} from '../actors/session/session-options.ts';
+import { aModel } from '../actors/ai/model.ts';
 import type { LeadSession } from '../actors/session/session-parts.ts';
 import { SessionFace } from '../actors/session/session-face.ts';
 import { checkImage, refuseImages, type ShownImage } from '../actors/session/shown-image.ts';
+import { withoutUndefined } from '../actors/without-undefined.ts';
 import { resampleFrames } from './audio/resample-frames.ts';
 import { isSampleRateHz } from './audio/resampler.ts';
 import { frameDurationMs, type AudioFrame } from './audio-frame.ts';
@@ -122,8 +136,35 @@ export interface VoiceSessionOptions extends SessionOptions {
   readonly delegationModel?: LanguageModel;
 }
 
+const sessionSchema = z.strictObject({
+  ...sessionChecks,
+  // By itself, first.
+  transport: z.unknown().optional(),
+  runtime: anObject('a runtime: createRuntime(…)'),
+  // Where they are used.
+  voice: z.unknown().optional(),
+  thinkingSound: z.unknown().optional(),
+  filler: z.unknown().optional(),
+  delegationModel: aModel.optional(),
+} satisfies ChecksOf<VoiceSessionOptions>);
+
+const EXAMPLE =
+  "new VoiceSession({ transport: openaiRealtime({ apiKey }), agents: [{ name: 'lead', instructions: 'You help the user.' }] })";
+
+/** @throws {ConfigurationError} for an option that is unknown or wrong. */
+function checkVoiceSession(options: VoiceSessionOptions): void {
+  checkIsObject('new VoiceSession(options)', options, EXAMPLE);
+  const { transport } = options;
+  if (notAnObject(transport) !== null || typeof transport.connect !== 'function')
+    throw new ConfigurationError(
+      'INVALID_OPTION',
+      `Expected \`transport\` to be a transport such as openaiRealtime({ apiKey }), got ${notAnObject(transport) ?? 'an object without `connect`'}`,
+    );
+  checkSessionOptions('VoiceSession', sessionSchema, options);
+}
+
 const milliseconds = z.number().min(0);
-const voiceSchema = z.strictObject({
+const voiceChecks = {
   quietMs: milliseconds,
   heardFraction: z.number().gt(0).max(1),
   offerTimeoutMs: milliseconds,
@@ -142,7 +183,9 @@ const voiceSchema = z.strictObject({
   connectTimeoutMs: z.number().positive(),
   transferTimeoutMs: z.number().positive().max(45_000),
   keptAudioMs: z.number().positive(),
-});
+} satisfies ChecksOf<VoiceOptions>;
+
+const voiceSchema = z.strictObject(voiceChecks);
 
 const playoutReport = z.object({ itemId: z.string(), playedMs: milliseconds });
 
@@ -163,14 +206,10 @@ export class VoiceSession extends SessionFace {
 
   /** @throws {ConfigurationError} for options that cannot work. */
   constructor(options: VoiceSessionOptions) {
+    checkVoiceSession(options);
     const voice = checkedVoice(options.voice);
     const { transport, thinkingSound } = options;
     checkThinkingSound(thinkingSound);
-    if (typeof transport?.connect !== 'function')
-      throw new ConfigurationError(
-        'INVALID_OPTION',
-        `Expected \`transport\` to be a transport such as openaiRealtime(…), got ${typeof transport}`,
-      );
     if (transport.capabilities.output === 'text')
       throw new ConfigurationError(
         'VOICE_NEEDED',
@@ -332,9 +371,7 @@ function workOutOf(core: LeadSession, options: VoiceSessionOptions): WorkOut | n
 }
 
 function checkedVoice(voice: Partial<VoiceOptions> = {}): VoiceOptions {
-  const parsed = voiceSchema.safeParse({ ...defaultVoiceOptions, ...voice });
-  if (parsed.success) return parsed.data;
-  throw new ConfigurationError('INVALID_OPTION', `voice: ${z.prettifyError(parsed.error)}`);
+  return check('voice', voiceSchema, { ...defaultVoiceOptions, ...withoutUndefined(voice) });
 }
 
 function checkThinkingSound(options: ThinkingSoundOptions | undefined): void {

@@ -382,7 +382,7 @@ describe('agents that cannot work are refused at construction', () => {
     execute: () => 1,
   };
   test.each([
-    ['none', [], 'Expected `agents` to have one agent'],
+    ['none', [], 'expected an array of one agent or more, got none'],
     ['two of one name', [lead, lead], 'the name "lead" is taken'],
     [
       'a tool that is the runtime’s',

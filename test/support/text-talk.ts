@@ -127,7 +127,7 @@ export function agentOf({ subagents = {}, tools = [], greeting, agent }: TalkOpt
 
 /** The first agent, and those that may lead later. */
 export function agentsOf(options: TalkOptions): [MainAgent, ...MainAgent[]] {
-  const others = (options.others ?? []).map((agent) => ({
+  const others = (options.others ?? []).map(({ script: _script, ...agent }) => ({
     ...agent,
     instructions: agentInstructions(agent.name),
   }));

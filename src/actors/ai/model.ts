@@ -9,6 +9,8 @@
 //   M4. Counts of tokens are whole numbers of at least 0, or not there.
 
 import { gateway, wrapLanguageModel, type LanguageModel, type ModelMessage } from 'ai';
+import { z } from 'zod';
+import { notAnObject, shown } from '../../checks.ts';
 import { ConfigurationError, ProviderError } from '../../errors.ts';
 import type { Clock, Ids } from '../ports/environment.ts';
 import { asJson, isJson, isTooDeep, MAX_DEPTH, TOO_DEEP } from './json.ts';
@@ -53,6 +55,41 @@ export function resolveModel(model: LanguageModel): Model {
   const fresh = wrapLanguageModel({ model, middleware: [] });
   adapted.set(model, fresh);
   return fresh;
+}
+
+/** A check of a model, before anything is asked of it. */
+export const aModel = z.unknown().superRefine((model, context) => {
+  const problem = modelProblem(model);
+  if (problem !== null) context.addIssue({ code: 'custom', message: problem });
+});
+
+/**
+ * @throws {ConfigurationError} INVALID_MODEL, or NO_MODEL where it is undefined: the message says what to write.
+ */
+export function checkModel(where: string, model: unknown): void {
+  const problem = modelProblem(model);
+  if (problem === null) return;
+  const code = model === undefined ? 'NO_MODEL' : 'INVALID_MODEL';
+  throw new ConfigurationError(code, `${where}: ${problem}, got ${shown(model)}`);
+}
+
+/** What is wrong with it; null: nothing that could be seen. A string is an id of the default provider or the gateway. */
+function modelProblem(model: unknown): string | null {
+  const expected = "expected a model of the AI SDK such as openai('gpt-5.1')";
+  if (typeof model === 'string') {
+    const isId = globalThis.AI_SDK_DEFAULT_PROVIDER !== undefined || model.includes('/');
+    return isId
+      ? null
+      : `${expected}, or an id of the AI gateway such as 'openai/gpt-5.1' (other ids need globalThis.AI_SDK_DEFAULT_PROVIDER)`;
+  }
+  const instead = notAnObject(model);
+  if (typeof model === 'function') return `${expected}: call the provider with the id of a model`;
+  if (instead !== null)
+    return instead.startsWith('a promise') ? `${expected}: await the promise` : expected;
+  const { specificationVersion: version } = model as Partial<Model>;
+  return ['v2', 'v3', 'v4'].includes(String(version))
+    ? null
+    : `${expected}, of specification v2, v3 or v4`;
 }
 
 interface CarefulOptions {

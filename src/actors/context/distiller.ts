@@ -1,9 +1,10 @@
 // Facts about the user that outlive the conversation, drawn from what was said: by a
 // model, or by the app.
 
-import { readable } from '../../checks.ts';
 import type { LanguageModel, ModelMessage } from 'ai';
 import { z } from 'zod';
+import { check, checkIsObject, readable, type ChecksOf } from '../../checks.ts';
+import { aModel } from '../ai/model.ts';
 import { ProviderError } from '../../errors.ts';
 import type { ConversationItem } from '../conversation/items.ts';
 import { checkOutput, outputInstructions } from '../ai/output.ts';
@@ -51,6 +52,13 @@ export const distilledFactSchema = z.strictObject({
   replaces: z.string().optional(),
 });
 
+const optionsSchema = z.strictObject({
+  model: aModel,
+  instructions: z.string().optional(),
+  maxFacts: z.number().int().min(1).optional(),
+  maxItemChars: z.number().int().min(1).optional(),
+} satisfies ChecksOf<ModelDistillerOptions>);
+
 const INSTRUCTIONS =
   'You read a conversation between a user and an assistant, and write down what is worth ' +
   'remembering of the user for other days: lasting facts, preferences, relations, decisions, ' +
@@ -61,12 +69,10 @@ const INSTRUCTIONS =
 
 /** Facts by a model, whose answer is checked against a schema; what does not fit is asked for once more. */
 export function modelDistiller(options: ModelDistillerOptions): MemoryDistiller {
-  const {
-    model,
-    instructions = INSTRUCTIONS,
-    maxFacts = 10,
-    maxItemChars = 2000,
-  } = readable('modelDistiller', options);
+  checkIsObject('modelDistiller(options)', options, "modelDistiller({ model: openai('gpt-5.1') })");
+  const given = readable('modelDistiller(options)', options);
+  check('modelDistiller(options)', optionsSchema, given);
+  const { model, instructions = INSTRUCTIONS, maxFacts = 10, maxItemChars = 2000 } = given;
   const schema = z.strictObject({ facts: z.array(distilledFactSchema).max(maxFacts) });
   const told = `${instructions}\n\n${outputInstructions(schema)}`;
   return async ({ items, known, signal, environment }) => {

@@ -1,8 +1,10 @@
 // The beginning of a long conversation in fewer words: what is put into them, and who
 // writes them (a model, or the app).
 
-import { readable } from '../../checks.ts';
 import type { LanguageModel } from 'ai';
+import { z } from 'zod';
+import { check, checkIsObject, readable, type ChecksOf } from '../../checks.ts';
+import { aModel } from '../ai/model.ts';
 import { ProviderError } from '../../errors.ts';
 import { charsOf, isMessage, type ConversationItem } from '../conversation/items.ts';
 import type { ConversationLog } from '../conversation/conversation.ts';
@@ -35,6 +37,12 @@ export interface ModelSummaryOptions {
   readonly maxItemChars?: number;
 }
 
+const optionsSchema = z.strictObject({
+  model: aModel,
+  instructions: z.string().optional(),
+  maxItemChars: z.number().int().min(1).optional(),
+} satisfies ChecksOf<ModelSummaryOptions>);
+
 const INSTRUCTIONS =
   'You write the summary of a conversation between a user and an assistant, for the assistant ' +
   'to go on from. Keep: who the user is and what they want, names, numbers, dates and ' +
@@ -44,11 +52,10 @@ const INSTRUCTIONS =
 
 /** A summary by a model. */
 export function modelSummary(options: ModelSummaryOptions): Summarise {
-  const {
-    model,
-    instructions = INSTRUCTIONS,
-    maxItemChars = 2000,
-  } = readable('modelSummary', options);
+  checkIsObject('modelSummary(options)', options, "modelSummary({ model: openai('gpt-5.1') })");
+  const given = readable('modelSummary(options)', options);
+  check('modelSummary(options)', optionsSchema, given);
+  const { model, instructions = INSTRUCTIONS, maxItemChars = 2000 } = given;
   return async ({ previous, items, maxChars, signal, environment }) => {
     const parts = [
       ...(previous === null ? [] : [`# Summary so far\n${previous.replace(/^#/gm, '\\#')}`]),

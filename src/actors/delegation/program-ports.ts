@@ -8,7 +8,7 @@
 //   N2. A question ends once: answered, expired or withdrawn. Then its signal aborts.
 
 import type { LanguageModel } from 'ai';
-import { shown } from '../../checks.ts';
+import { aFunction, shown, type ChecksOf } from '../../checks.ts';
 import { CancelledError, ConfigurationError, ProtocolError } from '../../errors.ts';
 import { buildContextSnapshot } from '../context/context-snapshot.ts';
 import { ConversationLog } from '../conversation/conversation.ts';
@@ -61,6 +61,16 @@ export interface ProgramHandlers {
    */
   readonly onCallInDoubt?: (call: DoubtfulCall) => void;
 }
+
+const handler = aFunction.optional();
+
+export const handlerChecks = {
+  onQuestion: handler,
+  onInput: handler,
+  onProgress: handler,
+  onStep: handler,
+  onCallInDoubt: handler,
+} satisfies ChecksOf<ProgramHandlers>;
 
 /** How the program's answers get back. */
 export interface ProgramLine {

@@ -2,6 +2,8 @@
 // somebody who runs its subagents.
 
 import type { LanguageModel } from 'ai';
+import { anObject, type ChecksOf } from '../../checks.ts';
+import { aModel } from '../ai/model.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { SubagentService } from './service-types.ts';
 import { createSubagentService } from './subagent-service.ts';
@@ -15,6 +17,12 @@ export interface ProgramOptions {
   /** For subagents without a model of their own. */
   readonly model?: LanguageModel;
 }
+
+export const programChecks = {
+  service: anObject('a service: createSubagentService(…)', 'spawn').optional(),
+  runtime: anObject('a runtime: createRuntime(…)').optional(),
+  model: aModel.optional(),
+} satisfies ChecksOf<ProgramOptions>;
 
 const shared = new WeakMap<Runtime, SubagentService>();
 

@@ -4,11 +4,23 @@
 // Owns:     what a program says of its service, and what that is made of.
 // Does not: begin or end it (owned-service.ts), or run anything (delegation.ts).
 
-import { z } from 'zod';
 import type { LanguageModel } from 'ai';
-import { check, readable } from '../../checks.ts';
+import { z } from 'zod';
+import {
+  aFunction,
+  anObject,
+  check,
+  checkIsObject,
+  readable,
+  type ChecksOf,
+} from '../../checks.ts';
 import { ConfigurationError } from '../../errors.ts';
-import { splitOutcomeOptions, type OutcomeOptions } from '../outcomes/outcome-options.ts';
+import { aModel } from '../ai/model.ts';
+import {
+  outcomeChecks,
+  splitOutcomeOptions,
+  type OutcomeOptions,
+} from '../outcomes/outcome-options.ts';
 import { createHost } from '../runtime/host.ts';
 import { journalOfPassing, type Runtime } from '../runtime/runtime.ts';
 import type { SubagentConfig } from '../subagent/config.ts';
@@ -16,7 +28,7 @@ import type { BudgetLimits } from '../supervisor/budget-limits.ts';
 import { scopeName } from '../storable.ts';
 import { sessionLimits, type SessionLimits } from '../supervisor/limits.ts';
 import { OwnedDelegation, type OwnedSubagentService } from './owned-service.ts';
-import { ProgramPorts, type ProgramHandlers } from './program-ports.ts';
+import { handlerChecks, ProgramPorts, type ProgramHandlers } from './program-ports.ts';
 import { ServiceKeeping } from './service-keeping.ts';
 
 export type { OwnedSubagentService, ServiceRecovery } from './owned-service.ts';
@@ -50,12 +62,31 @@ const runtimeSchema = z.custom<Runtime>(
   'expected `runtime` to be one of createRuntime(…)',
 );
 
+const schema = z.strictObject({
+  ...handlerChecks,
+  ...outcomeChecks,
+  runtime: anObject('a runtime: createRuntime(…)'),
+  // The next ones are checked where they are used.
+  id: z.unknown().optional(),
+  constraints: z.unknown().optional(),
+  budget: z.unknown().optional(),
+  graceMs: z.unknown().optional(),
+  configs: anObject('configurations by their names').optional(),
+  model: aModel.optional(),
+  tools: anObject('tools by their names').optional(),
+  onError: aFunction.optional(),
+} satisfies ChecksOf<SubagentServiceOptions>);
+
 /**
  * A service of its own: its subagents are a scope of the runtime, as those of a session are.
  * @throws {ConfigurationError} for a constraint, a budget, a grace or an id that is unknown or out of range.
  */
 export function createSubagentService(options: SubagentServiceOptions): OwnedSubagentService {
-  return ownedService(readable('createSubagentService', options));
+  const where = 'createSubagentService(options)';
+  checkIsObject(where, options, 'createSubagentService({ runtime: createRuntime(), model })');
+  const given = readable(where, options);
+  check(where, schema, given);
+  return ownedService(given);
 }
 
 /** For whoever needs more of it than a program does. */

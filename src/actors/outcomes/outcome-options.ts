@@ -1,5 +1,7 @@
 // What whoever runs subagents may say about their outputs and outcomes.
 
+import { z } from 'zod';
+import { aFunction, anObject, type ChecksOf } from '../../checks.ts';
 import type { ClaimJudge } from '../claims/judge-claims.ts';
 import type { WorkingMemory } from '../ports/working-memory.ts';
 
@@ -15,6 +17,13 @@ export interface OutcomeOptions {
   /** Reads the claims of a result, beside the rules of the runtime: `modelClaimJudge(…)`. */
   readonly claimJudge?: ClaimJudge;
 }
+
+export const outcomeChecks = {
+  workingMemory: anObject('a working memory such as workingMemory()', 'save', 'get').optional(),
+  // Where it is used.
+  maxInlineBytes: z.unknown().optional(),
+  claimJudge: aFunction.optional(),
+} satisfies ChecksOf<OutcomeOptions>;
 
 /** These options, and the others. */
 export function splitOutcomeOptions<T extends OutcomeOptions>(

@@ -1,7 +1,7 @@
 // What a pool of sessions is given.
 
-import { checkUnshown } from '../../checks.ts';
 import { z } from 'zod';
+import { aFunction, check, type ChecksOf } from '../../checks.ts';
 import { quietly } from '../runtime/host.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { PooledSession } from './guest.ts';
@@ -24,19 +24,20 @@ export interface SessionPoolOptions<S extends PooledSession> {
   readonly onError?: (error: unknown, where: string) => void;
 }
 
-const optionsSchema = z.object({
+const optionsSchema = z.strictObject({
   runtime: z.looseObject({ environment: z.looseObject({}), journal: z.looseObject({}) }),
   open: z.custom((open) => typeof open === 'function', 'expected a function'),
   idleMs: z.number().nonnegative().optional(),
   maxAwake: z.union([z.int().positive(), z.literal(Infinity)]).optional(),
   lookMs: z.number().positive().optional(),
-});
+  onError: aFunction.optional(),
+} satisfies ChecksOf<SessionPoolOptions<PooledSession>>);
 
 /** @throws {ConfigurationError} `INVALID_OPTION` */
 export function checkedPool<S extends PooledSession>(
   options: SessionPoolOptions<S>,
 ): Required<SessionPoolOptions<S>> {
-  checkUnshown('createSessionPool', optionsSchema, options);
+  check('createSessionPool(options)', optionsSchema, options);
   const { runtime, open, onError } = options;
   const { idleMs = 30_000, maxAwake = 1000, lookMs = 30_000 } = options;
   return {

@@ -1,9 +1,8 @@
 // What several sessions of a process share: the environment, the journal, the limits.
 
-import { checkEnvironment } from '../../checks.ts';
 import type { InspectionEvent } from 'xstate';
 import { z } from 'zod';
-import { check } from '../../checks.ts';
+import { aFunction, anObject, check, checkEnvironment, type ChecksOf } from '../../checks.ts';
 import { ConfigurationError } from '../../errors.ts';
 import type { Environment } from '../ports/environment.ts';
 import type { Journal } from '../ports/journal.ts';
@@ -61,6 +60,21 @@ export interface Runtime {
 
 const DEFAULT_AFTER_ENTRIES = 1000;
 
+const optionsSchema = z.strictObject({
+  environment: z.unknown(),
+  journal: anObject('a journal such as memoryJournal()', 'append', 'read').optional(),
+  maxTotalActive: z.unknown().optional(),
+  inspect: aFunction.optional(),
+  // Where it is used.
+  onUnfoldable: z.unknown().optional(),
+  snapshots: z
+    .strictObject({
+      afterEntries: z.unknown().optional(),
+      trim: z.unknown().optional(),
+    } satisfies ChecksOf<SnapshotPolicy>)
+    .optional(),
+} satisfies ChecksOf<RuntimeOptions>);
+
 /**
  * The journal of work that nobody can go on with, since it has no name: in memory where what is written
  * stays until somebody names it (to claim it, or to forget it). Nobody ever would.
@@ -75,7 +89,8 @@ export function journalOfPassing({ journal }: Runtime): Journal {
  * @throws {ConfigurationError} for a limit that is no whole number above 0, or a policy that is none.
  */
 export function createRuntime(options: RuntimeOptions): Runtime {
-  checkEnvironment('environment', options.environment);
+  check('createRuntime(options)', optionsSchema, options);
+  checkEnvironment('createRuntime(options): environment', options.environment);
   const { maxTotalActive = DEFAULT_MAX_TOTAL_ACTIVE } = options;
   if (!(maxTotalActive >= 1 && (Number.isInteger(maxTotalActive) || maxTotalActive === Infinity)))
     throw new ConfigurationError(

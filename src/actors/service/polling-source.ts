@@ -12,8 +12,8 @@
 //       is offered again before the next poll, and what has a known key is left out.
 //   P3. The cursor moves on only with a poll that succeeded.
 
-import { checkUnshown, readable } from '../../checks.ts';
 import { z } from 'zod';
+import { aFunction, check, readable, type ChecksOf } from '../../checks.ts';
 import { ConfigurationError, ProviderError } from '../../errors.ts';
 import type { Environment } from '../ports/environment.ts';
 import type { EmitEvent, EventSourceConfig, ExternalEvent } from '../ports/event-source.ts';
@@ -54,14 +54,16 @@ export interface PollingSourceOptions<Cursor = unknown> {
 }
 
 const milliseconds = z.number().positive();
-const schema = z.object({
+const schema = z.strictObject({
   name: z.string().min(1),
   intervalMs: milliseconds,
   poll: z.custom((value) => typeof value === 'function', { error: 'expected a function' }),
   maxKeys: z.number().int().min(1),
   jitter: z.number().min(0).max(1),
   timeoutMs: milliseconds,
-});
+  cursor: z.unknown().optional(),
+  keyOf: aFunction.optional(),
+} satisfies ChecksOf<PollingSourceOptions>);
 
 /**
  * Polls at an interval, on the clock of the session. Give each service a source of its own.
@@ -70,8 +72,8 @@ const schema = z.object({
 export function pollingSource<Cursor = unknown>(
   options: PollingSourceOptions<Cursor>,
 ): EventSourceConfig {
-  const checked = { ...defaults, ...withoutUndefined(readable('pollingSource', options)) };
-  checkUnshown('pollingSource', schema, checked);
+  const checked = { ...defaults, ...withoutUndefined(readable('pollingSource(options)', options)) };
+  check('pollingSource(options)', schema, checked);
   const polling = new Polling<Cursor>(checked);
   return {
     name: checked.name,

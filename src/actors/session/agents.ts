@@ -4,15 +4,23 @@
 // Owns:     the checks of the agents, their tools, ready for a model.
 // Does not: know who leads (books) or change that (transfer).
 
-import { shown } from '../../checks.ts';
 import { z } from 'zod';
 import type { streamText } from 'ai';
+import {
+  aFunction,
+  anObject,
+  check,
+  checkIsObject,
+  notAnObject,
+  type ChecksOf,
+} from '../../checks.ts';
 import { ConfigurationError } from '../../errors.ts';
 import type { ConversationTurn } from '../conversation/turns.ts';
 import type { AgentContext } from './agent-context.ts';
 import { languageTag } from './directives.ts';
 import {
   checkLeadTools,
+  checkToolList,
   checkSubagentNames,
   prepareLeadTools,
   type LeadTool,
@@ -49,20 +57,47 @@ export interface MainAgent {
   ) => unknown;
 }
 
-const callback = z.function().optional();
-const shape = z.object({
+const callback = aFunction.optional();
+const checks = {
   name: z.string().min(1).max(64),
   description: z.string().optional(),
-  instructions: z.union([z.string(), z.function()]),
+  instructions: z.union([z.string(), aFunction], { error: 'expected a text, or a function' }),
+  // One by one, and with what is wrong with them as a whole.
+  tools: z.unknown().optional(),
   greeting: z.string().optional(),
   language: z
     .string()
     .refine((language) => languageTag(language) !== null, 'expected a language tag such as "en-GB"')
     .optional(),
+  providerOptions: anObject('options by the name of a provider').optional(),
   onEnter: callback,
   onExit: callback,
   onTurnCompleted: callback,
-});
+} satisfies ChecksOf<MainAgent>;
+
+const shape = z.strictObject(checks);
+
+const EXAMPLE = "agents: [{ name: 'lead', instructions: 'You help the user.' }]";
+
+/**
+ * The agents of a session, before any of them is read.
+ * @throws {ConfigurationError} for what is no list of agents, or holds one that cannot be read.
+ */
+export function checkAgents(
+  agents: unknown,
+): asserts agents is readonly [MainAgent, ...MainAgent[]] {
+  if (!Array.isArray(agents) || agents.length === 0)
+    throw new ConfigurationError(
+      'INVALID_OPTION',
+      `agents: expected an array of one agent or more, got ${Array.isArray(agents) ? 'none' : (notAnObject(agents) ?? 'an object')}. Write ${EXAMPLE}`,
+    );
+  for (const [index, agent] of agents.entries()) {
+    const where = `agents[${index}]`;
+    checkIsObject(where, agent, EXAMPLE);
+    check(where, shape, agent);
+    checkToolList(where, (agent as MainAgent).tools);
+  }
+}
 
 export class Agents {
   readonly #agents: ReadonlyMap<string, MainAgent>;
@@ -78,25 +113,9 @@ export class Agents {
     subagents: Readonly<Record<string, unknown>>,
     transfer: (to: string, call: TransferCall) => Promise<unknown>,
   ) {
-    const given: unknown = agents;
-    if (!Array.isArray(given))
-      throw new ConfigurationError(
-        'INVALID_OPTION',
-        `Expected \`agents\` to be a list of agents, got ${shown(agents)}`,
-      );
-    if (agents.length === 0)
-      throw new ConfigurationError(
-        'INVALID_OPTION',
-        'Expected `agents` to have one agent, got none',
-      );
+    checkAgents(agents);
     const byName = new Map<string, MainAgent>();
     for (const [index, agent] of agents.entries()) {
-      const parsed = shape.safeParse(agent);
-      if (!parsed.success)
-        throw new ConfigurationError(
-          'INVALID_OPTION',
-          `agents[${index}]: ${z.prettifyError(parsed.error)}`,
-        );
       if (byName.has(agent.name))
         throw new ConfigurationError(
           'INVALID_OPTION',

@@ -1,6 +1,7 @@
 // What an app may listen to without subscribing. A hook that throws is reported to
 // `onError` and breaks nothing; nobody waits for a hook.
 
+import { aFunction, type ChecksOf } from '../../checks.ts';
 import type { CallAnswer, Failure } from '../../machines/index.ts';
 import type { AskedQuestion } from './records.ts';
 import type {
@@ -63,3 +64,25 @@ export interface SessionHooks {
   /** Something went wrong that the session survives: a hook, a journal, a transport. */
   readonly onError?: (error: unknown, where: string) => void;
 }
+
+const hook = aFunction.optional();
+
+export const hookChecks = {
+  onSessionStart: hook,
+  onSessionEnd: hook,
+  onToolCall: hook,
+  onToolResult: hook,
+  onToolError: hook,
+  onCallInDoubt: hook,
+  onSubagentStart: hook,
+  onSubagentStep: hook,
+  onSubagentEnd: hook,
+  onQuestion: hook,
+  onTransfer: hook,
+  onTurnEnd: hook,
+  onUsage: hook,
+  onLimits: hook,
+  onIgnored: hook,
+  onDelivered: hook,
+  onError: hook,
+} satisfies ChecksOf<SessionHooks>;

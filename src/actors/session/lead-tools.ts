@@ -2,6 +2,7 @@
 
 import { jsonSchema, tool as modelTool, type FlexibleSchema, type ToolSet } from 'ai';
 import { z } from 'zod';
+import { aFunction, check, checkIsObject, notAnObject, type ChecksOf } from '../../checks.ts';
 import { ConfigurationError, messageOf } from '../../errors.ts';
 import { DELIVERY_MODES, type DeliveryMode } from '../../machines/index.ts';
 import { withInputNames } from '../ai/input-names.ts';
@@ -72,9 +73,47 @@ export interface ToolDefinition<Args = never> {
   readonly idempotent?: boolean;
 }
 
-/** Types the arguments of `execute` from `parameters`. */
+/**
+ * Types the arguments of `execute` from `parameters`, and checks the tool where it is written.
+ * @throws {ConfigurationError} `INVALID_TOOL` for an option that is unknown or wrong.
+ */
 export function defineTool<Args>(definition: ToolDefinition<Args>): ToolDefinition {
-  return definition as unknown as ToolDefinition;
+  const tool = definition as unknown as ToolDefinition;
+  checkTool(`defineTool(${toolName(tool)})`, tool);
+  return tool;
+}
+
+const EXAMPLE =
+  "defineTool({ name: 'weather', description: '…', parameters: z.object({ city: z.string() }), execute: async ({ city }) => … })";
+
+function toolName(tool: unknown): string {
+  const { name } = (tool ?? {}) as { readonly name?: unknown };
+  return typeof name === 'string' ? `"${name}"` : '…';
+}
+
+/** One tool by itself: not whether its name is taken, or its subagent there. */
+function checkTool(where: string, tool: ToolDefinition): void {
+  if (notAnObject(tool) !== null) checkIsObject(where, tool, EXAMPLE);
+  if ('inputSchema' in tool && !('parameters' in tool))
+    throw invalid(
+      `${where}: expected a tool with \`parameters\`, got one of the AI SDK with \`inputSchema\`. Write tools: leadTools({ name: tool }) for tools of the AI SDK`,
+    );
+  check(where, shape, tool, 'INVALID_TOOL');
+  if (tool.execution !== 'background' && typeof tool.execute !== 'function')
+    throw invalid(`${where}: expected \`execute\` to be a function, got ${typeof tool.execute}`);
+}
+
+/** The tools of an agent as a whole. */
+export function checkToolList(where: string, tools: unknown): void {
+  if (tools === undefined || Array.isArray(tools)) return;
+  const names = notAnObject(tools) === null ? Object.keys(tools as object).slice(0, 3) : [];
+  const fix =
+    names.length > 0
+      ? `For tools of the AI SDK write tools: leadTools({ ${names.join(', ')} })`
+      : `Write tools: [${EXAMPLE}]`;
+  throw invalid(
+    `${where}: expected \`tools\` to be an array of defineTool(…), got ${notAnObject(tools) ?? 'a record of tools'}. ${fix}`,
+  );
 }
 
 export interface LeadTool {
@@ -84,16 +123,22 @@ export interface LeadTool {
   validate(json: string): Promise<{ ok: true; value: unknown } | { ok: false; message: string }>;
 }
 
-const shape = z.object({
+const checks = {
   name: z.string().regex(/^[a-zA-Z0-9_-]{1,64}$/, 'expected 1 to 64 letters, digits, _ or -'),
   description: z.string().min(1),
+  parameters: z.unknown().refine((parameters) => parameters !== undefined && parameters !== null, {
+    error: 'expected a schema such as z.object({ city: z.string() })',
+  }),
   execution: z.enum(['inline', 'background']).optional(),
+  execute: aFunction.optional(),
   pendingMessage: z.string().optional(),
   timeout: z.number().positive().optional(),
   idempotent: z.boolean().optional(),
   consolidate: z.boolean().optional(),
   delivery: z.enum(DELIVERY_MODES).optional(),
-});
+} satisfies ChecksOf<ToolDefinition>;
+
+const shape = z.strictObject(checks);
 
 /** An error that quotes large arguments would fill the model's context. */
 const MAX_MESSAGE_CHARS = 4000;
@@ -165,20 +210,14 @@ export function checkLeadTools(
 ): void {
   const seen = new Set<string>();
   for (const tool of tools) {
-    const path = `agent "${agentName}", tool "${tool.name}"`;
-    const parsed = shape.safeParse(tool);
-    if (!parsed.success) throw invalid(`${path}: ${z.prettifyError(parsed.error)}`);
+    const path = `agent "${agentName}", tool ${toolName(tool)}`;
+    checkTool(path, tool);
     if (seen.has(tool.name)) throw invalid(`${path}: the name is taken`);
     seen.add(tool.name);
-    if (tool.parameters === undefined)
-      throw invalid(`${path}: expected \`parameters\` to be a schema, got undefined`);
-    if (tool.execution === 'background') {
-      if (!Object.hasOwn(subagents, tool.name))
-        throw invalid(
-          `${path}: a background tool needs a subagent; expected subagentConfigs to have "${tool.name}", got ${list(Object.keys(subagents))}`,
-        );
-    } else if (typeof tool.execute !== 'function')
-      throw invalid(`${path}: expected \`execute\` to be a function, got ${typeof tool.execute}`);
+    if (tool.execution === 'background' && !Object.hasOwn(subagents, tool.name))
+      throw invalid(
+        `${path}: a background tool needs a subagent; expected subagentConfigs to have "${tool.name}", got ${list(Object.keys(subagents))}`,
+      );
   }
 }
 

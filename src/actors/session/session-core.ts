@@ -38,7 +38,7 @@ import { Projection } from './projection.ts';
 import type { SessionInputEvent } from './records.ts';
 import { goBack } from './recovery.ts';
 import { SessionEffects } from './session-effects.ts';
-import { checkSessionOptions, unitInputs, type CoreOptions } from './session-options.ts';
+import { unitInputs, type CoreOptions } from './session-options.ts';
 import { SessionLife } from './session-life.ts';
 import { SessionScope } from './session-scope.ts';
 import type { EffectsSession } from './session-parts.ts';
@@ -92,7 +92,6 @@ export class SessionCore implements EffectsSession {
   constructor(options: CoreOptions) {
     const { runtime, hooks = {} } = options;
     const configs = options.subagentConfigs ?? {};
-    checkSessionOptions(options);
     const limits = sessionLimits(options.limits);
     const consolidation = consolidationOf(options.consolidation ?? 'off');
     this.#options = options;
@@ -122,7 +121,11 @@ export class SessionCore implements EffectsSession {
     this.#facts = memory && { memory, scope };
     const hasMemory = memory !== undefined;
     const conversation = checkedConversation(options.conversation, { model, hasMemory });
-    this.books = new Books(options.agents?.[0]?.name ?? '', conversation.limits, options.promptStyle);
+    this.books = new Books(
+      options.agents?.[0]?.name ?? '',
+      conversation.limits,
+      options.promptStyle,
+    );
     this.notes = new NoteMarks(runtime.environment.ids.next('mark'), options.systemAs);
     this.leads = new Leads(this, options.agents, configs);
     this.upkeep = new Upkeep(

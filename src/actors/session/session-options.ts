@@ -2,11 +2,11 @@
 
 import type { LanguageModel } from 'ai';
 import { z } from 'zod';
-import { shown } from '../../checks.ts';
-import { ConfigurationError } from '../../errors.ts';
+import { anObject, check, type ChecksOf } from '../../checks.ts';
 import type { OutboxInput } from '../../machines/index.ts';
 import { identity } from '../identity.ts';
-import type { OutcomeOptions } from '../outcomes/outcome-options.ts';
+import { aModel } from '../ai/model.ts';
+import { outcomeChecks, type OutcomeOptions } from '../outcomes/outcome-options.ts';
 import type { SystemAs } from '../notes/note-marks.ts';
 import type { MemoryStore } from '../ports/memory-store.ts';
 import type { Runtime } from '../runtime/runtime.ts';
@@ -16,10 +16,10 @@ import { checkSubagentConfig, type SubagentConfig } from '../subagent/config.ts'
 import { toolsOf } from '../subagent/instance.ts';
 import type { BudgetLimits } from '../supervisor/budget-limits.ts';
 import type { SessionLimits } from '../supervisor/limits.ts';
-import type { MainAgent } from './agents.ts';
+import { checkAgents, type MainAgent } from './agents.ts';
 import type { Consolidation } from './consolidation.ts';
 import type { ConversationOptions } from './conversation-options.ts';
-import type { SessionHooks } from './hooks.ts';
+import { hookChecks, type SessionHooks } from './hooks.ts';
 import type { Lead } from './lead.ts';
 import { SPEAK_PROGRESS, type SpeakProgress } from './progress-pace.ts';
 import type { SessionInputs } from './session-inputs.ts';
@@ -107,25 +107,45 @@ export interface CoreOptions extends SessionOptions {
 
 const durationMs = z.number().nonnegative().optional();
 const name = z.string().min(1).max(200).optional();
-const schema = z.object({
+/** Of what has a check of its own, where it is read. */
+const elsewhere = z.unknown().optional();
+
+export const sessionChecks = {
+  ...outcomeChecks,
+  agents: elsewhere,
+  subagentConfigs: anObject('configurations by the names of background tools').optional(),
+  services: z.array(elsewhere, { error: 'expected an array of defineService(…)' }).optional(),
+  model: aModel.optional(),
+  memory: anObject('a memory such as memoryStore()', 'facts', 'remember', 'forget').optional(),
+  memoryScope: name,
+  conversation: elsewhere,
+  limits: elsewhere,
+  budget: elsewhere,
+  hooks: z.strictObject(hookChecks).optional(),
+  consolidation: elsewhere,
   speakProgress: z.enum(SPEAK_PROGRESS).optional(),
   systemAs: z.enum(['system', 'user']).optional(),
   sessionId: scopeName.optional(),
-  memoryScope: name,
   user: identity.optional(),
   closeGraceMs: durationMs,
   detachGraceMs: durationMs.nullable(),
-});
+} satisfies ChecksOf<SessionOptions>;
 
-/** @throws {ConfigurationError} that names the option, its value and what was expected. */
-export function checkSessionOptions(options: SessionOptions): void {
+/**
+ * The options of a session, before any of them is read.
+ * @param type is the class, as errors name it.
+ * @throws {ConfigurationError} for an option that is unknown or wrong.
+ */
+export function checkSessionOptions(
+  type: string,
+  schema: z.ZodType,
+  options: SessionOptions,
+): void {
+  const where = `new ${type}(options)`;
+  check(where, schema, options);
+  checkAgents(options.agents);
   for (const [key, config] of Object.entries(options.subagentConfigs ?? {}))
     toolsOf(checkSubagentConfig(config, `subagentConfigs.${key}`));
-  const [issue] = schema.safeParse(options).error?.issues ?? [];
-  if (!issue) return;
-  const option = String(issue.path[0]);
-  const got = shown((options as unknown as Record<string, unknown>)[option]);
-  throw new ConfigurationError('INVALID_OPTION', `\`${option}\`: ${issue.message}, got ${got}`);
 }
 
 /** What the session's machine begins with. */

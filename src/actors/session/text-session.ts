@@ -3,11 +3,18 @@
 
 import type { LanguageModel } from 'ai';
 import type { Observable } from 'rxjs';
-import { ConfigurationError } from '../../errors.ts';
+import { z } from 'zod';
+import { anObject, checkIsObject, type ChecksOf } from '../../checks.ts';
 import type { VouchedFor } from '../identity.ts';
+import { checkModel } from '../ai/model.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { SessionCore } from './session-core.ts';
-import type { SessionOptions, StartOptions } from './session-options.ts';
+import {
+  checkSessionOptions,
+  sessionChecks,
+  type SessionOptions,
+  type StartOptions,
+} from './session-options.ts';
 import { SessionFace } from './session-face.ts';
 import type { PromptStyle } from './synthetic-turns.ts';
 import { TextLead } from './text-lead.ts';
@@ -24,6 +31,24 @@ export interface TextSessionOptions extends SessionOptions {
   readonly promptStyle?: PromptStyle;
 }
 
+const schema = z.strictObject({
+  ...sessionChecks,
+  // By itself, first: it is what is forgotten most.
+  model: z.unknown().optional(),
+  runtime: anObject('a runtime: createRuntime(…)'),
+  promptStyle: z.enum(['notice', 'turn']).optional(),
+} satisfies ChecksOf<TextSessionOptions>);
+
+/** @throws {ConfigurationError} for an option that is unknown or wrong. */
+function checkTextSession(options: TextSessionOptions): void {
+  checkIsObject('new TextSession(options)', options, TEXT_EXAMPLE);
+  checkModel('new TextSession(options): `model`', options.model);
+  checkSessionOptions('TextSession', schema, options);
+}
+
+const TEXT_EXAMPLE =
+  "new TextSession({ model: openai('gpt-5.1'), agents: [{ name: 'lead', instructions: 'You help the user.' }] })";
+
 /** A pause so long is no pause in text: what waits is told as soon as nothing else is. */
 const QUIET_MS = 0;
 /** A model that has not begun to speak by then has failed. */
@@ -38,13 +63,9 @@ export class TextSession extends SessionFace {
 
   /** @throws {ConfigurationError} for options that cannot work. */
   constructor(options: TextSessionOptions) {
+    checkTextSession(options);
     const output = new TextOutput();
     let lead: TextLead | undefined;
-    if (options.model === undefined)
-      throw new ConfigurationError(
-        'NO_MODEL',
-        'Expected `model` to be a language model, got undefined',
-      );
     const core = new SessionCore({
       ...options,
       outbox: {

@@ -1,8 +1,9 @@
 // What a subagent is made of, as its author writes it, and the same checked.
 
-import { checkUnshown, readable } from '../../checks.ts';
 import type { LanguageModel } from 'ai';
 import { z } from 'zod';
+import { aFunction, check, checkIsObject, notAnObject, type ChecksOf } from '../../checks.ts';
+import { aModel } from '../ai/model.ts';
 import { DELIVERY_MODES, type DeliveryMode } from '../../machines/index.ts';
 import { identities } from '../identity.ts';
 import { withoutUndefined } from '../without-undefined.ts';
@@ -181,22 +182,21 @@ const defaultRetry: RetryOptions = { maxAttempts: 3, baseDelayMs: 1000 };
 
 const milliseconds = z.number().positive();
 const count = z.number().int().min(1);
-const anyFunction = z.custom<() => never>((value) => typeof value === 'function', {
-  error: 'expected a function',
-});
-const schema = z.strictObject({
+const checks = {
   name: z.string().min(1),
   instructions: z.string(),
-  tools: z.record(z.string(), z.unknown()),
+  tools: z.record(z.string(), z.unknown(), {
+    error: 'expected AI SDK tools by name, such as { weather: tool({ … }) }',
+  }),
   maxSteps: count,
   timeout: milliseconds,
-  model: z.unknown().optional(),
+  model: aModel.optional(),
   interactive: z.boolean(),
   inputTimeout: milliseconds,
   maxInputRetries: count,
   toolTimeout: milliseconds.optional(),
-  createInstance: anyFunction.optional(),
-  dispose: anyFunction.optional(),
+  createInstance: aFunction.optional(),
+  dispose: aFunction.optional(),
   inputSchema: z.unknown().optional(),
   outputSchema: z.unknown().optional(),
   context: z.enum(['snapshot', 'none', 'summary', 'recent', 'fork']),
@@ -208,17 +208,19 @@ const schema = z.strictObject({
   lifetime: z.enum(['ephemeral', 'session']),
   maxHistory: count,
   budget: budgetLimits.optional(),
-  preApproved: z.array(z.strictObject({ tool: z.string().min(1), when: anyFunction.optional() })),
+  preApproved: z.array(z.strictObject({ tool: z.string().min(1), when: aFunction.optional() })),
   answerableBy: identities.optional(),
   duplicates: z.enum(['join', 'reject', 'replace', 'confirm']),
   inactivityTimeoutMs: z.number().min(0),
-  onHung: z.union([z.enum(['mark', 'cancel']), anyFunction]),
+  onHung: z.union([z.enum(['mark', 'cancel']), aFunction]),
   lineage: z.boolean().optional(),
   consolidate: z.boolean().optional(),
   delivery: z.enum(DELIVERY_MODES).optional(),
   speakProgress: z.enum(['off', 'milestones', 'all']).optional(),
   toolsContext: z.record(z.string(), z.record(z.string(), z.unknown())).optional(),
-});
+} satisfies ChecksOf<SubagentConfig>;
+
+const schema = z.strictObject(checks);
 
 const definitions = new WeakMap<SubagentConfig, SubagentDefinition>();
 
@@ -227,6 +229,7 @@ const definitions = new WeakMap<SubagentConfig, SubagentDefinition>();
  * @throws {ConfigurationError} that names the option, its value and what was expected.
  */
 export function checkSubagentConfig(config: SubagentConfig, path = 'subagent'): SubagentDefinition {
+  checkIsObject(path, config, "{ name: 'reporter', instructions: 'You write reports.' }");
   const known = definitions.get(config);
   if (known) return known;
   const options = {
@@ -235,10 +238,17 @@ export function checkSubagentConfig(config: SubagentConfig, path = 'subagent'): 
     ...withoutUndefined(config),
     retry: { ...defaultRetry, ...withoutUndefined(config.retry ?? {}) },
   };
-  checkUnshown(path, schema, options);
+  check(path, schema, options);
   const definition: SubagentDefinition = { ...options, source: config };
   definitions.set(config, definition);
   return definition;
+}
+
+/** Names a configuration in errors, whatever it is. */
+export function nameOf(config: unknown, otherwise: string): string {
+  if (notAnObject(config) !== null) return otherwise;
+  const { name } = config as { readonly name?: unknown };
+  return typeof name === 'string' && name !== '' ? name : otherwise;
 }
 
 /**
@@ -246,7 +256,6 @@ export function checkSubagentConfig(config: SubagentConfig, path = 'subagent'): 
  * @throws {ConfigurationError} for an option that is unknown or out of range.
  */
 export function defineSubagent<C extends SubagentConfig>(config: C): C {
-  const { name } = readable('defineSubagent', config);
-  checkSubagentConfig(config, typeof name === 'string' ? name : 'defineSubagent');
+  checkSubagentConfig(config, nameOf(config, 'defineSubagent(config)'));
   return config;
 }

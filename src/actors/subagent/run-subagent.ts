@@ -8,13 +8,27 @@
 //   N1. `result` resolves once, with how it ended and after its instance was disposed.
 //       It never rejects.
 
-import { readable } from '../../checks.ts';
 import type { LanguageModel } from 'ai';
+import { z } from 'zod';
+import {
+  aFunction,
+  anObject,
+  check,
+  checkIsObject,
+  readable,
+  type ChecksOf,
+} from '../../checks.ts';
 import { CapacityError, ConfigurationError } from '../../errors.ts';
+import { asJson } from '../ai/json.ts';
+import { aModel } from '../ai/model.ts';
 import { Delegation } from '../delegation/delegation.ts';
-import { ProgramPorts, type ProgramHandlers } from '../delegation/program-ports.ts';
+import { handlerChecks, ProgramPorts, type ProgramHandlers } from '../delegation/program-ports.ts';
 import { THE_LEAD } from '../delegation/service-types.ts';
-import { splitOutcomeOptions, type OutcomeOptions } from '../outcomes/outcome-options.ts';
+import {
+  outcomeChecks,
+  splitOutcomeOptions,
+  type OutcomeOptions,
+} from '../outcomes/outcome-options.ts';
 import { createHost, quietly, type Host } from '../runtime/host.ts';
 import { journalOfPassing, type Runtime } from '../runtime/runtime.ts';
 import { defaultSessionLimits } from '../supervisor/limits.ts';
@@ -68,7 +82,8 @@ export function runSubagent(
   task: RunTask | string,
   options: RunSubagentOptions,
 ): SubagentRun {
-  readable('runSubagent', config);
+  readable('runSubagent(config)', config);
+  checkRun(config, task, options);
   const { runtime, model, onError, id: keptAs, by, ...rest } = options;
   const own: SubagentConfig =
     config.lifetime === 'session' ? { ...config, lifetime: 'ephemeral' } : config;
@@ -115,6 +130,48 @@ export function runSubagent(
       delegation.cancel(id, THE_LEAD, reason);
     },
   };
+}
+
+const EXAMPLE = "runSubagent({ name, instructions }, 'Do it', { model: openai('gpt-5.1') })";
+
+const optionsSchema = z.strictObject({
+  ...handlerChecks,
+  ...outcomeChecks,
+  runtime: anObject('a runtime: createRuntime(…)'),
+  id: z.string().min(1).optional(),
+  model: aModel.optional(),
+  onError: aFunction.optional(),
+  // Where it is used.
+  by: z.unknown().optional(),
+} satisfies ChecksOf<RunSubagentOptions>);
+
+const taskSchema = z.union(
+  [
+    z.string(),
+    z.strictObject({
+      description: z.string(),
+      toolName: z.string().optional(),
+      args: z
+        .record(z.string(), z.unknown())
+        .refine((args) => asJson(args).ok, {
+          error: 'expected arguments that are JSON, nested no deeper than 200 levels',
+        })
+        .optional(),
+    } satisfies ChecksOf<SubagentTask>),
+  ],
+  { error: 'expected words, or { description, args } of JSON' },
+);
+
+/** @throws {ConfigurationError} for an option that is unknown or wrong. */
+function checkRun(
+  config: SubagentConfig,
+  task: RunTask | string,
+  options: RunSubagentOptions,
+): void {
+  checkIsObject('runSubagent(config)', config, EXAMPLE);
+  check('runSubagent(…, task)', taskSchema, task);
+  checkIsObject('runSubagent(…, options)', options, EXAMPLE);
+  check('runSubagent(…, options)', optionsSchema, options);
 }
 
 interface Scope {

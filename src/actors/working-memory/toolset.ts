@@ -10,6 +10,7 @@
 import type { Toolset } from '../toolset.ts';
 import { tool, zodSchema } from 'ai';
 import { z } from 'zod';
+import { anObject, check, type ChecksOf } from '../../checks.ts';
 import { ConfigurationError } from '../../errors.ts';
 import { marked } from '../delegation/marks.ts';
 import type {
@@ -71,6 +72,7 @@ const saveInput = z.object({
     .positive()
     .optional()
     .describe('How long to keep it, in minutes; some hours if absent'),
+  ttl_minutes: z.number().positive().optional().describe('The same as ttlMinutes'),
   category: z.string().optional().describe('Such as "research" or "research/flights"'),
   tags: z.array(z.string()).optional(),
 });
@@ -79,6 +81,12 @@ const getInput = z.object({
   offset: z.number().int().min(0).optional().describe('Where to go on, in characters'),
 });
 const searchInput = z.object({ query: z.string().min(1).describe('Words to look for'), ...filter });
+
+const optionsSchema = z.strictObject({
+  memory: anObject('a working memory such as workingMemory()', 'save', 'get'),
+  owner: anObject('an owner: { sessionId, path }').optional(),
+  pageBytes: z.unknown().optional(),
+} satisfies ChecksOf<WorkingMemoryToolsetOptions>);
 
 /**
  * Plain AI SDK tools: `save_to_working_memory`, `get_from_working_memory`,
@@ -89,6 +97,7 @@ const searchInput = z.object({ query: z.string().min(1).describe('Words to look 
 export function createWorkingMemoryToolset(
   options: WorkingMemoryToolsetOptions,
 ): Toolset<WorkingMemoryTool> {
+  check('createWorkingMemoryToolset(options)', optionsSchema, options);
   const { memory, pageBytes = DEFAULT_PAGE_BYTES } = options;
   if (!Number.isInteger(pageBytes) || pageBytes < 1024)
     throw new ConfigurationError(
@@ -110,7 +119,8 @@ export function createWorkingMemoryToolset(
           'Keep a text for later, and for the other agents of this conversation: notes, large results. ' +
           'Returns { saved: true, key } with the full path, or { saved: false, error }.',
         inputSchema: zodSchema(saveInput),
-        execute: async ({ ttlMinutes, ...entry }, call) => {
+        // RockBot's name, which models that were told of it write.
+        execute: async ({ ttl_minutes: written, ttlMinutes = written, ...entry }, call) => {
           const ttlMs = ttlMinutes === undefined ? undefined : ttlMinutes * MINUTE_MS;
           const answer = await memory.save(ownerOf(call), { ...entry, ttlMs });
           if (!answer.ok) return { saved: false, ...errorOf(answer) };

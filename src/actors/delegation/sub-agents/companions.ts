@@ -12,11 +12,11 @@
 //   CP3. After a crash an agent has the companions that it had, with what they know. A call that was
 //        under way is made again, except a message: it would be read twice.
 
-import { check, readable } from '../../../checks.ts';
 import type { Toolset } from '../../toolset.ts';
 import { tool, zodSchema } from 'ai';
 import { filter, firstValueFrom } from 'rxjs';
 import { z } from 'zod';
+import { check, readable } from '../../../checks.ts';
 import { ConfigurationError } from '../../../errors.ts';
 import { checkSubagentConfig, type SubagentConfig } from '../../subagent/config.ts';
 import { awaitEnd } from './await-end.ts';
@@ -34,7 +34,7 @@ import {
 import { DELEGATES, marked } from '../marks.ts';
 import { recipeOf, reconfigures } from '../recipes.ts';
 import { checkView, USER_SPOKE } from '../toolsets/parent-views.ts';
-import { programService, type ProgramOptions } from '../program-service.ts';
+import { programChecks, programService, type ProgramOptions } from '../program-service.ts';
 import type { SubagentChunk, SubagentReport } from '../service-types.ts';
 import { toolFailure, type ToolFailure } from '../toolsets/tool-failure.ts';
 import { inScope, type ToolScope } from '../toolsets/toolset-scope.ts';
@@ -80,8 +80,10 @@ export function companions(
   agents: readonly CompanionAgent[],
   options: ProgramOptions = {},
 ): CompanionTools {
-  const { model } = readable('companions', options);
   check('companions(agents)', agentsSchema, agents);
+  const given = readable('companions(agents, options)', options);
+  check('companions(agents, options)', z.strictObject(programChecks), given);
+  const { model } = given;
   const types = new Map(
     agents.map(({ agent, mode }): [string, CompanionAgent] => [
       agent.name,

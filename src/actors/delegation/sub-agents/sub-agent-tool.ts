@@ -10,8 +10,9 @@
 //        question is the result (`questions: 'return'`).
 //   AT2. A failure is a result, `{ error, code }`: the model that called decides what follows.
 
-import { readable, shown } from '../../../checks.ts';
 import { tool, type FlexibleSchema, type Tool } from 'ai';
+import { z } from 'zod';
+import { check, checkIsObject, readable, shown, type ChecksOf } from '../../../checks.ts';
 import { ConfigurationError } from '../../../errors.ts';
 import { withInputNames } from '../../ai/input-names.ts';
 import { wrapSchema } from '../../ai/schema.ts';
@@ -19,7 +20,7 @@ import { checkSubagentConfig, type SubagentConfig } from '../../subagent/config.
 import { awaitEnd } from './await-end.ts';
 import { DELEGATES, marked } from '../marks.ts';
 import { SUB_AGENT, SUBAGENT_TOOL_PREFIX, type SubAgentMark } from './plan-step.ts';
-import { programService, type ProgramOptions } from '../program-service.ts';
+import { programChecks, programService, type ProgramOptions } from '../program-service.ts';
 import type { SubagentReport } from '../service-types.ts';
 import type { ToolFailure } from '../toolsets/tool-failure.ts';
 import { inScope, type ToolScope } from '../toolsets/toolset-scope.ts';
@@ -71,6 +72,12 @@ export interface SubAgentQuestion {
 export type SubAgentTool<Input> = Tool<Input, unknown> &
   SubAgentMark & { readonly [DELEGATES]: true };
 
+const optionsSchema = z.strictObject({
+  ...programChecks,
+  description: z.string().optional(),
+  questions: z.enum(['return', 'decline']).optional(),
+} satisfies ChecksOf<SubAgentToolOptions>);
+
 interface CallOptions {
   readonly toolCallId: string;
   readonly abortSignal?: AbortSignal | undefined;
@@ -86,7 +93,14 @@ export function createSubAgentTool<Input>(
   inputSchema: FlexibleSchema<Input>,
   options: SubAgentToolOptions = {},
 ): SubAgentTool<Input> {
-  readable('createSubAgentTool', agent);
+  readable('createSubAgentTool(…, options)', options);
+  check('createSubAgentTool(…, options)', optionsSchema, options);
+  checkIsObject(
+    'createSubAgentTool(agent)',
+    agent,
+    "createSubAgentTool({ name: 'reporter', instructions: '…', outputSchema }, inputSchema)",
+  );
+  readable('createSubAgentTool(agent)', agent);
   if ((agent as SubagentConfig).outputSchema === undefined)
     throw new ConfigurationError(
       'OUTPUT_SCHEMA_REQUIRED',

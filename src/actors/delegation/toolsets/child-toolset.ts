@@ -8,6 +8,7 @@
 import type { Toolset } from '../../toolset.ts';
 import { tool, zodSchema } from 'ai';
 import { z } from 'zod';
+import { check, type ChecksOf } from '../../../checks.ts';
 import { callerOf } from '../caller.ts';
 import { marked, ROLE } from '../marks.ts';
 import { toolFailure, type ToolFailure } from './tool-failure.ts';
@@ -77,15 +78,18 @@ const structuredResult = z.object({
   artifacts,
 });
 
+const optionsSchema = z.strictObject({
+  structured: z.boolean().optional(),
+} satisfies ChecksOf<ChildToolsetOptions>);
+
 const notASubagent = (): ToolFailure => toolFailure('INVALID_STATE', 'Not running as a subagent');
 
 /**
  * Plain AI SDK tools: `report_progress`, `request_input`, `complete_task`. Outside a
  * subagent each answers `{ error: { code: 'INVALID_STATE' } }`.
  */
-export function createChildSubagentToolset({
-  structured = false,
-}: ChildToolsetOptions = {}): Toolset<ChildTool> {
+export function createChildSubagentToolset(given: ChildToolsetOptions = {}): Toolset<ChildTool> {
+  const { structured = false } = check('createChildSubagentToolset(options)', optionsSchema, given);
   return {
     report_progress: marked(
       tool({

@@ -17,6 +17,8 @@
 import type { Toolset } from '../../toolset.ts';
 import { withoutUndefined } from '../../without-undefined.ts';
 import { tool, zodSchema, type ModelMessage, type Tool } from 'ai';
+import { z } from 'zod';
+import { anObject, check, type ChecksOf } from '../../../checks.ts';
 import { closeDanglingCalls } from '../../ai/messages.ts';
 import { DELEGATES, marked } from '../marks.ts';
 import { recipeOf, reconfigures } from '../recipes.ts';
@@ -34,7 +36,14 @@ import {
 import { awaitManyView, awaitOneView, checkView, listedView } from './parent-views.ts';
 import { keepReceipt } from './sent-messages.ts';
 import type { SubagentService } from '../service-types.ts';
-import { planSpawn, SPAWN_RECIPE, spawnRecipe, type SpawnOptions } from './spawn-plan.ts';
+import {
+  checkSpawnBase,
+  planSpawn,
+  SPAWN_RECIPE,
+  spawnChecks,
+  spawnRecipe,
+  type SpawnOptions,
+} from './spawn-plan.ts';
 import { toolFailure, type ToolFailure } from './tool-failure.ts';
 import { inScope, type ToolScope } from './toolset-scope.ts';
 
@@ -77,14 +86,24 @@ interface CallOptions {
   readonly abortSignal?: AbortSignal | undefined;
 }
 
+const optionsSchema = z.strictObject({
+  ...spawnChecks,
+  service: anObject('a service: createSubagentService(…)', 'spawn').optional(),
+} satisfies ChecksOf<ParentToolsetOptions>);
+
 /**
  * Plain AI SDK tools, for a lead agent (`leadTools`), a subagent, or any AI SDK agent outside
  * a session. A spawned subagent gets the caller's own tools, or those of them that the call
  * names, and the tools of `createChildSubagentToolset`.
+ * @throws {ConfigurationError} for an option, or an option of an agent, that is unknown or wrong.
  */
 export function createParentSubagentToolset(
   options: ParentToolsetOptions = {},
 ): Toolset<ParentTool> {
+  check('createParentSubagentToolset(options)', optionsSchema, options);
+  checkSpawnBase('createParentSubagentToolset({ agent })', options.agent ?? {});
+  for (const [name, adapter] of Object.entries(options.adapters ?? {}))
+    checkSpawnBase(`createParentSubagentToolset({ adapters.${name} })`, adapter);
   const answer = <T>(call: CallOptions, work: (scope: ToolScope) => T | Promise<T>) =>
     inScope(call, options.service, work);
   return {

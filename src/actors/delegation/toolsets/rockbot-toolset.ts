@@ -6,6 +6,7 @@
 
 import { tool, zodSchema, type Schema, type Tool } from 'ai';
 import { z } from 'zod';
+import { anObject, check, type ChecksOf } from '../../../checks.ts';
 import { clip } from '../../clip.ts';
 import type { Clock } from '../../ports/environment.ts';
 import { callerOf } from '../caller.ts';
@@ -13,7 +14,7 @@ import { marked } from '../marks.ts';
 import { recipeOf, reconfigures } from '../recipes.ts';
 import type { SubagentService } from '../service-types.ts';
 import type { SubagentConfig } from '../../subagent/config.ts';
-import type { SpawnBase } from './spawn-plan.ts';
+import { checkSpawnBase, type SpawnBase } from './spawn-plan.ts';
 import { isToolFailure, toolFailure, type ToolFailure } from './tool-failure.ts';
 import { inScope, type ToolScope } from './toolset-scope.ts';
 
@@ -22,7 +23,10 @@ export interface RockbotToolsetOptions {
   readonly clock: Clock;
   /** Where a program calls; in a session it is known. */
   readonly service?: SubagentService;
-  /** What every subagent is. @defaultValue name 'subagent', maxSteps 12 */
+  /**
+   * What every subagent is. `timeout` is for calls that say no `timeout_minutes`, RockBot's
+   * `DefaultTimeoutMinutes`. @defaultValue name 'subagent', maxSteps 12, timeout 600000
+   */
   readonly agent?: SpawnBase;
 }
 
@@ -36,7 +40,8 @@ export const rockbotLimits = {
 /** Subagents of subagents are not foreseen: nobody below the primary gets these. */
 const MANAGEMENT = ['spawn_subagent', 'cancel_subagent', 'list_subagents'] as const;
 
-const DEFAULT_TIMEOUT_MINUTES = 10;
+const MINUTE_MS = 60_000;
+const DEFAULT_TIMEOUT_MS = 10 * MINUTE_MS;
 const MAX_TIMEOUT_MINUTES = 24 * 60;
 const MAX_LISTED_CHARS = 100;
 
@@ -59,7 +64,7 @@ const spawnInput = z.object({
     .number()
     .positive()
     .max(MAX_TIMEOUT_MINUTES)
-    .default(DEFAULT_TIMEOUT_MINUTES)
+    .optional()
     .describe('Time that it may take, in minutes'),
 });
 
@@ -75,8 +80,20 @@ interface CallOptions {
 
 type Said = string | ToolFailure;
 
-/** `spawn_subagent`, `cancel_subagent` and `list_subagents`, for the primary agent. */
-export function rockbotToolset({ clock, service: given, agent = {} }: RockbotToolsetOptions) {
+const optionsSchema = z.strictObject({
+  clock: anObject('a clock', 'now'),
+  service: anObject('a service: createSubagentService(…)', 'spawn').optional(),
+  agent: z.unknown().optional(),
+} satisfies ChecksOf<RockbotToolsetOptions>);
+
+/**
+ * `spawn_subagent`, `cancel_subagent` and `list_subagents`, for the primary agent.
+ * @throws {ConfigurationError} for an option, or an option of `agent`, that is unknown or wrong.
+ */
+export function rockbotToolset(options: RockbotToolsetOptions) {
+  check('rockbotToolset(options)', optionsSchema, options);
+  const { clock, service: given, agent = {} } = options;
+  checkSpawnBase('rockbotToolset({ agent })', agent);
   const say = (call: CallOptions, work: (scope: ToolScope) => Said) => inScope(call, given, work);
   return {
     spawn_subagent: marked(
@@ -156,14 +173,14 @@ function configure(
   { context, timeout_minutes: minutes }: z.infer<typeof recipe>,
   agent: SpawnBase,
 ): SubagentConfig {
-  const { name = 'subagent', instructions = INSTRUCTIONS } = agent;
+  const { name = 'subagent', instructions = INSTRUCTIONS, timeout = DEFAULT_TIMEOUT_MS } = agent;
   return {
     maxSteps: 12,
     context: 'none',
     ...agent,
     name,
     instructions: context ? `${instructions}\n\nContext: ${context}` : instructions,
-    timeout: minutes * 60_000,
+    timeout: minutes === undefined ? timeout : minutes * MINUTE_MS,
     tools: { ...agent.tools, ...rockbotChildToolset() },
   };
 }

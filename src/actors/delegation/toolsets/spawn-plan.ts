@@ -6,8 +6,11 @@
 //           subset of the caller's and its denials hold (service: it knows the caller).
 
 import type { LanguageModel } from 'ai';
+import { z } from 'zod';
+import { aFunction, type ChecksOf } from '../../../checks.ts';
+import { aModel } from '../../ai/model.ts';
 import { ownValue } from '../../own-value.ts';
-import type { SubagentConfig } from '../../subagent/config.ts';
+import { checkSubagentConfig, type SubagentConfig } from '../../subagent/config.ts';
 import { withoutUndefined } from '../../without-undefined.ts';
 import { createChildSubagentToolset } from './child-toolset.ts';
 import { spawnInput, type SpawnInput } from './parent-schemas.ts';
@@ -22,6 +25,21 @@ export type HostNames = Pick<
   SpawnInput,
   'adapterName' | 'providerConfigId' | 'harnessId' | 'model' | 'executionTargetId' | 'workstreamId'
 >;
+
+/**
+ * What every subagent of a toolset is, before any is spawned.
+ * @throws {ConfigurationError} for an option that is unknown or wrong.
+ */
+export function checkSpawnBase(where: string, base: SpawnBase): void {
+  checkSubagentConfig({ name: 'subagent', instructions: '', ...base }, where);
+}
+
+export const spawnChecks = {
+  agent: z.unknown().optional(),
+  adapters: z.record(z.string(), z.unknown()).optional(),
+  models: z.record(z.string(), aModel).optional(),
+  configure: aFunction.optional(),
+} satisfies ChecksOf<SpawnOptions>;
 
 export interface SpawnOptions {
   /** What every spawned subagent is. @defaultValue name 'subagent', completion 'tool', maxSteps 20 */
