@@ -21,7 +21,8 @@ export function offerInstructions(offer: Offer, mark: string): string {
       `Ask the user the question of ${which} now, in your own words, with its options; what must be ` +
       `said exactly, say exactly. Do not answer it yourself and call no tool.${again}`
     );
-  return `Tell the user now, in one or two sentences, what ${which} is about. Call no tool.${again}`;
+  const what = typeof offer.prompt === 'string' ? which : `what ${which} is about`;
+  return `Tell the user now, in one or two sentences, ${what}. Call no tool.${again}`;
 }
 
 /** Of what the model said only this was heard; null: its words are not known. For a wire that cannot take the rest out of its memory. */

@@ -519,7 +519,7 @@ async function begin(
 /** What every version agrees on about a session. */
 export interface Essence {
   readonly agent: string | null;
-  readonly transcript: readonly unknown[];
+  readonly transcript: readonly { readonly role: string; readonly text: string }[];
   readonly subagents: readonly unknown[];
   readonly questions: readonly unknown[];
   readonly deliveries: readonly unknown[];
@@ -528,7 +528,10 @@ export interface Essence {
 function essenceOf(state: ReturnType<TextLife['state']>): Essence {
   return {
     agent: state.agent,
-    transcript: state.transcript.map(({ role, text }) => ({ role, text })),
+    // In which words the lead agent was told of something is the version's own affair.
+    transcript: state.transcript.flatMap(({ role, text }) =>
+      text.startsWith('Told: ') ? [] : [{ role, text }],
+    ),
     subagents: state.subagents.map(({ id, name, state: value, outcome }) => ({
       id,
       name,

@@ -114,10 +114,10 @@ export class NoteMarks implements NoteWriter {
         );
   }
 
-  /** What the note quotes; empty: nothing. */
+  /** What the note quotes; empty: nothing. Of one that an earlier version kept as text, all of it. */
   data(prompt: Prompt, id: string): string {
     return typeof prompt === 'string'
-      ? ''
+      ? this.#data({ quotes: { told: prompt } }, id).join('\n')
       : [...this.#turns(prompt, id), ...this.#data(prompt, id)].join('\n');
   }
 

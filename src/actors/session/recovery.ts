@@ -55,7 +55,7 @@ export function recover(
   entries: readonly JournalEntry[],
 ): Recovery | null {
   const { unit, delegation, services } = core;
-  const history = putBack(core, entries);
+  const history = putBack(core, entries, true);
   const { snapshot } = history;
   if (history.hasUnreadable) core.snapshots.keepAll();
   services.refold(history, snapshot?.services);
@@ -115,8 +115,16 @@ export function recover(
 /** The unit and the books of a session, as the journal has them. */
 type OwnParts = Pick<SessionCore, 'id' | 'host' | 'unit' | 'books'>;
 
-/** Puts the unit and the books to where the journal has them (RC4). Returns what the journal has. */
-function putBack({ id, host, unit, books }: OwnParts, entries: readonly JournalEntry[]) {
+/**
+ * Puts the unit and the books to where the journal has them (RC4). Returns what the journal has.
+ * `isFresh`: nothing has happened to them yet. Their actors, which somebody may follow already, stay.
+ */
+function putBack(
+  { id, host, unit, books }: OwnParts,
+  entries: readonly JournalEntry[],
+  isFresh = false,
+) {
+  let isClean = isFresh;
   const aside = setAsideIn(entries.filter((entry) => entry.unit === id));
   for (;;) {
     const history = new SessionHistory(entries, id, aside);
@@ -124,8 +132,11 @@ function putBack({ id, host, unit, books }: OwnParts, entries: readonly JournalE
     const [first] = unfit;
     if (first && host.onUnfoldable === 'lose') throw first;
     const begin = (): void => {
-      unit.reset();
-      books.reset();
+      if (!isClean) {
+        unit.reset();
+        books.reset();
+      }
+      isClean = false;
       if (!snapshot) {
         unit.unit.skip(history.before(id));
         return;

@@ -22,7 +22,8 @@ describe.each(frozen)('%s', (name) => {
     '$scope: goes on',
     async ({ story }) => {
       const { state, end, errors } = await continueStory(storyOf(story), story);
-      expect(state).toEqual(story.state);
+      const transcript = story.state.transcript.filter(({ text }) => !text.startsWith('Told: '));
+      expect(state).toEqual({ ...story.state, transcript });
       expect(end).toMatch(storyOf(story).end);
       expect(errors).toEqual([]);
     },
