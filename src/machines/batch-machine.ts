@@ -1,5 +1,5 @@
-// The background calls that the lead agent made for one request: their results are told
-// together, in one reply.
+// The background calls that the lead agent made for one request, and the subagents that it spawned for
+// it by a tool: their results are told together, in one reply. All of them are named calls here.
 //
 //   gathering: idle ⇄ holding ─▶ (closing) ─┬─▶ telling ─▶ trailing ─▶ over
 //                                           └─ one only ────▲
@@ -15,7 +15,8 @@
 //        saw it or waved it away. A call that left without a result is not told.
 //   BT2. A result waits only while a sibling works or the lead agent still makes calls, and
 //        never longer than `ceilingMs`, counted from the first result.
-//   BT3. A sibling that waits for the user holds nobody up: nobody knows how long that takes.
+//   BT3. A sibling that waits for the user holds nobody up: nobody knows how long that takes. Nor does one
+//        that the lead agent awaits itself.
 //   BT4. A result alone is passed on as it is.
 //   BT5. They are told together once; what ends later is passed on by itself. Nothing is
 //        thrown away at the ceiling.

@@ -36,7 +36,9 @@ export interface AwaitingOptions {
   asking(): readonly SubagentRecord[];
   /** Who must end before it may run. */
   lockedBy(id: string): readonly string[];
-  /** A wait of the lead agent is over. */
+  /** The lead agent, or the program, waits. */
+  began(): void;
+  /** A wait of it is over. */
   over(): void;
   /** Tells the requester how it is. */
   tell(record: SubagentRecord, requester: Requester): SubagentReport;
@@ -83,6 +85,7 @@ export class Awaiting {
           if (wait.by === null) this.#options.over();
         },
       });
+      if (wait.by === null) this.#options.began();
       // What the lead agent waits for may from now on depend on its answer to somebody.
       if (wait.by !== null)
         for (const other of this.#waits.all) if (other.by === null) this.#wake(other);
@@ -93,6 +96,13 @@ export class Awaiting {
   isAwaitedByLead(id: string): boolean {
     return this.#waits.all.some(
       (wait) => wait.heedsUser && wait.records.some((record) => record.id === id),
+    );
+  }
+
+  /** Does the lead agent, or the program, wait for it in any way? */
+  isAwaited(id: string): boolean {
+    return this.#waits.all.some(
+      ({ by, records }) => by === null && records.some((record) => record.id === id),
     );
   }
 

@@ -292,6 +292,11 @@ export class Delegation implements SubagentService {
     return this.#parts.awaiting.isAwaitedByLead(id);
   }
 
+  /** Does the lead agent, or the program, wait for it in any way? */
+  isAwaited(id: string): boolean {
+    return this.#parts.awaiting.isAwaited(id);
+  }
+
   /** The user waits for an answer of the lead agent, or does not any more: its tools wait for nobody meanwhile. */
   userWaits(waits: boolean): void {
     this.#parts.awaiting.userWaits(waits);

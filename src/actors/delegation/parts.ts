@@ -85,6 +85,7 @@ export function makeParts(options: DelegationOptions): Parts {
       const record = family.get(id);
       return record ? instances.before(record) : [];
     },
+    began: () => ports.waitBegan?.(),
     over: () => ports.waitEnded?.(),
     tell,
   });

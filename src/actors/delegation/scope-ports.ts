@@ -67,6 +67,8 @@ export interface ScopePorts {
    * rejects.
    */
   ended(view: SubagentView, outcome: Outcome, end: EndFacts): void;
+  /** The lead agent, or the program, waits for somebody. */
+  waitBegan?(): void;
   /** A wait of the lead agent, or of the program, is over. */
   waitEnded?(): void;
   /** Its result has reached whom it was for, also before `ended`. `parentId` null: the program. */

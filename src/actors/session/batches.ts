@@ -1,4 +1,5 @@
-// The batches of a session: which call joins which, and what is in each at the moment.
+// The batches of a session: which call, or subagent that was spawned by a tool, joins which, and what is
+// in each at the moment. A member is a call's id, or the id of the delivery of a spawned subagent's result.
 //
 // Owns:     the lives of the batches, and which of them calls for the latest request join.
 // Does not: decide when a batch is told (its machine does).
@@ -56,6 +57,17 @@ export class Batches extends Population {
   /** What it consists of at the moment; null if it is none. */
   contextOf(batchId: string): BatchSnapshot['context'] | null {
     return (this.stateOf(batchId)?.context ?? null) as BatchSnapshot['context'] | null;
+  }
+
+  /** The batch that waits for this one's result, or null. */
+  expecting(id: string): string | null {
+    return this.ids.find((batchId) => this.contextOf(batchId)?.working.includes(id)) ?? null;
+  }
+
+  /** The batch that this one's result is told with, or null. */
+  of(id: string): string | null {
+    const holding = this.ids.find((batchId) => this.contextOf(batchId)?.parts.includes(id));
+    return this.expecting(id) ?? holding ?? null;
   }
 
   /**

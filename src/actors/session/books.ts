@@ -256,13 +256,10 @@ export class Books {
     return this.#words;
   }
 
-  /** The words in which these results are told together; `working` are calls that have none yet. */
-  togetherPrompt(callIds: readonly string[], working: readonly string[]): Note {
-    const told = callIds.flatMap((id) => this.#told(id) ?? []);
-    return this.#words.together(
-      told,
-      working.flatMap((id) => this.calls.get(id)?.name ?? []),
-    );
+  /** The words in which these results are told together; `working`: the names of those that have none yet. */
+  togetherPrompt(ids: readonly string[], working: readonly string[]): Note {
+    const told = ids.flatMap((id) => this.#told(id) ?? this.deliveries.get(id)?.result ?? []);
+    return this.#words.together(told, working);
   }
 
   /** Another agent leads: what was ordered of the one before it ends. */
@@ -304,6 +301,7 @@ export class Books {
       input: null,
       output: null,
       request: request?.text ?? null,
+      requestId: event.requestId ?? null,
       requestedBy: request?.by ?? null,
       subagentId: null,
       outcome: null,
@@ -316,7 +314,7 @@ export class Books {
   #posted(event: Carried): readonly Message[] {
     const posted = event as unknown as Extract<SessionInputEvent, { type: 'notice.posted' }> &
       Stamped;
-    const { deliveryId, kind, priority, label, text, prompt, subagentId, at } = posted;
+    const { deliveryId, kind, priority, label, text, prompt, subagentId, result, at } = posted;
     if (this.deliveries.has(deliveryId)) return [];
     this.deliveries.set(deliveryId, {
       deliveryId,
@@ -328,6 +326,7 @@ export class Books {
       subagentId,
       callId: null,
       answersCall: false,
+      ...(result && { result }),
       at,
     });
     const item: OutboxItem = {

@@ -24,8 +24,8 @@ export interface ConsolidationOptions {
 }
 
 /**
- * `batch`: the results of the background calls that were made for one request of the user are
- * told in one reply. `off`: each by itself. An object is `batch` with other numbers.
+ * `batch`: the results of the background calls that were made, and of the subagents that were spawned by
+ * a tool, for one request of the user are told in one reply. `off`: each by itself. An object is `batch` with other numbers.
  */
 export type Consolidation = 'off' | 'batch' | Partial<ConsolidationOptions>;
 

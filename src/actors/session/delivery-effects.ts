@@ -10,9 +10,11 @@ import type { DeliveryView } from '../session-views.ts';
 import type { CallEffects } from './call-effects.ts';
 import { CEILING_REASON } from './consolidation.ts';
 import type { Prompt } from '../notes/note.ts';
+import { subjectOf } from './notices.ts';
 import { silentNote } from './prompts.ts';
 import type { DeliveryRecord } from './records.ts';
 import type { EffectsSession } from './session-parts.ts';
+import { nameOfSpawned } from './synthetic-turns.ts';
 
 /** What the effects of outbox and batches carry, together. */
 interface Params {
@@ -38,7 +40,7 @@ export class DeliveryEffects {
   /** Carries out what the outbox or a batch says. */
   carryOut(name: string, effectParams: unknown): void {
     const session = this.#session;
-    const { lead, unit, delegation } = session;
+    const { lead, unit } = session;
     const params = (effectParams ?? {}) as Params;
     switch (name) {
       case 'outbox.offer':
@@ -83,7 +85,7 @@ export class DeliveryEffects {
         for (const id of params.deliveryIds) this.#gone(id, { state: 'dismissed' });
         break;
       case 'batch.stop':
-        for (const id of params.callIds) delegation.ofCall(id)?.cancel(CEILING_REASON);
+        for (const id of params.callIds) this.#stop(id);
         break;
       case 'batch.ended':
         unit.batches.forget(params.batchId);
@@ -95,7 +97,7 @@ export class DeliveryEffects {
 
   /** After a crash: what waits is shown again, and what is over is forgotten; see `recovery.ts`. */
   resume(): void {
-    const { books, unit, delegation } = this.#session;
+    const { books, unit } = this.#session;
     const { pending, current } = unit.outbox.getSnapshot().context;
     const resting = pending.flatMap((item) => (item.resting ? item.deliveryId : []));
     const rests = new Set(resting.flatMap((id) => this.#partsOf(id)));
@@ -104,8 +106,7 @@ export class DeliveryEffects {
       const state = unit.batches.stateOf(batchId);
       if (state?.done) unit.batches.forget(batchId);
       else if (state?.value === 'closing')
-        for (const id of unit.batches.contextOf(batchId)?.working ?? [])
-          delegation.ofCall(id)?.cancel(CEILING_REASON);
+        for (const id of unit.batches.contextOf(batchId)?.working ?? []) this.#stop(id);
     }
     const held = unit.batches.ids.flatMap((id) => unit.batches.contextOf(id)?.parts ?? []);
     const due = new Set([...items.flatMap((id) => this.#partsOf(id)), ...held]);
@@ -153,7 +154,7 @@ export class DeliveryEffects {
         attempt,
         kind: 'result',
         priority: 'normal',
-        prompt: books.togetherPrompt(batch.parts, batch.working),
+        prompt: books.togetherPrompt(batch.parts, this.#namesOf(batch.working)),
         role: books.words.role,
         text,
         answersCallId: null,
@@ -199,6 +200,22 @@ export class DeliveryEffects {
   /** What an item of the outbox tells: itself, or the results of a batch. */
   #partsOf(deliveryId: string): readonly string[] {
     return this.#session.unit.batches.contextOf(deliveryId)?.parts ?? [deliveryId];
+  }
+
+  /** A member of a batch is late. */
+  #stop(id: string): void {
+    const { unit, delegation } = this.#session;
+    const subagent = unit.calls.has(id) ? delegation.ofCall(id) : delegation.get(subjectOf(id));
+    subagent?.cancel(CEILING_REASON);
+  }
+
+  /** As the lead model knows them: tools that it called, and subagents that it spawned. */
+  #namesOf(members: readonly string[]): readonly string[] {
+    const { books, projection } = this.#session;
+    return members.flatMap((member) => {
+      const view = projection.subagent(subjectOf(member));
+      return books.calls.get(member)?.name ?? (view ? nameOfSpawned(view) : []);
+    });
   }
 
   #each(deliveryId: string, change: Partial<DeliveryView>): void {

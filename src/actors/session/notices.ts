@@ -37,6 +37,7 @@ export function postNotice(
     subagentId: notice.subagentId ?? null,
     ttlMs: notice.ttlMs ?? null,
     reserved: notice.reserved ?? false,
+    ...(notice.result && { result: notice.result }),
   });
   return deliveryId;
 }

@@ -12,6 +12,7 @@ import type { Note, Prompt } from '../notes/note.ts';
 import type { QuestionOption } from '../session-views.ts';
 import type { Outcome } from '../subagent/outcome.ts';
 import type { DirectiveScope } from './directives.ts';
+import type { ToldResult } from './synthetic-turns.ts';
 import type { Reading } from './user-words.ts';
 
 /** How an answer reads to the subagent that asked. */
@@ -63,6 +64,8 @@ export interface CallRecord {
   output: unknown;
   /** What the user said that it was made for. */
   readonly request: string | null;
+  /** The utterance. @defaultValue null: nobody asked for it, or an earlier version wrote it down */
+  readonly requestId?: string | null;
   /** Who said that, where the app vouched for somebody. @defaultValue null */
   readonly requestedBy?: string | null;
   subagentId: string | null;
@@ -92,6 +95,8 @@ export interface DeliveryRecord {
   readonly callId: string | null;
   /** The call still waits for its answer: this is it. */
   readonly answersCall: boolean;
+  /** What a spawned subagent came to, where it may be told together with others. */
+  readonly result?: ToldResult;
   readonly at: number;
 }
 
@@ -169,7 +174,11 @@ export type SessionInputEvent =
       readonly subagentId: string | null;
       readonly ttlMs: number | null;
       readonly reserved: boolean;
+      /** For telling it together with others. Absent: it is told by itself. */
+      readonly result?: ToldResult;
     }
+  /** A subagent that was spawned for this utterance: the result under this id may be told with others. */
+  | { readonly type: 'result.expected'; readonly deliveryId: string; readonly requestId: string }
   /** A service's agent shall look at an event, and may find something to tell. */
   | { readonly type: 'invocation.wanted'; readonly eventId: string }
   | {

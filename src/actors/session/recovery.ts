@@ -97,6 +97,9 @@ export function recover(
   for (const subagent of delegation.views)
     core.projection.emit({ type: 'subagent.changed', subagent });
   effects.resume(history.isAsleep);
+  const { live, untold, lost } = restored;
+  const goOn = [...live, ...untold, ...lost.map(({ record }) => record)];
+  core.ofLead.goesOnFor(new Set(goOn.map(({ id }) => id)));
   delegation.resume(restored);
   withdrawQuestionsOfNobody(core);
   core.journal.found(history.folded);

@@ -9,7 +9,6 @@ import type { EndFacts, ScopePorts } from '../delegation/scope-ports.ts';
 import type { PendingInput, ProgressNote, SpawnRequest } from '../delegation/service-types.ts';
 import { assembleContextSnapshot, type FactSource } from '../context/context-snapshot.ts';
 import type { OutcomeDesk } from '../outcomes/outcome-desk.ts';
-import type { Note } from '../notes/note.ts';
 import { ownValue } from '../own-value.ts';
 import { raceTime } from '../race-abort.ts';
 import { callSafely, type Host } from '../runtime/host.ts';
@@ -21,11 +20,11 @@ import type { CallInDoubt, StepReport, SubagentTask } from '../subagent/subagent
 import { memoryTime } from '../working-memory/memory-time.ts';
 import { tellDoubt } from './call-in-doubt.ts';
 import { inheritedTools } from './inherited-tools.ts';
-import { deliveryAbout, postNotice, type NewNotice } from './notices.ts';
+import { deliveryAbout, postNotice, subjectOf, type NewNotice } from './notices.ts';
 import type { AskedQuestion } from './records.ts';
 import type { EffectsSession } from './session-parts.ts';
 import type { SubagentNews } from './subagent-news.ts';
-import { saidOf, toldResult, type ResultWords } from './synthetic-turns.ts';
+import { nameOfSpawned, saidOf, toldResult } from './synthetic-turns.ts';
 
 export class SessionScope implements ScopePorts {
   readonly name: string;
@@ -41,6 +40,8 @@ export class SessionScope implements ScopePorts {
   readonly #posted = new Set<string>();
   /** Results that a wait of the lead agent will tell; what posts them if it does not. */
   readonly #held = new Map<string, () => void>();
+  /** Those whose results may be told with others, and have not come: do their siblings wait for them? */
+  readonly #expected = new Map<string, boolean>();
 
   constructor(
     session: EffectsSession,
@@ -169,6 +170,8 @@ export class SessionScope implements ScopePorts {
   changed(view: SubagentView): void {
     const isNew = this.#session.projection.subagent(view.id) === undefined;
     this.#news().changed(view);
+    if (isNew) this.#expect(view);
+    this.#heed(view.id, view.state);
     if (isNew)
       callSafely(this.host, 'hook onSubagentStart', () =>
         this.#session.hooks.onSubagentStart?.(view),
@@ -183,22 +186,35 @@ export class SessionScope implements ScopePorts {
     const isOfCall = this.#hasCalls && view.parentId === null;
     this.#news().ended(view, outcome, isOfCall ? view.callId : null, request);
     if (isOfCall && view.callId === null) this.#session.delegation.delivered(view.id);
-    if (isOfCall || isDelivered || view.parentId !== null || outcome.status === 'cancelled') return;
-    const post = (): void =>
+    if (isOfCall || isDelivered || view.parentId !== null) return;
+    if (outcome.status === 'cancelled' && !this.#isToldAsStopped(view.id)) {
+      this.#leave(view.id);
+      return;
+    }
+    const post = (): void => {
+      const told = toldResult(nameOfSpawned(view), view.id, outcome);
       this.#post(deliveryAbout(view.id), {
         subagentId: view.id,
         kind: 'result',
         label: view.name,
-        ...wordsOf(view, outcome, this.#session.books.words),
+        text: saidOf(told, outcome),
+        prompt: this.#session.books.words.one(told),
+        ...(this.#expected.delete(view.id) ? { result: told } : {}),
       });
+    };
     // A wait for several goes on: the lead agent reads of this one when it ends.
     if (this.#session.delegation.isAwaitedByLead(view.id)) this.#held.set(view.id, post);
     // Nobody waits for it at this moment: the lead agent learns of it in the next pause.
     else post();
   }
 
+  waitBegan(): void {
+    for (const id of this.#expected.keys()) this.#heed(id);
+  }
+
   /** What the wait has not told is told in a pause. */
   waitEnded(): void {
+    this.waitBegan();
     for (const [id, post] of this.#held) {
       if (this.#session.delegation.isAwaitedByLead(id)) continue;
       this.#held.delete(id);
@@ -209,7 +225,63 @@ export class SessionScope implements ScopePorts {
   /** The lead agent has looked it up, or was told. */
   delivered(id: string): void {
     this.#held.delete(id);
+    this.#leave(id);
     this.#takeBack(deliveryAbout(id));
+  }
+
+  /**
+   * After a crash: batches wait for those that go on, and for no others. `goOn`: the ids of those who
+   * live, or whose ends are about to be told.
+   */
+  goesOnFor(goOn: ReadonlySet<string>): void {
+    const { batches, calls } = this.#session.unit;
+    for (const batchId of batches.ids)
+      for (const member of batches.contextOf(batchId)?.working ?? []) {
+        if (calls.has(member)) continue;
+        const id = subjectOf(member);
+        this.#expected.set(id, batches.contextOf(batchId)?.asking.includes(member) !== true);
+        if (!goOn.has(id)) this.#leave(id);
+      }
+  }
+
+  /** R34: what was spawned for one request of the user is told in one reply. */
+  #expect({ id, parentId, callId }: SubagentView): void {
+    const { unit, books, delegation } = this.#session;
+    const isToldToUser = !this.#hasCalls && parentId === null;
+    if (!isToldToUser || callId === null || !unit.inputs.batches) return;
+    const { consolidate = true, delivery = 'when_idle' } = delegation.get(id)?.definition ?? {};
+    const { requestId = null } = books.calls.get(callId) ?? {};
+    if (requestId === null || !consolidate || delivery !== 'when_idle') return;
+    this.#expected.set(id, true);
+    const deliveryId = deliveryAbout(id);
+    this.#session.tell('results', { type: 'result.expected', deliveryId, requestId });
+  }
+
+  /** Its siblings wait neither for the user, nor for one that the lead agent waits for itself. */
+  #heed(id: string, state = this.#session.projection.subagent(id)?.state): void {
+    const before = this.#expected.get(id);
+    if (before === undefined) return;
+    const holds = state !== 'waiting_for_input' && !this.#session.delegation.isAwaited(id);
+    if (holds === before) return;
+    this.#expected.set(id, holds);
+    this.#tellBatch(id, holds ? 'batch.resumed' : 'batch.asking');
+  }
+
+  /** It has no result, or the lead agent knows it. */
+  #leave(id: string): void {
+    if (this.#expected.delete(id)) this.#tellBatch(id, 'batch.left');
+  }
+
+  #tellBatch(id: string, type: 'batch.asking' | 'batch.resumed' | 'batch.left'): void {
+    const callId = deliveryAbout(id);
+    this.#session.receive(`member:${callId}`, { type, callId });
+  }
+
+  /** Its batch has told it to stop, and tells what came of it with the others. */
+  #isToldAsStopped(id: string): boolean {
+    const { batches } = this.#session.unit;
+    const batchId = batches.expecting(deliveryAbout(id));
+    return batchId !== null && batches.stateOf(batchId)?.value === 'closing';
   }
 
   /** Under its own id: what is posted again after a crash is known to be the same. */
@@ -223,15 +295,6 @@ export class SessionScope implements ScopePorts {
     const isPosted = this.#posted.delete(deliveryId);
     const view = this.#session.projection.delivery(deliveryId);
     if (view ? from.includes(view.state) : isPosted)
-      this.#session.receive('outbox', { type: 'delivery.dismissed', deliveryId });
+      this.#session.receive(`delivery:${deliveryId}`, { type: 'delivery.dismissed', deliveryId });
   }
-}
-
-function wordsOf(
-  { id, name }: SubagentView,
-  outcome: Outcome,
-  words: ResultWords,
-): { readonly text: string; readonly prompt: Note } {
-  const told = toldResult(`${name} (${id})`, id, outcome);
-  return { text: saidOf(told, outcome), prompt: words.one(told) };
 }

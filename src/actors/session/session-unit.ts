@@ -12,10 +12,13 @@
 //   U3. Words of the user go to exactly one: the owner's question or the lead agent.
 //   U4. Background work is delegated only when the place of its result was reserved in the
 //       same transaction; else the call is rejected in it. A place is freed once.
+//   U5. The result of a subagent that was spawned by a tool waits for its siblings only in a place that was
+//       reserved in the transaction that brings it; else it is told by itself. It is never dropped.
 
 import type { AnyActorRef, AnyMachineSnapshot } from 'xstate';
 import {
   askingFor,
+  floorOf,
   gateMessage,
   gateOf,
   hasRoom,
@@ -63,6 +66,11 @@ export interface SessionUnitRest {
 
 export interface SessionUnitOptions extends SessionInputs {
   readonly id: string;
+}
+
+interface Expected extends Stamped {
+  readonly deliveryId: string;
+  readonly requestId: string;
 }
 
 /** Time that an inline tool may take whose author says nothing of it. */
@@ -226,10 +234,11 @@ export class SessionUnit implements UnitBody {
     return ownerOf(this.#machines.interaction.getSnapshot());
   }
 
-  /** The batch that the result of a call is told with, or null. */
-  batchOf(callId: string): string | null {
-    const state = this.calls.stateOf(callId);
-    return state ? (state.context as { readonly batchId: string | null }).batchId : null;
+  /** The batch that the result of a call, or this delivery of a spawned subagent's, is told with, or null. */
+  batchOf(id: string): string | null {
+    const state = this.calls.stateOf(id);
+    if (!state) return this.batches.of(id);
+    return (state.context as { readonly batchId: string | null }).batchId;
   }
 
   stop(): void {
@@ -255,6 +264,10 @@ export class SessionUnit implements UnitBody {
         return this.calls.accepts(id, event);
       case 'batch':
         return this.batches.accepts(id, event);
+      case 'member': {
+        const batchId = this.batches.expecting(id);
+        return batchId !== null && this.batches.accepts(batchId, event);
+      }
       case 'delivery':
         return this.accepts(this.#holderOf(id), event);
       // Words: whether they mean anything is for the fold to say.
@@ -269,7 +282,7 @@ export class SessionUnit implements UnitBody {
 
   apply(actor: string, event: UnitEvent & Stamped): void {
     const [kind, id] = split(actor);
-    const follow = this.#ports.fold(actor, event);
+    let follow = this.#ports.fold(actor, event);
     switch (kind) {
       case 'session':
         send(this.session, event);
@@ -302,6 +315,9 @@ export class SessionUnit implements UnitBody {
       case 'batch':
         this.batches.apply(id, event);
         break;
+      case 'member':
+        this.batches.apply(this.batches.expecting(id) ?? '', event);
+        break;
       case 'delivery':
         this.apply(this.#holderOf(id), event);
         break;
@@ -321,11 +337,13 @@ export class SessionUnit implements UnitBody {
         const call = event as unknown as MadeCall & { readonly timeoutMs?: number };
         const { callId, timeoutMs = DEFAULT_TOOL_TIMEOUT_MS } = call;
         if (this.calls.has(callId)) break;
-        const isAttached = this.session.getSnapshot().matches({ client: 'attached' });
-        const batchId = this.batches.join(call, isAttached);
+        const batchId = this.batches.join(call, this.#isAttached);
         this.calls.create(callId, { callId, timeoutMs, batchId });
         break;
       }
+      case 'results':
+        this.#expect(event as never);
+        break;
       case 'services': {
         const { eventId } = event as unknown as { eventId: string };
         const hasPlace = this.#placed.has(eventId);
@@ -339,6 +357,7 @@ export class SessionUnit implements UnitBody {
       case 'notices': {
         const { deliveryId } = event as unknown as { deliveryId: string };
         this.#placed.delete(subjectOf(deliveryId));
+        if (follow.length > 0) follow = this.#withSiblings(deliveryId, event, follow);
         this.unit.post(actor, { kind: 'do', name: 'posted', params: { deliveryId } });
         break;
       }
@@ -372,6 +391,34 @@ export class SessionUnit implements UnitBody {
     const isHeld =
       batchId !== null && this.batches.contextOf(batchId)?.parts.includes(deliveryId) === true;
     return isHeld ? `batch:${batchId}` : 'outbox';
+  }
+
+  get #isAttached(): boolean {
+    return this.session.getSnapshot().matches({ client: 'attached' });
+  }
+
+  /** A subagent was spawned by a tool: its result is told with those of the same request. */
+  #expect({ deliveryId: callId, requestId, at }: Expected): void {
+    if (this.batches.of(callId) !== null) return;
+    const made = { callId, requestId, isConsolidated: true, at };
+    const batchId = this.batches.join(made, this.#isAttached);
+    if (batchId === null || floorOf(this.session.getSnapshot()) !== 'nobody') return;
+    // The reply that it was spawned in is over already.
+    this.#within([{ actor: `batch:${batchId}`, event: { type: 'batch.replied' } }], at);
+  }
+
+  /** What a spawned subagent came to waits for its siblings, in a place of its own; without one it is told by itself. */
+  #withSiblings(callId: string, event: UnitEvent, added: readonly Message[]): readonly Message[] {
+    const batchId = this.batches.expecting(callId);
+    if (batchId === null) return added;
+    const batch = `batch:${batchId}`;
+    const { context } = this.outbox.getSnapshot();
+    if (!('result' in event) || !hasRoom(context))
+      return [{ actor: batch, event: { type: 'batch.left', callId } as UnitEvent }, ...added];
+    return [
+      { actor: 'outbox', event: { type: 'outbox.reserve' } },
+      { actor: batch, event: { type: 'batch.settled', callId } as UnitEvent },
+    ];
   }
 
   /** Work is only begun when its result has a place in the outbox: results are never dropped. */

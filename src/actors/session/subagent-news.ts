@@ -8,7 +8,7 @@ import { callSafely } from '../runtime/host.ts';
 import type { SubagentView } from '../session-views.ts';
 import type { Outcome } from '../subagent/outcome.ts';
 import type { StepReport } from '../subagent/think.ts';
-import { postNotice } from './notices.ts';
+import { deliveryAbout, postNotice } from './notices.ts';
 import { ProgressPace, PROGRESS_TTL_MS } from './progress-pace.ts';
 import { cancelledNote } from './prompts.ts';
 import type { EffectsSession } from './session-parts.ts';
@@ -136,7 +136,7 @@ export class SubagentNews {
     originatingUserRequest: string | null,
   ): void {
     const { host, topics, unit } = this.#session;
-    const batchId = callId === null ? null : unit.batchOf(callId);
+    const batchId = unit.batchOf(callId ?? deliveryAbout(view.id));
     const isSuccess = outcome.status === 'completed';
     topics.ended({
       ...this.#about(view),

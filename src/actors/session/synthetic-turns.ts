@@ -30,6 +30,17 @@ export interface ToldResult {
   readonly isUnfinished: boolean;
 }
 
+/** What the lead model knows a subagent by that it spawned: there may be several of one name. */
+export function nameOfSpawned({
+  id,
+  name,
+}: {
+  readonly id: string;
+  readonly name: string;
+}): string {
+  return `${name} (${id})`;
+}
+
 /** What there is to tell of an outcome. */
 export function toldResult(
   toolName: string,

@@ -1,0 +1,452 @@
+// The results of subagents that the lead model spawned by a tool for one request, told in one reply
+// in text, for both toolsets; and when one of them is told by itself.
+
+import { describe, expect, test } from 'vitest';
+import {
+  createParentSubagentToolset,
+  leadTools,
+  rockbotToolset,
+  type TextPart,
+} from '../../src/index.ts';
+import type { Script } from '../../src/testing/index.ts';
+import { textLife, turns, world } from '../support/crashes.ts';
+import { calls, say } from '../support/subagent-runs.ts';
+import { instructionsOf, textTalk, type TalkOptions } from '../support/text-talk.ts';
+import { voiceTalk, type VoiceTalkOptions } from '../support/voice-talk.ts';
+
+const CEILING_MS = 300_000;
+const agent = { instructions: instructionsOf('worker') };
+
+/** A toolset, how its tool is called, and how its subagents end. */
+const TOOLSETS = {
+  parent: {
+    tools: (more: object = {}) => createParentSubagentToolset({ agent: { ...agent, ...more } }),
+    use: (task: string) => `spawn_subagent ${JSON.stringify({ task, contextMode: 'fresh' })}`,
+    found: (task: string) => calls(['complete_task', { result: `${task} is found` }]),
+  },
+  rockbot: {
+    tools: (more: object = {}) =>
+      rockbotToolset({ clock: { now: () => 0 }, agent: { ...agent, ...more } }),
+    use: (task: string) => `spawn_subagent ${JSON.stringify({ description: task })}`,
+    found: (task: string) => say(`${task} is found`),
+  },
+};
+type Toolset = keyof typeof TOOLSETS;
+const both = Object.keys(TOOLSETS) as Toolset[];
+
+const TASKS = ['flight', 'hotel', 'car', 'museum'];
+
+/** The subagents of these tasks end when a test says so. */
+function workers(toolset: Toolset, { config = {}, asks = '' } = {}) {
+  const open = new Map(TASKS.map((task) => [task, Promise.withResolvers<void>()]));
+  const script: Script = (prompt) => {
+    const task = TASKS.find((one) => JSON.stringify(prompt.prompt).includes(one)) ?? '';
+    if (asks === task && prompt.results.length === 0)
+      return calls(['ask_user', { question: 'Economy or Premium?' }]);
+    return open.get(task)!.promise.then(() => TOOLSETS[toolset].found(task));
+  };
+  const options: TalkOptions = {
+    subagents: { worker: { script } },
+    tools: leadTools(TOOLSETS[toolset].tools(config)),
+  };
+  return { options, end: (task: string) => open.get(task)!.resolve() };
+}
+
+function spawningTalk(
+  toolset: Toolset,
+  more: TalkOptions & { readonly worker?: Parameters<typeof workers>[1] } = {},
+) {
+  const { worker, ...rest } = more;
+  const { options, end } = workers(toolset, worker);
+  const prompts: string[] = [];
+  const talk = textTalk({
+    ...options,
+    ...rest,
+    subagents: { ...options.subagents, ...rest.subagents },
+    onModelCall: (who, { user }) => void (who === 'lead' && prompts.push(user)),
+  });
+  const { use } = TOOLSETS[toolset];
+  return {
+    ...talk,
+    prompts,
+    spawn: (...tasks: string[]) => talk.type(`use ${tasks.map(use).join(' and ')}`),
+    async finish(...tasks: string[]) {
+      for (const task of tasks) {
+        end(task);
+        await talk.environment.settle();
+      }
+    },
+    ...tellings(talk),
+    idOf: (task: string) => talk.session.subagents.list().find((one) => one.task === task)!.id,
+  };
+}
+
+function tellings({ parts }: { readonly parts: readonly TextPart[] }) {
+  /** What each message that told of results told of. */
+  const told = () =>
+    parts.flatMap((part) =>
+      part.type === 'text.done' && part.deliveryId !== null
+        ? [TASKS.filter((task) => part.text.includes(`${task} is found`))]
+        : [],
+    );
+  return { told };
+}
+
+describe.each(both)('what is spawned by the %s toolset for one request [R34]', (toolset) => {
+  test('is told in one reply, when the last has ended', async () => {
+    const { start, spawn, finish, told, prompts, state, parts, session } = spawningTalk(toolset);
+    const messages: unknown[] = [];
+    session.topic('subagent.result').subscribe(({ batchId }) => messages.push(batchId));
+    await start();
+    await spawn('flight', 'hotel');
+    await finish('hotel');
+    expect(told()).toEqual([]);
+    // It is on the screen meanwhile.
+    expect(state().deliveries).toMatchObject([{ kind: 'result', state: 'pending' }]);
+    await finish('flight');
+    expect(told()).toEqual([['flight', 'hotel']]);
+    expect(state().deliveries.map((one) => one.state)).toEqual(['delivered', 'delivered']);
+    expect(prompts.at(-1)).toContain('in one reply');
+    const last = parts.findLast((part) => part.type === 'text.done');
+    expect(last).toHaveProperty('deliveryIds.length', 2);
+    expect(new Set(messages).size).toBe(1);
+    expect(messages[0]).toMatch(/^batch_/);
+  });
+
+  test('a slow one holds no result beyond the ceiling: it is told by itself when it ends', async () => {
+    const talk = spawningTalk(toolset);
+    const { start, spawn, finish, told, prompts, environment, idOf } = talk;
+    await start();
+    await spawn('flight', 'hotel', 'car');
+    await finish('flight', 'hotel');
+    await environment.advance(CEILING_MS - 1);
+    expect(told()).toEqual([]);
+    await environment.advance(1);
+    expect(told()).toEqual([['flight', 'hotel']]);
+    expect(prompts.at(-1)).toContain(`"stillWorking":["subagent (${idOf('car')})"]`);
+    await finish('car');
+    expect(told()).toEqual([['flight', 'hotel'], ['car']]);
+  });
+
+  test('with `cancel` the slow one is stopped at the ceiling, and told of with the others, once', async () => {
+    const { start, spawn, finish, told, prompts, environment, state } = spawningTalk(toolset, {
+      consolidation: { atCeiling: 'cancel' },
+    });
+    await start();
+    await spawn('flight', 'car');
+    await finish('flight');
+    await environment.advance(CEILING_MS);
+    expect(told()).toEqual([['flight']]);
+    expect(prompts.at(-1)).toMatch(/"error":"[^"]*consolidation ceiling/);
+    expect(state().deliveries.map((one) => one.state)).toEqual(['delivered', 'delivered']);
+  });
+
+  test('one that is killed holds nobody up', async () => {
+    const talk = spawningTalk(toolset);
+    const { start, spawn, finish, told, session, environment, idOf } = talk;
+    await start();
+    await spawn('flight', 'hotel', 'car');
+    await finish('flight', 'hotel');
+    session.subagents.cancel(idOf('car'));
+    await environment.settle();
+    expect(told()).toEqual([['flight', 'hotel']]);
+  });
+
+  test('all but one killed: that one is told at once, in the words of one', async () => {
+    const talk = spawningTalk(toolset);
+    const { start, spawn, finish, told, session, prompts, idOf } = talk;
+    await start();
+    await spawn('flight', 'hotel');
+    session.subagents.cancel(idOf('hotel'));
+    await finish('flight');
+    expect(told()).toEqual([['flight']]);
+    expect(prompts.at(-1)).not.toContain('in one reply');
+  });
+
+  test('what another request led to is told by itself', async () => {
+    const { start, spawn, finish, told } = spawningTalk(toolset);
+    await start();
+    await spawn('flight', 'hotel');
+    await spawn('car', 'museum');
+    await finish('flight', 'car', 'museum');
+    expect(told()).toEqual([['car', 'museum']]);
+    await finish('hotel');
+    expect(told()).toEqual([
+      ['car', 'museum'],
+      ['flight', 'hotel'],
+    ]);
+  });
+
+  test('with background calls of the same request in one reply', async () => {
+    const { start, type, finish, told } = spawningTalk(toolset, {
+      subagents: { taxi: { script: () => say('museum is found') } },
+    });
+    await start();
+    await type(`use ${TOOLSETS[toolset].use('flight')} and taxi`);
+    expect(told()).toEqual([]);
+    await finish('flight');
+    expect(told()).toEqual([['flight', 'museum']]);
+  });
+
+  test('`consolidation: off`, and `consolidate: false` of the configuration: each by itself', async () => {
+    for (const more of [
+      { consolidation: 'off' as const },
+      { worker: { config: { consolidate: false } } },
+    ]) {
+      const { start, spawn, finish, told } = spawningTalk(toolset, more);
+      await start();
+      await spawn('flight', 'hotel');
+      await finish('hotel', 'flight');
+      expect(told()).toEqual([['hotel'], ['flight']]);
+    }
+  });
+
+  test('P2: one that asks the user holds nobody up', async () => {
+    const talk = spawningTalk(toolset, {
+      worker: { config: { interactive: true }, asks: 'car' },
+    });
+    const { start, spawn, finish, told, question } = talk;
+    await start();
+    await spawn('flight', 'car');
+    expect(question()?.state).toBe('open');
+    await finish('flight');
+    expect(told()).toEqual([['flight']]);
+  });
+
+  test('dismissed or shown while it waits, it is left out', async () => {
+    for (const how of ['dismiss', 'shown'] as const) {
+      const { start, spawn, finish, told, session, state, environment } = spawningTalk(toolset);
+      await start();
+      await spawn('flight', 'hotel', 'car');
+      await finish('flight');
+      session[how](state().deliveries[0]?.deliveryId ?? '');
+      await environment.settle();
+      await finish('hotel', 'car');
+      expect(told()).toEqual([['hotel', 'car']]);
+    }
+  });
+
+  test('O6: told, their places are free; without a place each is told by itself, none is lost', async () => {
+    const { start, spawn, finish, told } = spawningTalk(toolset, { limits: { maxDeliveries: 2 } });
+    await start();
+    await spawn('flight', 'hotel', 'car');
+    await finish('flight', 'hotel', 'car');
+    expect(told().flat().toSorted()).toEqual(['car', 'flight', 'hotel']);
+    const again = spawningTalk(toolset, { limits: { maxDeliveries: 2 } });
+    await again.start();
+    await again.spawn('flight', 'hotel');
+    await again.finish('flight', 'hotel');
+    await again.spawn('car', 'museum');
+    await again.finish('car', 'museum');
+    expect(again.told()).toEqual([
+      ['flight', 'hotel'],
+      ['car', 'museum'],
+    ]);
+  });
+});
+
+describe('what the lead agent fetches itself', () => {
+  /** It says what its tools say, or the runtime. */
+  const fetching = (more: TalkOptions & { readonly worker?: Parameters<typeof workers>[1] } = {}) =>
+    spawningTalk('parent', more);
+  const checked = (id: string) => `use check_subagent ${JSON.stringify({ subagentId: id })}`;
+
+  test('by await_subagent: it is not told again, and its siblings do not wait for it', async () => {
+    const talk = fetching();
+    const { start, spawn, finish, told, session, events, environment, idOf, state } = talk;
+    await start();
+    await spawn('flight', 'hotel');
+    const wait = { subagentId: idOf('hotel'), timeoutMs: 250_000 };
+    const sent = session.sendText(`use await_subagent ${JSON.stringify(wait)}`);
+    await environment.settle();
+    // While the tool waits, the floor is free.
+    await environment.advance(60_000);
+    await finish('flight');
+    await environment.advance(1000);
+    expect(told()).toEqual([['flight']]);
+    await finish('hotel');
+    await sent;
+    const answers = events.filter(({ type }) => type === 'tool.answered');
+    expect(JSON.stringify(answers)).toContain('hotel is found');
+    await environment.advance(2 * CEILING_MS);
+    expect(told()).toEqual([['flight']]);
+    expect(state().deliveries).toHaveLength(1);
+  });
+
+  test('by a wait that ends without it: its siblings wait for it again', async () => {
+    const talk = fetching();
+    const { start, spawn, type, finish, told, environment, idOf } = talk;
+    await start();
+    await spawn('flight', 'hotel');
+    const wait = { subagentId: idOf('hotel'), timeoutMs: 1000 };
+    await type(`use await_subagent ${JSON.stringify(wait)}`);
+    await environment.advance(2000);
+    await finish('flight');
+    expect(told()).toEqual([]);
+    await finish('hotel');
+    expect(told()).toEqual([['flight', 'hotel']]);
+  });
+
+  test('by check_subagent while it waits for its siblings: the others are told without it', async () => {
+    const { start, spawn, type, finish, told, said, idOf, state } = fetching();
+    await start();
+    await spawn('flight', 'hotel', 'car');
+    await finish('flight');
+    await type(checked(idOf('flight')));
+    expect(said().at(-1)).toContain('flight is found');
+    await finish('hotel', 'car');
+    expect(told()).toEqual([['hotel', 'car']]);
+    const states = state().deliveries.map((one) => one.state);
+    expect(states).toEqual(['dismissed', 'delivered', 'delivered']);
+  });
+
+  test('the only one that came, while another works: nothing is told before that ends', async () => {
+    const { start, spawn, type, finish, told, environment, idOf } = fetching();
+    await start();
+    await spawn('flight', 'hotel');
+    await finish('flight');
+    await type(checked(idOf('flight')));
+    await environment.advance(CEILING_MS + 1);
+    expect(told()).toEqual([]);
+    await finish('hotel');
+    expect(told()).toEqual([['hotel']]);
+  });
+});
+
+test('what a subagent spawned for itself is reported to it, and is in no batch', async () => {
+  const of = world();
+  const begins = turns(
+    calls(['spawn_subagent', { task: 'museum', contextMode: 'fresh' }]),
+    ({ results }) => calls(['await_subagent', results[0]]),
+    calls(['complete_task', { result: 'flight is found' }]),
+  );
+  const script: Script = (prompt) =>
+    JSON.stringify(prompt.prompt).includes('flight')
+      ? begins(prompt)
+      : calls(['complete_task', { result: 'museum is found' }]);
+  const tools = createParentSubagentToolset({ agent }) as object;
+  const talk = textLife(of, {
+    subagents: { worker: { script } },
+    tools: leadTools(createParentSubagentToolset({ agent: { ...agent, tools } as never })),
+  });
+  await talk.start();
+  await talk.type(`use ${TOOLSETS.parent.use('flight')}`);
+  await talk.environment.settle();
+  expect(talk.state().subagents.map(({ depth, state }) => [depth, state])).toEqual([
+    [1, 'completed'],
+    [2, 'completed'],
+  ]);
+  expect(tellings(talk).told()).toEqual([['flight']]);
+  expect(of.entries.filter(({ event }) => event.type === 'result.expected')).toHaveLength(1);
+});
+
+describe('by voice', () => {
+  const speaking = async (options: VoiceTalkOptions = {}) => {
+    const { options: spawning, end } = workers('rockbot');
+    const { lead: _, runtime: __, ...rest } = spawning;
+    const talk = voiceTalk({ ...rest, ...options });
+    await talk.start();
+    await talk.say('a flight and a hotel');
+    const spawn = (task: string) => ({
+      callId: `call_${task}`,
+      name: 'spawn_subagent',
+      arguments: JSON.stringify({ description: task }),
+    });
+    talk.model().call(spawn('flight'), spawn('hotel'));
+    await talk.environment.settle();
+    if (talk.model().openRequests.length > 0) await talk.speak('I am on it.');
+    return {
+      ...talk,
+      async finish(task: string) {
+        end(task);
+        await talk.environment.settle();
+        await talk.pause();
+      },
+    };
+  };
+
+  test('each is told by itself by default', async () => {
+    const { finish, asked, speak } = await speaking();
+    await finish('flight');
+    expect(asked()).toContain('flight is found');
+    await speak('A flight.');
+    await finish('hotel');
+    expect(asked()).toContain('hotel is found');
+  });
+
+  test('together where the app asks for it', async () => {
+    const { finish, asked, speak, state } = await speaking({ consolidation: 'batch' });
+    await finish('flight');
+    expect(asked()).toBeNull();
+    await finish('hotel');
+    expect(asked()).toMatch(/flight is found.*hotel is found/s);
+    await speak('Both are found.');
+    expect(state().deliveries.map((one) => one.state)).toEqual(['delivered', 'delivered']);
+  });
+});
+
+describe('P1 P4: killed before and after each entry, both are told, and nothing waits for ever', () => {
+  const live = async (of: ReturnType<typeof world>) => {
+    const { use } = TOOLSETS.parent;
+    for (;;) {
+      const { options, end } = workers('parent');
+      const talk = textLife(of, options);
+      void talk.start().catch(() => {});
+      await of.environment.settle();
+      const words = talk.state().transcript.filter(({ role }) => role === 'user');
+      if (talk.isAlive() && words.length === 0)
+        void talk.session.sendText(`use ${use('flight')} and ${use('hotel')}`).catch(() => {});
+      await of.environment.advance(1000);
+      end('flight');
+      await of.environment.advance(1000);
+      end('hotel');
+      await of.environment.advance(CEILING_MS - 10_000);
+      if (!talk.isAlive()) continue;
+      const said = talk
+        .state()
+        .transcript.filter(({ role }) => role === 'assistant')
+        .map(({ text }) => text)
+        .join();
+      // A response that the crash broke off may have called for fewer.
+      const outputs = talk.state().subagents.map(({ outcome }) => String(outcome?.output));
+      const seen = {
+        begun: outputs.length,
+        untold: outputs.filter((output) => !said.includes(output)),
+        isOpen: talk.state().deliveries.some(({ state }) => state === 'pending'),
+        errors: talk.errors,
+      };
+      await talk.close();
+      return seen;
+    }
+  };
+  const whole = {
+    begun: 2,
+    untold: [],
+    isOpen: false,
+    errors: [],
+  };
+
+  test('and undisturbed', async () => {
+    const of = world();
+    expect(await live(of)).toEqual(whole);
+    const types = of.entries.map(({ event }) => event.type);
+    expect(types.filter((type) => type === 'result.expected')).toHaveLength(2);
+  });
+
+  test.each(['before', 'after'] as const)('%s', async (when) => {
+    const of = world();
+    await live(of);
+    const ends = of.entries.findIndex(({ event }) => event.type === 'session.close');
+    expect(ends).toBeGreaterThan(30);
+    let both = 0;
+    for (let entry = 1; entry < ends; entry += 1) {
+      const killed = world();
+      killed.killAt(entry, when);
+      const { begun, ...seen } = await live(killed);
+      if (begun === 2) both += 1;
+
+      expect({ entry, begun, ...seen }).toEqual({ entry, ...whole, begun });
+    }
+    expect(both).toBeGreaterThan(20);
+  });
+});
