@@ -39,7 +39,10 @@ const REQUEST = note(sentence`The voice assistant asks what is to be done for th
 /** One step of `model` over the conversation, with the tools of whoever leads. */
 export function withModel(core: LeadSession, model: LanguageModel): WorkOut {
   return async ({ unfinished, signal }) => {
-    const { books, leads, host, notes } = core;
+    const { books, leads, host } = core;
+    // The role of notes is that of the voice model's wire; providers of text models refuse a system
+    // message in mid-conversation.
+    const notes = core.notes.writtenAs('user');
     const { agentName } = books;
     const { ids, clock } = host.environment;
     const messages: ModelMessage[] = [

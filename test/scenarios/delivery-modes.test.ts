@@ -4,7 +4,7 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { defineTool, TextSession, VoiceSession } from '../../src/index.ts';
-import { scriptedModel, simulatedEnvironment } from '../../src/testing/index.ts';
+import { readNotes, scriptedModel, simulatedEnvironment } from '../../src/testing/index.ts';
 import { FakeTransport } from '../support/fake-transport.ts';
 import { say } from '../support/subagent-runs.ts';
 import { textTalk } from '../support/text-talk.ts';
@@ -35,11 +35,13 @@ async function duringStory(delivery: Mode) {
   await talk.play(story.itemId, 1000);
   finish();
   await talk.environment.settle();
-  const notes = () =>
-    talk
-      .model()
-      .of('message.add')
-      .filter(({ text }) => text.includes('Sales are up.'));
+  /** All messages of the notes that quote the result. */
+  const notes = () => {
+    const told = talk.model().of('message.add');
+    const quoting = told.filter(({ text }) => text.includes('Sales are up.'));
+    const marks = new Set(quoting.flatMap(({ text }) => readNotes(text).map(({ mark }) => mark)));
+    return told.filter(({ text }) => readNotes(text).some(({ mark }) => marks.has(mark)));
+  };
   return { ...talk, story, notes };
 }
 
@@ -71,7 +73,7 @@ describe('by voice, while the lead agent speaks', () => {
       const { story, play, pause, asked, result, notes, say: utter, session, environment } = talk;
       expect(result()).toMatchObject({ state: 'pending', card: true, attempts: 0 });
       expect(notes()).toMatchObject([
-        { role: 'user', isNote: true, text: expect.stringMatching(/^\[data /) },
+        { role: 'user', isNote: true, text: expect.stringMatching(/^\[data .*Sales are up\./) },
         { role: 'system', text: expect.stringContaining('Do not speak about it') },
       ]);
       story.end();
@@ -89,7 +91,7 @@ describe('by voice, while the lead agent speaks', () => {
       session.shown(result()?.deliveryId ?? '');
       await environment.settle();
       expect(result()).toMatchObject({ state: 'delivered', grade: 'shown' });
-      expect(notes()).toHaveLength(1);
+      expect(notes()).toHaveLength(2);
     },
   );
 });

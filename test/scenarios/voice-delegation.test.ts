@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { defineTool, VoiceSession, type ToolDefinition } from '../../src/index.ts';
 import {
+  readNotes,
   scriptedModel,
   simulatedEnvironment,
   type Script,
@@ -80,6 +81,35 @@ describe('what is delegated', () => {
     await pause();
     await speak('Sales are up.');
     expect(state().deliveries[0]).toMatchObject({ state: 'delivered', label: 'report' });
+  });
+
+  test('is worked out by a text model, which gets the notes of the voice model as user messages', async () => {
+    const talk = await talkWith(callsReport, { subagents: { report } });
+    const { say: utter, delegate, meant, model, prompts, pause, speak, session, errors } = talk;
+    session.notifyBackground('The shop has closed.');
+    await pause();
+    await speak('The shop has closed.');
+    const [, told] = model().of('message.add');
+    expect(told).toMatchObject({ role: 'system', text: expect.stringMatching(/^\[note /) });
+    await utter('how are sales this week?');
+    await delegate();
+    expect(errors).toEqual([]);
+    expect(meant()).toMatchObject([{ type: 'delegation.accept' }]);
+    const [instructions, ...others] = prompts[0]?.prompt ?? [];
+    expect(instructions?.role).toBe('system');
+    expect(others.map(({ role }) => role)).not.toContain('system');
+    // It is the same note, with the same mark.
+    const texts = others.flatMap(({ role, content }) =>
+      role === 'user' ? content.flatMap((part) => (part.type === 'text' ? [part.text] : [])) : [],
+    );
+    expect(readNotes(texts.join('\n'))).toContainEqual({
+      ...readNotes(
+        model()
+          .of('message.add')
+          .map(({ text }) => text)
+          .join('\n'),
+      )[0],
+    });
   });
 
   test('that needs no tool is answered in words', async () => {
@@ -251,6 +281,19 @@ describe('without a model', () => {
         type: 'tool.answer',
         callId: accepted?.callIds[0],
         output: JSON.stringify({ task: 'book a table for two' }),
+        // The wire has no items for calls: their answers are notes.
+        told: expect.stringMatching(/^\[note /),
+      },
+    ]);
+    const [answer] = wire.current.of('tool.answer');
+    expect(readNotes(answer?.told ?? '')).toMatchObject([
+      {
+        says: 'The result of a call that you made before.',
+        quotes: {
+          callId: accepted?.callIds[0],
+          tool: 'work',
+          output: JSON.stringify({ task: 'book a table for two' }),
+        },
       },
     ]);
     const closed = session.close();

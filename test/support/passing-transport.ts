@@ -3,6 +3,7 @@
 // each of them knows, so that a test can say what is missing, and what was told twice.
 
 import type { Random } from '../../src/index.ts';
+import { readNotes } from '../../src/testing/index.ts';
 import type {
   TransportCapabilities,
   TransportCommand,
@@ -99,15 +100,23 @@ export class PassingTransport extends FakeTransport {
     const told = inUse.commands.map(idOf).filter((id) => id !== null);
     const knew = new Set(this.#knew.get(inUse));
     const history = this.#history?.() ?? [];
-    const notes = history.flatMap((command) =>
-      command.type === 'message.add' && command.role === 'system' ? [command.text] : [],
+    const notes = readNotes(
+      history
+        .flatMap((command) =>
+          command.type === 'message.add' && (command.role === 'system' || command.isNote === true)
+            ? [command.text]
+            : [],
+        )
+        .join('\n'),
     );
     // What was typed for a subagent is told to the model as that.
     const wasForOther = (command: TransportCommand): boolean =>
       command.type === 'message.add' &&
       command.role === 'user' &&
+      command.isNote !== true &&
       notes.some(
-        (note) => /(?:answered|were about) a question of/.test(note) && note.includes(command.text),
+        ({ says, quotes }) =>
+          /(?:answered|were about) a question of/.test(says) && quotes['words'] === command.text,
       );
     return {
       twice: told.filter((id, index) => knew.has(id) || told.indexOf(id) !== index),

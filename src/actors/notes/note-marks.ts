@@ -75,6 +75,11 @@ export class NoteMarks implements NoteWriter {
     this.#anyKey = new RegExp(Array.from(this.key, alike).join(between), 'gu');
   }
 
+  /** The same marks for a model that takes notes in another role. */
+  writtenAs(systemAs: SystemAs): NoteMarks {
+    return systemAs === this.systemAs ? this : new NoteMarks(this.#secret, systemAs);
+  }
+
   /** The mark of the note by this id. */
   markOf(id: string): string {
     return `${this.key}-${lettersOf(`${this.#secret} ${id}`, MARK_LETTERS)}`;

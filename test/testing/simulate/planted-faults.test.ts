@@ -217,7 +217,8 @@ const planted: readonly Planted[] = [
   {
     fault: 'a client that leaves in the middle of a turn leaves the turn as it is',
     session: 'voice',
-    breaks: ['LIVE'],
+    // The floor stays the model's: nothing is told, and no service looks at what happens.
+    breaks: ['LIVE', 'P4'],
     plant() {
       const { clientLeft } = Turns.prototype;
       return patched(Turns.prototype, 'clientLeft', function (this: Turns) {
