@@ -78,6 +78,13 @@ const intents: readonly Intent[] = [
     },
   },
   {
+    name: 'while a tool works',
+    how: ({ defersToolResults, responds, schedulesToolResults }) =>
+      defersToolResults && (responds === 'when_asked' || schedulesToolResults)
+        ? 'told'
+        : 'after its answer',
+  },
+  {
     name: 'silent',
     how: ({ silentContext }) => (silentContext ? 'native' : 'with the next request'),
   },
@@ -147,6 +154,16 @@ const legend: Readonly<Record<string, readonly (readonly [string, string])[]>> =
     ],
     ['open delegation', 'the same, with a delegation of the model in the place of a named call'],
     ['ack, notice', 'the call is answered at once, and its result told later as a notice'],
+  ],
+  'while a tool works': [
+    [
+      'told',
+      'a tool that takes longer than 2 s holds nothing back: what is due is told, and the tool’s answer is spoken to afterwards',
+    ],
+    [
+      'after its answer',
+      'what is due waits for the tool: the wire makes no response while a call is open, or the model speaks to an answer by itself, into what is told',
+    ],
   ],
   silent: [
     ['native', 'told to the model without a response being asked for'],

@@ -53,6 +53,8 @@ type Unstamped =
   | { readonly type: 'utterance.ended' }
   | { readonly type: 'utterance.settled' }
   | { readonly type: 'response.requested' }
+  /** The model has said nothing more for a while: its turn goes on when a tool has answered. */
+  | { readonly type: 'response.waiting' }
   | { readonly type: 'response.ended' }
   | { readonly type: 'playout.started' }
   | { readonly type: 'playout.drained' }

@@ -3,7 +3,7 @@
 //   connection  created → connecting → active ⇄ reconnecting / transferring → closing → closed
 //   client      detached ⇄ attached            is anybody there?
 //   user        silent → speaking → settling → silent
-//   model       idle ⇄ generating
+//   model       idle ⇄ generating ⇄ waiting    for a tool, in the middle of its turn
 //   playout     drained ⇄ playing              audio still leaving the speaker
 //
 // Whose turn it is, is derived (`floorOf`), so that barge-in, backchannel and full
@@ -15,7 +15,7 @@
 // Invariants
 //   V1. Nothing leaves `closed`; `closing` ends by itself (grace, then kill).
 //   V2. The gate is open only while connected, attached, and both parties are quiet:
-//       the user silent, the model idle, the playout drained.
+//       the user silent, the model idle or waiting, the playout drained.
 //   V3. Another connection, whatever it is for, forgets what the old one was in the middle of
 //       (generation), never what the user's device is doing (playout, speech are told anew).
 //   V4. After `maxReconnects` failed reconnects in a row the session closes and says why.
@@ -26,6 +26,8 @@
 //   V8. A connection that was hung up to be renewed is no failure: another one is opened at once.
 //   V9. After a recovery it is as before its start: not connected, nobody attached, all silent. One
 //       that was closing goes on closing.
+//  V10. A model that waits for a tool has the floor and its turn goes on, but what is due may be said
+//       meanwhile: the gate does not wait for the tool.
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
 import { activity, effect, machineOptions, type DeadlineInput } from './effect.ts';
@@ -351,6 +353,17 @@ export const sessionMachine = setup({
             'transport.renewing': 'idle',
             'transport.replaced': 'idle',
             'session.recovered': 'idle',
+            'response.waiting': 'waiting',
+          },
+        },
+        waiting: {
+          on: {
+            'response.requested': 'generating',
+            'response.ended': { target: 'idle', actions: { type: 'turnEnded', params: {} } },
+            'transport.lost': 'idle',
+            'transport.renewing': 'idle',
+            'transport.replaced': 'idle',
+            'session.recovered': 'idle',
           },
         },
       },
@@ -379,7 +392,7 @@ export function gateIsOpen(snapshot: SessionSnapshot): boolean {
   return (
     client === 'attached' &&
     user === 'silent' &&
-    model === 'idle' &&
+    model !== 'generating' &&
     playout === 'drained' &&
     snapshot.hasTag('connected')
   );
@@ -389,5 +402,5 @@ export function gateIsOpen(snapshot: SessionSnapshot): boolean {
 export function floorOf(snapshot: SessionSnapshot): 'user' | 'model' | 'nobody' {
   const { user, model, playout } = snapshot.value;
   if (user !== 'silent') return 'user';
-  return playout === 'playing' || model === 'generating' ? 'model' : 'nobody';
+  return playout === 'playing' || model !== 'idle' ? 'model' : 'nobody';
 }

@@ -9,7 +9,7 @@
 // Does not: say what leaves it (to the lead agent, the subagents, screens).
 
 import type { DeliveryMode, DeliveryPriority, HearingGrade, OutboxItem } from './outbox-queue.ts';
-import { floorOf, gateIsOpen, type SessionSnapshot } from './session-machine.ts';
+import { gateIsOpen, type SessionSnapshot } from './session-machine.ts';
 import type { CallAnswer } from './tool-call-machine.ts';
 
 /** A message for one machine: `session`, `interaction`, `outbox`, `question:<id>`, `call:<id>`, `batch:<id>`. */
@@ -145,8 +145,10 @@ export type Gate = 'open' | 'interruptible' | 'closed';
 export function gateOf(session: SessionSnapshot, canInterrupt: boolean): Gate {
   if (gateIsOpen(session)) return 'open';
   // Where nobody is there to hear what is urgent, it breaks nothing off.
-  const isHeard = session.value.client === 'attached' && floorOf(session) === 'model';
-  return canInterrupt && isHeard ? 'interruptible' : 'closed';
+  const { client, user, model, playout } = session.value;
+  // While the model only waits for a tool there is nothing to break off.
+  const isSpeaking = user === 'silent' && (model === 'generating' || playout === 'playing');
+  return canInterrupt && isSpeaking && client === 'attached' ? 'interruptible' : 'closed';
 }
 
 export function gateMessage(gate: Gate): WiredMessage {

@@ -13,10 +13,13 @@
 //   F2. Nothing is asked of the model while the user has the floor (listening).
 //   F7. An utterance is answered once: by the lead agent or by the subagent that it was for,
 //       also where the model answers by itself what it hears.
+//   F9. While a tool of the lead agent works for longer than `HOLDS_FLOOR_MS`, what is due is told,
+//       and the tool's answer is spoken to afterwards: where a response can be made while a call is
+//       open, and the model does not speak to results by itself. The turn of the lead agent goes on.
 
-import type { Offer, Utterance } from '../actors/session/lead.ts';
 import type { Prompt } from '../actors/notes/note.ts';
 import { shortNameOf } from '../actors/notes/note-marks.ts';
+import { HOLDS_FLOOR_MS, type Offer, type Utterance } from '../actors/session/lead.ts';
 import { overheardNote, OWED_REPLY_NOTE } from '../actors/session/prompts.ts';
 import type { LeadSession } from '../actors/session/session-parts.ts';
 import { ProviderError } from '../errors.ts';
@@ -69,6 +72,7 @@ export class Turns {
   readonly #delegations: Delegations | null;
   readonly #waiting: Waiting;
   readonly #addressee: Addressee;
+  #stopHolding: (() => void) | null = null;
 
   constructor(core: LeadSession, options: TurnsOptions, ports: TurnsPorts) {
     this.#core = core;
@@ -123,7 +127,12 @@ export class Turns {
     });
     this.#bargeIn = new BargeIn(core, options, this.#transcript, this.voice, this.#replies);
     this.#waiting = new Waiting(core, this.voice, options, capabilities.outputSampleRateHz, {
-      send,
+      send: (command) => {
+        // F1: nothing is offered while the model is asked for a word.
+        if (command.type === 'response.request')
+          core.receive('session', { type: 'response.requested' });
+        send(command);
+      },
       isToolAwaited: () => this.#isToolAwaited,
       isReplyAwaited: () => this.#replies.isWanted || (this.voice.isBusy && this.voice.isReply),
       userHasFloor,
@@ -146,6 +155,7 @@ export class Turns {
   happened(event: TransportEvent): void {
     if (!this.#waiting.takes(event)) this.#happened(event);
     this.#waiting.look();
+    this.#holdFloor(this.#onlyToolWorks);
   }
 
   /** Sound of the model. */
@@ -214,8 +224,7 @@ export class Turns {
     // What was offered before is in the model's conversation already.
     else this.memory.noteOnce(noteId, prompt);
     // Where the journal takes its time, somebody may have begun to speak meanwhile, or is gone.
-    const isTaken = this.voice.isBusy || this.#waiting.isAsked;
-    if (isTaken || this.listening.hasFloor || this.#ports.isOffLine()) {
+    if (this.#isTaken) {
       this.voice.notHeard('delivery.interrupted', attempt);
       return;
     }
@@ -245,7 +254,9 @@ export class Turns {
     this.#waiting.hush();
     this.voice.hush();
     // While only a tool works there is a pause.
-    if (!this.voice.isBusy) this.#core.receive('session', { type: 'response.ended' });
+    if (this.voice.isBusy) return;
+    const type = this.#calls.areAwaited ? 'response.waiting' : 'response.ended';
+    this.#core.receive('session', { type });
   }
 
   answerTool(callId: string, output: unknown, respond: boolean, noteId?: string): void {
@@ -348,6 +359,7 @@ export class Turns {
     this.#replies.stop();
     this.#waiting.lost();
     this.#waiting.stop();
+    this.#holdFloor(false);
     this.#delegations?.stop();
     this.listening.reset();
     this.voice.stop();
@@ -357,6 +369,7 @@ export class Turns {
   /** Asks for the reply that is wanted, if nothing is in its way. */
   next(): void {
     this.#waiting.look();
+    this.#holdFloor(this.#onlyToolWorks);
     if (this.#isBusy) return;
     if (this.#replies.take()) {
       this.voice.held.expectWanted();
@@ -366,6 +379,25 @@ export class Turns {
       this.#core.receive('session', { type: 'response.ended' });
       this.#ports.rested();
     }
+  }
+
+  /** F9: `holds`: for a while still; then what is due may be told. */
+  #holdFloor(holds: boolean): void {
+    if (holds && this.#stopHolding) return;
+    this.#stopHolding?.();
+    const giveUp = (): void => {
+      this.#stopHolding = null;
+      if (this.#onlyToolWorks) this.#core.receive('session', { type: 'response.waiting' });
+    };
+    const { scheduler } = this.#core.host.environment;
+    this.#stopHolding = holds ? scheduler.schedule(giveUp, HOLDS_FLOOR_MS) : null;
+  }
+
+  /** F9: nothing else keeps the model from being asked for something. */
+  get #onlyToolWorks(): boolean {
+    const isPossible = this.#options.capabilities.defersToolResults && !this.#answersResults;
+    const isToolAwaited = this.#calls.areAwaited && this.#delegations?.areUnderWay !== true;
+    return isPossible && isToolAwaited && !this.#isTaken && !this.#replies.isExpected;
   }
 
   /** Only a model that speaks by itself has to be told where it shall not. */
@@ -416,13 +448,13 @@ export class Turns {
 
   /** Nothing can be asked of the model. */
   get #isBusy(): boolean {
-    return (
-      this.voice.isBusy ||
-      this.#waiting.isAsked ||
-      this.listening.hasFloor ||
-      this.#ports.isOffLine() ||
-      this.#isToolAwaited
-    );
+    return this.#isTaken || this.#isToolAwaited;
+  }
+
+  /** Somebody speaks, or is about to, or nobody is there who could. */
+  get #isTaken(): boolean {
+    const isSpeaking = this.voice.isBusy || this.#waiting.isAsked || this.listening.hasFloor;
+    return isSpeaking || this.#ports.isOffLine();
   }
 
   /** The model waits for what a tool brings. */

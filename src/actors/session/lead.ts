@@ -4,6 +4,9 @@
 import type { Prompt } from '../notes/note.ts';
 import type { DeliveryKind, DeliveryPriority, Failure } from '../../machines/index.ts';
 
+/** A tool that takes longer, in milliseconds, keeps nothing that is due from being told. */
+export const HOLDS_FLOOR_MS = 2000;
+
 /** Something that shall be said now, and the attempt that it is. */
 export interface Offer {
   readonly deliveryId: string;
@@ -45,7 +48,7 @@ export interface Utterance {
 
 /**
  * Duties of an implementation. What happens is told to the session as events:
- * `transport.ready / lost`, `response.requested / ended`, `utterance.*`, `playout.*`,
+ * `transport.ready / lost`, `response.requested / waiting / ended`, `utterance.*`, `playout.*`,
  * `delivery.playing / heard / interrupted / failed` with the offer's generation.
  * Guarantee to it: one offer at a time, and only while the gate is open or after `interrupt`.
  */

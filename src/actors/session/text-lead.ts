@@ -29,7 +29,13 @@ import { CancelledError, ConfigurationError, ProviderError } from '../../errors.
 import { callKey } from '../approvals/approval.ts';
 import type { Prompt } from '../notes/note.ts';
 import { callSafely } from '../runtime/host.ts';
-import type { Lead, Offer, SubagentWords, Utterance } from './lead.ts';
+import {
+  HOLDS_FLOOR_MS,
+  type Lead,
+  type Offer,
+  type SubagentWords,
+  type Utterance,
+} from './lead.ts';
 import { intoConversation, noted } from './live-conversation.ts';
 import {
   alreadyCalledNote,
@@ -49,8 +55,6 @@ import { Watchdog } from './watchdog.ts';
 const MAX_ROUNDS = 8;
 /** So many rounds of tools may follow from what is told, one thing from another, before the user speaks. */
 const MAX_UNASKED = 32;
-/** A tool that takes longer keeps nothing that is due from being told. */
-const HOLDS_FLOOR_MS = 2000;
 /** A response without any sign of life for so long has failed. */
 const RESPONSE_TIMEOUT_MS = 60_000;
 

@@ -1,4 +1,4 @@
-// Every state of a session: what may come, and what shall hold in it (V1 to V9).
+// Every state of a session: what may come, and what shall hold in it (V1 to V10).
 //
 // Time: each of the six clocks starts at 0 and is told from a stale one by its `dueAt` only, so
 // the key leaves moments out. Two failed reconnects in a row are allowed.
@@ -111,6 +111,7 @@ function sessionEvents({ context }: S): readonly SessionMachineEvent[] {
     { type: 'utterance.ended', at },
     { type: 'utterance.settled', at },
     { type: 'response.requested', at },
+    { type: 'response.waiting', at },
     { type: 'response.ended', at },
     { type: 'playout.started', at },
     { type: 'playout.drained', at },
@@ -183,15 +184,25 @@ export function checkSession(
         snapshot,
       ) =>
         !gateIsOpen(snapshot) ||
-        same(snapshot.value, {
-          connection: 'active',
-          client: 'attached',
-          user: 'silent',
-          model: 'idle',
-          playout: 'drained',
-        }),
-      'V2: nobody has the floor while the gate is open': (snapshot) =>
-        !gateIsOpen(snapshot) || floorOf(snapshot) === 'nobody',
+        ['idle', 'waiting'].some((model) =>
+          same(snapshot.value, {
+            connection: 'active',
+            client: 'attached',
+            user: 'silent',
+            model,
+            playout: 'drained',
+          }),
+        ),
+      'V2: nobody has the floor while the gate is open, but a model that waits': (snapshot) =>
+        !gateIsOpen(snapshot) ||
+        floorOf(snapshot) === (snapshot.matches({ model: 'waiting' }) ? 'model' : 'nobody'),
+      'V10: the gate does not wait for what a model waits for': (snapshot) =>
+        !snapshot.matches({ model: 'waiting' }) ||
+        gateIsOpen(snapshot) ===
+          (snapshot.hasTag('connected') &&
+            snapshot.matches({ client: 'attached' }) &&
+            snapshot.matches({ user: 'silent' }) &&
+            snapshot.matches({ playout: 'drained' })),
       'V2: only our own speech is interrupted, and only where the wire can': (snapshot) =>
         gateOf(snapshot, false) !== 'interruptible' &&
         (gateOf(snapshot, true) !== 'interruptible' || floorOf(snapshot) === 'model') &&
@@ -302,7 +313,15 @@ export function checkSession(
         effects,
       ) =>
         paramsOf(effects, 'turnEnded').length ===
-        (type === 'response.ended' && before.matches({ model: 'generating' }) ? 1 : 0),
+        (type === 'response.ended' && !before.matches({ model: 'idle' }) ? 1 : 0),
+      'V10: a model waits in the middle of its turn, and only says so itself': (
+        before,
+        { type },
+        after,
+      ) =>
+        !after.matches({ model: 'waiting' }) ||
+        before.matches({ model: 'waiting' }) ||
+        (before.matches({ model: 'generating' }) && type === 'response.waiting'),
       'V4: it tries again a while after each loss': (before, event, after, effects) => {
         const tries = after.matches({ connection: 'connecting' });
         const begins = tries && !before.matches({ connection: 'connecting' });

@@ -46,6 +46,28 @@ export const sessionFaults: readonly Fault<typeof sessionMachine>[] = [
     property: 'V3: a lost connection forgets what it was in the middle of, not the device',
   },
   {
+    fault: 'a wait for a tool outlives its connection',
+    machine: mutate(sessionMachine, (chart) =>
+      forget(stateOf(chart, 'model', 'waiting'), 'transport.lost'),
+    ),
+    property: 'V3: a lost connection forgets what it was in the middle of, not the device',
+  },
+  {
+    fault: 'a turn that waits for a tool has ended',
+    machine: mutate(sessionMachine, (chart) => {
+      const { on } = stateOf(chart, 'model', 'generating');
+      on['response.waiting'] = on['response.ended'];
+    }),
+    property: 'V7: a turn ends when the model has come to an end by itself',
+  },
+  {
+    fault: 'a model that does nothing waits',
+    machine: mutate(sessionMachine, (chart) => {
+      stateOf(chart, 'model', 'idle').on['response.waiting'] = 'waiting';
+    }),
+    property: 'V10: a model waits in the middle of its turn, and only says so itself',
+  },
+  {
     fault: 'playing stops with the connection',
     machine: mutate(sessionMachine, (chart) => {
       stateOf(chart, 'playout', 'playing').on['transport.lost'] = 'drained';

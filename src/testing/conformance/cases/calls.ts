@@ -3,6 +3,7 @@
 
 import type { ConformanceScene } from '../case.ts';
 import { wasHeard } from '../promises.ts';
+import type { Talk } from '../talk.ts';
 import { call, gate, isQuiet, lookUp, SALES, working } from './shared.ts';
 
 const inline = (): ConformanceScene => {
@@ -18,6 +19,35 @@ const inline = (): ConformanceScene => {
     outcome: (talk) => talk.check('it was run once', clock.counted.runs === 1),
   };
 };
+
+const slow = (): ConformanceScene => {
+  const ready = gate();
+  const clock = lookUp('clock', 'It is noon', ready);
+  return {
+    name: 'slow inline call: what is due is told meanwhile, and the result after it',
+    calls: { 'what time is it': [call('clock')] },
+    tools: [clock.definition],
+    plot: async (talk) => {
+      await talk.says('what time is it');
+      await talk.until('it is run', () => clock.counted.runs === 1);
+      talk.session.notifyBackground('The mail has come');
+      const { defersToolResults, responds, schedulesToolResults } = talk.capabilities;
+      const mayTell = defersToolResults && (responds === 'when_asked' || schedulesToolResults);
+      if (mayTell) await talk.isTold('The mail has come');
+      else await talk.pass(5000);
+      talk.check('it waits for no tool where it need not', mayTell === isTold(talk));
+      ready.open();
+      await talk.hears('It is noon');
+      await talk.isTold('The mail has come');
+    },
+    outcome: (talk) => {
+      talk.check('it was run once', clock.counted.runs === 1);
+      talk.check('it was told once', talk.playsOf('It is noon').filter(wasHeard).length === 1);
+    },
+  };
+};
+
+const isTold = (talk: Talk): boolean => talk.deliveryOf('The mail has come')?.state === 'delivered';
 
 const duplicated = (): ConformanceScene => {
   const clock = lookUp('clock', 'It is noon');
@@ -156,6 +186,7 @@ const transferWhileSpeaking = (): ConformanceScene => ({
 
 export const callScenes: readonly (() => ConformanceScene)[] = [
   inline,
+  slow,
   duplicated,
   takenBack,
   oneOfTwo,
