@@ -258,9 +258,11 @@ export function transportsDocument(): string {
   const all = Object.values(transports);
   const capabilities = Object.keys(realtime.capabilities).map((name) => [
     `\`${name}\``,
-    ...all.map((transport) =>
-      shown(name, transport.capabilities[name as keyof TransportCapabilities] ?? true),
-    ),
+    ...all.map((transport) => {
+      // What a transport need not declare it can, unless it says otherwise; null is a declaration.
+      const { [name as keyof TransportCapabilities]: value = true } = transport.capabilities;
+      return shown(name, value);
+    }),
   ]);
   const semantics = intents.map(({ name, how }) => [
     name,
