@@ -129,7 +129,7 @@ describe('what the server says besides', () => {
 
   test('errors, without secrets, with the event that they answer', () => {
     const { peer, of } = startCall();
-    peer.refuses({ code: 'odd', message: 'Bearer abc', client_event_id: 'event_77' });
+    peer.refuses({ code: 'odd', message: 'Bearer k3y-of-the-app', client_event_id: 'event_77' });
     expect(of('transport.error')).toMatchObject([
       { code: 'odd', message: 'Bearer [redacted]', responseKey: null },
     ]);
