@@ -86,7 +86,7 @@ describe('errors before the socket was open', () => {
 describe('redact', () => {
   test.each([
     ['Incorrect API key provided: sk-proj-****wxyz. Get one', 'sk-'],
-    ['header Bearer abc.def', 'abc.def'],
+    ['header Bearer abc.d3f-gh1', 'abc.d3f-gh1'],
     ['you sent my-very-own-key-42!', 'my-very-own-key-42'],
   ])('%s', (text, secret) => {
     const redacted = redact(text, 'my-very-own-key-42');
