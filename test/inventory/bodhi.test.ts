@@ -60,6 +60,6 @@ describe('a background call', () => {
     await start();
     await type('use report');
     expect(state().subagents[0]).toMatchObject({ name: 'report_generator', toolName: 'report' });
-    expect(said().at(-1)).toContain('"result":"by its own model.');
+    expect(said().at(-1)).toContain('"result":"by its own model"');
   });
 });

@@ -1,12 +1,24 @@
 // What the runtime says to the lead model: which sentence, and what it quotes with it. The form of
 // notes is in `notes/`.
 
+import type { ConversationItem } from '../conversation/items.ts';
 import { note, noteWith, sentence, wordsOfApp, type Note, type Prompt } from '../notes/note.ts';
 import type { QuestionOption } from '../session-views.ts';
 
 /** What the model is told of the greeting that it shall say; undefined: it has none. */
 export function greetingNote({ greeting }: { readonly greeting?: string }): Note | undefined {
   return greeting === undefined ? undefined : note(wordsOfApp(greeting));
+}
+
+/** Is this item of the conversation what the model was told of that greeting? */
+export function isGreeting(
+  item: ConversationItem,
+  { greeting }: { readonly greeting?: string },
+): boolean {
+  if (greeting === undefined || item.role !== 'system') return false;
+  const { note: told } = item;
+  // An earlier version kept it as text.
+  return told ? told.says === greeting && !told.quotes : item.text === `[SYSTEM: ${greeting}]`;
 }
 
 /** What the model gets as the answer to a call whose work goes on. */

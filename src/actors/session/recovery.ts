@@ -24,7 +24,7 @@ import type { UnitEvent } from '../runtime/commit-unit.ts';
 import { setAsideIn, type SetAsideEntry, UnfoldableEntry, UNIT } from '../runtime/set-aside.ts';
 import type { RecoveryReport, SessionEvent } from '../session-views.ts';
 import { forgetWhatIsOver } from './fold-session.ts';
-import { greetingNote } from './prompts.ts';
+import { isGreeting } from './prompts.ts';
 import type { SessionCore } from './session-core.ts';
 import { isOfTelling } from './text-lead.ts';
 import type { SessionEffects } from './session-effects.ts';
@@ -223,7 +223,6 @@ export function writeLost(
  */
 function owesReply({ books, leads, unit }: Pick<SessionCore, 'books' | 'leads' | 'unit'>): boolean {
   const { items } = books.conversation;
-  const greeting = greetingNote(leads.agent);
   const asked = items.findLastIndex((item) => {
     // What was called in the telling of something that is due is read when it is told again.
     if (item.role === 'tool_result')
@@ -231,7 +230,7 @@ function owesReply({ books, leads, unit }: Pick<SessionCore, 'books' | 'leads' |
         unit.calls.stateOf(item.callId)?.value !== 'settled' &&
         !isOfTelling({ books, unit }, item.callId)
       );
-    return item.id === books.requestId || (item.role === 'system' && item.text === greeting);
+    return item.id === books.requestId || isGreeting(item, leads.agent);
   });
   return asked >= 0 && !items.slice(asked + 1).some(({ role }) => role === 'assistant');
 }

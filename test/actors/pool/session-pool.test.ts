@@ -136,7 +136,7 @@ describe('a session of a pool', () => {
     await type('b', 'blue');
     await idle();
     expect(requestId).toBe('sub_2.q1');
-    expect(said.at(-1)).toMatch(/b: Told: .*Painted: .*blue/);
+    expect(said.at(-1)).toMatch(/^b: Told: .*Painted: .*blue/s);
     expect(pool.awakeCount).toBe(0);
   });
 
@@ -163,7 +163,7 @@ describe('a session of a pool', () => {
     opened.length = 0;
     await world.environment.advance(ASK_MS);
     expect(opened).toEqual(['a']);
-    expect(said.at(-1)).toMatch(/a: Told: .*did not respond in time/);
+    expect(said.at(-1)).toMatch(/^a: Told: .*did not respond in time/s);
   });
 
   test('PL3: also in a pool of another process', async () => {
@@ -176,7 +176,7 @@ describe('a session of a pool', () => {
     await second.pool.start();
     expect(second.opened).toEqual([]);
     await world.environment.advance(ASK_MS);
-    expect(second.said.at(-1)).toMatch(/a: Told: .*did not respond in time/);
+    expect(second.said.at(-1)).toMatch(/^a: Told: .*did not respond in time/s);
     expect(first.opened).toEqual(['a']);
   });
 
@@ -438,7 +438,7 @@ describe('a session of a pool', () => {
     expect(errors.at(-1)).toContain('nobody answers');
     isBroken = false;
     await world.environment.advance(ASK_MS);
-    expect(said.at(-1)).toMatch(/a: Told: .*did not respond in time/);
+    expect(said.at(-1)).toMatch(/^a: Told: .*did not respond in time/s);
   });
 
   test('PL5: a look begins nothing: one that was closed stays closed', async () => {

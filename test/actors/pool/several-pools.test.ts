@@ -78,7 +78,7 @@ function processOf(
   return { number: process.number, pool, errors, opened, said, type, idle, die };
 }
 
-const expired = expect.stringMatching(/a: Told: .*did not respond in time/) as string;
+const expired = expect.stringMatching(/^a: Told: .*did not respond in time/s) as string;
 
 describe('what another process put away', () => {
   test('PL3 AL1: is woken when it is due though that one has died, by a pool that began before', async () => {

@@ -68,7 +68,7 @@ test('PL3 PL4: what a killed process had put away is woken when it is due, what 
   expect(opened).toEqual(['awake']);
 
   environment.forward(ASK_MS + 1);
-  expect(await result).toMatch(/^Told: .*did not respond in time/);
+  expect(await result).toMatch(/^Told: .*did not respond in time/s);
   await pool.close();
   expect(opened).toEqual(['awake', 'asleep']);
   expect(errors).toEqual([]);

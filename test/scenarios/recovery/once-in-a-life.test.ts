@@ -2,7 +2,7 @@
 // first agent enters, and the time of its budget passes.
 
 import { describe, expect, test } from 'vitest';
-import { createSubagentService, THE_LEAD } from '../../../src/index.ts';
+import { createSubagentService, THE_LEAD, type JournalEntry } from '../../../src/index.ts';
 import { textLife, turns, voiceLife, world, type World } from '../../support/crashes.ts';
 import { askingOrder } from '../../support/program-life.ts';
 import { calls, never, say } from '../../support/subagent-runs.ts';
@@ -296,6 +296,24 @@ describe('wherever the process dies, a greeting is said once', () => {
           invoice: said(of, 'invoice'),
         }).toEqual({ entry, when, hello: 1, invoice: hasLed ? 1 : 0 });
       }
+  });
+
+  test('one that an earlier version noted, as text, before it died', async () => {
+    const before = world();
+    const whole = world();
+    await begin(whole);
+    const isNote = ({ event }: JournalEntry) => event.type === 'conversation.noted';
+    before.killAt(whole.entries.findIndex(isNote) + 1, 'after');
+    await begin(before);
+    const entries = before.entries.map((entry) => {
+      if (!isNote(entry)) return entry;
+      const { note: _, ...event } = entry.event as JournalEntry['event'] & { note?: unknown };
+      return { ...entry, event: { ...event, text: '[SYSTEM: Say hello.]' } };
+    });
+    expect(entries.at(-1)).toMatchObject({ event: { text: '[SYSTEM: Say hello.]' } });
+    const of = world({ inheritance: { entries, at: before.environment.clock.now() } });
+    await begin(of);
+    expect(said(of, 'hello')).toBe(1);
   });
 
   const voice = (of: World, onEnter: () => unknown = () => undefined) =>

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { CapacityError, defineTool, type DoubtfulCall, type Journal } from '../../../src/index.ts';
-import type { Script } from '../../../src/testing/index.ts';
+import { readNotes, type Script } from '../../../src/testing/index.ts';
 import { textLife, turns, world, type World } from '../../support/crashes.ts';
 import { calls, never, say, simpleTool } from '../../support/subagent-runs.ts';
 import { textTalk, type TalkOptions } from '../../support/text-talk.ts';
@@ -294,7 +294,10 @@ describe('after a crash', () => {
     expect(after.state().subagents).toMatchObject([
       { outcome: { status: 'lost', error: { code: 'NOT_RECOVERABLE' } } },
     ]);
-    expect(after.said().join('\n')).toMatch(/no configuration "ride"/);
+    const told = after.said().flatMap((text) => readNotes(text.replace(/^Told: /, '')));
+    expect(told).toMatchObject([
+      { quotes: { task: 'ride', error: expect.stringContaining('no configuration "ride"') } },
+    ]);
     await after.close();
   });
 
