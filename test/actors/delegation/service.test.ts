@@ -172,17 +172,20 @@ describe('[M1 M22 M23 M26 HW5] what is admitted', () => {
 
   test('adapters and models: an empty list is all, any other is exactly these', () => {
     const { request } = puppets({
-      constraints: { allowedAdapters: ['a', 'special'], allowedModels: ['mock-model-id', 'fast'] },
+      constraints: {
+        allowedAdapters: ['a', 'special'],
+        allowedModels: ['mock-model-id', 'acme/fast'],
+      },
     });
-    expect(request('a', { modelName: 'fast' })).toMatchObject({ status: 'accepted' });
-    expect(request('b', { adapterName: 'special', modelName: 'fast' })).toMatchObject({
+    expect(request('a', { modelName: 'acme/fast' })).toMatchObject({ status: 'accepted' });
+    expect(request('b', { adapterName: 'special', modelName: 'acme/fast' })).toMatchObject({
       status: 'accepted',
     });
     expect(request('b')).toEqual(rejected('ADAPTER_NOT_ALLOWED', '"b" is not allowed'));
-    expect(request('a', { config: { model: 'big' }, modelName: 'huge' })).toEqual(
-      rejected('MODEL_NOT_ALLOWED', '"huge"'),
+    expect(request('a', { config: { model: 'acme/big' }, modelName: 'acme/huge' })).toEqual(
+      rejected('MODEL_NOT_ALLOWED', '"acme/huge"'),
     );
-    expect(request('a', { config: { model: 'fast' } })).toMatchObject({ status: 'accepted' });
+    expect(request('a', { config: { model: 'acme/fast' } })).toMatchObject({ status: 'accepted' });
     const other = puppets({ constraints: { allowedModels: ['provider/big'] } });
     expect(other.request('a')).toEqual(rejected('MODEL_NOT_ALLOWED'));
     expect(other.request('a', { config: { model: 'provider/big' } })).toMatchObject({
