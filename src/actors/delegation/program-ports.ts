@@ -252,8 +252,10 @@ export class ProgramPorts implements ScopePorts {
 
 /** @throws {OffstageError} for what is no answer to this question, or of somebody who may not answer it. */
 function answerOf(question: AskedQuestion, given: ProgramAnswer): Answer {
-  const { by, ...rest } = given;
-  const answer = givenAnswer(question, checkedAnswer('onQuestion', rest));
+  // Characters of a text, or items of a list, would each become a property.
+  const isPlain = typeof given === 'object' && given !== null && !Array.isArray(given);
+  const { by, ...rest } = isPlain ? given : ({} as ProgramAnswer);
+  const answer = givenAnswer(question, checkedAnswer('onQuestion', isPlain ? rest : given));
   const who = checkedBy('onQuestion', { by });
   const { requestId, answerableBy = [] } = question;
   if (!mayAnswer(question, who))
