@@ -8,6 +8,8 @@ import { ConfigurationError, messageOf } from './errors.ts';
 /** Characters of a wrong value that an error message shows. */
 const MAX_SHOWN_CHARS = 80;
 const MAX_LOOKED_AT_CHARS = 2000;
+/** Unknown options that one message names: what was meant may be any object, with a million keys. */
+const MAX_UNKNOWN_KEYS = 5;
 
 const withoutSecrets = secretRemover([]);
 
@@ -121,11 +123,13 @@ function described(issue: z.core.$ZodIssue, value: unknown, schema: z.ZodType): 
   const path = issue.path.map(String).join('.');
   if (issue.code === 'unrecognized_keys') {
     const known = optionsAt(schema, issue.path);
-    return issue.keys
+    const told = issue.keys
+      .slice(0, MAX_UNKNOWN_KEYS)
       .map(
         (key) => `unknown option \`${[path, key].filter(Boolean).join('.')}\`${meant(key, known)}`,
-      )
-      .join('; ');
+      );
+    const more = issue.keys.length - told.length;
+    return [...told, ...(more > 0 ? [`and ${more} more`] : [])].join('; ');
   }
   const got = shown(issue.path.reduce<unknown>(property, value));
   return `${path === '' ? '' : `\`${path}\`: `}${issue.message}, got ${got}`;

@@ -12,6 +12,8 @@ const SHAPES: readonly RegExp[] = [
   // After the scheme of a header: any after its name, else what has letters and digits, or is long.
   /(?<=\bauthorization\\*["']?\s{0,9}[:=]\s{0,9}\\*["']?(?:bearer|basic|token)\s{1,9})[^\s"'\\,]+/gi,
   /(?<=\bbearer\s{1,9})(?:(?=[\w.~+/-]*\d)(?=[\w.~+/-]*[a-z])[\w.~+/-]{8,}|[\w.~+/-]{24,})=*/gi,
+  // Parts with dots between them, as of a signed token: `Bearer abc.def`. Words have a space after a dot.
+  /(?<=\bBearer\s{1,9})[\w~+/-]{3,}(?:\.[\w~+/-]{3,})+=*/g,
   /(?<=\b[Bb]asic\s{1,9})(?=[\w+/]*\d)(?=[\w+/]*[A-Z])(?=[\w+/]*[a-z])[\w+/]{8,}={0,2}/g,
   // OpenAI, Anthropic, Stripe; also as an error message shows them (`sk-ab***yz`).
   /\b(?:sk|ek|rk)-[\w*.…-]{4,}/g,

@@ -27,7 +27,7 @@ export interface AudioFrame {
 export function frameDurationMs(frame: Pick<AudioFrame, 'samples' | 'sampleRateHz'>): number {
   const { samples, sampleRateHz } = readable('frameDurationMs', frame);
   assertSamples('frameDurationMs', samples);
-  if (!(sampleRateHz > 0))
+  if (typeof sampleRateHz !== 'number' || !(sampleRateHz > 0))
     throw new ConfigurationError(
       'INVALID_AUDIO',
       `frameDurationMs: expected \`sampleRateHz\` to be a number above 0, got ${shown(sampleRateHz)}`,

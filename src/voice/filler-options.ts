@@ -1,6 +1,6 @@
 // What a filler is: a word while the user waits, in their language, and who says it.
 
-import { checkUnshown } from '../checks.ts';
+import { check } from '../checks.ts';
 import { z } from 'zod';
 import { ConfigurationError } from '../errors.ts';
 import { checkVoice, type Voice } from './spoken/voice.ts';
@@ -52,7 +52,7 @@ const optionsSchema = z.strictObject({
  * wire cannot make its model speak out of band, and no voice is given.
  */
 export function checkedFiller(options: FillerOptions, transport: Transport): FillerSettings {
-  checkUnshown('filler', optionsSchema, options);
+  check('filler', optionsSchema, options);
   const { afterMs = DEFAULT_AFTER_MS, say = DEFAULT_PHRASES } = options;
   const voice = options.voice ?? transport.voice ?? null;
   if (voice !== null) checkVoice('filler.voice', voice);

@@ -107,7 +107,8 @@ const live: readonly (() => unknown)[] = [
   () => new Set([1]),
   () => new WeakMap(),
   () => /(a+)+$/,
-  () => new Error('an error'),
+  // The caller's own: what it reports through `audioIn.error()` comes back to its `onError` as it is.
+  () => new HostileError('an error'),
   () => AbortSignal.abort(new HostileError('aborted')),
   () => detached(),
   () => new Int16Array(3),

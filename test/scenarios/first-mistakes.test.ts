@@ -272,6 +272,11 @@ describe('an unknown option is refused by name', () => {
     );
   });
 
+  test('a few of many are named', () => {
+    const many = Object.fromEntries(Array.from({ length: 200_000 }, (_, n) => [`colour${n}`, n]));
+    expect(() => createChildSubagentToolset(many as never)).toThrow(/colour4`.*; and 199995 more$/);
+  });
+
   test('an option of a runtime beside a runtime is refused', () => {
     expect(text({ model, agents: [lead], runtime, journal: memoryJournal() })).toThrow(
       'expected `journal` to be given to createRuntime(…)',

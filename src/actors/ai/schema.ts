@@ -96,7 +96,12 @@ export function invalidCallMessage(error: unknown): string {
 function isSchemaLike(value: unknown): value is object {
   if (typeof value === 'function') return true;
   if (typeof value !== 'object' || value === null) return false;
-  return '~standard' in value || 'jsonSchema' in value || isOldZod(value);
+  try {
+    return '~standard' in value || 'jsonSchema' in value || isOldZod(value);
+  } catch {
+    // A Proxy that is revoked, or throws.
+    return false;
+  }
 }
 
 /** A function that gives the schema: it may give another one next time. */
@@ -115,7 +120,11 @@ function isPromiseLike(value: object): value is PromiseLike<unknown> {
 
 function describe(value: unknown): string {
   if (typeof value !== 'object' || value === null) return String(value);
-  return 'type' in value || 'properties' in value
-    ? 'a bare JSON Schema (wrap it in jsonSchema(…) with a `validate`)'
-    : `an object with the keys ${Object.keys(value).slice(0, 5).join(', ') || '(none)'}`;
+  try {
+    return 'type' in value || 'properties' in value
+      ? 'a bare JSON Schema (wrap it in jsonSchema(…) with a `validate`)'
+      : `an object with the keys ${Object.keys(value).slice(0, 5).join(', ') || '(none)'}`;
+  } catch {
+    return shown(value);
+  }
 }

@@ -7,7 +7,7 @@
 //   OS1. A recovery that failed has changed nothing, and has no claim: it can be tried again.
 //   OS2. Whoever leaves for another time tells nobody of an end, and what came in is written down.
 
-import { ConfigurationError, OffstageError, TimeoutError } from '../../errors.ts';
+import { ConfigurationError, isA, OffstageError, TimeoutError } from '../../errors.ts';
 import { raceTime } from '../race-abort.ts';
 import { rested } from '../runtime/rested.ts';
 import { UnfoldableEntry, UNIT } from '../runtime/set-aside.ts';
@@ -102,7 +102,7 @@ export class OwnedDelegation extends Delegation implements OwnedSubagentService 
       if (this.#leaving) return nothing;
       return this.#goOn(new ServiceHistory(entries, this.id), this.#kept);
     } catch (error) {
-      if (error instanceof UnfoldableEntry && this.#kept.host.onUnfoldable === 'lose')
+      if (isA(error, UnfoldableEntry) && this.#kept.host.onUnfoldable === 'lose')
         throw await this.#lost(this.#kept, error);
       await this.#release(this.#kept);
       throw error;

@@ -14,7 +14,6 @@ import {
   readable,
   type ChecksOf,
 } from '../../checks.ts';
-import { ConfigurationError } from '../../errors.ts';
 import { aModel } from '../ai/model.ts';
 import {
   outcomeChecks,
@@ -108,13 +107,12 @@ export function ownedService(options: SubagentServiceOptions): OwnedDelegation {
     runtimeSchema,
     runtime,
   );
-  if (graceMs !== undefined && !(graceMs >= 0))
-    throw new ConfigurationError(
-      'INVALID_OPTION',
-      `Expected graceMs to be at least 0, got ${graceMs}`,
-    );
+  check('createSubagentService: `graceMs`', z.number().nonnegative().optional(), graceMs);
   check('createSubagentService: `id`', scopeName.optional(), options.id);
-  const limits = sessionLimits({ maxTotalPerSession: Number.MAX_SAFE_INTEGER, ...constraints });
+  const limits = sessionLimits({
+    maxTotalPerSession: Number.MAX_SAFE_INTEGER,
+    ...readable('constraints', constraints),
+  });
   const { id = environment.ids.next('scope') } = options;
   const keeping =
     options.id === undefined ? null : new ServiceKeeping(id, runtime, onError, () => service.rest);

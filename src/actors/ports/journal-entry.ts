@@ -6,6 +6,7 @@
 
 import { check } from '../../checks.ts';
 import { z } from 'zod';
+import { messageOf } from '../../errors.ts';
 import { clip } from '../clip.ts';
 import { isStorable } from '../storable.ts';
 import { JournalError, journalCorrupt } from './journal-error.ts';
@@ -37,9 +38,16 @@ const entrySchema: z.ZodType<JournalEntry> = z.object({
  */
 export function journalEntryOf(value: unknown, source: string): JournalEntry {
   check('journalEntryOf(value, source)', z.string(), source);
-  const parsed = entrySchema.safeParse(value);
-  if (parsed.success) return parsed.data;
-  throw journalCorrupt(source, `${nameOf(value)} is none: ${z.prettifyError(parsed.error)}`);
+  let why: string;
+  try {
+    const { success, data, error } = entrySchema.safeParse(value);
+    if (success) return data;
+    why = z.prettifyError(error);
+  } catch (cause) {
+    // A Proxy that is revoked, or throws.
+    why = messageOf(cause);
+  }
+  throw journalCorrupt(source, `${nameOf(value)} is none: ${why}`);
 }
 
 /** Scope and unit together: what fits into an entry of an index of PostgreSQL. */
@@ -86,8 +94,12 @@ function invalid(entry: JournalEntry, what: string): JournalError {
 
 /** `entry 3 of sub_1 in ses_1`, with what there is of it. */
 function nameOf(value: unknown): string {
-  const { scope, unit, seq } = (value ?? {}) as Partial<Record<keyof JournalEntry, unknown>>;
-  return `entry ${shown(seq)} of ${shown(unit)} in ${shown(scope)}`;
+  try {
+    const { scope, unit, seq } = (value ?? {}) as Partial<Record<keyof JournalEntry, unknown>>;
+    return `entry ${shown(seq)} of ${shown(unit)} in ${shown(scope)}`;
+  } catch {
+    return 'an entry that cannot be read';
+  }
 }
 
 function shown(name: unknown): string {

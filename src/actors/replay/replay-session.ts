@@ -55,15 +55,36 @@ const entriesSchema = z.custom<Iterable<JournalEntry>>(
  */
 export function* replaySession(entries: Iterable<JournalEntry>): Generator<ReplayStep, void> {
   check('replaySession', entriesSchema, entries);
-  const all = [...entries];
-  for (const entry of all)
-    if (typeof entry?.event?.type !== 'string')
-      throw new ConfigurationError(
-        'INVALID_OPTION',
-        `replaySession: expected the entries of a scope, got ${shown(entry)} among them`,
-      );
+  const all = listed(entries);
+  const other = all.findIndex((entry) => !isEntry(entry));
+  if (other >= 0)
+    throw new ConfigurationError(
+      'INVALID_OPTION',
+      `replaySession: expected the entries of a scope, got ${shown(all[other])} among them`,
+    );
   const replay = new Replay(setAsideReasons(all));
   for (const entry of all) yield replay.take(entry);
+}
+
+/** What cannot be iterated, such as an array of samples that was sent away, says so when it is tried. */
+function listed(entries: Iterable<JournalEntry>): readonly JournalEntry[] {
+  try {
+    return [...entries];
+  } catch (cause) {
+    throw new ConfigurationError(
+      'INVALID_OPTION',
+      `replaySession: the entries cannot be read: ${messageOf(cause)}`,
+      { cause },
+    );
+  }
+}
+
+function isEntry(entry: JournalEntry | null | undefined): boolean {
+  try {
+    return typeof entry?.event?.type === 'string';
+  } catch {
+    return false;
+  }
 }
 
 /** Why entries are set aside by later ones, by their unit and number. */

@@ -1,6 +1,6 @@
 // What a service is made of, as its author writes it, and the same checked.
 
-import { check, checkUnshown, readable } from '../../checks.ts';
+import { check, readable } from '../../checks.ts';
 import { z } from 'zod';
 import { ConfigurationError } from '../../errors.ts';
 import type { BackoffInput } from '../../machines/index.ts';
@@ -108,7 +108,7 @@ export function checkServiceConfig(
     invocationBackoff: { ...defaultBackoff, ...withoutUndefined(config.invocationBackoff ?? {}) },
     sourceBackoff: { ...defaultBackoff, ...withoutUndefined(config.sourceBackoff ?? {}) },
   };
-  checkUnshown(path, schema, options);
+  check(path, schema, options);
   const agent = checkSubagentConfig(config.agent, `${path}.agent`);
   refuseTwice(
     config.eventSources.map(({ name }) => name),

@@ -6,7 +6,7 @@
 // Does not: begin or end (session-life), decide what happens next (machines), carry effects
 //           out (session-effects), speak (lead), hold sockets or audio.
 
-import { codeOf, messageOf } from '../../errors.ts';
+import { codeOf, isA, messageOf } from '../../errors.ts';
 import type { Failure } from '../../machines/index.ts';
 import { Delegation } from '../delegation/delegation.ts';
 import type { FactSource } from '../context/context-snapshot.ts';
@@ -262,7 +262,7 @@ export class SessionCore implements EffectsSession {
     this.#tellOfError(error, where);
     const code = codeOf(error);
     const message = `${where}: ${messageOf(error)}`;
-    if (!(error instanceof UnfoldableEntry)) {
+    if (!isA(error, UnfoldableEntry)) {
       this.projection.emit({ type: 'error.reported', code, message });
       return;
     }

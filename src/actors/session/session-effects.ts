@@ -5,7 +5,7 @@
 //           delivery-effects (outbox and batches).
 // Does not: decide anything.
 
-import { CancelledError, messageOf, OffstageError } from '../../errors.ts';
+import { CancelledError, isA, messageOf, OffstageError } from '../../errors.ts';
 import type { CallAnswer, Failure, QuestionEnd } from '../../machines/index.ts';
 import { floorOf } from '../../machines/index.ts';
 import type { Posted } from '../runtime/commit-unit.ts';
@@ -120,7 +120,7 @@ export class SessionEffects {
 
   crashed(error: unknown): void {
     const core = this.#core;
-    const isLost = error instanceof UnfoldableEntry;
+    const isLost = isA(error, UnfoldableEntry);
     // A later process goes on with its subagents: what becomes of them here is not written down.
     core.unit.unit.hold();
     if (isLost)

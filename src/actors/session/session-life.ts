@@ -14,7 +14,7 @@
 //   LF5. A start after the end, or after the session was left to its journal, is refused; the error says
 //        what the session is and what to do. The store says so, too: `closed` or `suspended`.
 
-import { CancelledError, ConfigurationError, OffstageError } from '../../errors.ts';
+import { CancelledError, ConfigurationError, isA, OffstageError } from '../../errors.ts';
 import type { Failure } from '../../machines/index.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import { callSafely } from '../runtime/host.ts';
@@ -101,7 +101,7 @@ export class SessionLife {
   }
 
   #isLostBy(error: unknown): error is UnfoldableEntry {
-    return error instanceof UnfoldableEntry && this.#core.host.onUnfoldable === 'lose';
+    return isA(error, UnfoldableEntry) && this.#core.host.onUnfoldable === 'lose';
   }
 
   /** The journal has an entry of it that cannot be taken in, and the app wants it lost for that. */

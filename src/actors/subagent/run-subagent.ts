@@ -82,7 +82,6 @@ export function runSubagent(
   task: RunTask | string,
   options: RunSubagentOptions,
 ): SubagentRun {
-  readable('runSubagent(config)', config);
   checkRun(config, task, options);
   const { runtime, model, onError, id: keptAs, by, ...rest } = options;
   const own: SubagentConfig =
@@ -169,6 +168,7 @@ function checkRun(
   options: RunSubagentOptions,
 ): void {
   checkIsObject('runSubagent(config)', config, EXAMPLE);
+  readable('runSubagent(config)', config);
   check('runSubagent(…, task)', taskSchema, task);
   checkIsObject('runSubagent(…, options)', options, EXAMPLE);
   check('runSubagent(…, options)', optionsSchema, options);

@@ -1,7 +1,7 @@
 // What a budget may say, and its check.
 
 import { z } from 'zod';
-import { checkUnshown } from '../../checks.ts';
+import { check } from '../../checks.ts';
 
 /** What a session, or a subagent and its whole subtree, may use. A limit that is not there is none. */
 export interface BudgetLimits {
@@ -29,6 +29,6 @@ export const budgetLimits = z.strictObject({
 
 /** @throws {ConfigurationError} for a limit that is unknown or out of range. */
 export function checkBudget(limits: BudgetLimits = {}, path = 'budget'): BudgetLimits {
-  checkUnshown(path, budgetLimits, limits);
+  check(path, budgetLimits, limits);
   return limits;
 }

@@ -1,7 +1,7 @@
 // How much a session, and a process, may take on. Checked at construction.
 
 import { z } from 'zod';
-import { ConfigurationError } from '../../errors.ts';
+import { check, readable } from '../../checks.ts';
 
 export interface SessionLimits {
   /** Subagents in `running` at the same time. @defaultValue 10 */
@@ -72,7 +72,5 @@ const schema = z.strictObject({
 
 /** @throws {ConfigurationError} for a limit that is unknown or out of range. */
 export function sessionLimits(limits: Partial<SessionLimits> = {}): SessionLimits {
-  const parsed = schema.safeParse({ ...defaultSessionLimits, ...limits });
-  if (parsed.success) return parsed.data;
-  throw new ConfigurationError('INVALID_OPTION', `limits: ${z.prettifyError(parsed.error)}`);
+  return check('limits', schema, { ...defaultSessionLimits, ...readable('limits', limits) });
 }

@@ -5,7 +5,7 @@
 // Does not: share it with another process (there is `offstage/postgres-journal` for that), so
 //           a scope needs no claim.
 
-import { checkUnshown } from '../../checks.ts';
+import { check } from '../../checks.ts';
 import { resolve } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { z } from 'zod';
@@ -94,7 +94,7 @@ const FORGOTTEN_PAGES = 2048;
  * @throws {JournalError} `JOURNAL_CORRUPT`, `JOURNAL_IO`. @throws {CapacityError} `DISK_FULL`.
  */
 export function sqliteJournal(options: SqliteJournalOptions): SqliteJournal {
-  checkUnshown('sqliteJournal', optionsSchema, options);
+  check('sqliteJournal', optionsSchema, options);
   const { synchronous = 'full' } = options;
   const isKept = options.path !== ':memory:';
   if (options.readOnly === true && !isKept)

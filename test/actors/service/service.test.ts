@@ -372,7 +372,7 @@ describe('a service is checked where it is written', () => {
     [
       'no agent',
       { eventSources: [new ManualSource()] },
-      /expected a configuration of a subagent\n.*at agent/,
+      /`agent`: expected a configuration of a subagent, got undefined/,
     ],
     ['no start', { agent, eventSources: [{ name: 'x' }] }, /expected a function/],
     ['an unknown option', { agent, eventSources: [new ManualSource()], maxQueue: 1 }, /maxQueue/],

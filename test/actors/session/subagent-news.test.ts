@@ -364,7 +364,7 @@ describe('progress to the ear [B39 B48 R30]', () => {
           subagentConfigs: configsOf({}),
           speakProgress: 'loud' as never,
         }),
-    ).toThrow(/`speakProgress`.*"off"\|"milestones"\|"all", got loud/));
+    ).toThrow(/`speakProgress`.*"off"\|"milestones"\|"all", got "loud"/));
 });
 
 describe('consolidation by voice [R34]', () => {
