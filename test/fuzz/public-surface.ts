@@ -192,7 +192,7 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     memoryWakeTimes: { args: () => [], walks: 'trusts' },
     modelClaimJudge: { args: ({ environment }) => [{ model: model(), environment }] },
     modelDistiller: { args: () => [{ model: model() }] },
-    modelSummary: { args: ({ environment }) => [{ model: model(), environment }] },
+    modelSummary: { args: () => [{ model: model() }] },
     parseRecording: { args: () => ['{"recording":1,"scope":"s","entries":0}', 'the test'] },
     planStepProcessing: { args: () => [[], {}], trusts: recordMade },
     pollingSource: {
@@ -201,7 +201,6 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
           name: 's',
           poll: () => Promise.resolve({ items: [], cursor: 1 }),
           intervalMs: 1_000,
-          toEvent: () => null,
         },
       ],
     },

@@ -10,6 +10,7 @@
 //   J2. An append of a process that is dead never settles and keeps nothing more.
 //   J3. Entries are kept as text: what is read again shares nothing with what was appended.
 
+import { checkEntry } from '../../actors/ports/journal-entry.ts';
 import {
   isAskedFor,
   type Journal,
@@ -90,6 +91,7 @@ export class WorldJournal {
   #append(process: SimulatedProcess, entry: JournalEntry): void | Promise<void> {
     const { faults } = this.#ports;
     if (!process.isAlive) return never();
+    checkEntry(entry);
     const known = this.#kept.get(keyOf(entry));
     if (known !== undefined && known.json !== JSON.stringify(entry))
       return Promise.reject(journalConflict('The journal of the world', entry));
