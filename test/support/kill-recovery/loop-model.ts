@@ -85,7 +85,7 @@ class LoopConnection implements TransportConnection {
   }
 
   send(command: TransportCommand): void {
-    if (command.type === 'message.add' && command.role === 'user')
+    if (command.type === 'message.add' && command.role === 'user' && command.isNote !== true)
       this.#heard.set(command.itemId, command.text);
     else if (command.type === 'item.delete') this.#heard.delete(command.itemId);
     else if (command.type === 'tool.recall') this.#called.add(argumentOf(command.arguments));
@@ -98,7 +98,7 @@ class LoopConnection implements TransportConnection {
     if (!this.#isClosed) this.events.next(event);
   }
 
-  #answer({ responseKey, instructions }: Request): void {
+  #answer({ responseKey, instructions, about }: Request): void {
     const responseId = this.#transport.next('resp');
     this.#tell({ type: 'response.started', responseId, responseKey });
     const end = (status: 'completed' | 'cancelled', audio: { itemId: string }[] = []): void => {
@@ -115,7 +115,9 @@ class LoopConnection implements TransportConnection {
     const cancelThought = this.#scheduler.schedule(() => {
       const wanted = instructions === undefined ? this.#uncalled() : [];
       if (wanted.length === 0) {
-        this.#speak(responseId, instructions ?? 'All right.', end);
+        // It says what it is asked to say, with what the note about it quotes.
+        const text = [instructions ?? 'All right.', about ?? ''].join('\n').trim();
+        this.#speak(responseId, text, end);
         return;
       }
       for (const { kind, n } of wanted) {
