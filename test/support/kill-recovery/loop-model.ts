@@ -117,7 +117,8 @@ class LoopConnection implements TransportConnection {
       if (wanted.length === 0) {
         // It says what it is asked to say, with what the note about it quotes.
         const text = [instructions ?? 'All right.', about ?? ''].join('\n').trim();
-        this.#speak(responseId, text, end);
+        // Notes quote in JSON that is escaped so that it holds no tag.
+        this.#speak(responseId, text.replaceAll(String.raw`\u003c`, '<'), end);
         return;
       }
       for (const { kind, n } of wanted) {
