@@ -40,6 +40,8 @@ const portSources = [
   'checks.ts',
   'errors.ts',
   'actors/ports',
+  // An adapter that tells a model something in words writes a note.
+  'actors/notes',
   'voice/transport.ts',
   'voice/audio-frame.ts',
   'voice/audio',

@@ -13,6 +13,8 @@
 //           can do nothing with it.
 //   MARK-3. A note has the same mark however often it is written, and no two notes have the same one.
 //   MARK-4. Where notes have the role of the system, what they quote has the role of the user.
+//   MARK-5. An adapter that has something to tell the model writes it with the marks of the session
+//           (`TransportContext.notes`).
 
 import type { JSONValue } from 'ai';
 import { quoted, turnLine, type Note, type Prompt } from './note.ts';
@@ -38,6 +40,9 @@ const REMOVED = '…';
 /** Writes notes for a model, and what stands beside them. */
 export interface NoteWriter {
   readonly systemAs: SystemAs;
+  /** The whole note in one text. */
+  text(prompt: Note, id: string): string;
+  /** Its messages, in order. */
   messages(prompt: Note, id: string): readonly NoteMessage[];
   guard(text: string): string;
   guardJson<T extends JSONValue>(value: T): T;
@@ -46,6 +51,7 @@ export interface NoteWriter {
 /** For a model that nobody but the runtime and those above it talk to: there is nothing to tell apart. */
 export const unmarkedNotes: NoteWriter = {
   systemAs: 'user',
+  text: unmarked,
   messages: (prompt) => [{ role: 'user', text: unmarked(prompt), part: 'note' }],
   guard: (text) => text,
   guardJson: (value) => value,

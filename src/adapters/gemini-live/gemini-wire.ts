@@ -1,6 +1,7 @@
 // The Gemini Live wire on a connection: when it is configured, what it goes on from, what
 // its frames are, how it says that it ends. What messages mean is the translator's.
 
+import { unmarkedNotes } from '../../actors/notes/note-marks.ts';
 import { OffstageError, messageOf } from '../../errors.ts';
 import { encodePcm16Base64 } from '../../voice/audio/pcm16.ts';
 import { frameDurationMs, type AudioFrame } from '../../voice/audio-frame.ts';
@@ -43,7 +44,11 @@ export class GeminiWire implements Wire {
     settings: GeminiLiveSettings,
     configuration: TransportConfiguration,
     ports: WirePorts,
-    { resume, history }: Pick<TransportContext, 'resume' | 'history'>,
+    {
+      resume,
+      history,
+      notes = unmarkedNotes,
+    }: Pick<TransportContext, 'resume' | 'history' | 'notes'>,
   ) {
     this.#ports = ports;
     this.#settings = settings;
@@ -54,6 +59,7 @@ export class GeminiWire implements Wire {
     this.#translator = new Translator(
       {
         environment: ports.environment,
+        notes,
         emit: (event) => ports.emit(event),
         emitAudio: (frame) => ports.emitAudio(frame),
         send: (message, lasting) => this.#send(message, lasting),

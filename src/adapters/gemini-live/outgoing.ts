@@ -12,6 +12,7 @@
 //     with a request waits with it.
 // O4. Where the conversation can be added to only initially, messages wait for the next request.
 
+import type { NoteWriter } from '../../actors/notes/note-marks.ts';
 import type { Environment } from '../../actors/ports/environment.ts';
 import type { TransportCommand } from '../../voice/transport.ts';
 import type { ModelTraits } from './models.ts';
@@ -25,6 +26,7 @@ const HOLD_LIMIT_MS = 15_000;
 
 export interface OutgoingPorts {
   readonly environment: Environment;
+  readonly notes: NoteWriter;
   /** `lasting`: what of it a session that is resumed must be told again, if it was not taken in. */
   send(message: object, lasting?: object | null): void;
   /** The model talks, works, or may be about to answer. */
@@ -196,17 +198,19 @@ export class Outgoing {
     { responseKey, answer, instructions, about, insists }: Request,
     turns: readonly wire.Turn[],
   ): void {
+    const { notes: writer } = this.#ports;
     // The call may have been cancelled while the request waited.
     const isOpen = answer !== null && this.#calls.wayOf(answer.callId) === 'response';
     const notes = this.#addsAnytime ? turns : [];
     const texts = this.#addsAnytime ? [] : [...textOf(turns)];
-    if (instructions !== undefined) texts.push(systemText(instructions));
+    if (instructions !== undefined)
+      texts.push(systemText(writer, instructions, `${responseKey} instructions`));
     // What the model has just read need not be repeated.
     if (about !== undefined && !textOf(turns).some((text) => text.includes(about)))
       texts.push(about);
     if (isOpen) this.#tell(notes, texts.join('\n'), answer, insists);
     else {
-      if (instructions === undefined) texts.push(YOUR_TURN);
+      if (instructions === undefined) texts.push(writer.text(YOUR_TURN, `${responseKey} turn`));
       this.#nudge(notes, texts.join('\n'), insists, turns.length > 0);
     }
     this.sign();
@@ -214,7 +218,7 @@ export class Outgoing {
   }
 
   #asText(answer: Answer): wire.Turn {
-    return answerTurn(this.#calls.nameOf(answer.callId), answer);
+    return answerTurn(this.#ports.notes, this.#calls.nameOf(answer.callId), answer);
   }
 
   /** The model shall speak to the result of a call. */

@@ -1,50 +1,63 @@
 // What the wire has no message for, as text: words of the system, for which there is no
 // role, and tool calls of another connection, whose ids this one does not know. Pure.
 
+import type { NoteWriter } from '../../actors/notes/note-marks.ts';
+import { note, sentence } from '../../actors/notes/note.ts';
+import type { TransportCommand } from '../../voice/transport.ts';
 import type { Turn } from './wire/index.ts';
 
-/** What the model reads when it shall speak and there is nothing else to tell it. */
-export const YOUR_TURN = '[SYSTEM: It is your turn: speak to the user now.]';
+type Command<T extends TransportCommand['type']> = Extract<TransportCommand, { type: T }>;
 
-/** A session marks its notes; what it asks for is its own words. */
-export function systemText(text: string): string {
-  return text.startsWith('[') ? text : `[SYSTEM: ${text}]`;
+/** What the model reads when it shall speak and there is nothing else to tell it. */
+export const YOUR_TURN = note(sentence`It is your turn: speak to the user now.`);
+
+/** Words for the system role, which this wire lacks: a note. A session has marked its own already. */
+export function systemText(notes: NoteWriter, text: string, id: string): string {
+  return text.startsWith('[') ? text : notes.text({ says: text }, id);
 }
 
 /** A message of the conversation. */
-export function messageTurn(role: 'system' | 'user' | 'assistant', text: string): Turn {
+export function messageTurn(
+  notes: NoteWriter,
+  { role, text, itemId }: Pick<Command<'message.add'>, 'role' | 'text' | 'itemId'>,
+): Turn {
   return {
     role: role === 'assistant' ? 'model' : 'user',
-    parts: [{ text: role === 'system' ? systemText(text) : text }],
+    parts: [{ text: role === 'system' ? systemText(notes, text, itemId) : text }],
   };
 }
 
 /** A call that the model made before this connection. */
-export function callTurn(call: {
-  readonly callId: string;
-  readonly name: string;
-  readonly arguments: string;
-  readonly told?: string;
-}): Turn {
-  const { callId, name, arguments: args, told } = call;
-  const quoted = JSON.stringify({ callId, tool: name, arguments: args });
-  return messageTurn('user', told ?? `[SYSTEM: You have made this call before.]\n${quoted}`);
+export function callTurn(
+  notes: NoteWriter,
+  { callId, name, arguments: args, told }: Omit<Command<'tool.recall'>, 'type'>,
+): Turn {
+  const text =
+    told ??
+    notes.text(
+      note(sentence`You have made this call before.`, { callId, tool: name, arguments: args }),
+      `${callId} called`,
+    );
+  return { role: 'user', parts: [{ text }] };
 }
 
 /** The answer to it. */
 export function answerTurn(
+  notes: NoteWriter,
   name: string | undefined,
-  {
-    callId,
-    output,
-    told,
-  }: { readonly callId: string; readonly output: string; readonly told?: string },
+  { callId, output, told }: Pick<Command<'tool.answer'>, 'callId' | 'output' | 'told'>,
 ): Turn {
-  const quoted = JSON.stringify({ callId, ...(name !== undefined && { tool: name }), output });
-  return messageTurn(
-    'user',
-    told ?? `[SYSTEM: The result of a call that you made before.]\n${quoted}`,
-  );
+  const text =
+    told ??
+    notes.text(
+      note(sentence`The result of a call that you made before.`, {
+        callId,
+        ...(name !== undefined && { tool: name }),
+        output,
+      }),
+      `${callId} answered`,
+    );
+  return { role: 'user', parts: [{ text }] };
 }
 
 /** All that is said in these turns. */

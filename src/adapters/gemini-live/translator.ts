@@ -9,6 +9,7 @@
 //     words of who broke in, what the model says, its end.
 // T2. An interruption that we caused is no sign of the user.
 
+import type { NoteWriter } from '../../actors/notes/note-marks.ts';
 import type { Environment } from '../../actors/ports/environment.ts';
 import type { AudioFrame } from '../../voice/audio-frame.ts';
 import type { TransportCommand, TransportEvent } from '../../voice/transport.ts';
@@ -27,6 +28,8 @@ const OUR_INTERRUPTION_MS = 2_000;
 
 export interface TranslatorPorts {
   readonly environment: Environment;
+  /** Writes what the wire has no message for. */
+  readonly notes: NoteWriter;
   emit(event: TransportEvent): void;
   emitAudio(frame: AudioFrame): void;
   /** `lasting`: what of it a session that is resumed must be told again, if it was not taken in. */
@@ -56,7 +59,7 @@ export class Translator {
   #weInterruptUntil = Number.NEGATIVE_INFINITY;
 
   constructor(ports: TranslatorPorts, traits: ModelTraits, calls: ToolCalls) {
-    const { environment } = ports;
+    const { environment, notes } = ports;
     const emit = (event: TransportEvent): void => ports.emit(event);
     this.#ports = ports;
     this.#traits = traits;
@@ -92,6 +95,7 @@ export class Translator {
     this.#outgoing = new Outgoing(
       {
         environment,
+        notes,
         send: (message, lasting = message) => ports.send(message, lasting),
         isBusy: () => this.#isBusy,
         busyForMs: () => this.#busyForMs,
@@ -105,14 +109,15 @@ export class Translator {
 
   /** The conversation so far, for a model that knows nothing. */
   history(commands: readonly TransportCommand[]): readonly wire.Turn[] {
+    const { notes } = this.#ports;
     return commands.flatMap((command) => {
-      if (command.type === 'message.add') return [messageTurn(command.role, command.text)];
+      if (command.type === 'message.add') return [messageTurn(notes, command)];
       if (command.type === 'tool.recall') {
         this.#calls.recalled(command.callId, command.name);
-        return [callTurn(command)];
+        return [callTurn(notes, command)];
       }
       if (command.type !== 'tool.answer') return [];
-      return [answerTurn(this.#calls.nameOf(command.callId), command)];
+      return [answerTurn(notes, this.#calls.nameOf(command.callId), command)];
     });
   }
 
@@ -130,10 +135,10 @@ export class Translator {
   toWire(command: TransportCommand): void {
     switch (command.type) {
       case 'message.add':
-        return this.#outgoing.add(messageTurn(command.role, command.text));
+        return this.#outgoing.add(messageTurn(this.#ports.notes, command));
       case 'tool.recall':
         this.#calls.recalled(command.callId, command.name);
-        return this.#outgoing.add(callTurn(command));
+        return this.#outgoing.add(callTurn(this.#ports.notes, command));
       case 'tool.answer':
         return this.#outgoing.answer(command);
       case 'response.request':

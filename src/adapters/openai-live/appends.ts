@@ -10,6 +10,8 @@
 // A3. What was told to be remembered and is not taken in yet is known, so that a session that goes on
 //     from this one can be told it again.
 
+import { shortNameOf, type NoteWriter } from '../../actors/notes/note-marks.ts';
+import { note, sentence } from '../../actors/notes/note.ts';
 import { MAX_APPEND_TOKENS, estimateTokens, splitText } from './tokens.ts';
 import { append, type AppendChannel } from './wire/index.ts';
 
@@ -28,11 +30,13 @@ interface Pending {
 
 export class Appends {
   readonly #newEventId: () => string;
+  readonly #notes: NoteWriter;
   /** By event id, oldest first. */
   readonly #pending = new Map<string, Pending>();
 
-  constructor(newEventId: () => string) {
+  constructor(newEventId: () => string, notes: NoteWriter) {
     this.#newEventId = newEventId;
+    this.#notes = notes;
   }
 
   /** What is not taken in yet (A3), in order. */
@@ -47,7 +51,7 @@ export class Appends {
     delegationId: string | null,
     isKept: boolean,
   ): readonly AppendEvent[] {
-    const events = withinBounds(piecesOf(text)).map((piece) =>
+    const events = withinBounds(piecesOf(text), this.#notes).map((piece) =>
       append(this.#newEventId(), channel, piece, delegationId),
     );
     const ticket = events.at(-1)?.event_id ?? '';
@@ -98,10 +102,13 @@ function piecesOf(text: string): readonly string[] {
   });
 }
 
-function withinBounds(pieces: readonly string[]): readonly string[] {
+function withinBounds(pieces: readonly string[], notes: NoteWriter): readonly string[] {
   const left = pieces.slice(MAX_PIECES - 1);
   if (left.length <= 1) return pieces;
   const characters = left.reduce((sum, { length }) => sum + length, 0);
-  const note = `[SYSTEM: The rest, ${characters} characters, is left out here.]`;
-  return [...pieces.slice(0, MAX_PIECES - 1), note];
+  const said = note(sentence`The rest, ${characters} characters, is left out here.`);
+  return [
+    ...pieces.slice(0, MAX_PIECES - 1),
+    notes.text(said, `left out ${shortNameOf(left.join(''))}`),
+  ];
 }

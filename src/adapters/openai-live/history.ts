@@ -4,6 +4,8 @@
 // Y1. The newest messages are kept, whole, in order; only the newest of all may be cut.
 // Y2. Where any were left out, the first message says how many.
 
+import { unmarkedNotes, type NoteWriter } from '../../actors/notes/note-marks.ts';
+import { note, sentence } from '../../actors/notes/note.ts';
 import type { TransportCommand } from '../../voice/transport.ts';
 import { toldAs } from './model-words.ts';
 import { estimateTokens, headOf } from './tokens.ts';
@@ -17,7 +19,10 @@ const TOKENS_AROUND = 8;
 const RESERVED_TOKENS = 64;
 
 /** The messages that tell what these commands would tell. */
-export function historyOf(commands: readonly TransportCommand[]): readonly HistoryMessage[] {
+export function historyOf(
+  commands: readonly TransportCommand[],
+  notes: NoteWriter = unmarkedNotes,
+): readonly HistoryMessage[] {
   const all = commands.map(messageOf).filter((message) => message !== null);
   const kept: HistoryMessage[] = [];
   let tokensLeft = MAX_TOKENS - RESERVED_TOKENS;
@@ -30,8 +35,11 @@ export function historyOf(commands: readonly TransportCommand[]): readonly Histo
   }
   const missing = all.length - kept.length;
   if (missing === 0) return kept;
-  const note = `[SYSTEM: The conversation began earlier: ${missing} older messages are left out here.]`;
-  return [{ role: 'developer', text: note }, ...kept];
+  const said = sentence`The conversation began earlier: ${missing} older messages are left out here.`;
+  return [
+    { role: 'developer', text: notes.text(note(said), `history without ${missing}`) },
+    ...kept,
+  ];
 }
 
 function messageOf(command: TransportCommand): HistoryMessage | null {

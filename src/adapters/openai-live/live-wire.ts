@@ -2,6 +2,7 @@
 // that its time goes on. What events mean is the translator's.
 
 import { createHash } from 'node:crypto';
+import { unmarkedNotes, type NoteWriter } from '../../actors/notes/note-marks.ts';
 import { encodePcm16Base64 } from '../../voice/audio/pcm16.ts';
 import { frameDurationMs, type AudioFrame } from '../../voice/audio-frame.ts';
 import type { TransportCommand, TransportConfiguration } from '../../voice/transport.ts';
@@ -30,6 +31,8 @@ export interface LiveWireOptions {
   readonly configuration: TransportConfiguration;
   /** The session that the connection goes on from. */
   readonly forkOf: StoredSession | null;
+  /** Writes what the session does not. @defaultValue without marks */
+  readonly notes?: NoteWriter | undefined;
   /** The conversation so far, as the commands that would tell it; asked for when the wire begins. */
   readonly history?: (() => readonly TransportCommand[]) | undefined;
 }
@@ -47,6 +50,7 @@ export class LiveWire implements Wire {
   readonly #options: LiveWireOptions;
   readonly #ports: WirePorts;
   readonly #translator: Translator;
+  readonly #notes: NoteWriter;
   readonly #clock: InputClock;
   readonly #silence: string;
   readonly #fingerprint: string;
@@ -60,6 +64,7 @@ export class LiveWire implements Wire {
   constructor(options: LiveWireOptions, ports: WirePorts) {
     this.#options = options;
     this.#ports = ports;
+    this.#notes = options.notes ?? unmarkedNotes;
     const { sampleRateHz, times } = options.settings;
     this.#fingerprint = fingerprintOf(options.settings, options.configuration);
     const frame = new Int16Array((sampleRateHz * SILENCE_FRAME_MS) / 1000);
@@ -69,6 +74,7 @@ export class LiveWire implements Wire {
       times,
       sampleRateHz,
       environment: ports.environment,
+      notes: this.#notes,
       newEventId: () => this.#newEventId(),
       send: (events) => {
         for (const event of events) ports.send(JSON.stringify(event));
@@ -89,7 +95,7 @@ export class LiveWire implements Wire {
           eventId,
           settings,
           startInstructions(configuration),
-          historyOf(history?.() ?? []),
+          historyOf(history?.() ?? [], this.#notes),
         );
     return [JSON.stringify(start)];
   }

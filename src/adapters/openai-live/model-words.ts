@@ -1,6 +1,7 @@
 // What the voice model is told in words, where the wire has no fields for it: what the
 // application can do, what was typed or asked for, when to speak. Pure.
 
+import { note, sentence } from '../../actors/notes/note.ts';
 import type {
   TransportCommand,
   TransportConfiguration,
@@ -83,5 +84,6 @@ export function speakNow(instructions: string | undefined, about: string | undef
 export const FOLLOW_NOW = `Do now, aloud, what you were just told to do. ${NOW}`;
 
 /** A delegation that comes to nothing. */
-export const TAKEN_CARE_OF =
-  '[SYSTEM: This is taken care of: there is nothing to do, and nothing to say about it.]';
+export const TAKEN_CARE_OF = note(
+  sentence`This is taken care of: there is nothing to do, and nothing to say about it.`,
+);

@@ -61,7 +61,13 @@ function dial(
     context,
     (ports) =>
       new LiveWire(
-        { settings, configuration, forkOf: forkOf ?? null, history: context.history },
+        {
+          settings,
+          configuration,
+          forkOf: forkOf ?? null,
+          history: context.history,
+          notes: context.notes,
+        },
         ports,
       ),
   );

@@ -15,6 +15,7 @@
 // T4. A command that this wire does not know (what can't be shown, deleted, cut) is silence.
 
 import { decodePcm16Base64 } from '../../voice/audio/pcm16.ts';
+import type { NoteWriter } from '../../actors/notes/note-marks.ts';
 import type { Environment } from '../../actors/ports/environment.ts';
 import type { AudioFrame } from '../../voice/audio-frame.ts';
 import type { TransportCommand, TransportEvent } from '../../voice/transport.ts';
@@ -41,6 +42,7 @@ export interface TranslatorOptions {
   readonly times: TurnTimes;
   readonly sampleRateHz: number;
   readonly environment: Environment;
+  readonly notes: NoteWriter;
   readonly newEventId: () => string;
   /** Sends what waited until the model was silent. */
   readonly send: (events: readonly AppendEvent[]) => void;
@@ -71,7 +73,7 @@ export class Translator {
   constructor(options: TranslatorOptions) {
     this.#options = options;
     const { times, environment, emit, emitAudio, sampleRateHz, toSessionMs } = options;
-    this.#appends = new Appends(options.newEventId);
+    this.#appends = new Appends(options.newEventId, options.notes);
     this.#requests = new Requests(
       environment,
       { timeoutMs: times.requestTimeoutMs, causeMs: times.causeMs },
@@ -202,7 +204,8 @@ export class Translator {
     for (const callId of callIds) this.#delegationOfCall.set(callId, delegationId);
     // Nothing will ever be said about it: the model shall neither wait nor announce it.
     if (callIds.length > 0) return [];
-    return this.#appends.say('thinking', TAKEN_CARE_OF, delegationId, false);
+    const told = this.#options.notes.text(TAKEN_CARE_OF, `${delegationId} taken care of`);
+    return this.#appends.say('thinking', told, delegationId, false);
   }
 
   #answer(command: Extract<TransportCommand, { type: 'tool.answer' }>): readonly AppendEvent[] {

@@ -143,7 +143,7 @@ describe('ready', () => {
     expect(call.peer.news().slice(1)).toEqual([
       {
         clientContent: {
-          turns: [{ role: 'user', parts: [{ text: '[SYSTEM: Rain.]' }] }],
+          turns: [{ role: 'user', parts: [{ text: '[note] Rain.' }] }],
           turnComplete: false,
         },
       },

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import { NoteMarks } from '../../../src/actors/notes/note-marks.ts';
 import type { TransportCommand, TransportEvent } from '../../../src/voice/transport.ts';
 import {
+  Call,
   generated,
   interrupted,
   sound,
@@ -56,12 +58,12 @@ describe('messages', () => {
       role: 'user',
       text: 'Hello.',
     });
-    expect(said).toEqual([content(false, '[SYSTEM: Rain.]', 'Hello.')]);
+    expect(said).toEqual([content(false, '[note] Rain.', 'Hello.')]);
   });
 
   test('in brackets already they stay as they are', async () => {
     const call = await startCall();
-    expect(await call.sends(note('[SYSTEM: Rain.]'))).toEqual([content(false, '[SYSTEM: Rain.]')]);
+    expect(await call.sends(note('[note] Rain.'))).toEqual([content(false, '[note] Rain.')]);
   });
 
   test('O2: wait while the model talks, until its turn is over', async () => {
@@ -71,7 +73,7 @@ describe('messages', () => {
     call.says(generated);
     expect(call.peer.news()).toEqual([]);
     call.says(turnComplete);
-    expect(call.peer.news()).toEqual([content(false, '[SYSTEM: Rain.]')]);
+    expect(call.peer.news()).toEqual([content(false, '[note] Rain.')]);
   });
 
   test('O2: while the user speaks, and until the model answers them', async () => {
@@ -127,7 +129,7 @@ describe('messages', () => {
     const call = await startCall({ model: 'gemini-3.1-flash-live-preview' });
     expect(await call.sends(note('Rain.'))).toEqual([]);
     expect(await call.sends(request)).toEqual([
-      { realtimeInput: { text: '[SYSTEM: Rain.]\n[SYSTEM: Tell it.]' } },
+      { realtimeInput: { text: '[note] Rain.\n[note] Tell it.' } },
     ]);
   });
 });
@@ -136,7 +138,7 @@ describe('a request', () => {
   test('O1: is one message with what was told before it', async () => {
     const call = await startCall();
     expect(await call.sends(note('Rain.'), request)).toEqual([
-      content(true, '[SYSTEM: Rain.]', '[SYSTEM: Tell it.]'),
+      content(true, '[note] Rain.', '[note] Tell it.'),
     ]);
   });
 
@@ -146,11 +148,25 @@ describe('a request', () => {
     expect(JSON.stringify(said)).toContain('your turn');
   });
 
+  test('MARK-5: what the wire says in words has a mark of the session', async () => {
+    const notes = new NoteMarks('a secret');
+    const call = await new Call({}, { notes }).begin();
+    const said = await call.sends(
+      note('Rain.'),
+      { type: 'tool.recall', callId: 'c9', name: 'book_ride', arguments: '{}' },
+      { type: 'tool.answer', callId: 'c9', output: 'Booked.' },
+      { type: 'response.request', responseKey: 'k1' },
+    );
+    const lines = JSON.stringify(said).match(/\[(?:note|data|SYSTEM)[^\]]*\]/g) ?? [];
+    expect(lines.length).toBeGreaterThan(3);
+    for (const line of lines) expect(line).toMatch(new RegExp(`^\\[(note|data) ${notes.key}-`));
+  });
+
   test('that insists goes into the stream of sound', async () => {
     const call = await startCall();
     expect(await call.sends(note('Rain.'), insisting)).toEqual([
-      content(false, '[SYSTEM: Rain.]'),
-      { realtimeInput: { text: '[SYSTEM: Tell it.]' } },
+      content(false, '[note] Rain.'),
+      { realtimeInput: { text: '[note] Tell it.' } },
     ]);
   });
 
@@ -260,7 +276,7 @@ describe('a request', () => {
     await call.sends({ type: 'response.cancel' });
     expect(keyed(call.events)).toEqual(['cancelled']);
     call.says(interrupted, turnComplete);
-    expect(call.peer.news()).toEqual([content(false, '[SYSTEM: Rain.]')]);
+    expect(call.peer.news()).toEqual([content(false, '[note] Rain.')]);
   });
 
   test('A2: taken back before it was sent, it is not sent, and what is said goes on', async () => {
@@ -271,7 +287,7 @@ describe('a request', () => {
     expect(keyed(call.events)).toEqual(['cancelled']);
     call.says(sound(), generated, turnComplete);
     expect(call.last('response.ended')).toMatchObject({ responseKey: null, status: 'completed' });
-    expect(call.peer.news()).toEqual([content(false, '[SYSTEM: Rain.]')]);
+    expect(call.peer.news()).toEqual([content(false, '[note] Rain.')]);
   });
 
   test('only that one is taken back, and only before it was sent', async () => {
@@ -315,13 +331,13 @@ describe('the answer to a call', () => {
     const call = await openCall();
     const said = await call.sends(note('Rain.'), answer('c1'), asked);
     expect(said).toEqual([
-      content(false, '[SYSTEM: Rain.]'),
+      content(false, '[note] Rain.'),
       {
         toolResponse: {
           functionResponses: [
             {
               ...response('c1', { scheduling }),
-              response: { output: 'Booked.', instructions: '[SYSTEM: Tell it.]' },
+              response: { output: 'Booked.', instructions: '[note] Tell it.' },
             },
           ],
         },

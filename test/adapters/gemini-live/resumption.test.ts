@@ -7,11 +7,11 @@ const note: TransportCommand = {
   type: 'message.add',
   itemId: 'n1',
   role: 'system',
-  text: '[SYSTEM: Rain.]',
+  text: '[note] Rain.',
 };
 const rain = {
   clientContent: {
-    turns: [{ role: 'user', parts: [{ text: '[SYSTEM: Rain.]' }] }],
+    turns: [{ role: 'user', parts: [{ text: '[note] Rain.' }] }],
     turnComplete: false,
   },
 };
@@ -64,7 +64,7 @@ describe('a session that goes on', () => {
 
   test('H2: is told again what was said since the handle, also after it was offered', async () => {
     const call = await startCall();
-    await call.sends({ ...note, text: '[SYSTEM: known]' });
+    await call.sends({ ...note, text: '[note] known' });
     call.says(handle('h1'));
     call.hears();
     await call.sends(note);
@@ -82,7 +82,7 @@ describe('a session that goes on', () => {
   test('H2: what the server has not consumed is said again, by the index of the message', async () => {
     const call = await startCall();
     call.hears();
-    await call.sends({ ...note, text: '[SYSTEM: known]' });
+    await call.sends({ ...note, text: '[note] known' });
     await call.sends(note);
     // The setup is 0, the sound 1, what is known 2; or else they are 1, 2 and 3.
     call.says(handle('h1', { lastConsumedClientMessageIndex: '3' }));

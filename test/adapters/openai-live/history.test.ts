@@ -18,7 +18,7 @@ describe('historyOf', () => {
     expect(history).toHaveLength(128);
     expect(history[0]).toEqual({
       role: 'developer',
-      text: '[SYSTEM: The conversation began earlier: 173 older messages are left out here.]',
+      text: '[note] The conversation began earlier: 173 older messages are left out here.',
     });
     expect(history[1]?.text).toBe('Word 173.');
     expect(history.at(-1)?.text).toBe('Word 299.');

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ServerEvent } from 'openai/resources/live/live';
 import type { TransportCommand } from '../../../src/voice/transport.ts';
+import { NoteMarks } from '../../../src/actors/notes/note-marks.ts';
 import { startCall } from './support/called.ts';
 
 describe('T1: what the model shall know', () => {
@@ -54,12 +55,25 @@ describe('T1: what the model shall know', () => {
     expect(`${peer.told.map(([, , part]) => part).join(' ')} `).toBe(text);
   });
 
+  test('MARK-5: what the wire says in words has a mark of the session', () => {
+    const notes = new NoteMarks('a secret');
+    const { peer, send } = startCall({}, { notes });
+    const text = 'The train to Rome leaves at noon. '.repeat(2000);
+    send({ type: 'message.add', itemId: 'a', role: 'system', text });
+    peer.delegates('d1');
+    send({ type: 'delegation.accept', delegationId: 'd1', callIds: [] });
+    const said = peer.told.map(([, , part]) => part).filter((part) => part.startsWith('['));
+    expect(said).toHaveLength(2);
+    for (const part of said) expect(part).toMatch(new RegExp(`^\\[note ${notes.key}-`));
+    expect(new Set(said.map((part) => part.slice(0, 20))).size).toBe(2);
+  });
+
   test('one that would fill the memory of the model is cut, and says so', () => {
     const { peer, send } = startCall();
     const text = 'The train to Rome leaves at noon. '.repeat(2000);
     send({ type: 'message.add', itemId: 'a', role: 'system', text });
     expect(peer.told).toHaveLength(16);
-    expect(peer.told.at(-1)?.[2]).toMatch(/^\[SYSTEM: The rest, \d+ characters, is left out/);
+    expect(peer.told.at(-1)?.[2]).toMatch(/^\[note] The rest, \d+ characters, is left out/);
   });
 });
 
