@@ -14,7 +14,7 @@ const rideOptions = [
   { id: 'premium', label: 'Premium', description: '$24, in 3 minutes' },
 ];
 
-// Without a key, these lines stand in for what the models say.
+// Without a key, this script stands in for the models.
 const script = scriptedModel({
   agents: {
     book_ride: [
@@ -37,7 +37,7 @@ const bookRide = defineTool({
   description: 'Book a ride for the user',
   parameters: z.object({ destination: z.string() }),
   execution: 'background',
-  pendingMessage: 'I am booking it. One moment.', // what the lead agent says meanwhile
+  pendingMessage: 'I am booking it. One moment.', // the lead agent says this meanwhile
 });
 
 const rideBooker = defineSubagent({
