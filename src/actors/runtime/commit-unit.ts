@@ -25,7 +25,7 @@
 //       entry of its own, and the unit is what it would be without it: in a refold always, in a process
 //       that runs where the body can go back (`goesOnWithout`).
 
-import { CapacityError, messageOf, ProtocolError } from '../../errors.ts';
+import { CapacityError, isA, messageOf, OffstageError, ProtocolError } from '../../errors.ts';
 import type { DeadlineInput, Stamped } from '../../machines/index.ts';
 import { isForGood, JournalError } from '../ports/journal-error.ts';
 import type { JournalEntry } from '../ports/journal.ts';
@@ -303,10 +303,11 @@ export class CommitUnit implements Task {
     }
     const at = this.#host.environment.clock.now();
     const event = { ...message.event, at };
-    if (this.#isAcceptable(message.actor, event))
+    const refused = this.#refusalOf(message.actor, event);
+    if (refused === undefined)
       this.#commit(message.actor, this.#body.enrich?.(message.actor, event) ?? event);
     else {
-      this.#body.ignored?.(event);
+      this.#body.ignored?.(event, refused);
       this.#host.ignored(this.id, message.actor, event);
     }
     if (!this.#committing && this.#mailbox) this.#wake();
@@ -349,9 +350,12 @@ export class CommitUnit implements Task {
     this.#host.router.enqueue(this);
   }
 
-  /** An event that cannot even be judged is reported, and holds up nobody behind it. */
-  #isAcceptable(actor: string, event: UnitEvent & Stamped): boolean {
-    if (isSetAside(event)) return true;
+  /**
+   * Undefined: the event is accepted; null: its actor does not take it in this state. An event that
+   * cannot even be judged is reported, and holds up nobody behind it: then this is the error.
+   */
+  #refusalOf(actor: string, event: UnitEvent & Stamped): Error | null | undefined {
+    if (isSetAside(event)) return undefined;
     try {
       const reason = misshapen(event, this.#body.shapes);
       if (reason !== null)
@@ -360,10 +364,12 @@ export class CommitUnit implements Task {
           `Expected a \`${event.type}\` as it is declared, got ${reason}`,
           { raw: event },
         );
-      return this.#body.accepts(actor, event);
+      return this.#body.accepts(actor, event) ? undefined : null;
     } catch (error) {
       this.#host.report(error, `${this.id}: \`${event.type}\` for ${actor}`);
-      return false;
+      return isA(error, OffstageError)
+        ? error
+        : new OffstageError('INTERNAL', messageOf(error), { cause: error });
     }
   }
 
@@ -438,7 +444,7 @@ export class CommitUnit implements Task {
       return;
     }
     this.#host.report(failure, `journal of ${this.id}`);
-    this.#body.ignored?.(event);
+    this.#body.ignored?.(event, failure);
     this.#host.ignored(this.id, actor, event);
     this.#failure = failure;
     const { seq, event: type, reason } = failure.entry;

@@ -74,8 +74,8 @@ function refuse(what: string): never {
   );
 }
 
-// One function each for all actors: ten thousand need not have their own.
-const readOnly = {
+/** HOST-1. One function each for all actors: ten thousand need not have their own. */
+export const readOnly = {
   send: (): never => refuse('actor.send(event)'),
   stop: (): never => refuse('actor.stop()'),
 };

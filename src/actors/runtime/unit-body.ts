@@ -23,8 +23,11 @@ export interface UnitBody {
   accepts(actor: string, event: UnitEvent & Stamped): boolean;
   /** What its entry says besides, of what is so now: a later version of the code may find otherwise. */
   enrich?<T extends UnitEvent & Stamped>(actor: string, event: T): T;
-  /** This event was for nothing: it leaves no entry. */
-  ignored?(event: UnitEvent): void;
+  /**
+   * This event changes nothing. `error`: the unit could not judge it, or set its entry aside; null: it was
+   * meant for a state that is over.
+   */
+  ignored?(event: UnitEvent, error: Error | null): void;
   /** Takes the event in. Effects are posted to the unit while it does. */
   apply(actor: string, event: UnitEvent & Stamped): void;
   /** What an effect means within the unit; delivered in the same transaction. */

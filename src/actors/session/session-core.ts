@@ -175,7 +175,7 @@ export class SessionCore implements EffectsSession {
           event.type === 'user.said' ? withReading(this.books, this.unit, event) : event,
         release: (posted) => this.#effects.release(posted),
         crashed: (error) => this.#effects.crashed(error),
-        ignored: (event) => this.door.ignored(event),
+        ignored: (event, error) => this.door.ignored(event, error),
         goesOnWithout: (entry) => goBack(this, entry),
         journalRefused: (error) => {
           this.reportError(error, `journal of session ${this.id}`);

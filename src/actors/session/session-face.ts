@@ -62,11 +62,11 @@ export abstract class SessionFace {
   }
 
   /**
-   * The XState actor of the session, for `useSelector`, `waitFor` and the inspector: it is read-only, and
-   * its `send` and `stop` throw `READ_ONLY_ACTOR`.
+   * The XState actor of the session, for `useSelector`, `waitFor` and the inspector: one object for the whole
+   * life of the session. It is read-only: its `send` and `stop` throw `READ_ONLY_ACTOR`.
    */
   get actor(): SessionCore['unit']['session'] {
-    return this.#core.unit.session;
+    return this.#core.unit.view as unknown as SessionCore['unit']['session'];
   }
 
   /** Transcript, subagents, questions and deliveries, for screens. Follows within a turn or two of the event loop. */
@@ -288,6 +288,9 @@ export abstract class SessionFace {
    * @throws {ConfigurationError} `INVALID_TEXT` for text without words; `SESSION_NOT_ACTIVE` before
    * `start()` and after the end (rejects).
    * @throws {CapacityError} `MAILBOX_FULL` while 10,000 events of the session wait for the journal (rejects).
+   * @throws {JournalError} `UNFOLDABLE_ENTRY`: the session could not take the words in, and goes on without
+   * them (rejects). {OffstageError} the session ended, by a failure or by `CANCELLED`, before it had taken
+   * them in (rejects).
    */
   async sendText(text: string, options: VouchedFor = {}): Promise<void> {
     const by = checkedBy('sendText(text, options)', options);
@@ -302,6 +305,8 @@ export abstract class SessionFace {
    * @throws {ConfigurationError} `INVALID_ANSWER` for an answer with an unknown property, a value of
    * another type, or not exactly one of the three (rejects).
    * @throws {CapacityError} `MAILBOX_FULL` while 10,000 events of the session wait for the journal (rejects).
+   * @throws {JournalError} `UNFOLDABLE_ENTRY`: the session could not take the answer in, and the question
+   * stays open (rejects).
    */
   async answer(
     requestId: string,

@@ -278,7 +278,7 @@ export class SessionLife {
     leads.transfers.stop();
     void upkeep.end();
     supervisor.close(id);
-    door.close();
+    door.close(error && new OffstageError(error.code, error.message));
     // LF1
     this.#settleStart?.reject(
       error ? new OffstageError(error.code, error.message) : new CancelledError('closed'),

@@ -27,6 +27,7 @@ import {
   shared,
   toolCallMachine,
   wire,
+  type sessionMachine,
   type Failure,
   type Gate,
   type Stamped,
@@ -40,6 +41,7 @@ import {
 } from '../runtime/commit-unit.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import type { Host } from '../runtime/host.ts';
+import { ActorView } from '../runtime/actor-view.ts';
 import { sendHosted } from '../runtime/hosting.ts';
 import type { SetAsideEntry } from '../runtime/set-aside.ts';
 import { Population, type MemberRest } from '../runtime/population.ts';
@@ -85,8 +87,8 @@ export interface SessionUnitPorts {
   /** Carries an effect out, after the commit. */
   release(posted: Posted): void;
   crashed(error: unknown): void;
-  /** The event was refused, or set aside: whoever waits for it waits for nothing. */
-  ignored?(event: UnitEvent): void;
+  /** The event was refused (null), or it is set aside (why): its sender must not wait for it any more. */
+  ignored?(event: UnitEvent, error: Error | null): void;
   /** Puts unit and books back to what the journal says of them. Absent: that is not possible. */
   goesOnWithout?(entry: SetAsideEntry): Promise<void>;
   /** The journal takes nothing of this session any more. */
@@ -110,6 +112,8 @@ export class SessionUnit implements UnitBody {
   /** Events of services whose findings have a place in the outbox. */
   readonly #placed = new Set<string>();
   #gate: Gate | null = null;
+  /** What an app holds of `session`; null: nobody has asked for it. */
+  #view: ActorView<typeof sessionMachine> | null = null;
 
   constructor(host: Host, options: SessionUnitOptions, ports: SessionUnitPorts) {
     this.#ports = ports;
@@ -169,15 +173,20 @@ export class SessionUnit implements UnitBody {
       if (inputs && !isSame(inputs, this.#inputs)) this.#beginWith(inputs);
       this.begin();
     };
-    begin();
-    return this.unit.refold(
-      entries,
-      again &&
-        (() => {
-          again();
-          begin();
-        }),
-    );
+    this.#view?.letGo();
+    try {
+      begin();
+      return this.unit.refold(
+        entries,
+        again &&
+          (() => {
+            again();
+            begin();
+          }),
+      );
+    } finally {
+      this.#view?.goesOnAs(this.#machines.session);
+    }
   }
 
   /** Back to where nothing was taken in. */
@@ -205,6 +214,7 @@ export class SessionUnit implements UnitBody {
     this.#inputs = { session, outbox, canInterrupt, batches, ...(books && { books }) };
     (this.batches as Batches | undefined)?.stop();
     this.batches = new Batches(batches, this.unit, this.#host);
+    this.#view?.letGo();
     if (this.#hasBegun) this.#machines.stop();
     this.#hasBegun = false;
   }
@@ -217,7 +227,15 @@ export class SessionUnit implements UnitBody {
     if (this.unit.disposed) this.#machines.stop();
   }
 
-  /** The XState actor of the session itself, for `useSelector` and the inspector. */
+  /** The actor of the session for apps: the same object whichever XState actor stands behind it. */
+  get view(): ActorView<typeof sessionMachine> {
+    const { session } = this;
+    this.#view ??= new ActorView(session, this.#host);
+    if (this.unit.disposed) this.#view.complete();
+    return this.#view;
+  }
+
+  /** The XState actor of the session itself. */
   get session(): SessionMachines['session'] {
     this.begin();
     return this.#machines.session;
@@ -247,6 +265,7 @@ export class SessionUnit implements UnitBody {
     this.calls.stop();
     this.batches.stop();
     if (this.#hasBegun) this.#machines.stop();
+    this.#view?.complete();
   }
 
   accepts(actor: string, event: UnitEvent & Stamped): boolean {
@@ -448,8 +467,8 @@ export class SessionUnit implements UnitBody {
     this.#ports.crashed(error);
   }
 
-  ignored(event: UnitEvent): void {
-    this.#ports.ignored?.(event);
+  ignored(event: UnitEvent, error: Error | null): void {
+    this.#ports.ignored?.(event, error);
   }
 
   get goesOnWithout(): SessionUnitPorts['goesOnWithout'] {

@@ -5,9 +5,11 @@
 // Does not: decide to whom words go, or whether an answer counts (user-input).
 //
 // Invariants
-//   I1. Whoever waits is told once: what became of it, or that the session has ended.
+//   I1. Each caller is told once: what became of its words or its answer, or that the session has ended.
+//   I2. A call never resolves for words that the session does not have: it rejects with the error that
+//       kept them out. So does an answer, unless its question, or the session, was over.
 
-import { ConfigurationError } from '../../errors.ts';
+import { CancelledError, ConfigurationError } from '../../errors.ts';
 import { mayAnswer } from '../identity.ts';
 import type { UnitEvent } from '../runtime/commit-unit.ts';
 import type { Host } from '../runtime/host.ts';
@@ -33,8 +35,8 @@ export interface DoorSession {
 export class UserDoor {
   readonly #session: DoorSession;
   readonly #isHeard: boolean;
-  readonly #receipts = new Map<string, (receipt: AnswerReceipt) => void>();
-  readonly #saying = new Map<string, () => void>();
+  readonly #receipts = new Map<string, PromiseWithResolvers<AnswerReceipt>>();
+  readonly #saying = new Map<string, PromiseWithResolvers<void>>();
 
   #clients = 0;
   #followers = 0;
@@ -106,89 +108,100 @@ export class UserDoor {
 
   /**
    * The user answers a question by its button, or in words that name it.
-   * @throws {CapacityError} `MAILBOX_FULL`.
+   * @throws {CapacityError} `MAILBOX_FULL`, {JournalError} `UNFOLDABLE_ENTRY` (rejects).
    */
-  answer(requestId: string, answer: GivenAnswer, by?: string): Promise<AnswerReceipt> {
+  async answer(requestId: string, answer: GivenAnswer, by?: string): Promise<AnswerReceipt> {
     const { books, host, projection, unit } = this.#session;
     if (!books.questions.has(requestId) || unit.unit.disposed)
-      return Promise.resolve({
-        accepted: false,
-        reason: projection.question(requestId) ? 'over' : 'unknown',
-      });
+      return { accepted: false, reason: projection.question(requestId) ? 'over' : 'unknown' };
     const ticket = host.environment.ids.next('ans');
     const { optionId, text, approved } = answer;
-    return new Promise((resolve) => {
-      unit.unit.checkRoom();
-      this.#receipts.set(ticket, resolve);
-      this.#session.tell('answers', {
-        type: 'answer.given',
-        ticket,
-        requestId,
-        ...(optionId === undefined ? {} : { optionId }),
-        ...(text === undefined ? {} : { text }),
-        ...(approved === undefined ? {} : { approved }),
-        ...(by === undefined ? {} : { by }),
-      });
+    unit.unit.checkRoom();
+    const receipt = Promise.withResolvers<AnswerReceipt>();
+    this.#receipts.set(ticket, receipt);
+    this.#session.tell('answers', {
+      type: 'answer.given',
+      ticket,
+      requestId,
+      ...(optionId === undefined ? {} : { optionId }),
+      ...(text === undefined ? {} : { text }),
+      ...(approved === undefined ? {} : { approved }),
+      ...(by === undefined ? {} : { by }),
     });
+    return receipt.promise;
   }
 
   /**
    * The user typed. Resolves when it was given to a question or to the lead agent.
-   * @throws {CapacityError} `MAILBOX_FULL`.
+   * @throws {CapacityError} `MAILBOX_FULL`, {JournalError} `UNFOLDABLE_ENTRY`, {OffstageError} the error
+   * that ended the session before (rejects).
    */
-  say(text: string, by?: string): Promise<void> {
+  async say(text: string, by?: string): Promise<void> {
     const { host, projection, unit } = this.#session;
     const { connection } = projection;
     if (unit.unit.disposed || connection === 'created' || connection === 'closing')
-      return Promise.reject(
-        new ConfigurationError(
-          'SESSION_NOT_ACTIVE',
-          `Expected the session to be started and not closed, it is ${connection}`,
-        ),
+      throw new ConfigurationError(
+        'SESSION_NOT_ACTIVE',
+        `Expected the session to be started and not closed, it is ${connection}`,
       );
     const { clock, ids } = host.environment;
     const utteranceId = ids.next('utt');
-    return new Promise((resolve) => {
-      unit.unit.checkRoom();
-      this.#saying.set(utteranceId, resolve);
-      this.#session.tell('user', {
-        type: 'user.said',
-        utteranceId,
-        text,
-        channel: 'typing',
-        startedAt: clock.now(),
-        ...(by === undefined ? {} : { by }),
-      });
+    unit.unit.checkRoom();
+    const taken = Promise.withResolvers<void>();
+    this.#saying.set(utteranceId, taken);
+    this.#session.tell('user', {
+      type: 'user.said',
+      utteranceId,
+      text,
+      channel: 'typing',
+      startedAt: clock.now(),
+      ...(by === undefined ? {} : { by }),
     });
+    return taken.promise;
   }
 
   /** Words of the user have reached whom they were for. */
   said(utteranceId: string): void {
-    this.#saying.get(utteranceId)?.();
+    this.#saying.get(utteranceId)?.resolve();
     this.#saying.delete(utteranceId);
   }
 
-  /** The session takes this event in not at all (I1). */
-  ignored(event: UnitEvent): void {
+  /** The session does not take this event in (I1, I2). `error`: why; null: it came too late. */
+  ignored(event: UnitEvent, error: Error | null): void {
     const { utteranceId, ticket } = event as { utteranceId?: unknown; ticket?: unknown };
-    if (event.type === 'user.said') this.said(String(utteranceId));
-    if (event.type === 'answer.given')
-      this.answered(String(ticket), { accepted: false, reason: 'over' });
+    if (event.type === 'user.said') {
+      const id = String(utteranceId);
+      this.#saying.get(id)?.reject(error ?? notTakenIn());
+      this.#saying.delete(id);
+    }
+    if (event.type === 'answer.given') {
+      const id = String(ticket);
+      if (error) this.#receipts.get(id)?.reject(error);
+      else this.#receipts.get(id)?.resolve({ accepted: false, reason: 'over' });
+      this.#receipts.delete(id);
+    }
   }
 
   /** It is known whether an answer counts. */
   answered(ticket: string, receipt: AnswerReceipt): void {
-    this.#receipts.get(ticket)?.(receipt);
+    this.#receipts.get(ticket)?.resolve(receipt);
     this.#receipts.delete(ticket);
   }
 
-  /** The session has ended: nobody waits for it any more (I1). */
-  close(): void {
-    for (const receive of this.#receipts.values()) receive({ accepted: false, reason: 'over' });
+  /** The session has ended here (I1, I2). `error`: what ended it; null: it was closed. */
+  close(error: Error | null): void {
+    for (const { resolve } of this.#receipts.values()) resolve({ accepted: false, reason: 'over' });
     this.#receipts.clear();
-    for (const resolve of this.#saying.values()) resolve();
+    const { conversation } = this.#session.books;
+    for (const [utteranceId, { resolve, reject }] of this.#saying)
+      if (conversation.get(utteranceId) === undefined) reject(error ?? notTakenIn());
+      else resolve();
     this.#saying.clear();
   }
+}
+
+function notTakenIn(): CancelledError {
+  return new CancelledError('the session ended before it had taken these words in');
 }
 
 function seen(type: 'delivery.shown' | 'delivery.dismissed', deliveryId: string, by?: string) {

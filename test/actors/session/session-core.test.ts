@@ -2,7 +2,9 @@
 // forgotten, progress, and what happens when the unit itself breaks.
 
 import { describe, expect, test } from 'vitest';
+import { waitFor } from 'xstate';
 import { z } from 'zod';
+import { codeOf } from '../../../src/errors.ts';
 import type { Lead, Offer } from '../../../src/actors/session/lead.ts';
 import type { LeadSession } from '../../../src/actors/session/session-parts.ts';
 import { SessionCore } from '../../../src/actors/session/session-core.ts';
@@ -331,6 +333,13 @@ const broken = async ({ core, environment }: Awaited<ReturnType<typeof coreTalk>
   await environment.settle();
 };
 
+/** What a promise has come to: its value, or the code of its error. */
+const settled = (promise: Promise<unknown>) =>
+  promise.then(
+    (value) => ({ value }),
+    (error: unknown) => ({ code: codeOf(error) }),
+  );
+
 describe('C10: an entry that cannot be taken in', () => {
   /** With subagents at work, a question that is open and a tool that runs. */
   async function busy(more: Parameters<typeof coreTalk>[1] = {}, journal = memoryJournal()) {
@@ -401,6 +410,15 @@ describe('C10: an entry that cannot be taken in', () => {
       let planted = '';
       const talk = await busy();
       const { core, environment, ended, state } = talk;
+      const { view } = core.unit;
+      const seen: string[] = [];
+      let completions = 0;
+      const aside = (type: string): boolean =>
+        talk.journal.read().some(({ event }) => 'event' in event && event.event === type);
+      view.subscribe({
+        next: ({ value }) => seen.push(value.connection),
+        complete: () => (completions += 1),
+      });
       const fold = core.books.fold.bind(core.books);
       core.books.fold = (...event) => {
         left -= 1;
@@ -411,19 +429,33 @@ describe('C10: an entry that cannot be taken in', () => {
         return fold(...event);
       };
       await talk.call('asking', 'again');
-      await core.door.say('hello');
+      // I2 of user-door: what was not taken in is never told as taken in, nor is anybody left to wait.
+      const said = settled(core.door.say('hello'));
       await environment.settle();
+      expect(await said).toEqual(
+        aside('user.said') ? { code: 'UNFOLDABLE_ENTRY' } : { value: undefined },
+      );
       for (const { requestId } of state().questions) {
+        const before = aside('answer.given');
         core.door.questionShown(requestId);
         await environment.settle();
-        void core.door.answer(requestId, { text: 'well' });
+        const answer = settled(core.door.answer(requestId, { text: 'well' }));
         await environment.settle();
+        const isAside = !before && aside('answer.given');
+        expect(await answer).toMatchObject(isAside ? { code: 'UNFOLDABLE_ENTRY' } : { value: {} });
       }
       isOver = left > 0;
       expect(ended).toEqual([]);
+      expect(view).toBe(core.unit.view);
+      expect(view.getSnapshot()).toBe(core.unit.session.getSnapshot());
       const closed = core.life.close();
       await environment.advance(60_000);
       await closed;
+      // VIEW-1, VIEW-2: the observers are told of the end, whichever actor it was that ended.
+      expect(completions).toBe(1);
+      expect(seen).not.toContain('created');
+      expect(seen).not.toContain('connecting');
+      if (planted !== 'session.close') expect(seen.at(-1)).toBe('closed');
       // Its end cannot be gone on without.
       expect(ended).toEqual([planted === 'session.close' ? 'INTERNAL' : null]);
       for (const { view } of replaySession(talk.journal.read({ scope: core.id })))
@@ -478,5 +510,80 @@ describe('C10: an entry that cannot be taken in', () => {
     expect(journal.read()).toHaveLength(before);
     const codes = events.flatMap((event) => (event.type === 'error.reported' ? [event.code] : []));
     expect(codes).toEqual(['MALFORMED_EVENT', 'MALFORMED_EVENT', 'MALFORMED_EVENT']);
+  });
+
+  test('I2: words that the journal refuses are not told as taken in', async () => {
+    const journal = memoryJournal();
+    let isFenced = false;
+    const append: typeof journal.append = (entry) => {
+      if (isFenced)
+        throw new JournalError('FENCED', 'Another process has it', { retryable: false });
+      return journal.append(entry);
+    };
+    const { core, environment } = await busy({}, { ...journal, append });
+    isFenced = true;
+    const said = settled(core.door.say('hello'));
+    await environment.settle();
+    expect(await said).toEqual({ code: 'FENCED' });
+  });
+
+  test('I2: words that wait for the journal when the session is killed are not told as taken in', async () => {
+    const gate = gatedJournal();
+    const { core, environment, state } = await busy({}, gate as never);
+    gate.shut();
+    const said = settled(core.door.say('hello'));
+    const answered = settled(
+      core.door.answer(state().questions[0]?.requestId ?? '', { text: 'a' }),
+    );
+    await environment.settle();
+    core.life.leave(null);
+    expect(await said).toEqual({ code: 'SUSPENDED' });
+    expect(await answered).toEqual({ value: { accepted: false, reason: 'over' } });
+  });
+
+  test('VIEW-1: who follows the actor before a start from a snapshot follows what it goes on as', async () => {
+    const first = await busy();
+    const suspended = first.core.life.suspend();
+    await first.environment.advance(1000);
+    await suspended;
+    const { environment } = first;
+    const lead = new NotingLead();
+    const core = new SessionCore({
+      runtime: createRuntime({ environment, journal: first.journal }),
+      sessionId: first.core.id,
+      agents: [agentOf({ subagents: { hanging, asking } })],
+      subagentConfigs: configsOf({ subagents: { hanging, asking } }),
+      model: castOf({ subagents: { hanging, asking } }),
+      outbox: { quietMs: 0, offerTimeoutMs: 1000, playTimeoutMs: 1000, maxAttempts: 2 },
+      settleTimeoutMs: 0,
+      maxReconnects: 0,
+      canInterrupt: true,
+      hasVoice: false,
+      makeLead(made) {
+        lead.core = made;
+        return lead;
+      },
+    });
+    const { view } = core.unit;
+    const seen: string[] = [];
+    let isComplete = false;
+    view.subscribe({
+      next: ({ value }) => seen.push(value.connection),
+      complete: () => (isComplete = true),
+    });
+    const active = waitFor(
+      view as never,
+      ({ value }: { value: { connection: string } }) => value.connection === 'active',
+    );
+    await core.life.start();
+    await active;
+    expect(view.getSnapshot().value.connection).toBe('active');
+    expect(seen.at(-1)).toBe('active');
+    expect(isComplete).toBe(false);
+    const closed = core.life.close();
+    await environment.advance(60_000);
+    await closed;
+    expect(seen.at(-1)).toBe('closed');
+    expect(isComplete).toBe(true);
   });
 });
