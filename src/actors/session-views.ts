@@ -123,6 +123,8 @@ export interface DeliveryView {
   /** Why it will not be said. */
   readonly dropped: DropReason | null;
   readonly attempts: number;
+  /** The identity that the app named when it was shown or dismissed, where it named one. */
+  readonly by?: string;
   /** It could not be said; show it. */
   readonly card: boolean;
   readonly at: number;

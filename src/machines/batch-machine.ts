@@ -25,6 +25,7 @@
 
 import { and, assign, not, setup, type SnapshotFrom } from 'xstate';
 import { activity, effect, machineOptions, type DeadlineInput, type Stamped } from './effect.ts';
+import { byOf } from './outbox-events.ts';
 import type { HearingGrade } from './outbox-queue.ts';
 
 /** What becomes of those that still work at the ceiling: told later, or stopped. */
@@ -64,8 +65,8 @@ type Unstamped =
   /** What was told together has reached the user. */
   | { readonly type: 'batch.told'; readonly grade: HearingGrade }
   /** One of the results was seen, as a card. */
-  | { readonly type: 'delivery.shown'; readonly deliveryId: string }
-  | { readonly type: 'delivery.dismissed'; readonly deliveryId: string }
+  | { readonly type: 'delivery.shown'; readonly deliveryId: string; readonly by?: string }
+  | { readonly type: 'delivery.dismissed'; readonly deliveryId: string; readonly by?: string }
   | { readonly type: 'deadline.ceiling'; readonly dueAt: number }
   | { readonly type: 'deadline.grace'; readonly dueAt: number };
 
@@ -75,7 +76,7 @@ interface OfCall {
   readonly event: { readonly callId: string };
 }
 interface OfDelivery {
-  readonly event: { readonly deliveryId: string };
+  readonly event: { readonly deliveryId: string; readonly by?: string };
 }
 
 const works = { type: 'works', params: ({ event }: OfCall) => event } as const;
@@ -87,12 +88,13 @@ const shown = {
   params: ({ event }: OfDelivery) => ({
     deliveryIds: [event.deliveryId],
     grade: 'shown' as const,
+    ...byOf(event),
   }),
 } as const;
 
 const dismissed = {
   type: 'dismissed',
-  params: ({ event }: OfDelivery) => ({ deliveryIds: [event.deliveryId] }),
+  params: ({ event }: OfDelivery) => ({ deliveryIds: [event.deliveryId], ...byOf(event) }),
 } as const;
 
 const removed = {
@@ -131,9 +133,13 @@ export const batchMachine = setup({
     /** Reserved places in the outbox that are not needed any more. */
     free: effect<{ readonly places: number }>(),
     /** These reached the user. */
-    delivered: effect<{ readonly deliveryIds: readonly string[]; readonly grade: HearingGrade }>(),
+    delivered: effect<{
+      readonly deliveryIds: readonly string[];
+      readonly grade: HearingGrade;
+      readonly by?: string;
+    }>(),
     /** The user waved these away. */
-    dismissed: effect<{ readonly deliveryIds: readonly string[] }>(),
+    dismissed: effect<{ readonly deliveryIds: readonly string[]; readonly by?: string }>(),
     /** Their time is over. `batch.settled` or `batch.left` comes back for each. */
     stop: effect<{ readonly callIds: readonly string[] }>(),
     /** Nothing comes of it any more. */

@@ -37,8 +37,9 @@ type Unstamped =
   | { readonly type: 'delivery.told'; readonly generation: number }
   | { readonly type: 'delivery.interrupted'; readonly generation: number }
   | { readonly type: 'delivery.failed'; readonly generation: number }
-  | { readonly type: 'delivery.shown'; readonly deliveryId: string }
-  | { readonly type: 'delivery.dismissed'; readonly deliveryId: string }
+  /** `by`: the identity that the app vouches for. */
+  | { readonly type: 'delivery.shown'; readonly deliveryId: string; readonly by?: string }
+  | { readonly type: 'delivery.dismissed'; readonly deliveryId: string; readonly by?: string }
   | { readonly type: 'client.attached' }
   | { readonly type: 'client.detached' }
   | { readonly type: 'utterance.ended' }
@@ -47,3 +48,7 @@ type Unstamped =
   | { readonly type: 'deadline.play'; readonly dueAt: number };
 
 export type OutboxEvent = Unstamped & Stamped;
+
+/** The identity that an event names, for the params of its effect; nothing where it names none. */
+export const byOf = ({ by }: { readonly by?: string }): { readonly by?: string } =>
+  by === undefined ? {} : { by };

@@ -32,6 +32,7 @@
 //       one that was told first ends with the grade `told`. A question that is added again is put again.
 import { and, assign, type SnapshotFrom } from 'xstate';
 import { machineOptions } from './effect.ts';
+import { byOf } from './outbox-events.ts';
 import { hasRoom, next, replaces } from './outbox-queue.ts';
 import { oldestTold, outboxSetup, type OutboxContext } from './outbox-setup.ts';
 import { outboxSlot } from './outbox-slot.ts';
@@ -159,7 +160,7 @@ export const outboxMachine = outboxSetup.createMachine({
         { type: 'remove', params: ({ event }) => event },
         {
           type: 'delivered',
-          params: ({ event }) => ({ deliveryId: event.deliveryId, grade: 'shown' }),
+          params: ({ event }) => ({ deliveryId: event.deliveryId, grade: 'shown', ...byOf(event) }),
         },
       ],
     },
@@ -167,7 +168,10 @@ export const outboxMachine = outboxSetup.createMachine({
       guard: { type: 'isPending', params: ({ event }) => event },
       actions: [
         { type: 'remove', params: ({ event }) => event },
-        { type: 'dismissed', params: ({ event }) => ({ deliveryId: event.deliveryId }) },
+        {
+          type: 'dismissed',
+          params: ({ event }) => ({ deliveryId: event.deliveryId, ...byOf(event) }),
+        },
       ],
     },
   },

@@ -67,9 +67,13 @@ export const outboxSetup = setup({
     /** The attempt under way is off: its item was answered, shown or withdrawn meanwhile. */
     abandon: effect<{ readonly deliveryId: string; readonly generation: number }>(),
     /** It reached the user. */
-    delivered: effect<{ readonly deliveryId: string; readonly grade: HearingGrade }>(),
+    delivered: effect<{
+      readonly deliveryId: string;
+      readonly grade: HearingGrade;
+      readonly by?: string;
+    }>(),
     /** The user waved it away. */
-    dismissed: effect<{ readonly deliveryId: string }>(),
+    dismissed: effect<{ readonly deliveryId: string; readonly by?: string }>(),
     /** These will not be said, and why. */
     dropped: effect<{ readonly deliveryIds: readonly string[]; readonly reason: DropReason }>(),
     /** It could not be said `attempts` times; show it as a card. */

@@ -11,7 +11,7 @@
 import { and, not } from 'xstate';
 import { isExpired } from './outbox-queue.ts';
 import { outboxSetup, type OutboxContext } from './outbox-setup.ts';
-import type { OutboxEvent } from './outbox-events.ts';
+import { byOf, type OutboxEvent } from './outbox-events.ts';
 
 const attemptOf = ({ context }: { context: OutboxContext }) => ({
   deliveryId: context.current?.deliveryId ?? '',
@@ -189,7 +189,11 @@ export const outboxSlot = outboxSetup.createStateConfig({
             'clear',
             {
               type: 'delivered',
-              params: ({ event }) => ({ deliveryId: event.deliveryId, grade: 'shown' }),
+              params: ({ event }) => ({
+                deliveryId: event.deliveryId,
+                grade: 'shown',
+                ...byOf(event),
+              }),
             },
           ],
         },
@@ -199,7 +203,10 @@ export const outboxSlot = outboxSetup.createStateConfig({
           actions: [
             abandonCurrent,
             'clear',
-            { type: 'dismissed', params: ({ event }) => ({ deliveryId: event.deliveryId }) },
+            {
+              type: 'dismissed',
+              params: ({ event }) => ({ deliveryId: event.deliveryId, ...byOf(event) }),
+            },
           ],
         },
       },

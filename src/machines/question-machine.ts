@@ -86,13 +86,39 @@ export type QuestionEvent = Unstamped & Stamped;
 /** How a question ended, for the one who asked. */
 export type QuestionEnd = 'answered' | 'expired' | 'withdrawn' | 'superseded';
 
+const present = {
+  type: 'present',
+  params: ({ context }: { context: QuestionContext }) => ({ requestId: context.requestId }),
+} as const;
+
 /** The clock goes on, and it is said and shown again. */
-const putAgain = {
-  target: 'open',
-  actions: {
-    type: 'present',
-    params: ({ context }: { context: QuestionContext }) => ({ requestId: context.requestId }),
+const putAgain = { target: 'open', actions: present } as const;
+
+/** The ways out of each state that owns the transcript. */
+const exits = {
+  'client.detached': 'parked',
+  'question.withdraw': 'withdrawn',
+  'question.supersede': 'superseded',
+} as const;
+
+/** The user's wishes while the question is presented or open. */
+const wishes = {
+  'question.readBack': { actions: ['forgetHearing', present] },
+  'question.hold': 'held',
+  'question.repeat': { actions: present },
+} as const;
+
+const stamp = ({ event }: { event: QuestionEvent }) => event;
+
+/** What the client reports of a question that the user has been given once already. */
+const reports = {
+  'question.shown': { actions: { type: 'markShown', params: stamp } },
+  // It was only shown so far. Said again on request, it keeps its first moment.
+  'question.playing': {
+    guard: 'hasNotPlayed',
+    actions: { type: 'markPlaying', params: stamp },
   },
+  'question.heard': { actions: { type: 'markHeard', params: stamp } },
 } as const;
 
 export const questionMachine = setup({
@@ -184,7 +210,7 @@ export const questionMachine = setup({
       entry: [
         // What was shown or heard before was another presentation.
         assign({ shownAt: null, playingSince: null, heard: false, hasBegun: false }),
-        { type: 'present', params: ({ context }) => ({ requestId: context.requestId }) },
+        present,
       ],
       on: {
         'question.shown': [
@@ -204,19 +230,8 @@ export const questionMachine = setup({
           guard: { type: 'mayAnswerNow', params: ({ event }) => event },
           target: 'answered',
         },
-        'question.readBack': {
-          actions: [
-            'forgetHearing',
-            { type: 'present', params: ({ context }) => ({ requestId: context.requestId }) },
-          ],
-        },
-        'question.hold': 'held',
-        'question.repeat': {
-          actions: { type: 'present', params: ({ context }) => ({ requestId: context.requestId }) },
-        },
-        'client.detached': 'parked',
-        'question.withdraw': 'withdrawn',
-        'question.supersede': 'superseded',
+        ...wishes,
+        ...exits,
       },
     },
     open: {
@@ -229,13 +244,7 @@ export const questionMachine = setup({
         input: ({ context }) => ({ dueAt: context.dueAt, event: 'deadline.answer' }),
       },
       on: {
-        'question.shown': { actions: { type: 'markShown', params: ({ event }) => event } },
-        // It was only shown so far. Said again on request, it keeps its first moment.
-        'question.playing': {
-          guard: 'hasNotPlayed',
-          actions: { type: 'markPlaying', params: ({ event }) => event },
-        },
-        'question.heard': { actions: { type: 'markHeard', params: ({ event }) => event } },
+        ...reports,
         'question.answer': {
           guard: { type: 'mayAnswerOpen', params: ({ event }) => event },
           target: 'answered',
@@ -244,19 +253,8 @@ export const questionMachine = setup({
           guard: { type: 'isThisDeadline', params: ({ event }) => event },
           target: 'expired',
         },
-        'question.readBack': {
-          actions: [
-            'forgetHearing',
-            { type: 'present', params: ({ context }) => ({ requestId: context.requestId }) },
-          ],
-        },
-        'question.hold': 'held',
-        'question.repeat': {
-          actions: { type: 'present', params: ({ context }) => ({ requestId: context.requestId }) },
-        },
-        'client.detached': 'parked',
-        'question.withdraw': 'withdrawn',
-        'question.supersede': 'superseded',
+        ...wishes,
+        ...exits,
       },
     },
     held: {
@@ -271,12 +269,7 @@ export const questionMachine = setup({
         input: ({ context }) => ({ dueAt: context.remindAt, event: 'deadline.reminder' }),
       },
       on: {
-        'question.shown': { actions: { type: 'markShown', params: ({ event }) => event } },
-        'question.playing': {
-          guard: 'hasNotPlayed',
-          actions: { type: 'markPlaying', params: ({ event }) => event },
-        },
-        'question.heard': { actions: { type: 'markHeard', params: ({ event }) => event } },
+        ...reports,
         'question.answer': {
           guard: { type: 'mayAnswerHeld', params: ({ event }) => event },
           target: 'answered',
@@ -297,13 +290,11 @@ export const questionMachine = setup({
           {
             guard: 'hasBegun',
             target: 'open',
-            actions: ['forgetHearing', putAgain.actions],
+            actions: ['forgetHearing', present],
           },
           { target: 'presenting' },
         ],
-        'client.detached': 'parked',
-        'question.withdraw': 'withdrawn',
-        'question.supersede': 'superseded',
+        ...exits,
       },
     },
     parked: {

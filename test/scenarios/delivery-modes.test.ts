@@ -88,9 +88,9 @@ describe('by voice, while the lead agent speaks', () => {
       await pause();
       expect(asked()).toBeNull();
       expect(result()).toMatchObject({ state: 'pending', card: true });
-      session.shown(result()?.deliveryId ?? '');
+      session.shown(result()?.deliveryId ?? '', { by: 'ada' });
       await environment.settle();
-      expect(result()).toMatchObject({ state: 'delivered', grade: 'shown' });
+      expect(result()).toMatchObject({ state: 'delivered', grade: 'shown', by: 'ada' });
       expect(notes()).toHaveLength(2);
     },
   );
@@ -129,9 +129,9 @@ describe('by voice, when nobody speaks', () => {
     ]);
     expect(asked()).toBeNull();
     expect(result()).toMatchObject({ state: 'pending', card: true });
-    session.dismiss(result()?.deliveryId ?? '');
+    session.dismiss(result()?.deliveryId ?? '', { by: 'ada' });
     await environment.settle();
-    expect(result()?.state).toBe('dismissed');
+    expect(result()).toMatchObject({ state: 'dismissed', by: 'ada' });
     expect(model().of('tool.answer')).toHaveLength(1);
   });
 });

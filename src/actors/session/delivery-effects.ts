@@ -5,6 +5,7 @@
 // Does not: decide when something is said (outbox) or with what else (batch).
 
 import type { DropReason, HearingGrade } from '../../machines/index.ts';
+import { byOf } from '../../machines/outbox-events.ts';
 import { callSafely } from '../runtime/host.ts';
 import type { DeliveryView } from '../session-views.ts';
 import type { CallEffects } from './call-effects.ts';
@@ -26,6 +27,7 @@ interface Params {
   readonly attempt: number;
   readonly grade: HearingGrade;
   readonly reason: DropReason;
+  readonly by?: string;
 }
 
 export class DeliveryEffects {
@@ -69,20 +71,21 @@ export class DeliveryEffects {
         break;
       // What was told together is settled part by part, by its batch.
       case 'outbox.delivered':
-        if (!unit.batches.has(params.deliveryId)) this.#delivered(params.deliveryId, params.grade);
+        if (!unit.batches.has(params.deliveryId)) this.#delivered(params.deliveryId, params);
         break;
       case 'outbox.dismissed':
-        this.#gone(params.deliveryId, { state: 'dismissed' });
+        this.#gone(params.deliveryId, { state: 'dismissed', ...byOf(params) });
         break;
       case 'outbox.dropped':
         for (const id of params.deliveryIds)
           this.#gone(id, { state: 'dropped', dropped: params.reason });
         break;
       case 'batch.delivered':
-        for (const id of params.deliveryIds) this.#delivered(id, params.grade);
+        for (const id of params.deliveryIds) this.#delivered(id, params);
         break;
       case 'batch.dismissed':
-        for (const id of params.deliveryIds) this.#gone(id, { state: 'dismissed' });
+        for (const id of params.deliveryIds)
+          this.#gone(id, { state: 'dismissed', ...byOf(params) });
         break;
       case 'batch.stop':
         for (const id of params.callIds) this.#stop(id);
@@ -242,10 +245,10 @@ export class DeliveryEffects {
       lead.answerTool(callId, words ?? delivery.prompt, false, `${deliveryId}.note`);
   }
 
-  #delivered(deliveryId: string, grade: HearingGrade): void {
+  #delivered(deliveryId: string, { grade, ...params }: Pick<Params, 'grade' | 'by'>): void {
     const { host, hooks, books } = this.#session;
     // A question that was heard is not over: it waits for its answer.
-    const view = this.#show(deliveryId, { state: 'delivered', grade });
+    const view = this.#show(deliveryId, { state: 'delivered', grade, ...byOf(params) });
     if (view) callSafely(host, 'hook onDelivered', () => hooks.onDelivered?.(view));
     if (books.questions.has(deliveryId)) return;
     this.#answerSilently(deliveryId);

@@ -8,6 +8,7 @@
 //   V1. What goes on is always kept. Of what is over, so many are kept as were over last.
 //   V2. A change costs the same however many there are. A list is made only when there was one
 //       since the last.
+//   V3. Views and lists are frozen: the session looks at them, too, and a screen must not change them for it.
 
 export class KeptViews<T> {
   readonly #kept: number;
@@ -25,7 +26,7 @@ export class KeptViews<T> {
 
   /** The same array until something changes. */
   get list(): readonly T[] {
-    return (this.#list ??= [...this.#views.values()]);
+    return (this.#list ??= Object.freeze([...this.#views.values()]));
   }
 
   get(id: string): T | undefined {
@@ -33,7 +34,7 @@ export class KeptViews<T> {
   }
 
   set(id: string, view: T): void {
-    this.#views.set(id, view);
+    this.#views.set(id, Object.freeze(view));
     this.#list = null;
     if (this.#isOver(view)) this.#over.add(id);
     else this.#over.delete(id);

@@ -162,7 +162,7 @@ export class Projection {
   flush(): void {
     this.#isDirty = false;
     try {
-      this.#created?.store.trigger.replaced({ state: this.#state });
+      this.#created?.replace(this.#state);
     } catch (error) {
       // What is made of it (`store.select`) threw; the session must not end half for it.
       this.#threw(error);

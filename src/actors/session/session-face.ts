@@ -69,7 +69,10 @@ export abstract class SessionFace {
     return this.#core.unit.view as unknown as SessionCore['unit']['session'];
   }
 
-  /** Transcript, subagents, questions and deliveries, for screens. Follows within a turn or two of the event loop. */
+  /**
+   * Transcript, subagents, questions and deliveries, for screens. Follows within a turn or two of the event
+   * loop. It is read-only: its `send` and `trigger` throw `READ_ONLY_STORE`.
+   */
   get store(): SessionStore {
     return this.#core.projection.store;
   }

@@ -7,8 +7,11 @@
 //        screen its session, and a store may be kept for long. (V8 puts the functions of
 //        @xstate/store's subscriptions among the old objects at once, with all they refer to.)
 //   ST2. A listener that throws keeps nobody else from hearing.
+//   ST3. Only `replace` changes the state. `send` and `trigger` of the store throw `READ_ONLY_STORE`: screens
+//        show what the session is, and not what one of them sent.
 
 import { createStore } from '@xstate/store';
+import { ConfigurationError } from '../../errors.ts';
 import type { SessionState } from '../session-views.ts';
 
 function storeOf(state: SessionState) {
@@ -18,13 +21,23 @@ function storeOf(state: SessionState) {
   });
 }
 
-export type SessionStore = ReturnType<typeof storeOf>;
+type OwnStore = ReturnType<typeof storeOf>;
+
+/** A store of @xstate/store that can be read, subscribed to and selected from, and not changed. */
+export type SessionStore = Omit<OwnStore, 'send' | 'trigger'> & {
+  /** @deprecated Throws {ConfigurationError} `READ_ONLY_STORE`: use the methods of the session. */
+  readonly send: (event: unknown) => never;
+  /** @deprecated Throws {ConfigurationError} `READ_ONLY_STORE`: use the methods of the session. */
+  readonly trigger: { readonly replaced: (payload: unknown) => never };
+};
 type Snapshot = ReturnType<SessionStore['getSnapshot']>;
 type Observe = (snapshot: Snapshot) => void;
 type Observer = Observe | { readonly next?: Observe };
 
 export interface CreatedStore {
   readonly store: SessionStore;
+  /** Replaces the state, and tells the listeners of it (ST3). */
+  replace(state: SessionState): void;
   /** ST1 */
   release(): void;
 }
@@ -35,6 +48,7 @@ export function createSessionStore(
   threw: (error: unknown) => void,
 ): CreatedStore {
   const store = storeOf(state);
+  const { send } = store;
   const all: Listeners = { listeners: new Set(), threw };
   const subscribe = store.subscribe.bind(store);
   store.subscribe = (observer: Observer) => {
@@ -47,8 +61,24 @@ export function createSessionStore(
     for (const listener of all.listeners) listener.leave();
     all.threw = null;
   };
-  return { store, release };
+  return {
+    store: Object.assign(store, readOnly),
+    replace: (to) => send({ type: 'replaced', state: to }),
+    release,
+  };
 }
+
+function refuse(what: string): never {
+  throw new ConfigurationError(
+    'READ_ONLY_STORE',
+    `${what}: the store of a session is read-only, since it shows what is in the journal. Use the methods of the session instead (sendText, answer, shown, dismiss, subagents.cancel, close)`,
+  );
+}
+
+const readOnly = {
+  send: (): never => refuse('store.send(event)'),
+  trigger: Object.freeze({ replaced: (): never => refuse('store.trigger.replaced(payload)') }),
+};
 
 interface Listeners {
   readonly listeners: Set<Listener>;

@@ -252,7 +252,7 @@ describe('P4: what is told together is not lost', () => {
       await type('use flight and hotel');
       await type('think');
       await finish('flight', 'hotel');
-      session[how]('call_1');
+      session[how]('call_1', { by: 'ada' });
       await environment.settle();
       await release();
       expect(told().at(-1)?.text).toContain('hotel is found');
@@ -261,6 +261,8 @@ describe('P4: what is told together is not lost', () => {
         how === 'shown' ? 'flight delivered' : 'flight dismissed',
         'hotel delivered',
       ]);
+      const views = session.store.get().context.deliveries;
+      expect(views.map(({ by }) => by)).toEqual(['ada', undefined]);
     },
   );
 

@@ -46,3 +46,11 @@ test('V2: the list is the same until something changes', () => {
   expect(views.list).not.toBe(list);
   expect(list).toHaveLength(1);
 });
+
+test('V3: a reader changes neither a view nor the list', () => {
+  const views = new KeptViews<{ id: string; over: boolean }>(1, ({ over }) => over);
+  views.set('a', { id: 'a', over: false });
+  expect(() => Object.assign(views.list[0] ?? {}, { over: true })).toThrow(TypeError);
+  expect(() => (views.list as unknown[]).push({ id: 'b', over: false })).toThrow(TypeError);
+  expect(views.list).toEqual([{ id: 'a', over: false }]);
+});

@@ -17,7 +17,7 @@ const connected = (connection: SessionState['connection']): SessionState => ({
 });
 
 test('a function and an observer are told of each new state, until they leave', () => {
-  const { store } = createSessionStore(state, failed);
+  const { store, replace } = createSessionStore(state, failed);
   const told: string[] = [];
   const first = store.subscribe(({ context }) => told.push(`function ${context.connection}`));
   const second = store.subscribe({
@@ -25,41 +25,41 @@ test('a function and an observer are told of each new state, until they leave', 
       told.push(`observer ${context.connection}`);
     },
   });
-  store.trigger.replaced({ state: connected('connecting') });
+  replace(connected('connecting'));
   first.unsubscribe();
-  store.trigger.replaced({ state: connected('active') });
+  replace(connected('active'));
   second.unsubscribe();
-  store.trigger.replaced({ state: connected('closed') });
+  replace(connected('closed'));
   expect(told).toEqual(['function connecting', 'observer connecting', 'observer active']);
 });
 
 test('who subscribed may leave by the function alone, as `useSelector` does', () => {
-  const { store } = createSessionStore(state, failed);
+  const { store, replace } = createSessionStore(state, failed);
   const told: unknown[] = [];
   const { unsubscribe } = store.subscribe((snapshot) => told.push(snapshot));
   unsubscribe();
   unsubscribe();
-  store.trigger.replaced({ state: connected('active') });
+  replace(connected('active'));
   expect(told).toEqual([]);
 });
 
 test('ST2: a listener that throws keeps nobody else from hearing the last state', () => {
   const errors: unknown[] = [];
-  const { store, release } = createSessionStore(state, (error) => errors.push(error));
+  const { store, replace, release } = createSessionStore(state, (error) => errors.push(error));
   const told: string[] = [];
   const broken = new Error('the screen broke');
   store.subscribe(() => {
     throw broken;
   });
   store.subscribe(({ context }) => told.push(context.connection));
-  store.trigger.replaced({ state: connected('closed') });
+  replace(connected('closed'));
   release();
   expect(told).toEqual(['closed']);
   expect(errors).toEqual([broken]);
 });
 
 test('a listener may leave, and have others leave, while it is told', () => {
-  const { store } = createSessionStore(state, failed);
+  const { store, replace } = createSessionStore(state, failed);
   const told: string[] = [];
   const first = store.subscribe(({ context }) => {
     told.push(context.connection);
@@ -67,17 +67,17 @@ test('a listener may leave, and have others leave, while it is told', () => {
     second.unsubscribe();
   });
   const second = store.subscribe(() => told.push('second'));
-  store.trigger.replaced({ state: connected('active') });
-  store.trigger.replaced({ state: connected('closed') });
+  replace(connected('active'));
+  replace(connected('closed'));
   expect(told).toEqual(['active']);
 });
 
 test('ST1: once released it tells nobody, and can still be read', () => {
-  const { store, release } = createSessionStore(state, failed);
+  const { store, replace, release } = createSessionStore(state, failed);
   const told: unknown[] = [];
   const subscription = store.subscribe((snapshot) => told.push(snapshot));
   release();
-  store.trigger.replaced({ state: connected('closed') });
+  replace(connected('closed'));
   subscription.unsubscribe();
   expect(told).toEqual([]);
   expect(store.getSnapshot().context.connection).toBe('closed');
@@ -103,4 +103,25 @@ test('ST1: what listened goes, however long the store is kept', async () => {
   created.release();
   expect(await areThere()).toEqual([false, false]);
   expect(created.store.get().context).toBe(state);
+});
+
+test('ST3: the store is read-only, and is the store that XState knows for its readers', () => {
+  const { store, replace } = createSessionStore(state, failed);
+  const readOnly = expect.objectContaining({ name: 'ConfigurationError', code: 'READ_ONLY_STORE' });
+  const told: string[] = [];
+  store.subscribe(({ context }) => told.push(context.connection));
+  const seen: { actorRef: unknown }[] = [];
+  store.inspect((event) => seen.push(event));
+  const stores = [store, ...seen.map(({ actorRef }) => actorRef as typeof store)];
+  expect(stores).toHaveLength(2);
+  for (const each of stores) {
+    const event = { type: 'replaced', state: connected('closed') };
+    expect(() => each.send(event)).toThrow(readOnly);
+    expect(() => each.trigger.replaced({ state: connected('closed') })).toThrow(readOnly);
+    expect(() => Object.assign(each.trigger, { replaced: () => undefined })).toThrow(TypeError);
+  }
+  expect(store.get().context).toBe(state);
+  const connection = store.select((context) => context.connection);
+  replace(connected('active'));
+  expect([connection.get(), ...told]).toEqual(['active', 'active']);
 });

@@ -49,6 +49,15 @@ async function dial(
   await once(socket, 'close');
 }
 
+/** The way in of a voice server that wants `the-right-key`. */
+function keyed(port: number): Pick<Listener, 'proof' | 'serveRightful'> {
+  const proof = () => ({
+    target: '/v1/realtime?model=m',
+    headers: ['Authorization: Bearer the-right-key'],
+  });
+  return { proof, serveRightful: () => dial(port, proof(), 'message') };
+}
+
 async function local(): Promise<Listener> {
   const environment = simulatedEnvironment();
   const voice = localVoice({
@@ -58,17 +67,12 @@ async function local(): Promise<Listener> {
     apiKey: 'the-right-key',
   });
   const { port } = await voice.start();
-  const proof = () => ({
-    target: '/v1/realtime?model=m',
-    headers: ['Authorization: Bearer the-right-key'],
-  });
   return {
     environment,
     port,
     isOwnServer: true,
     paths: ['/v1/realtime', '/'],
-    proof,
-    serveRightful: () => dial(port, proof(), 'message'),
+    ...keyed(port),
     close: () => voice.close(),
   };
 }
@@ -219,17 +223,12 @@ async function voiceServer(): Promise<Listener> {
   const environment = simulatedEnvironment();
   const server = createVoiceServer({ environment, apiKey: 'the-right-key' });
   const { port } = await server.listen();
-  const proof = () => ({
-    target: '/v1/realtime?model=m',
-    headers: ['Authorization: Bearer the-right-key'],
-  });
   return {
     environment,
     port,
     isOwnServer: true,
     paths: ['/v1/realtime', '/v1/realtime/client_secrets', '/v1/live/sessions', '/'],
-    proof,
-    serveRightful: () => dial(port, proof(), 'message'),
+    ...keyed(port),
     close: () => server.close(),
   };
 }
