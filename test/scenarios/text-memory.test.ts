@@ -163,4 +163,38 @@ describe('working memory in a session', () => {
     expect(text).toContain('The user had asked: use booker');
     expect(JSON.stringify(prompt[0])).not.toContain('# Prior Work');
   });
+
+  test('LIN-2: an input that is not there is refused at the call, and the lead agent can mend it at once', async () => {
+    let isMended = false;
+    const { type, prompts, state } = await talkOf(
+      {
+        booker: {
+          pending: null,
+          script: () => say('Booked.'),
+          config: { lineage: true },
+        },
+      },
+      {
+        lead: ({ prompt, results, user }) => {
+          const refused = JSON.stringify(results).includes('near matches');
+          if (prompt.at(-1)?.role !== 'tool')
+            return user.startsWith('[')
+              ? say('Told.')
+              : calls(['save_to_working_memory', { key: 'sales-table', value: 'rows' }]);
+          if (!refused && !isMended && !JSON.stringify(prompt).includes('sales-tabel'))
+            return calls(['booker', { inputs: ['sales-tabel'] }]);
+          if (!refused || isMended) return say('On it.');
+          isMended = true;
+          return calls(['booker', { inputs: ['session/s1/sales-table'] }]);
+        },
+      },
+    );
+    await type('Book what the table says.');
+    expect(isMended).toBe(true);
+    // The refused call has begun nothing.
+    expect(state().subagents).toHaveLength(1);
+    expect(state().subagents[0]).toMatchObject({ state: 'completed' });
+    const { prompt = [] } = prompts.findLast(({ who }) => who === 'booker')?.prompt ?? {};
+    expect(JSON.stringify(prompt)).toContain('rows');
+  });
 });

@@ -60,6 +60,7 @@ export function fakeService(): FakeService {
       refusal = code;
     },
     set,
+    checkInputs: async () => null,
     end(id, change = {}) {
       const state = change.state ?? 'completed';
       set(id, { state, endedAt: 1, pendingRequest: null, ...change });

@@ -118,6 +118,23 @@ export class Delegation implements SubagentService {
     return this.#tree.spawn(argument('spawn', 'spawn(request)', request), ports);
   }
 
+  async checkInputs(
+    request: Pick<SpawnRequest, 'config' | 'task' | 'caller' | 'idempotencyKey'>,
+  ): Promise<Refused | null> {
+    const { config, task, caller, idempotencyKey } = argument(
+      'inputsOf',
+      'checkInputs(request)',
+      request,
+    );
+    const { id, family, ports } = this.#parts;
+    const parent = family.get(caller.subagentId ?? '');
+    const { outcomes } = parent?.place.ports ?? ports;
+    if (config.lineage !== true || !outcomes || family.withKey(idempotencyKey)) return null;
+    const path = parent ? [...parent.place.lineage, parent.id] : [];
+    const missing = await outcomes.missingInputs(task.args, { sessionId: id, path });
+    return missing === null ? null : refusal('INPUT_NOT_FOUND', missing);
+  }
+
   check(id: string, requester: Requester): CheckResult {
     argument('id', 'check(id)', id);
     const by = argument('requester', 'check(id, requester)', requester);

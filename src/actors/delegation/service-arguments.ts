@@ -27,12 +27,28 @@ const anyNumber = z.custom<number>((value) => typeof value === 'number', {
   error: 'expected a number',
 });
 
+const aConfig = z.custom((value) => typeof value === 'object' && value !== null, {
+  error: 'expected a configuration',
+});
+const aTask = z.strictObject({
+  toolName: z.string(),
+  args: z.record(z.string(), z.unknown()),
+  description: z.string(),
+});
+const aCaller = z.object({ subagentId: id.nullable() });
+
 const schemas = {
   id,
   ids: z.array(id),
   reason: z.string().optional(),
   /** What `callerOf` gives has more. */
   requester: z.object({ subagentId: id.nullable() }),
+  inputsOf: z.strictObject({
+    config: aConfig,
+    task: aTask,
+    caller: aCaller,
+    idempotencyKey: key.optional(),
+  }),
   message: z.strictObject({
     content: z.string(),
     inResponseTo: id.optional(),
@@ -49,15 +65,9 @@ const schemas = {
   }),
   list: z.strictObject({ includeEnded: z.boolean().optional() }),
   spawn: z.strictObject({
-    config: z.custom((value) => typeof value === 'object' && value !== null, {
-      error: 'expected a configuration',
-    }),
-    task: z.strictObject({
-      toolName: z.string(),
-      args: z.record(z.string(), z.unknown()),
-      description: z.string(),
-    }),
-    caller: z.object({ subagentId: id.nullable() }),
+    config: aConfig,
+    task: aTask,
+    caller: aCaller,
     callId: z.string().optional(),
     grant: z
       .strictObject({ tools: names.optional(), disallowedTools: names.optional() })
@@ -84,6 +94,7 @@ interface Checked {
   readonly await: AwaitOptions;
   readonly list: ListOptions;
   readonly spawn: SpawnRequest;
+  readonly inputsOf: Pick<SpawnRequest, 'config' | 'task' | 'caller' | 'idempotencyKey'>;
 }
 
 /**

@@ -37,6 +37,8 @@ export type DelegationErrorCode =
   | 'REQUEST_PENDING'
   /** Its task lacks an input that the configuration declares, or has one that it does not know. */
   | 'INVALID_INPUT'
+  /** Its task names an input that is not in working memory, or not for the requester to read. */
+  | 'INPUT_NOT_FOUND'
   | 'DEPTH_EXCEEDED'
   /** A limit of the scope, named in the message. */
   | 'SESSION_LIMIT'
@@ -314,6 +316,16 @@ export interface SubagentService {
    * @throws {ConfigurationError} for a configuration that cannot work.
    */
   spawn(request: SpawnRequest): SpawnReceipt;
+
+  /**
+   * Whether the entries of working memory that the arguments of a task name under `inputs` can be
+   * read by the requester. Null: all of them, or the configuration has no `lineage`. Refused:
+   * INPUT_NOT_FOUND, with near matches; never for a key that has spawned. `spawn` does not wait for working memory: there, a subagent
+   * with such inputs fails before its first step.
+   */
+  checkInputs(
+    request: Pick<SpawnRequest, 'config' | 'task' | 'caller' | 'idempotencyKey'>,
+  ): Promise<Refused | null>;
 
   /** How it is. The report of an ended one counts as delivered when an ancestor of it asks. */
   check(id: string, requester: Requester): CheckResult;

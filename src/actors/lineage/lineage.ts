@@ -5,7 +5,8 @@
 //   LIN-1. Every key that a new subagent is told, it can read with the tool that it has: what whoever
 //          gives it the task can read is shared with it; any other key, or all of them where it has no
 //          such tool, are not named.
-//   LIN-2. Inputs that whoever gives the task cannot read are refused, each with keys that are alike.
+//   LIN-2. Inputs that whoever gives the task cannot read are refused, each with keys that are alike:
+//          before the subagent is spawned where a tool spawns it, else before its first step.
 
 import type { ModelMessage } from 'ai';
 import { ConfigurationError } from '../../errors.ts';
@@ -60,6 +61,28 @@ export async function handOver(
   subagentId: string,
   memory: WorkingMemory,
 ): Promise<PriorInput[]> {
+  const { inputs, missing } = await lookUp(keys, giver, memory);
+  if (missing.length > 0)
+    throw new ConfigurationError('INPUT_NOT_FOUND', await notFound(missing, giver, memory));
+  for (const { key } of inputs) await memory.share(giver, key, subagentId);
+  return inputs;
+}
+
+/** Says which of these keys `giver` cannot read, each with keys that are alike (LIN-2). Null: none. */
+export async function missingInputs(
+  keys: readonly string[],
+  giver: MemoryOwner,
+  memory: WorkingMemory,
+): Promise<string | null> {
+  const { missing } = await lookUp(keys, giver, memory);
+  return missing.length === 0 ? null : notFound(missing, giver, memory);
+}
+
+async function lookUp(
+  keys: readonly string[],
+  giver: MemoryOwner,
+  memory: WorkingMemory,
+): Promise<{ readonly inputs: PriorInput[]; readonly missing: readonly string[] }> {
   const inputs: PriorInput[] = [];
   const missing: string[] = [];
   for (const key of keys) {
@@ -67,9 +90,7 @@ export async function handOver(
     if (found.ok) inputs.push({ key: found.entry.key, text: found.entry.text });
     else missing.push(key);
   }
-  if (missing.length > 0) throw await notFound(missing, giver, memory);
-  for (const { key } of inputs) await memory.share(giver, key, subagentId);
-  return inputs;
+  return { inputs, missing };
 }
 
 const MAX_LISTED = 1000;
@@ -79,7 +100,7 @@ async function notFound(
   missing: readonly string[],
   giver: MemoryOwner,
   memory: WorkingMemory,
-): Promise<ConfigurationError> {
+): Promise<string> {
   const listed = await memory.list(giver, { limit: MAX_LISTED });
   const known = listed.ok ? listed.entries.map(({ key }) => key) : [];
   const each = missing.map((key) => {
@@ -87,10 +108,7 @@ async function notFound(
     const hint = alike.length === 0 ? '' : `; near matches: ${alike.join(', ')}`;
     return `${JSON.stringify(head(key, MAX_SHOWN_CHARS))}${hint}`;
   });
-  return new ConfigurationError(
-    'INPUT_NOT_FOUND',
-    `Expected \`inputs\` to be keys of working memory that can be read. Not found: ${each.join('. ')}. The subagent did not begin`,
-  );
+  return `Expected \`inputs\` to be keys of working memory that can be read. Not found: ${each.join('. ')}. The subagent did not begin`;
 }
 
 const MAX_SHOWN_CHARS = 200;

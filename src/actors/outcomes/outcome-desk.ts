@@ -12,6 +12,7 @@ import type { ClaimJudge } from '../claims/judge-claims.ts';
 import {
   handOver,
   inputKeys,
+  missingInputs,
   priorResults,
   readable,
   withPriorWork,
@@ -136,6 +137,23 @@ export class OutcomeDesk {
       environment,
       report,
     });
+  }
+
+  /** Says which `inputs` of these arguments `giver` cannot read; null: it can read all, or memory failed. */
+  async missingInputs(
+    args: Readonly<Record<string, unknown>>,
+    giver: MemoryOwner,
+  ): Promise<string | null> {
+    const memory = this.#memory;
+    const keys = inputKeys(args);
+    if (!memory || keys.length === 0) return null;
+    const { environment, report } = this.#host;
+    try {
+      return await raceTime(() => missingInputs(keys, giver, memory), memoryTime(environment));
+    } catch (error) {
+      report(error, 'working memory');
+      return null;
+    }
   }
 
   /**

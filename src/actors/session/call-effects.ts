@@ -131,7 +131,7 @@ export class CallEffects {
       invalid(`Unknown tool: ${call.name}. Available tools: ${known}`);
       return;
     }
-    const checked = await this.#checked(tool, call.arguments);
+    const checked = await this.#checked(tool, call);
     // It may have been called off meanwhile, or the session may have ended.
     if (session.books.calls.get(callId) !== call || session.unit.unit.disposed) return;
     if (!checked.ok) {
@@ -156,8 +156,23 @@ export class CallEffects {
     });
   }
 
+  /** The arguments, and that the inputs that they name can be read: the model can call again at once. */
+  async #checked(tool: LeadTool, call: CallRecord): ReturnType<LeadTool['validate']> {
+    const session = this.#session;
+    const checked = await this.#fitting(tool, call.arguments);
+    const config = session.configs[call.name];
+    if (!checked.ok || tool.definition.execution !== 'background' || config?.lineage !== true)
+      return checked;
+    const args = checked.value as Readonly<Record<string, unknown>>;
+    const message = await session.ofCalls.outcomes?.missingInputs(args, {
+      sessionId: session.id,
+      path: [],
+    });
+    return typeof message === 'string' ? { ok: false, message } : checked;
+  }
+
   /** The schema is the app's, and may be asynchronous: it is waited for as long as for the tool. */
-  #checked(tool: LeadTool, json: string): ReturnType<LeadTool['validate']> {
+  #fitting(tool: LeadTool, json: string): ReturnType<LeadTool['validate']> {
     const { name, timeout: timeoutMs = DEFAULT_TOOL_TIMEOUT_MS } = tool.definition;
     const { scheduler } = this.#session.host.environment;
     const late = (): Error =>

@@ -158,12 +158,19 @@ async function run(
   questions: 'return' | 'decline',
 ): Promise<unknown> {
   abortSignal?.throwIfAborted();
-  const receipt = service.spawn({
+  const toolName = `${SUBAGENT_TOOL_PREFIX}${config.name}`;
+  const wanted = {
     config,
-    task: { toolName: `${SUBAGENT_TOOL_PREFIX}${config.name}`, args: argsOf(input), description },
+    task: { toolName, args: argsOf(input), description },
     caller: requester,
-    callId: toolCallId,
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+  };
+  const missing = await service.checkInputs(wanted);
+  abortSignal?.throwIfAborted();
+  if (missing) return flat(missing.error);
+  const receipt = service.spawn({
+    ...wanted,
+    callId: toolCallId,
   });
   if (receipt.status === 'rejected') return flat(receipt.error);
   const { subagentId } = receipt;

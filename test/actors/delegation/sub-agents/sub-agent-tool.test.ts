@@ -9,7 +9,9 @@ import {
   subAgentTools,
   type SubAgentToolOptions,
 } from '../../../../src/actors/delegation/sub-agents/sub-agent-tool.ts';
-import { scriptedModel } from '../../../../src/testing/index.ts';
+import { THE_LEAD } from '../../../../src/actors/delegation/service-types.ts';
+import { createRuntime, createSubagentService, workingMemory } from '../../../../src/index.ts';
+import { scriptedModel, simulatedEnvironment } from '../../../../src/testing/index.ts';
 import { callOptions, fakeService } from '../../../support/fake-service.ts';
 
 const summarizer = {
@@ -229,4 +231,33 @@ test('[H11 HW7] references have a status for one that was cancelled, or waits', 
   const refs = subAgentRefs(service, { subagentId: null });
   expect(refs.map(({ status }) => status)).toEqual(['cancelled', 'waiting_input', 'running']);
   expect(subAgentRefs(service, { subagentId: 'sub_1' })).toEqual([]);
+});
+
+test('LIN-2: an input that is not in working memory is an answer to the call, before anything begins', async () => {
+  const environment = simulatedEnvironment();
+  const memory = workingMemory({ environment });
+  const service = createSubagentService({
+    runtime: createRuntime({ environment }),
+    workingMemory: memory,
+    model: scriptedModel({
+      scripts: [{ when: 'Summarize', script: () => ({ text: '{"summary":"Short."}' }) }],
+    }),
+  });
+  await memory.save({ sessionId: service.id, path: [] }, { key: 'texts', value: 'Long.' });
+  const schema = z.object({ inputs: z.array(z.string()) });
+  const made = createSubAgentTool({ ...summarizer, lineage: true }, schema, { service });
+  const call = async (key: string): Promise<unknown> => {
+    const done = (made.execute as never as (input: unknown, options: never) => Promise<unknown>)(
+      { inputs: [key] },
+      callOptions(),
+    );
+    await environment.settle();
+    return done;
+  };
+  expect(await call('text')).toMatchObject({
+    code: 'INPUT_NOT_FOUND',
+    error: expect.stringContaining(`near matches: "session/${service.id}/texts"`) as string,
+  });
+  expect(service.list(THE_LEAD, { includeEnded: true })).toEqual([]);
+  expect(await call(`session/${service.id}/texts`)).toEqual({ summary: 'Short.' });
 });
