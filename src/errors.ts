@@ -113,6 +113,31 @@ export function isError(thrown: unknown): thrown is Error {
   }
 }
 
+/**
+ * A caller's listener for errors, made safe to call: whatever it throws, or rejects with, is dropped,
+ * because nobody is left to be told.
+ */
+export function quietly<Told extends readonly unknown[]>(
+  onError: ((...told: Told) => unknown) | undefined,
+): (...told: Told) => void {
+  return (...told) => {
+    try {
+      handleRejection(onError?.(...told), () => {});
+    } catch {
+      // Nobody is left to be told.
+    }
+  };
+}
+
+/**
+ * Handles the rejection of a promise that a caller's code returned where no promise was expected.
+ * Not every promise is an instance of `Promise`: other libraries and other realms have their own.
+ */
+export function handleRejection(returned: unknown, rejected: (error: unknown) => void): void {
+  if (typeof returned !== 'object' || returned === null || !('then' in returned)) return;
+  Promise.resolve(returned).then(undefined, rejected);
+}
+
 function textOf(thrown: unknown): string {
   if (typeof thrown === 'string') return thrown;
   try {

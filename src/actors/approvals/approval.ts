@@ -12,8 +12,8 @@
 //       no pre-approval and no milder tool of the same name goes round it.
 //   K4. With doubt it is asked: a condition that throws approves nothing.
 
+import { handleRejection } from '../../errors.ts';
 import { asJson } from '../ai/json.ts';
-import { handleRejection } from '../runtime/host.ts';
 
 /** A tool call that an author consents to beforehand. */
 export interface PreApproval {

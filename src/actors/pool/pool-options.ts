@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { aFunction, check, type ChecksOf } from '../../checks.ts';
-import { quietly } from '../runtime/host.ts';
+import { quietly } from '../../errors.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { PooledSession } from './guest.ts';
 

@@ -16,7 +16,8 @@ import {
   type SnapshotFrom,
   type Subscription,
 } from 'xstate';
-import { quietly, type Host } from './host.ts';
+import { quietly } from '../../errors.ts';
+import type { Host } from './host.ts';
 import { readOnly, type HostedActor } from './hosting.ts';
 
 /** As RxJS and XState look for it. */

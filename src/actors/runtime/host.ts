@@ -2,6 +2,7 @@
 // and somebody to tell when something goes wrong.
 
 import type { InspectionEvent } from 'xstate';
+import { handleRejection, quietly } from '../../errors.ts';
 import type { Environment } from '../ports/environment.ts';
 import type { Journal } from '../ports/journal.ts';
 import { Router } from './router.ts';
@@ -45,17 +46,6 @@ export function createHost(options: HostOptions): Host {
   return host;
 }
 
-/** Tells somebody else's code of errors. Whoever listens for them is not helped by one of their own. */
-export function quietly(onError: HostOptions['onError']): Host['report'] {
-  return (thrown, where) => {
-    try {
-      handleRejection(onError?.(thrown, where), () => {});
-    } catch {
-      // There is nobody left to tell.
-    }
-  };
-}
-
 /** Whoever inspects is called in the middle of a transition: what they throw must not end the actor. */
 function guarded(
   inspect: NonNullable<HostOptions['inspect']>,
@@ -77,13 +67,4 @@ export function callSafely(host: Host, where: string, call: () => unknown): void
   } catch (error) {
     host.report(error, where);
   }
-}
-
-/**
- * Hears the rejection of a promise that somebody else's code returned, where no promise was expected.
- * Not every promise is an instance of `Promise`: other libraries and other realms have their own.
- */
-export function handleRejection(returned: unknown, rejected: (error: unknown) => void): void {
-  if (typeof returned !== 'object' || returned === null || !('then' in returned)) return;
-  Promise.resolve(returned).then(undefined, rejected);
 }

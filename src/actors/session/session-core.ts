@@ -6,7 +6,7 @@
 // Does not: begin or end (session-life), decide what happens next (machines), carry effects
 //           out (session-effects), speak (lead), hold sockets or audio.
 
-import { codeOf, isA, messageOf } from '../../errors.ts';
+import { codeOf, isA, messageOf, quietly } from '../../errors.ts';
 import type { Failure } from '../../machines/index.ts';
 import { Delegation } from '../delegation/delegation.ts';
 import type { FactSource } from '../context/context-snapshot.ts';
@@ -15,7 +15,7 @@ import { OutcomeDesk } from '../outcomes/outcome-desk.ts';
 import { NoteMarks } from '../notes/note-marks.ts';
 import type { MemoryFact } from '../ports/memory-store.ts';
 import type { UnitEvent } from '../runtime/commit-unit.ts';
-import { callSafely, createHost, quietly, type Host } from '../runtime/host.ts';
+import { callSafely, createHost, type Host } from '../runtime/host.ts';
 import { UnfoldableEntry, type SetAsideEntry } from '../runtime/set-aside.ts';
 import { ScopeJournal } from '../runtime/scope-journal.ts';
 import { servicesOf } from '../service/for-session.ts';

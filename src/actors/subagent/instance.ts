@@ -3,10 +3,10 @@
 
 import type { LanguageModel, ModelMessage } from 'ai';
 import { shown } from '../../checks.ts';
-import { ConfigurationError, TimeoutError } from '../../errors.ts';
+import { ConfigurationError, handleRejection, TimeoutError } from '../../errors.ts';
 import { prepareTools, type PreparedTools } from '../ai/tools.ts';
 import { raceAbort, raceTime } from '../race-abort.ts';
-import { handleRejection, type Host } from '../runtime/host.ts';
+import type { Host } from '../runtime/host.ts';
 import { outputInstructions } from '../ai/output.ts';
 import type { SubagentContextSnapshot } from '../context/context-snapshot.ts';
 import { openingMessages, systemPrompt } from '../context/prompts.ts';

@@ -18,7 +18,7 @@ import {
   readable,
   type ChecksOf,
 } from '../../checks.ts';
-import { CapacityError, ConfigurationError } from '../../errors.ts';
+import { CapacityError, ConfigurationError, quietly } from '../../errors.ts';
 import { asJson } from '../ai/json.ts';
 import { aModel } from '../ai/model.ts';
 import { Delegation } from '../delegation/delegation.ts';
@@ -29,7 +29,7 @@ import {
   splitOutcomeOptions,
   type OutcomeOptions,
 } from '../outcomes/outcome-options.ts';
-import { createHost, quietly, type Host } from '../runtime/host.ts';
+import { createHost, type Host } from '../runtime/host.ts';
 import { journalOfPassing, type Runtime } from '../runtime/runtime.ts';
 import { defaultSessionLimits } from '../supervisor/limits.ts';
 import type { SubagentConfig } from './config.ts';

@@ -3,6 +3,7 @@
 import { z } from 'zod';
 import type { Environment } from '../../actors/ports/environment.ts';
 import { check } from '../../checks.ts';
+import { quietly } from '../../errors.ts';
 import type { BrowserTarget } from './browser-viewer.ts';
 import { redactNothing, redactWords, type Redact } from './redact.ts';
 import type { RelayTarget } from './relay.ts';
@@ -108,12 +109,6 @@ export function resolveOptions(options: InspectorOptions): InspectorSettings {
     maxQueuedLines: options.maxQueuedLines ?? defaults.maxQueuedLines,
     maxEndedActors: options.maxEndedActors ?? defaults.maxEndedActors,
     flushMs: options.flushMs ?? defaults.flushMs,
-    onError: (error, where) => {
-      try {
-        onError(error, where);
-      } catch {
-        // Whoever listens for errors is not helped by an error of their own.
-      }
-    },
+    onError: quietly(onError),
   };
 }

@@ -39,7 +39,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import type { WebSocket, WebSocketServer } from 'ws';
 import type { Environment } from '../../actors/ports/environment.ts';
-import { ConfigurationError, isA, messageOf } from '../../errors.ts';
+import { ConfigurationError, isA, messageOf, quietly } from '../../errors.ts';
 import { createKeepAlive } from '../socket/keep-alive.ts';
 import { targetOf, type Target } from './access.ts';
 import { StrangerPlaces } from './stranger-places.ts';
@@ -491,11 +491,7 @@ export class Guard {
   }
 
   #report(error: unknown): void {
-    try {
-      this.#options.onError?.(error);
-    } catch {
-      // A listener of errors is not helped by an error of its own.
-    }
+    quietly(this.#options.onError)(error);
   }
 }
 

@@ -6,6 +6,7 @@ import type { Environment } from '../../actors/ports/environment.ts';
 import type { AudioFrame } from '../../voice/audio-frame.ts';
 import { withoutUndefined } from '../../actors/without-undefined.ts';
 import { check, readable } from '../../checks.ts';
+import { quietly } from '../../errors.ts';
 import type { AskedQuestion } from './keypad.ts';
 
 /** What a call uses of a `WebSocket` that a server of the `ws` package accepted. */
@@ -80,6 +81,8 @@ const schema = z.strictObject({
 
 /** @throws {ConfigurationError} `INVALID_OPTION` */
 export function checkCallOptions(options: TwilioCallOptions): z.output<typeof schema> {
-  return check('acceptTwilioCall', schema, withoutUndefined(readable('acceptTwilioCall', options)));
+  const given = withoutUndefined(readable('acceptTwilioCall', options));
+  const checked = check('acceptTwilioCall', schema, given);
+  return { ...checked, onError: quietly(checked.onError) };
 }
 export type CheckedCallOptions = ReturnType<typeof checkCallOptions>;

@@ -13,11 +13,12 @@
 //   C2. Nothing that the other side sends throws out of here, or is believed unchecked; of what
 //       is not of this stream nothing is taken. Too much of that ends the call.
 //   C3. The caller's sound reaches the session in order, from the first word that is kept.
+//   C4. A method of the socket that throws, or returns a promise that rejects, ends this call at most.
 
 import { z } from 'zod';
 import { check } from '../../checks.ts';
 import type { Subscription } from 'rxjs';
-import { ConfigurationError, ProtocolError, ProviderError } from '../../errors.ts';
+import { ConfigurationError, handleRejection, ProtocolError, ProviderError } from '../../errors.ts';
 import { createBoundedBuffer, type BoundedBuffer } from '../../voice/audio/bounded-buffer.ts';
 import { decodeMuLaw } from '../../voice/audio/mu-law.ts';
 import type { AudioFrame } from '../../voice/audio-frame.ts';
@@ -116,7 +117,7 @@ class Call implements TwilioCall {
     this.#kept = createBoundedBuffer({ maxMs: options.keptAudioMs, keep: 'newest' });
     this.#sound = new OutgoingSound(
       {
-        send: (message) => socket.send(JSON.stringify({ ...message, streamSid: this.streamSid })),
+        send: (message) => this.#send(JSON.stringify({ ...message, streamSid: this.streamSid })),
         played: (item) => this.#session?.playout.next(item),
         overflowed: () => {
           const message = `More than ${options.maxQueuedMs} ms of speech waits for Twilio: its end is cut off`;
@@ -168,10 +169,17 @@ class Call implements TwilioCall {
       const message = `Expected the start of a call within ${startTimeoutMs} ms`;
       this.#refuse(new ProviderError('START_TIMEOUT', message));
     }, startTimeoutMs);
-    this.#socket.on('message', (data, isBinary) => this.#received(data, isBinary));
-    this.#socket.on('close', () => this.#closed());
-    // A socket closes after an error, of a message that is too large for example.
-    this.#socket.on('error', onError);
+    try {
+      for (const listening of [
+        this.#socket.on('message', (data, isBinary) => this.#received(data, isBinary)),
+        this.#socket.on('close', () => this.#closed()),
+        // A socket closes after an error, of a message that is too large for example.
+        this.#socket.on('error', onError),
+      ])
+        handleRejection(listening, (cause) => this.#cannotListen(cause));
+    } catch (cause) {
+      this.#cannotListen(cause);
+    }
   }
 
   connect(session: CallSession): void {
@@ -194,6 +202,20 @@ class Call implements TwilioCall {
 
   hangUp(): void {
     this.#end('hung_up', closeCodes.normal);
+  }
+
+  #cannotListen(cause: unknown): void {
+    const message = 'The socket takes no listener';
+    if (!this.#isOver) this.#refuse(new ProviderError('CALL_LOST', message, { cause }));
+  }
+
+  #send(text: string): void {
+    try {
+      const sent: unknown = this.#socket.send(text);
+      handleRejection(sent, this.#options.onError);
+    } catch (error) {
+      this.#options.onError(error);
+    }
   }
 
   #received(data: { toString(): string }, isBinary: boolean): void {
@@ -291,7 +313,9 @@ class Call implements TwilioCall {
     this.#keypad.stop();
     for (const subscription of this.#subscriptions) subscription.unsubscribe();
     try {
-      if (closeCode !== null) this.#socket.close(closeCode, reason);
+      const closing: unknown =
+        closeCode === null ? undefined : this.#socket.close(closeCode, reason);
+      handleRejection(closing, this.#options.onError);
     } catch (error) {
       // A socket of somebody; the call is over all the same.
       this.#options.onError(error);

@@ -324,3 +324,53 @@ describe('C2: what should not come', () => {
     expect(errors).toMatchObject([{ message: 'Max payload size exceeded' }]);
   });
 });
+
+describe('C4: a socket of another package', () => {
+  const failed = new Error('not this socket');
+  const ways = {
+    throws: (): never => {
+      throw failed;
+    },
+    rejects: () => Promise.reject(failed) as never,
+  };
+
+  test.each(['throws', 'rejects'] as const)('whose `on` %s is no call', async (way) => {
+    const environment = simulatedEnvironment();
+    const twilio = new FakeTwilio(environment);
+    twilio.on = ways[way];
+    const accepted = acceptTwilioCall(twilio, { environment });
+    await expect(accepted).rejects.toThrow(ProviderError);
+    await expect(accepted).rejects.toMatchObject({ code: 'CALL_LOST', cause: failed });
+    expect(twilio.closedWith).toEqual({ code: 1008, reason: 'refused' });
+  });
+
+  test.each(['throws', 'rejects'] as const)('whose `send` %s is reported', async (way) => {
+    const { connect, session, twilio, environment, errors, ends } = await inCall();
+    twilio.send = ways[way];
+    connect();
+    session.audioOut.next(frame(40));
+    await environment.advance(100);
+    expect(errors.length).toBeGreaterThan(0);
+    expect(new Set(errors)).toEqual(new Set([failed]));
+    expect(ends).toEqual([]);
+  });
+
+  test.each(['throws', 'rejects'] as const)('whose `close` %s is left', async (way) => {
+    const { connect, session, twilio, environment, errors, ends } = await inCall();
+    twilio.close = ways[way];
+    connect().hangUp();
+    await environment.settle();
+    expect(errors).toEqual([failed]);
+    expect(ends).toEqual(['hung_up']);
+    expect(session.attached).toBe(0);
+  });
+
+  test.each(['throws', 'rejects'] as const)('an `onError` that %s breaks nothing', async (way) => {
+    const { twilio, session, connect, environment } = await inCall({ onError: ways[way] });
+    connect();
+    twilio.tellRaw('{');
+    await environment.settle();
+    twilio.say(100);
+    expect(session.heard).toHaveLength(1);
+  });
+});
