@@ -61,7 +61,7 @@ for (const text of ['Generate a sales report for Q4', 'How is the weather?']) {
   for await (const part of session.send(text))
     if (part.type === 'text.done') console.log(`lead: ${part.text}`);
 }
-// What nobody asked for at this moment: the result, when the lead agent has told it.
+// The lead agent tells the result unasked; this resolves when it has.
 const { said } = await session.nextResult();
 console.log(`lead: ${said}`);
 await session.close();

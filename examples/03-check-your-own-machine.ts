@@ -5,7 +5,7 @@
 // A payment charges a card. When the bank does not answer in time the first version lets the
 // user pay again, and the checker shows how a card is charged twice. The second version asks
 // the bank what became of the charge; every property holds, and all paths are then replayed on
-// XState's own interpreter. Nothing is charged and no time passes.
+// XState's own interpreter. The checker charges no card, and no time passes.
 
 import { fromPromise, setup } from 'xstate';
 import {
@@ -87,7 +87,7 @@ const bank = (id: string) =>
     { type: `xstate.error.actor.${id}`, error: new Error('no connection') },
   ] as const;
 
-/** What may happen, and what shall hold whatever happens. */
+/** The events that may happen, and the properties that hold in every state. */
 const check: MachineCheck<typeof hastyPayment | typeof carefulPayment, number> = {
   events: () => [
     { type: 'pay' },

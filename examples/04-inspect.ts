@@ -3,8 +3,8 @@
 // Watches the actors of a session in the Stately Inspector. It prints the address to
 // open in a browser (the inspector itself is a page of stately.ai and needs the network),
 // runs a short conversation, and ends; with `--stay` it waits for Ctrl+C, so that there
-// is time to look around: who opens the page late sees everything, too.
-// What users and models say is not shown, unless `redact: false` says so.
+// is time to look around: a page that is opened late shows everything, too.
+// The stream hides the words of users and models, unless `redact: false` is given.
 
 import { once } from 'node:events';
 import { createWebSocketReceiver } from '@statelyai/inspect';

@@ -62,7 +62,7 @@ function createRelay(): SubagentConfig {
   };
 }
 
-/** What a model would do with these instructions. */
+/** Stands in for a model with these instructions. */
 const relayScript: Script = ({ user, results: [last], prompt }) => {
   const { status, text, userResponse } = (last ?? {}) as Record<string, string>;
   if (last === undefined) return { calls: [{ name: 'agent_start', input: argumentsIn(user) }] };

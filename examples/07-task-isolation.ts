@@ -3,7 +3,7 @@
 // Many tasks for one external agent, without crossing wires. Reading opens a thread of its own
 // for each task (`createInstance`), two at a time, the rest wait in line. Writing to the
 // calendar has one subagent for the whole session (`lifetime: 'session'`): its calls follow
-// each other, and "confirm that" finds it where it left off. Nothing is guessed from the words.
+// each other, and "confirm that" finds it where it left off. No code guesses from the words.
 
 import { tool } from 'ai';
 import { z } from 'zod';

@@ -1,8 +1,8 @@
 // Usage: node examples/08-background-research.ts
 //
 // Research in the background. The primary agent spawns a subagent with a description and goes
-// on talking; progress reaches the screen as it is, without a model. What was found is too long
-// to say: the subagent saves it in working memory, in a namespace of its own, and its result
+// on talking; progress reaches the screen as it is, without a model. The findings are too long
+// to say: the subagent saves them in working memory, in a namespace of its own, and its result
 // says where. When the user wants details, the primary agent reads them there.
 
 import { tool } from 'ai';
@@ -27,7 +27,7 @@ const fetchPage = tool({
   execute: ({ url }) => `Everything that is written at ${url}.`,
 });
 
-/** What a model would do as the researcher: a call in each step. */
+/** Stands in for the researcher's model: a call in each step. */
 const research: readonly ScriptedCall[] = [
   { name: 'fetch_page', input: { url: 'example.com/qubits' } },
   {

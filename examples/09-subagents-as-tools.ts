@@ -83,7 +83,7 @@ const { text, responseMessages } = await generateText({
   stopWhen: isStepCount(3),
 });
 
-// What is recorded: one assistant message with the calls, then their results in call order.
+// The record: one assistant message with the calls, then their results in call order.
 for (const { role, content } of responseMessages)
   for (const part of typeof content === 'string' ? [] : content)
     if (part.type === 'tool-call') console.log(`${role}: ${part.toolCallId} ${part.toolName}`);

@@ -2,7 +2,7 @@
 //
 // A service subagent: for as long as the session lives it looks at what happens outside, and
 // tells the user what matters. Here a shop sends signed webhooks over real HTTP, and a
-// warehouse is polled. What is normal waits for a pause; what is urgent interrupts.
+// warehouse is polled. A normal event waits for a pause; an urgent one interrupts.
 // The model is scripted, so that this runs without a key.
 
 import { createHmac } from 'node:crypto';
@@ -28,7 +28,7 @@ const shop = webhookSource({
   },
 });
 
-/** What the warehouse would answer, one list for each poll. */
+/** The answers of the warehouse, one list for each poll. */
 const stock = [[{ sku: 'desk', left: 2 }], [{ sku: 'desk', left: 2 }], [{ sku: 'lamp', left: 0 }]];
 
 const warehouse = pollingSource<number>({
@@ -92,7 +92,7 @@ const areTold = new Promise<void>((resolve) => {
 await session.start();
 await isUp;
 
-/** What the shop does: it signs the id, the time and the body. */
+/** Stands in for the shop: signs the id, the time and the body. */
 async function order(id: string, status: string, key = secret): Promise<void> {
   const body = JSON.stringify({ id: 7, status });
   const at = String(Math.floor(Date.now() / 1000));

@@ -54,7 +54,7 @@ function editor(summarizer: ScriptLike) {
   return { environment, service, run };
 }
 
-/** What the parent's model has read of its calls. */
+/** The results of its calls that the parent's model has read. */
 const resultsOf = ({ responseMessages }: Awaited<ReturnType<ReturnType<typeof editor>['run']>>) =>
   responseMessages.flatMap(({ role, content }) =>
     role === 'tool'
@@ -90,7 +90,7 @@ const resultsOf = ({ responseMessages }: Awaited<ReturnType<ReturnType<typeof ed
   console.log('ok: a result that does not fit is asked for again');
 }
 
-// One that never answers is timed out; the parent goes on with what it is told.
+// A child that never answers is timed out; the parent reads that, and goes on.
 {
   const { environment, service, run } = editor(() => new Promise<never>(() => {}));
   const running = run();

@@ -2,12 +2,12 @@
 //
 // The parent's tools, called as any host calls them: spawn, check, await, send, list, kill.
 // The child reports how far it is, asks its parent something in the middle (which wakes
-// whoever waits for it), and hands in its result. What is refused comes back as data.
+// whoever waits for it), and hands in its result. A refusal comes back as data.
 
 import { createParentSubagentToolset, createRuntime, createSubagentService } from '../src/index.ts';
 import { scriptedModel, type Script } from '../src/testing/index.ts';
 
-/** What a model would do as the child, with the tools that every spawned subagent has. */
+/** Stands in for the child's model, with the tools that every spawned subagent has. */
 const child: Script = ({ user, results }) => {
   const last = results.at(-1);
   if (user.includes('Watch')) return new Promise<never>(() => {});
@@ -41,7 +41,7 @@ const toolset = createParentSubagentToolset({
 type Execute = (input: object, call: object) => Promise<Record<string, unknown>>;
 let calls = 0;
 
-/** What a registry of tools does. */
+/** Calls a tool by its name, as a registry of tools does. */
 async function execute(name: keyof typeof toolset, input: object) {
   console.log(`${name} ${JSON.stringify(input)}`);
   const call = { toolCallId: `call_${(calls += 1)}`, messages: [], context: {} };
@@ -72,7 +72,7 @@ await execute('list_subagents', {});
 await execute('kill_subagent', { subagentId: watcher['subagentId'], reason: 'Seen enough' });
 await execute('kill_subagent', { subagentId: watcher['subagentId'] });
 
-// What cannot be done is said so, with a code.
+// A call that cannot be done returns an error with a code.
 await execute('send_to_subagent', { subagentId, content: 'one more thing' });
 await execute('check_subagent', { subagentId: 'nobody' });
 await service.close();

@@ -2,7 +2,7 @@
 //
 // A subagent that asks in the middle of its work, and a client that talks JSON: it is told of
 // the question and its buttons, and answers with a click; words would do as well. `ask_user`
-// is there because the subagent is `interactive`; nobody has to write it.
+// is there because the subagent is `interactive`; you need not write it.
 
 import { tool } from 'ai';
 import { z } from 'zod';
@@ -41,7 +41,7 @@ const rideBooker = defineSubagent({
   },
 });
 
-/** What a model would do with these instructions, step by step. */
+/** Stands in for a model with these instructions, step by step. */
 const ride: Script = ({ results: [last] }) => {
   if (last === undefined)
     return { calls: [{ name: 'get_ride_options', input: { destination: 'airport' } }] };
@@ -63,9 +63,9 @@ const session = new TextSession({
   subagentConfigs: { book_ride: rideBooker },
 });
 
-// What would go over a WebSocket: JSON, one message each.
+// Stands in for a WebSocket: JSON, one message each.
 session.clientMessages.subscribe((message) => {
-  // It is on the screen: it need not be told again, and is no card for whoever comes later.
+  // It is on the screen: it need not be told again, and is no card for a client that comes later.
   if (message.type === 'transcript' && message.deliveryId !== undefined)
     void session.receiveClientMessage({
       type: 'delivery.shown',

@@ -2,8 +2,8 @@
 //
 // The lead agent on the telephone, over Twilio Media Streams. Neither a telephone nor a key is
 // needed: a script is Twilio and the caller, a fake server is the voice model, and time is
-// simulated. What your own server does is in docs/telephone.md; the lines that are the same
-// there are marked (*).
+// simulated. docs/telephone.md has the code of your own server; the lines that are the same there
+// are marked (*).
 
 import { z } from 'zod';
 import { openaiRealtime } from '../src/adapters/openai-realtime/index.ts';
@@ -120,11 +120,11 @@ session.notifications.subscribe(({ state, attempts }) => {
   if (state === 'delivered') log(`(the result was heard, at attempt ${attempts})`);
 });
 
-// What the webhook of the telephone number answers (*).
+// The answer of the telephone number's webhook (*).
 console.log(streamTwiml('wss://example.com/call', { customer: '7' }));
 
 const telephone = new Telephone();
-// What the WebSocket server does with each socket (*).
+// The WebSocket server calls this for each socket (*).
 const accepted = acceptTwilioCall(telephone, { environment });
 telephone.tell('connected');
 telephone.tell('start', {

@@ -16,10 +16,10 @@ import {
   type SimulatedApp,
 } from '../src/testing/index.ts';
 
-/** What a subagent orders, by the key of the order. */
+/** How often the provider has charged, by its key of the charge. */
 type Ledger = Map<string, number>;
 
-/** A shop whose subagent charges a card; `keyOf` is what the payment provider knows a charge by. */
+/** A shop whose subagent charges a card; `keyOf` gives the payment provider's key of a charge. */
 function shop(ledger: Ledger, keyOf: (key: string) => string): SimulatedApp {
   const charge = {
     ...tool({

@@ -1,8 +1,8 @@
 // Usage: node examples/17-chats-that-sleep.ts
 //
 // Chats whose users take their time. While a subagent waits for an answer, its session leaves
-// memory for the journal; who answers wakes it, and the answer reaches the one that asked. Of
-// those who never answer the time ends as it would have: the pool wakes them for it.
+// memory for the journal; an answer wakes it, and reaches the subagent that asked. Where a user
+// never answers, the question ends at its deadline: the pool wakes the session for it.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -60,7 +60,7 @@ const order = defineTool({
   pendingMessage: 'On it.',
 });
 
-/** What the pool needs: a session with this id, which goes on if the journal has it. */
+/** Opens a session with this id for the pool; it goes on if the journal has it. */
 function open(sessionId: string): TextSession {
   const session = new TextSession({
     sessionId,

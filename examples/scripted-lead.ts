@@ -26,7 +26,7 @@ function newsIn({ result, error, results }: Readonly<Record<string, unknown>>): 
   return [result, error].filter((text) => typeof text === 'string');
 }
 
-/** What its calls have brought since the user spoke; nothing if it has spoken to that already. */
+/** The results of its calls since the user spoke; none if it has spoken to them already. */
 function answersIn(prompt: ScriptedPrompt['prompt']): unknown[] {
   if (prompt.at(-1)?.role !== 'tool') return [];
   const asked = prompt.findLastIndex(({ role }) => role === 'user');
@@ -41,7 +41,7 @@ function answersIn(prompt: ScriptedPrompt['prompt']): unknown[] {
     );
 }
 
-/** What is said at once: the pending message of a background call, the output of any other. */
+/** The words to say at once: the pending message of a background call, the output of any other. */
 function announced(result: unknown): string {
   const { message } = (result ?? {}) as { readonly message?: string };
   return message ?? (typeof result === 'string' ? result : JSON.stringify(result));

@@ -133,7 +133,7 @@ const intents: readonly Intent[] = [
 
 const legend: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
   reply: [
-    ['asked', 'the session asks for each reply, once it is known whom the words were for'],
+    ['asked', 'the session asks for each reply, once it knows the addressee of the words'],
     [
       'unasked',
       'the model replies by itself; it is asked only if it stays silent for `replyTimeoutMs`',
@@ -158,11 +158,11 @@ const legend: Readonly<Record<string, readonly (readonly [string, string])[]>> =
   'while a tool works': [
     [
       'told',
-      'a tool that takes longer than 2 s holds nothing back: what is due is told, and the tool’s answer is spoken to afterwards',
+      'a tool that takes longer than 2 s does not delay deliveries: the session tells those that are due, and the model speaks to the tool’s answer afterwards',
     ],
     [
       'after its answer',
-      'what is due waits for the tool: the wire makes no response while a call is open, or the model speaks to an answer by itself, into what is told',
+      'deliveries wait for the tool: the wire makes no response while a call is open, or the model would speak to an answer by itself in the middle of a delivery',
     ],
   ],
   silent: [
@@ -179,20 +179,17 @@ const legend: Readonly<Record<string, readonly (readonly [string, string])[]>> =
     ],
     [
       'held, ask, assumed',
-      'the same on a wire that gives no key back: what follows is taken for it',
+      'the same on a wire that gives no key back: the next response is taken for it',
     ],
   ],
   interrupt: [
-    [
-      'cancel, ask',
-      'what is said stops and the response is cancelled; then as `when_idle`, at once',
-    ],
-    ['next', 'it is the next thing that is said: what is being made cannot be stopped'],
+    ['cancel, ask', 'speech stops and the response is cancelled; then as `when_idle`, at once'],
+    ['next', 'the delivery is told next: the wire cannot stop a response under way'],
   ],
   skip_if_busy: [
     [
       'card',
-      'if somebody speaks it is not said at all, and rests on the screen; by the session, on any wire',
+      'while the user or the model speaks, the delivery is not said at all, and rests on the screen; by the session, on any wire',
     ],
   ],
   notification: [
@@ -207,7 +204,7 @@ const legend: Readonly<Record<string, readonly (readonly [string, string])[]>> =
     ['ask, note', 'the same, and the model is told that the words are dealt with'],
     [
       'ask, hold back',
-      'what the model says by itself to words that may be an answer is held until it is known whom they were for; of an answer it is not played',
+      'the session holds the model’s unasked reply to words that may be an answer until it knows their addressee, and drops the reply to an answer',
     ],
   ],
   cancel: [
@@ -220,8 +217,8 @@ const legend: Readonly<Record<string, readonly (readonly [string, string])[]>> =
       'inferred',
       'the adapter concludes it from words and interruptions; a beginning may be known late',
     ],
-    ['truncated', 'what was not played is cut out of the model’s memory'],
-    ['noted', 'the model is told what was heard'],
+    ['truncated', 'unplayed audio is cut out of the model’s memory'],
+    ['noted', 'the model is told the words that were heard'],
   ],
   filler: [
     ['its voice', 'the voice of `withVoice` says it, also before the model begins to reply'],
@@ -277,24 +274,24 @@ export function transportsDocument(): string {
 <!-- Written by \`npm run docs:transports\` from what the transports declare: change those. -->
 
 A session says the same things on each of them, and keeps the same promises
-([guarantees](guarantees.md)); [one suite](testing-transports.md) checks it. What a wire cannot do is emulated:
-by the adapter where it is about this wire's language, else by the session, for all wires alike. Nothing asks for the
+([guarantees](guarantees.md)); [one suite](testing-transports.md) checks it. The adapter emulates a missing capability
+where it concerns the wire's language; the session emulates the others, for all wires alike. No code asks for the
 name of a provider.
 
-## What the wires can do
+## Capabilities of the wires
 
 The names are those of \`TransportCapabilities\` in \`offstage/voice\`.
 
 ${table('', capabilities)}
 
-## What a session does on them
+## Behaviour of a session on each wire
 
 ${table('', semantics)}
 
 ${words.join('\n')}
 
-A model that answers in text (\`output: 'text'\`) gets a voice by \`withVoice\`, and ears of any provider go around any text
-model: [speech of your own](speech.md).
+A model that answers in text (\`output: 'text'\`) gets a voice by \`withVoice\`, and the speech models of any provider go around any
+text model: [speech of your own](speech.md).
 `;
 }
 
