@@ -286,11 +286,8 @@ export {
   type MemoryJournal,
   type MemoryJournalOptions,
 } from './actors/runtime/memory-journal.ts';
-export {
-  redactingJournal,
-  SECRET_NAMES,
-  type RedactionOptions,
-} from './actors/runtime/redacting-journal.ts';
+export { redactingJournal, type RedactionOptions } from './actors/runtime/redacting-journal.ts';
+export { SECRET_NAMES } from './actors/secrets.ts';
 export type {
   MemoryAnswer,
   MemoryEntry,

@@ -1,22 +1,52 @@
-// What a secret looks like in a text, and how it is taken out of it.
+// The shapes of credentials in texts, the names of properties that hold one, and their removal.
+//
+// Invariants
+//   SHAPES-1. A credential has a shape: a prefix, a length and an alphabet. Speech has none of them: "basic economy"
+//             and "the bearer of bad news" stay (`test/support/innocent-speech.ts`).
+//   SHAPES-2. A credential is found however it is written in the text: as `\u0041` or `\/` of JSON, at any depth of
+//             JSON within JSON, or as `%2F` of a URL.
+//   SHAPES-3. Names of properties are read in any case: camel, snake, kebab, dotted, and with acronyms (`DBPassword`).
 
 /** A shorter one is no secret (`local`, the key of a server on this machine) and may be part of a word. */
 const SHORTEST_SECRET = 8;
 
 /**
- * SHAPES-1. What credentials look like, by prefix, length and alphabet. What people say has no such shape:
- * "basic economy" and "the bearer of bad news" stay.
+ * `needs`: the pattern is tried only on texts that have one of these in lower case, since a lookbehind is tried at each
+ * character. `is`: what has the shape is a credential only if this holds, too.
  */
-const SHAPES: readonly RegExp[] = [
+interface Shape {
+  readonly pattern: RegExp;
+  readonly needs?: readonly string[];
+  readonly is?: (found: readonly string[]) => boolean;
+}
+
+/** SHAPES-1 */
+const SHAPES: readonly (RegExp | Shape)[] = [
   /-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g,
-  // After the scheme of a header: any after its name, else what has letters and digits, or is long.
-  /(?<=\bauthorization\\*["']?\s{0,9}[:=]\s{0,9}\\*["']?(?:bearer|basic|token)\s{1,9})[^\s"'\\,]+/gi,
-  /(?<=\bbearer\s{1,9})(?:(?=[\w.~+/-]*\d)(?=[\w.~+/-]*[a-z])[\w.~+/-]{8,}|[\w.~+/-]{24,})=*/gi,
+  // After the scheme of a header: any after its name; else with letters and digits, or long and no plain word.
+  {
+    pattern:
+      /(?<=\bauthorization\\*["']?\s{0,9}[:=]\s{0,9}\\*["']?(?:bearer|basic|token)\s{1,9})[^\s"'\\,]+/gi,
+    needs: ['authorization'],
+  },
+  {
+    pattern: /(?<=\bbearer\s{1,9})(?=[\w.~+/-]*\d)(?=[\w.~+/-]*[a-z])[\w.~+/-]{8,}=*/gi,
+    needs: ['bearer'],
+  },
+  { pattern: /(?<=\bBearer\s{1,9})[\w.~+/-]{24,}=*/g, needs: ['bearer'] },
+  {
+    pattern: /(?<=\b(?:bearer|BEARER)\s{1,9})(?=[\w.~+/-]*[a-z][A-Z])[\w.~+/-]{24,}=*/g,
+    needs: ['bearer'],
+  },
   // Parts with dots between them, as of a signed token: `Bearer abc.def`. Words have a space after a dot.
-  /(?<=\bBearer\s{1,9})[\w~+/-]{3,}(?:\.[\w~+/-]{3,})+=*/g,
-  /(?<=\b[Bb]asic\s{1,9})(?=[\w+/]*\d)(?=[\w+/]*[A-Z])(?=[\w+/]*[a-z])[\w+/]{8,}={0,2}/g,
+  { pattern: /(?<=\bBearer\s{1,9})[\w~+/-]{3,}(?:\.[\w~+/-]{3,})+=*/g, needs: ['bearer'] },
+  {
+    pattern: /(?<=\bbasic\s{1,9})[\w+/-]{6,}={0,2}/gi,
+    needs: ['basic'],
+    is: ([found]) => isUserAndPassword(found),
+  },
   // OpenAI, Anthropic, Stripe; also as an error message shows them (`sk-ab***yz`).
-  /\b(?:sk|ek|rk)-[\w*.…-]{4,}/g,
+  /\b(?:sk|ek|rk)-(?:(?=[\w*.…-]*[\dA-Z*…])[\w*.…-]{4,}|(?:proj|ant|svcacct|admin)-[\w-]{4,}|[\w-]{16,})/g,
   /\b(?:sk|pk|rk)_(?:live|test)_[A-Za-z0-9]{8,}/g,
   /\bek_[A-Za-z0-9_-]{8,}/g,
   // Google
@@ -43,20 +73,89 @@ const SHAPES: readonly RegExp[] = [
   // A JSON Web Token
   /\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*/g,
   // In a URL: of a user, and by the name of a parameter.
-  /(?<=:\/\/[^\s/:@]{0,64}:)[^\s/@]+(?=@)/g,
-  /(?<=[?&](?:access_?token|api[_-]?key|auth|key|password|pwd|secret|sig|signature|token)=)[^&\s"'#\\]{6,}/gi,
-  // By its name in a text, such as JSON within JSON: a value with a digit.
-  /(?<=(?:api[_-]?key|password|passwd|pwd|secret|token)\\*["']?\s{0,9}[:=]\s{0,9}\\*["']?)(?=[^\s"'\\,;}&]*\d)[^\s"'\\,;}&]{6,}/gi,
+  { pattern: /(?<=:\/\/[^\s/:@?#]{0,64}:)[^\s/@?#]+(?=@)/g, needs: ['://'] },
+  { pattern: /(?<=:\/\/)(?=[\w-]*\d)(?=[\w-]*[a-z])[\w-]{20,}(?=@)/gi, needs: ['://'] },
+  {
+    pattern:
+      /(?<=[?&](?:access_?token|api[_-]?key|password|passwd|pwd|secret|signature)=)[^&\s"'#\\]{6,}/gi,
+    needs: ['='],
+  },
+  // These names have innocent values, too: `?key=restaurants`, `&token=nextpage`.
+  {
+    pattern:
+      /(?<=[?&](?:auth|key|sig|token)=)(?:(?=[^&\s"'#\\]*\d)[^&\s"'#\\]{6,}|[^&\s"'#\\]{24,})/gi,
+    needs: ['='],
+  },
+  // By its name in a text: a value with a digit; each value of a line of an environment file.
+  {
+    pattern:
+      /(?<=(?:api[_-]?key|password|passwd|pwd|secret|token|passwort|kennwort|contraseña|mot de passe)\\*["']?\s{0,9}[:=]\s{0,9}\\*["']?)(?=[^\s"'\\,;}&]*\d)[^\s"'\\,;}&]{6,}/gi,
+    needs: [':', '='],
+  },
+  {
+    pattern:
+      /(?<=\b(?:[A-Z][A-Z\d]*_)*(?:API_?KEY|ACCESS_KEY|SECRET_KEY|PASSWORD|PASSWD|SECRET|TOKEN)=["']?)[^\s"'\\]{4,}/g,
+    needs: ['='],
+  },
+  // A property of JSON within a text: any value. Its quotes have the same number of backslashes.
+  {
+    pattern:
+      /(?<=(?<!\\)\2"([\w.-]{0,80}(?:key|password|passwd|pwd|passphrase|secret|token|authorization|cookie|credentials))\2"\s{0,9}:\s{0,9}(\\*)")(?:(?!(?<!\\)\2").){1,4000}/gis,
+    needs: ['"'],
+    is: ([, name = '']) => isSecretName(name),
+  },
 ];
+
+/** The properties that `redactingJournal` takes for secrets. */
+export const SECRET_NAMES: readonly string[] = [
+  'accessToken',
+  'apiKey',
+  'authorization',
+  'clientSecret',
+  'cookie',
+  'credentials',
+  'passphrase',
+  'password',
+  'passwd',
+  'privateKey',
+  'pwd',
+  'refreshToken',
+  'secret',
+  'secretKey',
+  'sessionToken',
+  'setCookie',
+  'token',
+];
+
+/** One expression for all names: every property of every event is held against it. */
+export function nameMatcher(names: readonly string[]): (name: string) => boolean {
+  if (names.length === 0) return () => false;
+  const loose = names.map((name) =>
+    Array.from(name.replace(/[_-]/g, ''), (letter) => letter.replace(/\W/, String.raw`\$&`)).join(
+      '[_-]?',
+    ),
+  );
+  const any = new RegExp(`^(?:${loose.join('|')})$`, 'i');
+  return (name) => any.test(name);
+}
+
+const listed = nameMatcher(SECRET_NAMES);
+
+/** Is it the name of a property that holds a credential: one of `SECRET_NAMES`, or one that ends like them? */
+export function isSecretName(name: string): boolean {
+  return listed(name) || endsAsSecret(name);
+}
 
 /** The last words of names of properties that hold a credential: `openaiApiKey`, `x-api-key`, `DB_PASSWORD`. */
 const SECRET_TAIL =
   /(?:^|_)(?:(?:api|access|secret|private|signing|encryption)_?key|password|passwd|pwd|passphrase|secret|(?:access|refresh|session|id|auth|api|bearer|bot|client|ephemeral)_?token)$|api_?key$/;
 
 /** Is it the name of a property that holds a credential, in camel, snake or kebab case? */
-export function endsAsSecret(name: string): boolean {
+function endsAsSecret(name: string): boolean {
   if (name.length > 100) return false;
-  const words = name.replace(/([a-z\d])([A-Z])/g, '$1_$2').replaceAll('-', '_');
+  const words = name
+    .replace(/([a-z\d])([A-Z])|([A-Z])(?=[A-Z][a-z])/g, '$1$3_$2')
+    .replace(/[-.:\s]/g, '_');
   return SECRET_TAIL.test(words.toLowerCase());
 }
 
@@ -74,22 +173,125 @@ export function secretRemover(
   replacement: string = REDACTED,
 ): TakeOut {
   const texts = secrets.filter((secret) => typeof secret === 'string');
-  // One that is part of another one comes after it, or would leave the rest of it.
   const known = texts
     .filter(({ length }) => length >= SHORTEST_SECRET)
+    // As JSON within a text has it, and JSON within that.
+    .flatMap((secret) => [secret, quoted(secret), quoted(quoted(secret))])
+    // One that is part of another one comes after it, or would leave the rest of it.
     .toSorted((a, b) => b.length - a.length);
-  const patterns = [
-    ...secrets.filter((secret) => secret instanceof RegExp).map(everywhere),
-    ...SHAPES,
-  ];
-  // As a function: `$&` in a text means something.
-  const replace = (): string => replacement;
+  const shapes: readonly Shape[] = [
+    ...Array.from(new Set(known), (secret) => ({ pattern: exactly(secret) })),
+    ...secrets.filter((secret) => secret instanceof RegExp).map((pattern) => ({ pattern })),
+    ...SHAPES.map((shape) => (shape instanceof RegExp ? { pattern: shape } : shape)),
+  ].map((shape) => ({ ...shape, pattern: everywhere(shape.pattern) }));
   return (text) => {
-    let clean = text;
-    for (const secret of known) clean = clean.replaceAll(secret, replace);
-    for (const pattern of patterns) clean = clean.replace(pattern, replace);
+    const plain = unescaped(text);
+    let clean = plain ? without(text, plain, shapes, replacement) : text;
+    for (const { pattern, is } of tried(shapes, clean))
+      // As a function: `$&` in a text means something.
+      clean = clean.replace(pattern, (...found: readonly string[]) =>
+        !is || is(found) ? replacement : (found[0] ?? ''),
+      );
     return clean;
   };
+}
+
+/** A text without escapes; `at`: the place in the text that each of its characters begins at, and its end. */
+interface Plain {
+  readonly text: string;
+  readonly at: readonly number[];
+}
+
+/**
+ * Escapes of JSON, however deep, and of URLs: of characters that credentials and their names consist of, and of
+ * spaces, whose letter would stand before a credential as a part of its word (`\nghp_…`).
+ */
+const ESCAPE = /\\+(?:u00([2-7][\da-f])|([/bfnrt]))|%([2-7][\da-f])/gi;
+
+/** Escapes within escapes are few: `%252F`, `%5Cu0041`. */
+const ESCAPED_TIMES = 3;
+
+/** SHAPES-2. Null: it has no escapes. */
+function unescaped(text: string): Plain | null {
+  let plain = unescapedOnce(text);
+  for (let times = 1; plain && times < ESCAPED_TIMES; times += 1) {
+    const next = unescapedOnce(plain.text);
+    if (!next) break;
+    const { at } = plain;
+    plain = { text: next.text, at: next.at.map((place) => at[place] ?? 0) };
+  }
+  return plain;
+}
+
+function unescapedOnce(text: string): Plain | null {
+  if (text.search(ESCAPE) < 0) return null;
+  const at: number[] = [];
+  let plain = '';
+  let from = 0;
+  const keep = (to: number): void => {
+    plain += text.slice(from, to);
+    for (; from < to; from += 1) at.push(from);
+  };
+  for (const { index, 0: escape, 1: json, 2: sign, 3: url } of text.matchAll(ESCAPE)) {
+    keep(index);
+    const code = json ?? url;
+    if (code === undefined) plain += sign === '/' ? '/' : ' ';
+    else plain += String.fromCharCode(Number.parseInt(code, 16));
+    at.push(index);
+    from = index + escape.length;
+  }
+  keep(text.length);
+  at.push(text.length);
+  return { text: plain, at };
+}
+
+/** The text without what is found in its plain form. */
+function without(
+  text: string,
+  plain: Plain,
+  shapes: readonly Shape[],
+  replacement: string,
+): string {
+  const ranges: { from: number; to: number }[] = [];
+  for (const { pattern, is } of tried(shapes, plain.text))
+    for (const found of plain.text.matchAll(pattern))
+      if (found[0] !== '' && (!is || is(found)))
+        ranges.push({
+          from: plain.at[found.index] ?? 0,
+          to: plain.at[found.index + found[0].length] ?? text.length,
+        });
+  let clean = '';
+  let end = 0;
+  for (const { from, to } of ranges.toSorted((a, b) => a.from - b.from)) {
+    if (from >= end) clean += text.slice(end, from) + replacement;
+    end = Math.max(end, to);
+  }
+  return clean + text.slice(end);
+}
+
+function tried(shapes: readonly Shape[], text: string): readonly Shape[] {
+  const lower = text.toLowerCase();
+  return shapes.filter(({ needs }) => !needs || needs.some((need) => lower.includes(need)));
+}
+
+/** As it stands within the quotes of JSON. */
+function quoted(text: string): string {
+  return JSON.stringify(text).slice(1, -1);
+}
+
+/** Is it `user:password` in base64? */
+function isUserAndPassword(text: string | undefined): boolean {
+  try {
+    return /^[\x20-\x7E]*:[\x20-\x7E]*$/.test(
+      atob((text ?? '').replaceAll('-', '+').replaceAll('_', '/')),
+    );
+  } catch {
+    return false;
+  }
+}
+
+function exactly(text: string): RegExp {
+  return new RegExp(text.replace(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`), 'g');
 }
 
 function everywhere({ source, flags }: RegExp): RegExp {

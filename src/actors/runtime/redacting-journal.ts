@@ -8,33 +8,20 @@
 import { check, checkUnshown } from '../../checks.ts';
 import { z } from 'zod';
 import type { Journal, JournalEntry } from '../ports/journal.ts';
-import { endsAsSecret, REDACTED, secretRemover, type TakeOut } from '../secrets.ts';
-
-/** The properties that `redactingJournal` takes for secrets. */
-export const SECRET_NAMES: readonly string[] = [
-  'accessToken',
-  'apiKey',
-  'authorization',
-  'clientSecret',
-  'cookie',
-  'credentials',
-  'passphrase',
-  'password',
-  'passwd',
-  'privateKey',
-  'pwd',
-  'refreshToken',
-  'secret',
-  'secretKey',
-  'sessionToken',
-  'setCookie',
-  'token',
-];
+import {
+  isSecretName,
+  nameMatcher,
+  REDACTED,
+  SECRET_NAMES,
+  secretRemover,
+  type TakeOut,
+} from '../secrets.ts';
 
 export interface RedactionOptions {
   /**
    * Properties whose texts and numbers are replaced, however deep they are, and all that is in them.
    * Upper and lower case, `_` and `-` make no difference: `apiKey` is also `API_KEY` and `api-key`.
+   * A value beside its name counts, too: `{ name: 'password', value: '…' }`.
    * @defaultValue `SECRET_NAMES`, and what ends like one of them: `openaiApiKey`, `x-api-key`, `DB_PASSWORD`
    */
   readonly names?: readonly string[];
@@ -136,8 +123,10 @@ function cleanItems(items: readonly unknown[], redaction: Redaction, isSecret: b
 
 function cleanObject(object: object, redaction: Redaction, isSecret: boolean): object {
   let isChanged = false;
+  const named = nameBeside(object);
   const cleaned = Object.entries(object).map(([name, value]) => {
-    const to = clean(value, redaction, isSecret || redaction.isSecret(name));
+    const isValue = name === 'value' && named !== null && redaction.isSecret(named);
+    const to = clean(value, redaction, isSecret || isValue || redaction.isSecret(name));
     // A table by key: the name itself is the secret.
     const as = redaction.takeOut(name);
     isChanged ||= as !== name || !Object.is(to, value);
@@ -147,22 +136,10 @@ function cleanObject(object: object, redaction: Redaction, isSecret: boolean): o
   return isChanged ? Object.fromEntries(cleaned) : object;
 }
 
-/** One expression for all names: every property of every event is held against it. */
-function nameMatcher(names: readonly string[]): (name: string) => boolean {
-  if (names.length === 0) return () => false;
-  const loose = names.map((name) =>
-    Array.from(name.replace(/[_-]/g, ''), (letter) => letter.replace(/\W/, String.raw`\$&`)).join(
-      '[_-]?',
-    ),
-  );
-  const any = new RegExp(`^(?:${loose.join('|')})$`, 'i');
-  return (name) => any.test(name);
-}
-
-const listed = nameMatcher(SECRET_NAMES);
-
-function isSecretName(name: string): boolean {
-  return listed(name) || endsAsSecret(name);
+/** The name that an object gives the value that it holds, as fields of forms and headers in lists do. */
+function nameBeside(object: object): string | null {
+  const { name, key, field, header } = object as Readonly<Record<string, unknown>>;
+  return [name, key, field, header].find((value) => typeof value === 'string') ?? null;
 }
 
 function matchesNothing({ source, flags }: RegExp): boolean {
