@@ -61,7 +61,7 @@ export function withModel(core: LeadSession, model: LanguageModel): WorkOut {
     });
     // Calls may be cut off: they shall not be run.
     if (finish === 'length')
-      throw new ProviderError('INCOMPLETE', 'The answer was longer than the model may give');
+      throw new ProviderError('INCOMPLETE', 'The answer reached the output limit of the model');
     return {
       text,
       calls: calls.map(({ toolName: name, input }) => ({

@@ -107,7 +107,7 @@ export class Delegations {
   stop(): void {
     this.#patience.stop();
     this.#waiting.clear();
-    const reason = new CancelledError('nobody waits for the delegation any more');
+    const reason = new CancelledError('the delegation is no longer needed');
     for (const controller of this.#working.values()) controller.abort(reason);
     this.#working.clear();
   }
@@ -131,7 +131,7 @@ export class Delegations {
     const { signal } = controller;
     this.#working.set(delegationId, controller);
     const cancel = environment.scheduler.schedule(() => {
-      const message = `What is to be done was not worked out within ${this.#timeoutMs} ms`;
+      const message = `The model did not interpret the delegation within ${this.#timeoutMs} ms`;
       controller.abort(new ProviderError('DELEGATION_TIMEOUT', message, { retryable: true }));
     }, this.#timeoutMs);
     const isWanted = (): boolean => this.#working.get(delegationId) === controller;

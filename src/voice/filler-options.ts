@@ -59,7 +59,7 @@ export function checkedFiller(options: FillerOptions, transport: Transport): Fil
   else if (!transport.capabilities.speaksOutOfBand)
     throw new ConfigurationError(
       'FILLER_NEEDS_VOICE',
-      `filler: the model of \`${transport.name}\` can say nothing that it does not remember. ` +
+      `filler: the model of \`${transport.name}\` cannot speak out of band. ` +
         'Expected `filler.voice`, such as aiSdkVoice(…), or no filler',
     );
   return { afterMs, say, voice };

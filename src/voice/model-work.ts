@@ -29,7 +29,7 @@ export class ModelWork {
     this.#ports = ports;
     this.#timeoutMs = timeoutMs;
     this.#watchdog = new Watchdog(environment, () => {
-      const message = `The model said that it works, and nothing more for ${timeoutMs} ms`;
+      const message = `The model announced work, and sent no further event for ${timeoutMs} ms`;
       ports.report(new ProviderError('RESPONSE_TIMEOUT', message, { retryable: true }));
       this.changed('idle');
     });

@@ -383,14 +383,14 @@ describe('agents that cannot work are refused at construction', () => {
   };
   test.each([
     ['none', [], 'expected an array of one agent or more, got none'],
-    ['two of one name', [lead, lead], 'the name "lead" is taken'],
+    ['two of one name', [lead, lead], 'expected names that are unique, got "lead" twice'],
     [
       'a tool that is the runtime’s',
       [
         { ...lead, tools: [tool] },
         { ...lead, name: 'b' },
       ],
-      'the name is the runtime',
+      'the runtime reserves this name',
     ],
     ['a language that is none', [{ ...lead, language: 'not a tag' }], 'expected a language tag'],
     ['instructions that are none', [{ ...lead, instructions: 7 }], 'instructions'],

@@ -79,7 +79,7 @@ export class OwnedDelegation extends Delegation implements OwnedSubagentService 
     if (this.#isOpen) return super.spawn(request);
     const error = this.#leaving
       ? failure('SESSION_CLOSED', `The service "${this.id}" was suspended or closed`)
-      : failure('INVALID_STATE', `The service "${this.id}" takes nobody in before \`recover\``);
+      : failure('INVALID_STATE', `The service "${this.id}" accepts no subagent before \`recover\``);
     return { status: 'rejected', error };
   }
 
@@ -162,7 +162,7 @@ export class OwnedDelegation extends Delegation implements OwnedSubagentService 
     if (!this.#kept)
       throw new ConfigurationError(
         'INVALID_STATE',
-        'Expected a service with an `id`: nobody could go on with this one',
+        'Expected a service with an `id`: no later process could continue this one',
       );
     await (this.#leaving ??= this.#suspend(this.#kept));
   }

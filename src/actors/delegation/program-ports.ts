@@ -263,6 +263,10 @@ function answerOf(question: AskedQuestion, given: ProgramAnswer): Answer {
       'NOT_ALLOWED',
       `${requestId}: expected \`by\` to be one of ${answerableBy.join(', ')}, got ${shown(who)}`,
     );
-  if (!answer) throw new ProtocolError('INVALID_ANSWER', `${requestId}: ${shown(given)} is none`);
+  if (!answer)
+    throw new ProtocolError(
+      'INVALID_ANSWER',
+      `${requestId}: expected an answer to the question, got ${shown(given)}`,
+    );
   return who === undefined ? answer : { ...answer, by: who };
 }

@@ -63,7 +63,7 @@ export class SubagentTree {
     const { subagentId: parentId } = request.caller;
     const parent = parentId === null ? null : family.get(parentId);
     if (parent === undefined || parent?.isLive === false)
-      return rejected('INVALID_STATE', `${parentId} has ended: nobody can work for it any more`);
+      return rejected('INVALID_STATE', `${parentId} has ended: it can have no new subagents`);
     const works = parent?.place.ports ?? ports;
     const granted = grantTools(sourceOf(request.config), request.grant, granterOf(parent, ports));
     if (!granted.ok) return { status: 'rejected', error: granted.error };

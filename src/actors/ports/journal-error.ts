@@ -31,7 +31,7 @@ export function isForGood(error: unknown): boolean {
 export function journalCut({ scope, unit, seq, event }: JournalEntry): JournalError {
   return new JournalError(
     'JOURNAL_CUT',
-    `The first entry of ${unit} in ${scope} is entry ${seq} (\`${event.type}\`): its beginning is not there`,
+    `The first entry of ${unit} in ${scope} is entry ${seq} (\`${event.type}\`): the journal lacks the entries before it`,
     { retryable: false },
   );
 }

@@ -158,7 +158,7 @@ function checked<T>(schema: z.ZodType<T>, line: string, where: string): T {
 function malformed(where: string, what: string, raw: string): ProtocolError {
   return new ProtocolError(
     'MALFORMED_RECORDING',
-    `${where}: expected what \`exportRecording\` wrote: ${what}`,
+    `${where}: expected a line that \`exportRecording\` wrote: ${what}`,
     { raw },
   );
 }

@@ -140,7 +140,7 @@ export class CommitUnit implements Task {
    * @throws {CapacityError} `MAILBOX_FULL`: 10,000 events wait already.
    */
   checkRoom(): void {
-    if (this.#isFull) throw mailboxFull(this.id, 'nothing new is accepted');
+    if (this.#isFull) throw mailboxFull(this.id, 'the unit refuses new input');
   }
 
   /** Takes an effect of the event that is being applied. */
@@ -232,7 +232,7 @@ export class CommitUnit implements Task {
       if (seq !== this.#seq + 1)
         throw new JournalError(
           'JOURNAL_GAP',
-          `Expected entry ${this.#seq + 1} of ${this.id}, the journal has ${seq}: what is between them was lost or cut`,
+          `Expected entry ${this.#seq + 1} of ${this.id}, the journal has ${seq}: the entries between them were lost or cut`,
           { retryable: false },
         );
       this.#seq = seq;
@@ -339,7 +339,10 @@ export class CommitUnit implements Task {
     (this.#mailbox ??= []).push({ actor, event });
     if (isFull && !this.#isBehind) {
       this.#isBehind = true;
-      this.#host.report(mailboxFull(this.id, 'nothing is lost'), 'mailbox');
+      this.#host.report(
+        mailboxFull(this.id, 'the unit still keeps every event that follows from accepted input'),
+        'mailbox',
+      );
     }
     this.#wake();
   }

@@ -102,7 +102,7 @@ export function memoryJournal(options: MemoryJournalOptions = {}): MemoryJournal
       if (scope !== undefined && known.get(scope)?.beginning === 'cut')
         throw new JournalError(
           'JOURNAL_CUT',
-          `memoryJournal: the beginning of ${scope} is not kept any more, since \`keep\` is ${keep}`,
+          `memoryJournal: the journal has dropped the beginning of ${scope}, since \`keep\` is ${keep}`,
           { retryable: false },
         );
       return entries.filter((entry) => isAskedFor(query, entry));

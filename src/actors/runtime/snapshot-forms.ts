@@ -60,7 +60,7 @@ export function unreadable(
     `Entry ${seq} of ${unit} in ${scope} is a snapshot of ${told(versions)}; this version of Offstage reads ${told(forms.versions)}, and the entries before it were trimmed away. ${
       isNewer
         ? 'A newer version of Offstage wrote it: go on with it there, or update this process.'
-        : 'An older version of Offstage wrote it, and nothing says how to bring it up: go on with it there until it is closed.'
+        : 'An older version of Offstage wrote it, and this one has no upcaster for it: continue the session there until it is closed.'
     }`,
     { retryable: false },
   );

@@ -41,7 +41,7 @@ export function upcast(
   if (!step)
     throw new JournalError(
       'JOURNAL_VERSION',
-      `Entry ${entry.seq} of ${entry.unit} in ${entry.scope} is of version ${from} of \`${kind}\`: this is version ${version}, ${from > version ? 'which is older' : 'and nothing says how to bring it up'}`,
+      `Entry ${entry.seq} of ${entry.unit} in ${entry.scope} is of version ${from} of \`${kind}\`: this is version ${version}, ${from > version ? 'which is older' : 'which has no upcaster for it'}`,
       { retryable: false },
     );
   const { actor, event } = step(entry);

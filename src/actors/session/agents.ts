@@ -119,7 +119,7 @@ export class Agents {
       if (byName.has(agent.name))
         throw new ConfigurationError(
           'INVALID_OPTION',
-          `agents[${index}]: the name "${agent.name}" is taken`,
+          `agents[${index}]: expected names that are unique, got "${agent.name}" twice`,
         );
       byName.set(agent.name, agent);
     }
@@ -131,7 +131,7 @@ export class Agents {
         if (others.length > 0 && own.some(({ name }) => name === TRANSFER_TOOL))
           throw new ConfigurationError(
             'INVALID_TOOL',
-            `agent "${agent.name}", tool "${TRANSFER_TOOL}": the name is the runtime's where there are several agents`,
+            `agent "${agent.name}", tool "${TRANSFER_TOOL}": the runtime reserves this name in a session with several agents`,
           );
         checkLeadTools(agent.name, own, subagents);
         const tools = others.length > 0 ? [...own, transferTool(others, transfer)] : own;

@@ -366,7 +366,7 @@ export abstract class SessionFace {
     if (this.#core.unit.unit.disposed)
       throw new ConfigurationError(
         'SESSION_NOT_ACTIVE',
-        `Expected the session not to be over, it is ${connection}: nobody would hear the notice`,
+        `Expected the session not to be over, it is ${connection}: the notice could not be told`,
       );
     return this.#core.notifyBackground(text, options);
   }

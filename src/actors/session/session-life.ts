@@ -139,7 +139,7 @@ export class SessionLife {
       if (ifKnown && !goesOn(entries, id))
         throw new OffstageError(
           'UNKNOWN_SESSION',
-          `The journal has no session "${id}", or it was closed: there is nothing to go on with`,
+          `The journal has no session "${id}", or it was closed: expected a session to continue`,
         );
       return entries;
     } catch (error) {

@@ -173,7 +173,7 @@ export class TextLead implements Lead {
 
   interrupt(): void {
     this.#owesReply ||= this.#response !== null && this.#saying === null;
-    this.#response?.abort(new CancelledError('something urgent waits'));
+    this.#response?.abort(new CancelledError('an urgent delivery waits'));
     if (this.#response) return;
     // While only a tool works there is a pause.
     this.#breakOffTelling();
@@ -183,7 +183,7 @@ export class TextLead implements Lead {
   abandon(generation: number): void {
     if (this.#offer?.generation === generation) this.#endTelling();
     if (this.#saying?.generation === generation)
-      this.#response?.abort(new CancelledError('it need not be said any more'));
+      this.#response?.abort(new CancelledError('the delivery is no longer due'));
     this.#next();
   }
 

@@ -201,7 +201,7 @@ export class UserDoor {
 }
 
 function notTakenIn(): CancelledError {
-  return new CancelledError('the session ended before it had taken these words in');
+  return new CancelledError('the session ended before it accepted these words');
 }
 
 function seen(type: 'delivery.shown' | 'delivery.dismissed', deliveryId: string, by?: string) {

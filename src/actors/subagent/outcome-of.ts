@@ -22,7 +22,7 @@ export function interruption(eventType: string): Error {
     case 'budget.exhausted':
       return new CapacityError('BUDGET_EXHAUSTED', 'The budget is used up');
     default:
-      return new CancelledError('its result is not needed any more');
+      return new CancelledError('its result is no longer needed');
   }
 }
 

@@ -41,7 +41,10 @@ export function checkedWorkingMemoryLimits(
   const limits = { ...defaultWorkingMemoryLimits, ...partial };
   for (const [name, value] of Object.entries(limits)) {
     if (!Object.hasOwn(defaultWorkingMemoryLimits, name))
-      throw new ConfigurationError('INVALID_OPTION', `\`${name}\` is no limit of working memory`);
+      throw new ConfigurationError(
+        'INVALID_OPTION',
+        `workingMemory: unknown limit \`${name}\`, expected one of ${Object.keys(defaultWorkingMemoryLimits).join(', ')}`,
+      );
     if (!Number.isInteger(value) || value < 1)
       throw new ConfigurationError(
         'INVALID_OPTION',

@@ -135,7 +135,7 @@ export function localVoice(options: LocalVoiceOptions): LocalVoice {
       if (started !== undefined) {
         throw new ConfigurationError(
           'ALREADY_STARTED',
-          'This local voice server was started before',
+          'localVoice: expected start() to be called once; make another server to start again',
         );
       }
       const key = apiKey ?? environment.ids.next('local');

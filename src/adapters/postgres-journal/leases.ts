@@ -29,7 +29,7 @@ const BEATS = 3;
 export function fenced({ name }: Database, scope: string): JournalError {
   return new JournalError(
     'FENCED',
-    `${name}: this process does not write ${scope}, or no longer: another one has claimed it, or none has`,
+    `${name}: this process does not hold the claim of ${scope}: another process has claimed it, or none has`,
     { retryable: false },
   );
 }
@@ -140,7 +140,7 @@ export class Leases {
     checkKnown(name, found?.version ?? null);
     return new CapacityError(
       'SCOPE_IN_USE',
-      `${scope} is in use by ${found?.holder ?? 'another process'}: it can be taken over when that has shown no sign of life for ${this.#leaseMs} ms`,
+      `${scope} is in use by ${found?.holder ?? 'another process'}: another process can claim it when the holder has not renewed its lease for ${this.#leaseMs} ms`,
     );
   }
 

@@ -196,7 +196,7 @@ export function explained(error: unknown, path: string): unknown {
     case LOCKED:
       return new ConfigurationError(
         'JOURNAL_IN_USE',
-        `${path} is in use by another process: a SQLite journal serves one`,
+        `${path} is in use by another process: only one process at a time can open a SQLite journal`,
         { cause: error },
       );
     case FULL:

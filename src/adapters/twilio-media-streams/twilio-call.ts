@@ -184,7 +184,10 @@ class Call implements TwilioCall {
 
   connect(session: CallSession): void {
     if (this.#session)
-      throw new ConfigurationError('ALREADY_CONNECTED', `Call ${this.callSid} has a session`);
+      throw new ConfigurationError(
+        'ALREADY_CONNECTED',
+        `Call ${this.callSid}: expected one connect(session), the call has a session already`,
+      );
     this.#session = session;
     if (this.#isOver) return;
     this.#leave = session.attach();

@@ -245,7 +245,7 @@ class Webhook implements WebhookSource {
       case 'consumed':
         throw new ConfigurationError(
           'BODY_CONSUMED',
-          `${this.name}: expected a request whose body nobody has read: put the handler before any body parser`,
+          `${this.name}: expected a request with an unread body: put the handler before any body parser`,
         );
       case 'aborted':
         return shed.signal.aborted

@@ -190,7 +190,7 @@ async function fork(
   print: Print,
 ): Promise<number> {
   if (recording && into === undefined)
-    throw new WrongCall('Expected --into with a journal: a recording is not written to');
+    throw new WrongCall('Expected --into with a journal: a recording is read-only');
   if (after === undefined) throw new WrongCall('Expected --after with the number of an entry');
   const { length } = await journal.read({ scope: from });
   if (length === 0) throw new WrongCall(`There is no session \`${from}\` in ${path}`);

@@ -40,7 +40,7 @@ function journalOf({ scope, steps }: Recording): Source['journal'] {
   const [firstAt = 0, lastAt = 0] = [entries[0]?.at, entries.at(-1)?.at];
   return {
     append() {
-      throw new ConfigurationError('READ_ONLY', 'A recording is not written to');
+      throw new ConfigurationError('READ_ONLY', 'A recording is read-only');
     },
     read: (query = {}) => (query.scope === undefined || query.scope === scope ? entries : []),
     scopes: () => [{ scope, entries: entries.length, firstAt, lastAt }],

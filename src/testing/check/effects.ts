@@ -104,7 +104,7 @@ function spawnOf(child: AnyActorRef, src: unknown, input: unknown, self: AnyActo
     throw new ConfigurationError(
       'SPAWN_WITHOUT_ID',
       `"${self.id}" spawns ${typeof src === 'string' ? `"${src}"` : 'an actor'} without an id. ` +
-        'Expected an `id`: without one each spawn has a new name, and the states never end.',
+        'Expected an `id`: without one each spawn has a new name, and the number of states is unbounded.',
     );
   }
   return {

@@ -192,7 +192,7 @@ class InterpretedRun implements ReplayRun {
 }
 
 function noActor(id: string): ConfigurationError {
-  return new ConfigurationError('UNKNOWN_ACTOR', `No actor "${id}"`);
+  return new ConfigurationError('UNKNOWN_ACTOR', `replay: unknown actor "${id}"`);
 }
 
 function sendTo(actor: AnyActor, { event }: Pick<Step, 'event'>): void {

@@ -119,9 +119,9 @@ describe('a difference', () => {
 
 describe('RC2: a text that is none', () => {
   test.each([
-    ['', 'line 1: expected what `exportRecording` wrote: expected JSON'],
-    ['hello', 'line 1: expected what `exportRecording` wrote: expected JSON'],
-    ['{"some":"json"}', 'line 1: expected what `exportRecording` wrote: ✖'],
+    ['', 'line 1: expected a line that `exportRecording` wrote: expected JSON'],
+    ['hello', 'line 1: expected a line that `exportRecording` wrote: expected JSON'],
+    ['{"some":"json"}', 'line 1: expected a line that `exportRecording` wrote: ✖'],
   ])('%j', (other, message) => {
     expect(() => parseRecording(other, 'may.jsonl')).toThrow(`may.jsonl, ${message}`);
   });

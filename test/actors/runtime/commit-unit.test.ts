@@ -454,7 +454,7 @@ describe('a deadline', () => {
     await environment.advance(1000);
     journal.open();
     await environment.settle();
-    expect(errors).toEqual([expect.stringContaining('nothing is lost')]);
+    expect(errors).toEqual([expect.stringContaining('the unit still keeps every event')]);
     expect(body.applied.at(-1)).toBe('a.deadline.due');
   });
 

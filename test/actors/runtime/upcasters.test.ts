@@ -50,7 +50,7 @@ test('an entry of the present version is handed back as it is', () => {
 test.each([
   [4, 3, 'which is older'],
   [1, 5, 'version 3 of `tea`'],
-  [0, 3, 'nothing says how'],
+  [0, 3, 'has no upcaster'],
 ])('version %d, where this is %d: refused, and named', (written, version, said) => {
   expect(() => upcast(entry(written, { type: 'poured' }), { kind: 'tea', version }, table)).toThrow(
     expect.objectContaining({

@@ -143,7 +143,10 @@ export function subAgentTools<const Tools extends readonly SubAgentMark[]>(
   for (const made of tools) {
     const name = `${SUBAGENT_TOOL_PREFIX}${made[SUB_AGENT].name}`;
     if (Object.hasOwn(record, name))
-      throw new ConfigurationError('INVALID_TOOL', `subAgentTools: the name "${name}" is taken`);
+      throw new ConfigurationError(
+        'INVALID_TOOL',
+        `subAgentTools: expected names that are unique, got "${name}" twice`,
+      );
     record[name] = made;
   }
   return record;

@@ -56,7 +56,7 @@ describe('[H1 H2] the tool', () => {
 
   test('[HW1] two of one type would be one name', () => {
     const { made } = summarize();
-    expect(() => subAgentTools(made, made)).toThrow(/"subagent__summarizer" is taken/);
+    expect(() => subAgentTools(made, made)).toThrow(/got "subagent__summarizer" twice/);
   });
 
   test('[M11] without anybody to run it, the model is told', async () => {
