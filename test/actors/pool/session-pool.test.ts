@@ -377,7 +377,7 @@ describe('a session of a pool', () => {
     await other.type('b', 'hello');
     isFenced = true;
     await world.wakeTimes.set('b', 43);
-    await other.type('b', 'again');
+    await expect(other.type('b', 'again')).rejects.toMatchObject({ code: 'FENCED' });
     await world.environment.advance(10);
     expect(other.pool.awakeCount).toBe(0);
     expect(await world.wakeTimes.earliest({ limit: 9 })).toContainEqual({ scope: 'b', at: 43 });

@@ -146,7 +146,7 @@ describe('a process that lives', () => {
     await first.type('a', 'use slow');
     await world.environment.advance(10);
     isRefused = true;
-    await first.type('a', 'and that');
+    await expect(first.type('a', 'and that')).rejects.toMatchObject({ code: 'TOO_LARGE' });
     await world.environment.advance(10);
     expect([first.pool.awakeCount, world.shared.holderOf('a')]).toEqual([0, null]);
     await world.environment.advance(ROUND_MS + 5001);
