@@ -18,7 +18,8 @@ export const FAULT_POINTS = {
   'line.forgets': 'the voice model does not go on where a lost connection ended: it knows nothing',
   'words.late': "the transcript of the user's words comes late, by up to 4 s",
   'client.leaves': 'the listener leaves while something is being told, and comes back within 20 s',
-  'client.vanishes': 'the client is gone in the middle of a turn, whoever has it: for up to 20 s',
+  'client.vanishes':
+    "the client is gone in the middle of a turn, the user's or the model's, for up to 20 s",
   'client.reloads': 'the client begins anew while something is being told: it is gone for 300 ms',
   'user.bargesIn': 'the user speaks over the lead agent, or types over its reply',
   'user.digresses': 'the user answers a question with something else first',
