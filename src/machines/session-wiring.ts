@@ -75,7 +75,8 @@ export function wire(
     }
     case 'call.answer':
       return params.answer === 'pending' ? [] : leaving(params.callId, batchOf);
-    // Its result will not come: the place that was reserved for it is free.
+    // Its result will not come, or is told already: the place that was reserved for it is free.
+    case 'call.known':
     case 'call.cancelSubagent':
       return [to('outbox', { type: 'outbox.unreserve' }), ...leaving(params.callId, batchOf)];
     case 'batch.tell':

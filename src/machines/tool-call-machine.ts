@@ -13,6 +13,8 @@
 //   T2. A background call is delegated once, and settles once.
 //   T3. A settled result stays until it was heard, shown or dismissed.
 //   T4. Nothing leaves answered, delivered or cancelled.
+//   T5. A result that the lead agent has told from another tool (`known`) is delivered by that: it goes to
+//       no outbox, and the place that was reserved for it is free.
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
 import { activity, effect, machineOptions, type DeadlineInput, type Stamped } from './effect.ts';
@@ -52,7 +54,8 @@ type Unstamped =
   | { readonly type: 'subagent.accepted' }
   /** Admission refused the work; what the model gets instead is the reason. */
   | { readonly type: 'subagent.rejected' }
-  | { readonly type: 'subagent.ended' }
+  /** `known`: the lead agent has told the user of it already. @defaultValue false */
+  | { readonly type: 'subagent.ended'; readonly known?: boolean }
   | { readonly type: 'delivery.settled' }
   | { readonly type: 'call.cancel'; readonly reason?: string }
   | { readonly type: 'deadline.execution'; readonly dueAt: number };
@@ -94,6 +97,8 @@ export const toolCallMachine = setup({
       readonly acknowledged: boolean;
       readonly delivery: DeliveryMode;
     }>(),
+    /** The result is told already: nobody waits for it, and no place is needed. */
+    known: effect<{ readonly callId: string; readonly acknowledged: boolean }>(),
     /** The subagent of this call is wanted no more. */
     cancelSubagent: effect<{ readonly callId: string }>(),
     startClock: assign(({ context }, { at }: Stamped) => ({ dueAt: at + context.timeoutMs })),
@@ -179,7 +184,17 @@ export const toolCallMachine = setup({
     delegated: {
       tags: ['dormant', 'inFlight'],
       on: {
-        'subagent.ended': 'settled',
+        'subagent.ended': [
+          {
+            guard: ({ event }) => event.known === true,
+            target: 'delivered',
+            actions: {
+              type: 'known',
+              params: ({ context: { callId, acknowledged } }) => ({ callId, acknowledged }),
+            },
+          },
+          { target: 'settled' },
+        ],
         'call.cancel': [
           {
             guard: ({ context }) => context.acknowledged,

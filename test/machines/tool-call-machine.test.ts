@@ -19,6 +19,8 @@ describe('every state of a tool call', () => {
     holds(report, 'nothing leaves a final state');
   });
 
+  test('T5: what the lead agent has told already goes to no outbox', () => holds(report, 'T5'));
+
   test('every wait has a way out, and every life an end', () => {
     holds(report, 'executing ends by a deadline');
     holds(report, 'whatever has no result can be cancelled');

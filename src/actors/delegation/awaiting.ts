@@ -11,10 +11,12 @@
 //   E4. Being hung ends no wait.
 //   E5. While the user waits for an answer of the lead agent, no wait of a tool of that agent begins
 //       or goes on (`heedsUser`): whom it waited for goes on.
+//   E6. A wait that ends for the user delivers no result: the lead agent answers the user first.
 
 import type { Environment } from '../ports/environment.ts';
 import { refusal } from './delegation-failure.ts';
 import type { Family, SubagentRecord } from './family.ts';
+import { reportOf } from './views.ts';
 import type {
   AwaitOptions,
   AwaitResult,
@@ -170,7 +172,9 @@ export class Awaiting {
   #result(wait: Wait, why: WaitEnd): AwaitResult {
     if (why === 'cancelled') return refusal('CANCELLED', 'The wait was broken off');
     const requester = { subagentId: wait.by };
-    const tell = (record: SubagentRecord): SubagentReport => this.#options.tell(record, requester);
+    // E6
+    const tell = (record: SubagentRecord): SubagentReport =>
+      why === 'user' && !record.isLive ? reportOf(record) : this.#options.tell(record, requester);
     const others = why === 'asked' ? this.#othersAsking(wait) : [];
     return { ok: true, why, reports: wait.records.map(tell), alsoAsking: others.map(tell) };
   }

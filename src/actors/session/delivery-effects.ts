@@ -130,6 +130,12 @@ export class DeliveryEffects {
     this.forget(requestId);
   }
 
+  /** The lead agent has told of it from another tool. A call that stayed open for it is answered. */
+  known(callId: string): void {
+    this.#answerSilently(callId);
+    this.forget(callId);
+  }
+
   forget(deliveryId: string): void {
     const { books, unit, delegation } = this.#session;
     const { kind, subagentId } = books.delivery(deliveryId) ?? {};

@@ -144,7 +144,7 @@ export class SessionCore implements EffectsSession {
     const outcomes = new OutcomeDesk(this.host, options);
     const served = { model, facts: this.#facts, outcomes, news: () => this.#effects.news };
     this.ofCalls = new SessionScope(this, { ...served, hasCalls: true });
-    this.ofLead = new SessionScope(this, { ...served, hasCalls: false });
+    this.ofLead = new SessionScope(this, { ...served, hasCalls: false, beside: this.ofCalls });
     this.delegation = new Delegation({
       id: this.id,
       supervisor: runtime.supervisor,
@@ -252,6 +252,11 @@ export class SessionCore implements EffectsSession {
   turnEnded(): void {
     this.leads.turnEnded();
     this.upkeep.turnEnded();
+  }
+
+  settleTold(): void {
+    this.ofCalls.settleTold();
+    this.ofLead.settleTold();
   }
 
   listSubagents(): readonly SubagentView[] {

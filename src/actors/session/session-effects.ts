@@ -208,6 +208,9 @@ export class SessionEffects {
         this.#deliveries.waits(params.callId);
         this.news.reportResult(params.callId);
         break;
+      case 'call.known':
+        this.#deliveries.known(params.callId);
+        break;
       case 'call.cancelSubagent':
         core.delegation.ofCall(params.callId)?.cancel('its tool call was cancelled');
         this.#deliveries.forget(params.callId);
@@ -288,6 +291,7 @@ export class SessionEffects {
         type: 'floor.changed',
         floor: floorOf(this.#core.unit.session.getSnapshot()),
       });
+      this.#core.settleTold();
     } else if (actor.startsWith('question:')) this.#question(idOf(actor));
   }
 

@@ -66,5 +66,7 @@ export interface EffectsSession extends LeadSession {
   sendJson(data: unknown): void;
   /** The model has said what it had to say. */
   turnEnded(): void;
+  /** The floor may be free: what tools returned to the lead agent is told by now, or was not. */
+  settleTold(): void;
   readonly life: SessionLife;
 }

@@ -2,6 +2,12 @@
 //
 // Owns:     nothing; it passes on what subagents ask, say and come to.
 // Does not: run subagents (delegation/), or decide what is told when (news, outbox).
+//
+// Invariants
+//   ONCE-1. A result that ends a wait of the lead agent (`await_subagent`), or comes during it, is told by the
+//           words that follow the result of that tool, and by no delivery. Where none follow, or the user
+//           breaks them off, it is told as a delivery (P4). Until that is known it is neither.
+//   ONCE-2. A result that waits to be told is taken back when the lead agent looks it up (`check_subagent`).
 
 import type { LanguageModel } from 'ai';
 import { requestMessage } from '../delegation/parent-words.ts';
@@ -15,6 +21,7 @@ import { callSafely, type Host } from '../runtime/host.ts';
 import type { DeliveryView, SubagentView } from '../session-views.ts';
 import type { SubagentConfig, SubagentDefinition } from '../subagent/config.ts';
 import { briefing, type Briefing } from '../subagent/instance.ts';
+import { floorOf } from '../../machines/index.ts';
 import type { Outcome } from '../subagent/outcome.ts';
 import type { CallInDoubt, StepReport, SubagentTask } from '../subagent/subagent-ports.ts';
 import { memoryTime } from '../working-memory/memory-time.ts';
@@ -26,6 +33,22 @@ import type { EffectsSession } from './session-parts.ts';
 import type { SubagentNews } from './subagent-news.ts';
 import { nameOfSpawned, saidOf, toldResult } from './synthetic-turns.ts';
 
+/** A result that is not told as a delivery yet. */
+interface Held {
+  /** It is to be told as a delivery. */
+  post(): void;
+  /** The words of the lead agent have told it. */
+  known(): void;
+}
+
+/** A result that tools of the lead agent have returned to it. */
+interface Told extends Held {
+  /** Calls of tools that ran then. */
+  readonly callIds: readonly string[];
+  /** Turns of the lead agent that were over then. */
+  readonly turns: number;
+}
+
 export class SessionScope implements ScopePorts {
   readonly name: string;
   readonly host: Host;
@@ -36,10 +59,13 @@ export class SessionScope implements ScopePorts {
   readonly #news: () => SubagentNews;
   /** They work for background calls and services, which take their results. */
   readonly #hasCalls: boolean;
+  readonly #beside: SessionScope | undefined;
   /** What was posted and not taken back; it may not be in the outbox yet. */
   readonly #posted = new Set<string>();
-  /** Results that a wait of the lead agent will tell; what posts them if it does not. */
-  readonly #held = new Map<string, () => void>();
+  /** Results that a wait of the lead agent will return to it. */
+  readonly #held = new Map<string, Held>();
+  /** Results that were returned, where it is not known whether words follow (ONCE-1). */
+  readonly #told = new Map<string, Told>();
   /** Those whose results may be told with others, and have not come: do their siblings wait for them? */
   readonly #expected = new Map<string, boolean>();
 
@@ -52,6 +78,8 @@ export class SessionScope implements ScopePorts {
       readonly outcomes: OutcomeDesk;
       readonly news: () => SubagentNews;
       readonly hasCalls: boolean;
+      /** The other scope of the session, which hears of the waits of the lead agent by this one. */
+      readonly beside?: SessionScope;
     },
   ) {
     this.host = session.host;
@@ -61,6 +89,7 @@ export class SessionScope implements ScopePorts {
     this.#session = session;
     this.#news = options.news;
     this.#hasCalls = options.hasCalls;
+    this.#beside = options.beside;
     this.name = options.hasCalls ? 'calls' : 'lead';
   }
 
@@ -185,9 +214,27 @@ export class SessionScope implements ScopePorts {
   ended(view: SubagentView, outcome: Outcome, { isDelivered, request }: EndFacts): void {
     const isOfCall = this.#hasCalls && view.parentId === null;
     this.#news().ended(view, outcome, isOfCall ? view.callId : null, request);
-    if (isOfCall && view.callId === null) this.#session.delegation.delivered(view.id);
-    if (isOfCall || isDelivered || view.parentId !== null) return;
-    if (outcome.status === 'cancelled' && !this.#isToldAsStopped(view.id)) {
+    if (isOfCall) this.#callEnded(view, outcome, isDelivered);
+    else if (view.parentId === null) this.#spawnedEnded(view, outcome, isDelivered);
+  }
+
+  #callEnded(view: SubagentView, outcome: Outcome, isDelivered: boolean): void {
+    const { id, callId } = view;
+    if (callId === null) {
+      this.#session.delegation.delivered(id);
+      return;
+    }
+    const held: Held = {
+      post: () => this.#news().settleCall(view, outcome, callId),
+      known: () =>
+        this.#session.receive(`call:${callId}`, { type: 'subagent.ended', outcome, known: true }),
+    };
+    if (outcome.status === 'cancelled') held.post();
+    else this.#tellOnce(id, held, isDelivered);
+  }
+
+  #spawnedEnded(view: SubagentView, outcome: Outcome, isDelivered: boolean): void {
+    if (!isDelivered && outcome.status === 'cancelled' && !this.#isToldAsStopped(view.id)) {
       this.#leave(view.id);
       return;
     }
@@ -202,10 +249,55 @@ export class SessionScope implements ScopePorts {
         ...(this.#expected.delete(view.id) ? { result: told } : {}),
       });
     };
+    const held = { post, known: () => {} };
+    if (!isDelivered || this.#runningCalls.length > 0) this.#tellOnce(view.id, held, isDelivered);
+  }
+
+  #tellOnce(id: string, held: Held, isDelivered: boolean): void {
+    if (isDelivered) this.#returned(id, held);
     // A wait for several goes on: the lead agent reads of this one when it ends.
-    if (this.#session.delegation.isAwaitedByLead(view.id)) this.#held.set(view.id, post);
-    // Nobody waits for it at this moment: the lead agent learns of it in the next pause.
-    else post();
+    else if (this.#session.delegation.isAwaitedByLead(id)) this.#held.set(id, held);
+    // No tool waits for it at this moment: the lead agent learns of it in the next pause.
+    else held.post();
+  }
+
+  /** A tool of the lead agent returns it; without one it was the app that looked it up. */
+  #returned(id: string, held: Held): void {
+    const callIds = this.#runningCalls;
+    const { turns } = this.#session.books;
+    if (callIds.length === 0) held.post();
+    else this.#told.set(id, { ...held, callIds, turns });
+  }
+
+  /** The floor may be free: what was returned to the lead agent is told by now, or was not (ONCE-1). */
+  settleTold(): void {
+    if (this.#told.size === 0) return;
+    const { books, unit } = this.#session;
+    if (floorOf(unit.session.getSnapshot()) !== 'nobody') return;
+    for (const [id, told] of this.#told) {
+      const isAnswered = !told.callIds.some((callId) => unit.calls.has(callId));
+      if (!isAnswered || books.turns <= told.turns) continue;
+      this.#told.delete(id);
+      if (this.#isSaidAfter(told.callIds)) told.known();
+      else told.post();
+    }
+  }
+
+  /** Do words that were not broken off follow the results of these calls? */
+  #isSaidAfter(callIds: readonly string[]): boolean {
+    const { items } = this.#session.books.conversation;
+    const read = items.findLastIndex(
+      (item) => item.role === 'tool_result' && callIds.includes(item.callId),
+    );
+    const reply = items.slice(read + 1).find((item) => item.role === 'assistant');
+    if (read < 0 || reply?.role !== 'assistant') return false;
+    return reply.text.trim() !== '' && reply.interrupted !== true;
+  }
+
+  /** Inline tools of the lead agent at work. */
+  get #runningCalls(): readonly string[] {
+    const { calls } = this.#session.unit;
+    return calls.ids.filter((callId) => calls.stateOf(callId)?.value === 'executing');
   }
 
   waitBegan(): void {
@@ -214,8 +306,9 @@ export class SessionScope implements ScopePorts {
 
   /** What the wait has not told is told in a pause. */
   waitEnded(): void {
+    this.#beside?.waitEnded();
     this.waitBegan();
-    for (const [id, post] of this.#held) {
+    for (const [id, { post }] of this.#held) {
       if (this.#session.delegation.isAwaitedByLead(id)) continue;
       this.#held.delete(id);
       post();
@@ -224,9 +317,16 @@ export class SessionScope implements ScopePorts {
 
   /** The lead agent has looked it up, or was told. */
   delivered(id: string): void {
+    const held = this.#held.get(id);
     this.#held.delete(id);
+    if (held) this.#returned(id, held);
     this.#leave(id);
-    this.#takeBack(deliveryAbout(id));
+    if (!this.#hasCalls) {
+      this.#takeBack(deliveryAbout(id));
+      return;
+    }
+    const callId = this.#session.projection.subagent(id)?.callId ?? null;
+    if (callId !== null) this.#takeBack(callId);
   }
 
   /**

@@ -99,9 +99,12 @@ export class SubagentNews {
     );
     this.#publish(view, outcome, callId, request);
     this.#session.services.subagentEnded(view.id, outcome);
-    if (callId === null) return;
+  }
+
+  /** The call that it worked for has its result, or will have none. */
+  settleCall(view: SubagentView, outcome: Outcome, callId: string): void {
     if (outcome.status !== 'cancelled' || this.#isAwaited(callId)) {
-      this.#settle(outcome, callId);
+      this.#session.receive(`call:${callId}`, { type: 'subagent.ended', outcome });
       return;
     }
     // Nobody waits for a result that was called off; the model must know that none will come.
@@ -114,10 +117,6 @@ export class SubagentNews {
     const { unit } = this.#session;
     const batchId = unit.batchOf(callId);
     return batchId !== null && unit.batches.stateOf(batchId)?.value === 'closing';
-  }
-
-  #settle(outcome: Outcome, callId: string): void {
-    this.#session.receive(`call:${callId}`, { type: 'subagent.ended', outcome });
   }
 
   /** Whom a message is about, in every message. */

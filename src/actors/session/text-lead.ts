@@ -91,7 +91,7 @@ export class TextLead implements Lead {
   /** Rounds of tools in tellings since the user spoke. */
   #unasked = 0;
   #stopHolding: (() => void) | null = null;
-  /** Something was told while a tool worked: its answer is not the last thing that the model reads. */
+  /** The model was told something while a tool worked: that tool's result is not the last thing that it reads. */
   #hasToldBetween = false;
   #response: AbortController | null = null;
   /** The offer that the response under way says; null: it is a reply. */
@@ -205,6 +205,7 @@ export class TextLead implements Lead {
   }
 
   #note(itemId: string, prompt: Prompt, role: 'system' | 'user' = 'system'): void {
+    this.#hasToldBetween ||= this.#awaited.size > 0;
     const saidAt = this.#core.host.environment.clock.now();
     intoConversation(this.#core, noted(itemId, prompt, role, saidAt));
   }

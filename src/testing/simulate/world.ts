@@ -147,13 +147,13 @@ export class World {
     return this.#longestSilenceMs;
   }
 
-  /** So much time has passed: was anything said aloud meanwhile, if it was due and somebody listened? */
+  /** So much time has passed: was anything told meanwhile, if it was due and somebody was attached? */
   listens(ms: number): void {
     const { state, client, user } = this;
     const isHeard = client.isThere && !client.isPlaying && !user.isSpeaking;
     const isDue = state?.deliveries.some((one) => one.state === 'pending' && !one.card) === true;
-    const isThere = this.#options.kind === 'voice' && this.#session !== null;
-    const isSilent = isThere && state?.connection === 'active' && isHeard && isDue;
+    const isThere = this.#session !== null && state?.connection === 'active';
+    const isSilent = isThere && isHeard && isDue;
     this.#silenceMs = isSilent ? this.#silenceMs + ms : 0;
     this.#longestSilenceMs = Math.max(this.#longestSilenceMs, this.#silenceMs);
   }

@@ -34,6 +34,7 @@ function toolCallEvents({ context: { dueAt } }: S): readonly ToolCallEvent[] {
     { type: 'subagent.accepted', at: 0 },
     { type: 'subagent.rejected', at: 0 },
     { type: 'subagent.ended', at: 0 },
+    { type: 'subagent.ended', at: 0, known: true },
     { type: 'delivery.settled', at: 0 },
     { type: 'call.cancel', at: 0 },
     { type: 'deadline.execution', at: dueAt, dueAt },
@@ -64,7 +65,8 @@ export function checkToolCall(
     ghost: {
       initial: { answers: 0, delegated: 0, delivered: 0 },
       next(ghost, { effects }) {
-        const delivered = paramsOf(effects, 'deliver');
+        // What is known already is delivered by that, to whoever waits for the answer, too.
+        const delivered = [...paramsOf(effects, 'deliver'), ...paramsOf(effects, 'known')];
         const unannounced = delivered.filter(({ acknowledged }) => !acknowledged);
         return {
           answers: ghost.answers + paramsOf(effects, 'answer').length + unannounced.length,
@@ -99,6 +101,15 @@ export function checkToolCall(
           paramsOf(effects, 'answer').length === 0),
       'T3: a settled result stays until its delivery is over': (before, { type }, after) =>
         !before.matches('settled') || after.matches('settled') || type === 'delivery.settled',
+      'T5: what is known goes to no outbox, and ends at once': (before, event, after, effects) => {
+        const isKnown =
+          before.matches('delegated') && 'known' in event && event.type === 'subagent.ended';
+        const known = isKnown ? [{ callId: 'c', acknowledged: before.context.acknowledged }] : [];
+        return (
+          same(paramsOf(effects, 'known'), known) &&
+          (!isKnown || (after.matches('delivered') && paramsOf(effects, 'deliver').length === 0))
+        );
+      },
       'the deadline is that of the tool': (before, { at }, after, effects) => {
         const entered = after.matches('executing') && !before.matches('executing');
         const dueAt = (at as number) + toolCallInput.timeoutMs;

@@ -1,6 +1,7 @@
 // What a parent's tools answer: the service's reports in the words of the tools.
 
 import { clip } from '../../clip.ts';
+import { withoutUndefined } from '../../without-undefined.ts';
 import { outcomeNotes, type OutcomeNotes } from '../../outcomes/outcome-notes.ts';
 import { sentMessages, type SentMessage } from './sent-messages.ts';
 import type {
@@ -159,10 +160,18 @@ export function awaitOneView(service: SubagentService, waited: Waited): AwaitOne
 export function awaitManyView(service: SubagentService, waited: Waited): AwaitManyView {
   return {
     status: waited.why === 'ended' ? 'ended' : whyStatus(waited.why),
-    subagents: waited.reports.map((report) => childView(service, report)),
+    subagents: waited.reports.map((report) => {
+      const view = childView(service, report);
+      return waited.why === 'user' ? howItIs(view) : view;
+    }),
     ...interrupted(waited),
     ...asking(service, waited),
   };
+}
+
+/** What has ended is told when the user has been answered: its result is not in this answer. */
+function howItIs({ subagentId, status, pendingRequest, messages }: ChildView): ChildView {
+  return withoutUndefined({ subagentId, status, pendingRequest, messages });
 }
 
 function whyStatus(why: 'asked' | 'user' | 'timeout'): 'waiting_input' | 'interrupted' | 'timeout' {

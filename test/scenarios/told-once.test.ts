@@ -1,0 +1,171 @@
+// ONCE-1, ONCE-2: what a tool of the lead agent returns to it of a subagent is told once, whether the
+// subagent works for a background call or was spawned by a tool; and it is told as a delivery where no
+// words of the lead agent follow (P4).
+
+import { describe, expect, test } from 'vitest';
+import { createParentSubagentToolset, leadTools } from '../../src/index.ts';
+import { simulatedEnvironment, type Script, type ScriptedStep } from '../../src/testing/index.ts';
+import { calls, say } from '../support/subagent-runs.ts';
+import { instructionsOf, leadScript, textTalk } from '../support/text-talk.ts';
+
+const RESULT = 'the parcel is in Lyon';
+const WORK_MS = 20_000;
+
+/** How the subagents come to be, and in which order the lead agent begins them. */
+const KINDS = {
+  'a background call': {
+    begin: 'use parcel',
+    pending: 'On it.',
+    ends: say(RESULT),
+  },
+  'a call that stays open': {
+    begin: 'use parcel',
+    pending: null,
+    ends: say(RESULT),
+  },
+  'a spawned subagent': {
+    begin: `use spawn_subagent ${JSON.stringify({ task: 'parcel', contextMode: 'fresh' })}`,
+    pending: 'On it.',
+    ends: calls(['complete_task', { result: RESULT }]),
+  },
+} as const;
+type Kind = keyof typeof KINDS;
+const kinds = Object.keys(KINDS) as Kind[];
+
+/** A step that takes its time. */
+const after = (
+  { scheduler }: ReturnType<typeof simulatedEnvironment>,
+  ms: number,
+  step: ScriptedStep,
+): Promise<ScriptedStep> => new Promise((resolve) => scheduler.schedule(() => resolve(step), ms));
+
+/** A lead agent that answers the results of its waits with `reply`. */
+async function waiting(
+  kind: Kind,
+  { reply, input = { subagentId: 'sub_1' } }: { reply?: ScriptedStep; input?: object } = {},
+) {
+  const { begin, pending, ends } = KINDS[kind];
+  const environment = simulatedEnvironment();
+  const script: Script = () => after(environment, WORK_MS, ends);
+  const isOfWait = ({ prompt }: Parameters<typeof leadScript>[0]): boolean =>
+    prompt.at(-1)?.role === 'tool' && JSON.stringify(prompt.at(-1)).includes(RESULT);
+  const talk = textTalk({
+    environment,
+    subagents: { parcel: { script, pending } },
+    tools: leadTools(
+      createParentSubagentToolset({ agent: { instructions: instructionsOf('parcel') } }),
+    ),
+    lead: (prompt) => (reply && isOfWait(prompt) ? reply : leadScript(prompt)),
+    limits: { maxDeliveries: 1 },
+  });
+  await talk.start();
+  await talk.type(begin);
+  const told = (): number => talk.said().join('\n').split(RESULT).length - 1;
+  const sent = talk.session.sendText(`use await_subagent ${JSON.stringify(input)}`);
+  await talk.environment.settle();
+  return { ...talk, told, sent };
+}
+
+describe.each(kinds)('%s that the lead agent waits for', (kind) => {
+  test.each([
+    ['one', { subagentId: 'sub_1' }],
+    ['several', { subagentIds: ['sub_1'], mode: 'any' }],
+  ])('by a wait for %s: the words that follow tell it, and nothing else does', async (_, input) => {
+    const { environment, told, session, state, type, said, close } = await waiting(kind, { input });
+    await environment.advance(WORK_MS + 600_000);
+    expect(told()).toBe(1);
+    expect(session.pendingToolCalls).toEqual([]);
+    // A model that is told of it as a delivery, too, says it again.
+    expect(state().deliveries).toEqual([]);
+    // T5: the one place of the outbox is free again.
+    await type(KINDS[kind].begin);
+    expect(said().join()).not.toContain('OUTBOX_FULL');
+    await environment.advance(WORK_MS + 1000);
+    expect(told()).toBe(2);
+    await close();
+  });
+
+  test.each([
+    ['the lead agent says nothing', say('')],
+    ['its model fails', { error: new Error('The model is down') }],
+  ])('P4: %s, and it is told as a delivery', async (_, reply) => {
+    const { environment, told, session, state, close } = await waiting(kind, { reply });
+    await environment.advance(WORK_MS + 600_000);
+    expect(told()).toBe(1);
+    expect(state().deliveries.at(-1)).toMatchObject({ state: 'delivered' });
+    expect(session.pendingToolCalls).toEqual([]);
+    await close();
+  });
+
+  test('the wait ends before it does: it is told as a delivery', async () => {
+    const { environment, told, close } = await waiting(kind, {
+      input: { subagentId: 'sub_1', timeoutMs: 1000 },
+    });
+    await environment.advance(WORK_MS + 600_000);
+    expect(told()).toBe(1);
+    await close();
+  });
+
+  test('new words of the user end the wait: it is told as a delivery', async () => {
+    const { environment, told, type, close } = await waiting(kind);
+    await type('Hello?');
+    await environment.advance(WORK_MS + 600_000);
+    expect(told()).toBe(1);
+    await close();
+  });
+});
+
+test('E6: of several, one that has ended when the user ends the wait is told as a delivery, once', async () => {
+  const environment = simulatedEnvironment();
+  const talk = textTalk({
+    environment,
+    subagents: {
+      parcel: { script: () => after(environment, 1000, say(RESULT)) },
+      slow: { script: () => after(environment, 100_000, say('the slow one is done')) },
+    },
+    tools: leadTools(createParentSubagentToolset()),
+    consolidation: 'off',
+  });
+  await talk.start();
+  await talk.type('use parcel and slow');
+  const wait = { subagentIds: ['sub_1', 'sub_2'], mode: 'all' };
+  await talk.session.sendText(`use await_subagent ${JSON.stringify(wait)}`);
+  await environment.advance(5000);
+  expect(talk.said().join()).not.toContain(RESULT);
+  await talk.type('Hello?');
+  const answers = talk.events.filter(({ type }) => type === 'tool.answered');
+  expect(JSON.stringify(answers)).toContain('"why":"user"');
+  expect(JSON.stringify(answers)).not.toContain(RESULT);
+  await environment.advance(600_000);
+  expect(talk.said().join('\n').split(RESULT)).toHaveLength(2);
+  expect(talk.said().join('\n').split('the slow one is done')).toHaveLength(2);
+  await talk.close();
+});
+
+test.each(kinds)(
+  'ONCE-2: %s that is looked up while its result waits is not told again',
+  async (kind) => {
+    const { begin, pending, ends } = KINDS[kind];
+    const environment = simulatedEnvironment();
+    const talk = textTalk({
+      environment,
+      subagents: { parcel: { script: () => after(environment, 1000, ends), pending } },
+      tools: leadTools(
+        createParentSubagentToolset({ agent: { instructions: instructionsOf('parcel') } }),
+      ),
+      // It takes its time: the result comes while it thinks.
+      lead: (prompt) =>
+        prompt.user === 'how is it?' && prompt.prompt.at(-1)?.role !== 'tool'
+          ? after(environment, 5000, calls(['check_subagent', { subagentId: 'sub_1' }]))
+          : leadScript(prompt),
+    });
+    await talk.start();
+    await talk.type(begin);
+    await talk.session.sendText('how is it?');
+    await talk.environment.advance(600_000);
+    const told = talk.said().join('\n').split(RESULT).length - 1;
+    expect(told).toBe(1);
+    expect(talk.session.pendingToolCalls).toEqual([]);
+    await talk.close();
+  },
+);
