@@ -301,9 +301,9 @@ export class TextLead implements Lead {
     if (this.#hasWarned || isHeard) return;
     this.#hasWarned = true;
     const expected =
-      `Nobody listens to the ${kind} ${deliveryId}: it waits as a card until somebody does. ` +
+      `The ${kind} ${deliveryId} has no listener: it waits as a card until a client listens. ` +
       'Subscribe to session.parts, read session.send() or session.read(), await session.nextResult(), ' +
-      'or subscribe to session.clientMessages and call session.shown(deliveryId) for what was seen. ' +
+      'or subscribe to session.clientMessages and call session.shown(deliveryId) for each delivery that was seen. ' +
       '`events` and `store` never count as the user.';
     core.reportError(new ConfigurationError('NOBODY_LISTENS', expected), 'text output');
   }
