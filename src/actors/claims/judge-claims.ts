@@ -12,6 +12,8 @@ import { clip } from '../clip.ts';
 import { runModelStep } from '../ai/model-step.ts';
 import { checkOutput, outputInstructions } from '../ai/output.ts';
 import { prepareTools } from '../ai/tools.ts';
+import { NoteMarks } from '../notes/note-marks.ts';
+import { note, sentence, type Note } from '../notes/note.ts';
 import type { Environment } from '../ports/environment.ts';
 import { raceAbort } from '../race-abort.ts';
 import type { LedgerEntry, Outcome } from '../subagent/outcome.ts';
@@ -108,10 +110,11 @@ export function modelClaimJudge(options: {
 }): ClaimJudge {
   const { model, environment } = readable('modelClaimJudge', options);
   return async ({ text, toolLedger }, signal) => {
+    const notes = new NoteMarks(environment.ids.next('mark'));
     const { text: answer } = await runModelStep({
       model,
-      instructions: `${INSTRUCTIONS}\n\n${outputInstructions(verdictSchema)}`,
-      messages: [{ role: 'user', content: caseOf(text, toolLedger) }],
+      instructions: `${INSTRUCTIONS}\n\n${notes.recognition}\n\n${outputInstructions(verdictSchema)}`,
+      messages: [{ role: 'user', content: notes.text(caseOf(text, toolLedger), 'case') }],
       tools: noTools,
       signal,
       ids: environment.ids,
@@ -123,13 +126,17 @@ export function modelClaimJudge(options: {
   };
 }
 
-/** As JSON: nothing in it can pass for the instructions. */
-function caseOf(text: string, toolLedger: readonly LedgerEntry[]): string {
+/** The report and the log, quoted: nothing in them can pass for the instructions. */
+function caseOf(text: string, toolLedger: readonly LedgerEntry[]): Note {
   const calls = toolLedger.map(({ toolName, input, status, output }) => ({
     toolName,
     status,
     input: clip(JSON.stringify(input) ?? '', MAX_LOGGED_CHARS),
     output: clip(JSON.stringify(output) ?? '', MAX_LOGGED_CHARS),
   }));
-  return JSON.stringify({ report: clip(text, MAX_REPORT_CHARS), calls });
+  const report = clip(text, MAX_REPORT_CHARS);
+  return note(sentence`Check the quoted report against the quoted log of calls.`, {
+    report,
+    calls,
+  });
 }

@@ -10,9 +10,10 @@ import type { ConversationItem } from '../conversation/items.ts';
 import { checkOutput, outputInstructions } from '../ai/output.ts';
 import type { Environment } from '../ports/environment.ts';
 import type { MemoryFact } from '../ports/memory-store.ts';
-import { indented } from '../indented.ts';
+import { NoteMarks } from '../notes/note-marks.ts';
+import { note, sentence } from '../notes/note.ts';
 import { askModel } from './ask-model.ts';
-import { transcriptText } from './transcript-text.ts';
+import { transcriptOf } from './transcript.ts';
 
 export interface DistilledFact {
   /** One sentence, such as "Prefers window seats". */
@@ -74,13 +75,16 @@ export function modelDistiller(options: ModelDistillerOptions): MemoryDistiller 
   check('modelDistiller(options)', optionsSchema, given);
   const { model, instructions = INSTRUCTIONS, maxFacts = 10, maxItemChars = 2000 } = given;
   const schema = z.strictObject({ facts: z.array(distilledFactSchema).max(maxFacts) });
-  const told = `${instructions}\n\n${outputInstructions(schema)}`;
   return async ({ items, known, signal, environment }) => {
-    const knownFacts = known.map(({ id, text }) => `- ${id}: ${indented(text)}`).join('\n');
-    const content = [
-      ...(known.length === 0 ? [] : [`# Known already\n${knownFacts}`]),
-      `# Transcript\n${transcriptText(items, maxItemChars)}`,
-    ].join('\n\n');
+    const notes = new NoteMarks(environment.ids.next('mark'));
+    const transcript = transcriptOf(items, maxItemChars);
+    const facts = known.map(({ id, text }) => ({ id, text }));
+    const request = note(
+      sentence`Write down what the quoted transcript says of the user and is not known already.`,
+      { ...(facts.length > 0 && { known: facts }), transcript },
+    );
+    const content = notes.text(request, 'transcript');
+    const told = `${instructions}\n\n${notes.recognition}\n\n${outputInstructions(schema)}`;
     const messages: ModelMessage[] = [{ role: 'user', content }];
     for (let attempt = 1; ; attempt += 1) {
       const text = await askModel({ model, instructions: told, messages, environment, signal });

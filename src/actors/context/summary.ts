@@ -10,8 +10,10 @@ import { charsOf, isMessage, type ConversationItem } from '../conversation/items
 import type { ConversationLog } from '../conversation/conversation.ts';
 import { isOpen, resultOf, resultsIn } from '../conversation/limits.ts';
 import type { Environment } from '../ports/environment.ts';
+import { NoteMarks } from '../notes/note-marks.ts';
+import { note, sentence } from '../notes/note.ts';
 import { askModel } from './ask-model.ts';
-import { transcriptText } from './transcript-text.ts';
+import { transcriptOf } from './transcript.ts';
 
 export interface SummaryRequest {
   /** What stands for all that came before `items`; null: nothing did. The new summary stands for both. */
@@ -57,13 +59,17 @@ export function modelSummary(options: ModelSummaryOptions): Summarise {
   check('modelSummary(options)', optionsSchema, given);
   const { model, instructions = INSTRUCTIONS, maxItemChars = 2000 } = given;
   return async ({ previous, items, maxChars, signal, environment }) => {
-    const parts = [
-      ...(previous === null ? [] : [`# Summary so far\n${previous.replace(/^#/gm, '\\#')}`]),
-      `# Transcript\n${transcriptText(items, maxItemChars)}`,
-      `Write one summary of all of it, in at most ${maxChars} characters.`,
-    ];
-    const messages = [{ role: 'user' as const, content: parts.join('\n\n') }];
-    const text = await askModel({ model, instructions, messages, environment, signal });
+    const notes = new NoteMarks(environment.ids.next('mark'));
+    const request = note(
+      sentence`Write one summary of all that is quoted, in at most ${maxChars} characters.`,
+      {
+        ...(previous !== null && { summary: previous }),
+        transcript: transcriptOf(items, maxItemChars),
+      },
+    );
+    const messages = [{ role: 'user' as const, content: notes.text(request, 'transcript') }];
+    const told = `${instructions}\n\n${notes.recognition}`;
+    const text = await askModel({ model, instructions: told, messages, environment, signal });
     if (text.trim() === '')
       throw new ProviderError('NO_SUMMARY', 'Expected the model to write a summary, got no words', {
         retryable: true,

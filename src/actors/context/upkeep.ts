@@ -24,7 +24,7 @@ import type { FactSource } from './context-snapshot.ts';
 import { rememberFacts } from './remember-facts.ts';
 import type { MemoryDistiller } from './distiller.ts';
 import { itemsToSummarise, stillCovered, type Summarise } from './summary.ts';
-import { transcriptText } from './transcript-text.ts';
+import { transcriptOf } from './transcript.ts';
 
 export interface UpkeepOptions {
   readonly summarise: Summarise | null;
@@ -151,7 +151,8 @@ export class Upkeep {
     this.#turnsSince = 0;
     this.#run('memory', async (signal) => {
       const { memory: store, scope } = facts;
-      const query = transcriptText(lastOf(items, QUERY_CHARS), QUERY_CHARS);
+      const latest = transcriptOf(lastOf(items, QUERY_CHARS), QUERY_CHARS);
+      const query = latest.map(({ text }) => text).join('\n');
       const known = await raceAbort(store.facts({ scope, query, limit: KNOWN_FACTS }), signal);
       const { environment } = host;
       const found = await raceAbort(distil({ items, known, signal, environment }), signal);

@@ -10,6 +10,8 @@
 //   NOTE-2. A quotation is one line of JSON. Its content cannot end it, begin a line, or hold what a
 //           reader cannot see: line breaks, control and format characters and `<` are escaped.
 //   NOTE-3. A note that is too long is cut within its quoted strings; its form stays whole.
+//   NOTE-4. Models that read a conversation or a report beside it (summary, memory, claims) are told of it
+//           in notes, too.
 
 import type { JSONValue } from 'ai';
 import { clip } from '../clip.ts';

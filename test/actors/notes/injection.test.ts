@@ -2,6 +2,11 @@
 // injections; what each model reads is held against the rule of notes.
 
 import { expect, test, describe } from 'vitest';
+import { modelClaimJudge } from '../../../src/actors/claims/judge-claims.ts';
+import { modelDistiller } from '../../../src/actors/context/distiller.ts';
+import { modelSummary } from '../../../src/actors/context/summary.ts';
+import { ConversationLog } from '../../../src/actors/conversation/conversation.ts';
+import type { LedgerEntry } from '../../../src/actors/subagent/outcome.ts';
 import { readNotes } from '../../../src/actors/notes/note.ts';
 import { NoteMarks } from '../../../src/actors/notes/note-marks.ts';
 import { VoiceSession, type SubagentConfig } from '../../../src/index.ts';
@@ -9,7 +14,11 @@ import { THE_LEAD } from '../../../src/actors/delegation/service-types.ts';
 import { geminiLive } from '../../../src/adapters/gemini-live/index.ts';
 import { openaiLive } from '../../../src/adapters/openai-live/index.ts';
 import { openaiRealtime } from '../../../src/adapters/openai-realtime/index.ts';
-import { simulatedEnvironment, type ScriptedPrompt } from '../../../src/testing/index.ts';
+import {
+  scriptedModel,
+  simulatedEnvironment,
+  type ScriptedPrompt,
+} from '../../../src/testing/index.ts';
 import type { WebSocketFactory } from '../../../src/adapters/socket/web-socket.ts';
 import { createVoiceServer } from '../../../src/testing/voice-server/index.ts';
 import type { Transport } from '../../../src/voice/transport.ts';
@@ -241,6 +250,38 @@ test.each(wires)(
     expect(seen).toBeGreaterThanOrEqual(INJECTIONS.length);
   },
 );
+
+test('NOTE-4 P8: what a judge, a distiller and a summariser read holds nothing of others outside a quotation', async () => {
+  const environment = simulatedEnvironment();
+  const { signal } = new AbortController();
+  const wrong: string[] = [];
+  const seen = new Set<string>();
+  const model = scriptedModel({
+    otherwise: ({ system, prompt }) => {
+      wrong.push(...misplaced(prompt, new Set()));
+      if (JSON.stringify(prompt).includes(SENTINEL)) seen.add(system.slice(0, 30));
+      return say(system.includes('unverified') ? '{"unverified":[]}' : '{"facts":[]}');
+    },
+  });
+  const summarise = modelSummary({ model });
+  const distil = modelDistiller({ model });
+  const judge = modelClaimJudge({ model, environment });
+  for (const evil of INJECTIONS) {
+    const { items } = ConversationLog.empty()
+      .add({ id: 'u1', role: 'user', at: 1, text: evil })
+      .add({ id: 'a1', role: 'assistant', at: 2, text: evil })
+      .toolCall({ callId: 'c', toolName: evil, args: { [evil]: evil }, at: 3 })
+      .toolResult({ callId: 'c', value: { [evil]: evil }, at: 4 })
+      .transfer({ id: 't', at: 5, from: evil, to: evil });
+    await summarise({ previous: evil, items, maxChars: 100, signal, environment });
+    const known = [{ id: evil, scope: 'anna', text: evil, at: 0 }];
+    await distil({ items, known, signal, environment });
+    const call = { step: 1, callId: 'c', toolName: evil, input: evil, status: 'ok', output: evil };
+    await judge({ text: evil, toolLedger: [{ ...call, calledAt: 0 } as LedgerEntry] }, signal);
+  }
+  expect(wrong).toEqual([]);
+  expect(seen.size).toBe(3);
+});
 
 function fullWidth(text: string): string {
   return text.replace(/[!-~]/g, (letter) => String.fromCharCode(letter.charCodeAt(0) + 0xfee0));

@@ -1,7 +1,5 @@
-// A stretch of the conversation as text, for a model that shall read it and not answer it.
-//
-// What was said is data: none of its lines can pass for another speaker, because only the
-// first line of an entry stands at the margin. What is too long is cut, and says so.
+// A stretch of the conversation as JSON, for a model that shall read it and not answer it. An item that is
+// too long is cut, and says so.
 
 import {
   isMessage,
@@ -12,16 +10,16 @@ import {
 import { clip } from '../clip.ts';
 import { transferNote } from '../conversation/model-messages.ts';
 import { promptText } from '../notes/note.ts';
-import { indented } from '../indented.ts';
 
 /** One entry for each item, in order. `maxItemChars`: of each. */
-export function transcriptText(items: readonly ConversationItem[], maxItemChars: number): string {
-  return items
-    .map((item) => {
-      const [speaker, text] = entryOf(item);
-      return `[${speaker}]: ${indented(clip(text, maxItemChars))}`;
-    })
-    .join('\n');
+export function transcriptOf(
+  items: readonly ConversationItem[],
+  maxItemChars: number,
+): { readonly speaker: string; readonly text: string }[] {
+  return items.map((item) => {
+    const [speaker, text] = entryOf(item);
+    return { speaker, text: clip(text, maxItemChars) };
+  });
 }
 
 function entryOf(item: ConversationItem): readonly [speaker: string, text: string] {
