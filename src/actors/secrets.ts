@@ -177,7 +177,7 @@ export function secretRemover(
     .filter(({ length }) => length >= SHORTEST_SECRET)
     // As JSON within a text has it, and JSON within that.
     .flatMap((secret) => [secret, quoted(secret), quoted(quoted(secret))])
-    // One that is part of another one comes after it, or would leave the rest of it.
+    // A secret that is part of another one comes after it, or would leave the rest of it.
     .toSorted((a, b) => b.length - a.length);
   const shapes: readonly Shape[] = [
     ...Array.from(new Set(known), (secret) => ({ pattern: exactly(secret) })),

@@ -54,7 +54,7 @@ export function isStorable(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0');
 }
 
-/** What an app may call a session or a service of a program: it names its entries in the journal. */
+/** The name that an app gives a session or a service of a program: it names its entries in the journal. */
 export const scopeName = z
   .string()
   .min(1)

@@ -123,7 +123,7 @@ export const outboxMachine = outboxSetup.createMachine({
       },
       { actions: { type: 'add', params: ({ event }) => event } },
     ],
-    // Whoever was given it in that attempt acknowledges it now.
+    // The client that was given it in that attempt acknowledges it now.
     'delivery.heard': {
       guard: { type: 'isToldAttempt', params: ({ event }) => event },
       actions: [

@@ -110,7 +110,7 @@ const wishes = {
 
 const stamp = ({ event }: { event: QuestionEvent }) => event;
 
-/** What the client reports of a question that the user has been given once already. */
+/** Reports of the client on a question that the user has been given once already. */
 const reports = {
   'question.shown': { actions: { type: 'markShown', params: stamp } },
   // It was only shown so far. Said again on request, it keeps its first moment.

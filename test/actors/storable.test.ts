@@ -13,7 +13,8 @@ import { createRuntime } from '../../src/actors/runtime/runtime.ts';
 import { simulatedEnvironment } from '../../src/testing/index.ts';
 import { hostileStory } from '../support/hostile-story.ts';
 import { chance } from '../support/mutated-entries.ts';
-import { agentOf, castOf } from '../support/text-talk.ts';
+import { calls, say, simpleTool, steps } from '../support/subagent-runs.ts';
+import { agentOf, castOf, textTalk } from '../support/text-talk.ts';
 import { voiceTalk } from '../support/voice-talk.ts';
 
 const random = chance(7);
@@ -124,4 +125,63 @@ test('LINK-1: the wire gets its own id back in the answer to a call', async () =
   });
   expect(talk.errors).toEqual([]);
   await talk.close();
+});
+
+describe('STORE-3: calls whose ids differ only in what cannot be stored stay two', () => {
+  const IDS = ['c\0', 'c\uD800', 'c\uDC00', `${'c'.repeat(300)}1`, `${'c'.repeat(300)}2`];
+
+  test('of a text lead agent', async () => {
+    const ran: unknown[] = [];
+    const journal = memoryJournal();
+    const environment = simulatedEnvironment();
+    const talk = textTalk({
+      environment,
+      runtime: createRuntime({ environment, journal }),
+      lead: ({ user, prompt }) =>
+        prompt.at(-1)?.role !== 'tool' && user === 'go'
+          ? { calls: IDS.map((id, at) => ({ name: 'look', input: JSON.stringify({ at }), id })) }
+          : { text: 'Done.' },
+      tools: [
+        defineTool({
+          name: 'look',
+          description: 'Looks',
+          parameters: z.object({ at: z.number() }),
+          execute: ({ at }) => void ran.push(at),
+        }),
+      ],
+    });
+    await talk.start();
+    await talk.type('go');
+    expect(new Set(ran)).toEqual(new Set([0, 1, 2, 3, 4]));
+    expect(ran).toHaveLength(IDS.length);
+    const called = journal
+      .read()
+      .flatMap(({ event }) => (event.type === 'tool.called' ? event : []));
+    const ids = called.map((event) => (event as unknown as { callId: string }).callId);
+    expect(new Set(ids).size).toBe(IDS.length);
+    for (const id of ids) expect(storableId(id)).toBe(id);
+    await talk.close();
+  });
+
+  test('of a subagent', async () => {
+    const ran: string[] = [];
+    const talk = textTalk({
+      subagents: {
+        work: {
+          script: steps(
+            calls(...IDS.map((id, at): [string, unknown, string] => ['look', { at }, id])),
+            say('Done.'),
+          ),
+          config: {
+            tools: { look: simpleTool(({ toolCallId }) => ran.push(toolCallId)) },
+          },
+        },
+      },
+    });
+    await talk.start();
+    await talk.type('use work');
+    expect(new Set(ran).size).toBe(IDS.length);
+    for (const id of ran) expect(storableId(id)).toBe(id);
+    await talk.close();
+  });
 });

@@ -8,7 +8,7 @@ import { journalCut } from '../ports/journal-error.ts';
 import { byUnit, type JournalEntry } from '../ports/journal.ts';
 import type { UnitEvent } from '../runtime/commit-unit.ts';
 import { misshapen } from '../runtime/event-shapes.ts';
-import { setAsideIn, UnfoldableEntry } from '../runtime/set-aside.ts';
+import { asideErrorOf, setAsideIn, UnfoldableEntry } from '../runtime/set-aside.ts';
 import {
   isUnreadable,
   readSnapshot,
@@ -101,7 +101,9 @@ export class ServiceHistory {
         first.event.type === SNAPSHOT ||
         passedOver.some(({ event }) => (event as SnapshotEvent).trims));
     if (isCut && begins === 0 && snapshot === -1)
-      throw lastOfThese ? unreadable(lastOfThese, SNAPSHOT_FORMS) : journalCut(first);
+      throw lastOfThese
+        ? unreadable(lastOfThese, SNAPSHOT_FORMS)
+        : journalCut(first, unfit[0] ?? lastAside(entries, id, aside));
     const from = snapshot === -1 ? begins : snapshot + 1;
     const last = entries[snapshot];
     this.isNew = begins === entries.length;
@@ -122,4 +124,16 @@ export class ServiceHistory {
 function restIn(entry: JournalEntry): DelegationRest | null {
   const snapshot = readSnapshot(entry, SNAPSHOT_FORMS);
   return snapshot && (snapshot as SnapshotEvent).delegation;
+}
+
+/** The error of the last snapshot that another process set aside. */
+function lastAside(
+  entries: readonly JournalEntry[],
+  id: string,
+  aside: ReadonlySet<number>,
+): UnfoldableEntry | undefined {
+  const last = entries.findLast(
+    ({ unit, seq, event }) => unit === id && event.type === SNAPSHOT && aside.has(seq),
+  );
+  return last && asideErrorOf(last, entries);
 }

@@ -27,12 +27,26 @@ export function isForGood(error: unknown): boolean {
   return isError(error) && 'retryable' in error && error.retryable === false;
 }
 
-/** The beginning of something is not in the journal: nothing can be said of what followed. */
-export function journalCut({ scope, unit, seq, event }: JournalEntry): JournalError {
+/** The error of a snapshot that cannot be read. */
+interface UnreadableSnapshot extends JournalError {
+  readonly entry: { readonly seq: number; readonly event: string; readonly reason: string };
+}
+
+/**
+ * The beginning of something is not in the journal, so its state cannot be derived. `snapshot`: the error of the
+ * snapshot that would have stood for the beginning, which becomes the cause.
+ */
+export function journalCut(
+  { scope, unit, seq, event }: JournalEntry,
+  snapshot?: UnreadableSnapshot,
+): JournalError {
+  const instead = snapshot
+    ? `, and entry ${snapshot.entry.seq} (\`${snapshot.entry.event}\`), which stands for it, cannot be read: ${snapshot.entry.reason}`
+    : '';
   return new JournalError(
     'JOURNAL_CUT',
-    `The first entry of ${unit} in ${scope} is entry ${seq} (\`${event.type}\`): the journal lacks the entries before it`,
-    { retryable: false },
+    `The first entry of ${unit} in ${scope} is entry ${seq} (\`${event.type}\`): the journal lacks the entries before it${instead}. Restore the journal from a copy, or delete the scope with \`forget\` of the journal and begin anew`,
+    { retryable: false, cause: snapshot },
   );
 }
 

@@ -57,7 +57,7 @@ export const outcome = z.looseObject({
   notes: maybe(z.array(text)),
 });
 
-/** What is wrong with an event; null: it has the shape that its type says. */
+/** The reason why an event does not have the shape that its type says; null: it has it. */
 export function misshapen(event: UnitEvent, shapes: EventShapes | undefined): string | null {
   const shape = shapes && Object.hasOwn(shapes, event.type) ? shapes[event.type] : undefined;
   if (!shape) return null;

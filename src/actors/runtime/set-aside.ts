@@ -60,6 +60,17 @@ export class UnfoldableEntry extends JournalError {
   }
 }
 
+/** The error of an entry that another process set aside; undefined: none did. */
+export function asideErrorOf(
+  { scope, unit, seq, event }: JournalEntry,
+  entries: readonly JournalEntry[],
+): UnfoldableEntry | undefined {
+  for (const { unit: of, event: by } of entries)
+    if (of === unit && isSetAside(by) && by.seq === seq)
+      return new UnfoldableEntry({ scope, unit, seq, event: event.type, reason: by.reason }, null);
+  return undefined;
+}
+
 /** The numbers of the entries of a unit that are set aside by others of its entries. */
 export function setAsideIn(entries: Iterable<JournalEntry>): Set<number> {
   const seqs = new Set<number>();

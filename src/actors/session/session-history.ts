@@ -10,7 +10,7 @@ import { journalCut } from '../ports/journal-error.ts';
 import { byUnit, type JournalEntry } from '../ports/journal.ts';
 import { messageOf } from '../../errors.ts';
 import { misshapen } from '../runtime/event-shapes.ts';
-import { SET_ASIDE, UnfoldableEntry } from '../runtime/set-aside.ts';
+import { asideErrorOf, SET_ASIDE, UnfoldableEntry } from '../runtime/set-aside.ts';
 import { isUnreadable, unreadable } from '../runtime/snapshot-forms.ts';
 import { timeAwake } from '../runtime/time-awake.ts';
 import { SESSION_SHAPES } from './event-shapes.ts';
@@ -137,10 +137,14 @@ function beginningOf(
   aside: ReadonlySet<number>,
   unfit: UnfoldableEntry[],
 ): Beginning {
+  let passedOver: UnfoldableEntry | undefined;
   for (let begins = entries.length - 1; begins >= 0; begins -= 1) {
     const entry = entries[begins];
     if (entry?.unit !== id) continue;
-    if (entry.event.type === SNAPSHOT && aside.has(entry.seq)) continue;
+    if (entry.event.type === SNAPSHOT && aside.has(entry.seq)) {
+      passedOver ??= asideErrorOf(entry, entries);
+      continue;
+    }
     const snapshot = fitSnapshot(entry, unfit);
     if (snapshot || isOpening(entry)) return { begins, snapshot };
   }
@@ -149,6 +153,7 @@ function beginningOf(
   if (last) throw unreadable(last, SNAPSHOT_FORMS);
   // What was written before there were openings says by its version what is wrong with it.
   const [first] = entries;
-  if (first && (first.seq > 1 || first.event.type === SNAPSHOT)) throw journalCut(first);
+  if (first && (first.seq > 1 || first.event.type === SNAPSHOT))
+    throw journalCut(first, unfit[0] ?? passedOver);
   return { begins: 0, snapshot: null };
 }

@@ -68,7 +68,7 @@ export interface RequestVisit extends Visit {
   admit(): void;
 }
 
-/** What becomes of an upgrade. */
+/** The decision on an upgrade. */
 export type Verdict =
   /** It has a proof. Called with the open WebSocket. */
   | { readonly type: 'open'; readonly open: (client: WebSocket) => void }
@@ -406,7 +406,7 @@ export class Guard {
     return { request, target, port };
   }
 
-  /** What is no HTTP. */
+  /** Refuses a connection whose bytes are no HTTP. */
   #malformed(error: NodeJS.ErrnoException, socket: Duplex): void {
     const connection = this.#connections.get(socket);
     const { code = '' } = error;
@@ -424,7 +424,7 @@ export class Guard {
     this.#letGo(connection);
   }
 
-  /** What was written may be read; then the socket is destroyed, whatever the client does. */
+  /** Gives the client time to read what was written; then destroys the socket, whatever the client does. */
   #letGo(connection: Connection): void {
     const { socket } = connection;
     if (connection.isClient) this.#makeStranger(connection);
@@ -523,7 +523,7 @@ export function answerRefusal(response: ServerResponse, refusal: Refusal): void 
   response
     .writeHead(refusal.status, {
       'content-type': 'application/json; charset=utf-8',
-      // What was not read of a request must not hold up the next one.
+      // The unread rest of a request must not hold up the next one.
       connection: 'close',
     })
     .end(bodyOf(refusal));

@@ -21,7 +21,7 @@ export function readBody(
   request: IncomingMessage,
   { scheduler, maxBytes, timeoutMs, signal }: BodyLimits,
 ): Promise<Body> {
-  // What somebody has decoded is not what was signed.
+  // A body that other code has decoded is not the body that was signed.
   if (request.readableEnded || request.readableDidRead || request.readableEncoding !== null)
     return Promise.resolve('consumed');
   if (signal?.aborted || request.destroyed) return Promise.resolve('aborted');

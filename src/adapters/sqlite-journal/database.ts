@@ -71,7 +71,7 @@ export function openDatabase(path: string, synchronous: Synchronous): DatabaseSy
     database.exec('pragma locking_mode = exclusive');
     checkIdentity(database, path);
     if (isKept) narrow(path);
-    // What is in the log may not be in the file yet.
+    // Pages of the log may not be in the file yet.
     if (isKept && log === 0) checkWhole(database, path);
     // What is forgotten makes the file smaller. Counts for a new file only, and before anything is in it.
     database.exec('pragma auto_vacuum = incremental');

@@ -26,7 +26,7 @@ export interface ListenerOptions {
     response: ServerResponse,
     admit: () => void,
   ) => Promise<void>;
-  /** What goes wrong later and is survived. */
+  /** Told of later errors, which the listener survives. */
   readonly report: (error: unknown) => void;
 }
 

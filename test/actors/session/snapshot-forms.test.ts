@@ -263,3 +263,46 @@ describe('SF2: a snapshot that cannot be read', () => {
     await expect(start()).rejects.toMatchObject({ code: 'JOURNAL_VERSION' });
   });
 });
+
+describe('a trimmed journal whose only snapshot cannot be read', () => {
+  const [snapshot] = trimmed(of('chat'));
+  if (!snapshot) throw new Error('Expected a snapshot');
+  const { scope, unit, seq } = snapshot;
+  const broken: JournalEntry = { ...snapshot, event: { ...snapshot.event, unit: 42 } as never };
+  const aside: JournalEntry = {
+    ...snapshot,
+    seq: seq + 1,
+    event: {
+      type: 'entry.set_aside',
+      seq,
+      event: 'session.snapshot',
+      reason: 'it was bad',
+    } as never,
+  };
+
+  test.each([
+    ['it is broken', [broken], 'number'],
+    ['an earlier process set it aside', [snapshot, aside], 'it was bad'],
+  ] as const)(
+    '%s: JOURNAL_CUT names it, says what to do, and nothing is written',
+    async (_, entries, why) => {
+      const { start, journal, claims, sessionId } = await found(entries);
+      const error: unknown = await start().then(
+        () => null,
+        (thrown: unknown) => thrown,
+      );
+      expect(error).toMatchObject({
+        name: 'JournalError',
+        code: 'JOURNAL_CUT',
+        retryable: false,
+        cause: { code: 'UNFOLDABLE_ENTRY', entry: { scope, unit, seq, event: 'session.snapshot' } },
+      });
+      const { message } = error as Error;
+      expect(message).toContain(`first entry of ${unit} in ${scope} is entry ${seq}`);
+      expect(message).toContain(why);
+      expect(message).toContain('Restore the journal from a copy, or delete the scope');
+      expect(journal.read({ scope: sessionId })).toEqual(entries);
+      expect([...claims]).toEqual([]);
+    },
+  );
+});
