@@ -1,6 +1,8 @@
 // A voice for tests: a quiet tone, as long as the text is spoken. The same text sounds the same
 // every time; what it takes and when it fails, the test says.
 
+import { z } from 'zod';
+import { anObject, check, readable, type ChecksOf } from '../checks.ts';
 import type { Environment } from '../actors/ports/environment.ts';
 import { ProviderError } from '../errors.ts';
 import type { AudioFrame } from '../voice/audio-frame.ts';
@@ -28,12 +30,17 @@ export interface ScriptedVoice extends Voice {
   fail(times?: number): void;
 }
 
+const optionsSchema = z.strictObject({
+  environment: anObject('an environment'),
+  msPerCharacter: z.number().nonnegative().optional(),
+  latencyMs: z.number().nonnegative().optional(),
+} satisfies ChecksOf<ScriptedVoiceOptions>);
+
 /** Makes a voice for tests of sessions whose transport is `withVoice(…)`, or whose filler is spoken. */
-export function scriptedVoice({
-  environment,
-  msPerCharacter = 60,
-  latencyMs = 0,
-}: ScriptedVoiceOptions): ScriptedVoice {
+export function scriptedVoice(options: ScriptedVoiceOptions): ScriptedVoice {
+  const given = readable('scriptedVoice', options);
+  check('scriptedVoice', optionsSchema, given);
+  const { environment, msPerCharacter = 60, latencyMs = 0 } = given;
   const said: string[] = [];
   const aborted: string[] = [];
   let failures = 0;

@@ -9,6 +9,8 @@
 //       happened before the next one fires, so timers armed by timers are not skipped.
 //   E2. Nothing here depends on real time.
 
+import { z } from 'zod';
+import { check, type ChecksOf } from '../checks.ts';
 import type { Environment } from '../actors/ports/environment.ts';
 import { mulberry32 } from './chance.ts';
 
@@ -39,10 +41,20 @@ interface Timer {
 /** So many turns of the event loop without news mean that nothing more happens by itself. */
 const QUIET_TURNS = 4;
 
-export function simulatedEnvironment({
-  seed = 1,
-  startAt = 1_700_000_000_000,
-}: SimulatedEnvironmentOptions = {}): SimulatedEnvironment {
+const optionsSchema = z.strictObject({
+  seed: z.number().optional(),
+  startAt: z.number().optional(),
+} satisfies ChecksOf<SimulatedEnvironmentOptions>);
+
+/** @throws {ConfigurationError} `INVALID_OPTION` */
+export function simulatedEnvironment(
+  options: SimulatedEnvironmentOptions = {},
+): SimulatedEnvironment {
+  const { seed = 1, startAt = 1_700_000_000_000 } = check(
+    'simulatedEnvironment',
+    optionsSchema,
+    options,
+  );
   let now = startAt;
   let numbers = 0;
   let activity = 0;

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { ConfigurationError } from '../../src/index.ts';
 import { fuzz } from './fuzzer.ts';
 import { hostileCount, hostileValueAt, inWords } from './hostile-values.ts';
 import { newEnvironment, publicSurface } from './public-surface.ts';
@@ -25,6 +26,55 @@ test('the arguments of the rows are right: each is accepted', async () => {
   }
   expect(number).toBeGreaterThan(60);
 });
+
+/** Objects that are no options: they may have more properties than this library reads. */
+const noOptions: Readonly<Record<string, readonly string[]>> = {
+  'objects of others, of which some properties are read': [
+    'offstage#callerOf 0', 'offstage#exportRecording 0', 'offstage#forkSession 0', 'offstage#importRecording 0',
+    'offstage#isLargeOutput 0', 'offstage#isToolFailure 0', 'offstage#planStepProcessing 1', 'offstage#redactingJournal 0',
+    'offstage#speakable 0', 'offstage#subAgentRefs 0', 'offstage#verifyClaims 1', 'offstage#withVoice 0',
+    'offstage/voice#encodeWav 0', 'offstage/voice#frameDurationMs 0', 'offstage/ai-sdk-speech#aiSdkEars 0',
+    'offstage/ai-sdk-speech#aiSdkVoice 0', 'offstage/twilio#acceptTwilioCall 0', 'offstage/twilio#isTwilioRequest 1',
+  ],
+  'records, which a later version may have added to': [
+    'offstage#checkRecording 0', 'offstage#importRecording 1', 'offstage#journalEntryOf 0', 'offstage#priorWorkSection 0',
+    'offstage#subAgentStream 0', 'offstage#verifyClaims 0',
+  ],
+  'options of an error, which must not fail itself': ['offstage#ProviderError 2'],
+}; // prettier-ignore
+
+test('unknown options of every exported function are refused by name', async () => {
+  const { callables } = await publicSurface();
+  const directory = mkdtempSync(join(tmpdir(), 'offstage-rows-'));
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+  const refused: string[] = [];
+  const taken: string[] = [];
+  let number = 0;
+  for (const { name, args, call, trusts } of callables) {
+    if (trusts !== undefined) continue;
+    number += 1;
+    const world = { environment: newEnvironment(number), directory, number };
+    for (const [at, given] of args(world).entries()) {
+      if (!isRecord(given)) continue;
+      const parameter = `${name} ${at}`;
+      if (Object.values(noOptions).flat().includes(parameter)) continue;
+      const wrong = args(world).with(at, { ...given, unknownOption: 1 });
+      const why = await (async () => call(...wrong))().then(
+        () => 'it was taken',
+        (error: unknown) => (error instanceof ConfigurationError ? error.message : 'another error'),
+      );
+      (why.includes('unknownOption') ? refused : taken).push(parameter);
+    }
+  }
+  expect(taken).toEqual([]);
+  expect(refused.length).toBeGreaterThan(40);
+});
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return (
+    typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype
+  );
+}
 
 test('hostile values can be shown in a report', () => {
   for (let index = 0; index < hostileCount; index += 1)

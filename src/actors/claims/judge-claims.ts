@@ -4,7 +4,8 @@
 // Invariants
 //   J1. A judge that fails, or takes too long, changes nothing, and is reported.
 
-import { readable } from '../../checks.ts';
+import { anObject, check, readable } from '../../checks.ts';
+import { aModel } from '../ai/model.ts';
 import type { LanguageModel } from 'ai';
 import { z } from 'zod';
 import { CancelledError } from '../../errors.ts';
@@ -103,12 +104,25 @@ const noTools = prepareTools({}, 'judge');
 const MAX_REPORT_CHARS = 20_000;
 const MAX_LOGGED_CHARS = 500;
 
-/** A judge that asks a model once. It rejects with what the model call fails with, or if no verdict came. */
+const judgeSchema = z.strictObject({
+  model: aModel,
+  environment: z.looseObject({
+    ids: anObject('ids', 'next'),
+    clock: anObject('a clock', 'now'),
+  }),
+});
+
+/**
+ * A judge that asks a model once. It rejects with what the model call fails with, or if no verdict came.
+ * @throws {ConfigurationError} `INVALID_OPTION`
+ */
 export function modelClaimJudge(options: {
   readonly model: LanguageModel;
   readonly environment: Pick<Environment, 'ids' | 'clock'>;
 }): ClaimJudge {
-  const { model, environment } = readable('modelClaimJudge', options);
+  const given = readable('modelClaimJudge', options);
+  check('modelClaimJudge', judgeSchema, given);
+  const { model, environment } = given;
   return async ({ text, toolLedger }, signal) => {
     const notes = new NoteMarks(environment.ids.next('mark'));
     const { text: answer } = await runModelStep({

@@ -1,7 +1,7 @@
 // Memory: facts about the user that outlive a conversation ("prefers window seats").
 // The port, what a fact is, and the ranking that a store without an index of its own uses.
 
-import { readable, shown } from '../../checks.ts';
+import { check, shown, type ChecksOf } from '../../checks.ts';
 import { z } from 'zod';
 import { CapacityError, ConfigurationError } from '../../errors.ts';
 import { countWords, relevance } from '../ranking/bm25.ts';
@@ -68,11 +68,16 @@ export const defaultMemoryLimits = {
   maxTextChars: 2_000,
 } as const satisfies MemoryLimits;
 
+const wholeNumber = z.int().min(1).optional();
+const limitsSchema = z.strictObject({
+  maxFacts: wholeNumber,
+  maxTextChars: wholeNumber,
+} satisfies ChecksOf<MemoryLimits>);
+
 /** @throws {ConfigurationError} when a limit is not a positive whole number. */
 export function checkedMemoryLimits(partial: Partial<MemoryLimits>): MemoryLimits {
-  const limits = { ...defaultMemoryLimits, ...withoutUndefined(readable('limits', partial)) };
-  for (const [name, value] of Object.entries(limits)) checkWhole(name, value, 1);
-  return limits;
+  const given = withoutUndefined(check('limits', limitsSchema, partial));
+  return { ...defaultMemoryLimits, ...given };
 }
 
 /** Facts by scope and id: what every store that keeps them in memory needs. Never changed, only replaced. */

@@ -4,6 +4,8 @@
 // FK2. A beginning of the entries of a scope is what a crash at that instant would have left: what
 //      goes on from it goes on as after a crash.
 
+import { z } from 'zod';
+import { check, type ChecksOf } from '../../checks.ts';
 import { ConfigurationError } from '../../errors.ts';
 import type { Journal, JournalEntry } from '../ports/journal.ts';
 
@@ -18,6 +20,13 @@ export interface ForkOptions {
   readonly into?: Journal;
 }
 
+const optionsSchema = z.strictObject({
+  from: z.string(),
+  after: z.custom<number>(),
+  to: z.string().min(1),
+  into: z.custom<Journal>().optional(),
+} satisfies ChecksOf<ForkOptions>);
+
 /**
  * Copies the beginning of a session under another id. Subagents keep their ids, and their calls the
  * keys that they were made with: a tool that is `idempotent` does nothing twice for the two.
@@ -26,10 +35,8 @@ export interface ForkOptions {
  * @throws {ConfigurationError} `UNKNOWN_SESSION`, `SESSION_EXISTS`, or `INVALID_OPTION` for an
  * `after` that is no entry of it.
  */
-export async function forkSession(
-  journal: Journal,
-  { from, after, to, into = journal }: ForkOptions,
-): Promise<void> {
+export async function forkSession(journal: Journal, options: ForkOptions): Promise<void> {
+  const { from, after, to, into = journal } = check('forkSession', optionsSchema, options);
   const entries = await journal.read({ scope: from });
   if (entries.length === 0)
     throw new ConfigurationError('UNKNOWN_SESSION', `The journal has no session "${from}"`);

@@ -53,7 +53,7 @@ function guarded(
 ): NonNullable<HostOptions['inspect']> {
   return (event) => {
     try {
-      inspect(event);
+      handleRejection(inspect(event), (error) => report(error, 'inspect'));
     } catch (error) {
       report(error, 'inspect');
     }

@@ -5,8 +5,8 @@
 //   MJ1. What it knows is bounded by what it keeps: of a scope of which nothing is kept it knows nothing.
 //   MJ2. A scope is read whole, or not at all: from its first entry, or from the one that it was trimmed to.
 
-import { readable, shown } from '../../checks.ts';
-import { ConfigurationError } from '../../errors.ts';
+import { z } from 'zod';
+import { check, type ChecksOf } from '../../checks.ts';
 import { checkEntry } from '../ports/journal-entry.ts';
 import { JournalError, journalConflict } from '../ports/journal-error.ts';
 import {
@@ -27,6 +27,15 @@ export interface MemoryJournalOptions {
    */
   readonly keep?: number;
 }
+
+const optionsSchema = z.strictObject({
+  keep: z
+    .custom<number>(
+      (value) => typeof value === 'number' && value >= 0,
+      'expected a number of 0 or more',
+    )
+    .optional(),
+} satisfies ChecksOf<MemoryJournalOptions>);
 
 export interface MemoryJournal extends Journal {
   append(entry: JournalEntry): void;
@@ -52,12 +61,7 @@ interface Known {
  * @throws {ConfigurationError} when `keep` is no number of 0 or more.
  */
 export function memoryJournal(options: MemoryJournalOptions = {}): MemoryJournal {
-  const { keep = 1000 } = readable('memoryJournal', options);
-  if (typeof keep !== 'number' || !(keep >= 0))
-    throw new ConfigurationError(
-      'INVALID_OPTION',
-      `memoryJournal: expected \`keep\` to be a number of 0 or more, got ${shown(keep)}`,
-    );
+  const { keep = 1000 } = check('memoryJournal', optionsSchema, options);
   let entries: JournalEntry[] = [];
   let known = new Map<string, Known>();
   const wakeTimes = memoryWakeTimes();

@@ -142,7 +142,9 @@ export class UserDoor {
     if (unit.unit.disposed || connection === 'created' || connection === 'closing')
       throw new ConfigurationError(
         'SESSION_NOT_ACTIVE',
-        `Expected the session to be started and not closed, it is ${connection}`,
+        connection === 'created' && !unit.unit.disposed
+          ? 'Expected the session to be started, it is created: call `await session.start()` first'
+          : `Expected the session to be started and not closed, it is ${connection}`,
       );
     const { clock, ids } = host.environment;
     const utteranceId = ids.next('utt');

@@ -6,7 +6,7 @@ import { z } from 'zod';
 export const modelSchema = z.object({
   model: z.union([
     z.string().min(1),
-    z.looseObject({ specificationVersion: z.string(), modelId: z.string() }),
+    z.looseObject({ specificationVersion: z.string(), provider: z.string(), modelId: z.string() }),
   ]),
 });
 

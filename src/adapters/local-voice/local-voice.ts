@@ -75,7 +75,7 @@ export interface LocalVoice {
   close(): Promise<void>;
 }
 
-const optionsSchema = z.looseObject({
+const optionsSchema = z.strictObject({
   model: z.union([z.string().min(1), z.looseObject({ specificationVersion: z.string() })]),
   environment: z.looseObject({ clock: z.looseObject({}), scheduler: z.looseObject({}) }),
   port: z.int().min(0).max(65_535).optional(),

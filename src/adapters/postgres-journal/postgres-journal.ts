@@ -64,7 +64,7 @@ export interface PostgresJournal extends Journal {
   close(): Promise<void>;
 }
 
-const optionsSchema = z.object({
+const optionsSchema = z.strictObject({
   connection: z.union([z.string().min(1), z.looseObject({})]).optional(),
   environment: z.looseObject({ scheduler: z.looseObject({}), ids: z.looseObject({}) }),
   schema: z

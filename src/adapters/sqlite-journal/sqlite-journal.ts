@@ -62,7 +62,7 @@ export interface SqliteJournal extends Journal {
   close(): void;
 }
 
-const optionsSchema = z.object({
+const optionsSchema = z.strictObject({
   path: z.string().min(1),
   environment: z.looseObject({ scheduler: z.looseObject({}) }),
   synchronous: z.enum(['full', 'normal']).optional(),

@@ -1,6 +1,8 @@
 // A stage for the conformance suite over the fake voice server: for transports that speak
 // one of its wires.
 
+import { z } from 'zod';
+import { check, type ChecksOf } from '../../checks.ts';
 import type { Transport } from '../../voice/transport.ts';
 import type {
   ConformanceFault,
@@ -41,12 +43,18 @@ export interface VoiceServerStageOptions {
   readonly transport: (webSocket: WebSocketFactory) => Transport;
 }
 
+const optionsSchema = z.strictObject({
+  name: z.string().min(1).optional(),
+  wire: z.enum(['openai-realtime', 'openai-live', 'gemini-live']),
+  transport: z.custom<VoiceServerStageOptions['transport']>(
+    (value) => typeof value === 'function',
+    'expected a function that makes a transport',
+  ),
+} satisfies ChecksOf<VoiceServerStageOptions>);
+
 /** The setup of a conformance stage: a transport that talks to the fake of `wire`, in memory. */
-export function voiceServerStage({
-  wire,
-  name = wire,
-  transport,
-}: VoiceServerStageOptions): ConformanceSetup {
+export function voiceServerStage(options: VoiceServerStageOptions): ConformanceSetup {
+  const { wire, name = wire, transport } = check('voiceServerStage', optionsSchema, options);
   return {
     name,
     shows: faults[wire],

@@ -4,7 +4,8 @@
 // Owns: the connections, who may connect, what a later connection can go on from.
 // Does not: what is said on a wire (its engine), what the model does (brain and scripts).
 
-import { ConfigurationError } from '../../errors.ts';
+import { z } from 'zod';
+import { aFunction, anObject, check, type ChecksOf } from '../../checks.ts';
 import type { WebSocketFactory } from '../../adapters/socket/web-socket.ts';
 import { admit, type Admission, type Headers } from './admission.ts';
 import type { FakeVoiceModel, VoiceServer, VoiceServerOptions, VoiceWire } from './control.ts';
@@ -28,12 +29,25 @@ interface Arrival {
   readonly model: FakeVoiceModel;
 }
 
+const aboveZero = z.custom<number>(
+  (value) => typeof value === 'number' && value > 0,
+  'expected a number above 0',
+);
+const optionsSchema = z.strictObject({
+  environment: anObject('an environment'),
+  brain: aFunction.optional(),
+  apiKey: z.string().min(1).optional(),
+  speed: aboveZero.optional(),
+  maxConnectionMs: aboveZero.optional(),
+  voiceActivity: z.boolean().optional(),
+  keepFrames: z.boolean().optional(),
+  onConnection: aFunction.optional(),
+} satisfies ChecksOf<VoiceServerOptions>);
+
 /** @throws {ConfigurationError} `INVALID_OPTION` */
 export function createVoiceServer(options: VoiceServerOptions): VoiceServer {
-  const { environment, apiKey = null, speed } = options;
-  if (speed !== undefined && !(speed > 0)) {
-    throw new ConfigurationError('INVALID_OPTION', `\`speed\` must be above 0, got ${speed}`);
-  }
+  check('createVoiceServer', optionsSchema, options);
+  const { environment, apiKey = null } = options;
   const connections: FakeConnection[] = [];
   const arrivals = createEventQueue<Arrival>();
   const hosts: ListeningHost[] = [];

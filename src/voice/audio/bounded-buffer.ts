@@ -6,8 +6,8 @@
 // B2. What was pushed is held, was taken, was cleared, or is counted in `dropped`.
 // B3. Frames leave in the order in which they came.
 
-import { readable, shown } from '../../checks.ts';
-import { ConfigurationError } from '../../errors.ts';
+import { z } from 'zod';
+import { check, type ChecksOf } from '../../checks.ts';
 import { frameDurationMs, type AudioFrame } from '../audio-frame.ts';
 
 /** An amount of sound that was dropped. */
@@ -46,15 +46,20 @@ export interface BoundedBuffer {
   readonly dropped: DroppedAudio;
 }
 
+const optionsSchema = z.strictObject({
+  maxMs: z.custom<number>(
+    (value) => typeof value === 'number' && value > 0,
+    'expected a number above 0',
+  ),
+  keep: z.enum(['newest', 'oldest']),
+  onDrop: z
+    .custom<BoundedBufferOptions['onDrop']>((value) => typeof value === 'function')
+    .optional(),
+} satisfies ChecksOf<BoundedBufferOptions>);
+
 /** @throws {ConfigurationError} `INVALID_OPTION` when `maxMs` is not a number above 0. */
 export function createBoundedBuffer(options: BoundedBufferOptions): BoundedBuffer {
-  const { maxMs, keep, onDrop } = readable('createBoundedBuffer', options);
-  if (!(maxMs > 0)) {
-    throw new ConfigurationError(
-      'INVALID_OPTION',
-      `Expected \`maxMs\` to be a number above 0, got ${shown(maxMs)}`,
-    );
-  }
+  const { maxMs, keep, onDrop } = check('createBoundedBuffer', optionsSchema, options);
   let frames: AudioFrame[] = [];
   let heldMs = 0;
   let dropped: DroppedAudio = { frames: 0, durationMs: 0 };

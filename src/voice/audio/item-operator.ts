@@ -6,6 +6,8 @@
 // arrives, when the source completes, or when `endOfItem` emits: a stream of
 // frames does not say by itself that the last word was spoken.
 
+import { z } from 'zod';
+import { anObject, check, type ChecksOf } from '../../checks.ts';
 import { Observable, type OperatorFunction } from 'rxjs';
 import type { AudioFrame } from '../audio-frame.ts';
 
@@ -18,6 +20,10 @@ export interface ItemOperatorOptions {
    */
   readonly endOfItem?: Observable<unknown>;
 }
+
+const optionsSchema = z.strictObject({
+  endOfItem: anObject('an Observable', 'subscribe').optional(),
+} satisfies ChecksOf<ItemOperatorOptions>);
 
 /** Works through the sound of one item. */
 export interface ItemProcessor {
@@ -34,6 +40,7 @@ export function processItems(
   open: (first: AudioFrame) => ItemProcessor,
   options: ItemOperatorOptions = {},
 ): OperatorFunction<AudioFrame, AudioFrame> {
+  check('options', optionsSchema, options);
   return (source) =>
     new Observable((subscriber) => {
       let current: { readonly head: AudioFrame; readonly processor: ItemProcessor } | undefined;

@@ -18,7 +18,8 @@
 // R4. What the lower rate cannot carry is at least 80 dB down; up to 0.41 times the lower rate
 //     (with the default taps) sound passes unchanged, 85 dB above what the filter adds.
 
-import { readable, shown } from '../../checks.ts';
+import { z } from 'zod';
+import { check, shown, type ChecksOf } from '../../checks.ts';
 import { ConfigurationError } from '../../errors.ts';
 
 export const MIN_SAMPLE_RATE_HZ = 8_000;
@@ -55,20 +56,30 @@ const DEFAULT_TAPS = 64;
 const MIN_TAPS = 16;
 const MAX_TAPS = 512;
 
+const rate = z.custom<number>();
+const optionsSchema = z.strictObject({
+  fromHz: rate,
+  toHz: rate,
+  taps: z
+    .custom<number>(
+      (value) =>
+        Number.isInteger(value) &&
+        Number(value) % 2 === 0 &&
+        Number(value) >= MIN_TAPS &&
+        Number(value) <= MAX_TAPS,
+      `expected an even number from ${MIN_TAPS} to ${MAX_TAPS}`,
+    )
+    .optional(),
+} satisfies ChecksOf<ResamplerOptions>);
+
 /**
  * Makes a resampler for one stream.
  * @throws {ConfigurationError} `INVALID_SAMPLE_RATE` or `INVALID_OPTION` (taps).
  */
 export function createResampler(options: ResamplerOptions): Resampler {
-  const { fromHz, toHz, taps = DEFAULT_TAPS } = readable('createResampler', options);
+  const { fromHz, toHz, taps = DEFAULT_TAPS } = check('createResampler', optionsSchema, options);
   assertSampleRateHz('fromHz', fromHz);
   assertSampleRateHz('toHz', toHz);
-  if (!Number.isInteger(taps) || taps % 2 !== 0 || taps < MIN_TAPS || taps > MAX_TAPS) {
-    throw new ConfigurationError(
-      'INVALID_OPTION',
-      `Expected \`taps\` to be an even number from ${MIN_TAPS} to ${MAX_TAPS}, got \`${taps}\``,
-    );
-  }
   if (fromHz === toHz) return passThrough;
   return new PolyphaseResampler(filterBankFor(fromHz, toHz, taps));
 }

@@ -1,10 +1,10 @@
 // A sound that says "I am at it": two soft notes and a pause, made by arithmetic, so that there
 // is one without a file or a licence. Loops without a click.
 
-import { readable, shown } from '../../checks.ts';
+import { z } from 'zod';
+import { check, type ChecksOf } from '../../checks.ts';
 import type { AudioFrame } from '../audio-frame.ts';
 import { assertSampleRateHz } from './resampler.ts';
-import { ConfigurationError } from '../../errors.ts';
 
 const LOOP_MS = 2000;
 const NOTE_MS = 180;
@@ -21,18 +21,18 @@ export interface WorkingSoundOptions {
   readonly volume?: number;
 }
 
+const optionsSchema = z.strictObject({
+  sampleRateHz: z.custom<number>().optional(),
+  volume: z.number().gt(0).max(1).optional(),
+} satisfies ChecksOf<WorkingSoundOptions>);
+
 /**
  * Two seconds of it, for `VoiceSessionOptions.thinkingSound`.
  * @throws {ConfigurationError} `INVALID_SAMPLE_RATE`, `INVALID_OPTION`
  */
 export function workingSound(options: WorkingSoundOptions = {}): AudioFrame {
-  const { sampleRateHz = 24_000, volume = 0.08 } = readable('workingSound', options);
+  const { sampleRateHz = 24_000, volume = 0.08 } = check('workingSound', optionsSchema, options);
   assertSampleRateHz('sampleRateHz', sampleRateHz);
-  if (typeof volume !== 'number' || !(volume > 0 && volume <= 1))
-    throw new ConfigurationError(
-      'INVALID_OPTION',
-      `Expected \`volume\` to be above 0 and at most 1, got ${shown(volume)}`,
-    );
   const lengthOf = (ms: number): number => Math.round((ms * sampleRateHz) / 1000);
   const samples = new Int16Array(lengthOf(LOOP_MS));
   for (const { hz, atMs } of notes) {

@@ -3,7 +3,8 @@
 // do the one thing is one, too.
 
 import { raceAbort } from '../../actors/race-abort.ts';
-import { ConfigurationError, ProviderError } from '../../errors.ts';
+import { anObject, check } from '../../checks.ts';
+import { ProviderError } from '../../errors.ts';
 import type { AudioFrame } from '../audio-frame.ts';
 import { isSampleRateHz } from '../audio/resampler.ts';
 
@@ -43,10 +44,7 @@ export function checkEars(option: string, ears: unknown): void {
 }
 
 function checkMethod(option: string, what: string, value: unknown, method: string): void {
-  if (typeof (value as Record<string, unknown> | null | undefined)?.[method] === 'function') return;
-  const got = value === null ? 'null' : typeof value;
-  const message = `Expected \`${option}\` to be ${what}: an object with a method \`${method}\`, got ${got}`;
-  throw new ConfigurationError('INVALID_OPTION', message);
+  check(`\`${option}\``, anObject(`${what}: an object with a method \`${method}\``, method), value);
 }
 
 /**

@@ -1,6 +1,6 @@
 // `withVoice`: a transport whose model writes, as one whose model speaks.
 
-import { check } from '../../checks.ts';
+import { check, readable, type ChecksOf } from '../../checks.ts';
 import { z } from 'zod';
 import { ConfigurationError } from '../../errors.ts';
 import { isSampleRateHz } from '../audio/resampler.ts';
@@ -40,7 +40,7 @@ const optionsSchema = z.strictObject({
   maxAheadMs: z.number().nonnegative().optional(),
   speed: z.number().min(0.25).max(4).optional(),
   spoken: z.custom<(text: string) => string>((value) => typeof value === 'function').optional(),
-});
+} satisfies ChecksOf<WithVoiceOptions>);
 
 /** A transport that speaks in a voice of its own. */
 export interface VoicedTransport extends Transport {
@@ -93,14 +93,19 @@ export function withVoice(transport: Transport, options: WithVoiceOptions): Voic
 }
 
 const transportSchema = z.custom<Transport>((value) => {
-  const { connect, capabilities } = (value ?? {}) as Partial<Transport>;
-  return typeof connect === 'function' && typeof capabilities?.output === 'string';
+  const { name, connect, capabilities } = (value ?? {}) as Partial<Transport>;
+  return (
+    typeof name === 'string' &&
+    typeof connect === 'function' &&
+    typeof capabilities?.output === 'string'
+  );
 }, 'expected a transport');
 
 function checked(options: WithVoiceOptions) {
-  check('withVoice', optionsSchema, options);
-  checkVoice('voice', options.voice);
-  return { spoken: withoutMarks, ...defaultWithVoiceOptions, ...options };
+  const given = readable('withVoice', options);
+  check('withVoice', optionsSchema, given);
+  checkVoice('voice', given.voice);
+  return { spoken: withoutMarks, ...defaultWithVoiceOptions, ...given };
 }
 
 /** As it is read aloud; empty where nothing can be. */

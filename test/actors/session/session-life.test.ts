@@ -225,10 +225,12 @@ describe('LF4: closed while it begins', () => {
 describe('before start', () => {
   test('nothing can be said', async () => {
     const { session } = textTalk();
-    await expect(session.sendText('hello')).rejects.toMatchObject({ code: 'SESSION_NOT_ACTIVE' });
-    await expect(session.send('hello').next()).rejects.toMatchObject({
+    const refusal = {
       code: 'SESSION_NOT_ACTIVE',
-    });
+      message: expect.stringContaining('call `await session.start()` first'),
+    };
+    await expect(session.sendText('hello')).rejects.toMatchObject(refusal);
+    await expect(session.send('hello').next()).rejects.toMatchObject(refusal);
   });
 
   test('a notice may be posted: it is told when somebody is there', async () => {

@@ -107,6 +107,20 @@ describe('[R37] working memory as tools', () => {
     ).rejects.toMatchObject({ code: 'NO_MEMORY_OWNER' });
   });
 
+  test.each(['ttl_minutes', 'ttlMinutes'])('%s is how long an entry is kept', async (name) => {
+    const { call, environment } = setUp();
+    const entry = { key: 'note', value: 'v' };
+    await call('save_to_working_memory', { ...entry, [name]: 2 }, context('a'));
+    await environment.advance(119_000);
+    expect(await call('get_from_working_memory', { key: 'note' }, context('a'))).toMatchObject({
+      found: true,
+    });
+    await environment.advance(2_000);
+    expect(await call('get_from_working_memory', { key: 'note' }, context('a'))).toMatchObject({
+      found: false,
+    });
+  });
+
   test('list, search and delete', async () => {
     const { call } = setUp();
     await call(

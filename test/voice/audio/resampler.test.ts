@@ -124,7 +124,7 @@ describe('configuration', () => {
 
   test.each([15, 14, 33, 514, Number.NaN])('%d taps are refused', (taps) => {
     expect(() => createResampler({ fromHz: 48_000, toHz: 24_000, taps })).toThrow(
-      /Expected `taps` to be an even number from 16 to 512/,
+      /`taps`: expected an even number from 16 to 512/,
     );
   });
 });

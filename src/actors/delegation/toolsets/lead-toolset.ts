@@ -2,7 +2,7 @@
 // a subagent becomes a background tool, whose work goes on while the agent talks.
 
 import { z } from 'zod';
-import { check, readable } from '../../../checks.ts';
+import { check, type ChecksOf } from '../../../checks.ts';
 import { type FlexibleSchema } from 'ai';
 import { ConfigurationError } from '../../../errors.ts';
 import { isIdempotent } from '../../ai/tools.ts';
@@ -29,6 +29,10 @@ interface SourceTool {
 /** A wait ends by its own `timeoutMs`, long before this. */
 const WAIT_TIMEOUT_MS = 86_400_000;
 
+const optionsSchema = z.strictObject({
+  pendingMessage: z.union([z.string(), z.record(z.string(), z.string())]).optional(),
+} satisfies ChecksOf<LeadToolsOptions>);
+
 const toolsSchema = z.record(
   z.string(),
   z.custom<object>((value) => typeof value === 'object' && value !== null, 'expected a tool'),
@@ -43,7 +47,7 @@ export function leadTools(
   tools: Readonly<Record<string, object>>,
   options: LeadToolsOptions = {},
 ): ToolDefinition[] {
-  const { pendingMessage } = readable('leadTools', options);
+  const { pendingMessage } = check('leadTools', optionsSchema, options);
   check('leadTools', toolsSchema, tools);
   return Object.entries(tools).map(([name, given]) => {
     const source = given as SourceTool;

@@ -5,6 +5,7 @@ import { withCaller } from '../../../../src/actors/delegation/caller.ts';
 import {
   rockbotChildToolset,
   rockbotToolset,
+  type RockbotToolsetOptions,
 } from '../../../../src/actors/delegation/toolsets/rockbot-toolset.ts';
 import { sessionLimits } from '../../../../src/actors/supervisor/limits.ts';
 import { rockbotLimits } from '../../../../src/actors/delegation/toolsets/rockbot-toolset.ts';
@@ -12,10 +13,10 @@ import { simulatedEnvironment } from '../../../../src/testing/index.ts';
 import { fakeService } from '../../../support/fake-service.ts';
 
 /** The tools as the runtime runs them: what a program gets, and what the model reads. */
-function rockbot() {
+function rockbot(agent?: RockbotToolsetOptions['agent']) {
   const environment = simulatedEnvironment({ startAt: 23_400 });
   const service = fakeService();
-  const tools = rockbotToolset({ clock: environment.clock, service });
+  const tools = rockbotToolset({ clock: environment.clock, service, agent });
   const entries = prepareTools({ ...tools, ...rockbotChildToolset() }, 'test').execution;
   const run = async (name: string, input: unknown, context?: unknown) => {
     const entry = entries.get(name);
@@ -95,6 +96,27 @@ describe('[R1 R2] spawn_subagent', () => {
     const { service, words } = rockbot();
     await words('spawn_subagent', { description: 'x', timeout_minutes: 0.5 });
     expect(service.spawned[0]?.config.timeout).toBe(30_000);
+  });
+
+  test('[RW8] `agent` says what every subagent is; `timeout` where the call says no minutes', async () => {
+    const agent = {
+      name: 'clerk',
+      instructions: 'You file.',
+      timeout: 5_000,
+      maxSteps: 2,
+      toolTimeout: 1_000,
+      maxHistory: 7,
+      inactivityTimeoutMs: 900,
+      budget: { tokens: 100 },
+      retry: { maxAttempts: 2 },
+      completion: 'tool',
+    } as const;
+    const { service, words } = rockbot(agent);
+    await words('spawn_subagent', { description: 'x' });
+    await words('spawn_subagent', { description: 'x', timeout_minutes: 1 });
+    const [unsaid, said] = service.spawned.map(({ config }) => config);
+    expect(unsaid).toMatchObject(agent);
+    expect(said).toMatchObject({ ...agent, timeout: 60_000 });
   });
 
   test('[R3] what is missing is named', async () => {

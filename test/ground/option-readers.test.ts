@@ -1,0 +1,139 @@
+// Each option of the public API is read by the code that it is given to, and not only checked.
+
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, onTestFinished, test } from 'vitest';
+import { scanOptions } from './option-readers.ts';
+
+const project = fileURLToPath(new URL('../..', import.meta.url));
+
+/** The types, or functions, into which the values of an options type are spread (OPT-2). */
+const spreadInto: Readonly<Record<string, readonly string[]>> = {
+  DialOptions: ['dialOptionsShape'],
+  'GeminiLiveOptions.thinking': ['SessionSettings.thinking'],
+  'GeminiLiveOptions.transcription': ['SessionSettings.transcription'],
+  ListenOptions: ['listen'],
+  MainAgent: ['transferTool'],
+  OpenaiLiveOptions: ['SessionSettings', 'OpenaiLiveSettings'],
+  'OpenaiLiveOptions.turns': ['TurnTimes'],
+  OpenaiRealtimeOptions: ['SessionSettings'],
+  SubAgentConfig: ['SubagentConfig'],
+  SubagentConfig: ['SubagentDefinition'],
+  TextSessionOptions: ['CoreOptions'],
+  TwilioCallOptions: ['OutgoingSoundOptions'],
+  VoiceOptions: [
+    'InterruptionsOptions', 'LineOptions', 'ListeningOptions', 'ModelVoiceOptions', 'OutboxInput', 'ReconnectDelays', 'TurnsOptions',
+  ], // prettier-ignore
+  WebhookSourceOptions: ['CheckedOptions'],
+  'WebhookSourceOptions.listen': ['ListenerOptions'],
+};
+
+/** Options that are handed on as they are, and that somebody else reads. */
+const readElsewhere: Readonly<Record<string, readonly string[]>> = {
+  'the AI SDK, in `transcribe`': [
+    'AiSdkEarsOptions.headers',
+    'AiSdkEarsOptions.maxRetries',
+    'AiSdkEarsOptions.providerOptions',
+  ],
+  'the AI SDK, in `generateSpeech`': [
+    'AiSdkVoiceOptions.headers',
+    'AiSdkVoiceOptions.instructions',
+    'AiSdkVoiceOptions.language',
+    'AiSdkVoiceOptions.maxRetries',
+    'AiSdkVoiceOptions.providerOptions',
+    'AiSdkVoiceOptions.voice',
+  ],
+  'Node, in `createServer` of `node:https`': [
+    'ListenOptions.tls.cert',
+    'ListenOptions.tls.key',
+    'LocalVoiceOptions.tls.cert',
+    'LocalVoiceOptions.tls.key',
+  ],
+  'OpenAI, in the configuration of a session': [
+    'OpenaiLiveOptions.voice.id',
+    'OpenaiRealtimeOptions.transcription.language',
+    'OpenaiRealtimeOptions.transcription.prompt',
+    'OpenaiRealtimeOptions.voice.id',
+  ],
+  'the handlers of a program, which are given it': [
+    'ProgramRequest.subagentId',
+    'ProgramRequest.subagentName',
+  ],
+  'the package `ws`, in `new WebSocket`': [
+    'WebSocketOptions.maxPayload',
+    'WebSocketOptions.perMessageDeflate',
+  ],
+};
+
+test('every option of the public API is read', () => {
+  const { looked, unread, needless } = scanOptions(project, spreadInto);
+  expect(unread).toEqual(Object.values(readElsewhere).flat().toSorted());
+  expect(needless).toEqual([]);
+  expect([...looked.keys()]).toEqual(
+    expect.arrayContaining([
+      'SessionOptions', 'TextSessionOptions', 'VoiceSessionOptions', 'VoiceOptions', 'MainAgent', 'ToolDefinition',
+      'SubagentConfig', 'SessionLimits', 'SessionHooks', 'RuntimeOptions', 'LeadToolsOptions', 'ThinkingSoundOptions',
+      'RockbotToolsetOptions', 'ServiceSubagentConfig', 'SessionPoolOptions', 'OpenaiRealtimeOptions', 'GeminiLiveOptions',
+      'SqliteJournalOptions', 'ScriptedModelOptions', 'SimulateOptions', 'NoticeOptions', 'WebhookSourceOptions.listen',
+    ]), // prettier-ignore
+  );
+});
+
+test('an option that is checked and read by nobody is named', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'offstage-options-'));
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+  symlinkSync(join(project, 'node_modules'), join(directory, 'node_modules'));
+  for (const [path, content] of Object.entries(planted)) {
+    mkdirSync(dirname(join(directory, path)), { recursive: true });
+    writeFileSync(join(directory, path), content);
+  }
+  const { looked, unread, needless } = scanOptions(directory, {
+    KettleOptions: ['Boiler', 'Whistle'],
+  });
+  expect(looked.get('KettleOptions')).toEqual([
+    'read', 'destructured', 'parsed', 'spread', 'nested', 'checkedOnly', 'writtenOnly',
+  ]); // prettier-ignore
+  expect(unread).toEqual([
+    'KettleOptions.checkedOnly',
+    'KettleOptions.nested.deep',
+    'KettleOptions.writtenOnly',
+  ]);
+  expect(needless).toEqual(['KettleOptions → Whistle']);
+});
+
+const planted = {
+  'package.json': JSON.stringify({
+    type: 'module',
+    exports: { '.': { default: './dist/index.js' }, './package.json': './package.json' },
+  }),
+  'tsconfig.json': JSON.stringify({
+    compilerOptions: { module: 'nodenext', strict: true, noEmit: true, types: [] },
+    include: ['src'],
+  }),
+  'src/index.ts': `
+    import { z } from 'zod';
+    export interface KettleOptions {
+      read: number; destructured?: number; parsed?: number; spread?: number;
+      nested?: { deep?: number }; checkedOnly?: number; writtenOnly?: number;
+    }
+    interface Boiler { spread?: number }
+    interface Whistle { checkedOnly?: number }
+    type Checks = { [Option in keyof Required<KettleOptions>]: z.ZodType };
+    const number = z.number().optional();
+    const checks = {
+      read: number, destructured: number, spread: number, parsed: number, nested: z.object({ deep: number }),
+      checkedOnly: number, writtenOnly: number,
+    } satisfies Checks;
+    const schema = z.strictObject({ parsed: number, deep: number });
+    export function kettle(options: KettleOptions): unknown {
+      const { destructured } = options;
+      options.writtenOnly = 1;
+      const boiler: Boiler = { ...options };
+      const whistle: Whistle = options;
+      const parsed = schema.parse(options);
+      return [checks, options.read, destructured, boiler.spread, parsed.parsed, options.nested, whistle];
+    }
+  `,
+};
