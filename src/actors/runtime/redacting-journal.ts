@@ -28,7 +28,7 @@ export interface RedactionOptions {
   /**
    * Secrets that are replaced wherever they occur in a text: exact ones, such as the keys of the
    * environment (`process.env.OPENAI_API_KEY`; none, and one of less than 8 characters, is passed
-   * over), and patterns. What looks like a key of a usual provider, or follows `Bearer`, always is.
+   * over), and patterns. What looks like a key of a usual provider, or like a token after `Bearer`, always is.
    * @defaultValue none
    */
   readonly values?: readonly (string | RegExp | undefined)[];
