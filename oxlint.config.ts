@@ -43,7 +43,8 @@ const timeAndChanceProperties = [
 const promiseRace = {
   object: 'Promise',
   property: 'race',
-  message: 'A race leaks a reaction on the promise that outlives it: use src/actors/race-abort.ts',
+  message:
+    'A race leaks a reaction on the promise that outlives it: use src/actors/runtime/race-abort.ts',
 };
 
 const timeAndChanceModules = ['timers', 'timers/promises', 'perf_hooks']
@@ -131,11 +132,11 @@ export default defineConfig({
       rules: { 'no-restricted-globals': ['error', ...timeGlobals, ...outsideGlobals] },
     },
     {
-      files: ['src/actors/race-abort.ts'],
+      files: ['src/actors/runtime/race-abort.ts'],
       rules: { 'no-restricted-properties': ['error', ...timeAndChanceProperties] },
     },
     {
-      files: ['src/adapters/node/**', 'src/testing/simulated-environment.ts'],
+      files: ['src/adapters/node/**', 'src/testing/doubles/simulated-environment.ts'],
       rules: {
         'offstage/no-ambient-date': 'off',
         'no-restricted-globals': 'off',

@@ -14,44 +14,44 @@ export {
   type TextSessionOptions,
   type VoiceSessionOptions,
 } from './real-time.ts';
-export type { RunTask, SubagentRun } from './actors/subagent/run-subagent.ts';
+export type { RunTask, SubagentRun } from './actors/subagents/run-subagent.ts';
 export type { HostedActor } from './actors/runtime/hosting.ts';
-export type { Runtime, RuntimeOptions, SnapshotPolicy } from './actors/runtime/runtime.ts';
-export type { OnUnfoldable, SetAsideEntry } from './actors/runtime/set-aside.ts';
+export type { Runtime, RuntimeOptions } from './actors/admission/runtime.ts';
+export type { OnUnfoldable } from './actors/runtime/set-aside.ts';
 export { createSessionPool, type SessionPool } from './actors/pool/session-pool.ts';
 export type { PooledSession } from './actors/pool/guest.ts';
-export type { StartOptions } from './actors/session/session-options.ts';
+export type { StartOptions } from './actors/session/lifecycle/session-options.ts';
 export type { SessionPoolOptions } from './actors/pool/pool-options.ts';
-export type { Consolidation, ConsolidationOptions } from './actors/session/consolidation.ts';
-export type { SpeakProgress } from './actors/session/progress-pace.ts';
+export type { Consolidation, ConsolidationOptions } from './actors/session/state/consolidation.ts';
+export type { SpeakProgress } from './actors/session/delivery/progress-pace.ts';
 export type {
   SubagentProgressMessage,
   SubagentResultMessage,
   SubagentTopics,
-} from './actors/session/subagent-messages.ts';
-export type { PromptStyle } from './actors/session/synthetic-turns.ts';
-export type { TextPart } from './actors/session/text-output.ts';
-export type { NoticeOptions } from './actors/session/notices.ts';
-export type { SessionSubagents } from './actors/session/session-subagents.ts';
-export type { SessionHooks } from './actors/session/hooks.ts';
-export type { SessionLimits } from './actors/supervisor/limits.ts';
-export type { FillerOptions } from './voice/filler-options.ts';
-export type { ThinkingSoundOptions } from './voice/thinking-sound.ts';
+} from './actors/session/delivery/subagent-messages.ts';
+export type { PromptStyle } from './actors/session/state/synthetic-turns.ts';
+export type { TextPart } from './actors/session/lead/text-output.ts';
+export type { NoticeOptions } from './actors/session/delivery/notices.ts';
+export type { SessionSubagents } from './actors/session/view/session-subagents.ts';
+export type { SessionHooks } from './actors/session/lead/hooks.ts';
+export type { SessionLimits } from './actors/admission/limits.ts';
+export type { FillerOptions } from './voice/output/filler-options.ts';
+export type { ThinkingSoundOptions } from './voice/output/thinking-sound.ts';
 export type { PlayoutReport, VoiceOptions } from './voice/voice-session.ts';
 
 // Agents, tools, subagents
 
-export type { AgentContext } from './actors/session/agent-context.ts';
-export type { MainAgent } from './actors/session/agents.ts';
-export type { ClientInput, ClientReceipt } from './actors/session/client-input.ts';
+export type { AgentContext } from './actors/session/lead/agent-context.ts';
+export type { MainAgent } from './actors/session/lead/agents.ts';
+export type { ClientInput, ClientReceipt } from './actors/session/questions/client-input.ts';
 export type {
   ClientMessage,
   SubagentCompletion,
   UiPayload,
-} from './actors/session/client-messages.ts';
-export type { ShownImage } from './actors/session/shown-image.ts';
-export type { TransferAnswer } from './actors/session/transfer.ts';
-export type { ConversationOptions } from './actors/session/conversation-options.ts';
+} from './actors/session/view/client-messages.ts';
+export type { ShownImage } from './actors/session/questions/shown-image.ts';
+export type { TransferAnswer } from './actors/session/lead/transfer.ts';
+export type { ConversationOptions } from './actors/session/lead/conversation-options.ts';
 export {
   modelDistiller,
   type DistilledFact,
@@ -68,22 +68,22 @@ export {
 export type { ConversationLimits } from './actors/conversation/limits.ts';
 export type { ConversationItem } from './actors/conversation/items.ts';
 export type { ConversationTurn } from './actors/conversation/turns.ts';
-export type { IdleOptions, NextResultOptions, SessionResult } from './actors/session/awaited.ts';
-export type { DirectiveScope, SetDirective } from './actors/session/directives.ts';
-export { defineTool, type ToolContext, type ToolDefinition } from './actors/session/lead-tools.ts';
+export type {
+  IdleOptions,
+  NextResultOptions,
+  SessionResult,
+} from './actors/session/lead/awaited.ts';
+export type { DirectiveScope, SetDirective } from './actors/contracts/directives.ts';
+export { defineTool } from './actors/session/lead/lead-tools.ts';
 export {
-  defineSubagent,
   type HungSubagent,
   type RetryOptions,
   type SubagentConfig,
-} from './actors/subagent/config.ts';
-export type { ApprovalGrade, PreApproval } from './actors/approvals/approval.ts';
-export type { VouchedFor } from './actors/identity.ts';
+} from './actors/contracts/config.ts';
+export type { VouchedFor } from './actors/contracts/identity.ts';
 export type { GivenAnswer } from './actors/subagent/ask-user.ts';
-export type { BudgetLimits } from './actors/supervisor/budget-limits.ts';
-export type { Artifact, LedgerEntry, Outcome, Usage } from './actors/subagent/outcome.ts';
+export type { Artifact, LedgerEntry, Outcome, Usage } from './actors/contracts/outcome.ts';
 export type { SubagentTask } from './actors/subagent/subagent.ts';
-export type { StreamedChunk } from './actors/subagent/subagent-ports.ts';
 export type { DeliveryMode, MessageMode } from './machines/index.ts';
 
 // Parents and children, agents that call agents
@@ -93,24 +93,20 @@ export {
   PARENT_TOOLSET,
   toolsetAnnotations,
   type ParentToolsetOptions,
-} from './actors/delegation/toolsets/parent-toolset.ts';
+} from './actors/subagents/toolsets/parent-toolset.ts';
 export {
   CHILD_TOOLSET,
   createChildSubagentToolset,
   type ChildToolsetOptions,
-} from './actors/delegation/toolsets/child-toolset.ts';
-export type {
-  HostNames,
-  SpawnBase,
-  SpawnOptions,
-} from './actors/delegation/toolsets/spawn-plan.ts';
-export { isToolFailure, type ToolFailure } from './actors/delegation/toolsets/tool-failure.ts';
+} from './actors/subagent/child-toolset.ts';
+export type { HostNames, SpawnBase, SpawnOptions } from './actors/subagents/toolsets/spawn-plan.ts';
+export { isToolFailure, type ToolFailure } from './actors/model/tool-failure.ts';
 
 export {
   rockbotChildToolset,
   rockbotLimits,
   type RockbotToolsetOptions,
-} from './actors/delegation/toolsets/rockbot-toolset.ts';
+} from './actors/subagents/toolsets/rockbot-toolset.ts';
 export {
   createSubAgentTool,
   isSubAgentTool,
@@ -124,31 +120,28 @@ export {
   type SubAgentQuestion,
   type SubAgentTool,
   type SubAgentToolOptions,
-} from './actors/delegation/sub-agents/sub-agent-tool.ts';
-export { companions, type CompanionAgent } from './actors/delegation/sub-agents/companions.ts';
-export { subAgentRefs, type SubAgentRef } from './actors/delegation/sub-agents/sub-agent-refs.ts';
-export {
-  subAgentStream,
-  type SubAgentStreamChunk,
-} from './actors/delegation/sub-agents/sub-agent-stream.ts';
+} from './actors/subagents/toolsets/sub-agent-tool.ts';
+export { companions, type CompanionAgent } from './actors/subagents/toolsets/companions.ts';
+export { subAgentRefs, type SubAgentRef } from './actors/subagents/toolsets/sub-agent-refs.ts';
+export { subAgentStream, type SubAgentStreamChunk } from './actors/subagents/sub-agent-stream.ts';
 export {
   leadSubagents,
   leadTools,
   type LeadToolsOptions,
-} from './actors/delegation/toolsets/lead-toolset.ts';
-export type { ProgramOptions } from './actors/delegation/program-service.ts';
-export { callerOf, type Caller, type CallerContext } from './actors/delegation/caller.ts';
+} from './actors/subagents/toolsets/lead-toolset.ts';
+export type { ProgramOptions } from './actors/subagents/program-service.ts';
+export { callerOf, type Caller, type CallerContext } from './actors/model/caller.ts';
 export {
   createSubagentService,
   type OwnedSubagentService,
   type ServiceRecovery,
   type SubagentServiceOptions,
-} from './actors/delegation/subagent-service.ts';
+} from './actors/subagents/subagent-service.ts';
 export type {
   ProgramAnswer,
   ProgramHandlers,
   ProgramRequest,
-} from './actors/delegation/program-ports.ts';
+} from './actors/subagents/program-ports.ts';
 export {
   THE_LEAD,
   type AwaitOptions,
@@ -170,7 +163,7 @@ export {
   type SubagentReport,
   type SubagentService,
   type ToolGrant,
-} from './actors/delegation/service-types.ts';
+} from './actors/contracts/service-types.ts';
 
 // Services: agents that look at what happens outside
 
@@ -178,15 +171,15 @@ export {
   pollingSource,
   type Polled,
   type PollingSourceOptions,
-} from './actors/service/polling-source.ts';
-export { defineService, type ServiceSubagentConfig } from './actors/service/service-config.ts';
+} from './actors/services/polling-source.ts';
+export { defineService, type ServiceSubagentConfig } from './actors/services/service-config.ts';
 export type {
   DroppedEvent,
   EventSourceView,
   ServiceCounts,
   ServiceView,
-} from './actors/service/service-view.ts';
-export type { SessionServiceViews } from './actors/session/session-face.ts';
+} from './actors/contracts/service-view.ts';
+export type { SessionServiceViews } from './actors/session/view/session-face.ts';
 export type {
   EmitEvent,
   EventReceipt,
@@ -198,35 +191,25 @@ export type {
 
 // What subagents leave, and whether it is true
 
-export type { WorkingMemoryLimits } from './actors/working-memory/options.ts';
-export type { WorkingMemoryOptions } from './actors/working-memory/working-memory.ts';
+export type { WorkingMemoryLimits } from './memory/options.ts';
+export type { WorkingMemoryOptions } from './memory/working-memory.ts';
 export {
   createWorkingMemoryToolset,
   WORKING_MEMORY_TOOLSET,
   type WorkingMemoryToolsetOptions,
-} from './actors/working-memory/toolset.ts';
-export { isLargeOutput, type LargeOutput } from './actors/working-memory/large-output.ts';
-export { speakable } from './actors/working-memory/speakable.ts';
-export type { OutcomeOptions } from './actors/outcomes/outcome-options.ts';
-export type { FailureDetails, FailureReason, LastTool } from './actors/outcomes/failure-details.ts';
-export {
-  verifyClaims,
-  type ClaimVerification,
-  type DeclaredEffects,
-  type UnverifiedClaim,
-} from './actors/claims/verify-claims.ts';
-export {
-  modelClaimJudge,
-  type ClaimJudge,
-  type ClaimVerdict,
-} from './actors/claims/judge-claims.ts';
+} from './memory/toolset.ts';
+export { isLargeOutput, type LargeOutput } from './memory/large-output.ts';
+export { speakable } from './memory/speakable.ts';
+export type { OutcomeOptions } from './results/outcome-options.ts';
+export { verifyClaims, type DeclaredEffects } from './results/verify-claims.ts';
+export { modelClaimJudge, type ClaimJudge, type ClaimVerdict } from './results/judge-claims.ts';
 export {
   LINEAGE_BUDGET_CHARS,
   priorWorkSection,
   type PriorInput,
   type PriorResult,
   type PriorWork,
-} from './actors/lineage/prior-work.ts';
+} from './results/prior-work.ts';
 
 // What a session shows
 
@@ -245,7 +228,7 @@ export type {
   SubagentView,
   TranscriptItem,
   UsageView,
-} from './actors/session-views.ts';
+} from './actors/contracts/session-views.ts';
 
 // Ports, and what is built in for them
 
@@ -287,7 +270,7 @@ export {
   type MemoryJournalOptions,
 } from './actors/runtime/memory-journal.ts';
 export { redactingJournal, type RedactionOptions } from './actors/runtime/redacting-journal.ts';
-export { SECRET_NAMES } from './actors/secrets.ts';
+export { SECRET_NAMES } from './values/secrets.ts';
 export type {
   MemoryAnswer,
   MemoryEntry,
@@ -301,9 +284,9 @@ export type {
   NewMemoryEntry,
   WorkingMemory,
 } from './actors/ports/working-memory.ts';
-export type { AudioFrame } from './voice/audio-frame.ts';
-export type { Ears, Voice, VoiceRequest } from './voice/spoken/voice.ts';
-export type { Transport } from './voice/transport.ts';
+export type { AudioFrame } from './voice/audio/audio-frame.ts';
+export type { Ears, Voice, VoiceRequest } from './voice/speech/voice.ts';
+export type { Transport } from './voice/connection/transport.ts';
 export {
   defaultWithVoiceOptions,
   withVoice,
@@ -321,4 +304,18 @@ export {
   OffstageError,
   ProtocolError,
   ProviderError,
-} from './errors.ts';
+} from './values/errors.ts';
+export type { PreApproval } from './actors/contracts/config.ts';
+export type { ApprovalGrade } from './actors/contracts/outcome.ts';
+export type { ClaimVerification } from './actors/contracts/outcome.ts';
+export type { UnverifiedClaim } from './actors/contracts/outcome.ts';
+export type { StreamedChunk } from './actors/contracts/task.ts';
+export type { SetAsideEntry } from './actors/contracts/session-views.ts';
+export type { SnapshotPolicy } from './actors/runtime/scope-snapshots.ts';
+export { defineSubagent } from './actors/subagent/config.ts';
+export type { BudgetLimits } from './actors/contracts/config.ts';
+export type { ToolContext } from './actors/contracts/lead-tool.ts';
+export type { ToolDefinition } from './actors/contracts/lead-tool.ts';
+export type { FailureDetails } from './actors/contracts/outcome.ts';
+export type { FailureReason } from './actors/contracts/outcome.ts';
+export type { LastTool } from './actors/contracts/outcome.ts';

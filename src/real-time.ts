@@ -3,37 +3,36 @@
 //
 // Owns:     the runtime of the process, which is shared by all that ask for nothing special.
 
-import { notAnObject } from './checks.ts';
-import { ConfigurationError } from './errors.ts';
-import { withoutUndefined } from './actors/without-undefined.ts';
+import { notAnObject, check, readable } from './values/checks.ts';
+import { ConfigurationError } from './values/errors.ts';
+import { withoutUndefined } from './values/without-undefined.ts';
 import { nodeEnvironment } from './adapters/node/environment.ts';
 import { z } from 'zod';
-import { check, readable } from './checks.ts';
 import {
   rockbotToolset as rockbotToolsetWith,
   type RockbotToolsetOptions,
-} from './actors/delegation/toolsets/rockbot-toolset.ts';
+} from './actors/subagents/toolsets/rockbot-toolset.ts';
 import {
   createRuntime as createRuntimeWith,
   type Runtime,
   type RuntimeOptions,
-} from './actors/runtime/runtime.ts';
+} from './actors/admission/runtime.ts';
 import type { WorkingMemory } from './actors/ports/working-memory.ts';
 import {
   workingMemory as workingMemoryWith,
   type WorkingMemoryOptions,
-} from './actors/working-memory/working-memory.ts';
+} from './memory/working-memory.ts';
 import {
   TextSession as CoreTextSession,
   type TextSessionOptions as CoreTextSessionOptions,
-} from './actors/session/text-session.ts';
-import type { SubagentConfig } from './actors/subagent/config.ts';
+} from './actors/session/view/text-session.ts';
+import type { SubagentConfig } from './actors/contracts/config.ts';
 import {
   runSubagent as runSubagentWith,
   type RunSubagentOptions as CoreRunSubagentOptions,
   type RunTask,
   type SubagentRun,
-} from './actors/subagent/run-subagent.ts';
+} from './actors/subagents/run-subagent.ts';
 import {
   VoiceSession as CoreVoiceSession,
   type VoiceSessionOptions as CoreVoiceSessionOptions,

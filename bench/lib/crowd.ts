@@ -2,7 +2,7 @@
 
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
 import { createRuntime } from '../../src/index.ts';
-import { runSubagent } from '../../src/actors/subagent/run-subagent.ts';
+import { runSubagent } from '../../src/actors/subagents/run-subagent.ts';
 import {
   bareRun,
   INSTRUCTIONS,

@@ -4,7 +4,7 @@
 import { Subject } from 'rxjs';
 import { VoiceSession, type AudioFrame, type Transport } from '../../src/index.ts';
 import { SIMULATED_CAPABILITIES } from '../../src/testing/simulate/voice-stage.ts';
-import type { TransportEvent } from '../../src/voice/transport.ts';
+import type { TransportEvent } from '../../src/voice/connection/transport.ts';
 
 const SAMPLE_RATE_HZ = 24_000;
 

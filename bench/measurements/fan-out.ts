@@ -1,7 +1,7 @@
 // A program spawns n subagents at once and gathers their outcomes: wall time for each.
 
 import { createRuntime } from '../../src/index.ts';
-import { runSubagent } from '../../src/actors/subagent/run-subagent.ts';
+import { runSubagent } from '../../src/actors/subagents/run-subagent.ts';
 import type { Measurement, Numbers } from '../lib/measurement.ts';
 import { collectGarbage } from '../lib/process.ts';
 import { bareRun, INSTRUCTIONS, rawTools, TASK, tripModel } from '../lib/workload.ts';

@@ -2,7 +2,7 @@
 
 import type { ToolSet } from 'ai';
 import { createRuntime } from '../../src/index.ts';
-import { runSubagent } from '../../src/actors/subagent/run-subagent.ts';
+import { runSubagent } from '../../src/actors/subagents/run-subagent.ts';
 import type { Measurement, Numbers } from '../lib/measurement.ts';
 import { collectGarbage, cpuMicroseconds } from '../lib/process.ts';
 import { bareRun, INSTRUCTIONS, rawTools, TASK, tripModel, wrappedTools } from '../lib/workload.ts';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { createRuntime, memoryJournal, type Journal } from '../../src/index.ts';
 import { nodeEnvironment } from '../../src/adapters/node/index.ts';
 import { sqliteJournal } from '../../src/adapters/sqlite-journal/index.ts';
-import { runSubagent } from '../../src/actors/subagent/run-subagent.ts';
+import { runSubagent } from '../../src/actors/subagents/run-subagent.ts';
 import type { Measurement, Numbers } from '../lib/measurement.ts';
 import { collectGarbage } from '../lib/process.ts';
 import { INSTRUCTIONS, rawTools, TASK, tripModel } from '../lib/workload.ts';

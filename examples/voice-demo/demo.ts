@@ -4,7 +4,7 @@ import type { LanguageModelV4 } from '@ai-sdk/provider';
 import { nodeEnvironment } from '../../src/adapters/node/index.ts';
 import type { LocalVoiceOptions } from '../../src/adapters/local-voice/index.ts';
 import { openaiRealtime } from '../../src/adapters/openai-realtime/index.ts';
-import { messageOf } from '../../src/errors.ts';
+import { messageOf } from '../../src/values/errors.ts';
 import {
   VoiceSession,
   type Environment,

@@ -1,6 +1,6 @@
 // `npm start`: starts the demo and says what to do. Port: PORT, default 8080.
 
-import { OffstageError } from '../../src/errors.ts';
+import { OffstageError } from '../../src/values/errors.ts';
 import type { Demo } from './demo.ts';
 import { suggestions } from './suggestions.ts';
 

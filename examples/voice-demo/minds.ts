@@ -3,7 +3,7 @@
 // No key is ever part of what is shown.
 
 import type { LanguageModelV4 } from '@ai-sdk/provider';
-import { ConfigurationError } from '../../src/errors.ts';
+import { ConfigurationError } from '../../src/values/errors.ts';
 import type { Environment } from '../../src/actors/ports/environment.ts';
 import { brainModel } from './brain/brain-model.ts';
 import type { About } from './shared/protocol.ts';

@@ -8,8 +8,8 @@ import type {
   SessionEvent,
   SessionState,
   SubagentView,
-} from '../../src/actors/session-views.ts';
-import type { AudioFrame } from '../../src/voice/audio-frame.ts';
+} from '../../src/actors/contracts/session-views.ts';
+import type { AudioFrame } from '../../src/voice/audio/audio-frame.ts';
 
 /** What a person answered: a button, words, or yes or no to an approval. */
 export type GivenAnswer =

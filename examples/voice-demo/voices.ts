@@ -8,7 +8,7 @@ import { openaiLive } from '../../src/adapters/openai-live/index.ts';
 import { openaiRealtime } from '../../src/adapters/openai-realtime/index.ts';
 import { examine, type Machine } from '../../src/cli/doctor/findings.ts';
 import { thisMachine } from '../../src/cli/doctor/machine.ts';
-import { ConfigurationError } from '../../src/errors.ts';
+import { ConfigurationError } from '../../src/values/errors.ts';
 import type { Transport } from '../../src/index.ts';
 
 export type Variables = Readonly<Record<string, string | undefined>>;

@@ -20,9 +20,13 @@ function packageAllowed(specifier: string, packages: readonly string[]): boolean
   return specifier.startsWith('node:') ? packages.includes('node:') : within(specifier, packages);
 }
 
+function rowOf(file: string): Layer | undefined {
+  return layers.find((row) => rootOf(row, file) !== undefined);
+}
+
 /** What is wrong with importing `specifier` in `file` (relative to src/); nothing if it is allowed. */
 export function importProblem(file: string, specifier: string): string | undefined {
-  const layer = layers.find((row) => rootOf(row, file) !== undefined);
+  const layer = rowOf(file);
   const root = layer && rootOf(layer, file);
   if (!layer || root === undefined) {
     return `src/${file} has no row in scripts/lint/import-directions.ts: add one`;
@@ -32,7 +36,9 @@ export function importProblem(file: string, specifier: string): string | undefin
     return `src/${root} may not import the package '${specifier}', only: ${list(layer.packages)}`;
   }
   const target = resolve('/', dirname(file), specifier).slice(1);
-  if (within(target, [root, ...layer.sources])) return undefined;
+  // A folder within may have a row of its own: its files are not of this one.
+  const isOwn = within(target, [root]) && rowOf(target) === layer;
+  if (isOwn || within(target, layer.sources)) return undefined;
   return `src/${root} may not import src/${target}, only itself and: ${list(layer.sources)}`;
 }
 

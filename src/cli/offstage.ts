@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // `offstage`, on the command line.
 
-import { runCommand, type Command } from './command.ts';
+import { runCommand, type Command } from './command/command.ts';
 import { doctor } from './doctor/doctor.ts';
 import { replay } from './replay/replay.ts';
 import { simulate } from './simulate/simulate.ts';

@@ -9,9 +9,13 @@ export {
   simulatedEnvironment,
   type SimulatedEnvironment,
   type SimulatedEnvironmentOptions,
-} from './simulated-environment.ts';
+} from './doubles/simulated-environment.ts';
 export { readNotes, type ReadNote } from '../actors/notes/note.ts';
-export { scriptedVoice, type ScriptedVoice, type ScriptedVoiceOptions } from './scripted-voice.ts';
+export {
+  scriptedVoice,
+  type ScriptedVoice,
+  type ScriptedVoiceOptions,
+} from './doubles/scripted-voice.ts';
 export {
   scriptedModel,
   type Script,
@@ -20,4 +24,4 @@ export {
   type ScriptedPrompt,
   type ScriptedStep,
   type ScriptLike,
-} from './scripted-model.ts';
+} from './doubles/scripted-model.ts';

@@ -1,6 +1,6 @@
 // For those who write a transport or handle audio themselves.
 
-export { frameDurationMs, type AudioFrame } from './audio-frame.ts';
+export { frameDurationMs, type AudioFrame } from './audio/audio-frame.ts';
 export {
   createBoundedBuffer,
   type BoundedBuffer,
@@ -13,8 +13,8 @@ export { resampleFrames } from './audio/resample-frames.ts';
 export { workingSound, type WorkingSoundOptions } from './audio/working-sound.ts';
 export { decodeWav, encodeWav, isWav } from './audio/wav.ts';
 export { createResampler, isSampleRateHz, type Resampler } from './audio/resampler.ts';
-export { SentenceChunker } from './spoken/sentence-chunker.ts';
-export type { Ears, Voice, VoiceRequest } from './spoken/voice.ts';
+export { SentenceChunker } from './speech/sentence-chunker.ts';
+export type { Ears, Voice, VoiceRequest } from './speech/voice.ts';
 export type {
   Transport,
   TransportCapabilities,
@@ -24,4 +24,4 @@ export type {
   TransportContext,
   TransportEvent,
   TransportTool,
-} from './transport.ts';
+} from './connection/transport.ts';

@@ -6,22 +6,32 @@
 //           utterance is for (session), run tools.
 
 import type { Observable } from 'rxjs';
-import type { Lead, Offer, Utterance } from '../actors/session/lead.ts';
+import type { Lead, Offer } from '../actors/session/lead/lead.ts';
 import type { Prompt } from '../actors/notes/note.ts';
 import type { NoteMarks } from '../actors/notes/note-marks.ts';
-import { directivesNote, greetingNote } from '../actors/session/prompts.ts';
-import type { LeadSession } from '../actors/session/session-parts.ts';
-import type { ShownImage } from '../actors/session/shown-image.ts';
+import { directivesNote, greetingNote } from '../actors/conversation/prompts.ts';
+import type { LeadSession } from '../actors/session/lead/lead-session.ts';
+import type { ShownImage } from '../actors/session/questions/shown-image.ts';
 import type { Failure } from '../machines/index.ts';
-import { frameDurationMs, type AudioFrame } from './audio-frame.ts';
-import { Line } from './line.ts';
-import { configurationOf, handoverNote, lossOf, type ReconnectDelays } from './line-words.ts';
-import type { LineClosed } from './link.ts';
-import { Meter } from './meter.ts';
-import { replay } from './replay.ts';
-import { shownNote } from './speech-prompts.ts';
-import type { Transport, TransportCommand, TransportConfiguration } from './transport.ts';
-import { Turns, type TurnsOptions } from './turns.ts';
+import { frameDurationMs, type AudioFrame } from './audio/audio-frame.ts';
+import { Line } from './connection/line.ts';
+import {
+  configurationOf,
+  handoverNote,
+  lossOf,
+  type ReconnectDelays,
+} from './connection/line-words.ts';
+import type { LineClosed } from './connection/link.ts';
+import { Meter } from './connection/meter.ts';
+import { replay } from './output/replay.ts';
+import { shownNote } from './output/speech-prompts.ts';
+import type {
+  Transport,
+  TransportCommand,
+  TransportConfiguration,
+} from './connection/transport.ts';
+import { Turns, type TurnsOptions } from './turns/turns.ts';
+import type { Utterance } from '../actors/contracts/records.ts';
 
 export interface VoiceLeadOptions extends ReconnectDelays, Omit<TurnsOptions, 'capabilities'> {
   readonly transport: Transport;

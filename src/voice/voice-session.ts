@@ -12,27 +12,31 @@ import {
   readable,
   shown,
   type ChecksOf,
-} from '../checks.ts';
-import { ConfigurationError, isA, messageOf, ProtocolError } from '../errors.ts';
-import type { Runtime } from '../actors/runtime/runtime.ts';
-import { SessionCore } from '../actors/session/session-core.ts';
+} from '../values/checks.ts';
+import { ConfigurationError, isA, messageOf, ProtocolError } from '../values/errors.ts';
+import type { Runtime } from '../actors/admission/runtime.ts';
+import { SessionCore } from '../actors/session/lifecycle/session-core.ts';
 import {
   checkSessionOptions,
   sessionChecks,
   type SessionOptions,
-} from '../actors/session/session-options.ts';
-import { aModel } from '../actors/ai/model.ts';
-import type { LeadSession } from '../actors/session/session-parts.ts';
-import { SessionFace } from '../actors/session/session-face.ts';
-import { checkImage, refuseImages, type ShownImage } from '../actors/session/shown-image.ts';
-import { withoutUndefined } from '../actors/without-undefined.ts';
+} from '../actors/session/lifecycle/session-options.ts';
+import { aModel } from '../actors/model/model.ts';
+import type { LeadSession } from '../actors/session/lead/lead-session.ts';
+import { SessionFace } from '../actors/session/view/session-face.ts';
+import {
+  checkImage,
+  refuseImages,
+  type ShownImage,
+} from '../actors/session/questions/shown-image.ts';
+import { withoutUndefined } from '../values/without-undefined.ts';
 import { resampleFrames } from './audio/resample-frames.ts';
 import { isSampleRateHz } from './audio/resampler.ts';
-import { frameDurationMs, type AudioFrame } from './audio-frame.ts';
-import { checkedFiller, type FillerOptions } from './filler-options.ts';
-import { checkDelegable, withModel, withoutModel, type WorkOut } from './delegation-step.ts';
-import type { ThinkingSoundOptions } from './thinking-sound.ts';
-import type { Transport } from './transport.ts';
+import { frameDurationMs, type AudioFrame } from './audio/audio-frame.ts';
+import { checkedFiller, type FillerOptions } from './output/filler-options.ts';
+import { checkDelegable, withModel, withoutModel, type WorkOut } from './turns/delegation-step.ts';
+import type { ThinkingSoundOptions } from './output/thinking-sound.ts';
+import type { Transport } from './connection/transport.ts';
 import { VoiceLead } from './voice-lead.ts';
 
 export interface VoiceOptions {

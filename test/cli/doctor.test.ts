@@ -7,7 +7,7 @@ import type { MakeTransport } from '../../src/cli/doctor/try-connection.ts';
 import { geminiLive } from '../../src/adapters/gemini-live/index.ts';
 import { openaiLive } from '../../src/adapters/openai-live/index.ts';
 import { openaiRealtime } from '../../src/adapters/openai-realtime/index.ts';
-import type { TransportEvent } from '../../src/voice/transport.ts';
+import type { TransportEvent } from '../../src/voice/connection/transport.ts';
 
 const KEY = 'sk-proj-0123456789abcdef';
 

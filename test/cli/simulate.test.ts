@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { runCommand } from '../../src/cli/command.ts';
+import { runCommand } from '../../src/cli/command/command.ts';
 import { simulate } from '../../src/cli/simulate/simulate.ts';
 
 let folder = '';

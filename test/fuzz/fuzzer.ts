@@ -11,11 +11,11 @@
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { isA, isError } from '../../src/errors.ts';
+import { isA, isError } from '../../src/values/errors.ts';
 import { memoryJournal, OffstageError } from '../../src/index.ts';
 import { sqliteJournal } from '../../src/adapters/sqlite-journal/index.ts';
 import type { Journal } from '../../src/actors/ports/journal.ts';
-import { chanceOf, type Chance } from '../../src/testing/chance.ts';
+import { chanceOf, type Chance } from '../../src/testing/doubles/chance.ts';
 import type { SimulatedEnvironment } from '../../src/testing/index.ts';
 import { calls as toolCalls, say, steps } from '../support/subagent-runs.ts';
 import { textTalk } from '../support/text-talk.ts';

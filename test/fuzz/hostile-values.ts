@@ -1,7 +1,7 @@
 // Values that callers without types pass, by mistake or on purpose: as TypeScript could not
 // stop them, and as JSON can hold them.
 
-import type { Chance } from '../../src/testing/chance.ts';
+import type { Chance } from '../../src/testing/doubles/chance.ts';
 
 /** What hostile values throw: the caller's own error, which may come back to the caller. */
 export class HostileError extends Error {}

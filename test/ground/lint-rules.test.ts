@@ -3,11 +3,13 @@
 // the project that holds nothing else.
 
 import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { layers } from '../../scripts/lint/import-directions.ts';
 
 const project = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -28,12 +30,12 @@ const importing = (from: string) => `import * as it from '${from}'; export const
 const planted: readonly Planted[] = [
   // machines: xstate, errors and each other
   ['src/machines/a.ts', importing('xstate')],
-  ['src/machines/a.ts', importing('../errors.ts')],
+  ['src/machines/a.ts', importing('../values/a.ts'), direction],
   ['src/machines/a.ts', importing('./b.ts')],
   ['src/machines/a.ts', importing('rxjs'), direction],
   ['src/machines/a.ts', importing('node:fs'), direction],
   ['src/machines/a.ts', importing('../actors/a.ts'), direction],
-  ['src/machines/a.ts', importing('../voice/transport.ts'), direction],
+  ['src/machines/a.ts', importing('../voice/connection/transport.ts'), direction],
   ['src/machines/a.ts', importing('../adapters/node/index.ts'), direction],
   ['src/machines/deep/a.ts', importing('../../actors/a.ts'), direction],
   ['src/machines/a.ts', "export type { A } from '../actors/a.ts';", direction],
@@ -43,35 +45,50 @@ const planted: readonly Planted[] = [
   ['src/machines/a.ts', 'export const a = fetch;', globals],
 
   // actors: machines
-  ['src/actors/a.ts', importing('../machines/a.ts')],
+  ['src/actors/runtime/a.ts', importing('../../machines/a.ts')],
   ['src/actors/ports/a.ts', importing('../../machines/a.ts')],
-  ['src/actors/a.ts', importing('ai')],
-  ['src/actors/a.ts', importing('ai/test')],
-  ['src/actors/a.ts', importing('../voice/transport.ts'), direction],
-  ['src/actors/a.ts', importing('../testing/a.ts'), direction],
-  ['src/actors/a.ts', importing('../index.ts'), direction],
-  ['src/actors/a.ts', importing('../adapters/node/index.ts'), direction],
-  ['src/actors/a.ts', importing('ws'), direction],
-  ['src/actors/a.ts', importing('node:events'), direction],
-  ['src/actors/a.ts', importing('offstage/node'), direction],
+  ['src/actors/model/a.ts', importing('ai')],
+  ['src/actors/model/a.ts', importing('ai/test')],
+  ['src/actors/runtime/a.ts', importing('ai'), direction],
+  ['src/actors/runtime/a.ts', importing('../../voice/connection/transport.ts'), direction],
+  ['src/actors/runtime/a.ts', importing('../../testing/a.ts'), direction],
+  ['src/actors/runtime/a.ts', importing('../../index.ts'), direction],
+  ['src/actors/runtime/a.ts', importing('../../adapters/node/index.ts'), direction],
+  ['src/actors/runtime/a.ts', importing('ws'), direction],
+  ['src/actors/runtime/a.ts', importing('node:events'), direction],
+  ['src/actors/runtime/a.ts', importing('offstage/node'), direction],
+
+  // the rooms of actors, and of a session
+  ['src/actors/subagents/a.ts', importing('../subagent/a.ts')],
+  ['src/actors/subagent/a.ts', importing('../subagents/a.ts'), direction],
+  ['src/actors/subagents/a.ts', importing('./toolsets/a.ts'), direction],
+  ['src/actors/contracts/a.ts', importing('../runtime/a.ts'), direction],
+  ['src/actors/session/lead/a.ts', importing('../state/a.ts')],
+  ['src/actors/session/state/a.ts', importing('../lead/a.ts'), direction],
+  ['src/actors/session/effects/a.ts', importing('../lifecycle/a.ts'), direction],
+  ['src/language/a.ts', importing('../actors/contracts/a.ts'), direction],
+  ['src/actors/a.ts', importing('../machines/a.ts'), direction],
 
   // voice: actors, machines
-  ['src/voice/audio/a.ts', importing('../../actors/a.ts')],
+  ['src/voice/turns/a.ts', importing('../../actors/session/lead/a.ts')],
+  ['src/voice/turns/a.ts', importing('../output/a.ts')],
+  ['src/voice/output/a.ts', importing('../turns/a.ts'), direction],
+  ['src/voice/audio/a.ts', importing('../../actors/ports/a.ts'), direction],
   ['src/voice/a.ts', importing('../machines/a.ts')],
   ['src/voice/a.ts', importing('../testing/a.ts'), direction],
   ['src/voice/a.ts', importing('../adapters/openai-realtime/index.ts'), direction],
   ['src/voice/a.ts', importing('ws'), direction],
 
   // adapters: ports, errors, sound
-  ['src/adapters/one/a.ts', importing('../../errors.ts')],
+  ['src/adapters/one/a.ts', importing('../../values/errors.ts')],
   ['src/adapters/one/a.ts', importing('../../actors/ports/environment.ts')],
-  ['src/adapters/one/a.ts', importing('../../voice/transport.ts')],
+  ['src/adapters/one/a.ts', importing('../../voice/connection/transport.ts')],
   ['src/adapters/one/a.ts', importing('../../voice/audio/pcm16.ts')],
   ['src/adapters/one/deep/a.ts', importing('../b.ts')],
   ['src/adapters/one/a.ts', importing('ws')],
   ['src/adapters/one/a.ts', importing('node:fs')],
   ['src/adapters/one/a.ts', importing('openai'), direction],
-  ['src/adapters/one/a.ts', importing('../../actors/runtime.ts'), direction],
+  ['src/adapters/one/a.ts', importing('../../actors/runtime/a.ts'), direction],
   ['src/adapters/one/a.ts', importing('../../machines/a.ts'), direction],
   ['src/adapters/one/a.ts', importing('../../voice/voice-session.ts'), direction],
   ['src/adapters/one/a.ts', importing('../../index.ts'), direction],
@@ -84,28 +101,32 @@ const planted: readonly Planted[] = [
   ['src/index.ts', "export * from './voice/voice-session.ts';"],
   ['src/index.ts', "export * from './adapters/openai-realtime/index.ts';", direction],
   ['src/index.ts', "export * from './testing/index.ts';", direction],
-  ['src/testing/a.ts', importing('../voice/transport.ts')],
+  ['src/testing/a.ts', importing('../voice/connection/transport.ts')],
   ['src/testing/a.ts', importing('../adapters/node/index.ts'), direction],
-  ['src/errors.ts', importing('zod'), direction],
+  ['src/machines/a.ts', importing('zod'), direction],
   ['src/new-folder/a.ts', importing('zod'), direction],
 
   // time and chance
-  ['src/actors/a.ts', 'export const a = new Date(0).toISOString();'],
-  ['src/actors/a.ts', 'export const a = Date.now();', properties],
-  ['src/actors/a.ts', 'export const a = new Date();', 'offstage(no-ambient-date)'],
-  ['src/actors/a.ts', 'export const a = Date();', 'offstage(no-ambient-date)'],
-  ['src/actors/a.ts', 'export const a = performance.now();', globals],
-  ['src/actors/a.ts', 'setTimeout(() => undefined, 1);', globals],
-  ['src/actors/a.ts', 'setInterval(() => undefined, 1);', globals],
-  ['src/actors/a.ts', 'setImmediate(() => undefined);', globals],
-  ['src/actors/a.ts', 'queueMicrotask(() => undefined);', globals],
-  ['src/actors/a.ts', 'globalThis.setTimeout(() => undefined, 1);', properties],
-  ['src/actors/a.ts', 'process.nextTick(() => undefined);', properties],
-  ['src/actors/a.ts', 'export const a = process.hrtime();', properties],
-  ['src/actors/a.ts', 'export const a = AbortSignal.timeout(1);', properties],
-  ['src/actors/a.ts', 'export const a = Math.random();', properties],
-  ['src/actors/a.ts', 'export const a = crypto.randomUUID();', properties],
-  ['src/actors/a.ts', 'export const a = crypto.getRandomValues(new Uint8Array(1));', properties],
+  ['src/actors/runtime/a.ts', 'export const a = new Date(0).toISOString();'],
+  ['src/actors/runtime/a.ts', 'export const a = Date.now();', properties],
+  ['src/actors/runtime/a.ts', 'export const a = new Date();', 'offstage(no-ambient-date)'],
+  ['src/actors/runtime/a.ts', 'export const a = Date();', 'offstage(no-ambient-date)'],
+  ['src/actors/runtime/a.ts', 'export const a = performance.now();', globals],
+  ['src/actors/runtime/a.ts', 'setTimeout(() => undefined, 1);', globals],
+  ['src/actors/runtime/a.ts', 'setInterval(() => undefined, 1);', globals],
+  ['src/actors/runtime/a.ts', 'setImmediate(() => undefined);', globals],
+  ['src/actors/runtime/a.ts', 'queueMicrotask(() => undefined);', globals],
+  ['src/actors/runtime/a.ts', 'globalThis.setTimeout(() => undefined, 1);', properties],
+  ['src/actors/runtime/a.ts', 'process.nextTick(() => undefined);', properties],
+  ['src/actors/runtime/a.ts', 'export const a = process.hrtime();', properties],
+  ['src/actors/runtime/a.ts', 'export const a = AbortSignal.timeout(1);', properties],
+  ['src/actors/runtime/a.ts', 'export const a = Math.random();', properties],
+  ['src/actors/runtime/a.ts', 'export const a = crypto.randomUUID();', properties],
+  [
+    'src/actors/runtime/a.ts',
+    'export const a = crypto.getRandomValues(new Uint8Array(1));',
+    properties,
+  ],
   ['src/adapters/one/a.ts', "export { createHash } from 'node:crypto';"],
   ['src/adapters/one/a.ts', importing('node:timers'), imports],
   ['src/adapters/one/a.ts', importing('node:timers/promises'), imports],
@@ -143,7 +164,7 @@ const planted: readonly Planted[] = [
 
   // events are made field by field
   [
-    'src/actors/a.ts',
+    'src/actors/runtime/a.ts',
     "export const a = (b: object) => ({ type: 'answer.given', ...b });",
     'offstage(no-spread-into-event)',
   ],
@@ -153,35 +174,38 @@ const planted: readonly Planted[] = [
     'offstage(no-spread-into-event)',
   ],
   [
-    'src/actors/a.ts',
+    'src/actors/runtime/a.ts',
     "export const a = (b?: object) => ({ type: 'user.said', ...(b ? { c: 1, ...b } : {}) });",
     'offstage(no-spread-into-event)',
   ],
   [
-    'src/actors/a.ts',
+    'src/actors/runtime/a.ts',
     "export const a = (b?: string) => ({ type: 'user.said', ...(b === undefined ? {} : { b }) });",
   ],
-  ['src/actors/a.ts', "export const a = (b?: string) => ({ type: 'user.said', ...(b && { b }) });"],
-  ['src/actors/a.ts', "export const a = (b: object) => ({ type: 'object', ...b });"],
+  [
+    'src/actors/runtime/a.ts',
+    "export const a = (b?: string) => ({ type: 'user.said', ...(b && { b }) });",
+  ],
+  ['src/actors/runtime/a.ts', "export const a = (b: object) => ({ type: 'object', ...b });"],
 
   // promises
-  ['src/actors/a.ts', 'export const a = Promise.race([]);', properties],
+  ['src/actors/runtime/a.ts', 'export const a = Promise.race([]);', properties],
   ['src/adapters/node/a.ts', 'export const a = Promise.race([]);', properties],
-  ['src/actors/race-abort.ts', 'export const a = Promise.race([]);'],
-  ['src/actors/race-abort.ts', 'export const b = Math.random();', properties],
-  ['src/actors/a.ts', 'Promise.resolve();', 'typescript(no-floating-promises)'],
+  ['src/actors/runtime/race-abort.ts', 'export const a = Promise.race([]);'],
+  ['src/actors/runtime/race-abort.ts', 'export const b = Math.random();', properties],
+  ['src/actors/runtime/a.ts', 'Promise.resolve();', 'typescript(no-floating-promises)'],
   [
-    'src/actors/a.ts',
+    'src/actors/runtime/a.ts',
     'export const a = (b: "c" | "d") => { switch (b) { case "c": return 1; } return 2; };',
     'typescript(switch-exhaustiveness-check)',
   ],
   [
-    'src/actors/a.ts',
+    'src/actors/runtime/a.ts',
     'export const a = [1].forEach(async () => {});',
     'typescript(no-misused-promises)',
   ],
-  ['src/actors/cycle-1.ts', "export * from './cycle-2.ts';", 'import(no-cycle)'],
-  ['src/actors/cycle-2.ts', "export * from './cycle-1.ts';", 'import(no-cycle)'],
+  ['src/actors/runtime/cycle-1.ts', "export * from './cycle-2.ts';", 'import(no-cycle)'],
+  ['src/actors/runtime/cycle-2.ts', "export * from './cycle-1.ts';", 'import(no-cycle)'],
 ];
 
 /** The rules that this is about: an allowed line is reported by none of them. */
@@ -260,4 +284,28 @@ test.each(
   planted.flatMap(([file, code, rule], index) => (rule ? [] : ([[file, code, index]] as const))),
 )('%s: %s is allowed', (_file, _code, index) => {
   expect(reported[index]?.filter((rule) => houseRules.has(rule))).toEqual([]);
+});
+
+test('the rows of the table have no circle, and each of them is a file or a folder', () => {
+  const rows = layers.flatMap(({ files, sources }) =>
+    files.endsWith('/*') ? [] : ([[files, sources]] as const),
+  );
+  expect(rows.filter(([files]) => !existsSync(join(project, 'src', files)))).toEqual([]);
+  // A row that names a folder may import all rooms within.
+  const rooms = (source: string): string[] =>
+    rows.map(([files]) => files).filter((it) => it === source || it.startsWith(`${source}/`));
+  const below = new Map(
+    rows.map(([files, sources]) => [
+      files,
+      sources.flatMap(rooms).filter((room) => room !== files),
+    ]),
+  );
+  const reached = (from: string, seen = new Set<string>()): Set<string> => {
+    for (const next of below.get(from) ?? [])
+      if (!seen.has(next) && next !== from) reached(next, seen.add(next));
+      else if (next === from) seen.add(next);
+    return seen;
+  };
+  const circles = rows.map(([files]) => files).filter((files) => reached(files).has(files));
+  expect(circles).toEqual([]);
 });

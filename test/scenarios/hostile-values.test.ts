@@ -9,7 +9,7 @@ import {
   type MemoryStore,
   type SubagentConfig,
 } from '../../src/index.ts';
-import { codeOf, isA, isError, messageOf } from '../../src/errors.ts';
+import { codeOf, isA, isError, messageOf } from '../../src/values/errors.ts';
 import type { ScriptedStep } from '../../src/testing/index.ts';
 import { memoryJournal } from '../../src/actors/runtime/memory-journal.ts';
 import { hostile, hostileNames, isPromise } from '../support/hostile-values.ts';

@@ -2,10 +2,10 @@
 // no other test names them.
 
 import { describe, expect, test } from 'vitest';
-import { checkSubagentConfig } from '../../src/actors/subagent/config.ts';
 import { calls, never, say, simpleTool, steps } from '../support/subagent-runs.ts';
 import { instructionsOf, textTalk } from '../support/text-talk.ts';
 import { voiceTalk } from '../support/voice-talk.ts';
+import { checkSubagentConfig } from '../../src/actors/subagent/config.ts';
 
 describe('subagents', () => {
   test('[B24 B26] the defaults are those of the first design', () => {

@@ -2,8 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { ConfigurationError, defineTool, TextSession } from '../../src/index.ts';
-import type { AgentContext } from '../../src/index.ts';
+import { ConfigurationError, defineTool, TextSession, type AgentContext } from '../../src/index.ts';
 import { scriptedModel, type Script, type ScriptedPrompt } from '../../src/testing/index.ts';
 import { calls, never, say, simpleTool, steps } from '../support/subagent-runs.ts';
 import { LEAD, textTalk, withoutNotes, type TalkOptions } from '../support/text-talk.ts';

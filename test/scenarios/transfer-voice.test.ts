@@ -4,7 +4,7 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { defineTool } from '../../src/index.ts';
-import type { TransportCommand } from '../../src/voice/transport.ts';
+import type { TransportCommand } from '../../src/voice/connection/transport.ts';
 import { FakeTransport, type FakeConnection } from '../support/fake-transport.ts';
 import { agentInstructions, LEAD, withoutNotes } from '../support/text-talk.ts';
 import { voiceTalk, type VoiceTalkOptions } from '../support/voice-talk.ts';

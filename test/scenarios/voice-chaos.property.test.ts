@@ -11,7 +11,7 @@ import {
   type Script,
   type SimulatedEnvironment,
 } from '../../src/testing/index.ts';
-import type { TransportCapabilities } from '../../src/voice/transport.ts';
+import type { TransportCapabilities } from '../../src/voice/connection/transport.ts';
 import {
   BY_ITSELF,
   DELEGATES,

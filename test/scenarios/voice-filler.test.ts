@@ -9,10 +9,10 @@ import {
   type ScriptedVoice,
   type SimulatedEnvironment,
 } from '../../src/testing/index.ts';
-import type { AudioFrame } from '../../src/voice/audio-frame.ts';
+import type { AudioFrame } from '../../src/voice/audio/audio-frame.ts';
 import { workingSound } from '../../src/voice/audio/working-sound.ts';
-import type { FillerOptions } from '../../src/voice/filler-options.ts';
-import type { Voice } from '../../src/voice/spoken/voice.ts';
+import type { FillerOptions } from '../../src/voice/output/filler-options.ts';
+import type { Voice } from '../../src/voice/speech/voice.ts';
 import { FakeTransport } from '../support/fake-transport.ts';
 import { calls, steps } from '../support/subagent-runs.ts';
 import { voiceTalk, type VoiceTalkOptions } from '../support/voice-talk.ts';

@@ -4,7 +4,7 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { defineTool } from '../../src/index.ts';
-import type { TransportCapabilities } from '../../src/voice/transport.ts';
+import type { TransportCapabilities } from '../../src/voice/connection/transport.ts';
 import { BY_ITSELF, FakeTransport } from '../support/fake-transport.ts';
 import { calls, say, steps } from '../support/subagent-runs.ts';
 import { voiceTalk, type VoiceTalkOptions } from '../support/voice-talk.ts';

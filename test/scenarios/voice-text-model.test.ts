@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { defineTool, VoiceSession, withVoice, type SessionEvent } from '../../src/index.ts';
 import { scriptedVoice, simulatedEnvironment } from '../../src/testing/index.ts';
-import type { AudioFrame } from '../../src/voice/audio-frame.ts';
+import type { AudioFrame } from '../../src/voice/audio/audio-frame.ts';
 import { FakeTransport } from '../support/fake-transport.ts';
 
 async function talking() {

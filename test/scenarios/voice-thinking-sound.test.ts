@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { ConfigurationError, defineTool, VoiceSession } from '../../src/index.ts';
 import { scriptedModel, simulatedEnvironment } from '../../src/testing/index.ts';
-import type { AudioFrame } from '../../src/voice/audio-frame.ts';
+import type { AudioFrame } from '../../src/voice/audio/audio-frame.ts';
 import { workingSound } from '../../src/voice/audio/working-sound.ts';
 import { DELEGATES, FakeTransport } from '../support/fake-transport.ts';
 import { voiceTalk, type VoiceTalkOptions } from '../support/voice-talk.ts';

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import {
   createSubagentService,
   type SubagentServiceOptions,
-} from '../../src/actors/delegation/subagent-service.ts';
+} from '../../src/actors/subagents/subagent-service.ts';
 import { createRuntime, type SubagentConfig } from '../../src/index.ts';
 import {
   scriptedModel,

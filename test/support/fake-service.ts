@@ -11,8 +11,8 @@ import type {
   SubagentChunk,
   SubagentReport,
   SubagentService,
-} from '../../src/actors/delegation/service-types.ts';
-import { subAgentStream } from '../../src/actors/delegation/sub-agents/sub-agent-stream.ts';
+} from '../../src/actors/contracts/service-types.ts';
+import { subAgentStream } from '../../src/actors/subagents/sub-agent-stream.ts';
 
 export interface FakeService extends SubagentService {
   readonly spawned: readonly SpawnRequest[];

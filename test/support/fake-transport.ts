@@ -3,8 +3,8 @@
 
 import { Subject } from 'rxjs';
 import { SIMULATED_CAPABILITIES } from '../../src/testing/simulate/voice-stage.ts';
-import type { AudioFrame } from '../../src/voice/audio-frame.ts';
-import type { Voice } from '../../src/voice/spoken/voice.ts';
+import type { AudioFrame } from '../../src/voice/audio/audio-frame.ts';
+import type { Voice } from '../../src/voice/speech/voice.ts';
 import type {
   Transport,
   TransportCapabilities,
@@ -13,7 +13,7 @@ import type {
   TransportConnection,
   TransportContext,
   TransportEvent,
-} from '../../src/voice/transport.ts';
+} from '../../src/voice/connection/transport.ts';
 
 const capabilities: TransportCapabilities = {
   ...SIMULATED_CAPABILITIES,

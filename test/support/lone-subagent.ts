@@ -1,19 +1,15 @@
 // One subagent and nobody else: whoever runs it is the test, which sees all that it says
 // and says what it pleases. A test of whole runs has `subagent-runs.ts`.
 
-import type { SubagentService } from '../../src/actors/delegation/subagent-service.ts';
+import type { SubagentService } from '../../src/actors/subagents/subagent-service.ts';
 import { buildContextSnapshot } from '../../src/actors/context/context-snapshot.ts';
 import { ConversationLog } from '../../src/actors/conversation/conversation.ts';
 import { createHost } from '../../src/actors/runtime/host.ts';
 import { memoryJournal } from '../../src/actors/runtime/memory-journal.ts';
-import { checkSubagentConfig, type SubagentConfig } from '../../src/actors/subagent/config.ts';
+import { type SubagentConfig } from '../../src/actors/contracts/config.ts';
 import { briefing, prepareInstance } from '../../src/actors/subagent/instance.ts';
-import type { Outcome } from '../../src/actors/subagent/outcome.ts';
-import type {
-  AskedInput,
-  StreamedChunk,
-  SubagentPorts,
-} from '../../src/actors/subagent/subagent-ports.ts';
+import type { Outcome } from '../../src/actors/contracts/outcome.ts';
+import type { SubagentPorts } from '../../src/actors/subagent/subagent-ports.ts';
 import type { SubagentBirth } from '../../src/actors/subagent/subagent-birth.ts';
 import { Subagent } from '../../src/actors/subagent/subagent.ts';
 import {
@@ -22,6 +18,8 @@ import {
   type Script,
   type ScriptedPrompt,
 } from '../../src/testing/index.ts';
+import type { AskedInput, StreamedChunk } from '../../src/actors/contracts/task.ts';
+import { checkSubagentConfig } from '../../src/actors/subagent/config.ts';
 
 /** What it said to whoever runs it, but for what it says all the time. */
 type Told =

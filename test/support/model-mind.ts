@@ -6,7 +6,7 @@
 //       arguments that are no object, a blank text.
 
 import type { ChatCompletionRequest, ChatMessage, FixtureResponse } from '@copilotkit/aimock';
-import type { ScriptedLanguageModel } from '../../src/testing/scripted-model.ts';
+import type { ScriptedLanguageModel } from '../../src/testing/doubles/scripted-model.ts';
 import type { Provider } from './providers.ts';
 
 /** What a script throws when the provider shall refuse. */

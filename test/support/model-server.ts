@@ -12,8 +12,8 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { LLMock, type ChatCompletionRequest, type FixtureResponse } from '@copilotkit/aimock';
 import type { LanguageModel } from 'ai';
-import type { ScriptedLanguageModel } from '../../src/testing/scripted-model.ts';
-import type { SimulatedEnvironment } from '../../src/testing/simulated-environment.ts';
+import type { ScriptedLanguageModel } from '../../src/testing/doubles/scripted-model.ts';
+import type { SimulatedEnvironment } from '../../src/testing/doubles/simulated-environment.ts';
 import { thinkOf } from './model-mind.ts';
 import type { Provider } from './providers.ts';
 

@@ -10,7 +10,7 @@ import type {
   TransportConfiguration,
   TransportContext,
   TransportEvent,
-} from '../../src/voice/transport.ts';
+} from '../../src/voice/connection/transport.ts';
 import { FakeConnection, FakeTransport } from './fake-transport.ts';
 
 /** What a resumed connection goes on from. */

@@ -1,10 +1,10 @@
 // Subagents that do what a test tells them, when it does: each model call waits until the
 // test says what it answers. For tests of the service of subagents.
 
-import type { Delegation } from '../../src/actors/delegation/delegation.ts';
-import { callerOf } from '../../src/actors/delegation/caller.ts';
-import { createChildSubagentToolset } from '../../src/actors/delegation/toolsets/child-toolset.ts';
-import { DELEGATES } from '../../src/actors/delegation/marks.ts';
+import type { Delegation } from '../../src/actors/subagents/delegation.ts';
+import { callerOf } from '../../src/actors/model/caller.ts';
+import { createChildSubagentToolset } from '../../src/actors/subagent/child-toolset.ts';
+import { DELEGATES } from '../../src/actors/model/marks.ts';
 import {
   THE_LEAD,
   type AwaitOptions,
@@ -14,14 +14,18 @@ import {
   type SpawnRequest,
   type SubagentChunk,
   type SubagentReport,
-} from '../../src/actors/delegation/service-types.ts';
+} from '../../src/actors/contracts/service-types.ts';
 import {
   createSubagentService,
   type SubagentServiceOptions,
-} from '../../src/actors/delegation/subagent-service.ts';
+} from '../../src/actors/subagents/subagent-service.ts';
 import { createRuntime, type RuntimeOptions, type SubagentConfig } from '../../src/index.ts';
-import { scriptedModel, simulatedEnvironment } from '../../src/testing/index.ts';
-import type { ScriptedPrompt, ScriptedStep } from '../../src/testing/index.ts';
+import {
+  scriptedModel,
+  simulatedEnvironment,
+  type ScriptedPrompt,
+  type ScriptedStep,
+} from '../../src/testing/index.ts';
 import { simpleTool } from './subagent-runs.ts';
 
 export interface PuppetOptions extends Partial<SubagentServiceOptions> {

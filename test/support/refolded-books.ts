@@ -1,7 +1,7 @@
 // The books of a session, folded again from what its journal has: they must be what they were (W2).
 
 import { expect, vi } from 'vitest';
-import { Books } from '../../src/actors/session/books.ts';
+import { Books } from '../../src/actors/session/state/books.ts';
 import type { Journal, JournalEntry } from '../../src/index.ts';
 
 type Options = readonly [

@@ -4,7 +4,7 @@
 import { tool } from 'ai';
 import { z } from 'zod';
 import { defineTool, type SubagentConfig } from '../../src/index.ts';
-import type { Script } from '../../src/testing/scripted-model.ts';
+import type { Script } from '../../src/testing/doubles/scripted-model.ts';
 
 export const RIDE_INSTRUCTIONS = 'You book rides.';
 

@@ -8,7 +8,7 @@ import {
   runSubagent,
   type RunSubagentOptions,
   type SubagentRun,
-} from '../../src/actors/subagent/run-subagent.ts';
+} from '../../src/actors/subagents/run-subagent.ts';
 import {
   scriptedModel,
   simulatedEnvironment,

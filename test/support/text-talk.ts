@@ -22,7 +22,7 @@ import {
   type Script,
   type ScriptedPrompt,
 } from '../../src/testing/index.ts';
-import type { ScriptedLanguageModel } from '../../src/testing/scripted-model.ts';
+import type { ScriptedLanguageModel } from '../../src/testing/doubles/scripted-model.ts';
 
 export const LEAD = 'You are the lead agent.';
 

@@ -2,8 +2,8 @@
 // that nobody was cancelled without a reason (P5).
 
 import type { Runtime, SubagentChunk } from '../../src/index.ts';
-import { Budgets } from '../../src/actors/supervisor/budgets.ts';
-import type { Supervisor } from '../../src/actors/supervisor/supervisor.ts';
+import { Budgets } from '../../src/actors/admission/budgets.ts';
+import type { Supervisor } from '../../src/actors/admission/supervisor.ts';
 import type { Person, Stage } from './tree-stage.ts';
 
 /** Tools that the runtime adds to whoever is spawned, and that are not watched. */

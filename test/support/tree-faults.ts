@@ -1,21 +1,21 @@
 // Faults that are planted into the runtime, one at a time, to see that the checks of the
 // trees find them.
 
-import { Cascade } from '../../src/actors/delegation/cascade.ts';
-import { Chunks } from '../../src/actors/delegation/chunks.ts';
-import { Family } from '../../src/actors/delegation/family.ts';
-import { FamilyDesk } from '../../src/actors/delegation/family-desk.ts';
-import { Messages } from '../../src/actors/delegation/messages.ts';
-import { Retention } from '../../src/actors/delegation/retention.ts';
-import { SubagentTree } from '../../src/actors/delegation/subagent-tree.ts';
-import { Waits } from '../../src/actors/delegation/waits.ts';
-import { SessionUnit } from '../../src/actors/session/session-unit.ts';
-import { UserDoor } from '../../src/actors/session/user-door.ts';
+import { Cascade } from '../../src/actors/subagents/cascade.ts';
+import { Chunks } from '../../src/actors/subagents/chunks.ts';
+import { Family } from '../../src/actors/subagents/family.ts';
+import { FamilyDesk } from '../../src/actors/subagents/family-desk.ts';
+import { Messages } from '../../src/actors/subagents/messages.ts';
+import { Retention } from '../../src/actors/subagents/retention.ts';
+import { SubagentTree } from '../../src/actors/subagents/subagent-tree.ts';
+import { Waits } from '../../src/actors/subagents/waits.ts';
+import { SessionUnit } from '../../src/actors/session/unit/session-unit.ts';
+import { UserDoor } from '../../src/actors/session/questions/user-door.ts';
 import { Subagent } from '../../src/actors/subagent/subagent.ts';
 import { SubagentLog } from '../../src/actors/subagent/subagent-log.ts';
-import { Budget } from '../../src/actors/supervisor/budget.ts';
-import { Budgets } from '../../src/actors/supervisor/budgets.ts';
-import { Supervisor } from '../../src/actors/supervisor/supervisor.ts';
+import { Budget } from '../../src/actors/admission/budget.ts';
+import { Budgets } from '../../src/actors/admission/budgets.ts';
+import { Supervisor } from '../../src/actors/admission/supervisor.ts';
 import type { Scene } from './tree-story.ts';
 
 export interface Fault {

@@ -10,7 +10,7 @@ import {
   type Journal,
   type Runtime,
 } from '../../src/index.ts';
-import type { Delegation } from '../../src/actors/delegation/delegation.ts';
+import type { Delegation } from '../../src/actors/subagents/delegation.ts';
 import { FakeTransport } from './fake-transport.ts';
 import { LEAD } from './text-talk.ts';
 import { treeModel } from './tree-model.ts';

@@ -4,8 +4,8 @@
 // Owns:     these books, and the list of what went wrong (`wrong`).
 // Does not: play anything, or ask the runtime what it thinks.
 
-import type { Delegation } from '../../src/actors/delegation/delegation.ts';
-import type { Outcome } from '../../src/actors/subagent/outcome.ts';
+import type { Delegation } from '../../src/actors/subagents/delegation.ts';
+import type { Outcome } from '../../src/actors/contracts/outcome.ts';
 import type { SimulatedEnvironment } from '../../src/testing/index.ts';
 import type { Story } from './tree-story.ts';
 

@@ -2,7 +2,7 @@
 // clicks, breaks in, goes and comes. And a program, where that is in the user's place.
 
 import type { GivenAnswer } from '../../src/actors/subagent/ask-user.ts';
-import type { AskedQuestion } from '../../src/actors/session/records.ts';
+import type { AskedQuestion } from '../../src/actors/contracts/records.ts';
 import { optionsOf } from './tree-model.ts';
 import { CONSENT, numberOf, SECOND, type QuestionBook } from './tree-questions.ts';
 import type { Place } from './tree-scene.ts';

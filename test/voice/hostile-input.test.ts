@@ -4,7 +4,7 @@
 import { describe, expect, test } from 'vitest';
 import { FakeTransport, BY_ITSELF } from '../support/fake-transport.ts';
 import { voiceTalk } from '../support/voice-talk.ts';
-import { LiveConversation } from '../../src/actors/session/live-conversation.ts';
+import { LiveConversation } from '../../src/actors/session/state/live-conversation.ts';
 
 function detached(): Int16Array {
   const samples = new Int16Array(480);

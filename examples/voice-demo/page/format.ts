@@ -1,6 +1,6 @@
 // Words and numbers as people read them.
 
-import type { SubagentView, UsageView } from '../../../src/actors/session-views.ts';
+import type { SubagentView, UsageView } from '../../../src/actors/contracts/session-views.ts';
 
 /** `4 s`, `1:05`. */
 export function duration(ms: number): string {

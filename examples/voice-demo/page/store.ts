@@ -10,7 +10,7 @@ import type {
   SubagentView,
   TranscriptItem,
   UsageView,
-} from '../../../src/actors/session-views.ts';
+} from '../../../src/actors/contracts/session-views.ts';
 import type { About, ServerMessage, Suggestion } from '../shared/protocol.ts';
 
 /** How the page and the server stand. */

@@ -8,9 +8,9 @@
 
 import { WebSocket, type RawData } from 'ws';
 import { z } from 'zod';
-import { messageOf } from '../../../src/errors.ts';
+import { messageOf } from '../../../src/values/errors.ts';
 import type { Environment } from '../../../src/actors/ports/environment.ts';
-import type { AudioFrame } from '../../../src/voice/audio-frame.ts';
+import type { AudioFrame } from '../../../src/voice/audio/audio-frame.ts';
 import { encodeAudioPacket } from '../shared/audio-packet.ts';
 import { clientMessageSchema, type ClientMessage, type ServerMessage } from '../shared/protocol.ts';
 import type { ServerLimits } from './limits.ts';

@@ -11,7 +11,7 @@
 
 import type { Subscription } from 'rxjs';
 import type { WebSocket } from 'ws';
-import { messageOf } from '../../../src/errors.ts';
+import { messageOf } from '../../../src/values/errors.ts';
 import type { Environment } from '../../../src/actors/ports/environment.ts';
 import { resampleFrames } from '../../../src/voice/index.ts';
 import type { SessionFace } from '../session-face.ts';

@@ -2,7 +2,7 @@
 // listens on the loopback interface only, behind the guard of all listeners.
 
 import type { ServerResponse } from 'node:http';
-import { ConfigurationError, messageOf } from '../../../src/errors.ts';
+import { ConfigurationError, messageOf } from '../../../src/values/errors.ts';
 import type { Environment } from '../../../src/actors/ports/environment.ts';
 import { loopbackHosts } from '../../../src/adapters/listen/access.ts';
 import {

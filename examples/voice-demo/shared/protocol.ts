@@ -11,7 +11,7 @@ import type {
   AnswerReceipt,
   SessionEvent,
   SessionState,
-} from '../../../src/actors/session-views.ts';
+} from '../../../src/actors/contracts/session-views.ts';
 
 /** Names the protocol when the WebSocket is opened; a second one, `token.<token>`, proves who asks. */
 export const SUBPROTOCOL = 'offstage-demo';

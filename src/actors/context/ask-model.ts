@@ -1,8 +1,8 @@
 // One question to a model, beside the conversation: no tools, no retries, one answer.
 
 import type { LanguageModel, ModelMessage } from 'ai';
-import { runModelStep } from '../ai/model-step.ts';
-import { prepareTools } from '../ai/tools.ts';
+import { runModelStep } from '../model/model-step.ts';
+import { prepareTools } from '../model/tools.ts';
 import type { Environment } from '../ports/environment.ts';
 
 export interface ModelQuestion {

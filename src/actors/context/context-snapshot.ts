@@ -3,7 +3,7 @@
 
 import type { ModelMessage } from 'ai';
 import { z } from 'zod';
-import { check } from '../../checks.ts';
+import { check } from '../../values/checks.ts';
 import type { ConversationLog } from '../conversation/conversation.ts';
 import type { ConversationTurn } from '../conversation/turns.ts';
 import type { MemoryFact, MemoryStore } from '../ports/memory-store.ts';

@@ -3,11 +3,11 @@
 
 import type { LanguageModel, ModelMessage } from 'ai';
 import { z } from 'zod';
-import { check, checkIsObject, readable, type ChecksOf } from '../../checks.ts';
-import { aModel } from '../ai/model.ts';
-import { ProviderError } from '../../errors.ts';
+import { check, checkIsObject, readable, type ChecksOf } from '../../values/checks.ts';
+import { aModel } from '../model/model.ts';
+import { ProviderError } from '../../values/errors.ts';
 import type { ConversationItem } from '../conversation/items.ts';
-import { checkOutput, outputInstructions } from '../ai/output.ts';
+import { checkOutput, outputInstructions } from '../model/output.ts';
 import type { Environment } from '../ports/environment.ts';
 import type { MemoryFact } from '../ports/memory-store.ts';
 import { NoteMarks } from '../notes/note-marks.ts';

@@ -6,7 +6,7 @@
 
 import type { ModelMessage } from 'ai';
 import type { SubagentContextSnapshot } from './context-snapshot.ts';
-import { indented } from '../indented.ts';
+import { indented } from '../../values/indented.ts';
 
 /** The sections that have something to say, in this order, apart by an empty line. */
 export function systemPrompt(snapshot: SubagentContextSnapshot): string {

@@ -1,10 +1,10 @@
 // Facts into memory: those that are new, or take the place of one that is known.
 
 import { z } from 'zod';
-import { OffstageError } from '../../errors.ts';
+import { OffstageError } from '../../values/errors.ts';
 import type { Environment } from '../ports/environment.ts';
 import type { MemoryFact, MemoryStore } from '../ports/memory-store.ts';
-import { raceAbort } from '../race-abort.ts';
+import { raceAbort } from '../runtime/race-abort.ts';
 import { distilledFactSchema } from './distiller.ts';
 
 interface Where {

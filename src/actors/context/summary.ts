@@ -3,9 +3,9 @@
 
 import type { LanguageModel } from 'ai';
 import { z } from 'zod';
-import { check, checkIsObject, readable, type ChecksOf } from '../../checks.ts';
-import { aModel } from '../ai/model.ts';
-import { ProviderError } from '../../errors.ts';
+import { check, checkIsObject, readable, type ChecksOf } from '../../values/checks.ts';
+import { aModel } from '../model/model.ts';
+import { ProviderError } from '../../values/errors.ts';
 import { charsOf, isMessage, type ConversationItem } from '../conversation/items.ts';
 import type { ConversationLog } from '../conversation/conversation.ts';
 import { isOpen, resultOf, resultsIn } from '../conversation/limits.ts';

@@ -7,7 +7,7 @@ import {
   toolOutputText,
   type ConversationItem,
 } from '../conversation/items.ts';
-import { clip } from '../clip.ts';
+import { clip } from '../../values/clip.ts';
 import { transferNote } from '../conversation/model-messages.ts';
 import { promptText } from '../notes/note.ts';
 

@@ -14,12 +14,12 @@
 
 import type { ConversationLog } from '../conversation/conversation.ts';
 import { charsOf, type ConversationItem } from '../conversation/items.ts';
-import { clip } from '../clip.ts';
+import { clip } from '../../values/clip.ts';
 import { isOpen, resultsIn } from '../conversation/limits.ts';
 import type { MemoryFact } from '../ports/memory-store.ts';
-import { raceAbort } from '../race-abort.ts';
+import { raceAbort } from '../runtime/race-abort.ts';
 import type { Host } from '../runtime/host.ts';
-import { CancelledError, isA, OffstageError } from '../../errors.ts';
+import { CancelledError, isA, OffstageError } from '../../values/errors.ts';
 import type { FactSource } from './context-snapshot.ts';
 import { rememberFacts } from './remember-facts.ts';
 import type { MemoryDistiller } from './distiller.ts';

@@ -22,7 +22,7 @@
 // finished, or a result for an unknown call, leave the log as it is.
 
 import { z } from 'zod';
-import { ProtocolError } from '../../errors.ts';
+import { ProtocolError } from '../../values/errors.ts';
 import {
   asJson,
   conversationItemSchema,
@@ -32,7 +32,7 @@ import {
   type ToolOutput,
   type ToolResultItem,
 } from './items.ts';
-import { clip, head } from '../clip.ts';
+import { clip, head } from '../../values/clip.ts';
 import { clippedNote, noteChars, promptText, type Note } from '../notes/note.ts';
 import {
   checkedLimits,

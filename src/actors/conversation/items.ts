@@ -2,9 +2,9 @@
 
 import type { JSONValue } from 'ai';
 import { z } from 'zod';
-import { messageOf } from '../../errors.ts';
-import { isJson, isTooDeep, TOO_DEEP } from '../ai/json.ts';
-import { cutMark } from '../clip.ts';
+import { messageOf } from '../../values/errors.ts';
+import { isJson, isTooDeep, TOO_DEEP } from '../../values/json.ts';
+import { cutMark } from '../../values/clip.ts';
 import { promptText, type Note } from '../notes/note.ts';
 
 interface ItemBase {

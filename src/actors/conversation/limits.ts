@@ -1,6 +1,6 @@
 // What a conversation may hold, and what is given up first.
 
-import { ConfigurationError } from '../../errors.ts';
+import { ConfigurationError } from '../../values/errors.ts';
 import { charsOf, isMessage, type ConversationItem, type ToolResultItem } from './items.ts';
 
 export interface ConversationLimits {

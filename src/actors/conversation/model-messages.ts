@@ -10,7 +10,7 @@
 //   M5. Words of the user, and results, stand as they are, but for the key of genuine notes.
 
 import type { ModelMessage } from 'ai';
-import { asArguments } from '../ai/json.ts';
+import { asArguments } from '../../values/json.ts';
 import { shortNameOf, unmarkedNotes, type NoteWriter } from '../notes/note-marks.ts';
 import { note as noteOf, promptText, sentence, type Note } from '../notes/note.ts';
 import {

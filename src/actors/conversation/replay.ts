@@ -2,7 +2,7 @@
 // model goes on where it was: messages, tool calls and their outputs (errors too).
 // A call in flight stays open: its answer will still come, under the same id.
 
-import { asArguments } from '../ai/json.ts';
+import { asArguments } from '../../values/json.ts';
 import { promptText, type Note } from '../notes/note.ts';
 import {
   isFailed,

@@ -3,7 +3,7 @@
 // stretch and do not end one.
 
 import { isMessage, messageText, type ConversationItem } from './items.ts';
-import { clip } from '../clip.ts';
+import { clip } from '../../values/clip.ts';
 
 /** One stretch of one party, in one string. */
 export interface ConversationTurn {

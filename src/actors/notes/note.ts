@@ -2,7 +2,7 @@
 // quotations of what anybody else said.
 //
 // Owns:     the form of a note, and the quotation.
-// Does not: choose the words (session/prompts), mark notes (note-marks), or choose roles.
+// Does not: choose the words (conversation/prompts), mark notes (note-marks), or choose roles.
 //
 // Invariants
 //   NOTE-1. A sentence is a constant of the runtime: the type admits literals and numbers only. What
@@ -14,7 +14,7 @@
 //           in notes, too.
 
 import type { JSONValue } from 'ai';
-import { clip } from '../clip.ts';
+import { clip } from '../../values/clip.ts';
 
 declare const trusted: unique symbol;
 

@@ -2,7 +2,7 @@
 //
 // Does not: decide that it leaves (session-pool.ts).
 
-import type { SessionFace } from '../session/session-face.ts';
+import type { SessionFace } from '../session/view/session-face.ts';
 
 /** What a pool must know of a session; `TextSession` and `VoiceSession` are such. */
 export type PooledSession = Pick<

@@ -1,9 +1,9 @@
 // What a pool of sessions is given.
 
 import { z } from 'zod';
-import { aFunction, check, type ChecksOf } from '../../checks.ts';
-import { quietly } from '../../errors.ts';
-import type { Runtime } from '../runtime/runtime.ts';
+import { aFunction, check, type ChecksOf } from '../../values/checks.ts';
+import { quietly } from '../../values/errors.ts';
+import type { Runtime } from '../admission/runtime.ts';
 import type { PooledSession } from './guest.ts';
 
 export interface SessionPoolOptions<S extends PooledSession> {

@@ -22,8 +22,8 @@
 //        anything is opened or makes room. The others stay quiet.
 
 import { z } from 'zod';
-import { check } from '../../checks.ts';
-import { ConfigurationError, isError, messageOf, OffstageError } from '../../errors.ts';
+import { check } from '../../values/checks.ts';
+import { ConfigurationError, isError, messageOf, OffstageError } from '../../values/errors.ts';
 import { memoryWakeTimes, type WakeTimes } from '../ports/wake-times.ts';
 import { Alarm, AT_ONCE } from './alarm.ts';
 import { Guest, type PooledSession } from './guest.ts';

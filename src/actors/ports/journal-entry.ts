@@ -4,11 +4,11 @@
 //      it has them. What is one is returned with the very event that was read: no key is
 //      dropped, renamed or merged, whatever its name.
 
-import { check } from '../../checks.ts';
+import { check } from '../../values/checks.ts';
 import { z } from 'zod';
-import { messageOf } from '../../errors.ts';
-import { clip } from '../clip.ts';
-import { isStorable } from '../storable.ts';
+import { messageOf } from '../../values/errors.ts';
+import { clip } from '../../values/clip.ts';
+import { isStorable } from '../../values/storable.ts';
 import { JournalError, journalCorrupt } from './journal-error.ts';
 import type { JournalEntry } from './journal.ts';
 

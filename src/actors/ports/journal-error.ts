@@ -1,6 +1,6 @@
 // What a journal throws. Whether trying again can help is what a commit unit asks.
 
-import { isError, OffstageError } from '../../errors.ts';
+import { isError, OffstageError } from '../../values/errors.ts';
 import type { JournalEntry, JournalPosition } from './journal.ts';
 
 /**

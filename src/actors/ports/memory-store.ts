@@ -1,11 +1,11 @@
 // Memory: facts about the user that outlive a conversation ("prefers window seats").
 // The port, what a fact is, and the ranking that a store without an index of its own uses.
 
-import { check, shown, type ChecksOf } from '../../checks.ts';
+import { shown, check, type ChecksOf } from '../../values/checks.ts';
 import { z } from 'zod';
-import { CapacityError, ConfigurationError } from '../../errors.ts';
-import { countWords, relevance } from '../ranking/bm25.ts';
-import { withoutUndefined } from '../without-undefined.ts';
+import { CapacityError, ConfigurationError } from '../../values/errors.ts';
+import { countWords, relevance } from '../../values/bm25.ts';
+import { withoutUndefined } from '../../values/without-undefined.ts';
 
 export interface MemoryFact {
   /** Unique in its scope. */

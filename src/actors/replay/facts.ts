@@ -3,7 +3,7 @@
 //
 //   question sub_1:1   open          delivery c2   playing          subagent sub_1   running, step 2 …
 
-import { clip } from '../clip.ts';
+import { clip } from '../../values/clip.ts';
 import type { ReplayDelivery, ReplayItem, ReplaySubagent, ReplayView } from './replay-view.ts';
 
 /** What has become of each fact that has changed; null: it is no more. */

@@ -4,9 +4,9 @@
 // FK2. A beginning of the entries of a scope is what a crash at that instant would have left: what
 //      goes on from it goes on as after a crash.
 
+import { ConfigurationError } from '../../values/errors.ts';
 import { z } from 'zod';
-import { check, type ChecksOf } from '../../checks.ts';
-import { ConfigurationError } from '../../errors.ts';
+import { check, type ChecksOf } from '../../values/checks.ts';
 import type { Journal, JournalEntry } from '../ports/journal.ts';
 
 export interface ForkOptions {

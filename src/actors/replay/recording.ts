@@ -12,9 +12,15 @@
 //   RC1. What was exported can be read again, and the code that exported it finds no difference.
 //   RC2. A text that is cut, changed or of a newer version is an error that names the line.
 
-import { check } from '../../checks.ts';
+import { check } from '../../values/checks.ts';
 import { z } from 'zod';
-import { ConfigurationError, isA, messageOf, OffstageError, ProtocolError } from '../../errors.ts';
+import {
+  ConfigurationError,
+  isA,
+  messageOf,
+  OffstageError,
+  ProtocolError,
+} from '../../values/errors.ts';
 import { journalEntryOf } from '../ports/journal-entry.ts';
 import type { Journal, JournalEntry } from '../ports/journal.ts';
 import type { Changes } from './facts.ts';

@@ -9,13 +9,13 @@
 //   RS2. What is held is what the session would hold, and the views of subagents that have ended.
 
 import { z } from 'zod';
-import { check, shown } from '../../checks.ts';
-import { ConfigurationError, isA, messageOf, OffstageError } from '../../errors.ts';
+import { check, shown } from '../../values/checks.ts';
+import { ConfigurationError, isA, messageOf, OffstageError } from '../../values/errors.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import { misshapen } from '../runtime/event-shapes.ts';
 import { isSetAside } from '../runtime/set-aside.ts';
-import { isOpening } from '../session/session-inputs.ts';
-import { snapshotIn } from '../session/snapshots.ts';
+import { isOpening } from '../session/unit/session-inputs.ts';
+import { snapshotIn } from '../session/lifecycle/snapshots.ts';
 import { SUBAGENT_SHAPES } from '../subagent/event-shapes.ts';
 import { SPAWNED } from '../subagent/subagent-birth.ts';
 import { Facts, itemFact, sessionFacts, subagentFact, type Changes } from './facts.ts';

@@ -1,8 +1,8 @@
 // What a session was after an entry: plain records, for people, screens and tests.
 
 import type { DeliveryKind, DeliveryPriority } from '../../machines/index.ts';
-import type { ConnectionState, QuestionView, SubagentState } from '../session-views.ts';
-import type { Outcome } from '../subagent/outcome.ts';
+import type { ConnectionState, QuestionView, SubagentState } from '../contracts/session-views.ts';
+import type { Outcome } from '../contracts/outcome.ts';
 
 /** A line of the conversation as the lead model reads it: words, calls, their results. */
 export interface ReplayItem {

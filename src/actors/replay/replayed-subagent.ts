@@ -4,13 +4,13 @@
 // Does not: think, call tools, or ask anybody.
 
 import type { Stamped } from '../../machines/index.ts';
-import type { RecordRest } from '../delegation/delegation-rest.ts';
+import type { RecordRest } from '../subagents/delegation-rest.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import { CommitUnit, type UnitBody, type UnitEvent } from '../runtime/commit-unit.ts';
 import type { Effect } from '../runtime/hosting.ts';
 import { SUBAGENT_SHAPES } from '../subagent/event-shapes.ts';
 import { outcomeOf } from '../subagent/outcome-of.ts';
-import type { Outcome } from '../subagent/outcome.ts';
+import type { Outcome } from '../contracts/outcome.ts';
 import type { SubagentRest } from '../subagent/subagent.ts';
 import { SPAWNED, SUBAGENT_VERSION, type SubagentBirth } from '../subagent/subagent-birth.ts';
 import { stateOf, SubagentLife } from '../subagent/subagent-life.ts';

@@ -16,7 +16,7 @@ import {
   type SnapshotFrom,
   type Subscription,
 } from 'xstate';
-import { quietly } from '../../errors.ts';
+import { quietly } from '../../values/errors.ts';
 import type { Host } from './host.ts';
 import { readOnly, type HostedActor } from './hosting.ts';
 

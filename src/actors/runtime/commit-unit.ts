@@ -25,7 +25,13 @@
 //       entry of its own, and the unit is what it would be without it: in a refold always, in a process
 //       that runs where the body can go back (`goesOnWithout`).
 
-import { CapacityError, isA, messageOf, OffstageError, ProtocolError } from '../../errors.ts';
+import {
+  CapacityError,
+  isA,
+  messageOf,
+  OffstageError,
+  ProtocolError,
+} from '../../values/errors.ts';
 import type { DeadlineInput, Stamped } from '../../machines/index.ts';
 import { isForGood, JournalError } from '../ports/journal-error.ts';
 import type { JournalEntry } from '../ports/journal.ts';
@@ -33,7 +39,7 @@ import { Deadlines } from './deadlines.ts';
 import type { Effect } from './hosting.ts';
 import type { Host } from './host.ts';
 import type { Task } from './router.ts';
-import { storable, storableText } from '../storable.ts';
+import { storable, storableText } from '../../values/storable.ts';
 import { misshapen } from './event-shapes.ts';
 import {
   isSetAside,
@@ -42,10 +48,10 @@ import {
   UNIT,
   UnfoldableEntry,
   type SetAside,
-  type SetAsideEntry,
 } from './set-aside.ts';
 import type { Message, Posted, UnitBody, UnitEvent, UnitIdentity } from './unit-body.ts';
 import { upcast } from './upcasters.ts';
+import type { SetAsideEntry } from '../contracts/session-views.ts';
 
 export type { Message, Posted, UnitBody, UnitEvent, UnitIdentity } from './unit-body.ts';
 

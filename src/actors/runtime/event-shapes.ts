@@ -5,8 +5,7 @@
 // SHAPE-1. What an earlier version wrote has its shape: a new property is optional, and a type is only widened.
 
 import { z } from 'zod';
-import { messageOf } from '../../errors.ts';
-import type { UnitEvent } from './unit-body.ts';
+import { messageOf } from '../../values/errors.ts';
 
 /** By the type of the event. A type without one is not looked at. */
 export type EventShapes = Readonly<Record<string, z.ZodType>>;
@@ -58,7 +57,10 @@ export const outcome = z.looseObject({
 });
 
 /** The reason why an event does not have the shape that its type says; null: it has it. */
-export function misshapen(event: UnitEvent, shapes: EventShapes | undefined): string | null {
+export function misshapen(
+  event: { readonly type: string },
+  shapes: EventShapes | undefined,
+): string | null {
   const shape = shapes && Object.hasOwn(shapes, event.type) ? shapes[event.type] : undefined;
   if (!shape) return null;
   try {

@@ -2,7 +2,7 @@
 // and somebody to tell when something goes wrong.
 
 import type { InspectionEvent } from 'xstate';
-import { handleRejection, quietly } from '../../errors.ts';
+import { handleRejection, quietly } from '../../values/errors.ts';
 import type { Environment } from '../ports/environment.ts';
 import type { Journal } from '../ports/journal.ts';
 import { Router } from './router.ts';

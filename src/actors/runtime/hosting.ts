@@ -8,7 +8,7 @@
 //           hold of it (`session.actor`, an inspector, a snapshot). An event that is not in the journal
 //           would be lost at the next start, and what waits for the machine would wait for ever.
 
-import { ConfigurationError } from '../../errors.ts';
+import { ConfigurationError } from '../../values/errors.ts';
 import {
   Actor,
   createActor,

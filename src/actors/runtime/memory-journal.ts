@@ -6,7 +6,7 @@
 //   MJ2. A scope is read whole, or not at all: from its first entry, or from the one that it was trimmed to.
 
 import { z } from 'zod';
-import { check, type ChecksOf } from '../../checks.ts';
+import { check, type ChecksOf } from '../../values/checks.ts';
 import { checkEntry } from '../ports/journal-entry.ts';
 import { JournalError, journalConflict } from '../ports/journal-error.ts';
 import {

@@ -5,7 +5,7 @@
 //   RJ2. The same entry is redacted the same way each time: one that is tried again is the same one.
 //   RJ3. Names and types of what an event consists of stay; only texts and numbers are replaced.
 
-import { check, checkUnshown } from '../../checks.ts';
+import { check, checkUnshown } from '../../values/checks.ts';
 import { z } from 'zod';
 import type { Journal, JournalEntry } from '../ports/journal.ts';
 import {
@@ -15,7 +15,7 @@ import {
   SECRET_NAMES,
   secretRemover,
   type TakeOut,
-} from '../secrets.ts';
+} from '../../values/secrets.ts';
 
 export interface RedactionOptions {
   /**

@@ -2,7 +2,7 @@
 // process that goes on with it begins there, and folds only what came after.
 //
 // Owns:     when one is made, and what is deleted for it.
-// Does not: know what is in it (session/snapshots.ts, delegation/service-history.ts).
+// Does not: know what is in it (session/lifecycle/snapshots.ts, subagents/service-history.ts).
 //
 // Invariants
 //   SN1. It is made when nothing is on its way: no unit of the scope has anything in its mailbox
@@ -14,7 +14,6 @@
 
 import type { CommitUnit, UnitEvent } from './commit-unit.ts';
 import { callSafely, type Host } from './host.ts';
-import type { SnapshotPolicy } from './runtime.ts';
 import type { ScopeJournal } from './scope-journal.ts';
 
 /** What snapshots are made of. */
@@ -101,4 +100,18 @@ export class ScopeSnapshots {
   get #isDue(): boolean {
     return this.#journal.sinceAll >= Math.max(this.#policy.afterEntries, this.#lives);
   }
+}
+
+export interface SnapshotPolicy {
+  /**
+   * After so many entries of a session, at the next instant in which nothing of it is on its way;
+   * later where it has more lives (calls, questions, subagents) than that. Also when it is
+   * suspended, but for `Infinity`: never. @defaultValue 1000; `Infinity` where no `journal` is given
+   */
+  readonly afterEntries: number;
+  /**
+   * Deletes what is before a snapshot, where the journal can: it takes less room, and cannot be
+   * replayed, recorded or forked from before it. @defaultValue false
+   */
+  readonly trim: boolean;
 }

@@ -15,6 +15,7 @@
 import { JournalError } from '../ports/journal-error.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import type { UnitEvent } from './unit-body.ts';
+import type { SetAsideEntry } from '../contracts/session-views.ts';
 
 export const SET_ASIDE = 'entry.set_aside';
 
@@ -31,16 +32,6 @@ export interface SetAside extends UnitEvent {
   readonly reason: string;
   /** The unit has ended with it. @defaultValue false */
   readonly ends?: true;
-}
-
-/** Where an entry is that was set aside, and why. */
-export interface SetAsideEntry {
-  readonly scope: string;
-  readonly unit: string;
-  readonly seq: number;
-  /** The type of its event. */
-  readonly event: string;
-  readonly reason: string;
 }
 
 /** What becomes of a unit with an entry that it cannot take in; see `RuntimeOptions.onUnfoldable`. */

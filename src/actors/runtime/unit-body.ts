@@ -5,7 +5,7 @@
 import type { Stamped } from '../../machines/index.ts';
 import type { Effect } from './hosting.ts';
 import type { EventShapes } from './event-shapes.ts';
-import type { SetAsideEntry } from './set-aside.ts';
+import type { SetAsideEntry } from '../contracts/session-views.ts';
 
 export type UnitEvent = { readonly type: string };
 

@@ -3,10 +3,10 @@
 
 import { jsonSchema, tool, zodSchema, type Tool } from 'ai';
 import { z } from 'zod';
-import { check } from '../../checks.ts';
-import type { ModelCall } from '../ai/model-step.ts';
-import type { QuestionOption } from '../session-views.ts';
-import type { Answer, AskedQuestion } from '../session/records.ts';
+import { check } from '../../values/checks.ts';
+import type { ModelCall } from '../model/model-step.ts';
+import type { QuestionOption } from '../contracts/session-views.ts';
+import type { Answer, AskedQuestion } from '../contracts/records.ts';
 
 export const ASK_USER = 'ask_user';
 

@@ -1,8 +1,8 @@
 // One model call, held against a budget: about how large its input is, and what it cost.
 
 import type { ModelMessage } from 'ai';
-import type { StepUsage } from '../ai/model-step.ts';
-import type { Budget } from '../supervisor/budget.ts';
+import type { StepUsage } from '../model/model-step.ts';
+import type { Budget } from '../admission/budget.ts';
 
 const CHARACTERS_PER_TOKEN = 4;
 /** Of an image or a file, whose size says nothing about its tokens. */

@@ -2,13 +2,13 @@
 // role; where a result must be handed in and the tool is not there, it is added.
 
 import { z } from 'zod';
-import { checkResult } from '../ai/output.ts';
-import type { ModelCall } from '../ai/model-step.ts';
-import type { PreparedTools } from '../ai/tools.ts';
-import { createChildSubagentToolset } from '../delegation/toolsets/child-toolset.ts';
-import { roleOf } from '../delegation/marks.ts';
-import type { SubagentDefinition } from './config.ts';
-import type { Artifact } from './outcome.ts';
+import { checkResult } from '../model/output.ts';
+import type { ModelCall } from '../model/model-step.ts';
+import type { PreparedTools } from '../model/tools.ts';
+import { createChildSubagentToolset } from './child-toolset.ts';
+import { roleOf } from '../model/marks.ts';
+import type { SubagentDefinition } from '../contracts/config.ts';
+import type { Artifact } from '../contracts/outcome.ts';
 
 export interface HandedIn {
   /** Plain JSON; of the output schema, where there is one. */

@@ -10,8 +10,8 @@ import {
   isRunnable,
   type CallState,
 } from '../../machines/subagent-calls.ts';
-import { inputTimeoutMessage } from '../session/prompts.ts';
-import type { Answer } from '../session/records.ts';
+import { inputTimeoutMessage } from '../conversation/prompts.ts';
+import type { Answer } from '../contracts/records.ts';
 import { BUDGET_USED_UP, HAND_IN_NOW, type SubagentLog } from './subagent-log.ts';
 import type { SubagentUnitEvent } from './subagent-ports.ts';
 

@@ -2,17 +2,18 @@
 // the prepared tools, the model and the first messages.
 
 import type { LanguageModel, ModelMessage } from 'ai';
-import { shown } from '../../checks.ts';
-import { ConfigurationError, handleRejection, TimeoutError } from '../../errors.ts';
-import { prepareTools, type PreparedTools } from '../ai/tools.ts';
-import { raceAbort, raceTime } from '../race-abort.ts';
-import type { Host } from '../runtime/host.ts';
-import { outputInstructions } from '../ai/output.ts';
+import { shown } from '../../values/checks.ts';
+import { ConfigurationError, TimeoutError, handleRejection } from '../../values/errors.ts';
+import { prepareTools, type PreparedTools } from '../model/tools.ts';
+import { raceAbort, raceTime } from '../runtime/race-abort.ts';
+import { type Host } from '../runtime/host.ts';
+import { outputInstructions } from '../model/output.ts';
 import type { SubagentContextSnapshot } from '../context/context-snapshot.ts';
 import { openingMessages, systemPrompt } from '../context/prompts.ts';
 import { askUserTool, ASK_USER } from './ask-user.ts';
 import { completionToolOf, completionTools } from './complete-task.ts';
-import { checkSubagentConfig, type SubagentConfig, type SubagentDefinition } from './config.ts';
+import { type SubagentConfig, type SubagentDefinition } from '../contracts/config.ts';
+import { checkSubagentConfig } from './config.ts';
 
 /** What a run is told when it starts. */
 export interface Briefing {

@@ -4,7 +4,7 @@
 // Does not: decide what follows from it.
 
 import { askOf } from '../../machines/subagent-calls.ts';
-import { callKey } from '../approvals/approval.ts';
+import { callKey } from '../model/approval.ts';
 import type { SubagentLife } from './subagent-life.ts';
 import type { SubagentUnitEvent } from './subagent-ports.ts';
 

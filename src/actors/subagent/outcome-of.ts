@@ -1,8 +1,8 @@
 // How a subagent ended, made of what its machine says and what its log holds.
 
-import { CancelledError, CapacityError, OffstageError, TimeoutError } from '../../errors.ts';
+import { CancelledError, CapacityError, OffstageError, TimeoutError } from '../../values/errors.ts';
 import type { Ending, Failure } from '../../machines/index.ts';
-import type { Outcome } from './outcome.ts';
+import type { Outcome } from '../contracts/outcome.ts';
 import type { SubagentLog } from './subagent-log.ts';
 
 /** Why work is aborted by this end, as its `AbortSignal` says it. */

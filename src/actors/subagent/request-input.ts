@@ -2,7 +2,7 @@
 // the child toolset, under whatever name; the runtime knows it by its role.
 
 import { z } from 'zod';
-import type { ModelCall } from '../ai/model-step.ts';
+import type { ModelCall } from '../model/model-step.ts';
 
 const input = z.object({
   question: z.string().catch(''),

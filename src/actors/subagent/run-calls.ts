@@ -2,14 +2,15 @@
 // tool does.
 
 import type { JSONValue } from 'ai';
-import { clip } from '../clip.ts';
-import type { ModelCall } from '../ai/model-step.ts';
-import { runToolCall, toolDenied, toolError, type ToolOutcome } from '../ai/tool-run.ts';
-import { INHERITED_DENIAL } from '../approvals/approval.ts';
+import { clip } from '../../values/clip.ts';
+import type { ModelCall } from '../model/model-step.ts';
+import { runToolCall, toolDenied, toolError, type ToolOutcome } from '../model/tool-run.ts';
+import { INHERITED_DENIAL } from '../model/approval.ts';
 import type { Host } from '../runtime/host.ts';
 import type { Instance } from './instance.ts';
 import type { SubagentLog } from './subagent-log.ts';
-import type { ReturnedValue, StreamedChunk, SubagentUnitEvent } from './subagent-ports.ts';
+import type { ReturnedValue, SubagentUnitEvent } from './subagent-ports.ts';
+import type { StreamedChunk } from '../contracts/task.ts';
 
 interface Running {
   readonly host: Host;

@@ -4,7 +4,7 @@
 
 import type { JSONValue, ModelMessage } from 'ai';
 import type { SubagentInput } from '../../machines/index.ts';
-import type { SubagentTask } from './subagent-ports.ts';
+import type { SubagentTask } from '../contracts/task.ts';
 
 export const SPAWNED = 'subagent.spawned';
 

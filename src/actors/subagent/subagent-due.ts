@@ -1,9 +1,7 @@
 // What is due of a subagent that comes back, from its state alone.
 //
 // Does not: begin any of it (the subagent does).
-
-import type { Ending, SubagentSnapshot } from '../../machines/index.ts';
-import { subagentMachine } from '../../machines/index.ts';
+import { subagentMachine, type Ending, type SubagentSnapshot } from '../../machines/index.ts';
 import { askOf } from '../../machines/subagent-calls.ts';
 import { requestIdOf } from '../../machines/subagent-events.ts';
 import type { AskInput } from '../../machines/subagent-setup.ts';

@@ -4,7 +4,7 @@
 // Owns:     what is told of it, and that it is told once.
 // Does not: find out what it came to (outcome-of.ts), or look at it (who runs it does).
 
-import type { Outcome } from './outcome.ts';
+import type { Outcome } from '../contracts/outcome.ts';
 
 export class SubagentEnd {
   #outcome: Outcome;

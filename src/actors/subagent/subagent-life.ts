@@ -29,9 +29,9 @@ import {
   type HostOptions,
   type Postbox,
 } from '../runtime/hosting.ts';
-import type { SubagentState } from '../session-views.ts';
+import type { SubagentState } from '../contracts/session-views.ts';
 import { callsUnderWay, foldEvent } from './fold-event.ts';
-import type { Usage } from './outcome.ts';
+import type { Usage } from '../contracts/outcome.ts';
 import { SubagentLog, type LogRecord } from './subagent-log.ts';
 
 interface Live {

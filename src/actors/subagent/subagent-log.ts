@@ -12,17 +12,17 @@
 //   G3. The words of a message are among the messages from the model call on that reads it.
 
 import type { ModelMessage } from 'ai';
-import { toolMessage, type StepResult } from '../ai/messages.ts';
-import { tokenCount } from '../ai/model.ts';
-import type { ModelCall, ModelResponse } from '../ai/model-step.ts';
-import type { ToolOutcome } from '../ai/tool-run.ts';
-import type { ApprovalGrade } from '../approvals/approval.ts';
-import type { Answer } from '../session/records.ts';
+import { toolMessage, type StepResult } from '../model/messages.ts';
+import { tokenCount } from '../model/model.ts';
+import type { ModelCall, ModelResponse } from '../model/model-step.ts';
+import type { ToolOutcome } from '../model/tool-run.ts';
+import type { Answer } from '../contracts/records.ts';
 import { handedInBy, type HandedIn } from './complete-task.ts';
-import type { LedgerEntry, Usage } from './outcome.ts';
+import type { LedgerEntry, Usage, ApprovalGrade } from '../contracts/outcome.ts';
 import { inputGiven, inputMissing } from './request-input.ts';
 
 export const BUDGET_USED_UP = 'not run: the budget is used up';
+
 /** The answer to a call that was given up for a message. */
 const UNREAD_FIRST = 'Not run: a message came first. Read it, then decide again.';
 export const HAND_IN_NOW =

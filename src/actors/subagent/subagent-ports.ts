@@ -1,22 +1,21 @@
 // What a subagent and whoever runs it are to each other.
 
-import type { JSONValue } from 'ai';
-import type { ModelMessage } from 'ai';
-import type { Caller } from '../delegation/caller.ts';
+import type { JSONValue, ModelMessage } from 'ai';
+import type { Caller } from '../model/caller.ts';
 import type { UnitEvent } from '../runtime/commit-unit.ts';
-import type { AskedQuestion } from '../session/records.ts';
-import type { SubagentState } from '../session-views.ts';
-import type { Budget } from '../supervisor/budget.ts';
-import type { SubagentDefinition } from './config.ts';
+import type { AskedQuestion } from '../contracts/records.ts';
+import type { SubagentState } from '../contracts/session-views.ts';
+import type { Budget } from '../admission/budget.ts';
+import type { SubagentDefinition } from '../contracts/config.ts';
 import type { PreparedInstance } from './instance.ts';
-import type { Outcome } from './outcome.ts';
-
-/** What is delegated. */
-export interface SubagentTask {
-  readonly toolName: string;
-  readonly args: Readonly<Record<string, unknown>>;
-  readonly description: string;
-}
+import type { Outcome } from '../contracts/outcome.ts';
+import type {
+  SubagentTask,
+  StreamedChunk,
+  StepReport,
+  CallInDoubt,
+  AskedInput,
+} from '../contracts/task.ts';
 
 /** What the machine's events carry beyond what the machine reads. */
 export type SubagentUnitEvent = UnitEvent & Record<string, unknown>;
@@ -36,45 +35,6 @@ export interface SubagentFace {
   hasDenied(toolName: string, input: unknown): boolean;
 }
 
-/** What it asks of the agent that gave it the task. */
-export interface AskedInput {
-  readonly requestId: string;
-  readonly subagentId: string;
-  readonly subagentName: string;
-  readonly question: string;
-  readonly context?: string;
-  /** Time to answer, in milliseconds, where the call says so; else the scope does. */
-  readonly timeoutMs?: number;
-}
-
-/** What a model step was about, once it is committed. */
-export interface StepReport {
-  readonly step: number;
-  readonly toolCalls: readonly string[];
-  readonly tokensUsed: number;
-}
-
-/** What a subagent with `stream: true` says and does, while it does. Beside the journal. */
-export type StreamedChunk =
-  | { readonly type: 'text_delta'; readonly step: number; readonly delta: string }
-  | { readonly type: 'thinking'; readonly step: number; readonly delta: string }
-  | {
-      readonly type: 'tool_start';
-      readonly step: number;
-      readonly callId: string;
-      readonly toolName: string;
-      readonly input: unknown;
-    }
-  | {
-      readonly type: 'tool_end';
-      readonly step: number;
-      readonly callId: string;
-      readonly toolName: string;
-      readonly output: unknown;
-      /** The message of its error, if it failed. */
-      readonly error?: string;
-    };
-
 /** Its tools, as their author wrote them. */
 type OwnTools = Readonly<Record<string, unknown>>;
 
@@ -87,15 +47,6 @@ export interface ReturnedValue {
   readonly value: JSONValue;
   /** The call is over. */
   readonly signal: AbortSignal;
-}
-
-/** A tool call that was being run when the process ended, and is not run again. */
-export interface CallInDoubt {
-  readonly callId: string;
-  readonly toolName: string;
-  readonly input: unknown;
-  /** The key that it was run with. */
-  readonly idempotencyKey: string;
 }
 
 /** What a subagent needs of whoever runs it. Nothing here may throw but `prepare`. */

@@ -11,21 +11,17 @@
 //   K3. After a crash a call whose fate is not known is made again, with the same key, only if its
 //       tool says that it may be; any other is settled as one that somebody must look after.
 
-import { messageOf } from '../../errors.ts';
+import { messageOf } from '../../values/errors.ts';
 import type { ModelStepInput, ToolCallsInput } from '../../machines/subagent-setup.ts';
-import { withCaller } from '../delegation/caller.ts';
+import { withCaller } from '../model/caller.ts';
 import type { Host } from '../runtime/host.ts';
 import { releaseInstance, type Instance } from './instance.ts';
 import { callsInDoubt, runCalls, unknownOutcome } from './run-calls.ts';
-import { toolError } from '../ai/tool-run.ts';
+import { toolError } from '../model/tool-run.ts';
 import type { SubagentLog } from './subagent-log.ts';
-import type {
-  StreamedChunk,
-  SubagentFace,
-  SubagentPorts,
-  SubagentUnitEvent,
-} from './subagent-ports.ts';
+import type { SubagentFace, SubagentPorts, SubagentUnitEvent } from './subagent-ports.ts';
 import { think } from './think.ts';
+import type { StreamedChunk } from '../contracts/task.ts';
 
 /** Whose work it is. */
 export interface Worker extends SubagentFace {

@@ -16,7 +16,7 @@
 //       model call. Otherwise it may finish its step and hand in what there is, within 30 seconds.
 
 import type { ModelMessage } from 'ai';
-import { CancelledError, messageOf, OffstageError } from '../../errors.ts';
+import { CancelledError, messageOf, OffstageError } from '../../values/errors.ts';
 import type {
   Ending,
   Failure,
@@ -24,32 +24,34 @@ import type {
   Stamped,
   SubagentSnapshot,
 } from '../../machines/index.ts';
-import type { ModelStepInput } from '../../machines/subagent-setup.ts';
+import type { ModelStepInput, AskInput } from '../../machines/subagent-setup.ts';
 import { askOf } from '../../machines/subagent-calls.ts';
-import type { ModelResponse } from '../ai/model-step.ts';
+import type { ModelResponse } from '../model/model-step.ts';
 import { CommitUnit, type Posted, type UnitBody, type UnitEvent } from '../runtime/commit-unit.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import { callSafely, type Host } from '../runtime/host.ts';
 import type { Effect, HostOptions } from '../runtime/hosting.ts';
-import type { SubagentState } from '../session-views.ts';
-import type { SubagentDefinition } from './config.ts';
+import type { SubagentState } from '../contracts/session-views.ts';
+import type { SubagentDefinition } from '../contracts/config.ts';
 import { SUBAGENT_SHAPES } from './event-shapes.ts';
 import { callsUnderWay } from './fold-event.ts';
 import { deniedBy, KnownFacts, type KnownRest } from './known-facts.ts';
 import { endReason, interruption, outcomeOf } from './outcome-of.ts';
-import type { Outcome } from './outcome.ts';
+import type { Outcome } from '../contracts/outcome.ts';
 import { Receipts } from './receipts.ts';
 import { SPAWNED, SUBAGENT_VERSION, type SubagentBirth } from './subagent-birth.ts';
 import { dueOf } from './subagent-due.ts';
-import { carryOut } from './subagent-effects.ts';
 import { SubagentEnd } from './subagent-end.ts';
 import { isActing, stateOf, SubagentLife, type LifeRest } from './subagent-life.ts';
 import { SubagentLog } from './subagent-log.ts';
-import type { SubagentPorts, SubagentTask, SubagentUnitEvent } from './subagent-ports.ts';
+import type { SubagentPorts, SubagentUnitEvent } from './subagent-ports.ts';
 import { SubagentWork, type Worker } from './subagent-work.ts';
 import { stepReport } from './think.ts';
+import type { SubagentTask, StepReport } from '../contracts/task.ts';
+import { approvalQuestion, askedQuestion } from './ask-user.ts';
+import { requestedInput } from './request-input.ts';
 
-export type { SubagentPorts, SubagentTask, SubagentUnitEvent } from './subagent-ports.ts';
+export type { SubagentPorts, SubagentUnitEvent } from './subagent-ports.ts';
 
 /** What a subagent is, as plain JSON. */
 export interface SubagentRest extends KnownRest {
@@ -501,4 +503,60 @@ export class Subagent implements UnitBody, Worker {
       asItIs(thrown);
     }
   }
+}
+
+export type { SubagentTask } from '../contracts/task.ts';
+
+/** Effects that are not known do nothing: they are for somebody else. */
+export function carryOut(
+  subagent: Subagent,
+  ports: SubagentPorts,
+  name: string,
+  params: unknown,
+): void {
+  const { id } = subagent;
+  switch (name) {
+    case 'requestSlot':
+      ports.requestSlot(id, (params as { resumed: boolean }).resumed, (history = []) =>
+        subagent.receive({ type: 'slot.granted', ...(history.length > 0 ? { history } : {}) }),
+      );
+      break;
+    case 'releaseSlot':
+      ports.releaseSlot(id);
+      break;
+    case 'ask':
+      ask(subagent, ports, params as AskInput);
+      break;
+    case 'withdraw': {
+      const { kind, requestId } = params as AskInput;
+      if (kind === 'input') ports.withdrawInput(requestId, subagent);
+      else ports.withdraw(requestId, subagent);
+      break;
+    }
+    case 'taken':
+      ports.messageTaken(params as string);
+      break;
+    case 'stepped':
+      ports.stepped(subagent, params as StepReport);
+      break;
+    default:
+      break;
+  }
+}
+
+/** Puts what it asks to whom it is for: the user, or the agent that gave it its task. */
+function ask(
+  { id, definition, log }: Subagent,
+  ports: SubagentPorts,
+  { requestId, callId, kind }: AskInput,
+): void {
+  const call = log.call(callId);
+  const asked = { requestId, subagentId: id, subagentName: definition.name };
+  if (kind === 'input') {
+    ports.requestInput({ ...asked, ...requestedInput(call) });
+    return;
+  }
+  const question = kind === 'approval' ? approvalQuestion(call) : askedQuestion(call?.input);
+  const who = call?.answerableBy === undefined ? {} : { answerableBy: call.answerableBy };
+  ports.ask({ ...asked, kind, timeoutMs: definition.inputTimeout, ...question, ...who });
 }

@@ -2,12 +2,12 @@
 
 import { NoTranscriptGeneratedError, transcribe, type TranscriptionModel } from 'ai';
 import { z } from 'zod';
-import { messageOf, ProviderError } from '../../errors.ts';
+import { messageOf, ProviderError } from '../../values/errors.ts';
 import { isSampleRateHz } from '../../voice/audio/resampler.ts';
 import { resampleSound } from '../../voice/audio/resample-sound.ts';
 import { encodeWav } from '../../voice/audio/wav.ts';
-import type { Ears } from '../../voice/spoken/voice.ts';
-import { check } from '../../checks.ts';
+import type { Ears } from '../../voice/speech/voice.ts';
+import { check } from '../../values/checks.ts';
 import { modelName, modelSchema } from './model-name.ts';
 
 type ProviderOptions = NonNullable<Parameters<typeof transcribe>[0]['providerOptions']>;

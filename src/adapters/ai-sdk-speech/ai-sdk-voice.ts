@@ -2,10 +2,10 @@
 
 import { generateSpeech, NoSpeechGeneratedError, type SpeechModel } from 'ai';
 import { z } from 'zod';
-import { messageOf, ProviderError } from '../../errors.ts';
+import { messageOf, ProviderError } from '../../values/errors.ts';
 import { isSampleRateHz } from '../../voice/audio/resampler.ts';
-import type { Voice } from '../../voice/spoken/voice.ts';
-import { check } from '../../checks.ts';
+import type { Voice } from '../../voice/speech/voice.ts';
+import { check } from '../../values/checks.ts';
 import { checkFormat, decodeAudio, rawRateOf } from './audio-file.ts';
 import { modelName, modelSchema } from './model-name.ts';
 

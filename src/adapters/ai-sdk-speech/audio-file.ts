@@ -1,8 +1,8 @@
 // What a speech model of the AI SDK gives back: bytes in some format. What is not WAV or raw PCM is
 // named, not guessed at: there is no decoder for the rest here.
 
-import { ConfigurationError, messageOf, ProviderError } from '../../errors.ts';
-import type { AudioFrame } from '../../voice/audio-frame.ts';
+import { ConfigurationError, messageOf, ProviderError } from '../../values/errors.ts';
+import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
 import { decodePcm16 } from '../../voice/audio/pcm16.ts';
 import { isSampleRateHz } from '../../voice/audio/resampler.ts';
 import { decodeWav, isWav } from '../../voice/audio/wav.ts';

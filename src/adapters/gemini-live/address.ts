@@ -4,7 +4,7 @@
 // G1. A key travels in a header. Only an ephemeral token, which the server takes nowhere
 //     else, is in the address, and is the secret of that address.
 
-import { ConfigurationError } from '../../errors.ts';
+import { ConfigurationError } from '../../values/errors.ts';
 import { urlIn, WEB_SOCKET_PROTOCOLS, type Protocols } from '../socket/checked-options.ts';
 import type { Address } from '../socket/socket-connection.ts';
 

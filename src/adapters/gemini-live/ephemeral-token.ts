@@ -3,9 +3,9 @@
 //
 // E1. What the token is locked to, nobody who holds it can change: model, instructions and tools.
 
-import { checkUnshown } from '../../checks.ts';
+import { checkUnshown } from '../../values/checks.ts';
 import { z } from 'zod';
-import type { TransportConfiguration } from '../../voice/transport.ts';
+import type { TransportConfiguration } from '../../voice/connection/transport.ts';
 import { refused, requestToken, type TokenRequest } from '../socket/mint-token.ts';
 import { apiKeyOf, tokenAddress } from './address.ts';
 import { checkOptions, sessionOf, type GeminiLiveOptions } from './options.ts';

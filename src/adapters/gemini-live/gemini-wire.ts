@@ -2,14 +2,14 @@
 // its frames are, how it says that it ends. What messages mean is the translator's.
 
 import { unmarkedNotes } from '../../actors/notes/note-marks.ts';
-import { OffstageError, messageOf } from '../../errors.ts';
+import { OffstageError, messageOf } from '../../values/errors.ts';
 import { encodePcm16Base64 } from '../../voice/audio/pcm16.ts';
-import { frameDurationMs, type AudioFrame } from '../../voice/audio-frame.ts';
+import { frameDurationMs, type AudioFrame } from '../../voice/audio/audio-frame.ts';
 import type {
   TransportCommand,
   TransportConfiguration,
   TransportContext,
-} from '../../voice/transport.ts';
+} from '../../voice/connection/transport.ts';
 import type { Ending } from '../socket/close-codes.ts';
 import type { Wire, WirePorts } from '../socket/wire.ts';
 import type { GeminiLiveSettings } from './options.ts';

@@ -17,9 +17,9 @@
 //     still being made: its request ends as cancelled, and it goes on without.
 
 import type { Environment } from '../../actors/ports/environment.ts';
-import type { AudioFrame } from '../../voice/audio-frame.ts';
+import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
 import { decodePcm16Base64 } from '../../voice/audio/pcm16.ts';
-import type { TransportEvent } from '../../voice/transport.ts';
+import type { TransportEvent } from '../../voice/connection/transport.ts';
 import { OUTPUT_SAMPLE_RATE_HZ } from './wire/index.ts';
 
 /** A transcript may trail the end of its turn by so much; after that it is whole. */

@@ -4,7 +4,7 @@
 //
 // M1. What a row says is what the vendor documents of the family; in doubt the row relies on less.
 
-import type { TransportCapabilities } from '../../voice/transport.ts';
+import type { TransportCapabilities } from '../../voice/connection/transport.ts';
 import { INPUT_SAMPLE_RATE_HZ, OUTPUT_SAMPLE_RATE_HZ } from './wire/index.ts';
 
 export interface ModelTraits {

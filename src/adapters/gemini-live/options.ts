@@ -1,9 +1,9 @@
 // The options of `geminiLive`, checked once at construction.
 
 import { z } from 'zod';
-import { ConfigurationError } from '../../errors.ts';
-import { withoutUndefined } from '../../actors/without-undefined.ts';
-import { check } from '../../checks.ts';
+import { ConfigurationError } from '../../values/errors.ts';
+import { withoutUndefined } from '../../values/without-undefined.ts';
+import { check } from '../../values/checks.ts';
 import type { Address } from '../socket/socket-connection.ts';
 import { defaultDialOptions, dialOptionsShape, type DialOptions } from '../socket/dial-options.ts';
 import { loadWebSocketFactory } from '../socket/web-socket.ts';

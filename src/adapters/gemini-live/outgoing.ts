@@ -14,7 +14,7 @@
 
 import type { NoteWriter } from '../../actors/notes/note-marks.ts';
 import type { Environment } from '../../actors/ports/environment.ts';
-import type { TransportCommand } from '../../voice/transport.ts';
+import type { TransportCommand } from '../../voice/connection/transport.ts';
 import type { ModelTraits } from './models.ts';
 import type { Requests } from './requests.ts';
 import { answerTurn, systemText, textOf, YOUR_TURN } from './told-as-text.ts';

@@ -11,7 +11,7 @@
 // A3. What answers a request that was called off after it was sent is not heard.
 
 import type { Environment } from '../../actors/ports/environment.ts';
-import type { TransportEvent } from '../../voice/transport.ts';
+import type { TransportEvent } from '../../voice/connection/transport.ts';
 import { endedInVain, type Cause } from './model-turns.ts';
 
 /** The model begins to answer within this time, or it will not. */

@@ -9,7 +9,7 @@
 //     model shall speak is not: who asked for that asks again.
 // H3. A handle that the server refused is not offered again, and not used.
 
-import type { TransportEvent } from '../../voice/transport.ts';
+import type { TransportEvent } from '../../voice/connection/transport.ts';
 import type { ToolCalls } from './tool-calls.ts';
 
 /** So much is said in silence at most before a handle is of no use any more. */

@@ -11,8 +11,8 @@
 
 import type { NoteWriter } from '../../actors/notes/note-marks.ts';
 import type { Environment } from '../../actors/ports/environment.ts';
-import type { AudioFrame } from '../../voice/audio-frame.ts';
-import type { TransportCommand, TransportEvent } from '../../voice/transport.ts';
+import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
+import type { TransportCommand, TransportEvent } from '../../voice/connection/transport.ts';
 import type { ModelTraits } from './models.ts';
 import { ModelTurns } from './model-turns.ts';
 import { Outgoing } from './outgoing.ts';

@@ -17,7 +17,7 @@
 // U3. It began no later than is said: words are older than the moment at which they come.
 
 import type { Environment } from '../../actors/ports/environment.ts';
-import type { TransportEvent } from '../../voice/transport.ts';
+import type { TransportEvent } from '../../voice/connection/transport.ts';
 
 /** After the last words of somebody who speaks; the words of a sentence come in one go. */
 const PAUSE_MS = 1_500;

@@ -4,7 +4,7 @@
 // Does not: note (stream), convert (line) or redact (redact).
 
 import type { InspectionEvent } from 'xstate';
-import { ConfigurationError } from '../../errors.ts';
+import { ConfigurationError } from '../../values/errors.ts';
 import { openBrowserViewer, type BrowserWindow } from './browser-viewer.ts';
 import { resolveOptions, type InspectorOptions, type InspectorSettings } from './options.ts';
 import { InspectionStream } from './stream.ts';

@@ -2,8 +2,8 @@
 
 import { z } from 'zod';
 import type { Environment } from '../../actors/ports/environment.ts';
-import { check } from '../../checks.ts';
-import { quietly } from '../../errors.ts';
+import { check } from '../../values/checks.ts';
+import { quietly } from '../../values/errors.ts';
 import type { BrowserTarget } from './browser-viewer.ts';
 import { redactNothing, redactWords, type Redact } from './redact.ts';
 import type { RelayTarget } from './relay.ts';

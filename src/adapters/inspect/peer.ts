@@ -1,6 +1,6 @@
 // Packages that only some ways to inspect need: loaded when one is chosen.
 
-import { ConfigurationError } from '../../errors.ts';
+import { ConfigurationError } from '../../values/errors.ts';
 
 /**
  * @throws {ConfigurationError} `MISSING_DEPENDENCY` when it is not installed; the message has the

@@ -8,9 +8,9 @@
 //   R2. Within a payload (tool arguments, messages, results …) nothing is shown, numbers
 //       and ids included: there the keys are somebody else's, and so is their meaning.
 //   R3. A key is shown only if it looks like a name.
-//   R4. What has the shape of a credential (actors/secrets.ts) is never shown.
+//   R4. What has the shape of a credential (values/secrets.ts) is never shown.
 
-import { secretRemover } from '../../actors/secrets.ts';
+import { secretRemover } from '../../values/secrets.ts';
 
 const withoutSecrets = secretRemover([]);
 

@@ -14,7 +14,7 @@
 
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { Environment } from '../../actors/ports/environment.ts';
-import { ConfigurationError, messageOf } from '../../errors.ts';
+import { ConfigurationError, messageOf } from '../../values/errors.ts';
 import { isSameSecret, loopbackHosts } from '../listen/access.ts';
 import { createGuard, type RequestVisit, type Verdict, type Visit } from '../listen/guard.ts';
 import { relayPage, relayStyle } from './relay-page.ts';

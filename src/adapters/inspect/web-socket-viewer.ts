@@ -2,7 +2,7 @@
 // It may come late, go away and come back; each time it is told everything there is.
 
 import type { Environment } from '../../actors/ports/environment.ts';
-import { ProviderError } from '../../errors.ts';
+import { ProviderError } from '../../values/errors.ts';
 import type { InspectionStream } from './stream.ts';
 
 export interface WebSocketTarget {

@@ -7,7 +7,7 @@ import { crc32 } from 'node:zlib';
 import { checkEntry, journalEntryOf } from '../../actors/ports/journal-entry.ts';
 import { JournalError, journalCorrupt } from '../../actors/ports/journal-error.ts';
 import type { JournalEntry } from '../../actors/ports/journal.ts';
-import { messageOf } from '../../errors.ts';
+import { messageOf } from '../../values/errors.ts';
 import { MAX_EVENT_BYTES, packed, unpacked } from './packing.ts';
 
 /** The columns of `entries`, in the order in which they are written. */

@@ -39,7 +39,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import type { WebSocket, WebSocketServer } from 'ws';
 import type { Environment } from '../../actors/ports/environment.ts';
-import { ConfigurationError, isA, messageOf, quietly } from '../../errors.ts';
+import { ConfigurationError, isA, messageOf, quietly } from '../../values/errors.ts';
 import { createKeepAlive } from '../socket/keep-alive.ts';
 import { targetOf, type Target } from './access.ts';
 import { StrangerPlaces } from './stranger-places.ts';

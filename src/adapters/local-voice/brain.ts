@@ -3,7 +3,7 @@
 
 import { jsonSchema, streamText, type LanguageModel, type ToolSet } from 'ai';
 import type { Environment } from '../../actors/ports/environment.ts';
-import { isA, messageOf, ProviderError } from '../../errors.ts';
+import { isA, messageOf, ProviderError } from '../../values/errors.ts';
 import type { FunctionTool, ToolChoice } from './client-schemas.ts';
 import type { Remembered } from './conversation.ts';
 import { toModelMessages } from './prompt.ts';

@@ -5,7 +5,7 @@
 // not: events (`realtime-session.ts`), the model (`brain.ts`).
 
 import { encodePcm16Base64 } from '../../voice/audio/pcm16.ts';
-import type { SpokenWords } from '../../voice/spoken/spoken-words.ts';
+import type { SpokenWords } from '../../voice/speech/spoken-words.ts';
 import { Refusal, type WireItem } from './wire-events.ts';
 
 const MAX_ITEMS = 5_000;

@@ -2,7 +2,7 @@
 // little of the silence around it (the model hears nothing in long silence), and
 // has each part transcribed.
 
-import type { AudioFrame } from '../../voice/audio-frame.ts';
+import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
 import { silenceThreshold } from './endpointing.ts';
 import type { SpeechEngine } from './speech/speech-engine.ts';
 

@@ -6,4 +6,4 @@ export {
   type LocalVoiceOptions,
 } from './local-voice.ts';
 export type { SpeechDetector, SpeechEngine, SpokenRequest } from './speech/speech-engine.ts';
-export type { Ears, Voice, VoiceRequest } from '../../voice/spoken/voice.ts';
+export type { Ears, Voice, VoiceRequest } from '../../voice/speech/voice.ts';

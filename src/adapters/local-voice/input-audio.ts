@@ -5,7 +5,7 @@
 // I2. What was committed or cleared never starts or ends another utterance.
 // I3. At most ten minutes are held; in a silence only what may become the start of an utterance.
 
-import { messageOf } from '../../errors.ts';
+import { messageOf } from '../../values/errors.ts';
 import { Endpointer, endpointingSettings, type Endpoint } from './endpointing.ts';
 import type { KnownSpeech } from './hearing.ts';
 import type { TurnDetection } from './session-config.ts';

@@ -5,9 +5,9 @@
 import type { LanguageModel } from 'ai';
 import { z } from 'zod';
 import type { Environment } from '../../actors/ports/environment.ts';
-import { ConfigurationError } from '../../errors.ts';
-import { checkEars, checkVoice, type Ears, type Voice } from '../../voice/spoken/voice.ts';
-import { check } from '../../checks.ts';
+import { ConfigurationError } from '../../values/errors.ts';
+import { checkEars, checkVoice, type Ears, type Voice } from '../../voice/speech/voice.ts';
+import { check } from '../../values/checks.ts';
 import { createBrain } from './brain.ts';
 import { RealtimeSession } from './realtime-session.ts';
 import { startServer, type RunningServer } from './server.ts';

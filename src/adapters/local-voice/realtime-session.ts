@@ -9,8 +9,8 @@
 // V3. A transcription never holds up anything but the response that must read it.
 
 import type { Environment } from '../../actors/ports/environment.ts';
-import { OffstageError, messageOf } from '../../errors.ts';
-import type { AudioFrame } from '../../voice/audio-frame.ts';
+import { OffstageError, messageOf } from '../../values/errors.ts';
+import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
 import { decodePcm16Base64 } from '../../voice/audio/pcm16.ts';
 import type { Brain } from './brain.ts';
 import { parseClientFrame, type ClientEvent } from './client-events.ts';

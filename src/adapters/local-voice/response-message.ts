@@ -11,12 +11,12 @@
 // M2. After `close` nothing more is said of it.
 // M3. Words whose sound was not sent are neither in the item nor in the model's memory.
 
-import type { AudioFrame } from '../../voice/audio-frame.ts';
+import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
 import { encodePcm16Base64 } from '../../voice/audio/pcm16.ts';
 import { createResampler } from '../../voice/audio/resampler.ts';
 import type { Conversation, ConversationItem } from './conversation.ts';
-import { SentenceChunker } from '../../voice/spoken/sentence-chunker.ts';
-import { SpokenWords, placeWords } from '../../voice/spoken/spoken-words.ts';
+import { SentenceChunker } from '../../voice/speech/sentence-chunker.ts';
+import { SpokenWords, placeWords } from '../../voice/speech/spoken-words.ts';
 import type { Emit, WireItem } from './wire-events.ts';
 
 const WIRE_SAMPLE_RATE_HZ = 24_000;

@@ -10,9 +10,8 @@
 // R3. Output items come one after the other; a call is announced when all speech before it was sent.
 
 import type { Environment } from '../../actors/ports/environment.ts';
-import { codeOf, messageOf } from '../../errors.ts';
-import type { Brain, BrainPart } from './brain.ts';
-import { toUsage } from './brain.ts';
+import { codeOf, messageOf } from '../../values/errors.ts';
+import { toUsage, type Brain, type BrainPart } from './brain.ts';
 import type { FunctionTool, ResponseParameters, ToolChoice } from './client-schemas.ts';
 import type { Conversation, ConversationItem, Remembered } from './conversation.ts';
 import { openMessage, type ResponseMessage, type Speaking } from './response-message.ts';

@@ -7,7 +7,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { WebSocket } from 'ws';
 import type { Environment } from '../../actors/ports/environment.ts';
-import { ConfigurationError, messageOf } from '../../errors.ts';
+import { ConfigurationError, messageOf } from '../../values/errors.ts';
 import { isLoopbackName, isSameSecret } from '../listen/access.ts';
 import { answerRefusal, createGuard, type Verdict } from '../listen/guard.ts';
 import { presentedKey, REALTIME_PROTOCOL } from './access.ts';

@@ -2,7 +2,12 @@
 // Started by `speech/speech-thread.ts`.
 
 import { parentPort, workerData, type Transferable } from 'node:worker_threads';
-import { ConfigurationError, OffstageError, ProviderError, messageOf } from '../../errors.ts';
+import {
+  ConfigurationError,
+  OffstageError,
+  ProviderError,
+  messageOf,
+} from '../../values/errors.ts';
 import { Detection } from './speech/detection.ts';
 import { tellEnd } from './speech/exit-guard.ts';
 import { Flite } from './speech/flite.ts';

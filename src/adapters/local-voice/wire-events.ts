@@ -1,7 +1,7 @@
 // What the server says, typed against the official package: an event that drifts
 // from the wire does not compile. And the one way to refuse what a client asks.
 
-import { ProtocolError } from '../../errors.ts';
+import { ProtocolError } from '../../values/errors.ts';
 import type { RealtimeServerEvent } from '../openai-realtime/wire/official.ts';
 
 /** The wire says `null` where the official types leave a field out; nothing else differs. */

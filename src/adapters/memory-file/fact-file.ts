@@ -13,7 +13,7 @@ import {
   type FactTable,
   type MemoryFact,
 } from '../../actors/ports/memory-store.ts';
-import { ConfigurationError, messageOf, ProviderError } from '../../errors.ts';
+import { ConfigurationError, messageOf, ProviderError } from '../../values/errors.ts';
 
 /**
  * Empty if there is no file.

@@ -10,7 +10,7 @@
 //   S3. A change that cannot be written is undone and rejects; the ones after it go on.
 
 import { z } from 'zod';
-import { check } from '../../checks.ts';
+import { check } from '../../values/checks.ts';
 import { resolve } from 'node:path';
 import {
   checkedMemoryLimits,

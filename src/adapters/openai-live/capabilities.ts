@@ -1,6 +1,6 @@
 // What the Live wire can do, as it was chosen to be used.
 
-import type { TransportCapabilities } from '../../voice/transport.ts';
+import type { TransportCapabilities } from '../../voice/connection/transport.ts';
 import type { OpenaiLiveSettings } from './options.ts';
 
 export function openaiLiveCapabilities({

@@ -11,12 +11,12 @@
 
 import { Subject, type Observable } from 'rxjs';
 import { createBoundedBuffer } from '../../voice/audio/bounded-buffer.ts';
-import type { AudioFrame } from '../../voice/audio-frame.ts';
+import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
 import type {
   TransportCommand,
   TransportConnection,
   TransportEvent,
-} from '../../voice/transport.ts';
+} from '../../voice/connection/transport.ts';
 import { createHeldStream } from '../socket/held-stream.ts';
 import type { ConnectionDiagnostics } from '../socket/socket-connection.ts';
 

@@ -13,7 +13,7 @@
 //     no words are lost.
 
 import type { Environment } from '../../actors/ports/environment.ts';
-import type { TransportEvent } from '../../voice/transport.ts';
+import type { TransportEvent } from '../../voice/connection/transport.ts';
 import { BoundedMap } from '../socket/bounded-map.ts';
 
 const REMEMBERED_FRAGMENTS = 256;

@@ -6,7 +6,7 @@
 
 import { unmarkedNotes, type NoteWriter } from '../../actors/notes/note-marks.ts';
 import { note, sentence } from '../../actors/notes/note.ts';
-import type { TransportCommand } from '../../voice/transport.ts';
+import type { TransportCommand } from '../../voice/connection/transport.ts';
 import { toldAs } from './model-words.ts';
 import { estimateTokens, headOf } from './tokens.ts';
 import type { HistoryMessage } from './wire/index.ts';

@@ -4,8 +4,8 @@
 import { createHash } from 'node:crypto';
 import { unmarkedNotes, type NoteWriter } from '../../actors/notes/note-marks.ts';
 import { encodePcm16Base64 } from '../../voice/audio/pcm16.ts';
-import { frameDurationMs, type AudioFrame } from '../../voice/audio-frame.ts';
-import type { TransportCommand, TransportConfiguration } from '../../voice/transport.ts';
+import { frameDurationMs, type AudioFrame } from '../../voice/audio/audio-frame.ts';
+import type { TransportCommand, TransportConfiguration } from '../../voice/connection/transport.ts';
 import { classifyRefusedStart } from '../socket/close-codes.ts';
 import { takeEvent } from '../socket/event-table.ts';
 import type { Wire, WirePorts } from '../socket/wire.ts';

@@ -6,7 +6,7 @@ import type {
   TransportCommand,
   TransportConfiguration,
   TransportTool,
-} from '../../voice/transport.ts';
+} from '../../voice/connection/transport.ts';
 
 /** The instructions of a session: those of the agent, and what can be delegated. */
 export function startInstructions({ instructions, tools }: TransportConfiguration): string {

@@ -2,7 +2,7 @@
 // delegation: the model talks, and hands what is to be done to us.
 
 import { z } from 'zod';
-import type { TransportConfiguration, TransportContext } from '../../voice/transport.ts';
+import type { TransportConfiguration, TransportContext } from '../../voice/connection/transport.ts';
 import { SocketConnection, type SocketTransport } from '../socket/socket-connection.ts';
 import { bearerAddress } from '../socket/dial-options.ts';
 import { openaiLiveCapabilities } from './capabilities.ts';

@@ -20,7 +20,7 @@
 //     said: it can be taken back, and asked for again, without being said twice.
 
 import type { Environment } from '../../actors/ports/environment.ts';
-import type { TransportEvent } from '../../voice/transport.ts';
+import type { TransportEvent } from '../../voice/connection/transport.ts';
 
 export interface RequestsOptions {
   /** From the request until the model speaks. */

@@ -19,8 +19,8 @@
 // O5. Words that come late belong to the response that they were said in.
 
 import type { Environment } from '../../actors/ports/environment.ts';
-import type { AudioFrame } from '../../voice/audio-frame.ts';
-import type { TransportEvent } from '../../voice/transport.ts';
+import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
+import type { TransportEvent } from '../../voice/connection/transport.ts';
 import { nothingSaid, type Claim } from './requests.ts';
 
 /** Root mean square of a frame above which it is audible; the track between replies has below 30. */

@@ -17,8 +17,8 @@
 import { decodePcm16Base64 } from '../../voice/audio/pcm16.ts';
 import type { NoteWriter } from '../../actors/notes/note-marks.ts';
 import type { Environment } from '../../actors/ports/environment.ts';
-import type { AudioFrame } from '../../voice/audio-frame.ts';
-import type { TransportCommand, TransportEvent } from '../../voice/transport.ts';
+import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
+import type { TransportCommand, TransportEvent } from '../../voice/connection/transport.ts';
 import { BoundedMap } from '../socket/bounded-map.ts';
 import { Appends, type AppendEvent } from './appends.ts';
 import { HeardUtterances, type Fragment } from './heard-utterances.ts';

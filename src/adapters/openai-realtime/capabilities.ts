@@ -1,6 +1,6 @@
 // What the GA Realtime wire can do.
 
-import type { TransportCapabilities } from '../../voice/transport.ts';
+import type { TransportCapabilities } from '../../voice/connection/transport.ts';
 import { WIRE_SAMPLE_RATE_HZ } from './wire/index.ts';
 
 /** `output`: what the model was chosen to answer in. */

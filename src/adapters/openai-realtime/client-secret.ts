@@ -2,9 +2,9 @@
 // given to `openaiRealtime({ apiKey })` or to OpenAI's own clients.
 
 import { z } from 'zod';
-import type { TransportConfiguration } from '../../voice/transport.ts';
+import type { TransportConfiguration } from '../../voice/connection/transport.ts';
 import { refused, requestToken } from '../socket/mint-token.ts';
-import { check } from '../../checks.ts';
+import { check } from '../../values/checks.ts';
 import { bearerAddress } from '../socket/dial-options.ts';
 import { resolveOptions, type OpenaiRealtimeOptions } from './options.ts';
 import { sessionStart } from './wire/index.ts';

@@ -3,8 +3,8 @@
 // each connect, so that a rotated key is picked up.
 
 import { z } from 'zod';
-import { withoutUndefined } from '../../actors/without-undefined.ts';
-import { check } from '../../checks.ts';
+import { withoutUndefined } from '../../values/without-undefined.ts';
+import { check } from '../../values/checks.ts';
 import { resolveApiKey } from '../socket/checked-options.ts';
 import {
   defaultDialOptions,

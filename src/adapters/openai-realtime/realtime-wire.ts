@@ -2,8 +2,8 @@
 // says that it ends. What events mean is the translator's.
 
 import { encodePcm16Base64 } from '../../voice/audio/pcm16.ts';
-import type { AudioFrame } from '../../voice/audio-frame.ts';
-import type { TransportCommand, TransportConfiguration } from '../../voice/transport.ts';
+import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
+import type { TransportCommand, TransportConfiguration } from '../../voice/connection/transport.ts';
 import { classifyRefusedStart, type Ending } from '../socket/close-codes.ts';
 import { takeEvent } from '../socket/event-table.ts';
 import type { Wire, WirePorts } from '../socket/wire.ts';

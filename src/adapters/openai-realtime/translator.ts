@@ -15,13 +15,13 @@
 //     with, whatever item the server makes of it; its end is told once.
 
 import { decodePcm16Base64 } from '../../voice/audio/pcm16.ts';
-import type { AudioFrame } from '../../voice/audio-frame.ts';
+import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
 import type {
   TransportCommand,
   TransportConfiguration,
   TransportEvent,
   TransportLimit,
-} from '../../voice/transport.ts';
+} from '../../voice/connection/transport.ts';
 import { BoundedMap } from '../socket/bounded-map.ts';
 import { ResponseLedger, type ResponseRecord, type ToolCall } from './response-ledger.ts';
 import { toWireId } from './wire-ids.ts';

@@ -12,7 +12,7 @@
 
 import type { Scheduler } from '../../actors/ports/environment.ts';
 import { JournalError, journalConflict } from '../../actors/ports/journal-error.ts';
-import { messageOf } from '../../errors.ts';
+import { messageOf } from '../../values/errors.ts';
 import type { Row } from '../journal-rows/stored-entry.ts';
 import { explained, isAboutData, type Database } from './database.ts';
 import { fenced, type Leases, type Token } from './leases.ts';

@@ -11,7 +11,7 @@
 import { createRequire } from 'node:module';
 import type { Pool, PoolClient, PoolConfig } from 'pg';
 import { JournalError } from '../../actors/ports/journal-error.ts';
-import { CapacityError, ConfigurationError, messageOf } from '../../errors.ts';
+import { CapacityError, ConfigurationError, messageOf } from '../../values/errors.ts';
 
 /** 1: nothing was packed, and no wake times. */
 export const LAYOUT_VERSION = 2;

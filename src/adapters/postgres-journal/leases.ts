@@ -16,7 +16,7 @@
 import { hostname } from 'node:os';
 import type { Environment } from '../../actors/ports/environment.ts';
 import { JournalError } from '../../actors/ports/journal-error.ts';
-import { CapacityError } from '../../errors.ts';
+import { CapacityError } from '../../values/errors.ts';
 import { checkKnown, explained, LAYOUT_VERSION, type Database } from './database.ts';
 
 /** A bigint, as the database wrote it. */

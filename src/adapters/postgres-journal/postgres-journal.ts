@@ -4,7 +4,7 @@
 // Owns:     its connections, and one schema of the database.
 // Does not: decide when to take over: whoever claims does.
 
-import { checkUnshown } from '../../checks.ts';
+import { checkUnshown } from '../../values/checks.ts';
 import type { PoolConfig } from 'pg';
 import { z } from 'zod';
 import type { Environment } from '../../actors/ports/environment.ts';

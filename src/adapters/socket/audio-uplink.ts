@@ -8,7 +8,7 @@
 //     session (milliseconds of sound that it gave): what was dropped counts.
 
 import { createBoundedBuffer, type DroppedAudio } from '../../voice/audio/bounded-buffer.ts';
-import { frameDurationMs, type AudioFrame } from '../../voice/audio-frame.ts';
+import { frameDurationMs, type AudioFrame } from '../../voice/audio/audio-frame.ts';
 
 /** Bytes in the socket above which no more sound is given to it: a second of it, in base64. */
 const CONGESTED_BYTES = 64_000;

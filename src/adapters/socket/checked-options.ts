@@ -1,6 +1,6 @@
 // What every adapter does with its options: find the key and the address.
 
-import { ConfigurationError } from '../../errors.ts';
+import { ConfigurationError } from '../../values/errors.ts';
 
 /**
  * The key that was passed, or that of now in the environment variable.

@@ -2,7 +2,7 @@
 // may be gone by itself (network, load, a restart, the 60-minute limit of a session);
 // not retryable is what somebody must change (key, model, quota, a broken peer).
 
-import { messageOf } from '../../errors.ts';
+import { messageOf } from '../../values/errors.ts';
 
 /** How a connection ended; the fields of `transport.closed`. */
 export interface Ending {

@@ -3,7 +3,7 @@
 // not read it. At run time fields that we do not know are fine, missing ones are not.
 
 import type { z } from 'zod';
-import { OffstageError, messageOf } from '../../errors.ts';
+import { OffstageError, messageOf } from '../../values/errors.ts';
 import type { WirePorts } from './wire.ts';
 
 /** By type: what we read of it, or why we do not. */

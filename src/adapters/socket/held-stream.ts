@@ -2,7 +2,7 @@
 // so that nothing is lost between `connect` and `subscribe`.
 
 import { Observable, type Subscriber } from 'rxjs';
-import { ConfigurationError } from '../../errors.ts';
+import { ConfigurationError } from '../../values/errors.ts';
 
 export interface HeldStream<T extends object> {
   /** Errors with `ALREADY_SUBSCRIBED` for a second subscriber. */

@@ -1,6 +1,6 @@
 // Asks a provider for a short-lived token: a browser must not see a key.
 
-import { ProviderError, messageOf } from '../../errors.ts';
+import { ProviderError, messageOf } from '../../values/errors.ts';
 import { redact } from './redact.ts';
 
 export interface TokenRequest {

@@ -15,9 +15,9 @@
 // C5. The key is where the wire must have it and nowhere else: not in events, errors or reasons.
 
 import { Subject, type Observable } from 'rxjs';
-import { OffstageError, messageOf } from '../../errors.ts';
+import { OffstageError, messageOf } from '../../values/errors.ts';
 import type { DroppedAudio } from '../../voice/audio/bounded-buffer.ts';
-import type { AudioFrame } from '../../voice/audio-frame.ts';
+import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
 import type {
   Transport,
   TransportCommand,
@@ -25,7 +25,7 @@ import type {
   TransportConnection,
   TransportContext,
   TransportEvent,
-} from '../../voice/transport.ts';
+} from '../../voice/connection/transport.ts';
 import { createAudioUplink, type AudioUplink } from './audio-uplink.ts';
 import { classifyClose, classifyError, classifyHttp, type Ending } from './close-codes.ts';
 import { createHeldStream } from './held-stream.ts';

@@ -3,7 +3,7 @@
 
 import { createRequire } from 'node:module';
 import type { IncomingMessage } from 'node:http';
-import { ConfigurationError } from '../../errors.ts';
+import { ConfigurationError } from '../../values/errors.ts';
 
 /** What a connection uses of a `WebSocket` of the `ws` package. */
 export interface WebSocketLike {

@@ -2,8 +2,8 @@
 // provider (`socket-connection.ts`); a wire is what differs, one for each connection.
 
 import type { Environment } from '../../actors/ports/environment.ts';
-import type { AudioFrame } from '../../voice/audio-frame.ts';
-import type { TransportCommand, TransportEvent } from '../../voice/transport.ts';
+import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
+import type { TransportCommand, TransportEvent } from '../../voice/connection/transport.ts';
 import type { Ending } from './close-codes.ts';
 
 /** The language of one provider. Frames are text; a server may send them as binary. */

@@ -10,7 +10,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Scheduler } from '../../actors/ports/environment.ts';
 import { JournalError, journalConflict } from '../../actors/ports/journal-error.ts';
 import type { Row } from '../journal-rows/stored-entry.ts';
-import { messageOf } from '../../errors.ts';
+import { messageOf } from '../../values/errors.ts';
 import { explained, isAboutEntry, isConstraint } from './database.ts';
 import { INSERT } from './layout.ts';
 

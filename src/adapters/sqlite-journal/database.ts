@@ -25,7 +25,12 @@ import {
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { JournalError, journalCorrupt } from '../../actors/ports/journal-error.ts';
-import { CapacityError, ConfigurationError, messageOf, OffstageError } from '../../errors.ts';
+import {
+  CapacityError,
+  ConfigurationError,
+  messageOf,
+  OffstageError,
+} from '../../values/errors.ts';
 import { bringUpToDate, LAYOUT_VERSION } from './layout.ts';
 
 /** "OFFS": tells our files from those of others. Source: sqlite.org, `pragma application_id`. */

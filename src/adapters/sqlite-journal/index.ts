@@ -1,4 +1,5 @@
 // `offstage/sqlite-journal`
 
 export { sqliteJournal } from './sqlite-journal.ts';
-export type { SqliteJournal, SqliteJournalOptions } from './sqlite-journal.ts';
+export type { SqliteJournalOptions } from './sqlite-journal.ts';
+export type { SqliteJournal } from './reading.ts';

@@ -13,12 +13,11 @@ import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { JournalError } from '../../actors/ports/journal-error.ts';
 import type { WakeTime } from '../../actors/ports/wake-times.ts';
-import { ConfigurationError } from '../../errors.ts';
+import { ConfigurationError } from '../../values/errors.ts';
 import { BEFORE_ALL } from '../journal-rows/stored-wake-time.ts';
 import { checkIdentity, checkWhole, explained, isNotWritable } from './database.ts';
 import { LAYOUT_VERSION } from './layout.ts';
-import { JournalReader } from './reading.ts';
-import type { SqliteJournal } from './sqlite-journal.ts';
+import { JournalReader, type SqliteJournal } from './reading.ts';
 import { EARLIEST } from './wake-times.ts';
 
 /**

@@ -1,8 +1,15 @@
 // What a journal in a file is asked for. Nothing is written.
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import type { JournalEntry, JournalQuery, ScopeSummary } from '../../actors/ports/journal.ts';
+import type {
+  JournalEntry,
+  JournalQuery,
+  ScopeSummary,
+  Journal,
+  JournalPosition,
+} from '../../actors/ports/journal.ts';
 import { entryOf } from '../journal-rows/stored-entry.ts';
+import type { WakeTimes } from '../../actors/ports/wake-times.ts';
 
 // The inner one needs nothing but the index.
 const SCOPES = `
@@ -53,4 +60,21 @@ function filter({ scope, unit }: JournalQuery): { where: string; values: readonl
   if (conditions.length === 0) return { where: '', values: [] };
   const where = conditions.map(([column]) => `${column} = ?`).join(' and ');
   return { where: `where ${where}`, values: conditions.map(([, value]) => value) };
+}
+
+export interface SqliteJournal extends Journal {
+  append(entry: JournalEntry): Promise<void>;
+  read(query?: JournalQuery): readonly JournalEntry[];
+  scopes(): readonly ScopeSummary[];
+  /**
+   * Also makes the file smaller. The oldest first, some at a time: sound that is being played meanwhile is
+   * not late for it. What is left where it was broken off is trimmed the next time.
+   */
+  trim(entry: JournalPosition): Promise<void>;
+  /** Also makes the file smaller, by up to 8 MB at a time; what is left over is used again. */
+  forget(scope: string): void;
+  /** Those that are set in one turn of the event loop share a commit, with each other and with its appends. */
+  readonly wakeTimes: WakeTimes;
+  /** Writes what waits and closes the file. Later calls throw or reject with `JOURNAL_CLOSED`. Safe to call twice. */
+  close(): void;
 }

@@ -5,25 +5,17 @@
 // Does not: share it with another process (there is `offstage/postgres-journal` for that), so
 //           a scope needs no claim.
 
-import { check } from '../../checks.ts';
+import { check } from '../../values/checks.ts';
 import { resolve } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { z } from 'zod';
 import type { Environment } from '../../actors/ports/environment.ts';
 import { JournalError } from '../../actors/ports/journal-error.ts';
-import type {
-  Journal,
-  JournalEntry,
-  JournalPosition,
-  JournalQuery,
-  ScopeSummary,
-} from '../../actors/ports/journal.ts';
-import type { WakeTimes } from '../../actors/ports/wake-times.ts';
-import { ConfigurationError } from '../../errors.ts';
+import { ConfigurationError } from '../../values/errors.ts';
 import { rowOf } from '../journal-rows/stored-entry.ts';
 import { AppendBatch } from './append-batch.ts';
 import { explained, openDatabase, type Synchronous } from './database.ts';
-import { JournalReader } from './reading.ts';
+import { JournalReader, type SqliteJournal } from './reading.ts';
 import { readOnlyJournal } from './read-only.ts';
 import { REMOVE, wakeTimesIn } from './wake-times.ts';
 
@@ -43,23 +35,6 @@ export interface SqliteJournalOptions {
    * `READ_ONLY`, so that no session starts on it. @defaultValue false
    */
   readonly readOnly?: boolean;
-}
-
-export interface SqliteJournal extends Journal {
-  append(entry: JournalEntry): Promise<void>;
-  read(query?: JournalQuery): readonly JournalEntry[];
-  scopes(): readonly ScopeSummary[];
-  /**
-   * Also makes the file smaller. The oldest first, some at a time: sound that is being played meanwhile is
-   * not late for it. What is left where it was broken off is trimmed the next time.
-   */
-  trim(entry: JournalPosition): Promise<void>;
-  /** Also makes the file smaller, by up to 8 MB at a time; what is left over is used again. */
-  forget(scope: string): void;
-  /** Those that are set in one turn of the event loop share a commit, with each other and with its appends. */
-  readonly wakeTimes: WakeTimes;
-  /** Writes what waits and closes the file. Later calls throw or reject with `JOURNAL_CLOSED`. Safe to call twice. */
-  close(): void;
 }
 
 const optionsSchema = z.strictObject({

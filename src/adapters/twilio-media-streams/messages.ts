@@ -6,7 +6,7 @@
 // Does not: know their order or what they mean (twilio-call).
 
 import { z } from 'zod';
-import { ProtocolError } from '../../errors.ts';
+import { ProtocolError } from '../../values/errors.ts';
 
 const sid = z.string().min(1).max(64);
 const inStream = { streamSid: sid };

@@ -3,10 +3,10 @@
 import type { Observable } from 'rxjs';
 import { z } from 'zod';
 import type { Environment } from '../../actors/ports/environment.ts';
-import type { AudioFrame } from '../../voice/audio-frame.ts';
-import { withoutUndefined } from '../../actors/without-undefined.ts';
-import { check, readable } from '../../checks.ts';
-import { quietly } from '../../errors.ts';
+import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
+import { withoutUndefined } from '../../values/without-undefined.ts';
+import { check, readable } from '../../values/checks.ts';
+import { quietly } from '../../values/errors.ts';
 import type { AskedQuestion } from './keypad.ts';
 
 /** What a call uses of a `WebSocket` that a server of the `ws` package accepted. */

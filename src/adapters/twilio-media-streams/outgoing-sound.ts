@@ -20,7 +20,7 @@
 
 import { encodeMuLaw } from '../../voice/audio/mu-law.ts';
 import { createResampler, type Resampler } from '../../voice/audio/resampler.ts';
-import type { AudioFrame } from '../../voice/audio-frame.ts';
+import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
 import type { OutgoingMessage } from './messages.ts';
 
 export const PHONE_RATE_HZ = 8000;

@@ -4,8 +4,8 @@
 
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
-import { check, shown } from '../../checks.ts';
-import { ConfigurationError } from '../../errors.ts';
+import { check, shown } from '../../values/checks.ts';
+import { ConfigurationError } from '../../values/errors.ts';
 
 /** A request, as Twilio signs it. */
 export interface SignedRequest {

@@ -16,12 +16,17 @@
 //   C4. A method of the socket that throws, or returns a promise that rejects, ends this call at most.
 
 import { z } from 'zod';
-import { check } from '../../checks.ts';
+import { check } from '../../values/checks.ts';
 import type { Subscription } from 'rxjs';
-import { ConfigurationError, handleRejection, ProtocolError, ProviderError } from '../../errors.ts';
+import {
+  ConfigurationError,
+  ProtocolError,
+  ProviderError,
+  handleRejection,
+} from '../../values/errors.ts';
 import { createBoundedBuffer, type BoundedBuffer } from '../../voice/audio/bounded-buffer.ts';
 import { decodeMuLaw } from '../../voice/audio/mu-law.ts';
-import type { AudioFrame } from '../../voice/audio-frame.ts';
+import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
 import { createKeepAlive, type KeepAlive } from '../socket/keep-alive.ts';
 import { Keypad } from './keypad.ts';
 import { readMessage, type IncomingMessage, type StartMessage } from './messages.ts';

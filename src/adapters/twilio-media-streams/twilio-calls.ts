@@ -7,8 +7,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { z } from 'zod';
-import { check } from '../../checks.ts';
-import { ConfigurationError } from '../../errors.ts';
+import { check } from '../../values/checks.ts';
+import { ConfigurationError } from '../../values/errors.ts';
 import { targetOf } from '../listen/access.ts';
 import { createGuard, type Verdict } from '../listen/guard.ts';
 import { checkCallOptions, type TwilioCallOptions } from './options.ts';

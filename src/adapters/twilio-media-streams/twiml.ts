@@ -2,8 +2,8 @@
 // Source: twilio.com/docs/voice/twiml/stream (November 2026): only `wss:`, and no query.
 
 import { z } from 'zod';
-import { check, shown } from '../../checks.ts';
-import { ConfigurationError } from '../../errors.ts';
+import { check, shown } from '../../values/checks.ts';
+import { ConfigurationError } from '../../values/errors.ts';
 
 const argumentsSchema = z.object({ url: z.string(), parameters: z.record(z.string(), z.string()) });
 

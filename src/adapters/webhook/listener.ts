@@ -2,7 +2,7 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Environment } from '../../actors/ports/environment.ts';
-import { ConfigurationError, messageOf } from '../../errors.ts';
+import { ConfigurationError, messageOf } from '../../values/errors.ts';
 import { createGuard } from '../listen/guard.ts';
 
 export interface Listener {

@@ -1,9 +1,9 @@
 // The options of a webhook, checked.
 
-import { checkUnshown } from '../../checks.ts';
+import { checkUnshown } from '../../values/checks.ts';
 import type { IncomingHttpHeaders } from 'node:http';
 import { z } from 'zod';
-import { ConfigurationError } from '../../errors.ts';
+import { ConfigurationError } from '../../values/errors.ts';
 import type { ExternalEvent } from '../../actors/ports/event-source.ts';
 import type { Rate } from './rate-limit.ts';
 import { keyOf, signsTime, type SignatureScheme } from './signatures.ts';

@@ -19,7 +19,7 @@
 //   H5. When it is stopped, requests under way are answered with 503, and the port is free.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { ConfigurationError, messageOf, ProtocolError } from '../../errors.ts';
+import { ConfigurationError, messageOf, ProtocolError } from '../../values/errors.ts';
 import type {
   EmitEvent,
   EventSourceConfig,

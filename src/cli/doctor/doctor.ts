@@ -1,8 +1,8 @@
 // `offstage doctor`: what this machine has for Offstage's voice transports, and what it lacks.
 
 import { parseArgs } from 'node:util';
-import { messageOf } from '../../errors.ts';
-import type { Command } from '../command.ts';
+import { messageOf } from '../../values/errors.ts';
+import type { Command } from '../command/command.ts';
 import { examine, type Finding, type Machine, type Section } from './findings.ts';
 import { thisMachine } from './machine.ts';
 import { REQUIREMENTS } from './requirements.ts';

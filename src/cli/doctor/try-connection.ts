@@ -2,8 +2,8 @@
 // network are right is known only by trying. Nothing is said on it.
 
 import { nodeEnvironment } from '../../adapters/node/index.ts';
-import { messageOf } from '../../errors.ts';
-import type { Transport } from '../../voice/transport.ts';
+import { messageOf } from '../../values/errors.ts';
+import type { Transport } from '../../voice/connection/transport.ts';
 import type { Finding } from './findings.ts';
 
 /** Makes a transport with the defaults of its adapter. Throws what the adapter throws. */

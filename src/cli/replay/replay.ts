@@ -3,7 +3,12 @@
 
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { ConfigurationError, messageOf, OffstageError, ProtocolError } from '../../errors.ts';
+import {
+  ConfigurationError,
+  messageOf,
+  OffstageError,
+  ProtocolError,
+} from '../../values/errors.ts';
 import {
   checkRecording,
   exportRecording,
@@ -14,7 +19,7 @@ import {
   type Recording,
   type ScopeSummary,
 } from '../../index.ts';
-import type { Command } from '../command.ts';
+import type { Command } from '../command/command.ts';
 import { enterPressed, type Reader } from './enter.ts';
 import { cell, counted, moment, offset } from './lines.ts';
 import { picture } from './picture.ts';

@@ -3,7 +3,7 @@
 import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
 import { nodeEnvironment } from '../../adapters/node/index.ts';
 import type { SqliteJournal } from '../../adapters/sqlite-journal/index.ts';
-import { ConfigurationError } from '../../errors.ts';
+import { ConfigurationError } from '../../values/errors.ts';
 import { parseRecording, type Journal, type Recording } from '../../index.ts';
 
 /** How each SQLite database begins. Source: sqlite.org/fileformat.html. */

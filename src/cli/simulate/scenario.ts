@@ -3,7 +3,7 @@
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { z } from 'zod';
-import { ConfigurationError, messageOf } from '../../errors.ts';
+import { ConfigurationError, messageOf } from '../../values/errors.ts';
 import type { SimulationOptions } from '../../testing/simulate/index.ts';
 
 const schema = z.looseObject({

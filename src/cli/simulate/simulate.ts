@@ -3,7 +3,7 @@
 
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { ConfigurationError, messageOf, OffstageError } from '../../errors.ts';
+import { ConfigurationError, messageOf, OffstageError } from '../../values/errors.ts';
 import {
   crashEverywhere,
   logInWords,
@@ -15,7 +15,7 @@ import {
   SimulationError,
   type SimulationOptions,
 } from '../../testing/simulate/index.ts';
-import type { Command } from '../command.ts';
+import type { Command } from '../command/command.ts';
 import { loadScenario } from './scenario.ts';
 
 const usage = `offstage simulate --seed <n> | --seeds <count> | --script <file> [options]

@@ -1,7 +1,7 @@
 // checkMachine: a system of one.
 
 import type { AnyStateMachine, SnapshotFrom } from 'xstate';
-import { ConfigurationError } from '../../errors.ts';
+import { ConfigurationError } from '../../values/errors.ts';
 import { checkSystem } from './check-system.ts';
 import { show } from './plain-data.ts';
 import type { CheckReport } from './report.ts';

@@ -1,7 +1,7 @@
 // checkSystem: explores every state of machines that send each other messages, and
 // checks what shall hold there.
 
-import { ConfigurationError } from '../../errors.ts';
+import { ConfigurationError } from '../../values/errors.ts';
 import { Checks } from './checks.ts';
 import { explore, Graph } from './explore.ts';
 import { show } from './plain-data.ts';

@@ -3,7 +3,7 @@
 // Owns:     the violations, the first of each property, and what was counted on the way.
 // Does not: explore, or print.
 
-import { ConfigurationError, messageOf } from '../../errors.ts';
+import { ConfigurationError, messageOf } from '../../values/errors.ts';
 import type { Edge, Graph, Watcher } from './explore.ts';
 import { show } from './plain-data.ts';
 import type { Move } from './pure-actor.ts';

@@ -2,7 +2,7 @@
 // and brought into one shape: `{ type, params }` with plain ids instead of actors.
 
 import type { AnyActorRef, AnyEventObject, AnyMachineSnapshot } from 'xstate';
-import { ConfigurationError } from '../../errors.ts';
+import { ConfigurationError } from '../../values/errors.ts';
 import type { Effect } from './types.ts';
 
 /** An action as XState lists it; `params` of its own actions are internal, pinned by tests. */

@@ -4,7 +4,7 @@
 // Owns:     the graph: worlds, the edges between them, how each was found first.
 // Does not: judge; a watcher is told of everything once.
 
-import { CapacityError, ConfigurationError } from '../../errors.ts';
+import { CapacityError, ConfigurationError } from '../../values/errors.ts';
 import type { Move } from './pure-actor.ts';
 import type { Happening, SystemModel } from './system-model.ts';
 import type { Choice, WorldNode } from './world-node.ts';

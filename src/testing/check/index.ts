@@ -28,11 +28,7 @@ export type {
   World,
 } from './types.ts';
 export { interpreter, type InterpreterOptions } from './interpreter.ts';
-export {
-  replay,
-  type ReplayHarness,
-  type ReplayOptions,
-  type ReplayReport,
-  type ReplayRun,
-  type SnapshotLike,
-} from './replay.ts';
+export { replay, type ReplayOptions, type ReplayReport } from './replay.ts';
+export type { ReplayHarness } from './types.ts';
+export type { ReplayRun } from './types.ts';
+export type { SnapshotLike } from './types.ts';

@@ -9,7 +9,7 @@ import {
   type AnyStateMachine,
   type AnyStateNode,
 } from 'xstate';
-import { ConfigurationError } from '../../errors.ts';
+import { ConfigurationError } from '../../values/errors.ts';
 import type { ListedAction } from './effects.ts';
 
 /** Stands for every invoked actor. */

@@ -13,14 +13,23 @@ import {
   type AnyMachineSnapshot,
   type InputFrom,
 } from 'xstate';
-import { ConfigurationError } from '../../errors.ts';
+import { ConfigurationError } from '../../values/errors.ts';
 import { effectsOf, type ListedAction } from './effects.ts';
 import { inertMachine, placeholders } from './inert.ts';
 import { canonical, show } from './plain-data.ts';
-import type { ReplayHarness, ReplayRun, SnapshotLike } from './replay.ts';
 import type { CheckReport } from './report.ts';
 import type { AnySystem } from './system-model.ts';
-import type { Delivery, Effect, Machines, Message, Step, World } from './types.ts';
+import type {
+  Delivery,
+  Effect,
+  Machines,
+  Message,
+  Step,
+  World,
+  ReplayHarness,
+  ReplayRun,
+  SnapshotLike,
+} from './types.ts';
 
 type CreateActor<M extends Machines> = (
   id: string,

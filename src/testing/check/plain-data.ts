@@ -8,7 +8,7 @@
 //   D2. What cannot be told apart by its data (a function, a promise, an instance with
 //       private state) is refused with a ConfigurationError that says where it is.
 
-import { ConfigurationError } from '../../errors.ts';
+import { ConfigurationError } from '../../values/errors.ts';
 
 /** Deeper than any sensible context; what is deeper is taken for a cycle. */
 const maxDepth = 64;

@@ -24,7 +24,7 @@ import type {
   AnyStateMachine,
   AnyStateNode,
 } from 'xstate';
-import { ConfigurationError } from '../../errors.ts';
+import { ConfigurationError } from '../../values/errors.ts';
 import { effectsOf, type ListedAction } from './effects.ts';
 import { inertMachine, inertScope, type Scope } from './inert.ts';
 import { completedBy, nothingPending, pendingAfter, type Pending, type Timer } from './pending.ts';

@@ -1,45 +1,15 @@
 // Goes checked paths again on the real thing, and compares after each step. The model
 // stands on the pure transition; this shows that what runs behaves like it.
 
-import { messageOf } from '../../errors.ts';
+import { messageOf } from '../../values/errors.ts';
 import { interpreter } from './interpreter.ts';
 import { canonical, show, showValue } from './plain-data.ts';
 import { snapshotData } from './pure-actor.ts';
 import type { CheckReport, Path } from './report.ts';
 import type { AnySystem, Happening, SystemModel } from './system-model.ts';
 import { headline, Trace } from './trace.ts';
-import type { Machines, Step } from './types.ts';
+import type { Machines, SnapshotLike, ReplayHarness, ReplayRun } from './types.ts';
 import { Violation, ViolationError } from './violation.ts';
-
-/** What `replay` needs of a snapshot: that of a live actor, or one that was persisted. */
-export interface SnapshotLike {
-  readonly status: string;
-  readonly value: unknown;
-  readonly context: unknown;
-  readonly error?: unknown;
-  readonly children?: Readonly<Record<string, unknown>>;
-  readonly historyValue?: Readonly<Record<string, readonly { readonly id: string }[]>>;
-}
-
-/** Makes the real thing. */
-export interface ReplayHarness {
-  /** A new run in its initial state, at rest. */
-  start(): ReplayRun | Promise<ReplayRun>;
-}
-
-/** The real thing, running. */
-export interface ReplayRun {
-  /**
-   * Makes the step happen and returns when all is at rest. `sync`: called for events of the
-   * environment and timers, and the messages that they cause are the run's own matter. `async`:
-   * called for each delivery too. `impossible`: real time forbids it, as when another timer is due
-   * first; the rest of the path is then left out and counted.
-   */
-  take(step: Step): void | 'impossible' | Promise<void | 'impossible'>;
-  /** The state of an actor now; an object that does not change any more. */
-  snapshot(id: string): SnapshotLike;
-  stop(): void | Promise<void>;
-}
 
 export interface ReplayOptions {
   /** The real thing. @defaultValue `interpreter(report)`: the checked machines in XState's actors */

@@ -9,7 +9,7 @@
 //       flight; a delivery is always possible.
 
 import type { AnyEventObject } from 'xstate';
-import { CapacityError, ConfigurationError } from '../../errors.ts';
+import { CapacityError, ConfigurationError } from '../../values/errors.ts';
 import { placeholders } from './inert.ts';
 import { canonical, show } from './plain-data.ts';
 import { Pool } from './pool.ts';

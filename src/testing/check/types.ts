@@ -290,3 +290,33 @@ export interface SystemCheck<M extends Machines, G = undefined> extends CommonCh
    */
   readonly key?: (world: World<M, G>) => unknown;
 }
+
+/** What `replay` needs of a snapshot: that of a live actor, or one that was persisted. */
+export interface SnapshotLike {
+  readonly status: string;
+  readonly value: unknown;
+  readonly context: unknown;
+  readonly error?: unknown;
+  readonly children?: Readonly<Record<string, unknown>>;
+  readonly historyValue?: Readonly<Record<string, readonly { readonly id: string }[]>>;
+}
+
+/** Makes the real thing. */
+export interface ReplayHarness {
+  /** A new run in its initial state, at rest. */
+  start(): ReplayRun | Promise<ReplayRun>;
+}
+
+/** The real thing, running. */
+export interface ReplayRun {
+  /**
+   * Makes the step happen and returns when all is at rest. `sync`: called for events of the
+   * environment and timers, and the messages that they cause are the run's own matter. `async`:
+   * called for each delivery too. `impossible`: real time forbids it, as when another timer is due
+   * first; the rest of the path is then left out and counted.
+   */
+  take(step: Step): void | 'impossible' | Promise<void | 'impossible'>;
+  /** The state of an actor now; an object that does not change any more. */
+  snapshot(id: string): SnapshotLike;
+  stop(): void | Promise<void>;
+}

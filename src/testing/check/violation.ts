@@ -1,6 +1,6 @@
 // What the checker found wrong, and the shortest way there.
 
-import { OffstageError } from '../../errors.ts';
+import { OffstageError } from '../../values/errors.ts';
 import type { Trace } from './trace.ts';
 
 /** Which promise was broken. */

@@ -5,7 +5,7 @@
 // Does not: know what was said, or judge.
 
 import type { VoiceSession } from '../../voice/voice-session.ts';
-import type { SimulatedEnvironment } from '../simulated-environment.ts';
+import type { SimulatedEnvironment } from '../doubles/simulated-environment.ts';
 import { Loudspeaker, type Play } from './loudspeaker.ts';
 
 export const TICK_MS = 100;

@@ -1,6 +1,6 @@
 // What the suite throws when a promise is not kept.
 
-import { OffstageError } from '../../errors.ts';
+import { OffstageError } from '../../values/errors.ts';
 
 /** The transport, or the session on it, does not keep what is promised; the message says what, and how it came about. */
 export class ConformanceError extends OffstageError {

@@ -4,7 +4,7 @@
 // Owns:     what was really played, and when.
 // Does not: wait (whoever has it lets time pass), know what was said, or judge.
 
-import { frameDurationMs, type AudioFrame } from '../../voice/audio-frame.ts';
+import { frameDurationMs, type AudioFrame } from '../../voice/audio/audio-frame.ts';
 import type { PlayoutReport } from '../../voice/voice-session.ts';
 
 /** An item, as the loudspeaker had it. */

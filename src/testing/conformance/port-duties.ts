@@ -1,11 +1,11 @@
-// What a transport owes a session (the comments of `voice/transport.ts`), and what a session
+// What a transport owes a session (the comments of `voice/connection/transport.ts`), and what a session
 // owes a transport, checked on everything that passed between them.
 //
 // Owns:     the judgement of one connection, entry by entry.
 // Does not: know what was meant by it (promises).
 
-import type { AudioFrame } from '../../voice/audio-frame.ts';
-import type { TransportCommand, TransportEvent } from '../../voice/transport.ts';
+import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
+import type { TransportCommand, TransportEvent } from '../../voice/connection/transport.ts';
 import type { TappedConnection } from './wire-tap.ts';
 
 export interface Leniency {

@@ -4,11 +4,12 @@
 // Owns:     the judgement.
 // Does not: know what a case was about; a case says of each utterance whom it was for.
 
-import type { SessionEvent } from '../../actors/session-views.ts';
+import type { SessionEvent } from '../../actors/contracts/session-views.ts';
 import type { Play } from './loudspeaker.ts';
 import { replyTo } from './mind.ts';
-import type { LogEntry, Talk } from './talk.ts';
+import type { Talk } from './talk.ts';
 import { plain } from './words.ts';
+import type { LogEntry } from './session-of-case.ts';
 
 /** A client counts in frames, and the session takes 90 % for all. */
 const HEARD_FRACTION = 0.89;

@@ -5,17 +5,17 @@
 // Does not: drive it (talk).
 
 import { z } from 'zod';
-import { createRuntime } from '../../actors/runtime/runtime.ts';
-import type { SessionState } from '../../actors/session-views.ts';
-import type { MainAgent } from '../../actors/session/agents.ts';
-import { defineTool, type ToolDefinition } from '../../actors/session/lead-tools.ts';
-import type { SubagentConfig } from '../../actors/subagent/config.ts';
-import type { Transport } from '../../voice/transport.ts';
+import { createRuntime } from '../../actors/admission/runtime.ts';
+import type { SessionState, SessionEvent } from '../../actors/contracts/session-views.ts';
+import type { MainAgent } from '../../actors/session/lead/agents.ts';
+import { defineTool } from '../../actors/session/lead/lead-tools.ts';
+import type { SubagentConfig } from '../../actors/contracts/config.ts';
+import type { Transport } from '../../voice/connection/transport.ts';
 import { VoiceSession, type VoiceOptions } from '../../voice/voice-session.ts';
-import { scriptedModel, type Script } from '../scripted-model.ts';
-import type { SimulatedEnvironment } from '../simulated-environment.ts';
+import { scriptedModel, type Script } from '../doubles/scripted-model.ts';
+import type { SimulatedEnvironment } from '../doubles/simulated-environment.ts';
 import type { LeadMind, MindCall } from './mind.ts';
-import type { LogEntry } from './talk.ts';
+import type { ToolDefinition } from '../../actors/contracts/lead-tool.ts';
 
 const LEAD = 'You are the lead agent.';
 
@@ -130,4 +130,10 @@ function workOut(mind: LeadMind): Script {
       .find((meant) => meant !== null);
     return calls ? { calls } : { text: 'There is nothing to do.' };
   };
+}
+
+/** An event of the session and when it happened. */
+export interface LogEntry {
+  readonly at: number;
+  readonly event: SessionEvent;
 }

@@ -5,8 +5,8 @@
 // answers by itself if the wire's models do, forgets what they forget, and brings words as
 // late as they do. What it says is worked out by the `mind` that the suite lends.
 
-import type { Transport } from '../../voice/transport.ts';
-import type { SimulatedEnvironment } from '../simulated-environment.ts';
+import type { Transport } from '../../voice/connection/transport.ts';
+import type { SimulatedEnvironment } from '../doubles/simulated-environment.ts';
 
 /** What makes the model act. */
 export interface ConformanceTurn {

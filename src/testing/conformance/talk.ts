@@ -4,13 +4,22 @@
 // Owns:     the session and the passing of time.
 // Does not: judge (promises, port-duties), or know what a case is about.
 
-import type { SessionEvent, SessionState } from '../../actors/session-views.ts';
+import type { SessionState } from '../../actors/contracts/session-views.ts';
 import type { VoiceSession } from '../../voice/voice-session.ts';
-import { simulatedEnvironment, type SimulatedEnvironment } from '../simulated-environment.ts';
+import {
+  simulatedEnvironment,
+  type SimulatedEnvironment,
+} from '../doubles/simulated-environment.ts';
 import { Client, HEARD_AGAIN_MS, TICK_MS } from './client.ts';
 import type { Play } from './loudspeaker.ts';
 import { LeadMind } from './mind.ts';
-import { newSession, outputsIn, tellableIn, type TalkOptions } from './session-of-case.ts';
+import {
+  newSession,
+  outputsIn,
+  tellableIn,
+  type TalkOptions,
+  type LogEntry,
+} from './session-of-case.ts';
 import type {
   ConformanceModel,
   ConformanceSetup,
@@ -20,13 +29,6 @@ import type {
 import { WireTap, type TappedConnection } from './wire-tap.ts';
 import { ConformanceError } from './conformance-error.ts';
 import { plain } from './words.ts';
-
-/** An event of the session and when it happened. */
-export interface LogEntry {
-  readonly at: number;
-  readonly event: SessionEvent;
-}
-
 /** Whom words are for: the lead model, which answers or `calls`; a subagent; or nobody who could hear them. */
 export type Addressee = 'lead' | 'call' | 'subagent' | 'nobody';
 

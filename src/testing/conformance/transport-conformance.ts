@@ -1,11 +1,11 @@
 // The conformance suite for transports: conversations that a session must be able to have
 // with any voice model, whatever its wire can do.
 
-import { callScenes } from './cases/calls.ts';
-import { connectionScenes } from './cases/connections.ts';
-import { questionScenes } from './cases/questions.ts';
-import { resultScenes } from './cases/results.ts';
-import { speakingScenes } from './cases/speaking.ts';
+import { callScenes } from './call-cases.ts';
+import { connectionScenes } from './connection-cases.ts';
+import { questionScenes } from './question-cases.ts';
+import { resultScenes } from './result-cases.ts';
+import { speakingScenes } from './speaking-cases.ts';
 import { play } from './case.ts';
 import type { ConformanceSetup } from './stage.ts';
 

@@ -5,7 +5,7 @@
 // Does not: change anything that passes.
 
 import { tap } from 'rxjs';
-import type { AudioFrame } from '../../voice/audio-frame.ts';
+import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
 import type {
   Transport,
   TransportCommand,
@@ -13,7 +13,7 @@ import type {
   TransportConnection,
   TransportContext,
   TransportEvent,
-} from '../../voice/transport.ts';
+} from '../../voice/connection/transport.ts';
 
 /** Something that passed; `at`: milliseconds since 1970. */
 export type Passed =

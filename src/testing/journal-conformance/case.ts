@@ -6,7 +6,7 @@ import type {
   JournalQuery,
   ScopeSummary,
 } from '../../actors/ports/journal.ts';
-import { messageOf } from '../../errors.ts';
+import { messageOf } from '../../values/errors.ts';
 import { ConformanceError } from '../conformance/conformance-error.ts';
 import { sameJson } from './same-json.ts';
 import type { JournalFeature, JournalStage } from './stage.ts';

@@ -2,12 +2,12 @@
 
 import type { ConformanceCase } from '../conformance/transport-conformance.ts';
 import { check, type JournalScene } from './case.ts';
-import { claimScenes } from './cases/claims.ts';
-import { crashScenes } from './cases/crashes.ts';
-import { keepingScenes } from './cases/keeping.ts';
-import { scopeScenes } from './cases/scopes.ts';
-import { trimmingScenes } from './cases/trimming.ts';
-import { wakeTimeScenes } from './cases/wake-times.ts';
+import { claimScenes } from './claim-cases.ts';
+import { crashScenes } from './crash-cases.ts';
+import { keepingScenes } from './keeping-cases.ts';
+import { scopeScenes } from './scope-cases.ts';
+import { trimmingScenes } from './trimming-cases.ts';
+import { wakeTimeScenes } from './wake-time-cases.ts';
 import type { JournalConformanceSetup, JournalFeature, JournalStage } from './stage.ts';
 
 const scenes = [

@@ -3,7 +3,7 @@
 // Owns:     the file, and how a difference is told.
 // Does not: know the format or fold anything (actors/replay).
 
-import { OffstageError } from '../../errors.ts';
+import { OffstageError } from '../../values/errors.ts';
 import type { JournalEntry } from '../../actors/ports/journal.ts';
 import { checkRecording, parseRecording, type Recording } from '../../actors/replay/recording.ts';
 

@@ -6,19 +6,16 @@
 // Does not: decide when it leaves (user, player).
 
 import type { VoiceSession } from '../../voice/voice-session.ts';
-import type { TextSession } from '../../actors/session/text-session.ts';
-import type { ClientMessage } from '../../actors/session/client-messages.ts';
-import { chanceOf, type Chance } from '../chance.ts';
+import type { TextSession } from '../../actors/session/view/text-session.ts';
+import type { ClientMessage } from '../../actors/session/view/client-messages.ts';
+import { chanceOf, type Chance } from '../doubles/chance.ts';
 import { LOUDNESS, TICK_MS } from '../conformance/client.ts';
 import { Loudspeaker, type Play } from '../conformance/loudspeaker.ts';
-import type { SimulatedEnvironment } from '../simulated-environment.ts';
-import type { Happening } from './log.ts';
+import type { SimulatedEnvironment } from '../doubles/simulated-environment.ts';
+import type { Happening } from './log/log.ts';
 
 /** As loud as a television in the next room. */
 const NOISE = LOUDNESS / 8;
-
-export type AnySession = TextSession | VoiceSession;
-
 /** A session, and which kind it is. */
 export type Talking =
   | { readonly kind: 'text'; readonly session: TextSession }

@@ -1,7 +1,7 @@
 // Crashes one conversation at every place where it can crash: before and after each entry that is
 // appended to the journal. For short scenarios.
 
-import type { FaultPlan } from './fault-points.ts';
+import type { FaultPlan } from './log/fault-points.ts';
 import {
   simulate,
   simulateOnce,

@@ -4,10 +4,10 @@
 
 import { tool } from 'ai';
 import { z } from 'zod';
-import { defineTool } from '../../actors/session/lead-tools.ts';
-import type { SubagentConfig } from '../../actors/subagent/config.ts';
-import { chanceOf } from '../chance.ts';
-import type { AppContext, SimulatedApp } from './app.ts';
+import { defineTool } from '../../actors/session/lead/lead-tools.ts';
+import type { SubagentConfig } from '../../actors/contracts/config.ts';
+import { chanceOf } from '../doubles/chance.ts';
+import type { AppContext, SimulatedApp } from './log/app.ts';
 import { withFamily } from './default-family.ts';
 import { errandsOf, watchmanOf } from './default-services.ts';
 

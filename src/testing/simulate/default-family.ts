@@ -6,10 +6,10 @@ import {
   createSubAgentTool,
   subAgentTools,
   type SubAgentConfig,
-} from '../../actors/delegation/sub-agents/sub-agent-tool.ts';
-import { createParentSubagentToolset } from '../../actors/delegation/toolsets/parent-toolset.ts';
-import type { SubagentConfig } from '../../actors/subagent/config.ts';
-import type { AppContext } from './app.ts';
+} from '../../actors/subagents/toolsets/sub-agent-tool.ts';
+import { createParentSubagentToolset } from '../../actors/subagents/toolsets/parent-toolset.ts';
+import type { SubagentConfig } from '../../actors/contracts/config.ts';
+import type { AppContext } from './log/app.ts';
 
 type Tools = NonNullable<SubagentConfig['tools']>;
 

@@ -1,12 +1,12 @@
 // What runs beside the conversation in the default app: a service, whose agent looks at what happens
 // outside, and a program, which has its own subagents run errands and tells what they found.
 
-import { THE_LEAD } from '../../actors/delegation/service-types.ts';
-import { createSubagentService } from '../../actors/delegation/subagent-service.ts';
-import type { ServiceSubagentConfig } from '../../actors/service/service-config.ts';
-import type { SubagentConfig } from '../../actors/subagent/config.ts';
-import { chanceOf } from '../chance.ts';
-import type { AppContext, SimulatedApp, SimulatedProgram } from './app.ts';
+import { THE_LEAD } from '../../actors/contracts/service-types.ts';
+import { createSubagentService } from '../../actors/subagents/subagent-service.ts';
+import type { ServiceSubagentConfig } from '../../actors/services/service-config.ts';
+import type { SubagentConfig } from '../../actors/contracts/config.ts';
+import { chanceOf } from '../doubles/chance.ts';
+import type { AppContext, SimulatedApp, SimulatedProgram } from './log/app.ts';
 
 type Tools = NonNullable<SubagentConfig['tools']>;
 

@@ -4,32 +4,14 @@
 // Owns:     the record of effects, and what goes wrong with tools.
 // Does not: judge (promises).
 
-import { callerOf } from '../../actors/delegation/caller.ts';
-import { delegates } from '../../actors/delegation/marks.ts';
-import type { ToolDefinition } from '../../actors/session/lead-tools.ts';
+import { callerOf } from '../../actors/model/caller.ts';
+import { delegates } from '../../actors/model/marks.ts';
 import type { Faults } from './faults.ts';
 import type { SimulatedProcess } from './simulated-process.ts';
+import type { ToolDefinition } from '../../actors/contracts/lead-tool.ts';
+import type { Effect } from './log/log.ts';
 
 const SLOW_MS = 8000;
-
-/** One time that a tool ran. */
-export interface Effect {
-  /** The same for every attempt at one call. */
-  readonly key: string;
-  readonly tool: string;
-  readonly input: unknown;
-  readonly callId: string;
-  /** Null: the lead agent's own tool. */
-  readonly subagentId: string | null;
-  /** The process that ran it, counted from 1. */
-  readonly process: number;
-  readonly at: number;
-  /** It may be run again after a crash. */
-  readonly isIdempotent: boolean;
-  readonly needsApproval: boolean;
-  /** `begun`: it has not returned, and never will if its process is dead. */
-  status: 'begun' | 'returned' | 'threw';
-}
 
 interface CallOptions {
   readonly toolCallId: string;

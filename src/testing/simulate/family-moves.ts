@@ -4,8 +4,8 @@
 // Owns:     the calls of `createParentSubagentToolset`.
 // Does not: know more of its subagents than its prompt says.
 
-import type { Chance } from '../chance.ts';
-import type { ScriptedCall, ScriptedPrompt } from '../scripted-model.ts';
+import type { Chance } from '../doubles/chance.ts';
+import type { ScriptedCall, ScriptedPrompt } from '../doubles/scripted-model.ts';
 
 /** These need the id of somebody, and are called for a reason. */
 const ABOUT_SOMEBODY: ReadonlySet<string> = new Set([

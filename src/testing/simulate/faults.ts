@@ -5,8 +5,8 @@
 // Owns:     the counts of occurrences, and what has struck.
 // Does not: know what a fault does (fault-points says it, whoever asks does it).
 
-import { chanceOf, type Chance } from '../chance.ts';
-import type { FaultPlan, FaultPoint, FaultRule, Strike } from './fault-points.ts';
+import { chanceOf, type Chance } from '../doubles/chance.ts';
+import type { FaultPlan, FaultPoint, FaultRule, Strike } from './log/fault-points.ts';
 
 export class Faults {
   /** What has struck, in order. */

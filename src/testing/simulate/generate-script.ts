@@ -1,9 +1,9 @@
 // A script from a seed: a user who asks for things, changes their mind, chats, leaves and comes
 // back, and an app that has news. Each step is decided by chance of its own.
 
-import { chanceOf, type Chance } from '../chance.ts';
-import type { SimulatedApp } from './app.ts';
-import type { Step } from './script.ts';
+import { chanceOf, type Chance } from '../doubles/chance.ts';
+import type { SimulatedApp } from './log/app.ts';
+import type { Step } from './log/script.ts';
 
 export interface GenerateOptions {
   /** Steps at most. @defaultValue 10 */

@@ -10,8 +10,8 @@
 //   M1. What a model says follows from the seed, who it is, its task and how often it has spoken:
 //       asked the same again, after a crash or a failure, it says the same.
 
-import { ProviderError } from '../../errors.ts';
-import { chanceOf, type Chance } from '../chance.ts';
+import { ProviderError } from '../../values/errors.ts';
+import { chanceOf, type Chance } from '../doubles/chance.ts';
 import { replyTo } from '../conformance/mind.ts';
 import { questionAnswered } from '../conformance/words.ts';
 import {
@@ -21,7 +21,7 @@ import {
   type ScriptedLanguageModel,
   type ScriptedPrompt,
   type ScriptedStep,
-} from '../scripted-model.ts';
+} from '../doubles/scripted-model.ts';
 import { familyInput, familyMove, ofNobody } from './family-moves.ts';
 import type { Faults } from './faults.ts';
 import { valueFor } from './json-value.ts';

@@ -6,10 +6,9 @@ export type {
   SimulatedApp,
   SimulatedAppLike,
   SimulatedProgram,
-} from './app.ts';
+} from './log/app.ts';
 export { crashEverywhere, type CrashEverywhereOptions } from './crash-everywhere.ts';
 export { defaultApp } from './default-app.ts';
-export type { Effect as SimulatedEffect } from './effects.ts';
 export {
   defaultFaults,
   FAULT_POINTS,
@@ -18,16 +17,16 @@ export {
   type FaultPoint,
   type FaultRule,
   type Strike,
-} from './fault-points.ts';
+} from './log/fault-points.ts';
 export type { GenerateOptions } from './generate-script.ts';
-export { eventsOf, logInWords, type Happening, type LogEntry, type RunRecord } from './log.ts';
+export { eventsOf, logInWords, type Happening, type LogEntry, type RunRecord } from './log/log.ts';
 export type { Broken, PromiseCheck } from './promises/broken.ts';
 export {
   parseScript,
   scriptInWords,
   type Script as SimulationScript,
   type Step as SimulationStep,
-} from './script.ts';
+} from './log/script.ts';
 export {
   replayScript,
   simulate,
@@ -39,3 +38,4 @@ export {
 export { SimulationError, type SimulationFailure } from './simulation-error.ts';
 export { simulatedVoice } from './voice-stage.ts';
 export type { Work } from './work.ts';
+export type { Effect as SimulatedEffect } from './log/log.ts';

@@ -1,7 +1,7 @@
 // A value that a JSON Schema allows, by chance: what a model might write as the arguments of a
 // tool. Knows what schemas of tools are made of; what else a schema demands it may miss.
 
-import type { Chance } from '../chance.ts';
+import type { Chance } from '../doubles/chance.ts';
 
 interface JsonSchema {
   readonly type?: string | readonly string[];

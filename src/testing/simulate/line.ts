@@ -11,11 +11,15 @@
 
 import { readable } from '../conformance/words.ts';
 import { Subject } from 'rxjs';
-import type { AudioFrame } from '../../voice/audio-frame.ts';
-import type { Transport, TransportConnection, TransportEvent } from '../../voice/transport.ts';
+import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
+import type {
+  Transport,
+  TransportConnection,
+  TransportEvent,
+} from '../../voice/connection/transport.ts';
 import { HEARD_AGAIN_MS, LOUDNESS } from '../conformance/client.ts';
 import type { ConformanceModel, ConformanceStage } from '../conformance/stage.ts';
-import type { SimulatedEnvironment } from '../simulated-environment.ts';
+import type { SimulatedEnvironment } from '../doubles/simulated-environment.ts';
 import type { Faults } from './faults.ts';
 import type { SimulatedProcess } from './simulated-process.ts';
 

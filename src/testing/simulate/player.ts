@@ -4,10 +4,10 @@
 // Owns:     the passing of time in a run.
 // Does not: judge what came of it (promises).
 
-import { THE_LEAD } from '../../actors/delegation/service-types.ts';
-import type { SessionState } from '../../actors/session-views.ts';
-import type { RunRecord } from './log.ts';
-import type { Script, Step } from './script.ts';
+import { THE_LEAD } from '../../actors/contracts/service-types.ts';
+import type { SessionState } from '../../actors/contracts/session-views.ts';
+import type { RunRecord } from './log/log.ts';
+import type { Script, Step } from './log/script.ts';
 import { World, type WorldOptions } from './world.ts';
 
 /** Faults may strike for so long after the last step. */

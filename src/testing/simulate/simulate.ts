@@ -3,25 +3,24 @@
 //
 // Owns:     which runs there are, and what is made of one that fails.
 // Does not: play one (player), or judge it (promises).
-
-import type { SnapshotPolicy } from '../../actors/runtime/runtime.ts';
-import { ConfigurationError } from '../../errors.ts';
-import { chanceOf } from '../chance.ts';
+import { ConfigurationError } from '../../values/errors.ts';
+import { chanceOf } from '../doubles/chance.ts';
 import type { ConformanceSetup } from '../conformance/stage.ts';
-import type { Script as ModelScript } from '../scripted-model.ts';
-import type { SimulatedApp, SimulatedAppLike } from './app.ts';
+import type { Script as ModelScript } from '../doubles/scripted-model.ts';
+import type { SimulatedApp, SimulatedAppLike } from './log/app.ts';
 import { defaultApp } from './default-app.ts';
-import { defaultFaults, type FaultPlan, type Strike } from './fault-points.ts';
+import { defaultFaults, type FaultPlan, type Strike } from './log/fault-points.ts';
 import { generateSteps, type GenerateOptions } from './generate-script.ts';
-import type { RunRecord } from './log.ts';
+import type { RunRecord } from './log/log.ts';
 import { play } from './player.ts';
 import type { Broken, PromiseCheck } from './promises/broken.ts';
 import { brokenPromises } from './promises/check.ts';
-import type { Script, Step } from './script.ts';
+import type { Script, Step } from './log/script.ts';
 import { shrink } from './shrink.ts';
 import { SimulationError } from './simulation-error.ts';
 import { simulatedVoice } from './voice-stage.ts';
 import { WorkDone, workIn, type Work } from './work.ts';
+import type { SnapshotPolicy } from '../../actors/runtime/scope-snapshots.ts';
 
 /** What is simulated, and how. */
 export interface SimulationOptions {

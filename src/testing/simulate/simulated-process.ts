@@ -5,7 +5,7 @@
 // Does not: know what runs in it.
 
 import type { Environment } from '../../actors/ports/environment.ts';
-import type { SimulatedEnvironment } from '../simulated-environment.ts';
+import type { SimulatedEnvironment } from '../doubles/simulated-environment.ts';
 
 export class SimulatedProcess {
   /** Counts from 1. */

@@ -1,10 +1,10 @@
 // What `simulate` throws: the seed, the promises that were broken, and the smallest script that was
 // found to break one of them, as a person reads it and as JSON.
 
-import { OffstageError } from '../../errors.ts';
-import { logInWords, type LogEntry } from './log.ts';
+import { OffstageError } from '../../values/errors.ts';
+import { logInWords, type LogEntry } from './log/log.ts';
 import type { Broken } from './promises/broken.ts';
-import { scriptInWords, type Script } from './script.ts';
+import { scriptInWords, type Script } from './log/script.ts';
 
 /** A run in which a promise was broken. */
 export interface SimulationFailure {

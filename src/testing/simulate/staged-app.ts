@@ -5,11 +5,11 @@
 
 import { asSchema } from 'ai';
 import type { EventSourceConfig } from '../../actors/ports/event-source.ts';
-import type { SubagentConfig } from '../../actors/subagent/config.ts';
+import type { SubagentConfig } from '../../actors/contracts/config.ts';
 import type { MindCall } from '../conformance/mind.ts';
-import type { Script as ModelScript, ScriptedPrompt } from '../scripted-model.ts';
-import type { ScriptedLanguageModel } from '../scripted-steps.ts';
-import type { SimulatedApp, SimulatedAppLike } from './app.ts';
+import type { Script as ModelScript, ScriptedPrompt } from '../doubles/scripted-model.ts';
+import type { ScriptedLanguageModel } from '../doubles/scripted-steps.ts';
+import type { SimulatedApp, SimulatedAppLike } from './log/app.ts';
 import type { Effects } from './effects.ts';
 import type { Faults } from './faults.ts';
 import {
@@ -20,7 +20,7 @@ import {
   subagentIn,
   subagentScript,
 } from './generated-model.ts';
-import type { Happening } from './log.ts';
+import type { Happening } from './log/log.ts';
 import type { SimulatedProcess } from './simulated-process.ts';
 
 const GONE_WITHIN_MS = 5000;

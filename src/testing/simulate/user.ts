@@ -4,14 +4,19 @@
 // Owns:     what the user is about to do.
 // Does not: begin conversations (the script does), or judge.
 
-import type { DeliveryView, QuestionView, SessionEvent } from '../../actors/session-views.ts';
+import type {
+  DeliveryView,
+  QuestionView,
+  SessionEvent,
+} from '../../actors/contracts/session-views.ts';
 import type { GivenAnswer } from '../../actors/subagent/ask-user.ts';
-import { chanceOf, type Chance } from '../chance.ts';
-import type { SimulatedEnvironment } from '../simulated-environment.ts';
-import type { AnySession, Client } from './client.ts';
+import { chanceOf, type Chance } from '../doubles/chance.ts';
+import type { SimulatedEnvironment } from '../doubles/simulated-environment.ts';
+import type { Client } from './client.ts';
 import type { Faults } from './faults.ts';
 import type { Utterance } from './line.ts';
-import type { Happening } from './log.ts';
+import type { Happening } from './log/log.ts';
+import type { AnySession } from './log/app.ts';
 
 const CHAR_MS = 60;
 const SHORTEST_MS = 300;

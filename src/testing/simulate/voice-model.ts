@@ -6,13 +6,13 @@
 // Does not: decide what is said (the mind does).
 
 import { Subject } from 'rxjs';
-import { frameDurationMs, type AudioFrame } from '../../voice/audio-frame.ts';
+import { frameDurationMs, type AudioFrame } from '../../voice/audio/audio-frame.ts';
 import type {
   TransportCapabilities,
   TransportCommand,
   TransportConnection,
   TransportEvent,
-} from '../../voice/transport.ts';
+} from '../../voice/connection/transport.ts';
 import type {
   ConformanceMemory,
   ConformanceModel,
@@ -22,6 +22,7 @@ import type {
   ConformanceTurn,
   ConformanceWorld,
 } from '../conformance/stage.ts';
+import { KNOWN } from './promises/liveness.ts';
 
 const READY_MS = 30;
 const THINKING_MS = 150;
@@ -48,9 +49,6 @@ type Item = { -readonly [Key in keyof ConformanceMemory]: ConformanceMemory[Key]
   readonly id: string;
 };
 type Reply = { -readonly [Key in keyof ConformanceReply]: ConformanceReply[Key] };
-
-/** The model is told what it was told before: no session may do that. */
-export const KNOWN = 'KNOWN_ALREADY';
 
 /** Under which the model remembers what it is told; null: it is told nothing. */
 function idOf(command: TransportCommand): string | null {

@@ -1,7 +1,7 @@
 // A transport without a wire, and the voice models behind it, as a stage: for simulations, and
 // for the conformance suite, which it passes.
 
-import type { Transport, TransportCapabilities } from '../../voice/transport.ts';
+import type { Transport, TransportCapabilities } from '../../voice/connection/transport.ts';
 import type { ConformanceSetup, ConformanceWorld } from '../conformance/stage.ts';
 import { VoiceModel } from './voice-model.ts';
 

@@ -1,6 +1,6 @@
 // How much happened in a run. One in which nothing happened proves nothing.
 
-import { eventsOf, type RunRecord } from './log.ts';
+import { eventsOf, type RunRecord } from './log/log.ts';
 
 /** What is counted. */
 export interface Work {

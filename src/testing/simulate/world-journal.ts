@@ -20,8 +20,8 @@ import {
   type ScopeSummary,
 } from '../../actors/ports/journal.ts';
 import { journalConflict } from '../../actors/ports/journal-error.ts';
-import { ProviderError } from '../../errors.ts';
-import type { SimulatedEnvironment } from '../simulated-environment.ts';
+import { ProviderError } from '../../values/errors.ts';
+import type { SimulatedEnvironment } from '../doubles/simulated-environment.ts';
 import type { Faults } from './faults.ts';
 import type { SimulatedProcess } from './simulated-process.ts';
 

@@ -8,27 +8,31 @@
 //   W1. A process that has died is let go: nothing is called on it, none of its timers fires, and
 //       what it still does reaches nobody. The next one has the same options and the same journal.
 
-import { createRuntime, type Runtime, type SnapshotPolicy } from '../../actors/runtime/runtime.ts';
-import type { SessionState } from '../../actors/session-views.ts';
-import { TextSession } from '../../actors/session/text-session.ts';
-import { messageOf } from '../../errors.ts';
+import { createRuntime, type Runtime } from '../../actors/admission/runtime.ts';
+import type { SessionState } from '../../actors/contracts/session-views.ts';
+import { TextSession } from '../../actors/session/view/text-session.ts';
+import { messageOf } from '../../values/errors.ts';
 import { VoiceSession } from '../../voice/voice-session.ts';
-import { chanceOf } from '../chance.ts';
+import { chanceOf } from '../doubles/chance.ts';
 import { LeadMind } from '../conformance/mind.ts';
 import { outputsIn, tellableIn } from '../conformance/session-of-case.ts';
 import type { ConformanceSetup, ConformanceStage } from '../conformance/stage.ts';
-import { simulatedEnvironment, type SimulatedEnvironment } from '../simulated-environment.ts';
-import type { SimulatedApp, SimulatedProgram } from './app.ts';
-import { Client, type AnySession, type Talking } from './client.ts';
+import {
+  simulatedEnvironment,
+  type SimulatedEnvironment,
+} from '../doubles/simulated-environment.ts';
+import type { SimulatedApp, SimulatedProgram, AnySession } from './log/app.ts';
+import { Client, type Talking } from './client.ts';
 import { Effects } from './effects.ts';
-import type { FaultPlan, Strike } from './fault-points.ts';
+import type { FaultPlan, Strike } from './log/fault-points.ts';
 import { Faults } from './faults.ts';
 import { lineOf, openModel, type ItemWords } from './line.ts';
-import type { Happening, LogEntry } from './log.ts';
+import type { Happening, LogEntry } from './log/log.ts';
 import { SimulatedProcess } from './simulated-process.ts';
 import { appIn, sessionModelIn, voiceCalls, type AppStage } from './staged-app.ts';
 import { User } from './user.ts';
 import { WorldJournal } from './world-journal.ts';
+import type { SnapshotPolicy } from '../../actors/runtime/scope-snapshots.ts';
 
 const SESSION_ID = 'session_1';
 const DOWN_MS = 2000;

@@ -1,9 +1,9 @@
 // A stage for the conformance suite over the fake voice server: for transports that speak
 // one of its wires.
 
+import type { Transport } from '../../voice/connection/transport.ts';
 import { z } from 'zod';
-import { check, type ChecksOf } from '../../checks.ts';
-import type { Transport } from '../../voice/transport.ts';
+import { check, type ChecksOf } from '../../values/checks.ts';
 import type {
   ConformanceFault,
   ConformanceMemory,
@@ -12,7 +12,13 @@ import type {
   ConformanceStep,
 } from '../conformance/stage.ts';
 import type { WebSocketFactory } from '../../adapters/socket/web-socket.ts';
-import type { FakeItem, FakeVoiceModel, VoiceCause, VoiceStep, VoiceWire } from './control.ts';
+import type {
+  FakeItem,
+  FakeVoiceModel,
+  VoiceCause,
+  VoiceStep,
+  VoiceWire,
+} from './engine/control.ts';
 import { createVoiceServer } from './voice-server.ts';
 
 /** What the fake of each wire can show; each wire suffers what its real server is known to do. */

@@ -22,6 +22,6 @@
 
 export { voiceServerStage, type VoiceServerStageOptions } from './conformance-stage.ts';
 export { createVoiceServer } from './voice-server.ts';
-export { echoBrain } from './turn-source.ts';
-export type * from './control.ts';
-export type * from './fault-control.ts';
+export { echoBrain } from './engine/turn-source.ts';
+export type * from './engine/control.ts';
+export type * from './engine/fault-control.ts';

@@ -5,23 +5,28 @@
 // Does not: what is said on a wire (its engine), what the model does (brain and scripts).
 
 import { z } from 'zod';
-import { aFunction, anObject, check, type ChecksOf } from '../../checks.ts';
+import { aFunction, anObject, check, type ChecksOf } from '../../values/checks.ts';
 import type { WebSocketFactory } from '../../adapters/socket/web-socket.ts';
-import { admit, type Admission, type Headers } from './admission.ts';
-import type { FakeVoiceModel, VoiceServer, VoiceServerOptions, VoiceWire } from './control.ts';
-import type { EnginePorts, VoiceEngine } from './engine.ts';
-import { createEventQueue } from './event-queue.ts';
-import { FakeConnection } from './fake-connection.ts';
+import { admit, type Admission, type Headers } from './engine/admission.ts';
+import type {
+  FakeVoiceModel,
+  VoiceServer,
+  VoiceServerOptions,
+  VoiceWire,
+} from './engine/control.ts';
+import type { EnginePorts, VoiceEngine } from './engine/engine.ts';
+import { createEventQueue } from './engine/event-queue.ts';
+import { FakeConnection } from './engine/fake-connection.ts';
 import { GeminiEngine, type GeminiMemory } from './gemini/gemini-engine.ts';
 import { selfSignedCertificate } from './hosts/certificate.ts';
 import { startListeningHost, type ListeningHost, type Upgrade } from './hosts/listening-host.ts';
 import { createSocketPair, type FrameTaker } from './hosts/socket-pair.ts';
 import { LiveEngine, type LiveMemory } from './live/live-engine.ts';
-import type { Link } from './outlet.ts';
+import type { Link } from './engine/outlet.ts';
 import { RealtimeEngine } from './realtime/realtime-engine.ts';
-import { answerRequest } from './rest.ts';
-import { createResumeStore } from './resume-store.ts';
-import { TokenDesk } from './token-desk.ts';
+import { answerRequest } from './engine/rest.ts';
+import { createResumeStore } from './engine/resume-store.ts';
+import { TokenDesk } from './engine/token-desk.ts';
 
 /** A connection that was not given out yet; all of one type. */
 interface Arrival {

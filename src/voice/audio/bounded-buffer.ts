@@ -6,9 +6,9 @@
 // B2. What was pushed is held, was taken, was cleared, or is counted in `dropped`.
 // B3. Frames leave in the order in which they came.
 
+import { frameDurationMs, type AudioFrame } from './audio-frame.ts';
 import { z } from 'zod';
-import { check, type ChecksOf } from '../../checks.ts';
-import { frameDurationMs, type AudioFrame } from '../audio-frame.ts';
+import { check, type ChecksOf } from '../../values/checks.ts';
 
 /** An amount of sound that was dropped. */
 export interface DroppedAudio {

@@ -7,9 +7,9 @@
 // frames does not say by itself that the last word was spoken.
 
 import { z } from 'zod';
-import { anObject, check, type ChecksOf } from '../../checks.ts';
+import { anObject, check, type ChecksOf } from '../../values/checks.ts';
 import { Observable, type OperatorFunction } from 'rxjs';
-import type { AudioFrame } from '../audio-frame.ts';
+import type { AudioFrame } from './audio-frame.ts';
 
 export interface ItemOperatorOptions {
   /**

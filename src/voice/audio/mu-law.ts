@@ -8,7 +8,7 @@
 //     the middle of them.
 // U2. Decoded and encoded again a code is the same; only −0 becomes +0, which sounds the same.
 
-import { assertBytes, assertSamples } from '../audio-frame.ts';
+import { assertBytes, assertSamples } from './audio-frame.ts';
 
 /** What the first segment begins at, so that each segment is twice as long as the one before. */
 const BIAS = 33 * 4;

@@ -1,9 +1,9 @@
 // Samples to bytes and back. Every wire that we know carries signed 16-bit samples,
 // least significant byte first, and JSON wires carry those bytes in base64.
 
-import { ConfigurationError, ProtocolError } from '../../errors.ts';
-import { shown } from '../../checks.ts';
-import { assertBytes, assertSamples } from '../audio-frame.ts';
+import { ConfigurationError, ProtocolError } from '../../values/errors.ts';
+import { shown } from '../../values/checks.ts';
+import { assertBytes, assertSamples } from './audio-frame.ts';
 
 const BYTES_PER_SAMPLE = 2;
 const hostIsBigEndian = new Uint8Array(new Uint16Array([1]).buffer)[0] === 0;

@@ -6,7 +6,7 @@
 //   RS1. What is taken is the newest sound, in order, as it was given.
 //   RS2. No more is held than was asked for, and a piece.
 
-import type { AudioFrame } from '../audio-frame.ts';
+import type { AudioFrame } from './audio-frame.ts';
 
 /** So long a piece is. */
 const PIECE_MS = 500;

@@ -1,10 +1,10 @@
 // Cuts a stream of frames into frames of one length. A model sends 100 ms and more
 // at once; a speaker, a detector of speech and a bounded buffer like 20 ms.
 
-import { shown } from '../../checks.ts';
+import { shown } from '../../values/checks.ts';
 import type { OperatorFunction } from 'rxjs';
-import { ConfigurationError } from '../../errors.ts';
-import type { AudioFrame } from '../audio-frame.ts';
+import { ConfigurationError } from '../../values/errors.ts';
+import type { AudioFrame } from './audio-frame.ts';
 import { processItems, type ItemOperatorOptions } from './item-operator.ts';
 
 /**

@@ -2,7 +2,7 @@
 // each item; an item that already has the rate passes untouched.
 
 import type { OperatorFunction } from 'rxjs';
-import type { AudioFrame } from '../audio-frame.ts';
+import type { AudioFrame } from './audio-frame.ts';
 import { processItems, type ItemOperatorOptions } from './item-operator.ts';
 import { assertSampleRateHz, createResampler } from './resampler.ts';
 

@@ -1,6 +1,6 @@
 // A whole sound at another rate, for models that want 16 kHz.
 
-import type { AudioFrame } from '../audio-frame.ts';
+import type { AudioFrame } from './audio-frame.ts';
 import { createResampler } from './resampler.ts';
 
 /** The samples of a whole sound at `toHz`, 8000 to 48000. */

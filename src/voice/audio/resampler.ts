@@ -18,10 +18,9 @@
 // R4. What the lower rate cannot carry is at least 80 dB down; up to 0.41 times the lower rate
 //     (with the default taps) sound passes unchanged, 85 dB above what the filter adds.
 
+import { shown, check, type ChecksOf } from '../../values/checks.ts';
+import { ConfigurationError } from '../../values/errors.ts';
 import { z } from 'zod';
-import { check, shown, type ChecksOf } from '../../checks.ts';
-import { ConfigurationError } from '../../errors.ts';
-
 export const MIN_SAMPLE_RATE_HZ = 8_000;
 export const MAX_SAMPLE_RATE_HZ = 48_000;
 

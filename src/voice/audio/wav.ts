@@ -1,9 +1,9 @@
 // WAV, as text-to-speech services give it and speech-to-text services take it: RIFF with PCM
 // inside. What else may be in a RIFF file is refused by name.
 
-import { isA, ProtocolError } from '../../errors.ts';
-import { readable } from '../../checks.ts';
-import { assertSamples, type AudioFrame } from '../audio-frame.ts';
+import { isA, ProtocolError } from '../../values/errors.ts';
+import { readable } from '../../values/checks.ts';
+import { assertSamples, type AudioFrame } from './audio-frame.ts';
 import { decodeMuLaw } from './mu-law.ts';
 import { assertSampleRateHz, isSampleRateHz } from './resampler.ts';
 

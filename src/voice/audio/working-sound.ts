@@ -1,9 +1,9 @@
 // A sound that says "I am at it": two soft notes and a pause, made by arithmetic, so that there
 // is one without a file or a licence. Loops without a click.
 
+import type { AudioFrame } from './audio-frame.ts';
 import { z } from 'zod';
-import { check, type ChecksOf } from '../../checks.ts';
-import type { AudioFrame } from '../audio-frame.ts';
+import { check, type ChecksOf } from '../../values/checks.ts';
 import { assertSampleRateHz } from './resampler.ts';
 
 const LOOP_MS = 2000;

@@ -8,8 +8,8 @@
 //   SI1. `textUntil` never gives words whose sound was not handed on, and gives all where it was.
 //   SI2. A sentence of which the length is not known yet is taken to be as long as others like it.
 
-import { SentenceChunker } from '../spoken/sentence-chunker.ts';
-import { placeWords } from '../spoken/spoken-words.ts';
+import { SentenceChunker } from '../speech/sentence-chunker.ts';
+import { placeWords } from '../speech/spoken-words.ts';
 
 /** How long a character is spoken, before anything is known of the voice. */
 const FIRST_GUESS_MS = 65;

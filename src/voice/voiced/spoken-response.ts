@@ -17,11 +17,11 @@
 //        transcript. The final transcript is what was spoken.
 //   SR4. A sentence is begun only when at most `maxAheadMs` of sound is still to be played.
 
-import { messageOf } from '../../errors.ts';
+import { messageOf } from '../../values/errors.ts';
 import type { Environment } from '../../actors/ports/environment.ts';
 import { createResampler, type Resampler } from '../audio/resampler.ts';
-import type { AudioFrame } from '../audio-frame.ts';
-import type { TransportEvent } from '../transport.ts';
+import type { AudioFrame } from '../audio/audio-frame.ts';
+import type { TransportEvent } from '../connection/transport.ts';
 import { SpokenItem } from './spoken-item.ts';
 
 const FRAME_MS = 100;

@@ -13,15 +13,15 @@
 
 import { unmarkedNotes, type NoteWriter } from '../../actors/notes/note-marks.ts';
 import { Observable, type Subscriber } from 'rxjs';
-import type { AudioFrame } from '../audio-frame.ts';
-import { codeOf, messageOf } from '../../errors.ts';
+import type { AudioFrame } from '../audio/audio-frame.ts';
+import { codeOf, messageOf } from '../../values/errors.ts';
 import type {
   TransportCapabilities,
   TransportCommand,
   TransportConnection,
   TransportContext,
   TransportEvent,
-} from '../transport.ts';
+} from '../connection/transport.ts';
 import { SpokenResponse, type Ended, type Started, type Written } from './spoken-response.ts';
 import { VoicedMemory } from './voiced-memory.ts';
 

@@ -11,9 +11,9 @@
 //        never spoken it is told here.
 
 import type { NoteWriter } from '../../actors/notes/note-marks.ts';
-import { noteMessages } from '../note-messages.ts';
-import { UNPLAYED_NOTE, unheardNote } from '../speech-prompts.ts';
-import type { TransportCapabilities, TransportCommand } from '../transport.ts';
+import { noteMessages } from '../connection/note-messages.ts';
+import { UNPLAYED_NOTE, unheardNote } from '../output/speech-prompts.ts';
+import type { TransportCapabilities, TransportCommand } from '../connection/transport.ts';
 import type { SpokenItem } from './spoken-item.ts';
 import type { SpokenResponse } from './spoken-response.ts';
 

@@ -1,11 +1,11 @@
 // `withVoice`: a transport whose model writes, as one whose model speaks.
 
-import { check, readable, type ChecksOf } from '../../checks.ts';
+import { check, readable, type ChecksOf } from '../../values/checks.ts';
 import { z } from 'zod';
-import { ConfigurationError } from '../../errors.ts';
+import { ConfigurationError } from '../../values/errors.ts';
 import { isSampleRateHz } from '../audio/resampler.ts';
-import { checkVoice, soundOf, type Voice } from '../spoken/voice.ts';
-import type { Transport } from '../transport.ts';
+import { checkVoice, soundOf, type Voice } from '../speech/voice.ts';
+import type { Transport } from '../connection/transport.ts';
 import { VoicedConnection } from './voiced-connection.ts';
 import { cutsWords } from './voiced-memory.ts';
 

@@ -2,8 +2,11 @@
 
 import { describe, expect, test } from 'vitest';
 import { memoryStore } from '../../../src/actors/context/memory-store.ts';
-import type { DistilRequest, MemoryDistiller } from '../../../src/actors/context/distiller.ts';
-import { modelDistiller } from '../../../src/actors/context/distiller.ts';
+import {
+  modelDistiller,
+  type DistilRequest,
+  type MemoryDistiller,
+} from '../../../src/actors/context/distiller.ts';
 import { rememberFacts } from '../../../src/actors/context/remember-facts.ts';
 import {
   itemsToSummarise,

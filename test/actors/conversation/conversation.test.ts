@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ConfigurationError, ProtocolError } from '../../../src/errors.ts';
+import { ConfigurationError, ProtocolError } from '../../../src/values/errors.ts';
 import { ConversationLog } from '../../../src/actors/conversation/conversation.ts';
 import type { ConversationItem } from '../../../src/actors/conversation/items.ts';
 

@@ -2,15 +2,15 @@
 // injections; what each model reads is held against the rule of notes.
 
 import { expect, test, describe } from 'vitest';
-import { modelClaimJudge } from '../../../src/actors/claims/judge-claims.ts';
+import { modelClaimJudge } from '../../../src/results/judge-claims.ts';
 import { modelDistiller } from '../../../src/actors/context/distiller.ts';
 import { modelSummary } from '../../../src/actors/context/summary.ts';
 import { ConversationLog } from '../../../src/actors/conversation/conversation.ts';
-import type { LedgerEntry } from '../../../src/actors/subagent/outcome.ts';
+import type { LedgerEntry } from '../../../src/actors/contracts/outcome.ts';
 import { readNotes } from '../../../src/actors/notes/note.ts';
 import { NoteMarks } from '../../../src/actors/notes/note-marks.ts';
 import { VoiceSession, type SubagentConfig } from '../../../src/index.ts';
-import { THE_LEAD } from '../../../src/actors/delegation/service-types.ts';
+import { THE_LEAD } from '../../../src/actors/contracts/service-types.ts';
 import { geminiLive } from '../../../src/adapters/gemini-live/index.ts';
 import { openaiLive } from '../../../src/adapters/openai-live/index.ts';
 import { openaiRealtime } from '../../../src/adapters/openai-realtime/index.ts';
@@ -21,7 +21,7 @@ import {
 } from '../../../src/testing/index.ts';
 import type { WebSocketFactory } from '../../../src/adapters/socket/web-socket.ts';
 import { createVoiceServer } from '../../../src/testing/voice-server/index.ts';
-import type { Transport } from '../../../src/voice/transport.ts';
+import type { Transport } from '../../../src/voice/connection/transport.ts';
 import { INJECTIONS, SENTINEL, unquoted } from '../../support/injections.ts';
 import { calls, say, steps } from '../../support/subagent-runs.ts';
 import {

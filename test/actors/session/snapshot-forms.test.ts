@@ -10,9 +10,9 @@ import {
   type WrittenSnapshot,
 } from '../../../src/actors/runtime/snapshot-forms.ts';
 import { nothingFollows, replayHost } from '../../../src/actors/replay/replay-host.ts';
-import { Books } from '../../../src/actors/session/books.ts';
-import { SessionUnit } from '../../../src/actors/session/session-unit.ts';
-import { SNAPSHOT_FORMS, snapshotIn } from '../../../src/actors/session/snapshots.ts';
+import { Books } from '../../../src/actors/session/state/books.ts';
+import { SessionUnit } from '../../../src/actors/session/unit/session-unit.ts';
+import { SNAPSHOT_FORMS, snapshotIn } from '../../../src/actors/session/lifecycle/snapshots.ts';
 import {
   createRuntime,
   memoryJournal,

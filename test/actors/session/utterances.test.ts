@@ -2,8 +2,9 @@
 // what is right.
 
 import { expect, test } from 'vitest';
-import { readUtterance, type Reading } from '../../../src/actors/session/user-words.ts';
-import { cases, questions, type Case, type Expected } from '../answers/utterances.ts';
+import { readUtterance } from '../../../src/actors/session/questions/user-words.ts';
+import { cases, questions, type Case, type Expected } from '../../language/utterances.ts';
+import type { Reading } from '../../../src/actors/contracts/records.ts';
 
 /** What the session does with it; a question that was broken off takes no doubtful answer. */
 function actionOf({ question: name, said, channel, began }: Case): Expected {

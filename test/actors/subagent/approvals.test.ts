@@ -2,7 +2,7 @@
 // the ordinary calls of the step; run with consent only.
 
 import { describe, expect, test } from 'vitest';
-import type { AskedQuestion } from '../../../src/actors/session/records.ts';
+import type { AskedQuestion } from '../../../src/actors/contracts/records.ts';
 import type { GivenAnswer } from '../../../src/actors/subagent/ask-user.ts';
 import {
   calls,

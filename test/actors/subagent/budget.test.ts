@@ -3,7 +3,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { estimateTokens, permitFor } from '../../../src/actors/subagent/budgeted-call.ts';
-import { Budget } from '../../../src/actors/supervisor/budget.ts';
+import { Budget } from '../../../src/actors/admission/budget.ts';
 import type { ScriptedStep } from '../../../src/testing/index.ts';
 import { calls, never, say, simpleTool, steps, subagentRuns } from '../../support/subagent-runs.ts';
 

@@ -1,8 +1,8 @@
 // Calls that wait for other subagents, and what tools learn of who calls them.
 
 import { describe, expect, test } from 'vitest';
-import { callerOf } from '../../../src/actors/delegation/caller.ts';
-import { DELEGATES } from '../../../src/actors/delegation/marks.ts';
+import { callerOf } from '../../../src/actors/model/caller.ts';
+import { DELEGATES } from '../../../src/actors/model/marks.ts';
 import { loneSubagent, service } from '../../support/lone-subagent.ts';
 import { calls, never, resultsIn, say, simpleTool, steps } from '../../support/subagent-runs.ts';
 

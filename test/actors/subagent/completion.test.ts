@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { createChildSubagentToolset } from '../../../src/actors/delegation/toolsets/child-toolset.ts';
+import { createChildSubagentToolset } from '../../../src/actors/subagent/child-toolset.ts';
 import { loneSubagent, wordsIn } from '../../support/lone-subagent.ts';
 import { calls, never, resultsIn, say, simpleTool, steps } from '../../support/subagent-runs.ts';
 

@@ -3,7 +3,7 @@
 
 import { describe, expect, test } from 'vitest';
 import type { RuntimeOptions } from '../../../src/index.ts';
-import type { AskedQuestion } from '../../../src/actors/session/records.ts';
+import type { AskedQuestion } from '../../../src/actors/contracts/records.ts';
 import type { GivenAnswer } from '../../../src/actors/subagent/ask-user.ts';
 import { calls, say, simpleTool, steps, subagentRuns } from '../../support/subagent-runs.ts';
 

@@ -1,8 +1,8 @@
 // What a subagent says while it does, its signs of life, and the end of its budget.
 
 import { describe, expect, test } from 'vitest';
-import { createChildSubagentToolset } from '../../../src/actors/delegation/toolsets/child-toolset.ts';
-import { DELEGATES } from '../../../src/actors/delegation/marks.ts';
+import { createChildSubagentToolset } from '../../../src/actors/subagent/child-toolset.ts';
+import { DELEGATES } from '../../../src/actors/model/marks.ts';
 import { loneSubagent, wordsIn } from '../../support/lone-subagent.ts';
 import { calls, never, say, simpleTool, steps } from '../../support/subagent-runs.ts';
 

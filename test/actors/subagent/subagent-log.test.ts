@@ -1,7 +1,7 @@
 // The log of a subagent as JSON: it comes back as it was, and says nothing twice.
 
 import { expect, test } from 'vitest';
-import type { ModelResponse } from '../../../src/actors/ai/model-step.ts';
+import type { ModelResponse } from '../../../src/actors/model/model-step.ts';
 import { SubagentLog, type LogRecord } from '../../../src/actors/subagent/subagent-log.ts';
 
 const usage = { inputTokens: 1, outputTokens: 1, totalTokens: 2 };

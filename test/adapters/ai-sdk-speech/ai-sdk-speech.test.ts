@@ -13,8 +13,8 @@ import {
   aiSdkVoice,
   type AiSdkVoiceOptions,
 } from '../../../src/adapters/ai-sdk-speech/index.ts';
-import { ConfigurationError, ProviderError } from '../../../src/errors.ts';
-import type { AudioFrame } from '../../../src/voice/audio-frame.ts';
+import { ConfigurationError, ProviderError } from '../../../src/values/errors.ts';
+import type { AudioFrame } from '../../../src/voice/audio/audio-frame.ts';
 import { encodePcm16 } from '../../../src/voice/audio/pcm16.ts';
 import { decodeWav, encodeWav } from '../../../src/voice/audio/wav.ts';
 

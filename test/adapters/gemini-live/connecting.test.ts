@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { TransportCommand } from '../../../src/voice/transport.ts';
+import type { TransportCommand } from '../../../src/voice/connection/transport.ts';
 import { API_KEY, Call, startCall } from './support/call.ts';
 
 describe('the address', () => {

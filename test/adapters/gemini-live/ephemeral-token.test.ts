@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { createEphemeralToken } from '../../../src/adapters/gemini-live/index.ts';
-import { ProviderError } from '../../../src/errors.ts';
+import { ProviderError } from '../../../src/values/errors.ts';
 import { tokenServer } from '../socket/token-server.ts';
 import { configuration } from '../support/configuration.ts';
 import { API_KEY } from './support/call.ts';

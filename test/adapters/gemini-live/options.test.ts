@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { geminiLive, type GeminiLiveOptions } from '../../../src/adapters/gemini-live/index.ts';
 import { API_KEY_VARIABLES } from '../../../src/adapters/gemini-live/address.ts';
 import { resolveOptions } from '../../../src/adapters/gemini-live/options.ts';
-import { ConfigurationError } from '../../../src/errors.ts';
+import { ConfigurationError } from '../../../src/values/errors.ts';
 
 beforeEach(() => {
   for (const name of API_KEY_VARIABLES) vi.stubEnv(name, undefined);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { NoteMarks } from '../../../src/actors/notes/note-marks.ts';
-import type { TransportCommand, TransportEvent } from '../../../src/voice/transport.ts';
+import type { TransportCommand, TransportEvent } from '../../../src/voice/connection/transport.ts';
 import {
   Call,
   generated,

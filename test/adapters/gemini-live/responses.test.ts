@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { TransportEvent } from '../../../src/voice/transport.ts';
+import type { TransportEvent } from '../../../src/voice/connection/transport.ts';
 import {
   generated,
   interrupted,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { GeminiLiveOptions } from '../../../src/adapters/gemini-live/index.ts';
-import type { TransportCommand } from '../../../src/voice/transport.ts';
+import type { TransportCommand } from '../../../src/voice/connection/transport.ts';
 import { Call, sound, startCall, toolCall, turnComplete, words } from './support/call.ts';
 
 const note: TransportCommand = {

@@ -9,7 +9,7 @@ import {
   type UserSpeech,
   type VoiceBrain,
 } from '../../../src/testing/voice-server/index.ts';
-import { frameDurationMs } from '../../../src/voice/audio-frame.ts';
+import { frameDurationMs } from '../../../src/voice/audio/audio-frame.ts';
 import { agentsOf, castOf, configsOf, type TalkOptions } from '../../support/text-talk.ts';
 import { API_KEY } from './support/call.ts';
 

@@ -4,7 +4,7 @@ import { createBrowserReceiver, type StatelyInspectionEvent } from '@statelyai/i
 import { expect, test } from 'vitest';
 import { createInspector, type InspectorMessage } from '../../../src/adapters/inspect/index.ts';
 import { loadPeer } from '../../../src/adapters/inspect/peer.ts';
-import { simulatedEnvironment } from '../../../src/testing/simulated-environment.ts';
+import { simulatedEnvironment } from '../../../src/testing/doubles/simulated-environment.ts';
 import { seen } from './support/receiver.ts';
 import { stamped, startInteraction, startSession } from './support/ride.ts';
 

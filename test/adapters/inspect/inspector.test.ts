@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { createInspector, type Inspector } from '../../../src/adapters/inspect/index.ts';
 import type { InspectorOptions } from '../../../src/adapters/inspect/options.ts';
 import { questionMachine, subagentMachine } from '../../../src/machines/index.ts';
-import { simulatedEnvironment } from '../../../src/testing/simulated-environment.ts';
+import { simulatedEnvironment } from '../../../src/testing/doubles/simulated-environment.ts';
 import { receive } from './support/receiver.ts';
 import {
   SECRET,

@@ -6,7 +6,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { createInspector, type Inspector } from '../../../src/adapters/inspect/index.ts';
 import type { RelayTarget } from '../../../src/adapters/inspect/relay.ts';
-import { simulatedEnvironment } from '../../../src/testing/simulated-environment.ts';
+import { simulatedEnvironment } from '../../../src/testing/doubles/simulated-environment.ts';
 import { receive } from './support/receiver.ts';
 import { startSession } from './support/ride.ts';
 

@@ -13,7 +13,7 @@ import { createInspector, type InspectorMessage } from '../../../src/adapters/in
 import type { InspectorOptions } from '../../../src/adapters/inspect/options.ts';
 import { redactWords } from '../../../src/adapters/inspect/redact.ts';
 import { InspectionStream } from '../../../src/adapters/inspect/stream.ts';
-import { simulatedEnvironment } from '../../../src/testing/simulated-environment.ts';
+import { simulatedEnvironment } from '../../../src/testing/doubles/simulated-environment.ts';
 import { seen } from './support/receiver.ts';
 import { stamped, startQuestion, startSession, startSubagent } from './support/ride.ts';
 

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
 import { WebSocketServer } from 'ws';
 import { createInspector, type InspectorMessage } from '../../../src/adapters/inspect/index.ts';
-import { simulatedEnvironment } from '../../../src/testing/simulated-environment.ts';
+import { simulatedEnvironment } from '../../../src/testing/doubles/simulated-environment.ts';
 import { seen } from './support/receiver.ts';
 import { stamped, startInteraction, startSession } from './support/ride.ts';
 

@@ -16,7 +16,7 @@ import {
   type InspectorMessage,
   type SnapshotMessage,
 } from '../../../src/adapters/inspect/index.ts';
-import { simulatedEnvironment } from '../../../src/testing/simulated-environment.ts';
+import { simulatedEnvironment } from '../../../src/testing/doubles/simulated-environment.ts';
 import { seen } from './support/receiver.ts';
 
 const counter = setup({

@@ -5,7 +5,7 @@
 
 import { readdirSync, readlinkSync } from 'node:fs';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { chanceOf } from '../../../src/testing/chance.ts';
+import { chanceOf } from '../../../src/testing/doubles/chance.ts';
 import { attack, socketsLostByNode, type Attacker } from './support/attacks.ts';
 import { listeners, type Listener } from './support/listeners.ts';
 

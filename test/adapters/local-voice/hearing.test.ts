@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { findSpeech, hear } from '../../../src/adapters/local-voice/hearing.ts';
 import { SoundBuffer } from '../../../src/adapters/local-voice/sound-buffer.ts';
-import { SpokenWords, placeWords } from '../../../src/voice/spoken/spoken-words.ts';
+import { SpokenWords, placeWords } from '../../../src/voice/speech/spoken-words.ts';
 import { scriptedSpeech, tone } from './support/scripted-speech.ts';
 
 const windowMs = 100;

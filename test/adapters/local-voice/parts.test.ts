@@ -4,7 +4,7 @@
 import { describe, expect, test } from 'vitest';
 import { localVoice, type Ears, type Voice } from '../../../src/adapters/local-voice/index.ts';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
-import { ConfigurationError } from '../../../src/errors.ts';
+import { ConfigurationError } from '../../../src/values/errors.ts';
 import { decodePcm16Base64 } from '../../../src/voice/audio/pcm16.ts';
 import { gate, startHarness, userSays } from './support/harness.ts';
 import { scriptedModel } from './support/scripted-model.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ProviderError } from '../../../src/errors.ts';
+import { ProviderError } from '../../../src/values/errors.ts';
 import { encodePcm16Base64 } from '../../../src/voice/audio/pcm16.ts';
 import { gate, startHarness, type Harness } from './support/harness.ts';
 import { tone } from './support/scripted-speech.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { fileMemory } from '../../../src/adapters/memory-file/index.ts';
-import { CapacityError, ConfigurationError, ProviderError } from '../../../src/errors.ts';
+import { CapacityError, ConfigurationError, ProviderError } from '../../../src/values/errors.ts';
 
 let folder: string;
 let path: string;

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { historyOf } from '../../../src/adapters/openai-live/history.ts';
 import { estimateTokens } from '../../../src/adapters/openai-live/tokens.ts';
-import type { TransportCommand } from '../../../src/voice/transport.ts';
+import type { TransportCommand } from '../../../src/voice/connection/transport.ts';
 
 const said = (text: string): TransportCommand => ({
   type: 'message.add',

@@ -4,18 +4,16 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { openaiLive, type OpenaiLiveOptions } from '../../../src/adapters/openai-live/index.ts';
-import { VoiceSession, type SessionEvent } from '../../../src/index.ts';
+import { VoiceSession, type SessionEvent, defineTool } from '../../../src/index.ts';
 import { scriptedModel, simulatedEnvironment } from '../../../src/testing/index.ts';
 import {
   createVoiceServer,
   type FakeVoiceModel,
   type VoiceBrain,
 } from '../../../src/testing/voice-server/index.ts';
-import type { TransportEvent } from '../../../src/voice/transport.ts';
+import type { TransportEvent } from '../../../src/voice/connection/transport.ts';
 import { calls, say, steps } from '../../support/subagent-runs.ts';
 import { LEAD, castOf, configsOf, type ScriptedSubagent } from '../../support/text-talk.ts';
-import { defineTool } from '../../../src/index.ts';
-
 /** The model hands everything over, and says what it is told to say. */
 const delegating: VoiceBrain = ({ cause }) => {
   switch (cause.type) {

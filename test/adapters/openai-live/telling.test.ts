@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { ServerEvent } from 'openai/resources/live/live';
-import type { TransportCommand } from '../../../src/voice/transport.ts';
+import type { TransportCommand } from '../../../src/voice/connection/transport.ts';
 import { NoteMarks } from '../../../src/actors/notes/note-marks.ts';
 import { startCall } from './support/called.ts';
 

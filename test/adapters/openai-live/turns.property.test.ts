@@ -3,7 +3,7 @@
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { TransportEvent } from '../../../src/voice/transport.ts';
+import type { TransportEvent } from '../../../src/voice/connection/transport.ts';
 import { startCall, type Call } from './support/called.ts';
 
 type Act = (call: Call, index: number) => unknown;

@@ -5,7 +5,7 @@ import {
   type OpenaiRealtimeOptions,
 } from '../../../src/adapters/openai-realtime/options.ts';
 import { loadWebSocketFactory } from '../../../src/adapters/socket/web-socket.ts';
-import { ConfigurationError } from '../../../src/errors.ts';
+import { ConfigurationError } from '../../../src/values/errors.ts';
 
 beforeEach(() => {
   vi.stubEnv('OPENAI_API_KEY', 'sk-from-environment');

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { Expiry } from '../../../src/adapters/openai-realtime/expiry.ts';
 import { createClientSecret } from '../../../src/adapters/openai-realtime/index.ts';
-import { ProviderError } from '../../../src/errors.ts';
+import { ProviderError } from '../../../src/values/errors.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
 import { tokenServer } from '../socket/token-server.ts';
 import { startCall } from './support/connected.ts';

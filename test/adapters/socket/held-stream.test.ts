@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createHeldStream } from '../../../src/adapters/socket/held-stream.ts';
-import { ConfigurationError } from '../../../src/errors.ts';
+import { ConfigurationError } from '../../../src/values/errors.ts';
 
 function recorder() {
   const seen: unknown[] = [];

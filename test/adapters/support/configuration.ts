@@ -1,6 +1,6 @@
 // What the lead model is told in the tests of the wires.
 
-import type { TransportConfiguration } from '../../../src/voice/transport.ts';
+import type { TransportConfiguration } from '../../../src/voice/connection/transport.ts';
 
 export const configuration: TransportConfiguration = {
   instructions: 'Be brief.',

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { isTwilioRequest, streamTwiml } from '../../../src/adapters/twilio-media-streams/index.ts';
-import { ConfigurationError } from '../../../src/errors.ts';
+import { ConfigurationError } from '../../../src/values/errors.ts';
 
 /** The example of Twilio's documentation, "Validating Signatures from Twilio". */
 const documented = {

@@ -6,9 +6,9 @@ import {
   type TwilioCall,
   type TwilioCallOptions,
 } from '../../../src/adapters/twilio-media-streams/index.ts';
-import { ConfigurationError, ProtocolError, ProviderError } from '../../../src/errors.ts';
+import { ConfigurationError, ProtocolError, ProviderError } from '../../../src/values/errors.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
-import type { AudioFrame } from '../../../src/voice/audio-frame.ts';
+import type { AudioFrame } from '../../../src/voice/audio/audio-frame.ts';
 import { FakeTwilio } from './support/fake-twilio.ts';
 
 /** A session that only keeps what it is told. */

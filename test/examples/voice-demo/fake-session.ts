@@ -1,8 +1,8 @@
 // A session that only records what the server makes it do, and says what a test tells it to.
 
 import { Subject } from 'rxjs';
-import type { AnswerReceipt, SessionEvent } from '../../../src/actors/session-views.ts';
-import type { AudioFrame } from '../../../src/voice/audio-frame.ts';
+import type { AnswerReceipt, SessionEvent } from '../../../src/actors/contracts/session-views.ts';
+import type { AudioFrame } from '../../../src/voice/audio/audio-frame.ts';
 import type { SessionFace } from '../../../examples/voice-demo/session-face.ts';
 import { emptyState } from '../../support/session-state.ts';
 

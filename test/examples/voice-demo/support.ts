@@ -3,7 +3,7 @@
 import type { Failure } from '../../../src/machines/index.ts';
 import { NoteMarks, type NoteMessage } from '../../../src/actors/notes/note-marks.ts';
 import type { Note } from '../../../src/actors/notes/note.ts';
-import { resultWords } from '../../../src/actors/session/synthetic-turns.ts';
+import { resultWords } from '../../../src/actors/session/state/synthetic-turns.ts';
 import type { Environment } from '../../../src/actors/ports/environment.ts';
 
 export interface TestEnvironment extends Environment {

@@ -3,7 +3,7 @@
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { OffstageError } from '../../../src/errors.ts';
+import { OffstageError } from '../../../src/values/errors.ts';
 import { replaySession, type SessionEvent } from '../../../src/index.ts';
 import { textLife, voiceLife, world, type World } from '../../support/crashes.ts';
 import { frozenScope, storyOf, type FrozenStory } from '../../support/frozen-stories.ts';

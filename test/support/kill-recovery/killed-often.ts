@@ -16,7 +16,7 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'vite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { JournalEntry } from '../../../src/index.ts';
-import { chanceOf } from '../../../src/testing/chance.ts';
+import { chanceOf } from '../../../src/testing/doubles/chance.ts';
 import { readWorld, token, tokensIn, wish, type Kind, type Line, type Written } from './world.ts';
 
 /** Lines that a life may write before it is killed: many live short. */

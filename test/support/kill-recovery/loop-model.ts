@@ -3,7 +3,7 @@
 // what the session tells it.
 
 import { Subject } from 'rxjs';
-import type { AudioFrame } from '../../../src/voice/audio-frame.ts';
+import type { AudioFrame } from '../../../src/voice/audio/audio-frame.ts';
 import type { Scheduler } from '../../../src/actors/ports/environment.ts';
 import type {
   Transport,
@@ -11,7 +11,7 @@ import type {
   TransportConfiguration,
   TransportConnection,
   TransportEvent,
-} from '../../../src/voice/transport.ts';
+} from '../../../src/voice/connection/transport.ts';
 import { FakeTransport } from '../fake-transport.ts';
 import { wishesIn, type Wish } from './world.ts';
 

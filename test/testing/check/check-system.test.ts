@@ -7,8 +7,14 @@ import {
   type AnyStateMachine,
 } from 'xstate';
 import { describe, expect, test } from 'vitest';
-import { checkSystem, ViolationError } from '../../../src/testing/check/index.ts';
-import type { Message, Step, SystemCheck, Violation } from '../../../src/testing/check/index.ts';
+import {
+  checkSystem,
+  ViolationError,
+  type Message,
+  type Step,
+  type SystemCheck,
+  type Violation,
+} from '../../../src/testing/check/index.ts';
 import {
   floor,
   forgetfulSpeaker,

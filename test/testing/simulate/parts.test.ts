@@ -2,11 +2,15 @@
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { chanceOf } from '../../../src/testing/chance.ts';
+import { chanceOf } from '../../../src/testing/doubles/chance.ts';
 import { Faults } from '../../../src/testing/simulate/faults.ts';
 import { lineOf } from '../../../src/testing/simulate/line.ts';
 import { valueFor } from '../../../src/testing/simulate/json-value.ts';
-import { parseScript, scriptInWords, type Script } from '../../../src/testing/simulate/script.ts';
+import {
+  parseScript,
+  scriptInWords,
+  type Script,
+} from '../../../src/testing/simulate/log/script.ts';
 import { shrink } from '../../../src/testing/simulate/shrink.ts';
 import { SimulatedProcess } from '../../../src/testing/simulate/simulated-process.ts';
 import { WorldJournal } from '../../../src/testing/simulate/world-journal.ts';
@@ -18,7 +22,7 @@ import {
   FAULT_POINTS,
   type FaultPlan,
   type Strike,
-} from '../../../src/testing/simulate/fault-points.ts';
+} from '../../../src/testing/simulate/log/fault-points.ts';
 
 const silent = (): void => {};
 

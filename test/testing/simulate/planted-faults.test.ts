@@ -2,23 +2,23 @@
 // few seeds, as what it is.
 
 import { expect, test } from 'vitest';
-import { ServiceLedger } from '../../../src/actors/delegation/service-ledger.ts';
-import { SubagentTree } from '../../../src/actors/delegation/subagent-tree.ts';
-import { Projection } from '../../../src/actors/session/projection.ts';
-import { TextOutput } from '../../../src/actors/session/text-output.ts';
-import { SessionUnit } from '../../../src/actors/session/session-unit.ts';
+import { ServiceLedger } from '../../../src/actors/subagents/service-ledger.ts';
+import { SubagentTree } from '../../../src/actors/subagents/subagent-tree.ts';
+import { Projection } from '../../../src/actors/session/state/projection.ts';
+import { TextOutput } from '../../../src/actors/session/lead/text-output.ts';
+import { SessionUnit } from '../../../src/actors/session/unit/session-unit.ts';
 import type { SubagentBirth } from '../../../src/actors/subagent/subagent-birth.ts';
 import { SubagentWork } from '../../../src/actors/subagent/subagent-work.ts';
 import { Subagent } from '../../../src/actors/subagent/subagent.ts';
-import { Supervisor } from '../../../src/actors/supervisor/supervisor.ts';
+import { Supervisor } from '../../../src/actors/admission/supervisor.ts';
 import { WorldJournal } from '../../../src/testing/simulate/world-journal.ts';
 import { defaultFaults, simulateOnce } from '../../../src/testing/index.ts';
-import type { SimulatedAppLike } from '../../../src/testing/simulate/app.ts';
+import type { SimulatedAppLike } from '../../../src/testing/simulate/log/app.ts';
 import { defaultApp } from '../../../src/testing/simulate/default-app.ts';
-import { Attempt } from '../../../src/voice/attempt.ts';
-import { Beginning } from '../../../src/voice/continuation.ts';
-import { Listening } from '../../../src/voice/listening.ts';
-import { Turns } from '../../../src/voice/turns.ts';
+import { Attempt } from '../../../src/voice/connection/attempt.ts';
+import { Beginning } from '../../../src/voice/connection/continuation.ts';
+import { Listening } from '../../../src/voice/turns/listening.ts';
+import { Turns } from '../../../src/voice/turns/turns.ts';
 import { faults as faultsOfTrees } from '../../support/tree-faults.ts';
 
 interface Planted {

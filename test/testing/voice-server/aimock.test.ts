@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { geminiLive } from '../../../src/adapters/gemini-live/index.ts';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
 import { openaiRealtime } from '../../../src/adapters/openai-realtime/index.ts';
-import type { Transport, TransportEvent } from '../../../src/voice/transport.ts';
+import type { Transport, TransportEvent } from '../../../src/voice/connection/transport.ts';
 import { byType, createCollector } from './support/collector.ts';
 
 const configuration = {

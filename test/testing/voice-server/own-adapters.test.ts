@@ -5,8 +5,12 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { geminiLive } from '../../../src/adapters/gemini-live/index.ts';
 import { openaiLive } from '../../../src/adapters/openai-live/index.ts';
 import { openaiRealtime } from '../../../src/adapters/openai-realtime/index.ts';
-import type { AudioFrame } from '../../../src/voice/audio-frame.ts';
-import type { Transport, TransportCommand, TransportEvent } from '../../../src/voice/transport.ts';
+import type { AudioFrame } from '../../../src/voice/audio/audio-frame.ts';
+import type {
+  Transport,
+  TransportCommand,
+  TransportEvent,
+} from '../../../src/voice/connection/transport.ts';
 import type { WebSocketFactory } from '../../../src/adapters/socket/web-socket.ts';
 import type { FakeVoiceModel } from '../../../src/testing/voice-server/index.ts';
 import { stage, type Stage } from './support/raw-client.ts';

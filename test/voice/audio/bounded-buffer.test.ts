@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ConfigurationError } from '../../../src/errors.ts';
+import { ConfigurationError } from '../../../src/values/errors.ts';
 import { createBoundedBuffer, type DroppedAudio } from '../../../src/voice/audio/bounded-buffer.ts';
-import type { AudioFrame } from '../../../src/voice/audio-frame.ts';
+import type { AudioFrame } from '../../../src/voice/audio/audio-frame.ts';
 
 /** A frame that can be told apart by its first sample. */
 function frame(mark: number, ms = 20): AudioFrame {

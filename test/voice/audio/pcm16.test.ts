@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ProtocolError } from '../../../src/errors.ts';
+import { ProtocolError } from '../../../src/values/errors.ts';
 import {
   decodePcm16,
   decodePcm16Base64,

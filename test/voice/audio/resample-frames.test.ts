@@ -1,10 +1,10 @@
 import { from, lastValueFrom, toArray } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { describe, expect, test } from 'vitest';
-import { ConfigurationError } from '../../../src/errors.ts';
+import { ConfigurationError } from '../../../src/values/errors.ts';
 import { resampleFrames } from '../../../src/voice/audio/resample-frames.ts';
 import { createResampler } from '../../../src/voice/audio/resampler.ts';
-import type { AudioFrame } from '../../../src/voice/audio-frame.ts';
+import type { AudioFrame } from '../../../src/voice/audio/audio-frame.ts';
 import { concatSamples, tone } from './signals.ts';
 
 const sound = tone({ hz: 440, sampleRateHz: 48_000, seconds: 0.06 });

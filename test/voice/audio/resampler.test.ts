@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ConfigurationError } from '../../../src/errors.ts';
+import { ConfigurationError } from '../../../src/values/errors.ts';
 import { createResampler, isSampleRateHz } from '../../../src/voice/audio/resampler.ts';
 import { concatSamples, fitTone, levelDb, tone } from './signals.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ProtocolError } from '../../../src/errors.ts';
+import { ProtocolError } from '../../../src/values/errors.ts';
 import { encodeMuLaw } from '../../../src/voice/audio/mu-law.ts';
 import { decodeWav, encodeWav, isWav } from '../../../src/voice/audio/wav.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { workingSound } from '../../../src/voice/audio/working-sound.ts';
-import { ConfigurationError } from '../../../src/errors.ts';
+import { ConfigurationError } from '../../../src/values/errors.ts';
 
 test('is two seconds, soft, the same each time, and begins and ends in silence', () => {
   const { samples, sampleRateHz, itemId } = workingSound();

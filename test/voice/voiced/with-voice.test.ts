@@ -1,16 +1,18 @@
 // A model that writes, spoken in a voice of ours: what is heard, shown and remembered of it.
 
 import { describe, expect, test } from 'vitest';
-import { ConfigurationError } from '../../../src/errors.ts';
+import { ConfigurationError } from '../../../src/values/errors.ts';
 import {
   scriptedVoice,
   simulatedEnvironment,
   type ScriptedVoiceOptions,
 } from '../../../src/testing/index.ts';
-import type { AudioFrame } from '../../../src/voice/audio-frame.ts';
-import { frameDurationMs } from '../../../src/voice/audio-frame.ts';
-import type { Voice } from '../../../src/voice/spoken/voice.ts';
-import type { TransportCapabilities, TransportEvent } from '../../../src/voice/transport.ts';
+import { frameDurationMs, type AudioFrame } from '../../../src/voice/audio/audio-frame.ts';
+import type { Voice } from '../../../src/voice/speech/voice.ts';
+import type {
+  TransportCapabilities,
+  TransportEvent,
+} from '../../../src/voice/connection/transport.ts';
 import { withVoice, type WithVoiceOptions } from '../../../src/voice/voiced/with-voice.ts';
 import { FakeTransport } from '../../support/fake-transport.ts';
 

@@ -2,7 +2,10 @@
 
 import { html } from 'htm/preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import type { QuestionOption, QuestionView } from '../../../../src/actors/session-views.ts';
+import type {
+  QuestionOption,
+  QuestionView,
+} from '../../../../src/actors/contracts/session-views.ts';
 import { countdown, humanName, ordinal } from '../format.ts';
 import { answerProblems, endedAt, isOver, now, openQuestions, questions } from '../store.ts';
 import { send } from '../voice.ts';

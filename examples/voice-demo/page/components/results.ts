@@ -4,7 +4,7 @@
 import { signal } from '@preact/signals';
 import { html } from 'htm/preact';
 import { useEffect } from 'preact/hooks';
-import type { DeliveryView } from '../../../../src/actors/session-views.ts';
+import type { DeliveryView } from '../../../../src/actors/contracts/session-views.ts';
 import { humanName, taskTitle } from '../format.ts';
 import { calls, deliveries, subagents } from '../store.ts';
 import { send } from '../voice.ts';

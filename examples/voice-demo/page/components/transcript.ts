@@ -2,7 +2,10 @@
 
 import { html } from 'htm/preact';
 import { useEffect, useRef } from 'preact/hooks';
-import type { SubagentView, TranscriptItem } from '../../../../src/actors/session-views.ts';
+import type {
+  SubagentView,
+  TranscriptItem,
+} from '../../../../src/actors/contracts/session-views.ts';
 import { humanName, taskTitle } from '../format.ts';
 import { calls, floor, subagents, transcript } from '../store.ts';
 import { isListening } from '../voice.ts';

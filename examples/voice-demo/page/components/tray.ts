@@ -2,7 +2,7 @@
 
 import { html } from 'htm/preact';
 import { useState } from 'preact/hooks';
-import type { SubagentView } from '../../../../src/actors/session-views.ts';
+import type { SubagentView } from '../../../../src/actors/contracts/session-views.ts';
 import { duration, humanName, taskTitle } from '../format.ts';
 import { calls, now, running, subagents } from '../store.ts';
 import { send } from '../voice.ts';

@@ -1,7 +1,7 @@
 // What we say on the Gemini Live wire: one builder for each client message, typed
 // against the official union. Pure.
 
-import type { TransportConfiguration } from '../../../voice/transport.ts';
+import type { TransportConfiguration } from '../../../voice/connection/transport.ts';
 import type { ClientMessage } from './official.ts';
 
 /** The server takes other rates too, if they are named truly; this is the one that it is made for. */

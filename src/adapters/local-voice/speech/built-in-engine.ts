@@ -1,8 +1,8 @@
 // The built-in speech engine: Silero and Moonshine in one thread, Flite in another.
 // English; no key, no network, about 350 MB of memory. What somebody else does is not loaded.
 
-import type { AudioFrame } from '../../../voice/audio-frame.ts';
-import { wholeSoundOf, type Ears, type Voice } from '../../../voice/spoken/voice.ts';
+import type { AudioFrame } from '../../../voice/audio/audio-frame.ts';
+import { wholeSoundOf, type Ears, type Voice } from '../../../voice/speech/voice.ts';
 import { FLITE_VOICES } from './flite.ts';
 import { SILERO_WINDOW_MS } from './silero.ts';
 import type { SpeechDetector, SpeechEngine, SpokenRequest } from './speech-engine.ts';

@@ -1,6 +1,6 @@
 // Detection of speech in many streams, with Silero. Runs inside a thread.
 
-import type { AudioFrame } from '../../../voice/audio-frame.ts';
+import type { AudioFrame } from '../../../voice/audio/audio-frame.ts';
 import { toFloat } from '../../../voice/audio/resample-sound.ts';
 import { createResampler, type Resampler } from '../../../voice/audio/resampler.ts';
 import type { Onnx } from './onnx.ts';

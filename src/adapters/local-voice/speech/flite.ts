@@ -3,8 +3,8 @@
 // sentence takes about 60 ms of CPU, so it runs in a thread of its own.
 
 import { readFile } from 'node:fs/promises';
-import { ProviderError } from '../../../errors.ts';
-import type { AudioFrame } from '../../../voice/audio-frame.ts';
+import { ProviderError } from '../../../values/errors.ts';
+import type { AudioFrame } from '../../../voice/audio/audio-frame.ts';
 import { decodePcm16 } from '../../../voice/audio/pcm16.ts';
 import { locatePeer } from './peer-packages.ts';
 import { speakableText } from './speakable-text.ts';

@@ -4,7 +4,7 @@
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
-import { ConfigurationError } from '../../../errors.ts';
+import { ConfigurationError } from '../../../values/errors.ts';
 
 const require = createRequire(import.meta.url);
 

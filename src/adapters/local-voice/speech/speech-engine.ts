@@ -2,8 +2,8 @@
 // built-in one (`built-in-engine.ts`) runs small models in worker threads; tests
 // script one. Transcription and synthesis can be somebody else's (`Ears`, `Voice`).
 
-import type { AudioFrame } from '../../../voice/audio-frame.ts';
-import type { Ears } from '../../../voice/spoken/voice.ts';
+import type { AudioFrame } from '../../../voice/audio/audio-frame.ts';
+import type { Ears } from '../../../voice/speech/voice.ts';
 
 /** What is to be said, and how. */
 export interface SpokenRequest {

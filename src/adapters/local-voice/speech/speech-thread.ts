@@ -12,7 +12,7 @@ import {
   ConfigurationError,
   ProviderError,
   type OffstageError,
-} from '../../../errors.ts';
+} from '../../../values/errors.ts';
 import { guardExit } from './exit-guard.ts';
 import type {
   CallName,

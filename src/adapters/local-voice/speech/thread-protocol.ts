@@ -1,6 +1,6 @@
 // What the threads of the built-in speech engine and their owner say to each other.
 
-import type { AudioFrame } from '../../../voice/audio-frame.ts';
+import type { AudioFrame } from '../../../voice/audio/audio-frame.ts';
 import type { SpokenRequest } from './speech-engine.ts';
 
 /**

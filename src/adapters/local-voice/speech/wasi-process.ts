@@ -5,7 +5,7 @@
 //
 // Owns: the memory of one run and the file that it writes. Does not: the compiled module.
 
-import { ProviderError } from '../../../errors.ts';
+import { ProviderError } from '../../../values/errors.ts';
 import { webAssembly, type WasmMemory, type WasmModule } from './web-assembly.ts';
 
 const ERRNO = { success: 0, badFile: 8, notFound: 44 } as const;

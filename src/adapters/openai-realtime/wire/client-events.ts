@@ -1,7 +1,7 @@
 // What we say on the GA Realtime wire: one builder for each client event, typed
 // against the official union. Pure: ids come from the caller.
 
-import type { TransportConfiguration } from '../../../voice/transport.ts';
+import type { TransportConfiguration } from '../../../voice/connection/transport.ts';
 import type { RealtimeClientEvent } from './official.ts';
 
 /** The key under which a response carries the `responseKey` of its request. */

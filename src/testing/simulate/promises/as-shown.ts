@@ -1,8 +1,8 @@
 // What a recovered session shows again, before it says that it has recovered, is not news: of each
 // thing only its last state counts, and what happened once is not told twice by that.
 
-import type { SessionEvent } from '../../../actors/session-views.ts';
-import type { LogEntry } from '../log.ts';
+import type { SessionEvent } from '../../../actors/contracts/session-views.ts';
+import type { LogEntry } from '../log/log.ts';
 
 /** Events that tell that something happened, and not how it is. */
 const HAPPENED: ReadonlySet<SessionEvent['type']> = new Set([

@@ -1,11 +1,11 @@
 // P8: least authority. A subagent is offered, and runs, the tools of its configuration and no others;
 // what needs consent runs only after the user consented to exactly that call.
 
-import { callKey } from '../../../actors/approvals/approval.ts';
-import { subAgentOf } from '../../../actors/delegation/sub-agents/plan-step.ts';
-import type { SubagentConfig } from '../../../actors/subagent/config.ts';
-import type { SimulatedApp } from '../app.ts';
-import { eventsOf, type RunRecord } from '../log.ts';
+import { callKey } from '../../../actors/model/approval.ts';
+import { subAgentOf } from '../../../actors/subagents/plan-step.ts';
+import type { SubagentConfig } from '../../../actors/contracts/config.ts';
+import type { SimulatedApp } from '../log/app.ts';
+import { eventsOf, type RunRecord } from '../log/log.ts';
 import type { Broken } from './broken.ts';
 
 /** Tools that the runtime adds by itself: no authority. */

@@ -1,8 +1,8 @@
 // P7: bounded. Never more at work, alive, or in all than the limits say, never more steps than a
 // subagent has; and nothing is left of a session that is closed.
 
-import { sessionLimits } from '../../../actors/supervisor/limits.ts';
-import type { RunRecord } from '../log.ts';
+import { sessionLimits } from '../../../actors/admission/limits.ts';
+import type { RunRecord } from '../log/log.ts';
 import type { Broken } from './broken.ts';
 
 const ENDED: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled']);

@@ -1,6 +1,6 @@
 // What a check says.
 
-import type { RunRecord } from '../log.ts';
+import type { RunRecord } from '../log/log.ts';
 
 /** A promise that was not kept. */
 export interface Broken {

@@ -1,6 +1,6 @@
 // The promises, checked on the record of a run that is over.
 
-import type { RunRecord } from '../log.ts';
+import type { RunRecord } from '../log/log.ts';
 import { asShown } from './as-shown.ts';
 import { authority } from './authority.ts';
 import { bounded } from './bounded.ts';

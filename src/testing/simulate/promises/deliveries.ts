@@ -2,10 +2,10 @@
 // after that, nor dropped without a reason. What was told in full is told once, also if nobody
 // acknowledges it, and holds up no other.
 
-import type { DeliveryView } from '../../../actors/session-views.ts';
+import type { DeliveryView } from '../../../actors/contracts/session-views.ts';
 import type { Play } from '../../conformance/loudspeaker.ts';
 import { plain } from '../../conformance/words.ts';
-import { eventsOf, type RunRecord } from '../log.ts';
+import { eventsOf, type RunRecord } from '../log/log.ts';
 import type { Broken } from './broken.ts';
 
 /** A client counts in frames, and a session takes 90 % for all. */

@@ -1,6 +1,6 @@
 // P1: one ending. Whoever was accepted ends once, and what it had done is in its outcome.
 
-import { eventsOf, type RunRecord } from '../log.ts';
+import { eventsOf, type RunRecord } from '../log/log.ts';
 import type { Broken } from './broken.ts';
 
 const ENDED: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled']);

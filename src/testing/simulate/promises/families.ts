@@ -3,9 +3,9 @@
 // call starts one child.
 
 import { SPAWNED, type SubagentBirth } from '../../../actors/subagent/subagent-birth.ts';
-import type { SubagentView } from '../../../actors/session-views.ts';
-import type { LedgerEntry } from '../../../actors/subagent/outcome.ts';
-import { eventsOf, type LogEntry, type RunRecord } from '../log.ts';
+import type { SubagentView } from '../../../actors/contracts/session-views.ts';
+import type { LedgerEntry } from '../../../actors/contracts/outcome.ts';
+import { eventsOf, type LogEntry, type RunRecord } from '../log/log.ts';
 import type { Broken } from './broken.ts';
 
 /** Whoever is left behind is killed after 5 s; a journal may be slow. */

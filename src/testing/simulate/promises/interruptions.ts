@@ -1,7 +1,7 @@
 // P5: breaking in stops speech, at once, and nothing else: nobody is cancelled without a reason.
 
 import { TICK_MS } from '../../conformance/client.ts';
-import { eventsOf, type RunRecord } from '../log.ts';
+import { eventsOf, type RunRecord } from '../log/log.ts';
 import type { Broken } from './broken.ts';
 
 /** What was played in this tick and the next was on its way to the ear. */

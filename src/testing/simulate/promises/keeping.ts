@@ -1,8 +1,6 @@
 // P9: nothing lost in a crash. What was shown before is there after it, as it was or further on; the
 // journal has no gaps, and each process goes on from it.
-
-import type { RunRecord } from '../log.ts';
-import { eventsOf, type LogEntry } from '../log.ts';
+import { eventsOf, type LogEntry, type RunRecord } from '../log/log.ts';
 import type { Broken } from './broken.ts';
 
 const OVER: ReadonlySet<string> = new Set(['answered', 'expired', 'withdrawn', 'superseded']);

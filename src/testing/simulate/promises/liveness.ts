@@ -2,9 +2,11 @@
 // fault everybody has ended, every question is over, and every result was heard, shown or dismissed;
 // and what went wrong was told as what it was.
 
-import { eventsOf, type RunRecord } from '../log.ts';
-import { KNOWN } from '../voice-model.ts';
+import { eventsOf, type RunRecord } from '../log/log.ts';
 import type { Broken } from './broken.ts';
+
+/** The model is told what it was told before: no session may do that. */
+export const KNOWN = 'KNOWN_ALREADY';
 
 /**
  * What is due is said within this time, in milliseconds: longer than a television is listened to, a

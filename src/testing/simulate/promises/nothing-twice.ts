@@ -1,7 +1,7 @@
 // P6: nothing twice. One call has one idempotency key and one answer; a tool runs once for a key,
 // unless it says that it may be run again.
 
-import { eventsOf, type RunRecord } from '../log.ts';
+import { eventsOf, type RunRecord } from '../log/log.ts';
 import type { Broken } from './broken.ts';
 
 export function* nothingTwice({ log, effects }: RunRecord): Iterable<Broken> {

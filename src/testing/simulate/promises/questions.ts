@@ -1,9 +1,9 @@
 // P2: at most one question owns the user's words, in the order of asking. P3: an answer is one that
 // the user gave to that question while it was put, and it is what reaches whoever asked.
 
-import type { QuestionView } from '../../../actors/session-views.ts';
+import type { QuestionView } from '../../../actors/contracts/session-views.ts';
 import { plain } from '../../conformance/words.ts';
-import type { LogEntry, RunRecord } from '../log.ts';
+import type { LogEntry, RunRecord } from '../log/log.ts';
 import type { Broken } from './broken.ts';
 
 const PUT: ReadonlySet<string> = new Set(['presenting', 'open', 'parked']);

@@ -1,15 +1,14 @@
 // Services. P6: one agent looks at an event. P4: what it found is told, and what is no news is not;
 // an event that was accepted is never lost silently. And programs beside the session: each result
 // of theirs is had once.
-
-import { deliveryAbout } from '../../../actors/session/notices.ts';
-import type { DeliveryView, SubagentView } from '../../../actors/session-views.ts';
-import type { CheckedEvent } from '../../../actors/service/event-check.ts';
-import { tellingOf } from '../../../actors/service/service-task.ts';
+import type { DeliveryView, SubagentView } from '../../../actors/contracts/session-views.ts';
+import type { CheckedEvent } from '../../../actors/services/event-check.ts';
+import { tellingOf } from '../../../actors/services/service-task.ts';
 import { SPAWNED, type SubagentBirth } from '../../../actors/subagent/subagent-birth.ts';
 import type { JournalEntry } from '../../../actors/ports/journal.ts';
-import { eventsOf, type RunRecord } from '../log.ts';
+import { eventsOf, type RunRecord } from '../log/log.ts';
 import type { Broken } from './broken.ts';
+import { deliveryAbout } from '../../../actors/contracts/records.ts';
 
 const ENDED: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled']);
 

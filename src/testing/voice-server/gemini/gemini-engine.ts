@@ -9,15 +9,21 @@
 // G4. A result of a call that does not block is spoken of as its scheduling says; content
 //     that comes while the model generates is read but not answered.
 
-import { messageOf } from '../../../errors.ts';
-import { argumentsObject, type CallStep } from '../call-step.ts';
-import type { FakeItem, FakeTool, TranscriptTiming, VoiceCause, VoiceStep } from '../control.ts';
-import type { EnginePorts, VoiceEngine } from '../engine.ts';
-import type { ReplyRecord } from '../fake-replies.ts';
-import type { ResumeStore } from '../resume-store.ts';
-import { Timers } from '../timers.ts';
-import type { TurnQueue } from '../turn-queue.ts';
-import { bringLastWords } from '../user-words.ts';
+import { messageOf } from '../../../values/errors.ts';
+import { argumentsObject, type CallStep } from '../engine/call-step.ts';
+import type {
+  FakeItem,
+  FakeTool,
+  TranscriptTiming,
+  VoiceCause,
+  VoiceStep,
+} from '../engine/control.ts';
+import type { EnginePorts, VoiceEngine } from '../engine/engine.ts';
+import type { ReplyRecord } from '../engine/fake-replies.ts';
+import type { ResumeStore } from '../engine/resume-store.ts';
+import { Timers } from '../engine/timers.ts';
+import type { TurnQueue } from '../engine/turn-queue.ts';
+import { bringLastWords } from '../engine/user-words.ts';
 import {
   InvalidMessage,
   parseGeminiFrame,

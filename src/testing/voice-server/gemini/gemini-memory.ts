@@ -1,15 +1,15 @@
 // What a Gemini Live session remembers: its setup and its conversation. Neither has ids
 // on the wire, so items are named here.
 
-import type { FakeItem, FakeTool, VoiceCause } from '../control.ts';
-import type {
-  Content,
-  FunctionDeclaration,
-  FunctionResponse,
-  Setup,
-  Tool,
+import type { FakeItem, FakeTool, VoiceCause } from '../engine/control.ts';
+import {
+  InvalidMessage,
+  type Content,
+  type FunctionDeclaration,
+  type FunctionResponse,
+  type Setup,
+  type Tool,
 } from './client-messages.ts';
-import { InvalidMessage } from './client-messages.ts';
 import { traitsOf, type Behavior, type ModelTraits } from './models.ts';
 
 const INVALID = 'Request contains an invalid argument.';

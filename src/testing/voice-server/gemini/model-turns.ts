@@ -5,11 +5,11 @@
 // G2. A turn that made a blocking call ends without a word: the result goes on with it.
 
 import { encodePcm16Base64 } from '../../../voice/audio/pcm16.ts';
-import type { CallStep } from '../call-step.ts';
-import type { EnginePorts } from '../engine.ts';
-import type { ReplyRecord } from '../fake-replies.ts';
-import { tone, type SpeechPiece } from '../sound.ts';
-import { TurnQueue } from '../turn-queue.ts';
+import type { CallStep } from '../engine/call-step.ts';
+import type { EnginePorts } from '../engine/engine.ts';
+import type { ReplyRecord } from '../engine/fake-replies.ts';
+import { tone, type SpeechPiece } from '../engine/sound.ts';
+import { TurnQueue } from '../engine/turn-queue.ts';
 import type { GeminiSession } from './gemini-memory.ts';
 import type { ServerContent, ServerMessage } from './official.ts';
 

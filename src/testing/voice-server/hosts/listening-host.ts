@@ -6,11 +6,11 @@ import { isLoopbackName, type Target } from '../../../adapters/listen/access.ts'
 import { answerRefusal, createGuard, type Verdict } from '../../../adapters/listen/guard.ts';
 import { readBody } from '../../../adapters/listen/request-body.ts';
 import { REALTIME_PROTOCOL } from '../../../adapters/local-voice/access.ts';
-import { ConfigurationError, messageOf } from '../../../errors.ts';
-import type { Headers } from '../admission.ts';
-import type { VoiceServerAddress, VoiceWire } from '../control.ts';
-import type { Link } from '../outlet.ts';
-import type { RestAnswer, RestRequest } from '../rest.ts';
+import { ConfigurationError, messageOf } from '../../../values/errors.ts';
+import type { Headers } from '../engine/admission.ts';
+import type { VoiceServerAddress, VoiceWire } from '../engine/control.ts';
+import type { Link } from '../engine/outlet.ts';
+import type { RestAnswer, RestRequest } from '../engine/rest.ts';
 import type { Certificate } from './certificate.ts';
 import type { FrameTaker } from './socket-pair.ts';
 

@@ -7,7 +7,7 @@
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import type { WebSocketLike } from '../../../adapters/socket/web-socket.ts';
-import type { Link } from '../outlet.ts';
+import type { Link } from '../engine/outlet.ts';
 
 /** Who takes the frames of a client. */
 export interface FrameTaker {

@@ -2,7 +2,7 @@
 // model speaks by itself when nobody says anything of one.
 
 import type { Scheduler } from '../../../actors/ports/environment.ts';
-import { Timers } from '../timers.ts';
+import { Timers } from '../engine/timers.ts';
 
 export interface Delegation {
   readonly callId: string;

@@ -6,15 +6,15 @@
 // Does not: the schemas (`client-events.ts`), the script of a turn (`turn-run.ts`).
 
 import { Refusal } from '../../../adapters/local-voice/wire-events.ts';
-import { messageOf } from '../../../errors.ts';
-import type { FakeItem, TranscriptTiming, VoiceStep } from '../control.ts';
-import type { EnginePorts, VoiceEngine } from '../engine.ts';
-import type { ReplyRecord } from '../fake-replies.ts';
-import type { ResumeStore } from '../resume-store.ts';
-import type { SpeechPiece } from '../sound.ts';
-import { Timers } from '../timers.ts';
-import { TurnQueue } from '../turn-queue.ts';
-import { bringLastWords } from '../user-words.ts';
+import { messageOf } from '../../../values/errors.ts';
+import type { FakeItem, TranscriptTiming, VoiceStep } from '../engine/control.ts';
+import type { EnginePorts, VoiceEngine } from '../engine/engine.ts';
+import type { ReplyRecord } from '../engine/fake-replies.ts';
+import type { ResumeStore } from '../engine/resume-store.ts';
+import type { SpeechPiece } from '../engine/sound.ts';
+import { Timers } from '../engine/timers.ts';
+import { TurnQueue } from '../engine/turn-queue.ts';
+import { bringLastWords } from '../engine/user-words.ts';
 import { parseLiveFrame, type LiveClientEvent } from './client-events.ts';
 import { Delegations } from './delegations.ts';
 import { forkSession, startSession, type LiveMemory, type LiveSession } from './live-session.ts';

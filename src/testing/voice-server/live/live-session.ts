@@ -3,7 +3,7 @@
 
 import { Refusal } from '../../../adapters/local-voice/wire-events.ts';
 import { refusalOf } from '../../../adapters/local-voice/zod-refusal.ts';
-import type { FakeItem } from '../control.ts';
+import type { FakeItem } from '../engine/control.ts';
 import { forkedSession, newSession } from './client-events.ts';
 import type { SessionResource } from './official.ts';
 

@@ -1,9 +1,9 @@
 // Sound in the format of a Live session: PCM16 at 16 or 24 kHz, or G.711 at 8 kHz.
 
 import { Refusal } from '../../../adapters/local-voice/wire-events.ts';
-import { messageOf } from '../../../errors.ts';
+import { messageOf } from '../../../values/errors.ts';
 import { decodePcm16Base64, encodePcm16Base64 } from '../../../voice/audio/pcm16.ts';
-import { tone, type SpeechPiece } from '../sound.ts';
+import { tone, type SpeechPiece } from '../engine/sound.ts';
 import type { SessionResource } from './official.ts';
 
 const TELEPHONE_RATE_HZ = 8_000;

@@ -2,7 +2,7 @@
 
 import type { ConversationItem, Remembered } from '../../../adapters/local-voice/conversation.ts';
 import type { InputItem } from '../../../adapters/local-voice/client-schemas.ts';
-import type { FakeItem, VoiceCause } from '../control.ts';
+import type { FakeItem, VoiceCause } from '../engine/control.ts';
 
 /** What the wire does not tell of an item. */
 export interface ItemNotes {

@@ -7,11 +7,17 @@
 import { parseClientFrame } from '../../../adapters/local-voice/client-events.ts';
 import { RealtimeSession } from '../../../adapters/local-voice/realtime-session.ts';
 import type { ServerEventBody } from '../../../adapters/local-voice/wire-events.ts';
-import type { FakeItem, FakeTool, TranscriptTiming, VoiceCause, VoiceStep } from '../control.ts';
-import type { EnginePorts, VoiceEngine } from '../engine.ts';
-import type { ReplyRecord } from '../fake-replies.ts';
-import { PIECE_MS } from '../sound.ts';
-import { Timers } from '../timers.ts';
+import type {
+  FakeItem,
+  FakeTool,
+  TranscriptTiming,
+  VoiceCause,
+  VoiceStep,
+} from '../engine/control.ts';
+import type { EnginePorts, VoiceEngine } from '../engine/engine.ts';
+import type { ReplyRecord } from '../engine/fake-replies.ts';
+import { PIECE_MS } from '../engine/sound.ts';
+import { Timers } from '../engine/timers.ts';
 import { FakeEars } from './ears.ts';
 import { causeOf, causeOfInput, fakeItems, openCalls, type ItemNotes } from './memory.ts';
 import { ResponseWatch } from './response-watch.ts';

@@ -2,9 +2,9 @@
 // them, and the faults that repeat a part of them.
 
 import type { ServerEventBody } from '../../../adapters/local-voice/wire-events.ts';
-import type { VoiceCause } from '../control.ts';
-import type { EnginePorts } from '../engine.ts';
-import type { ReplyRecord } from '../fake-replies.ts';
+import type { VoiceCause } from '../engine/control.ts';
+import type { EnginePorts } from '../engine/engine.ts';
+import type { ReplyRecord } from '../engine/fake-replies.ts';
 
 const BYTES_PER_MS = 48;
 

@@ -1,15 +1,13 @@
 // A script as the mind and the mouth of a Realtime session: text and calls for its
 // responses, and a tone for what is spoken.
-
-import type { Brain, BrainPart } from '../../../adapters/local-voice/brain.ts';
-import { toUsage } from '../../../adapters/local-voice/brain.ts';
-import { SentenceChunker } from '../../../voice/spoken/sentence-chunker.ts';
+import { toUsage, type Brain, type BrainPart } from '../../../adapters/local-voice/brain.ts';
+import { SentenceChunker } from '../../../voice/speech/sentence-chunker.ts';
 import type { SpeechEngine } from '../../../adapters/local-voice/speech/speech-engine.ts';
 import type { Scheduler } from '../../../actors/ports/environment.ts';
-import { ProviderError } from '../../../errors.ts';
-import { argumentsText } from '../call-step.ts';
-import type { VoiceStep } from '../control.ts';
-import { speechMs, tone } from '../sound.ts';
+import { ProviderError } from '../../../values/errors.ts';
+import { argumentsText } from '../engine/call-step.ts';
+import type { VoiceStep } from '../engine/control.ts';
+import { speechMs, tone } from '../engine/sound.ts';
 
 const SAMPLE_RATE_HZ = 24_000;
 const CHARACTERS_PER_TOKEN = 4;

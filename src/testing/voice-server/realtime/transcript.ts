@@ -1,8 +1,8 @@
 // When the words of an utterance are known.
 
-import { ProviderError } from '../../../errors.ts';
-import type { TranscriptTiming } from '../control.ts';
-import type { Timers } from '../timers.ts';
+import { ProviderError } from '../../../values/errors.ts';
+import type { TranscriptTiming } from '../engine/control.ts';
+import type { Timers } from '../engine/timers.ts';
 
 export function transcriptOf(
   text: string,

@@ -5,15 +5,15 @@ import { geminiLive, type GeminiLiveOptions } from '../../../../src/adapters/gem
 import {
   simulatedEnvironment,
   type SimulatedEnvironment,
-} from '../../../../src/testing/simulated-environment.ts';
+} from '../../../../src/testing/doubles/simulated-environment.ts';
 import { encodePcm16Base64 } from '../../../../src/voice/audio/pcm16.ts';
-import type { AudioFrame } from '../../../../src/voice/audio-frame.ts';
+import type { AudioFrame } from '../../../../src/voice/audio/audio-frame.ts';
 import type {
   TransportCommand,
   TransportConnection,
   TransportContext,
   TransportEvent,
-} from '../../../../src/voice/transport.ts';
+} from '../../../../src/voice/connection/transport.ts';
 import { configuration } from '../../support/configuration.ts';
 import { memoryServer, type MemoryPeer, type Said, type ServerSays } from './memory-socket.ts';
 

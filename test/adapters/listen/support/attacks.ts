@@ -3,7 +3,7 @@
 
 import { connect, type Socket } from 'node:net';
 import { randomBytes } from 'node:crypto';
-import type { Chance } from '../../../../src/testing/chance.ts';
+import type { Chance } from '../../../../src/testing/doubles/chance.ts';
 
 export interface AttackedPort {
   readonly port: number;

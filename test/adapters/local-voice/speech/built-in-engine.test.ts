@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { CancelledError } from '../../../../src/errors.ts';
+import { CancelledError } from '../../../../src/values/errors.ts';
 import { createBuiltInEngine } from '../../../../src/adapters/local-voice/speech/built-in-engine.ts';
 import { speak } from '../../../support/speech/speak.ts';
 

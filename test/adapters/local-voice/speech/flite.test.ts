@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ProviderError } from '../../../../src/errors.ts';
+import { ProviderError } from '../../../../src/values/errors.ts';
 import { FLITE_VOICES, Flite } from '../../../../src/adapters/local-voice/speech/flite.ts';
 import { speakableText } from '../../../../src/adapters/local-voice/speech/speakable-text.ts';
 import { speak, toWav } from '../../../support/speech/speak.ts';

@@ -2,7 +2,11 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { CancelledError, ConfigurationError, ProviderError } from '../../../../src/errors.ts';
+import {
+  CancelledError,
+  ConfigurationError,
+  ProviderError,
+} from '../../../../src/values/errors.ts';
 import {
   importPeer,
   locatePeer,

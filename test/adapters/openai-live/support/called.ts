@@ -2,12 +2,12 @@
 
 import { openaiLive, type OpenaiLiveOptions } from '../../../../src/adapters/openai-live/index.ts';
 import { simulatedEnvironment } from '../../../../src/testing/index.ts';
-import type { AudioFrame } from '../../../../src/voice/audio-frame.ts';
+import type { AudioFrame } from '../../../../src/voice/audio/audio-frame.ts';
 import type {
   TransportCommand,
   TransportContext,
   TransportEvent,
-} from '../../../../src/voice/transport.ts';
+} from '../../../../src/voice/connection/transport.ts';
 import { configuration } from '../../support/configuration.ts';
 import { memorySockets, type Peer } from './peer.ts';
 

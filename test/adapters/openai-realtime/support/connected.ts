@@ -1,10 +1,15 @@
 // A connection to a fake server, with everything that it says in logs.
 
 import { onTestFinished } from 'vitest';
-import { openaiRealtime } from '../../../../src/adapters/openai-realtime/index.ts';
-import type { OpenaiRealtimeOptions } from '../../../../src/adapters/openai-realtime/index.ts';
-import type { AudioFrame } from '../../../../src/voice/audio-frame.ts';
-import type { TransportCommand, TransportEvent } from '../../../../src/voice/transport.ts';
+import {
+  openaiRealtime,
+  type OpenaiRealtimeOptions,
+} from '../../../../src/adapters/openai-realtime/index.ts';
+import type { AudioFrame } from '../../../../src/voice/audio/audio-frame.ts';
+import type {
+  TransportCommand,
+  TransportEvent,
+} from '../../../../src/voice/connection/transport.ts';
 import { configuration } from '../../support/configuration.ts';
 import { createEventLog } from './event-log.ts';
 import { startFakeServer, type FakePeer, type FakeServer } from './fake-server.ts';

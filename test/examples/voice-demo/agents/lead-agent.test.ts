@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { leadAgent } from '../../../../examples/voice-demo/agents/lead-agent.ts';
 import { createWorld } from '../../../../examples/voice-demo/agents/world.ts';
-import type { SubagentView } from '../../../../src/actors/session-views.ts';
+import type { SubagentView } from '../../../../src/actors/contracts/session-views.ts';
 import { FakeSession } from '../fake-session.ts';
 import { emptyState } from '../../../support/session-state.ts';
 

@@ -20,7 +20,7 @@ import {
   overheardNote,
   pendingAnswer,
   questionPrompt,
-} from '../../../../src/actors/session/prompts.ts';
+} from '../../../../src/actors/conversation/prompts.ts';
 import { completedNote, failedNote, hastyEnvironment, noteWriter } from '../support.ts';
 import type { Note } from '../../../../src/actors/notes/note.ts';
 

@@ -9,7 +9,7 @@ import {
   noticePrompt,
   overheardNote,
   questionPrompt,
-} from '../../../../src/actors/session/prompts.ts';
+} from '../../../../src/actors/conversation/prompts.ts';
 import { completedNote, failedNote, noteWriter } from '../support.ts';
 
 /** Of a note in messages of its own, and of the whole in one. */

@@ -20,7 +20,7 @@ import type {
   QuestionView,
   SessionEvent,
   SubagentView,
-} from '../../../../src/actors/session-views.ts';
+} from '../../../../src/actors/contracts/session-views.ts';
 import { emptyState } from '../../../support/session-state.ts';
 
 const welcome = (state = emptyState): ServerMessage => ({

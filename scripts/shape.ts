@@ -1,0 +1,226 @@
+// The shape of src, counted from the code itself: `npm run shape` prints it, `npm run check` holds the
+// limits. Sizes that only inform have no limit.
+
+import { readFileSync, globSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import { argv, stdout } from 'node:process';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const texts = new Map(
+  globSync('src/**/*.ts', { cwd: root }).map((file) => [
+    normalize(file),
+    readFileSync(join(root, file), 'utf8'),
+  ]),
+);
+
+interface Import {
+  readonly from: string;
+  readonly to: string;
+  readonly isType: boolean;
+}
+
+const IMPORT = /^(?:import|export)( type)?\s*([^;]*?)from '(\.[^']+)'/gms;
+
+function* importsOf(file: string, text: string): Generator<Import> {
+  for (const [, type, names = '', specifier = ''] of text.matchAll(IMPORT)) {
+    const to = normalize(join(dirname(file), specifier));
+    if (!texts.has(to)) continue;
+    const listed = names.replaceAll(/[{}]/g, '').split(',');
+    const onlyTypes = names.startsWith('{') && listed.every((name) => /^\s*(?:type |$)/.test(name));
+    yield { from: file, to, isType: type !== undefined || onlyTypes };
+  }
+}
+
+const imports = [...texts].flatMap(([file, text]) => [...importsOf(file, text)]);
+
+type Graph = ReadonlyMap<string, ReadonlySet<string>>;
+
+function graphOf(nodes: Iterable<string>, edges: Iterable<readonly [string, string]>): Graph {
+  const graph = new Map([...nodes].map((node) => [node, new Set<string>()] as const));
+  for (const [from, to] of edges) if (from !== to) graph.get(from)?.add(to);
+  return graph;
+}
+
+/** The groups of nodes that reach each other (Tarjan). */
+function cyclesIn(graph: Graph): readonly (readonly string[])[] {
+  const index = new Map<string, number>();
+  const low = new Map<string, number>();
+  const stack: string[] = [];
+  const cycles: string[][] = [];
+  const visit = (node: string): void => {
+    const own = index.size;
+    index.set(node, own);
+    low.set(node, own);
+    stack.push(node);
+    for (const next of graph.get(node) ?? []) {
+      if (!index.has(next)) visit(next);
+      if (stack.includes(next)) low.set(node, Math.min(low.get(node) ?? own, low.get(next) ?? own));
+    }
+    if (low.get(node) !== own) return;
+    const group = stack.splice(stack.indexOf(node));
+    if (group.length > 1) cycles.push(group);
+  };
+  for (const node of graph.keys()) if (!index.has(node)) visit(node);
+  return cycles;
+}
+
+const folderOf = (file: string): string => dirname(file).replace(/^src\/?/, '') || 'src';
+const files = [...texts.keys()];
+const folders = [...new Set(files.map(folderOf))];
+const fileCycles = cyclesIn(
+  graphOf(
+    files,
+    imports.map(({ from, to }) => [from, to]),
+  ),
+);
+const folderCycles = cyclesIn(
+  graphOf(
+    folders,
+    imports.map(({ from, to }) => [folderOf(from), folderOf(to)]),
+  ),
+);
+
+const importers = new Map<string, Set<string>>();
+for (const { from, to } of imports) importers.set(to, (importers.get(to) ?? new Set()).add(from));
+const singles = files.filter((file) => importers.get(file)?.size === 1).length;
+
+const all = [...texts.values()].join('\n');
+const count = (pattern: RegExp, text = all): number => [...text.matchAll(pattern)].length;
+
+const made = new Map<string, number>();
+for (const [, name = ''] of all.matchAll(/\bnew (\w+)[<(]/g))
+  made.set(name, (made.get(name) ?? 0) + 1);
+const classes = [...all.matchAll(/^(?:export )?(?:abstract )?class (\w+)/gm)].map(
+  ([, name = '']) => name,
+);
+const madeOnce = classes.filter((name) => made.get(name) === 1).length;
+
+const index = texts.get(normalize('src/index.ts')) ?? '';
+const rootNames = [...index.matchAll(/export\s+(?:type\s+)?\{([^}]*)\}/gs)].flatMap(
+  ([, names = '']) =>
+    names
+      .split(',')
+      .map((name) => name.trim())
+      .filter((name) => name !== ''),
+);
+
+/** The comments of a file, each as one line of prose. */
+function commentsOf(text: string): readonly string[] {
+  const blocks = [...text.matchAll(/\/\*\*?(.*?)\*\//gs)].map(([, block = '']) =>
+    block.replaceAll(/^\s*\*+ ?/gm, '').replaceAll(/\s+/g, ' '),
+  );
+  const lines = text.split('\n').map((line) => line.trim());
+  const runs = lines
+    .map((line) => (line.startsWith('//') ? line.slice(2).trim() : '\0'))
+    .join(' ')
+    .split('\0')
+    .map((run) => run.trim())
+    .filter((run) => run !== '');
+  return [...blocks, ...runs];
+}
+
+/** Sentences of at least three words; a question is none. */
+const sentencesOf = (text: string): readonly string[] =>
+  commentsOf(text)
+    .flatMap((comment) => comment.replaceAll(/@\w+.*/g, '').split(/(?<=[.?!:])\s+/))
+    .map((sentence) => sentence.trim())
+    .filter((it) => it.split(/\s+/).length >= 3 && /^[A-Z`]/.test(it) && !it.endsWith('?'));
+
+/** Openings that make a sentence a riddle: its subject is named later, or never. */
+const RIDDLE =
+  /^(?:What|Whoever|Who|Whatever|Whom|Those who|Those that|One that|One who|Nobody|Somebody)\b/;
+const sentences = [...texts.values()].flatMap(sentencesOf);
+const riddles = sentences.filter((sentence) => RIDDLE.test(sentence)).length;
+
+/** Ids of invariants, where a header defines them. */
+const DEFINED =
+  /^\/\/\s*(?:Invariants?:?\s+)?([A-Z][A-Z0-9]*(?:-[A-Z0-9]+)*-\d+[a-z]?|[A-Z]{1,3}\d{1,2})[.:]?\s+\S/;
+const definedIn = new Map<string, string[]>();
+for (const [file, text] of texts)
+  for (const line of text.slice(0, text.search(/^(?!\/\/|$)/m)).split('\n')) {
+    const id = DEFINED.exec(line)?.[1];
+    if (id !== undefined && id !== 'V8') definedIn.set(id, [...(definedIn.get(id) ?? []), file]);
+  }
+const ambiguous = [...definedIn].filter(([, places]) => new Set(places).size > 1);
+
+const codeLines = (text: string): number =>
+  text
+    .replaceAll(/\/\*.*?\*\//gs, '')
+    .split('\n')
+    .filter((line) => line.trim() !== '' && !line.trim().startsWith('//')).length;
+const core = files.filter((file) => !/^src\/(?:adapters|testing|cli)\//.test(file));
+const longest = files.toSorted(
+  (a, b) => (texts.get(b)?.split('\n').length ?? 0) - (texts.get(a)?.split('\n').length ?? 0),
+)[0];
+
+interface Row {
+  readonly what: string;
+  readonly value: number;
+  /** `npm run check` fails above it. */
+  readonly limit?: number;
+  readonly which?: readonly string[];
+}
+
+const percent = (part: number, whole: number): number => Math.round((1000 * part) / whole) / 10;
+
+const rows: readonly Row[] = [
+  {
+    what: 'cycles of folders',
+    value: folderCycles.length,
+    limit: 0,
+    which: folderCycles.map((cycle) => cycle.join(' ')),
+  },
+  {
+    what: 'cycles of files, with types',
+    value: fileCycles.length,
+    limit: 0,
+    which: fileCycles.map((cycle) => cycle.join(' ')),
+  },
+  {
+    what: 'casts (`as never`, `as unknown as`, `as any`)',
+    value: count(/\bas never\b|\bas unknown as\b|\bas any\b/g),
+    limit: 91,
+  },
+  { what: 'names exported by the root', value: rootNames.length, limit: 100 },
+  {
+    what: 'ids of invariants that stand for several',
+    value: ambiguous.length,
+    limit: 0,
+    which: ambiguous.map(([id, places]) => `${id}: ${places.join(' ')}`),
+  },
+  {
+    what: 'sentences of comments that open with a riddle, %',
+    value: percent(riddles, sentences.length),
+    limit: 18,
+  },
+  {
+    what: `lines of the longest file (${longest ?? ''})`,
+    value: texts.get(longest ?? '')?.split('\n').length ?? 0,
+    limit: 900,
+  },
+  { what: 'files', value: files.length },
+  { what: 'files with one importer, %', value: percent(singles, files.length) },
+  { what: 'classes made at one place', value: madeOnce },
+  { what: 'interfaces `…Ports`', value: count(/\binterface \w+Ports\b/g) },
+  {
+    what: 'lines of code without adapters, testing and cli',
+    value: core.reduce((sum, file) => sum + codeLines(texts.get(file) ?? ''), 0),
+  },
+];
+
+const isCheck = argv.includes('--check');
+let failed = false;
+for (const { what, value, limit, which = [] } of rows) {
+  const isOver = limit !== undefined && value > limit;
+  failed ||= isOver;
+  if (isCheck && !isOver) continue;
+  stdout.write(
+    `${String(value).padStart(8)}  ${what}${limit === undefined ? '' : ` (limit ${limit})`}\n`,
+  );
+  if (isOver) for (const one of which.slice(0, 20)) stdout.write(`          ${one}\n`);
+}
+if (isCheck && failed) {
+  stdout.write('The shape of src is above a limit of scripts/shape.ts.\n');
+  process.exitCode = 1;
+}

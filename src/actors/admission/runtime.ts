@@ -1,0 +1,124 @@
+// What several sessions of a process share: the environment, the journal, the limits.
+
+import type { InspectionEvent } from 'xstate';
+import { z } from 'zod';
+import {
+  aFunction,
+  anObject,
+  check,
+  checkEnvironment,
+  type ChecksOf,
+} from '../../values/checks.ts';
+import { ConfigurationError } from '../../values/errors.ts';
+import type { Environment } from '../ports/environment.ts';
+import type { Journal } from '../ports/journal.ts';
+import { DEFAULT_MAX_TOTAL_ACTIVE } from './limits.ts';
+import { Supervisor } from './supervisor.ts';
+import { withoutUndefined } from '../../values/without-undefined.ts';
+import { isMemoryJournal, memoryJournal } from '../runtime/memory-journal.ts';
+import type { OnUnfoldable } from '../runtime/set-aside.ts';
+import type { SnapshotPolicy } from '../runtime/scope-snapshots.ts';
+
+export interface RuntimeOptions {
+  /** Time and chance: `nodeEnvironment()` of `offstage/node`, or a simulated one in tests. */
+  readonly environment: Environment;
+  /** @defaultValue `memoryJournal()` */
+  readonly journal?: Journal;
+  /** Subagents in `running` at the same time, in all sessions; may be `Infinity`. @defaultValue 50 */
+  readonly maxTotalActive?: number;
+  /** Sees every actor of every session. */
+  readonly inspect?: (event: InspectionEvent) => void;
+  /**
+   * When sessions, and services of programs, write down what they have become, so that they need not be
+   * folded from their first entry.
+   */
+  readonly snapshots?: Partial<SnapshotPolicy>;
+  /**
+   * What becomes of a session, a program's service or a subagent whose journal has an entry that cannot be
+   * taken in. `set_aside`: it goes on without that entry, which the journal says from then on
+   * (`entry.set_aside`), and the error is reported. `lose`: it ends as lost, with the entry as the reason;
+   * the next one with its id begins anew. @defaultValue 'set_aside'
+   */
+  readonly onUnfoldable?: OnUnfoldable;
+}
+
+export interface Runtime {
+  readonly environment: Environment;
+  readonly journal: Journal;
+  readonly supervisor: Supervisor;
+  readonly inspect: ((event: InspectionEvent) => void) | undefined;
+  readonly snapshots: SnapshotPolicy;
+  readonly onUnfoldable: OnUnfoldable;
+}
+
+const DEFAULT_AFTER_ENTRIES = 1000;
+
+const optionsSchema = z.strictObject({
+  environment: z.unknown(),
+  journal: anObject('a journal such as memoryJournal()', 'append', 'read').optional(),
+  maxTotalActive: z.unknown().optional(),
+  inspect: aFunction.optional(),
+  // Where it is used.
+  onUnfoldable: z.unknown().optional(),
+  snapshots: z
+    .strictObject({
+      afterEntries: z.unknown().optional(),
+      trim: z.unknown().optional(),
+    } satisfies ChecksOf<SnapshotPolicy>)
+    .optional(),
+} satisfies ChecksOf<RuntimeOptions>);
+
+/**
+ * The journal of work that nobody can go on with, since it has no name: in memory where what is written
+ * stays until somebody names it (to claim it, or to forget it). Nobody ever would.
+ */
+export function journalOfPassing({ journal }: Runtime): Journal {
+  const stays = journal.claim !== undefined || journal.forget !== undefined;
+  return stays && !isMemoryJournal(journal) ? memoryJournal() : journal;
+}
+
+/**
+ * Makes what sessions share. Sessions that are given none each make their own.
+ * @throws {ConfigurationError} for a limit that is no whole number above 0, or a policy that is none.
+ */
+export function createRuntime(options: RuntimeOptions): Runtime {
+  check('createRuntime(options)', optionsSchema, options);
+  checkEnvironment('createRuntime(options): environment', options.environment);
+  const { maxTotalActive = DEFAULT_MAX_TOTAL_ACTIVE } = options;
+  if (!(maxTotalActive >= 1 && (Number.isInteger(maxTotalActive) || maxTotalActive === Infinity)))
+    throw new ConfigurationError(
+      'INVALID_OPTION',
+      `Expected \`maxTotalActive\` to be a whole number above 0, got ${String(maxTotalActive)}`,
+    );
+  const snapshots = {
+    // What ends with the process need not be short to go on from.
+    afterEntries: options.journal ? DEFAULT_AFTER_ENTRIES : Infinity,
+    trim: false,
+    ...withoutUndefined(options.snapshots ?? {}),
+  };
+  const { afterEntries, trim } = snapshots;
+  if (!(afterEntries >= 1 && (Number.isInteger(afterEntries) || afterEntries === Infinity)))
+    throw new ConfigurationError(
+      'INVALID_OPTION',
+      `Expected \`snapshots.afterEntries\` to be a whole number above 0, got ${String(afterEntries)}`,
+    );
+  if (typeof trim !== 'boolean')
+    throw new ConfigurationError(
+      'INVALID_OPTION',
+      `Expected \`snapshots.trim\` to be true or false, got ${String(trim)}`,
+    );
+  const { onUnfoldable = 'set_aside' } = options;
+  check(
+    'createRuntime',
+    z.object({ onUnfoldable: z.enum(['set_aside', 'lose'], 'expected `set_aside` or `lose`') }),
+    { onUnfoldable },
+  );
+  return {
+    environment: options.environment,
+    journal: options.journal ?? memoryJournal(),
+    supervisor: new Supervisor(maxTotalActive),
+    inspect: options.inspect,
+    snapshots,
+    onUnfoldable,
+  };
+}

@@ -1,0 +1,129 @@
+// Standing orders to the lead agent that a tool or a hook may give and take back: "speak
+// slowly", "the user is a customer". They stand behind its instructions, in every response.
+//
+// Owns:     the directives in force, as an immutable value, and how they read.
+// Does not: tell them to a model (lead), or decide when they end (books).
+//
+// Invariants
+//   G1. One value for each key and scope; of one key the agent's stands before the session's.
+//   G2. Bounded: so many keys, each of so many characters; what does not fit is refused.
+//   G3. A value is one entry: none of its lines can pass for another one.
+
+import { shown } from '../../values/checks.ts';
+import { CapacityError, ConfigurationError } from '../../values/errors.ts';
+import { indented } from '../../values/indented.ts';
+
+/** `session`: until it is taken back. `agent`: until another agent leads. */
+export type DirectiveScope = 'session' | 'agent';
+
+export interface Directive {
+  readonly key: string;
+  readonly value: string;
+  readonly scope: DirectiveScope;
+}
+
+/** Sets (or, with null, takes back) a standing order to the lead agent. */
+export type SetDirective = (key: string, value: string | null, scope?: DirectiveScope) => void;
+
+const MAX_DIRECTIVES = 50;
+const MAX_KEY_CHARS = 64;
+const MAX_VALUE_CHARS = 2000;
+
+export class Directives {
+  static readonly none = new Directives([]);
+
+  readonly #all: readonly Directive[];
+
+  private constructor(all: readonly Directive[]) {
+    this.#all = all;
+  }
+
+  /** Those that `all` was of. */
+  static of(all: readonly Directive[]): Directives {
+    return new Directives(all);
+  }
+
+  /** In force or not. */
+  get all(): readonly Directive[] {
+    return this.#all;
+  }
+
+  /** In force, in the order in which their keys were first set (G1). */
+  get inForce(): readonly Directive[] {
+    const byKey = new Map<string, Directive>();
+    for (const directive of this.#all)
+      if (directive.scope === 'agent' || !byKey.has(directive.key))
+        byKey.set(directive.key, directive);
+    return [...byKey.values()];
+  }
+
+  set(key: string, value: string | null, scope: DirectiveScope): Directives {
+    const isThis = (one: Directive): boolean => one.key === key && one.scope === scope;
+    if (value === null) return new Directives(this.#all.filter((one) => !isThis(one)));
+    const index = this.#all.findIndex(isThis);
+    const directive = { key, value, scope };
+    return new Directives(index < 0 ? [...this.#all, directive] : this.#all.with(index, directive));
+  }
+
+  /** Those of the agent end with it. */
+  withoutAgents(): Directives {
+    return new Directives(this.#all.filter(({ scope }) => scope !== 'agent'));
+  }
+
+  /**
+   * Could it be set?
+   * @throws {ConfigurationError} `INVALID_DIRECTIVE` when it is none, {CapacityError} `DIRECTIVES_FULL` (G2).
+   */
+  check(key: unknown, value: unknown, scope: unknown): void {
+    const invalid = (message: string) => new ConfigurationError('INVALID_DIRECTIVE', message);
+    if (typeof key !== 'string' || key.trim() === '' || key.length > MAX_KEY_CHARS)
+      throw invalid(
+        `Expected the key of a directive to have 1 to ${MAX_KEY_CHARS} characters, got ${shown(key)}`,
+      );
+    if (scope !== 'session' && scope !== 'agent')
+      throw invalid(
+        `Expected the scope of directive "${key}" to be 'session' or 'agent', got ${shown(scope)}`,
+      );
+    if (value === null) return;
+    if (typeof value !== 'string' || value.trim() === '' || value.length > MAX_VALUE_CHARS)
+      throw invalid(
+        `Expected directive "${key}" to have 1 to ${MAX_VALUE_CHARS} characters, or to be null, got ${typeof value === 'string' ? `${value.length}` : typeof value}`,
+      );
+    const isKnown = this.#all.some((one) => one.key === key && one.scope === scope);
+    if (!isKnown && this.#all.length >= MAX_DIRECTIVES)
+      throw new CapacityError(
+        'DIRECTIVES_FULL',
+        `${MAX_DIRECTIVES} directives are in force already: take one back to set "${key}"`,
+      );
+  }
+}
+
+/** What the lead model is told: its language, its instructions, and what is in force on top. */
+export function leadInstructions(
+  instructions: string,
+  language: string | undefined,
+  directives: readonly Directive[],
+): string {
+  const parts: string[] = [];
+  if (language !== undefined) parts.push(languageDirective(language));
+  if (instructions !== '') parts.push(instructions);
+  if (directives.length > 0) {
+    const lines = directives.map(({ key, value }) => `- ${indented(key)}: ${indented(value)}`);
+    parts.push(`# Directives\n${lines.join('\n')}`);
+  }
+  return parts.join('\n\n');
+}
+
+/** The canonical form of a language tag (BCP 47), or null if it is none. */
+export function languageTag(language: string): string | null {
+  try {
+    return Intl.getCanonicalLocales(language)[0] ?? null;
+  } catch {
+    return null;
+  }
+}
+
+function languageDirective(language: string): string {
+  const name = new Intl.DisplayNames(['en'], { type: 'language' }).of(language) ?? language;
+  return `Speak and write ${name} (${language}), unless the user asks for another language.`;
+}

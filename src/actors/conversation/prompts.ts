@@ -1,0 +1,145 @@
+// What the runtime says to the lead model: which sentence, and what it quotes with it. The form of
+// notes is in `notes/`.
+
+import type { ConversationItem } from './items.ts';
+import { note, noteWith, sentence, wordsOfApp, type Note, type Prompt } from '../notes/note.ts';
+import type { QuestionOption } from '../contracts/session-views.ts';
+
+/** What the model is told of the greeting that it shall say; undefined: it has none. */
+export function greetingNote({ greeting }: { readonly greeting?: string }): Note | undefined {
+  return greeting === undefined ? undefined : note(wordsOfApp(greeting));
+}
+
+/** Is this item of the conversation what the model was told of that greeting? */
+export function isGreeting(
+  item: ConversationItem,
+  { greeting }: { readonly greeting?: string },
+): boolean {
+  if (greeting === undefined || item.role !== 'system') return false;
+  const { note: told } = item;
+  // An earlier version kept it as text.
+  return told ? told.says === greeting && !told.quotes : item.text === `[SYSTEM: ${greeting}]`;
+}
+
+/** What the model gets as the answer to a call whose work goes on. */
+export function pendingAnswer(message: string) {
+  return {
+    status: 'still_in_progress',
+    message,
+    important:
+      'The work is NOT complete. Tell the user what the message says, in your own words. ' +
+      'Do NOT tell the user that it is ready: you will be told when it is.',
+  };
+}
+
+/** Said for a background call whose author wants nothing said, where the call cannot stay open. */
+export const DEFAULT_PENDING_MESSAGE = 'I am working on it and will tell you when it is done.';
+
+const ON_SCREEN = sentence`It is on the user's screen. Do not speak about it unless they ask.`;
+
+/** For a result that the model shall know and not tell. */
+export function silentNote(prompt: Prompt): Prompt {
+  // An earlier version kept it as text.
+  return typeof prompt === 'string'
+    ? `${prompt} [SYSTEM: ${ON_SCREEN}]`
+    : noteWith(prompt, ON_SCREEN);
+}
+
+export function cancelledNote(task: string, reason: string): Note {
+  return note(sentence`A background task was cancelled. It has no result.`, { task, reason });
+}
+
+export function questionPrompt(
+  subagent: string,
+  question: string,
+  options: readonly QuestionOption[],
+): Note {
+  return note(
+    sentence`SUBAGENT QUESTION: a subagent has a question for the user. Do not answer it yourself.`,
+    { subagent, question, ...(options.length > 0 && { options: options.map(choiceOf) }) },
+  );
+}
+
+function choiceOf({ label, description }: QuestionOption) {
+  return description ? { label, description } : { label };
+}
+
+/** An approval is read out exactly, with nothing added: the user consents to what was said. */
+export function approvalPrompt(
+  subagent: string,
+  question: string,
+  { readBack, askedAgain }: { readonly readBack: boolean; readonly askedAgain: boolean },
+): Note {
+  const why = readBack
+    ? sentence`Several approvals wait. The user said yes: read back which one this is. `
+    : askedAgain
+      ? sentence`The answer was not clear. `
+      : sentence``;
+  return note(
+    sentence`SUBAGENT QUESTION: ${why}Say exactly what would be done, in the words of the question, and ask for a clear yes or no. You cannot give this approval, and nothing is approved before you are told so.`,
+    { subagent, question: readBack ? readBackText(question) : question },
+  );
+}
+
+export function readBackText(question: string): string {
+  return `To be sure, as more than one approval waits: ${question}`;
+}
+
+export function noticePrompt(label: string, text: string): Note {
+  return note(sentence`There is news for the user. Pass it on.`, { label, text });
+}
+
+const STILL_OPEN = sentence`The user sees this question. It is open until you are told that it was answered. Respond to what the user says of other things; do not answer it in their place.`;
+
+/** For a lead agent that does not say a question itself: the user sees it, and may talk of something else meanwhile. */
+export function openQuestionNote(prompt: Prompt): Prompt {
+  return typeof prompt === 'string'
+    ? `${prompt} [SYSTEM: ${STILL_OPEN}]`
+    : noteWith(prompt, STILL_OPEN);
+}
+
+/** `isAnswer`: what the user said answered the question; else it is still open. */
+export function overheardNote(words: string, subagent: string, isAnswer = true): Note {
+  return note(
+    isAnswer
+      ? sentence`These words of the user answered a question of a subagent. They are dealt with; do not respond to them.`
+      : sentence`These words of the user were about a question of a subagent that is still open. They are dealt with; do not respond to them.`,
+    { words, subagent },
+  );
+}
+
+/** An answer that had to stop for something urgent is still owed. */
+export const OWED_REPLY_NOTE = note(
+  sentence`Your answer to what the user said was cut off for this. Give it now.`,
+);
+
+/** For a model whose instructions cannot be changed. */
+export function directivesNote(
+  directives: readonly { readonly key: string; readonly value: string }[],
+): Note {
+  return note(sentence`These directives hold from now on, and no earlier ones.`, {
+    directives: Object.fromEntries(directives.map(({ key, value }) => [key, value])),
+  });
+}
+
+/** Two results of one kind have the same words. */
+export const completedSentence = sentence`Background task completed successfully. Please inform the user about the result.`;
+
+export const failedSentence = sentence`Background task failed. Tell the user the exact error details first, then ask how to proceed.`;
+
+/** Something else was told while a tool worked. */
+export const LATE_ANSWER_NOTE = note(
+  sentence`What you had called has answered; its result stands above, with the call. Go on with your answer to the user.`,
+);
+
+/** A call that was made before in the telling of the same thing is not made again. */
+export function alreadyCalledNote(tool: string): Note {
+  return note(
+    sentence`You have called this tool with these arguments already: it was not called again. What it came to stands above.`,
+    { tool },
+  );
+}
+
+export function inputTimeoutMessage(attempt: number, max: number): string {
+  return `The user did not respond in time. You may re-ask, or go on without an answer. (attempt ${attempt}/${max})`;
+}

@@ -1,0 +1,47 @@
+// What a tool is to the runtime beyond what a model sees of it: marks on the tool object,
+// so that a tool may have any name. Global symbols: two copies of this package agree.
+
+import type { JSONValue } from 'ai';
+import type { SubagentConfig } from '../contracts/config.ts';
+
+/** The call only waits for other subagents: it holds no run slot, and the run's clock stands still. */
+export const DELEGATES: unique symbol = Symbol.for('offstage.delegates') as never;
+
+/** What the runtime itself does with the call, instead of its `execute`. */
+export const ROLE: unique symbol = Symbol.for('offstage.role') as never;
+export type ToolRole = 'request_input' | 'complete_task';
+
+/** On the tool of a lead agent: the AI SDK tool that it was made from. */
+export const SOURCE_TOOL: unique symbol = Symbol.for('offstage.sourceTool') as never;
+
+/**
+ * On a tool that spawns subagents: makes the configuration of one again from the recipe that it
+ * put into the request. Null: the recipe is none of its own. What it throws is why it cannot.
+ */
+export const RECONFIGURES: unique symbol = Symbol.for('offstage.reconfigures') as never;
+export type Reconfigure = (recipe: JSONValue) => SubagentConfig | null;
+export interface Reconfigures {
+  readonly [RECONFIGURES]: Reconfigure;
+}
+
+/** The same tool with marks on it. */
+export function marked<T extends object, M extends object>(tool: T, marks: M): T & M {
+  return Object.assign(tool, marks);
+}
+
+export function delegates(tool: unknown): boolean {
+  return isObject(tool) && DELEGATES in tool && tool[DELEGATES] === true;
+}
+
+export function reconfigureOf(tool: unknown): Reconfigure | null {
+  return isObject(tool) && RECONFIGURES in tool ? (tool[RECONFIGURES] as Reconfigure) : null;
+}
+
+export function roleOf(tool: unknown): ToolRole | null {
+  const role = isObject(tool) && ROLE in tool ? tool[ROLE] : null;
+  return role === 'request_input' || role === 'complete_task' ? role : null;
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
+}

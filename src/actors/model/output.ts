@@ -1,0 +1,111 @@
+// The result contract of a subagent: its last answer is JSON that fits a schema. The model
+// is told the schema in its instructions; what does not fit goes back to it with the reason.
+
+import type { JSONValue, LanguageModel, Schema } from 'ai';
+import { messageOf } from '../../values/errors.ts';
+import { asJson, isJson, isTooDeep, TOO_DEEP } from '../../values/json.ts';
+import { clip } from '../../values/clip.ts';
+import { knownJsonSchema, validateWith, wrapSchema } from './schema.ts';
+import { structuredFor, type Structured } from './structured.ts';
+
+export type CheckedOutput =
+  | { readonly ok: true; readonly value: JSONValue }
+  /** What is wrong with it, and a message that asks the model again. */
+  | { readonly ok: false; readonly reason: string; readonly retryMessage: string };
+
+const MAX_REASON_CHARACTERS = 4000;
+
+function outputSchemaOf(schema: unknown): Schema {
+  return wrapSchema(schema, 'outputSchema');
+}
+
+/**
+ * The provider's structured output for the schema, or null where it is asked for in words.
+ * @throws {ConfigurationError} INVALID_SCHEMA, for a schema that cannot be told to a model.
+ */
+export function structuredOutput(
+  model: LanguageModel,
+  schema: unknown,
+  report: (error: unknown) => void,
+): Structured | null {
+  return structuredFor(model, outputSchemaOf(schema), report);
+}
+
+/**
+ * What to add to the instructions, so that the model knows the shape. `toolName`: the result is
+ * handed in as the `result` of that tool.
+ * @throws {ConfigurationError} INVALID_SCHEMA, for a schema that cannot be told to a model.
+ */
+export function outputInstructions(schema: unknown, toolName?: string): string {
+  const known = knownJsonSchema(outputSchemaOf(schema));
+  const shape = known
+    ? `that fits this JSON Schema:\n${JSON.stringify(known)}`
+    : 'of the agreed shape';
+  return toolName === undefined
+    ? `When you are done, answer with nothing but JSON ${shape}`
+    : `When you are done, call ${toolName}; its \`result\` is JSON ${shape}`;
+}
+
+/**
+ * Takes the model's last text as JSON, also from inside a Markdown fence, and puts it through
+ * the schema. The value is what the schema makes of it, as JSON. Asynchronous refinements may run.
+ * @throws {ConfigurationError} INVALID_SCHEMA, for a schema that cannot be told to a model.
+ */
+export async function checkOutput(schema: unknown, text: string): Promise<CheckedOutput> {
+  const parsed = parseAnswer(text);
+  return parsed.ok
+    ? checkResult(schema, parsed.value)
+    : retry(`it is not JSON (${parsed.message})`);
+}
+
+/**
+ * As `checkOutput`, of a value.
+ * @throws {ConfigurationError} INVALID_SCHEMA, for a schema that cannot be told to a model.
+ */
+export async function checkResult(schema: unknown, value: unknown): Promise<CheckedOutput> {
+  if (isTooDeep(value)) return retry(TOO_DEEP);
+  const validated = await validateWith(outputSchemaOf(schema), value);
+  if (!validated.ok) return retry(messageOf(validated.error.cause ?? validated.error));
+  if (isJson(validated.value)) return { ok: true, value: validated.value };
+  const json = asJson(validated.value);
+  return json.ok ? { ok: true, value: json.value } : retry(json.message);
+}
+
+type Parsed =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly message: string };
+
+function parseAnswer(text: string): Parsed {
+  const whole = parse(text);
+  if (whole.ok) return whole;
+  const fenced = insideFence(text);
+  return fenced === null ? whole : parse(fenced);
+}
+
+/** From the first fence to the last: a text within the JSON may hold fences too. */
+function insideFence(text: string): string | null {
+  const opening = /```(?:json)?/i.exec(text);
+  if (!opening) return null;
+  const start = opening.index + opening[0].length;
+  const end = text.lastIndexOf('```');
+  return end < start ? null : text.slice(start, end);
+}
+
+function parse(text: string): Parsed {
+  try {
+    return { ok: true, value: JSON.parse(text) as unknown };
+  } catch (error) {
+    return { ok: false, message: messageOf(error) };
+  }
+}
+
+function retry(reason: string): CheckedOutput {
+  const clipped = clip(reason, MAX_REASON_CHARACTERS);
+  return {
+    ok: false,
+    reason: clipped,
+    retryMessage:
+      `Your answer was not accepted: ${clipped}\n` +
+      'Answer again, with nothing but JSON of the agreed shape.',
+  };
+}

@@ -1,0 +1,260 @@
+// The tools of a configuration, prepared once for all its runs: one face for the model,
+// without anything that the SDK could execute, and one for the runtime, which executes.
+//
+// Invariants
+//   T1. No tool reaches the model without a schema: the SDK would send an empty one and
+//       pass the arguments through unchecked.
+//   T2. A schema is converted to JSON Schema once for each tool object, whatever the number of runs.
+//   T3. What the model is offered cannot be executed, approved or called back by the SDK.
+
+import type { ModelMessage, Schema, ToolSet } from 'ai';
+import { z } from 'zod';
+import { ConfigurationError, messageOf } from '../../values/errors.ts';
+import { identities } from '../contracts/identity.ts';
+import { delegates, roleOf, type ToolRole } from './marks.ts';
+import { invalidInputMessage, knownJsonSchema, validateWith, wrapSchema } from './schema.ts';
+
+/** What the runtime hands to `execute`, as the AI SDK does, and one thing more. */
+export interface ToolExecuteOptions {
+  readonly toolCallId: string;
+  /** What the model had read when it called; without the system prompt. */
+  readonly messages: readonly ModelMessage[];
+  readonly abortSignal: AbortSignal;
+  readonly context: unknown;
+  /** The same for every attempt at this call, also after a crash: pass it on to what must not happen twice. */
+  readonly idempotencyKey: string;
+}
+
+interface ApprovalOptions {
+  readonly toolCallId: string;
+  readonly messages: readonly ModelMessage[];
+  readonly context: unknown;
+}
+
+interface ModelOutputOptions {
+  readonly toolCallId: string;
+  readonly input: unknown;
+  readonly output: unknown;
+}
+
+/** One tool, as the runtime runs it. */
+export interface ToolEntry {
+  readonly name: string;
+  /** Applies coercions, defaults and transformations. Never rejects; `message` is written for the model. */
+  validate(
+    input: unknown,
+  ): Promise<
+    | { readonly ok: true; readonly value: unknown }
+    | { readonly ok: false; readonly message: string }
+  >;
+  /** May throw, and may return anything. Null: nothing here runs it (`ask_user` is the runtime's). */
+  readonly execute: ((input: unknown, options: ToolExecuteOptions) => unknown) | null;
+  readonly needsApproval: boolean | ((input: unknown, options: ApprovalOptions) => unknown);
+  /** Who may consent to a call; undefined: as its subagent's configuration says. */
+  readonly answerableBy: readonly string[] | undefined;
+  readonly toModelOutput: ((options: ModelOutputOptions) => unknown) | null;
+  /** Time that one call may take, in milliseconds; goes before what the run says. */
+  readonly timeoutMs: number | undefined;
+  /** What the runtime itself does with a call, instead of `execute`. */
+  readonly role: ToolRole | null;
+  /** A call only waits for other subagents. */
+  readonly delegates: boolean;
+  /** A call may be made again, with the same key, when it is not known whether it was made. */
+  readonly idempotent: boolean;
+}
+
+export interface PreparedTools {
+  /** For `generateText`; undefined when there are none. */
+  readonly modelTools: ToolSet | undefined;
+  /** By name. Tools that the provider itself executes are not in it. */
+  readonly execution: ReadonlyMap<string, ToolEntry>;
+}
+
+export interface PrepareToolsOptions {
+  /** Names that an author may not use. */
+  readonly reserved?: readonly string[];
+  /** The runtime's own tools; their names are reserved. */
+  readonly builtIn?: Readonly<Record<string, unknown>>;
+}
+
+/** What every provider takes as the name of a tool. */
+const namePattern = /^[a-zA-Z0-9_-]{1,64}$/;
+
+const anyFunction = z.custom<(...args: unknown[]) => unknown>(
+  (value) => typeof value === 'function',
+  { error: 'expected a function' },
+);
+
+/** Only what is read here; a tool may carry anything else. */
+const shape = z.object({
+  type: z.enum(['function', 'dynamic', 'provider']).optional(),
+  description: z.union([z.string(), anyFunction]).optional(),
+  execute: anyFunction.optional(),
+  needsApproval: z.union([z.boolean(), anyFunction]).optional(),
+  /** Only these identities may consent to a call that needs approval. */
+  answerableBy: identities.optional(),
+  toModelOutput: anyFunction.optional(),
+  strict: z.boolean().optional(),
+  timeoutMs: z.number().positive().optional(),
+  /** What it does to the world, as `email.sent`; empty: nothing. Claims are held against it. */
+  effects: z.array(z.string().min(1)).optional(),
+  /** After a crash a call may be made again, with the same `idempotencyKey`. */
+  idempotent: z.boolean().optional(),
+});
+
+type SourceTool = z.infer<typeof shape> & Readonly<Record<string, unknown>>;
+
+/**
+ * Takes AI SDK tools: `tool()`, `dynamicTool()`, provider tools, and the older form with
+ * `parameters` instead of `inputSchema`. Kept of each is what a model reads (description,
+ * schema, strict, inputExamples, providerOptions), `metadata`, and what the runtime needs
+ * (`execute`, `needsApproval`, `toModelOutput`, and additions of ours: `timeoutMs`, `idempotent`, `answerableBy`). A
+ * description that is a function is resolved now, without a context; `onInput…` callbacks
+ * and `deferLoading` have no meaning here.
+ *
+ * A `jsonSchema()` without `validate` checks nothing, as everywhere in the AI SDK.
+ * @throws {ConfigurationError} TOOL_WITHOUT_SCHEMA, INVALID_SCHEMA, INVALID_TOOL,
+ *   INVALID_TOOL_NAME or RESERVED_TOOL_NAME; the message names the tool.
+ */
+export function prepareTools(
+  tools: Readonly<Record<string, unknown>>,
+  path: string,
+  { reserved = [], builtIn = {} }: PrepareToolsOptions = {},
+): PreparedTools {
+  for (const name of Object.keys(tools))
+    if (reserved.includes(name) || Object.hasOwn(builtIn, name))
+      throw new ConfigurationError(
+        'RESERVED_TOOL_NAME',
+        `${path}.${name}: the name belongs to the runtime, choose another`,
+      );
+  const offered: [string, unknown][] = [];
+  const execution = new Map<string, ToolEntry>();
+  for (const [name, tool] of [...Object.entries(tools), ...Object.entries(builtIn)]) {
+    const where = `${path}.${name}`;
+    const source = checkTool(name, tool, where);
+    if (source.type === 'provider') offered.push([name, providerTool(source)]);
+    else offered.push([name, modelTool(source, schemaOf(source, where), where)]);
+    if (source.type !== 'provider' || source['isProviderExecuted'] !== true)
+      execution.set(name, toolEntry(name, source, schemaOf(source, where)));
+  }
+  // `fromEntries`, so that a tool called `__proto__` is a tool.
+  const modelTools = offered.length > 0 ? (Object.fromEntries(offered) as ToolSet) : undefined;
+  return { modelTools, execution };
+}
+
+function checkTool(name: string, tool: unknown, where: string): SourceTool {
+  if (!namePattern.test(name))
+    throw new ConfigurationError(
+      'INVALID_TOOL_NAME',
+      `${where}: expected a name of 1 to 64 of a-z A-Z 0-9 _ -, got ${JSON.stringify(name)}`,
+    );
+  const checked = shape.safeParse(tool);
+  if (!checked.success)
+    throw new ConfigurationError('INVALID_TOOL', `${where}: ${z.prettifyError(checked.error)}`);
+  return tool as SourceTool;
+}
+
+const schemas = new WeakMap<object, Schema>();
+
+function schemaOf(tool: SourceTool, where: string): Schema {
+  const known = schemas.get(tool);
+  if (known) return known;
+  const schema = tool['inputSchema'] ?? tool['parameters'];
+  if (schema === undefined || schema === null)
+    throw new ConfigurationError(
+      'TOOL_WITHOUT_SCHEMA',
+      `${where}: expected an inputSchema (or the older parameters), got neither`,
+    );
+  const wrapped = wrapSchema(schema, `${where}.inputSchema`);
+  const type = knownJsonSchema(wrapped)?.['type'];
+  if (type !== undefined && type !== 'object')
+    throw new ConfigurationError(
+      'INVALID_SCHEMA',
+      `${where}.inputSchema: expected the schema of an object, got ${JSON.stringify(type)}`,
+    );
+  schemas.set(tool, wrapped);
+  return wrapped;
+}
+
+const offeredProperties = ['strict', 'inputExamples', 'providerOptions', 'metadata', 'title'];
+
+function modelTool(tool: SourceTool, inputSchema: Schema, where: string): unknown {
+  const description = resolveDescription(tool, where);
+  return {
+    ...(tool.type === 'dynamic' ? { type: 'dynamic' } : {}),
+    ...(description === undefined ? {} : { description }),
+    ...pick(tool, offeredProperties),
+    inputSchema,
+  };
+}
+
+const providerProperties = [
+  'type',
+  'id',
+  'args',
+  'isProviderExecuted',
+  'supportsDeferredResults',
+  'inputSchema',
+  'outputSchema',
+  'providerOptions',
+  'metadata',
+];
+
+function providerTool(tool: SourceTool): unknown {
+  return pick(tool, providerProperties);
+}
+
+function resolveDescription(tool: SourceTool, where: string): string | undefined {
+  if (typeof tool.description !== 'function') return tool.description;
+  let resolved: unknown;
+  try {
+    resolved = tool.description({ context: undefined });
+  } catch (error) {
+    throw new ConfigurationError(
+      'INVALID_TOOL',
+      `${where}.description: expected a string, but it threw: ${messageOf(error)}`,
+      { cause: error },
+    );
+  }
+  if (typeof resolved === 'string') return resolved;
+  throw new ConfigurationError(
+    'INVALID_TOOL',
+    `${where}.description: expected a string, got ${String(resolved)}`,
+  );
+}
+
+function toolEntry(name: string, tool: SourceTool, schema: Schema): ToolEntry {
+  const { execute, needsApproval = false, answerableBy, toModelOutput, timeoutMs } = tool;
+  return {
+    name,
+    async validate(input) {
+      const validated = await validateWith(schema, input);
+      return validated.ok
+        ? validated
+        : { ok: false, message: invalidInputMessage(name, validated.error) };
+    },
+    // Called as methods of the tool: it may be an instance of a class.
+    execute: execute ? (...args) => execute.apply(tool, args) : null,
+    needsApproval:
+      typeof needsApproval === 'function'
+        ? (...args) => needsApproval.apply(tool, args)
+        : needsApproval,
+    answerableBy,
+    toModelOutput: toModelOutput ? (...args) => toModelOutput.apply(tool, args) : null,
+    timeoutMs,
+    role: roleOf(tool),
+    delegates: delegates(tool),
+    idempotent: isIdempotent(tool),
+  };
+}
+
+/** What only waits for others may be done again, unless its author knows better. */
+export function isIdempotent(tool: object): boolean {
+  return 'idempotent' in tool ? tool.idempotent === true : delegates(tool);
+}
+
+function pick(source: SourceTool, keys: readonly string[]): Record<string, unknown> {
+  const picked: Record<string, unknown> = {};
+  for (const key of keys) if (source[key] !== undefined) picked[key] = source[key];
+  return picked;
+}

@@ -1,0 +1,65 @@
+// The races of work against an abort signal, and against time.
+//
+// Invariants
+//   A1. It rejects with `signal.reason` as soon as the signal aborts, whatever the work does.
+//   A2. Once it settled, nothing of it is left on the signal, however long the signal lives.
+//   A3. The work's late rejection is handled.
+
+import type { Scheduler } from '../ports/environment.ts';
+
+/**
+ * The result of `work`, unless `signal` aborts first. The work itself goes on: whoever
+ * can stop it was given the signal too.
+ * @throws the work's error, or `signal.reason`.
+ */
+export function raceAbort<T>(work: T | PromiseLike<T>, signal: AbortSignal): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- the reason is the caller's, handed on as it is
+    const abort = (): void => reject(signal.reason);
+    if (signal.aborted) abort();
+    else signal.addEventListener('abort', abort, { once: true });
+    Promise.resolve(work).then(
+      (value) => {
+        signal.removeEventListener('abort', abort);
+        resolve(value);
+      },
+      (error: unknown) => {
+        signal.removeEventListener('abort', abort);
+        // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- the work's own error
+        reject(error);
+      },
+    );
+  });
+}
+
+export interface TimeLimit {
+  readonly timeoutMs: number;
+  readonly scheduler: Pick<Scheduler, 'schedule'>;
+  /** The error of work that takes longer. */
+  readonly late: () => Error;
+}
+
+/** Runs `work` with a signal that aborts with `late()` once it has taken `timeoutMs`. */
+export async function inTime<T>(
+  work: (signal: AbortSignal) => T | PromiseLike<T>,
+  { timeoutMs, scheduler, late }: TimeLimit,
+): Promise<T> {
+  const controller = new AbortController();
+  const untimer = scheduler.schedule(() => controller.abort(late()), timeoutMs);
+  try {
+    return await work(controller.signal);
+  } finally {
+    untimer();
+  }
+}
+
+/**
+ * As `inTime`, for work that may ignore its signal: the result of `work`, unless it takes longer.
+ * @throws the work's error, or `late()`.
+ */
+export function raceTime<T>(
+  work: (signal: AbortSignal) => T | PromiseLike<T>,
+  limit: TimeLimit,
+): Promise<T> {
+  return inTime((signal) => raceAbort(work(signal), signal), limit);
+}

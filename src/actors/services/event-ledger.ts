@@ -1,0 +1,138 @@
+// The events of one service, from their arrival to their end, and how many ended how.
+//
+// Owns:     what came with each event, and its end: told, silent, failed or dropped, once.
+// Does not: decide when one is looked at (the service's machine), or judge what comes (intake).
+//
+// Invariant
+//   K2 of the service: every accepted event is told, silent, failed or dropped, and counted as such.
+
+import { OffstageError } from '../../values/errors.ts';
+import type { Stamped } from '../../machines/index.ts';
+import type { UnitEvent } from '../runtime/commit-unit.ts';
+import type { Host } from '../runtime/host.ts';
+import type { Outcome } from '../contracts/outcome.ts';
+import type { CheckedEvent } from './event-check.ts';
+import type { EventIntake } from './event-intake.ts';
+import { failedTelling, tellingOf } from './service-task.ts';
+import type { DroppedEvent } from '../contracts/service-view.ts';
+
+interface EventRecord {
+  readonly event: CheckedEvent;
+  outcome: Outcome | null;
+}
+
+/** An event that has not ended, as plain JSON. */
+export type EventRest = EventRecord & { readonly eventId: string };
+
+interface LedgerPorts {
+  /** The user shall hear of it; null: there is nothing to hear. */
+  tell(eventId: string, event: CheckedEvent, text: string | null): void;
+  dropped(dropped: DroppedEvent): void;
+  readonly host: Host;
+  readonly intake: Pick<EventIntake, 'receipt'>;
+}
+
+export class EventLedger {
+  readonly #service: string;
+  readonly #ports: LedgerPorts;
+  readonly #events = new Map<string, EventRecord>();
+  readonly #counts = { accepted: 0, told: 0, silent: 0, failed: 0, dropped: 0 };
+
+  /** `service`: its name. */
+  constructor(service: string, ports: LedgerPorts) {
+    this.#service = service;
+    this.#ports = ports;
+  }
+
+  get counts(): Readonly<Record<'accepted' | 'told' | 'silent' | 'failed' | 'dropped', number>> {
+    return { ...this.#counts };
+  }
+
+  /** Those that have not ended. */
+  get ids(): readonly string[] {
+    return [...this.#events.keys()];
+  }
+
+  /** For `restore`. */
+  get rest(): readonly EventRest[] {
+    return [...this.#events].map(([eventId, record]) => ({ eventId, ...record }));
+  }
+
+  restore(events: readonly EventRest[]): void {
+    this.#events.clear();
+    for (const { eventId, ...record } of events) this.#events.set(eventId, record);
+  }
+
+  eventOf(eventId: string): CheckedEvent | undefined {
+    return this.#events.get(eventId)?.event;
+  }
+
+  /** It has ended in a process before this one, and was counted there. */
+  forget(eventId: string): void {
+    this.#events.delete(eventId);
+  }
+
+  /** What came with an event, kept under its id. */
+  fold(event: UnitEvent & Stamped): void {
+    const carried = event as unknown as {
+      readonly eventId: string;
+      readonly event: CheckedEvent;
+      readonly outcome: Outcome;
+    };
+    if (event.type === 'event.arrived')
+      this.#events.set(carried.eventId, { event: carried.event, outcome: null });
+    else if (event.type === 'invocation.ended') {
+      const record = this.#events.get(carried.eventId);
+      if (record) record.outcome = carried.outcome;
+    }
+  }
+
+  accepted(eventId: string): void {
+    this.#counts.accepted += 1;
+    this.#ports.intake.receipt(eventId, { accepted: true, eventId });
+  }
+
+  /** It was looked at. Nothing happens where it was not, or has ended. */
+  settled(eventId: string): void {
+    const record = this.#events.get(eventId);
+    if (!record?.outcome) return;
+    const { event, outcome } = record;
+    if (outcome.status === 'cancelled') {
+      this.#tell(eventId, event, null);
+      this.dropped(eventId, 'cancelled');
+      return;
+    }
+    this.#events.delete(eventId);
+    if (outcome.status === 'completed') {
+      const text = tellingOf(outcome);
+      this.#counts[text === null ? 'silent' : 'told'] += 1;
+      this.#tell(eventId, event, text);
+      return;
+    }
+    const { code, message } = outcome.error ?? { code: 'INTERNAL', message: outcome.status };
+    this.#counts.failed += 1;
+    const where = `service ${this.#service}, ${eventId}`;
+    this.#ports.host.report(new OffstageError(code, message), where);
+    const urgent = event.priority === 'urgent';
+    this.#tell(eventId, event, urgent ? failedTelling(event, message) : null);
+  }
+
+  dropped(eventId: string, reason: DroppedEvent['reason']): void {
+    const record = this.#events.get(eventId);
+    if (!record) return;
+    this.#events.delete(eventId);
+    this.#counts.dropped += 1;
+    const { source, type, priority } = record.event;
+    const service = this.#service;
+    this.#ports.intake.receipt(eventId, {
+      accepted: false,
+      reason: reason === 'full' ? 'full' : 'stopped',
+      message: `${service} did not take it: ${reason}`,
+    });
+    this.#ports.dropped({ service, eventId, source, type, priority, reason });
+  }
+
+  #tell(eventId: string, event: CheckedEvent, text: string | null): void {
+    this.#ports.tell(eventId, event, text);
+  }
+}

@@ -1,0 +1,194 @@
+// An event source that looks again and again. Its failures are the service's to pace: a poll
+// that fails ends the attempt, and the next attempt begins with a poll after the backoff.
+//
+// Owns:     the cursor, the keys of what was emitted, and what could not be handed over yet;
+//           all of them outlive an attempt.
+// Does not: keep anything across restarts of the process (give `cursor` what you stored).
+//
+// Invariants
+//   P1. One poll at a time, across attempts too: where one ignores its signal, the next
+//       attempts fail until it has ended.
+//   P2. What a poll found is handed over once, in its order: what the service has no room for
+//       is offered again before the next poll, and what has a known key is left out.
+//   P3. The cursor moves on only with a poll that succeeded.
+
+import { z } from 'zod';
+import { aFunction, check, readable, type ChecksOf } from '../../values/checks.ts';
+import { ConfigurationError, ProviderError } from '../../values/errors.ts';
+import type { Environment } from '../ports/environment.ts';
+import type { EmitEvent, EventSourceConfig, ExternalEvent } from '../ports/event-source.ts';
+import { raceAbort } from '../runtime/race-abort.ts';
+import { withoutUndefined } from '../../values/without-undefined.ts';
+
+/** What a poll found. */
+export interface Polled<Cursor> {
+  /** Oldest first. */
+  readonly events: readonly ExternalEvent[];
+  /** Where the next poll begins. @defaultValue where this one began */
+  readonly cursor?: Cursor;
+}
+
+export interface PollingSourceOptions<Cursor = unknown> {
+  /** @defaultValue 'polling' */
+  readonly name?: string;
+  /** From the end of a poll to the next one, in milliseconds. */
+  readonly intervalMs: number;
+  /**
+   * Looks once. The signal aborts after `timeoutMs` and when the service stops. `cursor` is what
+   * the last poll gave; at first the option `cursor`.
+   */
+  readonly poll: (
+    signal: AbortSignal,
+    cursor: Cursor | undefined,
+  ) => Promise<Polled<Cursor> | readonly ExternalEvent[]>;
+  /** Where the first poll begins. */
+  readonly cursor?: Cursor;
+  /** Two events with the same key are the same event. @defaultValue no event is left out */
+  readonly keyOf?: (event: ExternalEvent) => string;
+  /** Keys that are remembered, the newest. @defaultValue 10000 */
+  readonly maxKeys?: number;
+  /** The interval is longer or shorter by up to this part of it, at random. @defaultValue 0.1 */
+  readonly jitter?: number;
+  /** Time for one poll, in milliseconds. @defaultValue 30000 */
+  readonly timeoutMs?: number;
+}
+
+const milliseconds = z.number().positive();
+const schema = z.strictObject({
+  name: z.string().min(1),
+  intervalMs: milliseconds,
+  poll: z.custom((value) => typeof value === 'function', { error: 'expected a function' }),
+  maxKeys: z.number().int().min(1),
+  jitter: z.number().min(0).max(1),
+  timeoutMs: milliseconds,
+  cursor: z.unknown().optional(),
+  keyOf: aFunction.optional(),
+} satisfies ChecksOf<PollingSourceOptions>);
+
+/**
+ * Polls at an interval, on the clock of the session. Give each service a source of its own.
+ * @throws {ConfigurationError} for an option that is out of range.
+ */
+export function pollingSource<Cursor = unknown>(
+  options: PollingSourceOptions<Cursor>,
+): EventSourceConfig {
+  const checked = { ...defaults, ...withoutUndefined(readable('pollingSource(options)', options)) };
+  check('pollingSource(options)', schema, checked);
+  const polling = new Polling<Cursor>(checked);
+  return {
+    name: checked.name,
+    start: (emit, signal, { environment }) => polling.run(emit, signal, environment),
+  };
+}
+
+const defaults = { name: 'polling', maxKeys: 10_000, jitter: 0.1, timeoutMs: 30_000 } as const;
+
+type Options<Cursor> = PollingSourceOptions<Cursor> &
+  Required<Pick<PollingSourceOptions, 'name' | 'maxKeys' | 'jitter' | 'timeoutMs'>>;
+
+class Polling<Cursor> {
+  readonly #options: Options<Cursor>;
+  readonly #keys = new Set<string>();
+  /** Found and not handed over yet. */
+  #found: readonly ExternalEvent[] = [];
+  #cursor: Cursor | undefined;
+  #isPolling = false;
+
+  constructor(options: Options<Cursor>) {
+    this.#options = options;
+    this.#cursor = options.cursor;
+  }
+
+  /** Polls until the signal aborts. Rejects with what a poll failed with. */
+  async run(emit: EmitEvent, signal: AbortSignal, environment: Environment): Promise<void> {
+    const { intervalMs, jitter } = this.#options;
+    while (!signal.aborted) {
+      if (this.#found.length === 0) await this.#poll(signal, environment);
+      await this.#handOver(emit, signal);
+      const spread = 1 + jitter * (2 * environment.random.next() - 1);
+      await pause(intervalMs * spread, signal, environment);
+    }
+  }
+
+  async #poll(signal: AbortSignal, environment: Environment): Promise<void> {
+    const { name, poll, timeoutMs } = this.#options;
+    if (this.#isPolling)
+      throw new ProviderError('POLL_STUCK', `${name}: a poll that was given up has not ended yet`);
+    const controller = new AbortController();
+    const stop = (): void => controller.abort(signal.reason);
+    signal.addEventListener('abort', stop, { once: true });
+    const disarm = environment.scheduler.schedule(
+      () =>
+        controller.abort(
+          new ProviderError('POLL_TIMEOUT', `${name}: no end of the poll after ${timeoutMs} ms`),
+        ),
+      timeoutMs,
+    );
+    this.#isPolling = true;
+    const polling = (async () => {
+      try {
+        return await poll(controller.signal, this.#cursor);
+      } finally {
+        this.#isPolling = false;
+      }
+    })();
+    try {
+      this.#keep(await raceAbort(polling, controller.signal));
+    } catch (error) {
+      // Whoever stopped it needs no error.
+      if (!signal.aborted) throw error;
+    } finally {
+      disarm();
+      signal.removeEventListener('abort', stop);
+    }
+  }
+
+  #keep(polled: Polled<Cursor> | readonly ExternalEvent[]): void {
+    const { name, keyOf, maxKeys } = this.#options;
+    const { events, cursor } = Array.isArray(polled)
+      ? { events: polled as readonly ExternalEvent[], cursor: undefined }
+      : ((polled ?? {}) as Polled<Cursor>);
+    if (!Array.isArray(events))
+      throw new ConfigurationError(
+        'INVALID_POLL',
+        `${name}: expected poll() to resolve to events, or to { events, cursor }, got ${typeof events}`,
+      );
+    // All keys first: one that cannot be had must not hide the events before it.
+    const keys = keyOf && events.map((event) => keyOf(event));
+    this.#found = keys ? events.filter((_, n) => this.#isNew(keys[n] ?? '')) : events;
+    for (const key of this.#keys) {
+      if (this.#keys.size <= maxKeys) break;
+      this.#keys.delete(key);
+    }
+    if (cursor !== undefined) this.#cursor = cursor;
+  }
+
+  #isNew(key: string): boolean {
+    if (this.#keys.has(key)) return false;
+    this.#keys.add(key);
+    return true;
+  }
+
+  /** One by one; what has no room, or comes too late, stays for the next time. */
+  async #handOver(emit: EmitEvent, signal: AbortSignal): Promise<void> {
+    for (let [event] = this.#found; event && !signal.aborted; [event] = this.#found) {
+      const receipt = await emit(event);
+      if (!receipt.accepted && (receipt.reason === 'full' || receipt.reason === 'stopped')) return;
+      this.#found = this.#found.slice(1);
+    }
+  }
+}
+
+/** Resolves after a while, or as soon as the signal aborts. */
+function pause(ms: number, signal: AbortSignal, { scheduler }: Environment): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const end = (): void => {
+      cancel();
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    const cancel = scheduler.schedule(end, ms);
+    signal.addEventListener('abort', end, { once: true });
+  });
+}

@@ -1,0 +1,68 @@
+// News for the user that no tool call waits for, on its way into the outbox.
+//
+// Owns:     what a notice is, and what it may be where an app posts it.
+// Does not: decide whether there is room for it, or when it is told (outbox).
+
+import { z } from 'zod';
+import { check } from '../../../values/checks.ts';
+import type { DeliveryPriority } from '../../../machines/index.ts';
+import type { Host } from '../../runtime/host.ts';
+import { noticePrompt } from '../../conversation/prompts.ts';
+import type { SessionInputEvent } from '../../contracts/records.ts';
+
+type Posted = Extract<SessionInputEvent, { type: 'notice.posted' }>;
+
+/** What is told; what it leaves out has its default. */
+export type NewNotice = Pick<Posted, 'label' | 'text'> &
+  Partial<Omit<Posted, 'type' | 'label' | 'text'>>;
+
+/**
+ * Posts news: by default a notice of normal priority, about no subagent, without an end and
+ * without a place that was reserved for it, in the words of `noticePrompt`. Returns its `deliveryId`.
+ */
+export function postNotice(
+  session: { readonly host: Host; tell(actor: string, event: SessionInputEvent): void },
+  notice: NewNotice,
+): string {
+  const { label, text } = notice;
+  const deliveryId = notice.deliveryId ?? session.host.environment.ids.next('dlv');
+  session.tell('notices', {
+    type: 'notice.posted',
+    deliveryId,
+    kind: notice.kind ?? 'notice',
+    priority: notice.priority ?? 'normal',
+    label,
+    text,
+    prompt: notice.prompt ?? noticePrompt(label, text),
+    subagentId: notice.subagentId ?? null,
+    ttlMs: notice.ttlMs ?? null,
+    reserved: notice.reserved ?? false,
+    ...(notice.result && { result: notice.result }),
+  });
+  return deliveryId;
+}
+
+/** What an app may say of its news. */
+export interface NoticeOptions {
+  /** `urgent` interrupts what is being said. @defaultValue 'normal' */
+  readonly priority?: DeliveryPriority;
+  /** What it is, in a word or two. @defaultValue 'SUBAGENT UPDATE' */
+  readonly label?: string;
+  /** It is not worth telling after so long, in milliseconds. @defaultValue none: it keeps */
+  readonly ttlMs?: number;
+}
+
+const words = z.string().refine((text) => text.trim() !== '', 'expected words');
+const schema = z.strictObject({
+  priority: z.enum(['normal', 'high', 'urgent']).default('normal'),
+  label: words.default('SUBAGENT UPDATE'),
+  ttlMs: z.number().positive().optional(),
+});
+
+/** @throws {ConfigurationError} `INVALID_NOTICE` for a text without words, and options that are none. */
+export function checkedNotice(text: string, options: NoticeOptions = {}): NewNotice {
+  const where = 'notifyBackground(text, options)';
+  const checked = check(where, schema, options, 'INVALID_NOTICE');
+  const { priority, label, ttlMs = null } = checked;
+  return { text: check(where, words, text, 'INVALID_NOTICE'), priority, label, ttlMs };
+}

@@ -1,0 +1,293 @@
+// What becomes of everything that is to be said: offered to the lead agent, shown as cards,
+// heard, seen, or gone. Results that are told together have a view each.
+//
+// Owns:     nothing.
+// Does not: decide when something is said (outbox) or with what else (batch).
+
+import type { DropReason, HearingGrade } from '../../../machines/index.ts';
+import { callSafely } from '../../runtime/host.ts';
+import type { DeliveryView } from '../../contracts/session-views.ts';
+import { byOf } from '../../../machines/outbox-events.ts';
+import type { CallEffects } from './call-effects.ts';
+import { CEILING_REASON } from '../state/consolidation.ts';
+import type { Prompt } from '../../notes/note.ts';
+import { silentNote } from '../../conversation/prompts.ts';
+import { nameOfSpawned } from '../state/synthetic-turns.ts';
+import { subjectOf, type DeliveryRecord } from '../../contracts/records.ts';
+import type { EffectsSession } from './effects-session.ts';
+
+/** What the effects of outbox and batches carry, together. */
+interface Params {
+  readonly deliveryId: string;
+  readonly deliveryIds: readonly string[];
+  readonly batchId: string;
+  readonly callIds: readonly string[];
+  readonly generation: number;
+  readonly attempt: number;
+  readonly grade: HearingGrade;
+  readonly reason: DropReason;
+  readonly by?: string;
+}
+
+export class DeliveryEffects {
+  readonly #session: EffectsSession;
+  readonly #calls: CallEffects;
+
+  constructor(session: EffectsSession, calls: CallEffects) {
+    this.#session = session;
+    this.#calls = calls;
+  }
+
+  /** Carries out what the outbox or a batch says. */
+  carryOut(name: string, effectParams: unknown): void {
+    const session = this.#session;
+    const { lead, unit } = session;
+    const params = (effectParams ?? {}) as Params;
+    switch (name) {
+      case 'outbox.offer':
+        this.#offer(params.deliveryId, params.generation, params.attempt);
+        break;
+      case 'outbox.interrupt':
+        lead.interrupt();
+        break;
+      case 'outbox.abandon':
+        lead.abandon(params.generation);
+        this.#each(params.deliveryId, { state: 'pending' });
+        break;
+      case 'outbox.begun':
+        this.#each(params.deliveryId, { state: 'playing' });
+        break;
+      case 'outbox.returned':
+        this.#each(params.deliveryId, { state: 'pending' });
+        break;
+      case 'outbox.card':
+      case 'outbox.told':
+        this.#each(params.deliveryId, { state: 'pending', card: true });
+        this.#card(params.deliveryId);
+        break;
+      case 'outbox.rested':
+        this.#rested(params.deliveryId);
+        break;
+      // What was told together is settled part by part, by its batch.
+      case 'outbox.delivered':
+        if (!unit.batches.has(params.deliveryId)) this.#delivered(params.deliveryId, params);
+        break;
+      case 'outbox.dismissed':
+        this.#gone(params.deliveryId, { state: 'dismissed', ...byOf(params) });
+        break;
+      case 'outbox.dropped':
+        for (const id of params.deliveryIds)
+          this.#gone(id, { state: 'dropped', dropped: params.reason });
+        break;
+      case 'batch.delivered':
+        for (const id of params.deliveryIds) this.#delivered(id, params);
+        break;
+      case 'batch.dismissed':
+        for (const id of params.deliveryIds)
+          this.#gone(id, { state: 'dismissed', ...byOf(params) });
+        break;
+      case 'batch.stop':
+        for (const id of params.callIds) this.#stop(id);
+        break;
+      case 'batch.ended':
+        unit.batches.forget(params.batchId);
+        break;
+      default:
+        break;
+    }
+  }
+
+  /** After a crash: what waits is shown again, and what is over is forgotten; see `recovery.ts`. */
+  resume(): void {
+    const { books, unit } = this.#session;
+    const { pending, current } = unit.outbox.getSnapshot().context;
+    const resting = pending.flatMap((item) => (item.resting ? item.deliveryId : []));
+    const rests = new Set(resting.flatMap((id) => this.#partsOf(id)));
+    const items = [...pending, ...(current ? [current] : [])].map((item) => item.deliveryId);
+    for (const batchId of unit.batches.ids) {
+      const state = unit.batches.stateOf(batchId);
+      if (state?.done) unit.batches.forget(batchId);
+      else if (state?.value === 'closing')
+        for (const id of unit.batches.contextOf(batchId)?.working ?? []) this.#stop(id);
+    }
+    const held = unit.batches.ids.flatMap((id) => unit.batches.contextOf(id)?.parts ?? []);
+    const due = new Set([...items.flatMap((id) => this.#partsOf(id)), ...held]);
+    for (const id of due) this.#show(id, rests.has(id) ? { card: true } : {});
+    for (const id of resting) this.#card(id);
+    for (const id of books.deliveries.keys()) if (!due.has(id)) books.deliveries.delete(id);
+  }
+
+  /** It waits to be said, and can be seen meanwhile. */
+  waits(deliveryId: string): void {
+    if (!this.#session.projection.delivery(deliveryId)) this.#show(deliveryId, {});
+  }
+
+  /** The question is over: what of it was not heard will not be said any more. */
+  withdrawn(requestId: string): void {
+    const view = this.#session.projection.delivery(requestId);
+    if (view && view.state !== 'delivered') this.#show(requestId, { state: 'dismissed' });
+    this.forget(requestId);
+  }
+
+  /** The lead agent has told of it from another tool. A call that stayed open for it is answered. */
+  known(callId: string): void {
+    this.#answerSilently(callId);
+    this.forget(callId);
+  }
+
+  forget(deliveryId: string): void {
+    const { books, unit, delegation } = this.#session;
+    const { kind, subagentId } = books.delivery(deliveryId) ?? {};
+    const told = books.calls.get(deliveryId)?.subagentId ?? (kind === 'result' ? subagentId : null);
+    if (told) delegation.delivered(told);
+    books.deliveries.delete(deliveryId);
+    books.calls.delete(deliveryId);
+    unit.calls.forget(deliveryId);
+  }
+
+  #offer(deliveryId: string, generation: number, attempt: number): void {
+    const { books, lead, unit } = this.#session;
+    this.#each(deliveryId, { state: 'offered', attempts: attempt, card: false });
+    const batch = unit.batches.contextOf(deliveryId);
+    if (batch) {
+      const deliveries = batch.parts.flatMap((id) => books.delivery(id) ?? []);
+      // The calls that stayed open are answered one by one, and then told of together.
+      for (const id of batch.parts) this.#answerSilently(id);
+      const { parts: deliveryIds } = batch;
+      const text = deliveries.map((part) => `${part.label}: ${part.text}`).join('\n');
+      lead.offer({
+        deliveryId,
+        deliveryIds,
+        generation,
+        attempt,
+        kind: 'result',
+        priority: 'normal',
+        prompt: books.togetherPrompt(batch.parts, this.#namesOf(batch.working)),
+        role: books.words.role,
+        text,
+        answersCallId: null,
+      });
+      return;
+    }
+    const delivery = books.delivery(deliveryId);
+    if (!delivery) return;
+    const { kind, priority, prompt, text } = delivery;
+    const answersCallId = this.#answerLate(delivery);
+    const role = kind === 'result' || kind === 'progress' ? books.words.role : 'system';
+    lead.offer({
+      deliveryId,
+      generation,
+      attempt,
+      kind,
+      priority,
+      prompt,
+      role,
+      text,
+      answersCallId,
+    });
+  }
+
+  /** It is not to be told: the model knows it, and it is on the screen. */
+  #rested(deliveryId: string): void {
+    const { books, lead } = this.#session;
+    this.#show(deliveryId, { state: 'pending', card: true });
+    const delivery = books.delivery(deliveryId);
+    if (!delivery) return;
+    const words = silentNote(delivery.prompt);
+    if (delivery.answersCall) this.#answerSilently(deliveryId, words);
+    else lead.note(words);
+    this.#card(deliveryId);
+  }
+
+  /** What rests is given to whoever listens, or comes to listen. */
+  #card(deliveryId: string): void {
+    const { lead, door } = this.#session;
+    for (const part of this.#partsOf(deliveryId)) lead.rests?.(part, () => door.shown(part));
+  }
+
+  /** What an item of the outbox tells: itself, or the results of a batch. */
+  #partsOf(deliveryId: string): readonly string[] {
+    return this.#session.unit.batches.contextOf(deliveryId)?.parts ?? [deliveryId];
+  }
+
+  /** A member of a batch is late. */
+  #stop(id: string): void {
+    const { unit, delegation } = this.#session;
+    const subagent = unit.calls.has(id) ? delegation.ofCall(id) : delegation.get(subjectOf(id));
+    subagent?.cancel(CEILING_REASON);
+  }
+
+  /** As the lead model knows them: tools that it called, and subagents that it spawned. */
+  #namesOf(members: readonly string[]): readonly string[] {
+    const { books, projection } = this.#session;
+    return members.flatMap((member) => {
+      const view = projection.subagent(subjectOf(member));
+      return books.calls.get(member)?.name ?? (view ? nameOfSpawned(view) : []);
+    });
+  }
+
+  #each(deliveryId: string, change: Partial<DeliveryView>): void {
+    for (const id of this.#partsOf(deliveryId)) this.#show(id, change);
+  }
+
+  /**
+   * What is about to reach the user, or was waved away, is the answer to the call that stayed
+   * open for it: once, however often it is offered. Returns the call, if it is to be answered now.
+   */
+  #answerLate(delivery: DeliveryRecord): string | null {
+    const { callId, answersCall, label: name, text } = delivery;
+    if (!answersCall || callId === null) return null;
+    this.#calls.answered(callId, name, text);
+    return callId;
+  }
+
+  /** It reached the user, or was waved away, without being told: the model shall know it all the same. */
+  #answerSilently(deliveryId: string, words?: Prompt): void {
+    const { books, lead } = this.#session;
+    const delivery = books.delivery(deliveryId);
+    const callId = delivery ? this.#answerLate(delivery) : null;
+    if (delivery && callId !== null)
+      lead.answerTool(callId, words ?? delivery.prompt, false, `${deliveryId}.note`);
+  }
+
+  #delivered(deliveryId: string, { grade, ...params }: Pick<Params, 'grade' | 'by'>): void {
+    const { host, hooks, books } = this.#session;
+    // A question that was heard is not over: it waits for its answer.
+    const view = this.#show(deliveryId, { state: 'delivered', grade, ...byOf(params) });
+    if (view) callSafely(host, 'hook onDelivered', () => hooks.onDelivered?.(view));
+    if (books.questions.has(deliveryId)) return;
+    this.#answerSilently(deliveryId);
+    this.forget(deliveryId);
+  }
+
+  #gone(deliveryId: string, change: Partial<DeliveryView>): void {
+    this.#show(deliveryId, change);
+    this.#answerSilently(deliveryId);
+    this.forget(deliveryId);
+  }
+
+  #show(deliveryId: string, change: Partial<DeliveryView>): DeliveryView | null {
+    const { books, projection } = this.#session;
+    const record = books.delivery(deliveryId);
+    if (!record) return null;
+    const { kind, priority, label, text, subagentId, at } = record;
+    const view: DeliveryView = {
+      deliveryId,
+      kind,
+      priority,
+      label,
+      text,
+      subagentId,
+      at,
+      state: 'pending',
+      grade: null,
+      dropped: null,
+      attempts: 0,
+      card: false,
+      ...projection.delivery(deliveryId),
+      ...change,
+    };
+    projection.emit({ type: 'delivery.changed', delivery: view });
+    return view;
+  }
+}

@@ -1,0 +1,178 @@
+// What a session makes of what its subagents report: to screens, topics and hooks at once;
+// to the ear when it was asked for; and to the calls and batches that wait for them.
+//
+// Owns:     the pace of what is said of progress.
+// Does not: run subagents, or decide what is told when (batch, outbox).
+
+import { callSafely } from '../../runtime/host.ts';
+import type { SubagentView } from '../../contracts/session-views.ts';
+import type { Outcome } from '../../contracts/outcome.ts';
+import type { StepReport } from '../../subagent/think.ts';
+import { postNotice } from '../delivery/notices.ts';
+import { ProgressPace, PROGRESS_TTL_MS } from '../delivery/progress-pace.ts';
+import { cancelledNote } from '../../conversation/prompts.ts';
+import { deliveryAbout } from '../../contracts/records.ts';
+import type { EffectsSession } from './effects-session.ts';
+
+export class SubagentNews {
+  readonly #session: EffectsSession;
+  readonly #pace = new ProgressPace();
+  /** The latest progress of each that is to be said. */
+  readonly #spoken = new Map<string, string>();
+
+  constructor(session: EffectsSession) {
+    this.#session = session;
+  }
+
+  /** State, step or progress is not what it was. */
+  changed(view: SubagentView): void {
+    const { projection, unit } = this.#session;
+    const before = projection.subagent(view.id);
+    projection.emit({ type: 'subagent.changed', subagent: view });
+    if (view.progress !== null && view.progress !== before?.progress)
+      this.progressed(view, { update: view.progress, percent: null });
+    const { callId } = view;
+    const asks = view.state === 'waiting_for_input';
+    if (callId === null || asks === (before?.state === 'waiting_for_input')) return;
+    const batchId = unit.batchOf(callId);
+    if (batchId !== null)
+      this.#session.receive(`batch:${batchId}`, {
+        type: asks ? 'batch.asking' : 'batch.resumed',
+        callId,
+      });
+  }
+
+  /** It says how far it is; `percent` is 0 to 100, or null where it did not say. */
+  progressed(
+    view: SubagentView,
+    { update: text, percent }: { readonly update: string; readonly percent: number | null },
+  ): void {
+    const session = this.#session;
+    // Known from now on: the same words in its view are no news.
+    session.projection.emit({ type: 'subagent.changed', subagent: { ...view, progress: text } });
+    const timestamp = session.host.environment.clock.now();
+    session.topics.progressed({
+      ...this.#about(view),
+      timestamp,
+      message: text,
+      percent,
+    });
+    session.lead.reported?.({
+      kind: 'progress',
+      subagentId: view.id,
+      subagentName: view.name,
+      text,
+    });
+    const how = session.configs[view.toolName]?.speakProgress ?? session.speakProgress;
+    if (this.#pace.allows(view.id, how, percent, timestamp)) this.#say(view, text);
+  }
+
+  /** What it came to, as it is: the user need not wait for it to be put into words. */
+  reportResult(deliveryId: string): void {
+    const { books, lead, showsRawResults } = this.#session;
+    const { kind, subagentId, label, text } = books.delivery(deliveryId) ?? {};
+    if (!showsRawResults || kind !== 'result' || !subagentId) return;
+    const subagentName = this.#session.configs[label ?? '']?.name ?? label ?? '';
+    lead.reported?.({ kind: 'result', subagentId, subagentName, text: text ?? '' });
+  }
+
+  stepped(view: SubagentView, report: StepReport): void {
+    const { host, hooks } = this.#session;
+    this.changed(view);
+    callSafely(host, 'hook onSubagentStep', () =>
+      hooks.onSubagentStep?.({
+        subagentId: view.id,
+        subagentName: view.name,
+        stepNumber: report.step,
+        toolCalls: report.toolCalls,
+        tokensUsed: report.tokensUsed,
+      }),
+    );
+  }
+
+  /** `request`: what the user had said that led to it; null: nobody asked. */
+  ended(view: SubagentView, outcome: Outcome, callId: string | null, request: string | null): void {
+    const { host, hooks, projection } = this.#session;
+    this.#silence(view.id);
+    projection.emit({ type: 'subagent.changed', subagent: { ...view, outcome } });
+    callSafely(host, 'hook onSubagentEnd', () =>
+      hooks.onSubagentEnd?.({ subagentId: view.id, subagentName: view.name, outcome }),
+    );
+    this.#publish(view, outcome, callId, request);
+    this.#session.services.subagentEnded(view.id, outcome);
+  }
+
+  /** The call that it worked for has its result, or will have none. */
+  settleCall(view: SubagentView, outcome: Outcome, callId: string): void {
+    if (outcome.status !== 'cancelled' || this.#isAwaited(callId)) {
+      this.#session.receive(`call:${callId}`, { type: 'subagent.ended', outcome });
+      return;
+    }
+    // Nobody waits for a result that was called off; the model must know that none will come.
+    this.#session.receive(`call:${callId}`, { type: 'call.cancel' });
+    this.#session.lead.note(cancelledNote(view.toolName, outcome.error?.message ?? 'cancelled'));
+  }
+
+  /** Its batch has told it to stop, and tells what came of it with the others. */
+  #isAwaited(callId: string): boolean {
+    const { unit } = this.#session;
+    const batchId = unit.batchOf(callId);
+    return batchId !== null && unit.batches.stateOf(batchId)?.value === 'closing';
+  }
+
+  /** Whom a message is about, in every message. */
+  #about({ id }: SubagentView) {
+    return {
+      taskId: id,
+      subagentSessionId: `subagent/${id}`,
+      primarySessionId: this.#session.id,
+    };
+  }
+
+  #publish(
+    view: SubagentView,
+    outcome: Outcome,
+    callId: string | null,
+    originatingUserRequest: string | null,
+  ): void {
+    const { host, topics, unit } = this.#session;
+    const batchId = unit.batchOf(callId ?? deliveryAbout(view.id));
+    const isSuccess = outcome.status === 'completed';
+    topics.ended({
+      ...this.#about(view),
+      timestamp: host.environment.clock.now(),
+      output: isSuccess ? outcome.text : (outcome.partial ?? ''),
+      isSuccess,
+      error: isSuccess ? null : (outcome.error?.message ?? `It ended as ${outcome.status}`),
+      status: outcome.status,
+      batchId,
+      consolidate: batchId !== null,
+      originatingUserRequest,
+      description: view.task,
+      toolCalls: outcome.toolLedger,
+      toolCallCount: outcome.toolLedger.length,
+    });
+  }
+
+  #say(view: SubagentView, text: string): void {
+    const deliveryId = postNotice(this.#session, {
+      kind: 'progress',
+      label: 'SUBAGENT UPDATE',
+      text,
+      prompt: this.#session.books.words.progress(view, text),
+      subagentId: view.id,
+      ttlMs: PROGRESS_TTL_MS,
+    });
+    this.#spoken.set(view.id, deliveryId);
+  }
+
+  /** What it would still have said of its progress is old news. */
+  #silence(subagentId: string): void {
+    const deliveryId = this.#spoken.get(subagentId);
+    this.#pace.forget(subagentId);
+    this.#spoken.delete(subagentId);
+    if (deliveryId === undefined) return;
+    if (this.#session.projection.delivery(deliveryId)?.state === 'pending')
+      this.#session.receive('outbox', { type: 'outbox.outdate', deliveryId });
+  }
+}

@@ -1,0 +1,22 @@
+// What an inline tool of the lead agent gets beside its arguments.
+import type { ToolContext } from '../../contracts/lead-tool.ts';
+import type { EffectsSession } from './effects-session.ts';
+
+export function toolContext(
+  session: EffectsSession,
+  call: Pick<ToolContext, 'callId' | 'agentName' | 'abortSignal' | 'requester' | 'approver'>,
+): ToolContext {
+  return {
+    ...call,
+    sessionId: session.id,
+    idempotencyKey: keyOf(session.id, call.callId),
+    subagents: session.delegation,
+    sendJsonToClient: (data) => session.sendJson(data),
+    setDirective: session.leads.setDirective,
+  };
+}
+
+/** The same for every attempt at this call, in this process and after it. */
+export function keyOf(sessionId: string, callId: string): string {
+  return `${sessionId}:${callId}`;
+}

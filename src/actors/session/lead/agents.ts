@@ -1,0 +1,162 @@
+// The agents of a session that can talk to the user: what each is told, what it may call,
+// and what it does when it begins and ends to lead. One leads at a time.
+//
+// Owns:     the checks of the agents, their tools, ready for a model.
+// Does not: know who leads (books) or change that (transfer).
+
+import { z } from 'zod';
+import type { streamText } from 'ai';
+import {
+  aFunction,
+  anObject,
+  check,
+  checkIsObject,
+  notAnObject,
+  type ChecksOf,
+} from '../../../values/checks.ts';
+import { ConfigurationError } from '../../../values/errors.ts';
+import type { ConversationTurn } from '../../conversation/turns.ts';
+import type { AgentContext } from './agent-context.ts';
+import { languageTag } from '../../contracts/directives.ts';
+import {
+  checkLeadTools,
+  checkToolList,
+  checkSubagentNames,
+  prepareLeadTools,
+  type LeadTool,
+} from './lead-tools.ts';
+import { TRANSFER_TOOL, transferTool, type TransferCall } from './transfer-tool.ts';
+import type { ToolDefinition } from '../../contracts/lead-tool.ts';
+
+/** An agent that talks to the user. */
+export interface MainAgent {
+  /** Unique in the session. */
+  readonly name: string;
+  /** For the other agents: what this one is there for. */
+  readonly description?: string;
+  /**
+   * What it shall do. A function is asked before each response (text), or each time the model
+   * is configured (voice); what it throws is reported, and what it last said stands.
+   */
+  readonly instructions: string | ((context: AgentContext) => string);
+  readonly tools?: readonly ToolDefinition[];
+  /** What it says first, in its own words, each time it begins to lead: an instruction such as "Greet the user". */
+  readonly greeting?: string;
+  /** A language tag (BCP 47) such as `de-AT`: the agent is told to speak it, before its instructions. */
+  readonly language?: string;
+  /** For the model's provider, in a text session; see the AI SDK. */
+  readonly providerOptions?: Parameters<typeof streamText>[0]['providerOptions'];
+  /** It leads from now on; `from` led before (null: nobody). Its first response waits for it, 5 s at most. */
+  readonly onEnter?: (context: AgentContext, from: string | null) => unknown;
+  /** It will not lead any more; the transfer waits for it, 5 s at most. */
+  readonly onExit?: (context: AgentContext, to: string) => unknown;
+  /** The model has said what it had to say. `transcript`: the last 5 turns, oldest first. Nobody waits for it. */
+  readonly onTurnCompleted?: (
+    context: AgentContext,
+    transcript: readonly ConversationTurn[],
+  ) => unknown;
+}
+
+const callback = aFunction.optional();
+const checks = {
+  name: z.string().min(1).max(64),
+  description: z.string().optional(),
+  instructions: z.union([z.string(), aFunction], { error: 'expected a text, or a function' }),
+  // One by one, and with what is wrong with them as a whole.
+  tools: z.unknown().optional(),
+  greeting: z.string().optional(),
+  language: z
+    .string()
+    .refine((language) => languageTag(language) !== null, 'expected a language tag such as "en-GB"')
+    .optional(),
+  providerOptions: anObject('options by the name of a provider').optional(),
+  onEnter: callback,
+  onExit: callback,
+  onTurnCompleted: callback,
+} satisfies ChecksOf<MainAgent>;
+
+const shape = z.strictObject(checks);
+
+const EXAMPLE = "agents: [{ name: 'lead', instructions: 'You help the user.' }]";
+
+/**
+ * The agents of a session, before any of them is read.
+ * @throws {ConfigurationError} for what is no list of agents, or holds one that cannot be read.
+ */
+export function checkAgents(
+  agents: unknown,
+): asserts agents is readonly [MainAgent, ...MainAgent[]] {
+  if (!Array.isArray(agents) || agents.length === 0)
+    throw new ConfigurationError(
+      'INVALID_OPTION',
+      `agents: expected an array of one agent or more, got ${Array.isArray(agents) ? 'none' : (notAnObject(agents) ?? 'an object')}. Write ${EXAMPLE}`,
+    );
+  for (const [index, agent] of agents.entries()) {
+    const where = `agents[${index}]`;
+    checkIsObject(where, agent, EXAMPLE);
+    check(where, shape, agent);
+    checkToolList(where, (agent as MainAgent).tools);
+  }
+}
+
+export class Agents {
+  readonly #agents: ReadonlyMap<string, MainAgent>;
+  readonly #definitions: ReadonlyMap<string, readonly ToolDefinition[]>;
+  readonly #tools = new Map<string, ReadonlyMap<string, LeadTool>>();
+
+  /**
+   * `transfer` is what `transfer_to_agent` does.
+   * @throws {ConfigurationError} for agents that cannot work.
+   */
+  constructor(
+    agents: readonly MainAgent[],
+    subagents: Readonly<Record<string, unknown>>,
+    transfer: (to: string, call: TransferCall) => Promise<unknown>,
+  ) {
+    checkAgents(agents);
+    const byName = new Map<string, MainAgent>();
+    for (const [index, agent] of agents.entries()) {
+      if (byName.has(agent.name))
+        throw new ConfigurationError(
+          'INVALID_OPTION',
+          `agents[${index}]: expected names that are unique, got "${agent.name}" twice`,
+        );
+      byName.set(agent.name, agent);
+    }
+    this.#agents = byName;
+    this.#definitions = new Map(
+      agents.map((agent) => {
+        const others = agents.filter((other) => other !== agent);
+        const own = agent.tools ?? [];
+        if (others.length > 0 && own.some(({ name }) => name === TRANSFER_TOOL))
+          throw new ConfigurationError(
+            'INVALID_TOOL',
+            `agent "${agent.name}", tool "${TRANSFER_TOOL}": the runtime reserves this name in a session with several agents`,
+          );
+        checkLeadTools(agent.name, own, subagents);
+        const tools = others.length > 0 ? [...own, transferTool(others, transfer)] : own;
+        return [agent.name, tools];
+      }),
+    );
+    checkSubagentNames(agents, subagents);
+  }
+
+  get names(): readonly string[] {
+    return [...this.#agents.keys()];
+  }
+
+  get(name: string): MainAgent | undefined {
+    return this.#agents.get(name);
+  }
+
+  /** Prepares the tools of all, so that no transfer has to wait for it. */
+  async prepare(): Promise<void> {
+    for (const [name, definitions] of this.#definitions)
+      this.#tools.set(name, await prepareLeadTools(definitions));
+  }
+
+  /** By name; none before `prepare`. */
+  toolsOf(agentName: string): ReadonlyMap<string, LeadTool> {
+    return this.#tools.get(agentName) ?? new Map();
+  }
+}

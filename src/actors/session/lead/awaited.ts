@@ -1,0 +1,243 @@
+// What an app waits for: that nothing goes on by itself any more, and the next result that is told.
+//
+// Owns:     who waits, and the results that were told and not handed out yet.
+// Does not: decide when something is told (outbox), or whether a delivery was heard.
+//
+// Invariants
+//   AW1. Each result is handed out once, in the order of telling; one that was told before anybody
+//        waited is handed out at once. Of those that nobody wants the latest `KEPT` are kept.
+//   AW2. A result that is handed out was seen: whoever waits for it counts as a listener.
+//   AW3. Whoever waits is told once: by what they wait for, their signal, or the end of the session.
+
+import { z } from 'zod';
+import { check } from '../../../values/checks.ts';
+import { CancelledError, OffstageError } from '../../../values/errors.ts';
+import type { DeliveryView } from '../../contracts/session-views.ts';
+import { isQuiet, type QuietSession } from './idleness.ts';
+import type { Host } from '../../runtime/host.ts';
+import type { Projection } from '../state/projection.ts';
+
+interface AwaitedSession extends QuietSession {
+  readonly host: Host;
+  readonly projection: Projection;
+}
+
+/** A result that was told. */
+export interface SessionResult extends DeliveryView {
+  /** The words of the lead agent that told it; null: it was not told in words, or by voice. */
+  readonly said: string | null;
+}
+
+const waitSchema = z.strictObject({ signal: z.instanceof(AbortSignal).optional() });
+const resultSchema = waitSchema.extend({
+  subagentId: z.string().optional(),
+  callId: z.string().optional(),
+});
+
+export interface IdleOptions {
+  /** Ends the wait; it rejects with `CANCELLED`. */
+  readonly signal?: AbortSignal;
+}
+
+export interface NextResultOptions extends IdleOptions {
+  /** Of this subagent. @defaultValue of any */
+  readonly subagentId?: string;
+  /** Of what this call of the lead agent began. @defaultValue of any */
+  readonly callId?: string;
+}
+
+const KEPT = 100;
+
+interface Waiter {
+  readonly wanted: NextResultOptions;
+  resolve(result: SessionResult): void;
+  reject(error: Error): void;
+}
+
+export class Awaited {
+  readonly #session: AwaitedSession;
+  /** Told, and not handed out. */
+  readonly #told = new Map<string, DeliveryView>();
+  /** Handed out lately. */
+  readonly #handed = new Set<string>();
+  readonly #waiters = new Set<Waiter>();
+  readonly #idle = new Set<() => void>();
+  #isLooking = false;
+  #isOver = false;
+
+  constructor(session: AwaitedSession) {
+    this.#session = session;
+    session.projection.events.subscribe({
+      next: (event) => {
+        if (event.type === 'delivery.changed') this.#changed(event.delivery);
+        this.look();
+      },
+      complete: () => this.#ended(),
+    });
+  }
+
+  /** Resolves when nothing goes on by itself, or the session has ended. */
+  idle(options: IdleOptions): Promise<void> {
+    const { signal } = check('idle(options)', waitSchema, options, 'INVALID_ARGUMENT');
+    if (this.#isOver) return Promise.resolve();
+    return new Promise((resolve, reject) => {
+      this.#until(signal, reject, (done) => {
+        const quiet = (): void => {
+          this.#idle.delete(quiet);
+          done();
+          resolve();
+        };
+        this.#idle.add(quiet);
+        return () => this.#idle.delete(quiet);
+      });
+      this.look();
+    });
+  }
+
+  nextResult(options: NextResultOptions): Promise<SessionResult> {
+    const wanted = check('nextResult(options)', resultSchema, options, 'INVALID_ARGUMENT');
+    const told = [...this.#told.values()].find((view) => this.#isWanted(view, wanted));
+    if (told) return Promise.resolve(this.#hand(told));
+    if (this.#isOver) return Promise.reject(ended());
+    return new Promise((resolve, reject) => {
+      this.#until(wanted.signal, reject, (done) => {
+        const waiter: Waiter = {
+          wanted,
+          resolve: (result) => {
+            this.#waiters.delete(waiter);
+            done();
+            resolve(result);
+          },
+          reject: (error) => {
+            this.#waiters.delete(waiter);
+            done();
+            reject(error);
+          },
+        };
+        this.#waiters.add(waiter);
+        return () => this.#waiters.delete(waiter);
+      });
+      this.look();
+    });
+  }
+
+  /** Does somebody wait for results? */
+  get isListening(): boolean {
+    return this.#waiters.size > 0;
+  }
+
+  /** AW2: does somebody wait for one of these? */
+  wants(deliveryIds: readonly string[]): boolean {
+    const { projection } = this.#session;
+    return deliveryIds.some((id) => {
+      const view = projection.delivery(id);
+      return (
+        view?.kind === 'result' &&
+        [...this.#waiters].some(({ wanted }) => this.#isWanted(view, wanted))
+      );
+    });
+  }
+
+  /** Something has changed: whoever waits may have waited for it. */
+  look(): void {
+    if (this.#isLooking || (this.#idle.size === 0 && this.#waiters.size === 0)) return;
+    this.#isLooking = true;
+    const { scheduler } = this.#session.host.environment;
+    // What follows from it within this turn, and is on its way to the journal, comes first.
+    scheduler.yieldThen(() =>
+      scheduler.yieldThen(() => {
+        this.#isLooking = false;
+        if (this.#isOver || !isQuiet(this.#session)) return;
+        for (const quiet of this.#idle) quiet();
+        this.#refuseWhatNeverComes();
+      }),
+    );
+  }
+
+  #changed(view: DeliveryView): void {
+    if (view.kind !== 'result') return;
+    const isTold = view.state === 'delivered' || (view.state === 'pending' && view.card);
+    if (!isTold) {
+      this.#told.delete(view.deliveryId);
+      return;
+    }
+    // It was handed out when it was a card, and has been acknowledged by that.
+    if (this.#handed.has(view.deliveryId)) return;
+    const waiter = [...this.#waiters].find(({ wanted }) => this.#isWanted(view, wanted));
+    if (waiter) {
+      waiter.resolve(this.#hand(view));
+      return;
+    }
+    this.#told.set(view.deliveryId, view);
+    const [oldest] = this.#told.keys();
+    if (this.#told.size > KEPT && oldest !== undefined) this.#told.delete(oldest);
+  }
+
+  #hand(view: DeliveryView): SessionResult {
+    const { deliveryId } = view;
+    this.#told.delete(deliveryId);
+    this.#handed.add(deliveryId);
+    const [oldest] = this.#handed;
+    if (this.#handed.size > KEPT && oldest !== undefined) this.#handed.delete(oldest);
+    const { projection, door } = this.#session;
+    if (view.state !== 'delivered') door.shown(deliveryId);
+    const item = projection.transcript.findLast(
+      (one) => one.deliveryId === deliveryId || one.deliveryIds?.includes(deliveryId) === true,
+    );
+    return { ...view, said: item?.text ?? null };
+  }
+
+  #isWanted({ deliveryId, subagentId }: DeliveryView, wanted: NextResultOptions): boolean {
+    const { projection } = this.#session;
+    const isOfSubagent = wanted.subagentId === undefined || wanted.subagentId === subagentId;
+    const callId = subagentId === null ? null : projection.subagent(subagentId)?.callId;
+    const isOfCall =
+      wanted.callId === undefined || wanted.callId === deliveryId || wanted.callId === callId;
+    return isOfSubagent && isOfCall;
+  }
+
+  /** Whom they wait for has ended, and nothing is told of it: it was cancelled, or looked up. */
+  #refuseWhatNeverComes(): void {
+    const { projection } = this.#session;
+    for (const { wanted, reject } of this.#waiters) {
+      const over = projection
+        .subagents()
+        .find(
+          (view) =>
+            view.endedAt !== null &&
+            (view.id === wanted.subagentId || view.callId === wanted.callId),
+        );
+      if (!over) continue;
+      const name = `${over.id} ("${over.name}")`;
+      const why =
+        over.state === 'cancelled'
+          ? 'was cancelled'
+          : `is ${over.state}, and the lead agent knows it`;
+      reject(new OffstageError('NO_RESULT', `No result of ${name} is going to be told: it ${why}`));
+    }
+  }
+
+  #until(
+    signal: AbortSignal | undefined,
+    reject: (error: Error) => void,
+    begin: (done: () => void) => () => void,
+  ): void {
+    const aborted = (): void => {
+      leave();
+      reject(new CancelledError('the wait was broken off', { cause: signal?.reason }));
+    };
+    const leave = begin(() => signal?.removeEventListener('abort', aborted));
+    if (signal?.aborted) aborted();
+    else signal?.addEventListener('abort', aborted, { once: true });
+  }
+
+  #ended(): void {
+    this.#isOver = true;
+    for (const quiet of this.#idle) quiet();
+    for (const { reject } of this.#waiters) reject(ended());
+  }
+}
+
+function ended(): CancelledError {
+  return new CancelledError('the session has ended');
+}

@@ -1,0 +1,84 @@
+// How a session keeps its conversation small, and what it remembers of it: the options,
+// checked once.
+
+import type { LanguageModel } from 'ai';
+import { z } from 'zod';
+import { ConfigurationError } from '../../../values/errors.ts';
+import type { MemoryDistiller } from '../../context/distiller.ts';
+import { modelSummary, type Summarise } from '../../context/summary.ts';
+import type { UpkeepOptions } from '../../context/upkeep.ts';
+import { checkedLimits, type ConversationLimits } from '../../conversation/limits.ts';
+
+export interface ConversationOptions {
+  /** What is kept of the conversation at most. @defaultValue 500 items, 200,000 characters, 20,000 of one item */
+  readonly limits?: Partial<ConversationLimits>;
+  /**
+   * Puts the beginning of a long conversation into fewer words, between turns. `false`: the
+   * oldest items are given up without a trace. @defaultValue `modelSummary` with the session's
+   * `model`; without one, as `false`
+   */
+  readonly summarise?: Summarise | false;
+  /** So full it may be before it is summarised, above 0 and below 1 of its limits. @defaultValue 0.75 */
+  readonly summariseAbove?: number;
+  /** The newest items, which are never summarised. @defaultValue 20 */
+  readonly keepItems?: number;
+  /** Draws facts from what is said, for `memory`: `modelDistiller(…)`, or your own. Without it nothing is remembered. */
+  readonly distil?: MemoryDistiller;
+  /** Facts are drawn every so many turns of the model, and when the session ends. @defaultValue 5 */
+  readonly distilEveryTurns?: number;
+  /** A summary, or facts, may take so long, in milliseconds. @defaultValue 30000 */
+  readonly timeoutMs?: number;
+}
+
+const defaults = {
+  summariseAbove: 0.75,
+  keepItems: 20,
+  distilEveryTurns: 5,
+  timeoutMs: 30_000,
+} as const satisfies ConversationOptions;
+
+const callback = z.custom<(...args: never[]) => unknown>((value) => typeof value === 'function', {
+  error: 'expected a function',
+});
+
+const schema = z.strictObject({
+  limits: z.object({}).loose().optional(),
+  summarise: z.union([callback, z.literal(false)]).optional(),
+  summariseAbove: z.number().gt(0).lt(1),
+  keepItems: z.number().int().min(1),
+  distil: callback.optional(),
+  distilEveryTurns: z.number().int().min(1),
+  timeoutMs: z.number().positive(),
+});
+
+/** @throws {ConfigurationError} for options that cannot work, and facts without a memory for them. */
+export function checkedConversation(
+  options: ConversationOptions = {},
+  { model, hasMemory }: { readonly model: LanguageModel | undefined; readonly hasMemory: boolean },
+): { readonly limits: ConversationLimits; readonly upkeep: UpkeepOptions } {
+  const parsed = schema.safeParse({ ...defaults, ...options });
+  if (!parsed.success)
+    throw new ConfigurationError(
+      'INVALID_OPTION',
+      `conversation: ${z.prettifyError(parsed.error)}`,
+    );
+  const { summarise, distil } = options;
+  if (distil && !hasMemory)
+    throw new ConfigurationError(
+      'INVALID_OPTION',
+      'conversation.distil: expected `memory` to be a store for the facts, got undefined',
+    );
+  const { summariseAbove, keepItems, distilEveryTurns, timeoutMs } = parsed.data;
+  const byModel = model === undefined ? null : modelSummary({ model });
+  return {
+    limits: checkedLimits(options.limits ?? {}),
+    upkeep: {
+      summarise: summarise === false ? null : (summarise ?? byModel),
+      distil: distil ?? null,
+      summariseAbove,
+      keepItems,
+      distilEveryTurns,
+      timeoutMs,
+    },
+  };
+}

@@ -1,0 +1,194 @@
+// The tools of a lead agent: defined by the app, checked once, offered to the model.
+
+import { jsonSchema, tool as modelTool, type ToolSet } from 'ai';
+import { z } from 'zod';
+import {
+  aFunction,
+  check,
+  checkIsObject,
+  notAnObject,
+  type ChecksOf,
+} from '../../../values/checks.ts';
+import { ConfigurationError, messageOf } from '../../../values/errors.ts';
+import { DELIVERY_MODES } from '../../../machines/index.ts';
+import { withInputNames } from '../../model/input-names.ts';
+import { isTooDeep, TOO_DEEP } from '../../../values/json.ts';
+import { validateWith, wrapSchema } from '../../model/schema.ts';
+import { clip } from '../../../values/clip.ts';
+import type { ToolDefinition } from '../../contracts/lead-tool.ts';
+
+/**
+ * Types the arguments of `execute` from `parameters`, and checks the tool where it is written.
+ * @throws {ConfigurationError} `INVALID_TOOL` for an option that is unknown or wrong.
+ */
+export function defineTool<Args>(definition: ToolDefinition<Args>): ToolDefinition {
+  const tool = definition as unknown as ToolDefinition;
+  checkTool(`defineTool(${toolName(tool)})`, tool);
+  return tool;
+}
+
+const EXAMPLE =
+  "defineTool({ name: 'weather', description: '…', parameters: z.object({ city: z.string() }), execute: async ({ city }) => … })";
+
+function toolName(tool: unknown): string {
+  const { name } = (tool ?? {}) as { readonly name?: unknown };
+  return typeof name === 'string' ? `"${name}"` : '…';
+}
+
+/** One tool by itself: not whether its name is taken, or its subagent there. */
+function checkTool(where: string, tool: ToolDefinition): void {
+  if (notAnObject(tool) !== null) checkIsObject(where, tool, EXAMPLE);
+  if ('inputSchema' in tool && !('parameters' in tool))
+    throw invalid(
+      `${where}: expected a tool with \`parameters\`, got one of the AI SDK with \`inputSchema\`. Write tools: leadTools({ name: tool }) for tools of the AI SDK`,
+    );
+  check(where, shape, tool, 'INVALID_TOOL');
+  if (tool.execution !== 'background' && typeof tool.execute !== 'function')
+    throw invalid(`${where}: expected \`execute\` to be a function, got ${typeof tool.execute}`);
+}
+
+/** The tools of an agent as a whole. */
+export function checkToolList(where: string, tools: unknown): void {
+  if (tools === undefined || Array.isArray(tools)) return;
+  const names = notAnObject(tools) === null ? Object.keys(tools as object).slice(0, 3) : [];
+  const fix =
+    names.length > 0
+      ? `For tools of the AI SDK write tools: leadTools({ ${names.join(', ')} })`
+      : `Write tools: [${EXAMPLE}]`;
+  throw invalid(
+    `${where}: expected \`tools\` to be an array of defineTool(…), got ${notAnObject(tools) ?? 'a record of tools'}. ${fix}`,
+  );
+}
+
+export interface LeadTool {
+  readonly definition: ToolDefinition;
+  readonly jsonSchema: Readonly<Record<string, unknown>>;
+  /** The arguments as `execute` gets them, or what the model is told of them. Never rejects. */
+  validate(json: string): Promise<{ ok: true; value: unknown } | { ok: false; message: string }>;
+}
+
+const checks = {
+  name: z.string().regex(/^[a-zA-Z0-9_-]{1,64}$/, 'expected 1 to 64 letters, digits, _ or -'),
+  description: z.string().min(1),
+  parameters: z.unknown().refine((parameters) => parameters !== undefined && parameters !== null, {
+    error: 'expected a schema such as z.object({ city: z.string() })',
+  }),
+  execution: z.enum(['inline', 'background']).optional(),
+  execute: aFunction.optional(),
+  pendingMessage: z.string().optional(),
+  timeout: z.number().positive().optional(),
+  idempotent: z.boolean().optional(),
+  consolidate: z.boolean().optional(),
+  delivery: z.enum(DELIVERY_MODES).optional(),
+} satisfies ChecksOf<ToolDefinition>;
+
+const shape = z.strictObject(checks);
+
+/** An error that quotes large arguments would fill the model's context. */
+const MAX_MESSAGE_CHARS = 4000;
+
+/**
+ * Prepares the schemas of an agent's tools. They are checked already.
+ * @throws {ConfigurationError} `INVALID_SCHEMA`, for one that cannot be told to a model.
+ */
+export async function prepareLeadTools(
+  definitions: readonly ToolDefinition[],
+): Promise<ReadonlyMap<string, LeadTool>> {
+  const tools = new Map<string, LeadTool>();
+  for (const definition of definitions) {
+    const { name, execution, parameters } = definition;
+    const given = wrapSchema(parameters, `tool "${name}".parameters`);
+    // Work that goes on by itself is not begun on inputs that nobody knows.
+    const schema = execution === 'background' ? withInputNames(given) : given;
+    tools.set(definition.name, {
+      definition,
+      jsonSchema: (await schema.jsonSchema) as Readonly<Record<string, unknown>>,
+      async validate(json) {
+        let value: unknown;
+        try {
+          value = json.trim() === '' ? {} : JSON.parse(json);
+        } catch (error) {
+          return {
+            ok: false,
+            message: `Validation failed: the arguments are no JSON (${messageOf(error)})`,
+          };
+        }
+        if (isTooDeep(value))
+          return {
+            ok: false,
+            message: `Validation failed: the arguments are no JSON (${TOO_DEEP})`,
+          };
+        const checked = await validateWith(schema, value);
+        if (checked.ok) return checked;
+        const why = messageOf(checked.error.cause ?? checked.error);
+        return { ok: false, message: `Validation failed: ${clip(why, MAX_MESSAGE_CHARS)}` };
+      },
+    });
+  }
+  return tools;
+}
+
+/** An agent's tools as a text model is offered them; whoever asks it runs the calls. */
+export function modelToolsOf(tools: ReadonlyMap<string, LeadTool>): ToolSet {
+  const offered = [...tools].map(([name, { definition, jsonSchema: schema }]) => [
+    name,
+    modelTool({
+      description: definition.description,
+      inputSchema: jsonSchema(schema),
+      outputSchema: jsonSchema({}),
+    }),
+  ]);
+  // So that a tool called `__proto__` is a tool.
+  return Object.fromEntries(offered) as ToolSet;
+}
+
+/**
+ * Checks the tools of one agent.
+ * @throws {ConfigurationError} for a name that is taken or malformed, a tool without a schema,
+ * an inline tool without `execute`, a background tool without a subagent.
+ */
+export function checkLeadTools(
+  agentName: string,
+  tools: readonly ToolDefinition[],
+  subagents: Readonly<Record<string, unknown>>,
+): void {
+  const seen = new Set<string>();
+  for (const tool of tools) {
+    const path = `agent "${agentName}", tool ${toolName(tool)}`;
+    checkTool(path, tool);
+    if (seen.has(tool.name)) throw invalid(`${path}: the name is taken`);
+    seen.add(tool.name);
+    if (tool.execution === 'background' && !Object.hasOwn(subagents, tool.name))
+      throw invalid(
+        `${path}: a background tool needs a subagent; expected subagentConfigs to have "${tool.name}", got ${list(Object.keys(subagents))}`,
+      );
+  }
+}
+
+/**
+ * Each subagent must be a background tool of an agent: else nobody could ever ask for it.
+ * @throws {ConfigurationError} for one that is not.
+ */
+export function checkSubagentNames(
+  agents: readonly { readonly name: string; readonly tools?: readonly ToolDefinition[] }[],
+  subagents: Readonly<Record<string, unknown>>,
+): void {
+  const tools = agents.flatMap((agent) => agent.tools ?? []);
+  const background = new Set(
+    tools.filter((tool) => tool.execution === 'background').map(({ name }) => name),
+  );
+  const of = agents.map(({ name }) => `"${name}"`).join(' or ');
+  for (const name of Object.keys(subagents))
+    if (!background.has(name))
+      throw invalid(
+        `subagentConfigs: "${name}" is no background tool of agent ${of}; ${agents.length === 1 ? 'it has' : 'they have'} ${list([...background])}`,
+      );
+}
+
+function invalid(message: string): ConfigurationError {
+  return new ConfigurationError('INVALID_TOOL', message);
+}
+
+function list(names: readonly string[]): string {
+  return names.length === 0 ? 'none' : names.map((name) => `"${name}"`).join(', ');
+}

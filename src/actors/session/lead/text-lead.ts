@@ -1,0 +1,589 @@
+// The lead agent of a text session: a streaming AI SDK model that answers the user,
+// calls the session's tools, and tells what the outbox offers.
+//
+// Owns:     the one response under way, and what shall be responded to next.
+// Does not: ask the model (text-response), run tools (the session does), decide when something
+//           may be said (outbox).
+//
+// Invariants
+//   E1. One response at a time. What asks for another one meanwhile is answered by the next.
+//   E2. The model is called again for tool results only when every call of its last
+//       response that is answered at once has its answer.
+//   E3. An offer was heard when its whole text was pushed and an observer or a waiter took it, or a
+//       reader asked for more after it. Who reads has `ACKNOWLEDGE_MS` for that: an offer that nobody
+//       has acknowledged by then, or that nobody can any more, was told (`delivery.told`) and holds up
+//       nothing. An acknowledgement counts whenever it comes.
+//   E4. A reply that was cut off for something urgent is given afterwards, whatever becomes of
+//       what was urgent.
+//   E6. An offer is told in a few responses at most: the model may call tools in between, as in a
+//       reply, and in the last one it may not. It was told when words were said and no call follows.
+//       Calls alone are no telling. No call is made twice while one delivery is told, however often
+//       it is tried, nor the call again whose result it is (P6): what that came to stands in the
+//       conversation. What is told starts only so much before the user speaks again (`MAX_UNASKED`).
+//   E7. While the model waits for a tool that takes long, what is due may be told; words of the user
+//       end its waits for subagents.
+//   E5. Where nobody listens to a delivery, the app is told so, once for a session in this process.
+
+import type { LanguageModel } from 'ai';
+import { CancelledError, ConfigurationError, ProviderError } from '../../../values/errors.ts';
+import { callKey } from '../../model/approval.ts';
+import type { Prompt } from '../../notes/note.ts';
+import { callSafely } from '../../runtime/host.ts';
+import { HOLDS_FLOOR_MS, type Lead, type Offer, type SubagentWords } from './lead.ts';
+import { intoConversation, noted } from '../state/live-conversation.ts';
+import {
+  alreadyCalledNote,
+  greetingNote,
+  LATE_ANSWER_NOTE,
+  openQuestionNote,
+  overheardNote,
+  OWED_REPLY_NOTE,
+} from '../../conversation/prompts.ts';
+import type { QuestionRecord, Utterance } from '../../contracts/records.ts';
+import type { LeadSession } from './lead-session.ts';
+import type { TextOutput, TextPart } from './text-output.ts';
+import { runResponse, type ResponseCall, type TextResponse } from './text-response.ts';
+import { Watchdog } from './watchdog.ts';
+
+/** The model may call tools so often for one utterance, or one telling; then it has to speak. */
+const MAX_ROUNDS = 8;
+
+/** So many rounds of tools may follow from what is told, one thing from another, before the user speaks. */
+const MAX_UNASKED = 32;
+
+/** A response without any sign of life for so long has failed. */
+const RESPONSE_TIMEOUT_MS = 60_000;
+
+/** A reader that has not asked for more by then is busy: what it was given holds up nothing. */
+const ACKNOWLEDGE_MS = 1000;
+
+/** The states of a call whose answer the model waits for. */
+const ANSWERED_AT_ONCE: ReadonlySet<string> = new Set(['received', 'executing']);
+
+type Said = Extract<TextPart, { type: 'text.done' }>;
+
+/** The telling of an offer, over all its responses. */
+interface Telling {
+  rounds: number;
+  /** The words of the last response, if calls followed them. */
+  said: Said | null;
+}
+
+export class TextLead implements Lead {
+  readonly #core: LeadSession;
+  readonly #model: LanguageModel;
+  readonly #output: TextOutput;
+  readonly #watchdog: Watchdog;
+  /** Calls of the last response whose answers the model waits for. */
+  readonly #awaited = new Set<string>();
+  #wantsReply = false;
+  /** A reply was cut off for something urgent (E4). */
+  #owesReply = false;
+  #offer: Offer | null = null;
+  /** How far the telling of the offer is; null: it has not begun. */
+  #telling: Telling | null = null;
+  /** Calls that were made in a telling whose answers are due. */
+  readonly #called = new Set<string>();
+  /** Rounds of tools in tellings since the user spoke. */
+  #unasked = 0;
+  #stopHolding: (() => void) | null = null;
+  /** The model was told something while a tool worked: that tool's result is not the last thing that it reads. */
+  #hasToldBetween = false;
+  #response: AbortController | null = null;
+  /** The offer that the response under way says; null: it is a reply. */
+  #saying: Offer | null = null;
+  #requested = false;
+  #rounds = 0;
+  #idle: (() => void)[] = [];
+  /** What ends the times to acknowledge that run. */
+  readonly #acknowledging = new Set<() => void>();
+  /** E5 */
+  #hasWarned = false;
+
+  constructor(core: LeadSession, model: LanguageModel, output: TextOutput) {
+    this.#core = core;
+    this.#model = model;
+    this.#output = output;
+    output.awaitedBy((ids) => core.awaited.wants(ids));
+    this.#watchdog = new Watchdog(core.host.environment, () => {
+      const message = `The model showed no sign of life for ${RESPONSE_TIMEOUT_MS} ms`;
+      this.#response?.abort(new ProviderError('RESPONSE_TIMEOUT', message, { retryable: true }));
+    });
+  }
+
+  connect(): void {
+    this.#core.receive('session', { type: 'transport.ready' });
+  }
+
+  /** There is no line that could be slow. */
+  hangUp(): void {}
+
+  /** The next response is that of whoever leads then. */
+  transfer(transferId: string): void {
+    this.#core.receive('session', { type: 'transfer.ended', transferId, error: null });
+  }
+
+  transferEnded(): void {
+    this.#next();
+  }
+
+  resume(owes: boolean): void {
+    const { calls } = this.#core.unit;
+    for (const callId of calls.ids)
+      if (ANSWERED_AT_ONCE.has(String(calls.stateOf(callId)?.value)))
+        (isOfTelling(this.#core, callId) ? this.#called : this.#awaited).add(callId);
+    this.#wantsReply ||= owes;
+    this.#next();
+  }
+
+  greet(): void {
+    const greeting = greetingNote(this.#core.leads.agent);
+    if (greeting === undefined) return;
+    this.note(greeting);
+    this.#want();
+  }
+
+  /** The instructions are read for each response. */
+  configure(): void {}
+
+  disconnect(): void {
+    this.#watchdog.stop();
+    this.#hold(false);
+    for (const cancel of this.#acknowledging) cancel();
+    this.#acknowledging.clear();
+    this.#response?.abort(new CancelledError('the session was closed'));
+    this.#output.complete();
+    this.#settleIdle();
+  }
+
+  offer(offer: Offer): void {
+    this.#checkSomebodyListens(offer);
+    if (offer.kind === 'question') {
+      this.#ask(offer);
+      return;
+    }
+    this.#offer = offer;
+    this.#telling = null;
+    this.#next();
+  }
+
+  interrupt(): void {
+    this.#owesReply ||= this.#response !== null && this.#saying === null;
+    this.#response?.abort(new CancelledError('an urgent delivery waits'));
+    if (this.#response) return;
+    // While only a tool works there is a pause.
+    this.#breakOffTelling();
+    this.#rest();
+  }
+
+  abandon(generation: number): void {
+    if (this.#offer?.generation === generation) this.#endTelling();
+    if (this.#saying?.generation === generation)
+      this.#response?.abort(new CancelledError('the delivery is no longer due'));
+    this.#next();
+  }
+
+  answerTool(callId: string, _output: unknown, respond: boolean): void {
+    const wasToldWith = this.#called.delete(callId);
+    this.#awaited.delete(callId);
+    if (respond && !wasToldWith) this.#wantsReply = true;
+    this.#next();
+  }
+
+  deferTool(callId: string): void {
+    this.#called.delete(callId);
+    this.#awaited.delete(callId);
+    this.#next();
+  }
+
+  note(prompt: Prompt, role: 'system' | 'user' = 'system'): void {
+    this.#note(this.#core.host.environment.ids.next('note'), prompt, role);
+  }
+
+  #note(itemId: string, prompt: Prompt, role: 'system' | 'user' = 'system'): void {
+    this.#hasToldBetween ||= this.#awaited.size > 0;
+    const saidAt = this.#core.host.environment.clock.now();
+    intoConversation(this.#core, noted(itemId, prompt, role, saidAt));
+  }
+
+  heardUser(): void {
+    this.#rounds = 0;
+    this.#unasked = 0;
+    this.#owesReply = false;
+    // E7: it may be about to begin such a wait, too.
+    this.#core.delegation.userWaits(true);
+    this.#want();
+  }
+
+  overheard({ text }: Utterance, subagentName: string, isAnswer: boolean): void {
+    this.note(overheardNote(text, subagentName, isAnswer));
+    this.#checkIdle();
+  }
+
+  rests(deliveryId: string, seen: () => void): void {
+    const { projection, books } = this.#core;
+    const view = projection.delivery(deliveryId);
+    if (!view) return;
+    const question = books.questions.get(deliveryId);
+    const part: TextPart = question
+      ? questionPart(question, view.text)
+      : { type: 'delivery.card', deliveryId, label: view.label, text: view.text };
+    const isDue = (): boolean => projection.delivery(deliveryId)?.state === 'pending';
+    this.#output.card(deliveryId, part, isDue, seen);
+  }
+
+  reported({ kind, subagentId, subagentName, text }: SubagentWords): void {
+    this.#output.push({
+      type: 'subagent.reported',
+      kind,
+      subagentId,
+      agentName: `subagent-${subagentId}`,
+      subagentName,
+      text,
+      final: false,
+    });
+  }
+
+  /** Calls back when nothing is being said and nothing is about to be; at once if so. */
+  whenIdle(callback: () => void): void {
+    this.#idle.push(callback);
+    this.#checkIdle();
+  }
+
+  #ask(offer: Offer): void {
+    const { generation, deliveryId } = offer;
+    const question = this.#core.books.questions.get(deliveryId);
+    if (!question) return;
+    this.#core.receive('outbox', { type: 'delivery.playing', generation });
+    const noteId = `${question.requestId}.note`;
+    if (this.#core.books.conversation.get(noteId) === undefined)
+      this.#note(noteId, openQuestionNote(offer.prompt));
+    this.#tell(questionPart(question, offer.text), generation);
+  }
+
+  /** All of an offer is said; what becomes of it is told to the outbox (E3). */
+  #tell(part: TextPart, generation: number): void {
+    const core = this.#core;
+    let isOver = false;
+    let stopClock = (): void => {};
+    const over = (): void => {
+      isOver = true;
+      stopClock();
+      this.#acknowledging.delete(stopClock);
+    };
+    const told = (): void => {
+      over();
+      core.receive('outbox', { type: 'delivery.told', generation });
+    };
+    this.#output.push(part, {
+      seen: () => {
+        over();
+        core.receive('outbox', { type: 'delivery.heard', generation, grade: 'assumed' });
+      },
+      unseen: () => {
+        if (!isOver) told();
+      },
+    });
+    if (isOver) return;
+    stopClock = core.host.environment.scheduler.schedule(told, ACKNOWLEDGE_MS);
+    this.#acknowledging.add(stopClock);
+  }
+
+  /** E5 */
+  #checkSomebodyListens({ kind, deliveryId }: Offer): void {
+    const core = this.#core;
+    const { awaited, door } = core;
+    const isHeard = this.#output.isHeard || door.followers > 0 || awaited.isListening;
+    if (this.#hasWarned || isHeard) return;
+    this.#hasWarned = true;
+    const expected =
+      `The ${kind} ${deliveryId} has no listener: it waits as a card until a client listens. ` +
+      'Subscribe to session.parts, read session.send() or session.read(), await session.nextResult(), ' +
+      'or subscribe to session.clientMessages and call session.shown(deliveryId) for each delivery that was seen. ' +
+      '`events` and `store` never count as the user.';
+    core.reportError(new ConfigurationError('NOBODY_LISTENS', expected), 'text output');
+  }
+
+  #want(): void {
+    this.#wantsReply = true;
+    this.#next();
+  }
+
+  /** Begins the next response, if one is wanted and none is under way. */
+  #next(): void {
+    if (this.#response || this.#core.unit.unit.disposed) return;
+    // Nobody leads yet, or whoever leads then shall speak.
+    if (!this.#core.unit.session.getSnapshot().hasTag('connected')) return;
+    if (this.#owesReply && !this.#offer && !this.#isUrgentWaiting()) {
+      this.#owesReply = false;
+      this.note(OWED_REPLY_NOTE);
+      this.#wantsReply = true;
+    }
+    // E2: the answers that are still due belong to what the model reads next.
+    const isToldOn = this.#called.size === 0;
+    const isReply = this.#wantsReply && this.#awaited.size === 0 && isToldOn;
+    const offer = isReply || !isToldOn ? null : this.#offer;
+    if (!isReply && !offer) {
+      if (this.#awaited.size > 0 || !isToldOn) this.#hold(true);
+      else this.#rest();
+      return;
+    }
+    this.#hold(false);
+    if (isReply) {
+      this.#wantsReply = false;
+      this.#core.delegation.userWaits(false);
+      // What was being told comes again, as a whole.
+      this.#breakOffTelling();
+      if (this.#hasToldBetween) this.note(LATE_ANSWER_NOTE);
+      this.#hasToldBetween = false;
+    } else this.#hasToldBetween ||= this.#awaited.size > 0;
+    const controller = new AbortController();
+    this.#response = controller;
+    this.#saying = offer;
+    this.#watchdog.watch(RESPONSE_TIMEOUT_MS);
+    if (!this.#requested) this.#core.receive('session', { type: 'response.requested' });
+    this.#requested = true;
+    const { host } = this.#core;
+    host.environment.scheduler.yieldThen(() =>
+      callSafely(host, 'response', () => this.#respond(controller.signal, offer)),
+    );
+  }
+
+  /** E7: the floor is given up while a tool takes long, unless it is called in a telling. */
+  #hold(holds: boolean): void {
+    if (holds && (this.#stopHolding || !this.#requested || this.#offer)) return;
+    this.#stopHolding?.();
+    const rest = (): void => {
+      this.#stopHolding = null;
+      if (!this.#response && !this.#offer) this.#rest();
+    };
+    const { scheduler } = this.#core.host.environment;
+    this.#stopHolding = holds ? scheduler.schedule(rest, HOLDS_FLOOR_MS) : null;
+  }
+
+  #endTelling(): void {
+    this.#offer = null;
+    this.#telling = null;
+  }
+
+  /** The telling of an offer has begun, and does not go on. */
+  #breakOffTelling(): void {
+    if (!this.#offer || !this.#telling) return;
+    const { generation } = this.#offer;
+    this.#endTelling();
+    this.#core.receive('outbox', { type: 'delivery.interrupted', generation });
+  }
+
+  #rest(): void {
+    if (this.#requested) {
+      this.#requested = false;
+      this.#core.receive('session', { type: 'response.ended' });
+    }
+    this.#checkIdle();
+  }
+
+  async #respond(signal: AbortSignal, offer: Offer | null): Promise<void> {
+    const core = this.#core;
+    if (core.unit.unit.disposed) return;
+    // What the user says meanwhile belongs to the next reply, and so do the calls made for it.
+    const { requestId } = core.books;
+    const telling = offer ? (this.#telling ??= this.#begin(offer)) : null;
+    if (telling) telling.rounds += 1;
+    else this.#rounds += 1;
+    let calls = 0;
+    const response = await runResponse({
+      core,
+      model: this.#model,
+      output: this.#output,
+      signal,
+      mayCall: telling
+        ? telling.rounds <= MAX_ROUNDS && this.#unasked < MAX_UNASKED
+        : this.#rounds <= MAX_ROUNDS,
+      tells: offer,
+      // It has said it, and had only to see what its calls came to.
+      maySayNothing: telling !== null && telling.said !== null,
+      onSign: () => this.#watchdog.sign(),
+      onWords: () => {
+        if (!offer) return;
+        this.#pushSaid(telling);
+        const { generation } = offer;
+        core.receive('outbox', { type: 'delivery.playing', generation });
+      },
+      onCall: (call) => {
+        calls += 1;
+        if (!offer) this.#call(call, requestId, this.#awaited);
+        else if (!wasMade(core, offer, call)) this.#call(call, null, this.#called);
+        else this.note(alreadyCalledNote(call.name));
+      },
+    });
+    this.#watchdog.stop();
+    if (telling && calls > 0) this.#unasked += 1;
+    this.#settle(response, offer, calls > 0);
+    this.#response = null;
+    this.#saying = null;
+    this.#next();
+  }
+
+  #begin(offer: Offer): Telling {
+    const { deliveryId, generation, prompt, role } = offer;
+    this.#note(`${tellingsOf(deliveryId)}${generation}`, prompt, role);
+    return { rounds: 0, said: null };
+  }
+
+  #call(call: ResponseCall, requestId: string | null, due: Set<string>): void {
+    const callId = this.#freshCallId(call.callId);
+    due.add(callId);
+    const calledAt = this.#core.host.environment.clock.now();
+    intoConversation(this.#core, {
+      type: 'tool.called',
+      callId,
+      name: call.name,
+      arguments: call.arguments,
+      agentName: call.agentName,
+      calledAt,
+      requestId,
+    });
+  }
+
+  #settle({ itemId, text, isBroken }: TextResponse, offer: Offer | null, hasCalled: boolean): void {
+    const core = this.#core;
+    const done = {
+      type: 'text.done',
+      itemId,
+      text,
+      deliveryId: offer?.deliveryId ?? null,
+      ...(offer?.deliveryIds && { deliveryIds: offer.deliveryIds }),
+    } as const;
+    if (!offer) {
+      if (text !== '') this.#output.push(done);
+      return;
+    }
+    const { generation } = offer;
+    const telling = this.#offer?.generation === generation ? this.#telling : null;
+    if (!isBroken && hasCalled) {
+      // E6: it goes on when the calls are answered; nothing does if it is off meanwhile.
+      if (telling && text !== '') telling.said = done;
+      else if (text !== '')
+        this.#output.push({ type: 'text.done', itemId, text, deliveryId: null });
+      return;
+    }
+    this.#endTelling();
+    const said = text === '' ? (telling?.said ?? null) : done;
+    if (isBroken || said === null) {
+      this.#pushSaid(telling);
+      core.receive('outbox', {
+        type: isBroken ? 'delivery.interrupted' : 'delivery.failed',
+        generation,
+      });
+      return;
+    }
+    if (text === '') showTold(core, said);
+    this.#tell(said, generation);
+  }
+
+  /** Words that more words of the same telling follow: they are not the whole of it. */
+  #pushSaid(telling: Telling | null): void {
+    if (!telling?.said) return;
+    const { itemId, text } = telling.said;
+    telling.said = null;
+    this.#output.push({ type: 'text.done', itemId, text, deliveryId: null });
+  }
+
+  /** Will something urgent be offered as soon as the model is silent? */
+  #isUrgentWaiting(): boolean {
+    const { pending } = this.#core.unit.outbox.getSnapshot().context;
+    return pending.some(({ priority, resting }) => priority === 'urgent' && !resting);
+  }
+
+  /** Some providers count their calls from 0 in each answer: here an id names one call for ever. */
+  #freshCallId(callId: string): string {
+    const { books, host } = this.#core;
+    const isTaken = (id: string): boolean =>
+      id === '' ||
+      this.#awaited.has(id) ||
+      this.#called.has(id) ||
+      books.calls.has(id) ||
+      books.conversation.get(id) !== undefined;
+    let fresh = callId;
+    while (isTaken(fresh)) fresh = host.environment.ids.next('call');
+    return fresh;
+  }
+
+  #checkIdle(): void {
+    if (this.#response || this.#wantsReply || this.#owesReply) return;
+    if (this.#awaited.size > 0 || this.#called.size > 0) return;
+    this.#settleIdle();
+  }
+
+  #settleIdle(): void {
+    const waiting = this.#idle;
+    this.#idle = [];
+    for (const callback of waiting) callback();
+  }
+}
+
+/** The notes with which the tellings of a delivery begin: their ids go on with the generation. */
+const tellingsOf = (deliveryId: string): string => `${deliveryId}.told.`;
+
+/** It was told before the calls that follow it: a client acknowledges it by these words. */
+function showTold({ projection }: LeadSession, { itemId, deliveryId, deliveryIds }: Said): void {
+  const item = projection.item(itemId);
+  if (!item || deliveryId === null) return;
+  projection.emit({
+    type: 'transcript.changed',
+    item: { ...item, deliveryId, ...(deliveryIds && { deliveryIds }) },
+  });
+}
+
+/**
+ * Has this call been made since the delivery was first told, in whatever attempt and process? Or is it
+ * the call whose result is told?
+ */
+function wasMade(
+  { books }: LeadSession,
+  { deliveryId, deliveryIds = [deliveryId] }: Offer,
+  { name, arguments: json }: ResponseCall,
+): boolean {
+  const key = callKey(name, inputOf(json));
+  const isOwn = deliveryIds.some((id) => {
+    const call = books.calls.get(id);
+    return call !== undefined && callKey(call.name, inputOf(call.arguments)) === key;
+  });
+  if (isOwn) return true;
+  const { items } = books.conversation;
+  const since = items.findIndex(({ id }) => id.startsWith(tellingsOf(deliveryId)));
+  return items
+    .slice(since < 0 ? items.length : since)
+    .some((item) => item.role === 'tool_call' && callKey(item.toolName, item.args) === key);
+}
+
+function inputOf(json: string): unknown {
+  try {
+    return JSON.parse(json) as unknown;
+  } catch {
+    return json;
+  }
+}
+
+/** Was a call made in the telling of something that is still due? */
+export function isOfTelling(
+  { books, unit }: Pick<LeadSession, 'books' | 'unit'>,
+  callId: string,
+): boolean {
+  const { items } = books.conversation;
+  const { pending, current } = unit.outbox.getSnapshot().context;
+  const due = [...pending, ...(current ? [current] : [])].map(({ deliveryId }) =>
+    tellingsOf(deliveryId),
+  );
+  const call = items.findIndex((item) => item.role === 'tool_call' && item.callId === callId);
+  const before = items.slice(0, Math.max(0, call));
+  const told = before.findLastIndex(({ id }) => due.some((tellings) => id.startsWith(tellings)));
+  return told >= 0 && !before.slice(told + 1).some((item) => item.id === books.requestId);
+}
+
+function questionPart(
+  { requestId, options, subagentName }: QuestionRecord,
+  question: string,
+): TextPart {
+  return { type: 'question.asked', requestId, question, options, subagentName };
+}

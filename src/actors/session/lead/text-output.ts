@@ -1,0 +1,273 @@
+// What a text session says, piece by piece, to whoever listens: observers get it at
+// once, readers pull it. Somebody who pulls past a piece has seen it.
+//
+// Owns:     the buffers of the readers, who has seen what, and the cards that nobody has seen.
+// Does not: make text, or decide what becomes of a delivery that nobody saw (text-lead).
+//
+// Invariants
+//   X1. Every reader gets every piece since it began to read, in order.
+//   X2. `seen` of a piece is called at most once: at once where an observer or a waiter took it,
+//       else when a reader asks for more after it. A reader that breaks off at a piece has not
+//       seen it: it may have failed to show it.
+//   X3. A reader's buffer is bounded: the oldest pieces go, and a `gap` says how many.
+//   X4. `unseen` of a piece is called at most once, and never after `seen`: when no reader is left
+//       that could still see it, at once where nobody listens.
+//   X5. A card is given to everybody who listens and does not have the piece that it stands for, and
+//       to everybody who comes later, until one of them has seen it or it is not due any more.
+
+import { Observable, Subject } from 'rxjs';
+import type { QuestionView } from '../../contracts/session-views.ts';
+
+/** A piece of what the lead agent says. */
+export type TextPart =
+  /** Words as they come. `itemId` names the message. */
+  | { readonly type: 'text.delta'; readonly itemId: string; readonly text: string }
+  /** The whole message. */
+  | {
+      readonly type: 'text.done';
+      readonly itemId: string;
+      readonly text: string;
+      /** The delivery that it reports, if it was not asked for. */
+      readonly deliveryId: string | null;
+      /** The results that it reports, where there are several; each has a delivery of its own. */
+      readonly deliveryIds?: readonly string[];
+    }
+  /**
+   * A subagent says how far it is, or what it has, in its own words. Not in the conversation,
+   * and never the last word: the lead agent tells results in a message of its own.
+   */
+  | {
+      readonly type: 'subagent.reported';
+      readonly kind: 'progress' | 'result';
+      readonly subagentId: string;
+      /** `subagent-<id>` */
+      readonly agentName: string;
+      readonly subagentName: string;
+      readonly text: string;
+      readonly final: false;
+    }
+  /**
+   * A result or notice as it is: the lead agent could not put it into words, or it did and nobody
+   * who listened then has acknowledged it.
+   */
+  | {
+      readonly type: 'delivery.card';
+      readonly deliveryId: string;
+      readonly label: string;
+      readonly text: string;
+    }
+  /** A subagent asks; answer with `session.answer` or by sending text. */
+  | {
+      readonly type: 'question.asked';
+      readonly requestId: string;
+      readonly question: string;
+      readonly options: QuestionView['options'];
+      readonly subagentName: string;
+    }
+  /** The model failed; the session goes on. */
+  | { readonly type: 'response.failed'; readonly code: string; readonly message: string }
+  /** Pieces that this reader was too slow for. */
+  | { readonly type: 'gap'; readonly missed: number };
+
+/** What becomes of a piece: one of the two is called, once. */
+export interface Fate {
+  seen(): void;
+  /** Nobody has it who could still see it. @defaultValue nothing */
+  unseen?(): void;
+}
+
+interface Reader {
+  readonly buffer: Piece[];
+  /** Given, and not pulled past. */
+  current: Piece | null;
+  missed: number;
+  wake: (() => void) | null;
+  done: boolean;
+}
+
+interface Piece {
+  readonly part: TextPart;
+  fate: Fate | null;
+  /** Readers that have it and have not pulled past it. */
+  holders: number;
+}
+
+interface Card {
+  readonly piece: Piece;
+  /** Is it still to be seen? */
+  isDue(): boolean;
+}
+
+/** Does somebody wait for one of these deliveries? */
+type Waiter = (deliveryIds: readonly string[]) => boolean;
+
+/** Pieces that a reader may lag behind. */
+const MAX_LAG = 10_000;
+
+export class TextOutput {
+  /** Everything that is said from now on, after the cards that nobody has seen. */
+  readonly parts: Observable<TextPart>;
+  readonly #subject = new Subject<TextPart>();
+  readonly #readers = new Set<Reader>();
+  #isAwaited: Waiter = () => false;
+  readonly #cards = new Map<string, Card>();
+  #isComplete = false;
+
+  constructor() {
+    this.parts = new Observable((observer) => {
+      for (const piece of this.#unseenCards()) {
+        observer.next(piece.part);
+        see(piece);
+      }
+      return this.#subject.subscribe(observer);
+    });
+  }
+
+  /** Is there anybody whom a piece would reach now? */
+  get isHeard(): boolean {
+    return this.#subject.observed || this.#readers.size > 0;
+  }
+
+  push(part: TextPart, fate: Fate | null = null): void {
+    this.#give({ part, fate, holders: 0 }, [...this.#readers]);
+  }
+
+  /**
+   * A delivery that nobody has seen when it was told: until somebody has, or `isDue` says no.
+   * The part carries its id.
+   */
+  card(deliveryId: string, part: TextPart, isDue: () => boolean, seen: () => void): void {
+    for (const [id, card] of this.#cards) if (!card.isDue()) this.#cards.delete(id);
+    if (this.#cards.has(deliveryId)) return;
+    const fate: Fate = {
+      seen: () => {
+        this.#cards.delete(deliveryId);
+        seen();
+      },
+    };
+    const piece: Piece = { part, fate, holders: 0 };
+    this.#cards.set(deliveryId, { piece, isDue });
+    this.#give(
+      piece,
+      [...this.#readers].filter((reader) => !has(reader, deliveryId)),
+    );
+  }
+
+  /** Whoever waits for a delivery has seen it when it is told. */
+  awaitedBy(waiter: Waiter): void {
+    this.#isAwaited = waiter;
+  }
+
+  /** Reads from now on, until `end` or `complete`. The reader is there before this returns. */
+  read(): { parts: AsyncGenerator<TextPart, void, undefined>; end: () => void } {
+    const reader: Reader = {
+      buffer: [],
+      current: null,
+      missed: 0,
+      wake: null,
+      done: this.#isComplete,
+    };
+    for (const piece of this.#unseenCards()) hand(piece, reader);
+    this.#readers.add(reader);
+    const end = (): void => {
+      reader.done = true;
+      reader.wake?.();
+    };
+    return { parts: this.#pull(reader), end };
+  }
+
+  /** Nothing more is said: whoever reads comes to an end, who begins to read finds nothing. */
+  complete(): void {
+    this.#isComplete = true;
+    this.#cards.clear();
+    this.#subject.complete();
+    for (const reader of this.#readers) {
+      reader.done = true;
+      reader.wake?.();
+    }
+  }
+
+  #give(piece: Piece, readers: readonly Reader[]): void {
+    for (const reader of readers) hand(piece, reader);
+    const isObserved = this.#subject.observed;
+    this.#subject.next(piece.part);
+    const ids = deliveriesIn(piece.part);
+    if (isObserved || this.#isAwaited(ids)) see(piece);
+    else drop(piece, 0);
+  }
+
+  /** X5 */
+  #unseenCards(): readonly Piece[] {
+    return this.#isComplete
+      ? []
+      : [...this.#cards.values()].flatMap(({ piece, isDue }) => (isDue() ? [piece] : []));
+  }
+
+  async *#pull(reader: Reader): AsyncGenerator<TextPart, void, undefined> {
+    try {
+      for (;;) {
+        if (reader.missed > 0) {
+          const { missed } = reader;
+          reader.missed = 0;
+          yield { type: 'gap', missed };
+        }
+        const piece = reader.buffer.shift();
+        if (piece) {
+          reader.current = piece;
+          yield piece.part;
+          reader.current = null;
+          piece.holders -= 1;
+          see(piece);
+        } else if (reader.done) return;
+        else
+          await new Promise<void>((resolve) => {
+            reader.wake = resolve;
+          });
+      }
+    } finally {
+      this.#readers.delete(reader);
+      const held = [...(reader.current ? [reader.current] : []), ...reader.buffer];
+      for (const piece of held) drop(piece, 1);
+    }
+  }
+}
+
+function hand(piece: Piece, reader: Reader): void {
+  if (reader.buffer.length >= MAX_LAG) {
+    const lost = reader.buffer.shift();
+    if (lost) drop(lost, 1);
+    reader.missed += 1;
+  }
+  piece.holders += 1;
+  reader.buffer.push(piece);
+  reader.wake?.();
+}
+
+function see(piece: Piece): void {
+  const { fate } = piece;
+  piece.fate = null;
+  fate?.seen();
+}
+
+/** So many readers have it no more, and have not seen it. */
+function drop(piece: Piece, readers: number): void {
+  piece.holders -= readers;
+  if (piece.holders > 0 || !piece.fate?.unseen) return;
+  const { fate } = piece;
+  piece.fate = null;
+  fate.unseen?.();
+}
+
+function has({ current, buffer }: Reader, deliveryId: string): boolean {
+  return [...(current ? [current] : []), ...buffer].some(({ part }) =>
+    deliveriesIn(part).includes(deliveryId),
+  );
+}
+
+/** The deliveries that are told in a part, by every name that they have. */
+function deliveriesIn(part: TextPart): readonly string[] {
+  if (part.type === 'question.asked') return [part.requestId];
+  if (part.type === 'delivery.card') return [part.deliveryId];
+  if (part.type !== 'text.done' || part.deliveryId === null) return [];
+  return [part.deliveryId, ...(part.deliveryIds ?? [])];
+}

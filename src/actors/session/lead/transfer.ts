@@ -1,0 +1,284 @@
+// The lead agent changes: one agent of the session hands the conversation over to another.
+//
+//   asked ─▶ onExit ─▶ agent.exited ─▶ transferring ─▶ active ─▶ onEnter ─▶ agent.entered
+//     └─ refused: nothing has changed        └─ failed: the one before leads on, and enters again
+//
+// Owns:     the transfer under way, and the hooks of the agents around it.
+// Does not: decide when the connection may change (session machine), make it change (lead),
+//           or know who leads (books). Subagents are no concern of it: they go on.
+//
+// Invariants
+//   A1. One transfer at a time. Whoever asks meanwhile is refused (a tool) or comes after it,
+//       the last one only (a hook).
+//   A2. Whatever happens, somebody leads: `agent.exited` and `agent.entered` take turns, and
+//       the agent that entered last is the one in charge.
+//   A3. Who asked is answered once, when it is done or has failed. Hooks that throw or take
+//       too long are reported and hold up nothing.
+
+import { OffstageError } from '../../../values/errors.ts';
+import type { Failure, Stamped } from '../../../machines/index.ts';
+import type { Message } from '../../runtime/commit-unit.ts';
+import { callSafely, type Host } from '../../runtime/host.ts';
+import type { AgentContext } from './agent-context.ts';
+import type { Agents, MainAgent } from './agents.ts';
+import type { SessionHooks } from './hooks.ts';
+import type { Lead } from './lead.ts';
+import type { Projection } from '../state/projection.ts';
+import type { SessionInputEvent } from '../../contracts/records.ts';
+import type { SessionUnit } from '../unit/session-unit.ts';
+import type { TransferCall } from './transfer-tool.ts';
+
+/** What a transfer sees of its session. */
+export interface TransferSession {
+  readonly lead: Lead;
+  readonly host: Host;
+  readonly hooks: SessionHooks;
+  readonly projection: Projection;
+  readonly unit: SessionUnit;
+  tell(actor: string, event: SessionInputEvent): void;
+}
+
+/** What a transfer sees of the agents. */
+export interface TransferAgents {
+  readonly all: Agents;
+  /** The one that leads. */
+  leading(): MainAgent;
+  contextOf(agentName: string): AgentContext;
+}
+
+/** What the model that asked for a transfer is told. */
+export type TransferAnswer =
+  | { readonly status: 'transferred'; readonly agent_name: string }
+  | { readonly error: string; readonly code: string };
+
+const HOOK_TIMEOUT_MS = 5000;
+
+export class Transfers {
+  readonly #session: TransferSession;
+  readonly #agents: TransferAgents;
+  readonly #waiting = new Map<string, (error: Failure | null) => void>();
+  readonly #hooks = new Set<() => void>();
+  #isUnderWay = false;
+  #hasBegun = false;
+  /** Whom a hook has asked for meanwhile. */
+  #requested: string | null = null;
+
+  constructor(session: TransferSession, agents: TransferAgents) {
+    this.#session = session;
+    this.#agents = agents;
+  }
+
+  /**
+   * The session is connected: its first agent begins to lead, or the one that led when the process
+   * before this one ended. Later calls do nothing. `before`: what was done already there.
+   */
+  begin(before: Pick<Recovery, 'hasEntered' | 'hasGreeted' | 'takesOverFrom'> | null): void {
+    if (this.#hasBegun) return;
+    this.#hasBegun = true;
+    const { lead } = this.#session;
+    const agent = this.#agents.leading();
+    const from = before?.takesOverFrom ?? null;
+    if (from === null && (!agent.onEnter || before?.hasEntered || before?.hasGreeted)) {
+      this.#entered(agent.name, null);
+      if (!before?.hasGreeted) lead.greet();
+      return;
+    }
+    this.#isUnderWay = true;
+    void this.#enter(agent, from).then(() => {
+      this.#isUnderWay = false;
+      this.#noteEntered(agent);
+      if (!this.#isOver) lead.greet();
+      this.#goOn();
+    });
+  }
+
+  /** Somebody enters or leaves, or is about to: a hook has asked for it. */
+  get isUnderWay(): boolean {
+    return this.#isUnderWay || this.#requested !== null;
+  }
+
+  /** Resolves when the transfer is done, or why it is not. Never rejects. */
+  async transfer(to: string, call: TransferCall | null): Promise<TransferAnswer> {
+    const session = this.#session;
+    const from = this.#agents.leading();
+    const callId = call?.callId ?? null;
+    const refusal = this.#refusal(to, call?.agentName ?? from.name);
+    const successor = this.#agents.all.get(to);
+    if (refusal || !successor) return this.#failed(from.name, to, callId, refusal ?? unknown(to));
+    this.#isUnderWay = true;
+    await this.#exit(from, to);
+    const error = this.#isOver ? closed : await this.#handOver(successor);
+    if (!this.#isOver) await this.#enter(error ? from : successor, from.name);
+    this.#isUnderWay = false;
+    if (error) {
+      this.#goOn();
+      return this.#failed(from.name, to, callId, error);
+    }
+    if (isToEnter(successor)) this.#noteEntered(successor);
+    session.projection.emit({ type: 'transfer.completed', from: from.name, to, callId });
+    callSafely(session.host, 'hook onTransfer', () =>
+      session.hooks.onTransfer?.({ from: from.name, to, error: null }),
+    );
+    if (!this.#isOver) session.lead.greet();
+    this.#goOn();
+    return { status: 'transferred', agent_name: to };
+  }
+
+  /** A hook asks: it comes when whatever is going on is over, never within the hook. */
+  request(to: string): void {
+    this.#requested = to;
+    this.#session.host.environment.scheduler.yieldThen(() => this.#goOn());
+  }
+
+  /** The machine has taken the transfer, or why it has not. */
+  settle(transferId: string, error: Failure | null): void {
+    this.#waiting.get(transferId)?.(error);
+    this.#waiting.delete(transferId);
+  }
+
+  /** The session has ended. */
+  stop(): void {
+    this.#requested = null;
+    for (const settle of this.#waiting.values()) settle(closed);
+    this.#waiting.clear();
+    for (const giveUp of this.#hooks) giveUp();
+  }
+
+  get #isOver(): boolean {
+    return this.#session.unit.unit.disposed;
+  }
+
+  #refusal(to: string, by: string): Failure | null {
+    const { all: agents } = this.#agents;
+    const agent = this.#agents.leading();
+    const { projection } = this.#session;
+    if (!agents.get(to)) {
+      const others = agents.names.filter((name) => name !== agent.name).map((name) => `"${name}"`);
+      return { ...unknown(to), message: `${unknown(to).message}; expected ${others.join(' or ')}` };
+    }
+    if (by !== agent.name) return refused('NOT_LEADING', `Agent "${agent.name}" leads already`);
+    if (to === agent.name) return refused('ALREADY_LEADING', `Agent "${to}" leads already`);
+    if (this.#isUnderWay)
+      return refused('TRANSFER_IN_PROGRESS', 'Another transfer is under way: it comes first');
+    if (projection.connection !== 'active') return notActive(projection.connection);
+    return null;
+  }
+
+  #handOver(successor: MainAgent): Promise<Failure | null> {
+    const transferId = this.#session.host.environment.ids.next('trf');
+    return new Promise((resolve) => {
+      this.#waiting.set(transferId, resolve);
+      this.#session.tell('transfers', {
+        type: 'transfer.requested',
+        transferId,
+        to: successor.name,
+        ...(isToEnter(successor) && { enters: true }),
+      });
+    });
+  }
+
+  #failed(from: string, to: string, callId: string | null, error: Failure): TransferAnswer {
+    const { host, hooks, projection } = this.#session;
+    const { code, message } = error;
+    projection.emit({ type: 'transfer.failed', from, to, callId, code, message });
+    callSafely(host, 'hook onTransfer', () => hooks.onTransfer?.({ from, to, error }));
+    return { error: `${message}. "${this.#agents.leading().name}" leads on.`, code };
+  }
+
+  async #exit(agent: MainAgent, to: string): Promise<void> {
+    const { onExit } = agent;
+    if (onExit) await this.#hook('onExit', agent, (context) => onExit(context, to));
+    this.#session.projection.emit({ type: 'agent.exited', agentName: agent.name, to });
+  }
+
+  async #enter(agent: MainAgent, from: string | null): Promise<void> {
+    const { onEnter } = agent;
+    if (onEnter) await this.#hook('onEnter', agent, (context) => onEnter(context, from));
+    this.#entered(agent.name, from);
+  }
+
+  /** It need not enter again in a process that goes on. */
+  #noteEntered({ name: agentName }: MainAgent): void {
+    this.#session.tell('agents', { type: 'agent.entered', agentName });
+  }
+
+  #entered(agentName: string, from: string | null): void {
+    this.#session.projection.emit({ type: 'agent.entered', agentName, from });
+  }
+
+  #goOn(): void {
+    const to = this.#requested;
+    if (to === null || this.#isUnderWay || this.#isOver) return;
+    this.#requested = null;
+    void this.transfer(to, null);
+  }
+
+  /** Somebody else's code, waited for, but not for ever (A3). */
+  #hook(name: string, agent: MainAgent, call: (context: AgentContext) => unknown): Promise<void> {
+    const { host } = this.#session;
+    const where = `${name} of agent "${agent.name}"`;
+    return new Promise((resolve) => {
+      const end = (): void => {
+        cancel();
+        this.#hooks.delete(end);
+        resolve();
+      };
+      const cancel = host.environment.scheduler.schedule(() => {
+        const message = `Expected it to be done within ${HOOK_TIMEOUT_MS} ms: it is not waited for`;
+        host.report(new OffstageError('HOOK_TIMEOUT', message), where);
+        end();
+      }, HOOK_TIMEOUT_MS);
+      this.#hooks.add(end);
+      (async () => call(this.#agents.contextOf(agent.name)))()
+        .catch((error: unknown) => host.report(error, where))
+        .then(end, end);
+    });
+  }
+}
+
+/** Is there anything that it does first? */
+function isToEnter({ onEnter, greeting }: MainAgent): boolean {
+  return onEnter !== undefined || greeting !== undefined;
+}
+
+/** Takes a request in: the machine transfers, or the request is refused. What follows within the unit. */
+export function transferRequested(
+  unit: SessionUnit,
+  requested: Extract<SessionInputEvent, { type: 'transfer.requested' }> & Stamped,
+): readonly Message[] {
+  const { transferId, to, enters = false, at } = requested;
+  const event = { type: 'transfer.started', transferId, to, ...(enters && { enters }) };
+  if (unit.accepts('session', { ...event, at })) return [{ actor: 'session', event }];
+  unit.unit.post('transfers', { kind: 'do', name: 'refused', params: { transferId } });
+  return [];
+}
+
+/** Why a session does not transfer now. */
+export function notActive(connection: string): Failure {
+  return refused('SESSION_NOT_ACTIVE', `The session is ${connection}: expected it to be active`);
+}
+
+function refused(code: string, message: string): Failure {
+  return { code, message, retryable: code !== 'UNKNOWN_AGENT' };
+}
+
+function unknown(to: string): Failure {
+  return refused('UNKNOWN_AGENT', `There is no agent "${to}"`);
+}
+
+const closed: Failure = {
+  code: 'SESSION_CLOSED',
+  message: 'The session was closed',
+  retryable: false,
+};
+
+/** What the lead agent must know of a session that goes on. */
+export interface Recovery {
+  /** Something was said since whoever leads took over, or began: it has entered, and greeted. */
+  readonly hasGreeted: boolean;
+  /** The `onEnter` of the first agent is done, or another one has taken over from it. */
+  readonly hasEntered: boolean;
+  /** Whom the agent that leads took over from, where its `onEnter` was not done; null: it has entered. */
+  readonly takesOverFrom: string | null;
+  readonly owesReply: boolean;
+}

@@ -1,0 +1,308 @@
+// A session without its voice: what voice and text have in common. It takes in what
+// arrives, wires the unit, the books, the subagents and the lead agent to each other,
+// and is the face that an app talks to.
+//
+// Owns:     the unit of the session and everything that lives as long as it does.
+// Does not: begin or end (session-life), decide what happens next (machines), carry effects
+//           out (session-effects), speak (lead), hold sockets or audio.
+
+import { codeOf, isA, messageOf, quietly } from '../../../values/errors.ts';
+import type { Failure } from '../../../machines/index.ts';
+import { Delegation } from '../../subagents/delegation.ts';
+import type { FactSource } from '../../context/context-snapshot.ts';
+import { Upkeep } from '../../context/upkeep.ts';
+import { OutcomeDesk } from '../../../results/outcome-desk.ts';
+import { NoteMarks } from '../../notes/note-marks.ts';
+import type { MemoryFact } from '../../ports/memory-store.ts';
+import type { UnitEvent } from '../../runtime/commit-unit.ts';
+import { callSafely, createHost, type Host } from '../../runtime/host.ts';
+import { UnfoldableEntry } from '../../runtime/set-aside.ts';
+import { ScopeJournal } from '../../runtime/scope-journal.ts';
+import { servicesOf } from '../effects/services.ts';
+import type { SessionServices } from '../../services/session-services.ts';
+import type { SubagentView, SetAsideEntry } from '../../contracts/session-views.ts';
+import type { SubagentConfig } from '../../contracts/config.ts';
+import { sessionLimits } from '../../admission/limits.ts';
+import { Awaited } from '../lead/awaited.ts';
+import { Books } from '../state/books.ts';
+import { checkedConversation } from '../lead/conversation-options.ts';
+import { consolidationOf } from '../state/consolidation.ts';
+import { foldSessionEvent } from './fold-session.ts';
+import type { SessionHooks } from '../lead/hooks.ts';
+import type { Lead } from '../lead/lead.ts';
+import { Leads } from '../lead/leads.ts';
+import { checkedNotice, postNotice, type NoticeOptions } from '../delivery/notices.ts';
+import type { SpeakProgress } from '../delivery/progress-pace.ts';
+import { Projection } from '../state/projection.ts';
+import type { SessionInputEvent } from '../../contracts/records.ts';
+import { goBack } from './recovery.ts';
+import { SessionEffects } from '../effects/session-effects.ts';
+import { unitInputs, type CoreOptions } from './session-options.ts';
+import { SessionLife } from './session-life.ts';
+import { SessionScope } from './session-scope.ts';
+import { DEFAULT_TOOL_TIMEOUT_MS, SessionUnit } from '../unit/session-unit.ts';
+import { SNAPSHOT, Snapshots } from './snapshots.ts';
+import { TopicBook } from '../delivery/subagent-messages.ts';
+import { UserDoor } from '../questions/user-door.ts';
+import { withReading } from '../questions/user-input.ts';
+import type { ToolDefinition } from '../../contracts/lead-tool.ts';
+import type { HostedSession } from './hosted-session.ts';
+
+function failureOf(error: unknown): Failure {
+  const code = codeOf(error);
+  return { code, message: messageOf(error), retryable: false };
+}
+
+export class SessionCore implements HostedSession {
+  readonly id: string;
+  readonly host: Host;
+  readonly books: Books;
+  readonly notes: NoteMarks;
+  readonly projection: Projection;
+  /** What the app waits for. */
+  readonly awaited: Awaited;
+  readonly unit: SessionUnit;
+  readonly delegation: Delegation;
+  readonly ofCalls: SessionScope;
+  /** Whom the subagents that the lead agent spawned by a tool work for. */
+  readonly ofLead: SessionScope;
+  readonly services: SessionServices;
+  /** As this session sees it. */
+  readonly journal: ScopeJournal;
+  readonly snapshots: Snapshots;
+  /** How it begins here, and leaves. */
+  readonly life: SessionLife;
+  readonly lead: Lead;
+  readonly leads: Leads;
+  readonly upkeep: Upkeep;
+  /** What the user and their screens do. */
+  readonly door: UserDoor;
+  readonly startedAt: number;
+  readonly hooks: SessionHooks;
+  readonly topics = new TopicBook();
+  /** Entries that could not be taken in by this process. */
+  readonly setAside: SetAsideEntry[] = [];
+  readonly #options: CoreOptions;
+  /** What is remembered of the user. */
+  readonly #facts: FactSource | undefined;
+  readonly #effects: SessionEffects;
+  readonly #tellOfError: Host['report'];
+
+  /** @throws {ConfigurationError} for options that cannot work; nothing is opened yet. */
+  constructor(options: CoreOptions) {
+    const { runtime, hooks = {} } = options;
+    const configs = options.subagentConfigs ?? {};
+    const limits = sessionLimits(options.limits);
+    const consolidation = consolidationOf(options.consolidation ?? 'off');
+    this.#options = options;
+    this.hooks = hooks;
+    this.#tellOfError = quietly((error, where) => hooks.onError?.(error, where));
+    this.id = options.sessionId ?? runtime.environment.ids.next('ses');
+    this.journal = new ScopeJournal(runtime.journal, {
+      standsForAll: ({ event }) => event.type === SNAPSHOT,
+      rested: () => {
+        this.snapshots.entryKept();
+        this.awaited.look();
+      },
+    });
+    this.host = createHost({
+      environment: runtime.environment,
+      journal: this.journal,
+      inspect: runtime.inspect,
+      onUnfoldable: runtime.onUnfoldable,
+      onError: (error, where) => this.reportError(error, where),
+      onIgnored: (unit, actor, { type }) => hooks.onIgnored?.({ unit, actor, type }),
+    });
+    this.startedAt = runtime.environment.clock.now();
+    this.projection = new Projection(this.host);
+    this.awaited = new Awaited(this);
+    this.door = new UserDoor(this, { isHeard: options.hasVoice });
+    const { memory, memoryScope: scope = 'default', model } = options;
+    this.#facts = memory && { memory, scope };
+    const hasMemory = memory !== undefined;
+    const conversation = checkedConversation(options.conversation, { model, hasMemory });
+    this.books = new Books(
+      options.agents?.[0]?.name ?? '',
+      conversation.limits,
+      options.promptStyle,
+    );
+    this.notes = new NoteMarks(runtime.environment.ids.next('mark'), options.systemAs);
+    this.leads = new Leads(this, options.agents, configs);
+    this.upkeep = new Upkeep(
+      {
+        id: this.id,
+        host: this.host,
+        facts: this.#facts,
+        conversation: () => this.books.conversation,
+        summarised: (summary, covers) =>
+          this.tell('conversation', { type: 'conversation.summarised', summary, covers }),
+        remembered: (facts) => this.projection.emit({ type: 'memory.distilled', facts }),
+      },
+      conversation.upkeep,
+    );
+    this.lead = options.makeLead(this);
+    const outcomes = new OutcomeDesk(this.host, options);
+    const served = { model, facts: this.#facts, outcomes, news: () => this.#effects.news };
+    this.ofCalls = new SessionScope(this, { ...served, hasCalls: true });
+    this.ofLead = new SessionScope(this, { ...served, hasCalls: false, beside: this.ofCalls });
+    this.delegation = new Delegation({
+      id: this.id,
+      supervisor: runtime.supervisor,
+      limits,
+      budget: options.budget,
+      ports: this.ofLead,
+      graceMs: options.closeGraceMs ?? 5000,
+    });
+    this.services = servicesOf(this, options.services ?? []);
+    this.#effects = new SessionEffects(this);
+    this.life = new SessionLife(this, this.#effects);
+    this.unit = new SessionUnit(
+      this.host,
+      {
+        id: this.id,
+        ...unitInputs(options),
+        outbox: { ...options.outbox, capacity: limits.maxDeliveries },
+        batches: consolidation,
+        books: {
+          agentName: this.books.agentName,
+          limits: conversation.limits,
+          promptStyle: options.promptStyle ?? 'notice',
+        },
+      },
+      {
+        fold: (actor, event) => foldSessionEvent(this.books, this.unit, actor, event),
+        enrich: (_actor, event) =>
+          event.type === 'user.said' ? withReading(this.books, this.unit, event) : event,
+        release: (posted) => this.#effects.release(posted),
+        crashed: (error) => this.#effects.crashed(error),
+        ignored: (event, error) => this.door.ignored(event, error),
+        goesOnWithout: (entry) => goBack(this, entry),
+        journalRefused: (error) => {
+          this.reportError(error, `journal of session ${this.id}`);
+          this.life.leave(failureOf(error));
+          // Another process may be able to go on with it, or has it already.
+          callSafely(this.host, 'journal', () => this.journal.release(this.id));
+        },
+      },
+    );
+    this.snapshots = new Snapshots(this, this.journal, runtime.snapshots);
+    // Last: what cannot work has thrown by now.
+    runtime.supervisor.open(this.id, limits);
+  }
+
+  get configs(): Readonly<Record<string, SubagentConfig>> {
+    return this.#options.subagentConfigs ?? {};
+  }
+
+  /** Who the user is; undefined: nobody in particular. */
+  get user(): string | undefined {
+    return this.#options.user;
+  }
+
+  get workingMemory() {
+    return this.#options.workingMemory;
+  }
+
+  get speakProgress(): SpeakProgress {
+    return this.#options.speakProgress ?? 'off';
+  }
+
+  get acknowledgesCalls(): boolean {
+    return this.#options.acknowledgesCalls === true;
+  }
+
+  get showsRawResults(): boolean {
+    return this.#options.promptStyle === 'turn';
+  }
+
+  get supervisor() {
+    return this.#options.runtime.supervisor;
+  }
+
+  /** Puts an event into the session's mailbox. */
+  receive(actor: string, event: UnitEvent & Record<string, unknown>): void {
+    this.unit.unit.receive(actor, event);
+  }
+
+  /** Words and new lives, checked by their type. */
+  tell(actor: string, event: SessionInputEvent): void {
+    this.receive(actor, this.#withTerms(event) as unknown as UnitEvent & Record<string, unknown>);
+  }
+
+  /**
+   * Something that the user shall hear, not from a subagent. Returns its `deliveryId`.
+   * @throws {ConfigurationError} `INVALID_NOTICE`, {CapacityError} `MAILBOX_FULL`.
+   */
+  notifyBackground(text: string, options?: NoticeOptions): string {
+    this.unit.unit.checkRoom();
+    return postNotice(this, checkedNotice(text, options));
+  }
+
+  /** To the clients. */
+  sendJson(data: unknown): void {
+    this.projection.emit({ type: 'client.json', data });
+  }
+
+  /** The newest facts that are remembered of the user. */
+  async facts(limit: number): Promise<readonly MemoryFact[]> {
+    const { memory, scope } = this.#facts ?? {};
+    return memory && scope ? memory.facts({ scope, limit }) : [];
+  }
+
+  turnEnded(): void {
+    this.leads.turnEnded();
+    this.upkeep.turnEnded();
+  }
+
+  settleTold(): void {
+    this.ofCalls.settleTold();
+    this.ofLead.settleTold();
+  }
+
+  listSubagents(): readonly SubagentView[] {
+    return this.projection.subagents();
+  }
+
+  reportError(error: unknown, where: string): void {
+    this.#tellOfError(error, where);
+    const code = codeOf(error);
+    const message = `${where}: ${messageOf(error)}`;
+    if (!isA(error, UnfoldableEntry)) {
+      this.projection.emit({ type: 'error.reported', code, message });
+      return;
+    }
+    this.setAside.push(error.entry);
+    this.projection.emit({ type: 'error.reported', code, message, entry: error.entry });
+  }
+
+  /** What an entry leads to must not depend on the code of the day: it says itself what it needs of it. */
+  #withTerms(event: SessionInputEvent): SessionInputEvent {
+    if (event.type === 'user.said') {
+      const { language } = this.leads.agent;
+      const said = this.#withBy(event);
+      return language === undefined ? said : { ...said, language };
+    }
+    if (event.type === 'answer.given') return this.#withBy(event);
+    if (event.type !== 'tool.called') return event;
+    const tool = this.leads.toolsOf(event.agentName ?? this.books.agentName).get(event.name);
+    return {
+      ...event,
+      timeoutMs: tool?.definition.timeout ?? DEFAULT_TOOL_TIMEOUT_MS,
+      isConsolidated: this.#isConsolidated(tool?.definition),
+    };
+  }
+
+  /** What nobody else is vouched for is the user's. */
+  #withBy<T extends { readonly by?: string }>(event: T): T {
+    const { user } = this.#options;
+    return user === undefined || event.by !== undefined ? event : { ...event, by: user };
+  }
+
+  /** A call of a background tool whose author has nothing against it. */
+  #isConsolidated(tool: ToolDefinition | undefined): boolean {
+    if (tool?.execution !== 'background') return false;
+    const config = this.configs[tool.name];
+    const delivery = tool.delivery ?? config?.delivery ?? 'when_idle';
+    return delivery === 'when_idle' && (tool.consolidate ?? config?.consolidate ?? true);
+  }
+}

@@ -1,0 +1,157 @@
+// What the journal has of a session: where the life begins that goes on, and whose entries are
+// part of it.
+//
+//   ── a life that was closed ──┤ opened ── … ── snapshot ── … the end
+//                                                └ this is folded
+//
+// Does not: fold anything (recovery.ts).
+
+import { journalCut } from '../../ports/journal-error.ts';
+import { byUnit, type JournalEntry } from '../../ports/journal.ts';
+import { messageOf } from '../../../values/errors.ts';
+import { misshapen } from '../../runtime/event-shapes.ts';
+import { SET_ASIDE, UnfoldableEntry, asideErrorOf } from '../../runtime/set-aside.ts';
+import { isUnreadable, unreadable } from '../../runtime/snapshot-forms.ts';
+import { timeAwake } from '../../runtime/time-awake.ts';
+import { SESSION_SHAPES } from '../unit/event-shapes.ts';
+import { isOpening } from '../unit/session-inputs.ts';
+import { SNAPSHOT, SNAPSHOT_FORMS, snapshotIn, type SessionSnapshot } from './snapshots.ts';
+import { LOST } from '../unit/lost.ts';
+
+/** With these a process goes on with it. */
+const GOES_ON: ReadonlySet<string> = new Set(['session.recovered', 'session.woken']);
+
+export class SessionHistory {
+  /** Nothing goes on: there is nothing, or what there was is closed. */
+  readonly isNew: boolean;
+  /** What the life that goes on had become before the entries that are folded; null: they are all of it. */
+  readonly snapshot: SessionSnapshot | null;
+  /** The entry that this snapshot is; null: there is none. */
+  readonly snapshotEntry: JournalEntry | null;
+  /** Snapshots that do not have their shape, and are not set aside. */
+  readonly unfit: readonly UnfoldableEntry[];
+  /** A snapshot of it cannot be read: what it follows from is folded instead. */
+  readonly hasUnreadable: boolean;
+  /** So many entries are folded. */
+  readonly folded: number;
+  /** When the last entry was accepted; milliseconds since 1970. */
+  readonly lastAt: number;
+  /** So long the life that goes on was in some process, in milliseconds. */
+  readonly awakeMs: number;
+  /** The entries that are folded, by their unit. */
+  readonly units: ReadonlyMap<string, readonly JournalEntry[]>;
+  readonly #before: ReadonlyMap<string, readonly JournalEntry[]>;
+
+  /**
+   * `entries`: all that the journal has of the session `id`. `aside`: the numbers of snapshots that are set aside.
+   * @throws {JournalError} `JOURNAL_CUT` where the beginning of the life is not there; `JOURNAL_VERSION`
+   * where all that is there of it is a snapshot that this version cannot read.
+   */
+  constructor(
+    entries: readonly JournalEntry[],
+    id: string,
+    aside: ReadonlySet<number> = new Set(),
+  ) {
+    const unfit: UnfoldableEntry[] = [];
+    this.isNew = !goesOn(entries, id);
+    this.hasUnreadable =
+      aside.size > 0 || entries.some((entry) => isUnreadable(entry, SNAPSHOT_FORMS));
+    this.lastAt = entries.at(-1)?.at ?? 0;
+    const { begins, snapshot } = this.isNew
+      ? { begins: entries.length, snapshot: null }
+      : beginningOf(entries, id, aside, unfit);
+    this.unfit = unfit;
+    this.snapshot = snapshot;
+    this.snapshotEntry = snapshot ? (entries[begins] ?? null) : null;
+    const from = this.snapshot ? begins + 1 : begins;
+    this.folded = entries.length - from;
+    this.awakeMs =
+      (this.snapshot?.delegation.awakeMs ?? 0) +
+      timeAwake(entries.slice(begins), ({ unit, event }) => unit === id && GOES_ON.has(event.type));
+    this.units = byUnit(entries.slice(from));
+    this.#before = byUnit(entries.slice(0, from));
+  }
+
+  /** It was put away idle, and goes on as if it had never been away. */
+  get isAsleep(): boolean {
+    return this.snapshot?.isAsleep === true && this.folded === 0;
+  }
+
+  /** Those of which it has entries, in whatever life. */
+  get unitIds(): Iterable<string> {
+    return new Set([...this.#before.keys(), ...this.units.keys()]);
+  }
+
+  /** The entries of a unit that are folded. */
+  of(unit: string): readonly JournalEntry[] {
+    return this.units.get(unit) ?? [];
+  }
+
+  /** So many entries of a unit come before these, in this life or an earlier one. */
+  before(unit: string): number {
+    return this.#before.get(unit)?.at(-1)?.seq ?? 0;
+  }
+}
+
+/** Is there something in these entries of the session `id` to go on with? */
+export function goesOn(entries: readonly JournalEntry[], id: string): boolean {
+  return entries.length > 0 && !isClosed(entries, id);
+}
+
+/** The end of a session is the last entry of its unit: nobody is left whom it waited for. */
+function isClosed(entries: readonly JournalEntry[], id: string): boolean {
+  const own = entries.filter(({ unit }) => unit === id);
+  const last = own.findLast(({ event }) => event.type !== SET_ASIDE)?.event.type;
+  const life = own.findLast((entry) => isOpening(entry) || entry.event.type === LOST);
+  return last === 'subagents.ended' || last === 'deadline.close' || life?.event.type === LOST;
+}
+
+interface Beginning {
+  /** The index of its entry. */
+  readonly begins: number;
+  /** Null: it is the opening. */
+  readonly snapshot: SessionSnapshot | null;
+}
+
+/** The snapshot that this entry is; null: it is none that can be gone on from. */
+function fitSnapshot(entry: JournalEntry, unfit: UnfoldableEntry[]): SessionSnapshot | null {
+  if (entry.event.type !== SNAPSHOT || isUnreadable(entry, SNAPSHOT_FORMS)) return null;
+  const { scope, unit, seq, event } = entry;
+  try {
+    const reason = misshapen(event, SESSION_SHAPES);
+    if (reason === null) return snapshotIn(entry);
+    unfit.push(new UnfoldableEntry({ scope, unit, seq, event: event.type, reason }, null));
+  } catch (error) {
+    const reason = messageOf(error);
+    unfit.push(new UnfoldableEntry({ scope, unit, seq, event: event.type, reason }, error));
+  }
+  return null;
+}
+
+/** The last snapshot that this version can read, or the opening. */
+function beginningOf(
+  entries: readonly JournalEntry[],
+  id: string,
+  aside: ReadonlySet<number>,
+  unfit: UnfoldableEntry[],
+): Beginning {
+  let passedOver: UnfoldableEntry | undefined;
+  for (let begins = entries.length - 1; begins >= 0; begins -= 1) {
+    const entry = entries[begins];
+    if (entry?.unit !== id) continue;
+    if (entry.event.type === SNAPSHOT && aside.has(entry.seq)) {
+      passedOver ??= asideErrorOf(entry, entries);
+      continue;
+    }
+    const snapshot = fitSnapshot(entry, unfit);
+    if (snapshot || isOpening(entry)) return { begins, snapshot };
+  }
+  // SF2
+  const last = entries.findLast((entry) => isUnreadable(entry, SNAPSHOT_FORMS));
+  if (last) throw unreadable(last, SNAPSHOT_FORMS);
+  // What was written before there were openings says by its version what is wrong with it.
+  const [first] = entries;
+  if (first && (first.seq > 1 || first.event.type === SNAPSHOT))
+    throw journalCut(first, unfit[0] ?? passedOver);
+  return { begins: 0, snapshot: null };
+}

@@ -1,0 +1,303 @@
+// The life of a session in this process: it begins here, as a new one or from its journal, and it is
+// over for good, or goes on another time.
+//
+// Owns:     who waits for its start and for its end, and the order in which its parts begin and leave.
+// Does not: decide when it is connected or closed (its machine does), put the parts back from the
+//           journal (recovery.ts), or look after sessions that are away (session-pool.ts).
+//
+// Invariants
+//   LF1. A start is settled once: when the lead agent is connected, or when it cannot be any more.
+//   LF2. A start that failed before anything had begun can be tried again, and has no claim.
+//   LF3. Whoever leaves for another time tells nobody of an end, and what came in is written down.
+//   LF4. Who has left takes no claim away from a session that has its id here by then: that one goes on
+//        under the same claim.
+//   LF5. A start after the end, or after the session was left to its journal, is refused; the error says
+//        what the session is and what to do. The store says so, too: `closed` or `suspended`.
+
+import { CancelledError, ConfigurationError, isA, OffstageError } from '../../../values/errors.ts';
+import type { Failure } from '../../../machines/index.ts';
+import type { JournalEntry } from '../../ports/journal.ts';
+import { callSafely } from '../../runtime/host.ts';
+import { rested } from '../../runtime/rested.ts';
+import { UnfoldableEntry } from '../../runtime/set-aside.ts';
+import type { SessionEvent } from '../../contracts/session-views.ts';
+import { recover } from './recovery.ts';
+import type { HostedSession } from './hosted-session.ts';
+import type { SessionEffects } from '../effects/session-effects.ts';
+import { goesOn } from './session-history.ts';
+import type { StartOptions } from './session-options.ts';
+import type { Recovery } from '../lead/transfer.ts';
+import { writeLost } from '../unit/lost.ts';
+
+const suspended: Failure = {
+  code: 'SUSPENDED',
+  message: 'The session was suspended: it goes on when it is started again',
+  retryable: true,
+};
+
+export class SessionLife {
+  readonly #core: HostedSession;
+  readonly #effects: SessionEffects;
+  /** What was found of it when it was started; null: it is new. */
+  #recovery: Recovery | null = null;
+  #started: Promise<void> | null = null;
+  #settleStart: { resolve: () => void; reject: (error: Error) => void } | null = null;
+  #leaving: Promise<boolean> | null = null;
+  #closed: (() => void)[] = [];
+  /** A start has resolved. */
+  #hasBegun = false;
+  /** What it has become, once nothing of it is left here. */
+  #overAs: 'closed' | 'suspended' | null = null;
+
+  constructor(core: HostedSession, effects: SessionEffects) {
+    this.#core = core;
+    this.#effects = effects;
+  }
+
+  /** Resolves when the lead agent is connected; rejects with why it cannot be. */
+  start({ ifKnown = false }: StartOptions = {}): Promise<void> {
+    // LF5. The first start of one that could not even begin says why.
+    if (this.#isEnding && (this.#hasBegun || !this.#started))
+      return Promise.reject(this.#overError());
+    this.#started ??= (async () => {
+      const entries = await this.#read(ifKnown).catch((error: unknown) => {
+        // LF2. The journal may be there, or free, another time.
+        this.#started = null;
+        throw error;
+      });
+      await new Promise<void>((resolve, reject) => {
+        // First: it may be over, or left to the journal, before all of it has come back (LF1).
+        this.#settleStart = { resolve, reject };
+        this.#recovery = this.#recover(entries);
+        this.#core.receive('session', { type: 'session.start' });
+      }).catch(async (error: unknown) => {
+        if (this.#isLostBy(error)) await this.#lose(entries, error);
+        throw error;
+      });
+    })();
+    return this.#started;
+  }
+
+  /** It is over, or will be. */
+  get #isEnding(): boolean {
+    return (
+      this.#unit.disposed ||
+      this.#leaving !== null ||
+      this.#closed.length > 0 ||
+      this.#core.projection.connection === 'closing'
+    );
+  }
+
+  #overError(): ConfigurationError {
+    const { id } = this.#core;
+    const isSuspended = (this.#overAs ?? (this.#leaving ? 'suspended' : 'closed')) === 'suspended';
+    return isSuspended
+      ? new ConfigurationError(
+          'SESSION_SUSPENDED',
+          `The session "${id}" was suspended: this object has left it. Make another session with this \`sessionId\` and the same journal, and start that one`,
+        )
+      : new ConfigurationError(
+          'SESSION_CLOSED',
+          `The session "${id}" is closed, or being closed: it cannot be started again. Make another session`,
+        );
+  }
+
+  #isLostBy(error: unknown): error is UnfoldableEntry {
+    return isA(error, UnfoldableEntry) && this.#core.host.onUnfoldable === 'lose';
+  }
+
+  /** The journal has an entry of it that cannot be taken in, and the app wants it lost for that. */
+  async #lose(entries: readonly JournalEntry[], error: UnfoldableEntry): Promise<never> {
+    const { id } = this.#core;
+    const last = entries.findLast(({ unit }) => unit === id)?.seq ?? 0;
+    try {
+      await writeLost(this.#core, last + 1, error);
+    } finally {
+      callSafely(this.#core.host, 'journal', () => this.#release());
+    }
+    throw new OffstageError('SESSION_LOST', `The session "${id}" is lost: ${error.message}`, {
+      cause: error,
+    });
+  }
+
+  #recover(entries: readonly JournalEntry[]): Recovery | null {
+    try {
+      return recover(this.#core, this.#effects, entries);
+    } catch (error) {
+      // LF2. It does not fit this process: another one may go on with it.
+      if (!this.#isLostBy(error)) callSafely(this.#core.host, 'journal', () => this.#release());
+      throw error;
+    }
+  }
+
+  async #read(ifKnown: boolean): Promise<readonly JournalEntry[]> {
+    const { leads, journal, id } = this.#core;
+    await leads.prepare();
+    this.#checkNotOver();
+    await journal.claim(id);
+    try {
+      const entries = await journal.read({ scope: id });
+      this.#checkNotOver();
+      if (ifKnown && !goesOn(entries, id))
+        throw new OffstageError(
+          'UNKNOWN_SESSION',
+          `The journal has no session "${id}", or it was closed: expected a session to continue`,
+        );
+      return entries;
+    } catch (error) {
+      // Nobody goes on with it here: another process may.
+      callSafely(this.#core.host, 'journal', () => this.#release());
+      throw error;
+    }
+  }
+
+  /** It may have been closed before, or meanwhile: then nothing would settle its start any more. */
+  #checkNotOver(): void {
+    if (this.#unit.disposed) throw new CancelledError('closed');
+  }
+
+  /** The connection has changed; called by the effects. */
+  connectionChanged(): void {
+    const { unit, projection, leads, lead, services, host, hooks, id: sessionId } = this.#core;
+    const state = unit.session.getSnapshot().value.connection;
+    const before = projection.connection;
+    projection.emit({ type: 'connection.changed', state });
+    if (state !== 'active' || before === 'active' || !this.#settleStart) return;
+    const recovery = this.#recovery;
+    leads.transfers.begin(recovery);
+    if (recovery) lead.resume(recovery.owesReply);
+    services.start();
+    this.#hasBegun = true;
+    this.#settleStart.resolve();
+    this.#settleStart = null;
+    callSafely(host, 'hook onSessionStart', () => hooks.onSessionStart?.({ sessionId }));
+  }
+
+  /** Cancels what runs, and resolves when nothing of the session is left. Never rejects. */
+  async close(): Promise<void> {
+    await Promise.all([this.#end(), this.#core.upkeep.end()]);
+  }
+
+  #end(): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.#unit.disposed) {
+        resolve();
+        return;
+      }
+      this.#closed.push(resolve);
+      // It was asked to: however often it is closed, that is one event.
+      if (this.#closed.length > 1) return;
+      // Whatever the journal has of it goes on another time.
+      if (this.#unit.isHeld) this.#effects.endUnopened();
+      else this.#core.receive('session', { type: 'session.close' });
+    });
+  }
+
+  /**
+   * What came in is written down; then nothing of the session is left here, and nobody was told of an
+   * end. Where it `isIdle`, it is as if it had never been away when it goes on. Returns whether it
+   * was idle until it had left: to whoever asks again, too.
+   */
+  suspend(isIdle: () => boolean = () => false): Promise<boolean> {
+    return (this.#leaving ??= this.#putAway(isIdle));
+  }
+
+  async #putAway(isIdle: () => boolean): Promise<boolean> {
+    const { snapshots, journal, upkeep } = this.#core;
+    if (this.#unit.disposed) return false;
+    if (this.#unit.isHeld) {
+      // It has not begun here: there is nothing to write down.
+      this.leave(null);
+      await upkeep.end();
+      await this.#release();
+      return false;
+    }
+    await this.#rested();
+    // Now, not when it was asked for: something may have come meanwhile.
+    const wasIdle = isIdle();
+    const isTaken = snapshots.takeLast(wasIdle);
+    if (isTaken) await this.#rested();
+    const isAsleep = wasIdle && isTaken && journal.sinceAll === 0;
+    this.leave(null);
+    await Promise.all([upkeep.end(), snapshots.whenTrimmed()]);
+    await this.#release();
+    return isAsleep;
+  }
+
+  /** What came in is written down, as far as the journal can. */
+  async #rested(): Promise<void> {
+    await rested(this.#core.host.environment.scheduler, () => this.#isBusy);
+  }
+
+  get #isBusy(): boolean {
+    const { delegation, services } = this.#core;
+    return this.#unit.isBusy || delegation.isBusy || services.isBusy;
+  }
+
+  /** It goes on somewhere else, or later. @param error Null: somebody wanted that. */
+  leave(error: Failure | null): void {
+    if (this.#unit.disposed) return;
+    const { services, delegation, lead } = this.#core;
+    services.suspend();
+    delegation.letGo();
+    this.#effects.suspend();
+    lead.disconnect();
+    this.#left({ type: 'session.suspended', error }, error ?? suspended);
+  }
+
+  /** The last thing that happens in a session; called by the effects. */
+  ended(error: Failure | null): void {
+    const { delegation, books, projection, host, id, workingMemory } = this.#core;
+    delegation.dispose();
+    // What belongs together may go on under the same id after an error, or where it was never
+    // begun here; not after a close.
+    if (!error && !this.#unit.isHeld)
+      callSafely(host, 'working memory', () => workingMemory?.forget(id));
+    // Whoever was killed could not withdraw its question.
+    for (const requestId of books.questions.keys()) {
+      const question = projection.question(requestId);
+      if (question)
+        projection.emit({
+          type: 'question.changed',
+          question: { ...question, state: 'withdrawn', dueAt: null },
+        });
+    }
+    callSafely(host, 'journal', () => this.#release());
+    this.#left({ type: 'session.ended', error }, error);
+  }
+
+  /** LF4 */
+  #release(): void | Promise<void> {
+    const { journal, supervisor, id } = this.#core;
+    if (!this.#unit.disposed || !supervisor.isOpen(id)) return journal.release(id);
+  }
+
+  /** Nothing of it happens here any more. */
+  #left(event: SessionEvent, error: Failure | null): void {
+    const { unit, leads, upkeep, supervisor, door, projection, topics, id } = this.#core;
+    this.#overAs = event.type === 'session.suspended' ? 'suspended' : 'closed';
+    unit.stop();
+    leads.transfers.stop();
+    void upkeep.end();
+    supervisor.close(id);
+    door.close(error && new OffstageError(error.code, error.message));
+    // LF1
+    this.#settleStart?.reject(
+      error ? new OffstageError(error.code, error.message) : new CancelledError('closed'),
+    );
+    this.#settleStart = null;
+    if (this.#overAs === 'suspended') {
+      projection.emit({ type: 'connection.changed', state: 'suspended' });
+      projection.emit({ type: 'floor.changed', floor: 'nobody' });
+    }
+    projection.emit(event);
+    projection.complete();
+    topics.complete();
+    for (const resolve of this.#closed) resolve();
+    this.#closed = [];
+  }
+
+  get #unit() {
+    return this.#core.unit.unit;
+  }
+}

@@ -1,0 +1,100 @@
+// The snapshot of a session: what is in it, and which one this version can read.
+//
+// Does not: say when one is made (runtime/scope-snapshots.ts), put the parts back (recovery.ts), or
+//           know what a part is (each says so itself).
+
+import type { Delegation } from '../../subagents/delegation.ts';
+import type { DelegationRest } from '../../subagents/delegation-rest.ts';
+import type { JournalEntry } from '../../ports/journal.ts';
+import type { UnitEvent } from '../../runtime/commit-unit.ts';
+import type { Host } from '../../runtime/host.ts';
+import type { ScopeJournal } from '../../runtime/scope-journal.ts';
+import { ScopeSnapshots, type SnapshotPolicy } from '../../runtime/scope-snapshots.ts';
+import { readSnapshot, type SnapshotForms } from '../../runtime/snapshot-forms.ts';
+import { SERVICE_VERSION, type ServiceRest } from '../../services/service.ts';
+import type { SessionServices } from '../../services/session-services.ts';
+import { SUBAGENT_VERSION } from '../../subagent/subagent-birth.ts';
+import type { Books, BooksRest } from '../state/books.ts';
+import { inputsOf, openedWith, type SessionInputs } from '../unit/session-inputs.ts';
+import {
+  SESSION_VERSION,
+  SNAPSHOTS,
+  type SessionUnit,
+  type SessionUnitRest,
+} from '../unit/session-unit.ts';
+
+export const SNAPSHOT = 'session.snapshot';
+
+/** What a session goes on from. */
+export interface SessionSnapshot {
+  readonly inputs: SessionInputs;
+  readonly unit: SessionUnitRest;
+  readonly books: BooksRest;
+  /** By their names. */
+  readonly services: Readonly<Record<string, ServiceRest>>;
+  readonly delegation: DelegationRest;
+  /** It was put away like this: whoever was there still is. */
+  readonly isAsleep: boolean;
+}
+
+interface SnapshotEvent extends Omit<SessionSnapshot, 'inputs'> {
+  readonly type: typeof SNAPSHOT;
+  readonly versions: typeof SNAPSHOT_FORMS.versions;
+  readonly inputs: unknown;
+}
+
+/** No form of a session's snapshot has been given up yet. */
+export const SNAPSHOT_FORMS = {
+  type: SNAPSHOT,
+  versions: {
+    form: 1,
+    session: SESSION_VERSION,
+    subagent: SUBAGENT_VERSION,
+    service: SERVICE_VERSION,
+  },
+  upcasters: {},
+} as const satisfies SnapshotForms;
+
+/** The snapshot that this entry is; null: it is none, or one that this version cannot read. */
+export function snapshotIn(
+  entry: JournalEntry,
+  forms: SnapshotForms = SNAPSHOT_FORMS,
+): SessionSnapshot | null {
+  const snapshot = readSnapshot(entry, forms);
+  if (!snapshot) return null;
+  const { inputs, versions: _, ...rest } = snapshot as SnapshotEvent;
+  return { ...rest, inputs: inputsOf(inputs) };
+}
+
+interface Session {
+  readonly id: string;
+  readonly host: Host;
+  readonly unit: SessionUnit;
+  readonly books: Books;
+  readonly services: SessionServices;
+  readonly delegation: Delegation;
+}
+
+export class Snapshots extends ScopeSnapshots {
+  constructor(session: Session, journal: ScopeJournal, policy: SnapshotPolicy) {
+    const { id, host, unit, books, services, delegation } = session;
+    const made = (isAsleep: boolean) => {
+      const subagents = services.isBusy ? null : delegation.rest;
+      if (!subagents) return null;
+      const { rest } = unit;
+      const event: UnitEvent & SnapshotEvent = {
+        type: SNAPSHOT,
+        versions: SNAPSHOT_FORMS.versions,
+        inputs: openedWith(unit.inputs).inputs,
+        unit: rest,
+        books: books.rest,
+        services: services.rest,
+        delegation: subagents,
+        isAsleep,
+      };
+      const lives = subagents.subagents.length + rest.calls.length + rest.questions.length;
+      return { event, lives };
+    };
+    super({ id, host, unit: unit.unit, actor: SNAPSHOTS, made }, journal, policy);
+  }
+}

@@ -1,0 +1,182 @@
+// What the user says, types or clicks, taken in: to whom it goes is decided here, in the
+// transaction that takes it in, so that an answer and what follows from it are one step.
+//
+// Owns:     the way of the user's words to a question or to the lead agent.
+// Does not: understand them (user-words), or know when a question may be answered (machine).
+//
+// Invariants
+//   Y1. Words go to exactly one: the question that has the floor, the lead agent, or (a
+//       plain "wait") nobody.
+//   Y2. Words that began before the question was put to the user are not about it.
+//   Y3. A yes approves nothing while more than one approval waits: the exact action is read
+//       back, and only a yes to that counts. A no needs no reading.
+//   Y4. How words were read is in their entry: later versions of the tables change nothing that was.
+//   Y5. A wait is given, and ends: the question is put again after it.
+//   Y6. Words of somebody who may not answer the question that has the floor go where words go without
+//       it, and the question stays open (WHO-1).
+
+import type { Stamped } from '../../../machines/index.ts';
+import { mayAnswer } from '../../contracts/identity.ts';
+import type { Message } from '../../runtime/commit-unit.ts';
+import { givenAnswer } from '../../subagent/ask-user.ts';
+import type { AnswerReceipt } from '../../contracts/session-views.ts';
+import type { Books } from '../state/books.ts';
+import type {
+  Answer,
+  QuestionRecord,
+  SessionInputEvent,
+  Reading,
+  Utterance,
+} from '../../contracts/records.ts';
+import type { SessionUnit } from '../unit/session-unit.ts';
+import { readUtterance } from './user-words.ts';
+
+/** A question in one of these states is put to the user. */
+const PUT: ReadonlySet<string> = new Set(['presenting', 'open', 'held']);
+
+type Said = Extract<SessionInputEvent, { type: 'user.said' }> & Stamped;
+type Given = Extract<SessionInputEvent, { type: 'answer.given' }> & Stamped;
+
+/** The user said something. Posts who shall react to it; returns what follows within the unit. */
+export function userSaid(books: Books, unit: SessionUnit, said: Said): readonly Message[] {
+  const follow = wordsOf(books, unit, said);
+  // The end of speech is told by the wire; who types has spoken too, and wakes what rests.
+  return said.channel === 'typing'
+    ? [{ actor: 'outbox', event: { type: 'utterance.ended' } }, ...follow]
+    : follow;
+}
+
+/** The words with what they are to the question that has the floor, as its entry keeps them (Y4). */
+export function withReading<T extends { readonly type: string }>(
+  books: Books,
+  unit: SessionUnit,
+  event: T,
+): T {
+  const said = event as unknown as Said;
+  const question = unit.owner === null ? undefined : books.questions.get(unit.owner);
+  const isFor =
+    question &&
+    mayAnswer(question, said.by) &&
+    (isToBeReadBack(unit, question) || isPutToUser(unit, question, said));
+  return isFor ? { ...event, reading: readingOf(books, unit, question, said) } : event;
+}
+
+function readingOf(
+  books: Books,
+  unit: SessionUnit,
+  question: QuestionRecord,
+  { text, channel, language }: Said,
+): Reading {
+  // One that is over stays in the books until its effects are carried out; a refold carries out none.
+  const approvals = [...books.questions.values()].filter(
+    ({ kind, requestId }) =>
+      kind === 'approval' && unit.questions.stateOf(requestId)?.done === false,
+  ).length;
+  return readUtterance(question, text, { typed: channel === 'typing', language, approvals });
+}
+
+function wordsOf(books: Books, unit: SessionUnit, said: Said): readonly Message[] {
+  const { utteranceId: id, text, channel, startedAt } = said;
+  books.userSaid(id, text, startedAt, said.by);
+  const utterance: Utterance = { id, text, startedAt, typed: channel === 'typing' };
+  const question = unit.owner === null ? undefined : books.questions.get(unit.owner);
+  const toLead = (): readonly Message[] => {
+    books.requestId = id;
+    unit.unit.post('user', { kind: 'do', name: 'heardUser', params: { utterance } });
+    return [];
+  };
+  if (!question || !mayAnswer(question, said.by)) return toLead();
+  const awaitsReading = isToBeReadBack(unit, question);
+  if (!awaitsReading && !isPutToUser(unit, question, said)) return toLead();
+  const { reading = readingOf(books, unit, question, said) } = said;
+  if (reading.to === 'lead') return toLead();
+  const { requestId, subagentName } = question;
+  const actor = `question:${requestId}`;
+  const answer = {
+    type: 'question.answer',
+    channel,
+    utteranceStartedAt: channel === 'speech' ? startedAt : null,
+    decisive: reading.to === 'question' && reading.decisive,
+    answer: reading.to === 'question' ? answerBy(reading.answer, said.by) : null,
+  };
+  const isAnswer =
+    !awaitsReading && reading.to === 'question' && unit.accepts(actor, { ...answer, at: said.at });
+  const params = { utterance, subagentName, isAnswer };
+  unit.unit.post('user', { kind: 'do', name: 'overheard', params });
+  if (reading.to === 'hold') {
+    // Earlier versions gave time without an end.
+    const isTimed = said.reading !== undefined && !awaitsReading;
+    const remindAt = said.at + reading.forMs;
+    const held = { type: 'question.hold', remindAt };
+    return isTimed ? [{ actor, event: held }] : [];
+  }
+  // "Yes. Go ahead.": the second half of a yes that is about to be read back.
+  if (awaitsReading) return [];
+  if (reading.to === 'repeat') return [{ actor, event: { type: 'question.repeat' } }];
+  if (reading.to === 'readBack') {
+    question.readBack = true;
+    books.deliveries.delete(requestId);
+    return [{ actor, event: { type: 'question.readBack' } }];
+  }
+  if (isAnswer) return [{ actor, event: answer }];
+  question.timesUnclear += 1;
+  if (reading.to === 'again') question.askedAgain = true;
+  if (question.kind === 'approval') books.deliveries.delete(requestId);
+  // It was meant for the question, but cannot be taken (unclear, or it broke the question off).
+  return [{ actor, event: { type: 'question.repeat' } }];
+}
+
+/** The user chose a button, or answered by name. Posts the receipt. */
+export function answerGiven(books: Books, unit: SessionUnit, given: Given): readonly Message[] {
+  const { requestId, ticket } = given;
+  const settle = (receipt: AnswerReceipt): readonly Message[] => {
+    unit.unit.post('answers', { kind: 'do', name: 'receipt', params: { ticket, receipt } });
+    return [];
+  };
+  const question = books.questions.get(requestId);
+  const state = unit.questions.stateOf(requestId);
+  if (!question || !state) return settle({ accepted: false, reason: 'over' });
+  const { by } = given;
+  if (!mayAnswer(question, by)) return settle({ accepted: false, reason: 'not_allowed' });
+  const answer = givenAnswer(question, given);
+  if (!answer) return settle({ accepted: false, reason: 'invalid_option' });
+  const actor = `question:${requestId}`;
+  const event = {
+    type: 'question.answer',
+    channel: 'button',
+    utteranceStartedAt: null,
+    decisive: true,
+    answer: answerBy(answer, by),
+  };
+  if (!unit.accepts(actor, { ...event, at: given.at }))
+    return settle({
+      accepted: false,
+      reason: state.done ? 'over' : state.value === 'queued' ? 'queued' : 'not_presented',
+    });
+  settle(by === undefined ? { accepted: true } : { accepted: true, by });
+  return [{ actor, event }];
+}
+
+function answerBy(answer: Answer, by: string | undefined): Answer {
+  return by === undefined ? answer : { ...answer, by };
+}
+
+/** Its action shall be read back, and that has not begun. */
+function isToBeReadBack(unit: SessionUnit, { requestId, readBack }: QuestionRecord): boolean {
+  const context = unit.questions.stateOf(requestId)?.context as
+    | { readonly playingSince: number | null; readonly shownAt: number | null }
+    | undefined;
+  return readBack && context?.playingSince === null && context.shownAt === null;
+}
+
+/** Could the user know of the question when these words began? */
+function isPutToUser(unit: SessionUnit, { requestId }: QuestionRecord, said: Said): boolean {
+  const life = unit.questions.stateOf(requestId);
+  if (!PUT.has(String(life?.value)) || !life) return false;
+  const { playingSince, shownAt } = life.context as {
+    readonly playingSince: number | null;
+    readonly shownAt: number | null;
+  };
+  if (said.channel === 'typing') return playingSince !== null || shownAt !== null;
+  return playingSince !== null && said.startedAt >= playingSince;
+}

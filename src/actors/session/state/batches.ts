@@ -1,0 +1,99 @@
+// The batches of a session: which call, or subagent that was spawned by a tool, joins which, and what is
+// in each at the moment. A member is a call's id, or the id of the delivery of a spawned subagent's result.
+//
+// Owns:     the lives of the batches, and which of them calls for the latest request join.
+// Does not: decide when a batch is told (its machine does).
+
+import { batchMachine, type BatchSnapshot } from '../../../machines/index.ts';
+import type { CommitUnit } from '../../runtime/commit-unit.ts';
+import type { Host } from '../../runtime/host.ts';
+import { Population, type MemberRest } from '../../runtime/population.ts';
+import type { ConsolidationOptions } from './consolidation.ts';
+
+/** A call, as it is made. */
+export interface MadeCall {
+  readonly callId: string;
+  /** What the user said that it is made for. @defaultValue null: nothing */
+  readonly requestId?: string | null;
+  /** May its result be told with others? @defaultValue false */
+  readonly isConsolidated?: boolean;
+  readonly at: number;
+}
+
+type Latest = { readonly requestId: string; readonly batchId: string } | null;
+
+/** The batches of a session, as plain JSON. */
+export interface BatchesRest {
+  readonly latest: Latest;
+  readonly members: readonly MemberRest[];
+}
+
+export class Batches extends Population {
+  readonly #options: ConsolidationOptions | null;
+  #latest: Latest = null;
+
+  /** @param options Null: there are none. */
+  constructor(options: ConsolidationOptions | null, unit: CommitUnit, host: Host) {
+    super(batchMachine, 'batch', unit, host);
+    this.#options = options;
+  }
+
+  /** The batch that calls for the request that is being answered join; null: none yet. */
+  get latest(): string | null {
+    return this.#latest?.batchId ?? null;
+  }
+
+  /** All of them, for `goOnFrom`. */
+  get whole(): BatchesRest {
+    return { latest: this.#latest, members: this.rest };
+  }
+
+  /** Takes in what `whole` was. */
+  goOnFrom({ latest, members }: BatchesRest): void {
+    this.#latest = latest;
+    this.restore(members);
+  }
+
+  /** What it consists of at the moment; null if it is none. */
+  contextOf(batchId: string): BatchSnapshot['context'] | null {
+    return (this.stateOf(batchId)?.context ?? null) as BatchSnapshot['context'] | null;
+  }
+
+  /** The batch that waits for this one's result, or null. */
+  expecting(id: string): string | null {
+    return this.ids.find((batchId) => this.contextOf(batchId)?.working.includes(id)) ?? null;
+  }
+
+  /** The batch that this one's result is told with, or null. */
+  of(id: string): string | null {
+    const holding = this.ids.find((batchId) => this.contextOf(batchId)?.parts.includes(id));
+    return this.expecting(id) ?? holding ?? null;
+  }
+
+  /**
+   * Lets a call join those that were made for the same request, or begins a batch with it.
+   * Returns the batch, or null where its result is told by itself.
+   */
+  join(
+    { callId, requestId = null, isConsolidated = false, at }: MadeCall,
+    isAttached: boolean,
+  ): string | null {
+    if (requestId === null || !isConsolidated || !this.#options) return null;
+    const { interactiveCeilingMs, backgroundCeilingMs, atCeiling, graceMs } = this.#options;
+    const joined = { type: 'batch.joined', callId, at };
+    const latest = this.#latest;
+    if (latest?.requestId === requestId && this.accepts(latest.batchId, joined)) {
+      this.apply(latest.batchId, joined);
+      return latest.batchId;
+    }
+    const replied = { type: 'batch.replied', at };
+    // The reply to the request before is over, whatever its model still says.
+    if (latest && this.accepts(latest.batchId, replied)) this.apply(latest.batchId, replied);
+    const batchId = `batch_${callId}`;
+    const ceilingMs = isAttached ? interactiveCeilingMs : backgroundCeilingMs;
+    this.create(batchId, { batchId, ceilingMs, atCeiling, graceMs });
+    this.apply(batchId, joined);
+    this.#latest = { requestId, batchId };
+    return batchId;
+  }
+}

@@ -1,0 +1,363 @@
+// The words behind the lives of a session, folded from the same events: what was asked,
+// called, answered and is to be said, and the conversation itself.
+//
+// Owns:     the records, under the ids that the machines know.
+// Does not: decide what an event leads to (machines), or publish anything.
+//
+// Invariants
+//   W1. A record exists as long as its life, and until what it led to is over.
+//   W2. Folding is a function of the events alone: the same events give the same books.
+
+import type { OutboxItem, Stamped } from '../../../machines/index.ts';
+import type { ConversationLog } from '../../conversation/conversation.ts';
+import type { ConversationItem, MessageItem } from '../../conversation/items.ts';
+import type { ConversationLimits } from '../../conversation/limits.ts';
+import type { Note } from '../../notes/note.ts';
+import type { Message, UnitEvent } from '../../runtime/commit-unit.ts';
+import { happenedTo } from './call-record.ts';
+import { deliveryOfQuestion, deliveryOfResult } from './delivery-record.ts';
+import { Directives, type Directive } from '../../contracts/directives.ts';
+import { LiveConversation, type Unfinished } from './live-conversation.ts';
+import type {
+  Answer,
+  AskedQuestion,
+  CallRecord,
+  ConversationEvent,
+  DeliveryRecord,
+  QuestionRecord,
+  SessionInputEvent,
+  ToldResult,
+} from '../../contracts/records.ts';
+import { resultWords, toldResult, type PromptStyle, type ResultWords } from './synthetic-turns.ts';
+
+type Carried = UnitEvent & Stamped & Record<string, unknown>;
+
+type Successor = {
+  readonly transferId: string;
+  readonly to: string;
+  readonly enters?: boolean;
+} | null;
+
+/** The books as plain JSON. */
+export interface BooksRest {
+  readonly agentName: string;
+  readonly requestId: string | null;
+  readonly turns: number;
+  readonly successor: Successor;
+  /** @defaultValue false */
+  readonly hasEntered?: boolean;
+  /** @defaultValue null */
+  readonly takesOverFrom?: string | null;
+  readonly directives: readonly Directive[];
+  readonly questions: readonly QuestionRecord[];
+  readonly calls: readonly CallRecord[];
+  readonly deliveries: readonly DeliveryRecord[];
+  readonly conversation: unknown;
+}
+
+export class Books {
+  readonly questions = new Map<string, QuestionRecord>();
+  readonly calls = new Map<string, CallRecord>();
+  readonly deliveries = new Map<string, DeliveryRecord>();
+  /** Who leads. */
+  agentName: string;
+  directives = Directives.none;
+  /** The user's words that the lead agent answers, or answered last: an utterance's id. */
+  requestId: string | null = null;
+  /** Turns of the model that are over. */
+  turns = 0;
+  /** The first agent's `onEnter` is done. */
+  hasEntered = false;
+  /** Who led before the one that leads, as long as that one has not entered; null: it has. */
+  takesOverFrom: string | null = null;
+  #successor: Successor = null;
+
+  readonly #firstAgent: string;
+  readonly #conversation: LiveConversation;
+  readonly #words: ResultWords;
+
+  constructor(
+    agentName: string,
+    limits: Partial<ConversationLimits> = {},
+    promptStyle: PromptStyle = 'notice',
+  ) {
+    this.agentName = agentName;
+    this.#firstAgent = agentName;
+    this.#words = resultWords[promptStyle];
+    this.#conversation = new LiveConversation(limits, (id) => this.calls.get(id)?.output);
+  }
+
+  /** What is kept of them, for `restore`. */
+  get rest(): BooksRest {
+    const { agentName, requestId, turns, hasEntered, takesOverFrom } = this;
+    // Records change; what is written down must not.
+    const copies = <T extends object>(records: ReadonlyMap<string, T>): readonly T[] =>
+      [...records.values()].map((record) => ({ ...record }));
+    return {
+      agentName,
+      requestId,
+      turns,
+      successor: this.#successor,
+      hasEntered,
+      takesOverFrom,
+      directives: this.directives.all,
+      questions: copies(this.questions),
+      calls: copies(this.calls),
+      deliveries: copies(this.deliveries),
+      conversation: this.#conversation.kept.toJSON(),
+    };
+  }
+
+  /** Back to where nothing was folded. */
+  reset(): void {
+    this.agentName = this.#firstAgent;
+    this.directives = Directives.none;
+    this.requestId = null;
+    this.turns = 0;
+    this.hasEntered = false;
+    this.takesOverFrom = null;
+    this.#successor = null;
+    this.questions.clear();
+    this.calls.clear();
+    this.deliveries.clear();
+    this.#conversation.reset();
+  }
+
+  /** Goes on from what `rest` was. */
+  restore(rest: BooksRest): void {
+    this.agentName = rest.agentName;
+    this.requestId = rest.requestId;
+    this.turns = rest.turns;
+    this.hasEntered = rest.hasEntered === true;
+    this.takesOverFrom = rest.takesOverFrom ?? null;
+    this.directives = Directives.of(rest.directives);
+    this.#successor = rest.successor;
+    for (const question of rest.questions) this.questions.set(question.requestId, { ...question });
+    for (const call of rest.calls) this.calls.set(call.callId, { ...call });
+    for (const delivery of rest.deliveries) this.deliveries.set(delivery.deliveryId, delivery);
+    this.#conversation.restore(rest.conversation);
+  }
+
+  /** What was said so far, and is being said. */
+  get conversation(): ConversationLog {
+    return this.#conversation.log;
+  }
+
+  /** One item of it. */
+  item(id: string): ConversationItem | undefined {
+    return this.#conversation.item(id);
+  }
+
+  /** How many messages the lead agent has not ended saying. */
+  get sayings(): number {
+    return this.#conversation.sayings;
+  }
+
+  /** What of it the lead agent has not ended saying. */
+  get unfinished(): readonly Unfinished[] {
+    return this.#conversation.unfinished;
+  }
+
+  /** More words of what the lead agent began to say at `saidAt`. */
+  saying(itemId: string, words: string, saidAt: number): boolean {
+    return this.#conversation.saying(itemId, words, saidAt);
+  }
+
+  /** Shows what is about to be told to the unit; returns it as it shall be told. */
+  expect(event: ConversationEvent): ConversationEvent {
+    if (event.type === 'call.answered') this.#answered(event.callId);
+    return this.#conversation.expect(event);
+  }
+
+  /** The user's words. */
+  userSaid(id: string, text: string, at: number, by?: string): void {
+    const who = by === undefined ? {} : { by };
+    this.#conversation.change((log) => log.add({ id, at, role: 'user', text, ...who }));
+  }
+
+  /** Takes in what an event carries for a life that is there already, or begins one. */
+  fold(actor: string, event: Carried): readonly Message[] {
+    switch (event.type) {
+      case 'question.asked': {
+        const { type: _, at, ...asked } = event as unknown as AskedQuestion & Carried;
+        if (!this.questions.has(asked.requestId))
+          this.questions.set(asked.requestId, {
+            ...asked,
+            askedAt: at,
+            answer: null,
+            timesUnclear: 0,
+            askedAgain: false,
+            readBack: false,
+          });
+        return [];
+      }
+      case 'question.answer': {
+        const question = this.questions.get(idOf(actor));
+        if (question) question.answer = event['answer'] as Answer;
+        return [];
+      }
+      case 'tool.called':
+        this.#called(event as never);
+        return [];
+      case 'notice.posted':
+        return this.#posted(event);
+      case 'agent.entered':
+        this.hasEntered = true;
+        this.takesOverFrom = null;
+        return [];
+      case 'transfer.started':
+        this.#successor = event as unknown as { transferId: string; to: string };
+        return [];
+      case 'transfer.ended':
+        if (event['error'] === null) this.#transferred(event);
+        return [];
+      case 'response.ended':
+        if (actor === 'session') this.turns += 1;
+        return [];
+      case 'directive.set': {
+        const { key, value, scope } = event as unknown as Directive & { value: string | null };
+        this.directives = this.directives.set(key, value, scope);
+        return [];
+      }
+      case 'conversation.summarised':
+        this.#conversation.change((log) =>
+          log.setSummary(event['summary'] as string, event['covers'] as readonly string[]),
+        );
+        return [];
+      case 'conversation.noted':
+      case 'assistant.said':
+      case 'assistant.cut':
+      case 'call.answered':
+        this.#said(event as unknown as ConversationEvent);
+        return [];
+      default:
+        if (actor.startsWith('call:')) {
+          const call = this.calls.get(idOf(actor));
+          if (call) happenedTo(call, event);
+        }
+        return [];
+    }
+  }
+
+  /** What is to be said under this id: a notice, a question, or the result of a call. */
+  delivery(id: string): DeliveryRecord | undefined {
+    const known = this.deliveries.get(id) ?? this.#deliveryOf(id);
+    if (known) this.deliveries.set(id, known);
+    return known;
+  }
+
+  /** How results and progress are put to the lead model. */
+  get words(): ResultWords {
+    return this.#words;
+  }
+
+  /** The words in which these results are told together; `working`: the names of those that have none yet. */
+  togetherPrompt(ids: readonly string[], working: readonly string[]): Note {
+    const told = ids.flatMap((id) => this.#told(id) ?? this.deliveries.get(id)?.result ?? []);
+    return this.#words.together(told, working);
+  }
+
+  /** Another agent leads: what was ordered of the one before it ends. */
+  #transferred({ at }: Carried): void {
+    if (!this.#successor) return;
+    const { transferId: id, to, enters = false } = this.#successor;
+    const from = this.agentName;
+    this.#conversation.change((log) => log.transfer({ id, at, from, to }));
+    this.directives = this.directives.withoutAgents();
+    this.agentName = to;
+    this.takesOverFrom = enters ? from : null;
+  }
+
+  #said(event: ConversationEvent): void {
+    this.#conversation.fold(event);
+    if (event.type !== 'call.answered') return;
+    this.#answered(event.callId);
+    if (event.isOver) this.calls.delete(event.callId);
+  }
+
+  /** Its result, when it comes, is no answer to the call any more. */
+  #answered(callId: string): void {
+    const call = this.calls.get(callId);
+    if (call) call.isAnswered = true;
+    const delivery = this.deliveries.get(callId);
+    if (delivery?.answersCall) this.deliveries.set(callId, { ...delivery, answersCall: false });
+  }
+
+  #called(event: Carried & Extract<SessionInputEvent, { type: 'tool.called' }>): void {
+    const { callId, name } = event;
+    this.#conversation.fold({ ...event, calledAt: event.calledAt ?? event.at });
+    if (this.calls.has(callId)) return;
+    const request = this.#requestOf(event.requestId ?? null);
+    this.calls.set(callId, {
+      callId,
+      name,
+      agentName: event.agentName ?? this.agentName,
+      arguments: event.arguments,
+      input: null,
+      output: null,
+      request: request?.text ?? null,
+      requestId: event.requestId ?? null,
+      requestedBy: request?.by ?? null,
+      subagentId: null,
+      outcome: null,
+      isAnswered: false,
+      endedAt: 0,
+      delivery: 'when_idle',
+    });
+  }
+
+  #posted(event: Carried): readonly Message[] {
+    const posted = event as unknown as Extract<SessionInputEvent, { type: 'notice.posted' }> &
+      Stamped;
+    const { deliveryId, kind, priority, label, text, prompt, subagentId, result, at } = posted;
+    if (this.deliveries.has(deliveryId)) return [];
+    this.deliveries.set(deliveryId, {
+      deliveryId,
+      kind,
+      priority,
+      label,
+      text,
+      prompt,
+      subagentId,
+      callId: null,
+      answersCall: false,
+      ...(result && { result }),
+      at,
+    });
+    const item: OutboxItem = {
+      deliveryId,
+      kind,
+      priority,
+      replaces: kind === 'progress' ? subagentId : null,
+      reserved: posted.reserved,
+      expiresAt: posted.ttlMs === null ? null : at + posted.ttlMs,
+    };
+    return [{ actor: 'outbox', event: { type: 'outbox.add', item } as UnitEvent }];
+  }
+
+  /** Made from the record of a question, or of a call that has a result. */
+  #deliveryOf(id: string): DeliveryRecord | undefined {
+    const question = this.questions.get(id);
+    if (question) return deliveryOfQuestion(question);
+    const call = this.calls.get(id);
+    const told = this.#told(id);
+    return call && told ? deliveryOfResult(call, told, this.#words) : undefined;
+  }
+
+  /** What there is to tell of a call that is settled. */
+  #told(callId: string): ToldResult | undefined {
+    const call = this.calls.get(callId);
+    if (!call?.outcome) return undefined;
+    return toldResult(call.name, call.subagentId, call.outcome);
+  }
+
+  #requestOf(requestId: string | null): MessageItem | null {
+    const item = requestId === null ? undefined : this.#conversation.kept.get(requestId);
+    return item?.role === 'user' ? item : null;
+  }
+}
+
+/** `question:abc:1` is about `abc:1`. */
+export function idOf(actor: string): string {
+  return actor.slice(actor.indexOf(':') + 1);
+}

@@ -1,0 +1,48 @@
+// What happens to a tool call, in its record.
+//
+// Does not: decide what follows (the machine of the call does).
+
+import type { DeliveryMode, Stamped } from '../../../machines/index.ts';
+import type { UnitEvent } from '../../runtime/commit-unit.ts';
+import type { Outcome } from '../../contracts/outcome.ts';
+import { pendingAnswer } from '../../conversation/prompts.ts';
+import type { CallRecord } from '../../contracts/records.ts';
+
+/** Takes in what an event of its machine carries. */
+export function happenedTo(
+  call: CallRecord,
+  event: UnitEvent & Stamped & Record<string, unknown>,
+): void {
+  switch (event.type) {
+    case 'call.validated':
+      call.input = event['input'];
+      call.delivery = (event['delivery'] ?? 'when_idle') as DeliveryMode;
+      call.output = event['acknowledge'] === true ? pendingAnswer(String(event['message'])) : null;
+      break;
+    case 'call.invalid':
+    case 'subagent.rejected':
+      call.output = event['output'] ?? { error: (event['error'] as { message: string }).message };
+      break;
+    case 'call.executed':
+      call.output = event['output'];
+      if (event['failed'] === true) call.failed = true;
+      break;
+    case 'deadline.execution':
+      call.failed = true;
+      call.output = { error: `Tool "${call.name}" timed out` };
+      break;
+    case 'call.cancel':
+      if (typeof event['reason'] === 'string') call.cancelReason = event['reason'];
+      call.output = { error: `Tool "${call.name}" was cancelled` };
+      break;
+    case 'subagent.accepted':
+      call.subagentId = event['subagentId'] as string;
+      break;
+    case 'subagent.ended':
+      call.outcome = event['outcome'] as Outcome;
+      call.endedAt = event.at;
+      break;
+    default:
+      break;
+  }
+}

@@ -1,0 +1,183 @@
+// The notes in which results reach the lead model: one by one or together, as a notice of
+// the runtime or as a turn in the user's place.
+import { isUnfinished as endsUnfinished } from '../../../results/unfinished.ts';
+import type { Outcome } from '../../contracts/outcome.ts';
+import { note, sentence, type Note, type Quotes, type Sentence } from '../../notes/note.ts';
+import { completedSentence, failedSentence } from '../../conversation/prompts.ts';
+import type { ToldResult } from '../../contracts/records.ts';
+
+/**
+ * How results are put to the lead model. `notice`: a note of the runtime, "Background task completed
+ * successfully. …", which quotes the result. `turn`: `[Subagent task x completed]: "…"`, in a turn in
+ * the user's place, which is recorded in the conversation as the reply to it is.
+ */
+export type PromptStyle = 'notice' | 'turn';
+
+/** What the lead model knows a subagent by that it spawned: there may be several of one name. */
+export function nameOfSpawned({
+  id,
+  name,
+}: {
+  readonly id: string;
+  readonly name: string;
+}): string {
+  return `${name} (${id})`;
+}
+
+/** What there is to tell of an outcome. */
+export function toldResult(
+  toolName: string,
+  subagentId: string | null,
+  { status, text: result, partial = '', error, verification, notes = [] }: Outcome,
+): ToldResult {
+  const isCompleted = status === 'completed';
+  const text = isCompleted ? result : partial;
+  const failure = error ?? {
+    code: 'INTERNAL',
+    message: `It ended as ${status}`,
+    retryable: false,
+  };
+  return {
+    toolName,
+    subagentId,
+    text,
+    notes,
+    unverified: verification?.unverified.map(({ claim }) => claim) ?? [],
+    isUnfinished: isCompleted && (verification?.incomplete ?? endsUnfinished(text)),
+    error: isCompleted ? null : failure,
+  };
+}
+
+/** What is said of it: the short form, where there is one; the model reads the whole. */
+export function saidOf({ error, text }: ToldResult, { summary }: Outcome): string {
+  return error?.message ?? summary ?? text;
+}
+
+export interface ResultWords {
+  readonly role: 'system' | 'user';
+  one(result: ToldResult): Note;
+  /** Results of one request; `working`: the names of tools that still work for it. */
+  together(results: readonly ToldResult[], working: readonly string[]): Note;
+  /** Progress that is to be said aloud. */
+  progress(subagent: { readonly id: string; readonly name: string }, text: string): Note;
+}
+
+const MAX_KEYS = 10;
+
+const UNFINISHED = sentence`A result ends with an announcement: the work may not be finished. Do not say that it is.`;
+const UNCONFIRMED = sentence`What is quoted as unconfirmed, the tools do not confirm as done. Say so.`;
+const MORE_KEPT = sentence`More of it is in working memory, under the quoted keys. Read it there when the user wants details.`;
+const IN_ONE_REPLY = sentence`These results belong to one request. Tell the user about all of them in one reply: for a failure the exact error details, then ask how to proceed.`;
+const STILL_WORKING = sentence`What is quoted as still working is to be told later.`;
+
+const notice: ResultWords = {
+  role: 'system',
+  one: (result) =>
+    note(
+      joined(result.error === null ? completedSentence : failedSentence, ...remarks([result])),
+      quotesOf(result),
+    ),
+  together: (results, working) =>
+    note(togetherSentence(results, working), {
+      results: results.map(quotesOf),
+      ...(working.length > 0 && { stillWorking: [...working] }),
+    }),
+  progress: ({ name }, text) =>
+    note(sentence`A subagent says how far it is. Tell the user.`, {
+      label: 'SUBAGENT UPDATE',
+      subagent: name,
+      text,
+    }),
+};
+
+const turn: ResultWords = {
+  role: 'user',
+  one: (result) => withRemarks([turnOf(result)], remarks([result]), besides([result])),
+  together: (results, working) =>
+    withRemarks(results.map(turnOf), [togetherSentence(results, working)], {
+      ...besides(results),
+      ...(working.length > 0 && { stillWorking: [...working] }),
+    }),
+  progress: ({ id }, text) => ({ turns: [{ subagentId: id, how: 'reports', text }] }),
+};
+
+export const resultWords: Readonly<Record<PromptStyle, ResultWords>> = { notice, turn };
+
+function joined(first: Sentence, ...others: readonly Sentence[]): Sentence {
+  return others.reduce((text, other) => sentence`${text} ${other}`, first);
+}
+
+/** The user hears of it all in one reply: what came of it, what failed and why, what is still to come. */
+function togetherSentence(results: readonly ToldResult[], working: readonly string[]): Sentence {
+  return joined(IN_ONE_REPLY, ...(working.length > 0 ? [STILL_WORKING] : []), ...remarks(results));
+}
+
+/**
+ * What speaks against a report stands beside it, so that it is not passed on as it is; and where there
+ * is more to read. Nothing is said where there is nothing: a model would look for it.
+ */
+function remarks(results: readonly ToldResult[]): readonly Sentence[] {
+  return [
+    ...(results.some(({ isUnfinished }) => isUnfinished) ? [UNFINISHED] : []),
+    ...(results.some(({ unverified }) => unverified.length > 0) ? [UNCONFIRMED] : []),
+    ...(results.some(hasKeys) ? [MORE_KEPT] : []),
+  ];
+}
+
+function hasKeys({ subagentId, notes }: ToldResult): boolean {
+  return subagentId !== null && notes.length > 0;
+}
+
+function quotesOf(result: ToldResult): Quotes {
+  const { toolName: task, error, text } = result;
+  return {
+    task,
+    ...(error === null ? { result: text } : { error: error.message }),
+    ...beside(result),
+  };
+}
+
+/** What is quoted beside the result itself. */
+function beside(result: ToldResult): Quotes {
+  const { notes, unverified, isUnfinished } = result;
+  const missing = notes.length - MAX_KEYS;
+  return {
+    ...(isUnfinished && { mayBeUnfinished: true }),
+    ...(unverified.length > 0 && { unconfirmed: [...unverified] }),
+    ...(hasKeys(result) && { keys: notes.slice(0, MAX_KEYS) }),
+    ...(hasKeys(result) && missing > 0 && { moreKeys: missing }),
+  };
+}
+
+/** The same of several results, each under its task. */
+function besides(results: readonly ToldResult[]): Quotes {
+  const [only] = results;
+  if (results.length === 1 && only) return beside(only);
+  const about = results.flatMap((result) => {
+    const quotes = beside(result);
+    return Object.keys(quotes).length === 0
+      ? []
+      : [{ task: result.subagentId ?? result.toolName, ...quotes }];
+  });
+  return about.length === 0 ? {} : { about };
+}
+
+function withRemarks(
+  turns: NonNullable<Note['turns']>,
+  says: readonly Sentence[],
+  quotes: Quotes,
+): Note {
+  const [first, ...others] = says;
+  return {
+    turns,
+    ...(first !== undefined && { says: joined(first, ...others) }),
+    ...(Object.keys(quotes).length > 0 && { quotes }),
+  };
+}
+
+function turnOf({ toolName, subagentId, error, text }: ToldResult) {
+  const id = subagentId ?? toolName;
+  return error === null
+    ? ({ subagentId: id, how: 'completed', text } as const)
+    : ({ subagentId: id, how: 'completed with error', error: error.message, text } as const);
+}

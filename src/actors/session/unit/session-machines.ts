@@ -1,0 +1,97 @@
+// The three machines that every session has: its regions, the interaction arbiter, the outbox.
+// The unit tells them what happens; here is how they begin, and go on from what they were.
+//
+// Owns:     the actors.
+// Does not: know what they tell each other (machines/session-wiring), or the lives beside them.
+
+import type { AnyStateMachine, InputFrom, Snapshot } from 'xstate';
+import { interactionMachine, outboxMachine, sessionMachine } from '../../../machines/index.ts';
+import type { CommitUnit, Posted } from '../../runtime/commit-unit.ts';
+import type { Host } from '../../runtime/host.ts';
+import {
+  restOf,
+  startHosted,
+  stopHosted,
+  underWay,
+  withNoLimits,
+  type HostedActor,
+} from '../../runtime/hosting.ts';
+import type { SessionInputs } from './session-inputs.ts';
+
+/** What they are, as plain JSON. */
+export interface MachinesRest {
+  readonly session: Snapshot<unknown>;
+  readonly interaction: Snapshot<unknown>;
+  readonly outbox: Snapshot<unknown>;
+}
+
+export class SessionMachines {
+  readonly #unit: CommitUnit;
+  readonly #host: Host;
+  session!: HostedActor<typeof sessionMachine>;
+  interaction!: HostedActor<typeof interactionMachine>;
+  outbox!: HostedActor<typeof outboxMachine>;
+
+  constructor(unit: CommitUnit, host: Host) {
+    this.#unit = unit;
+    this.#host = host;
+  }
+
+  /** They begin. */
+  begin({ session, outbox }: SessionInputs): void {
+    this.session = this.#start(sessionMachine, 'session', { input: session });
+    this.interaction = this.#start(interactionMachine, 'interaction', {});
+    this.outbox = this.#start(outboxMachine, 'outbox', { input: outbox });
+  }
+
+  get rest(): MachinesRest {
+    const { session, interaction, outbox } = this;
+    return {
+      session: restOf(session),
+      interaction: restOf(interaction),
+      outbox: restOf(outbox),
+    };
+  }
+
+  /** Goes on from what `rest` was, instead of beginning with these inputs. */
+  restore({ session, interaction, outbox }: MachinesRest, inputs: SessionInputs): void {
+    this.session = this.#start(sessionMachine, 'session', {
+      snapshot: withNoLimits(session, sessionMachine, inputs.session),
+    });
+    this.interaction = this.#start(interactionMachine, 'interaction', { snapshot: interaction });
+    this.outbox = this.#start(outboxMachine, 'outbox', {
+      snapshot: withNoLimits(outbox, outboxMachine, inputs.outbox),
+    });
+  }
+
+  /** What goes on at the moment. */
+  get underWay(): readonly Posted[] {
+    return [
+      ...underWay('session', sessionMachine, this.session.getSnapshot()),
+      ...underWay('interaction', interactionMachine, this.interaction.getSnapshot()),
+      ...underWay('outbox', outboxMachine, this.outbox.getSnapshot()),
+    ];
+  }
+
+  stop(): void {
+    stopHosted(this.session);
+    stopHosted(this.interaction);
+    stopHosted(this.outbox);
+  }
+
+  #start<M extends AnyStateMachine>(
+    machine: M,
+    name: string,
+    from: { readonly input?: InputFrom<M>; readonly snapshot?: Snapshot<unknown> },
+  ): HostedActor<M> {
+    const { id } = this.#unit;
+    const { input, ...snapshot } = from;
+    const postbox = { post: (effect: Posted['effect']) => this.#unit.post(name, effect) };
+    return startHosted(machine, input, postbox, {
+      // The session is the unit; the others belong to it.
+      id: name === 'session' ? id : `${id}/${name}`,
+      inspect: this.#host.inspect,
+      ...snapshot,
+    });
+  }
+}

@@ -1,0 +1,510 @@
+// The commit unit of a session: its machines, wired to each other. The session's
+// regions, the interaction arbiter, the outbox, the questions and the tool calls see
+// one event at a time, and what they tell each other happens in the same transaction.
+//
+// Owns:     the lives of the session, and the order within a transaction.
+// Does not: know the wiring (machines/session-wiring), hold words and results (books),
+//           speak (lead), run subagents.
+//
+// Invariants
+//   U1. An accepted answer, the release of the floor and the next grant are one transaction.
+//   U2. The gate of the outbox is told in the transaction that changes it.
+//   U3. Words of the user go to exactly one: the owner's question or the lead agent.
+//   U4. Background work is delegated only when the place of its result was reserved in the
+//       same transaction; else the call is rejected in it. A place is freed once.
+//   U5. The result of a subagent that was spawned by a tool waits for its siblings only in a place that was
+//       reserved in the transaction that brings it; else it is told by itself. It is never dropped.
+
+import type { AnyActorRef, AnyMachineSnapshot } from 'xstate';
+import {
+  askingFor,
+  floorOf,
+  gateMessage,
+  gateOf,
+  hasRoom,
+  ownerOf,
+  questionMachine,
+  shared,
+  toolCallMachine,
+  wire,
+  type sessionMachine,
+  type Failure,
+  type Gate,
+  type Stamped,
+} from '../../../machines/index.ts';
+import {
+  CommitUnit,
+  type Message,
+  type Posted,
+  type UnitBody,
+  type UnitEvent,
+} from '../../runtime/commit-unit.ts';
+import type { JournalEntry } from '../../ports/journal.ts';
+import type { Host } from '../../runtime/host.ts';
+import { ActorView } from '../../runtime/actor-view.ts';
+import { sendHosted } from '../../runtime/hosting.ts';
+import { Population, type MemberRest } from '../../runtime/population.ts';
+import { Batches, type BatchesRest, type MadeCall } from '../state/batches.ts';
+import { SESSION_SHAPES } from './event-shapes.ts';
+import { inputsIn, isSame, type SessionInputs } from './session-inputs.ts';
+import { SessionMachines, type MachinesRest } from './session-machines.ts';
+import type { SetAsideEntry } from '../../contracts/session-views.ts';
+import { subjectOf } from '../../contracts/records.ts';
+
+/** Raised when a machine or the meaning of a machine's effects changes: entries are not refolded across. */
+export const SESSION_VERSION = 2;
+
+/** For whom the unit writes down what the whole session has become; see `snapshots.ts`. */
+export const SNAPSHOTS = 'snapshots';
+
+/** The lives of a session, as plain JSON. */
+export interface SessionUnitRest {
+  readonly machines: MachinesRest;
+  readonly questions: readonly MemberRest[];
+  readonly calls: readonly MemberRest[];
+  readonly batches: BatchesRest;
+  readonly placed: readonly string[];
+}
+
+export interface SessionUnitOptions extends SessionInputs {
+  readonly id: string;
+}
+
+interface Expected extends Stamped {
+  readonly deliveryId: string;
+  readonly requestId: string;
+}
+
+/** Time that an inline tool may take whose author says nothing of it. */
+export const DEFAULT_TOOL_TIMEOUT_MS = 30_000;
+
+/** What the rest of the session does for its unit. Nothing here may call back into the unit's machines. */
+export interface SessionUnitPorts {
+  /** Takes in an event that brings words or creates a life; returns what follows within the unit. */
+  fold(actor: string, event: UnitEvent & Stamped): readonly Message[];
+  /** What the entry of an event says besides. */
+  enrich?<T extends UnitEvent & Stamped>(actor: string, event: T): T;
+  /** Carries an effect out, after the commit. */
+  release(posted: Posted): void;
+  crashed(error: unknown): void;
+  /** The event was refused (null), or it is set aside (why): its sender must not wait for it any more. */
+  ignored?(event: UnitEvent, error: Error | null): void;
+  /** Puts unit and books back to what the journal says of them. Absent: that is not possible. */
+  goesOnWithout?(entry: SetAsideEntry): Promise<void>;
+  /** The journal takes nothing of this session any more. */
+  journalRefused(error: unknown): void;
+}
+
+export class SessionUnit implements UnitBody {
+  readonly shapes = SESSION_SHAPES;
+  readonly unit: CommitUnit;
+  readonly questions: Population;
+  readonly calls: Population;
+  batches!: Batches;
+  readonly #ports: SessionUnitPorts;
+  readonly #host: Host;
+  readonly #machines: SessionMachines;
+  /** Those of this process. */
+  readonly #own: SessionInputs;
+  #inputs!: SessionInputs;
+  /** Not before somebody looks at the machines: those of a session that was put away never begin. */
+  #hasBegun = false;
+  /** Events of services whose findings have a place in the outbox. */
+  readonly #placed = new Set<string>();
+  #gate: Gate | null = null;
+  /** What an app holds of `session`; null: nobody has asked for it. */
+  #view: ActorView<typeof sessionMachine> | null = null;
+
+  constructor(host: Host, options: SessionUnitOptions, ports: SessionUnitPorts) {
+    this.#ports = ports;
+    this.#host = host;
+    this.#own = options;
+    const { id } = options;
+    const identity = { id, scope: id, kind: 'session', definitionVersion: SESSION_VERSION };
+    this.unit = new CommitUnit(identity, host, this);
+    // What the journal has comes first.
+    this.unit.hold();
+    this.questions = new Population(questionMachine, 'question', this.unit, host);
+    this.calls = new Population(toolCallMachine, 'call', this.unit, host);
+    this.#machines = new SessionMachines(this.unit, host);
+    this.#beginWith(options);
+    // An inspector shows a session as soon as there is one.
+    if (host.inspect) this.begin();
+  }
+
+  /** The machines' own inputs, as they are written down with the first entry. */
+  get inputs(): SessionInputs {
+    return this.#inputs;
+  }
+
+  /** What it has become, for `restore`. */
+  get rest(): SessionUnitRest {
+    this.begin();
+    return {
+      machines: this.#machines.rest,
+      questions: this.questions.rest,
+      calls: this.calls.rest,
+      batches: this.batches.whole,
+      placed: [...this.#placed],
+    };
+  }
+
+  /** Goes on from what `rest` was, after so many entries. Its machines had begun with `inputs`. */
+  restore(rest: SessionUnitRest, inputs: SessionInputs, seq: number): void {
+    this.#beginWith(inputs);
+    this.unit.skip(seq);
+    this.#machines.restore(rest.machines, this.#inputs);
+    this.#hasBegun = true;
+    this.questions.restore(rest.questions);
+    this.calls.restore(rest.calls);
+    this.batches.goOnFrom(rest.batches);
+    for (const eventId of rest.placed) this.#placed.add(eventId);
+    this.#gate = gateOf(this.session.getSnapshot(), inputs.canInterrupt);
+  }
+
+  /**
+   * Takes in what the journal has of this session. Its machines go on with the inputs that they
+   * began with; `inputs` of this process are for sessions that begin in it. `again` puts back what is not
+   * in the unit, or was restored, to where these entries begin.
+   */
+  refold(entries: readonly JournalEntry[], again?: () => void): readonly SetAsideEntry[] {
+    const begin = (): void => {
+      const inputs = inputsIn(entries);
+      if (inputs && !isSame(inputs, this.#inputs)) this.#beginWith(inputs);
+      this.begin();
+    };
+    this.#view?.letGo();
+    try {
+      begin();
+      return this.unit.refold(
+        entries,
+        again &&
+          (() => {
+            again();
+            begin();
+          }),
+      );
+    } finally {
+      this.#view?.goesOnAs(this.#machines.session);
+    }
+  }
+
+  /** Back to where nothing was taken in. */
+  reset(): void {
+    this.questions.stop();
+    this.calls.stop();
+    this.#placed.clear();
+    this.#gate = null;
+    this.#beginWith(this.#own);
+  }
+
+  /** What goes on at the moment: deadlines, and tools that run. */
+  get underWay(): readonly Posted[] {
+    this.begin();
+    return [
+      ...this.#machines.underWay,
+      ...this.questions.underWay,
+      ...this.calls.underWay,
+      ...this.batches.underWay,
+    ];
+  }
+
+  #beginWith(inputs: SessionInputs): void {
+    const { session, outbox, canInterrupt, batches = null, books } = inputs;
+    this.#inputs = { session, outbox, canInterrupt, batches, ...(books && { books }) };
+    (this.batches as Batches | undefined)?.stop();
+    this.batches = new Batches(batches, this.unit, this.#host);
+    this.#view?.letGo();
+    if (this.#hasBegun) this.#machines.stop();
+    this.#hasBegun = false;
+  }
+
+  /** Its machines begin, unless they have, or go on from what they were. */
+  begin(): void {
+    if (this.#hasBegun) return;
+    this.#hasBegun = true;
+    this.unit.start(() => this.#machines.begin(this.#inputs));
+    if (this.unit.disposed) this.#machines.stop();
+  }
+
+  /** The actor of the session for apps: the same object whichever XState actor stands behind it. */
+  get view(): ActorView<typeof sessionMachine> {
+    const { session } = this;
+    this.#view ??= new ActorView(session, this.#host);
+    if (this.unit.disposed) this.#view.complete();
+    return this.#view;
+  }
+
+  /** The XState actor of the session itself. */
+  get session(): SessionMachines['session'] {
+    this.begin();
+    return this.#machines.session;
+  }
+
+  get outbox(): SessionMachines['outbox'] {
+    this.begin();
+    return this.#machines.outbox;
+  }
+
+  /** The question that owns what the user says, or null. */
+  get owner(): string | null {
+    this.begin();
+    return ownerOf(this.#machines.interaction.getSnapshot());
+  }
+
+  /** The batch that the result of a call, or this delivery of a spawned subagent's, is told with, or null. */
+  batchOf(id: string): string | null {
+    const state = this.calls.stateOf(id);
+    if (!state) return this.batches.of(id);
+    return (state.context as { readonly batchId: string | null }).batchId;
+  }
+
+  stop(): void {
+    this.unit.dispose();
+    this.questions.stop();
+    this.calls.stop();
+    this.batches.stop();
+    if (this.#hasBegun) this.#machines.stop();
+    this.#view?.complete();
+  }
+
+  accepts(actor: string, event: UnitEvent & Stamped): boolean {
+    const [kind, id] = split(actor);
+    switch (kind) {
+      case 'session':
+        return can(this.session, event);
+      case 'interaction':
+        return can(this.#machines.interaction, event);
+      case 'outbox':
+        return can(this.outbox, event);
+      case 'question':
+        return this.questions.accepts(id, event);
+      case 'call':
+        return this.calls.accepts(id, event);
+      case 'batch':
+        return this.batches.accepts(id, event);
+      case 'member': {
+        const batchId = this.batches.expecting(id);
+        return batchId !== null && this.batches.accepts(batchId, event);
+      }
+      case 'delivery':
+        return this.accepts(this.#holderOf(id), event);
+      // Words: whether they mean anything is for the fold to say.
+      default:
+        return true;
+    }
+  }
+
+  enrich<T extends UnitEvent & Stamped>(actor: string, event: T): T {
+    return this.#ports.enrich?.(actor, event) ?? event;
+  }
+
+  apply(actor: string, event: UnitEvent & Stamped): void {
+    const [kind, id] = split(actor);
+    let follow = this.#ports.fold(actor, event);
+    switch (kind) {
+      case 'session':
+        send(this.session, event);
+        // Whoever was there left when the process ended, not when the next one began.
+        this.#within(
+          shared(event, this.owner, this.batches.latest),
+          'lastAt' in event ? (event.lastAt as number) : event.at,
+        );
+        break;
+      case 'interaction':
+        send(this.#machines.interaction, event);
+        break;
+      case 'outbox':
+        send(this.outbox, event);
+        break;
+      case 'place':
+        // A service has found nothing to tell. Once, however often it says so.
+        if (this.#placed.delete(id))
+          this.#within([{ actor: 'outbox', event: { type: 'outbox.unreserve' } }], event.at);
+        break;
+      case 'question':
+        this.questions.apply(id, event);
+        break;
+      case 'call':
+        this.calls.apply(id, event);
+        // In the same transaction: a call that is called off meanwhile frees its place itself.
+        if (event.type === 'subagent.rejected' && 'reserved' in event)
+          this.#within([{ actor: 'outbox', event: { type: 'outbox.unreserve' } }], event.at);
+        break;
+      case 'batch':
+        this.batches.apply(id, event);
+        break;
+      case 'member':
+        this.batches.apply(this.batches.expecting(id) ?? '', event);
+        break;
+      case 'delivery':
+        this.apply(this.#holderOf(id), event);
+        break;
+      case 'questions': {
+        const { requestId, timeoutMs } = event as unknown as {
+          requestId: string;
+          timeoutMs: number;
+        };
+        if (this.questions.has(requestId)) break;
+        this.questions.create(requestId, { requestId, timeoutMs });
+        this.#within([askingFor(requestId)], event.at);
+        // One that has to wait says nothing itself.
+        this.#changed(`question:${requestId}`);
+        break;
+      }
+      case 'calls': {
+        const call = event as unknown as MadeCall & { readonly timeoutMs?: number };
+        const { callId, timeoutMs = DEFAULT_TOOL_TIMEOUT_MS } = call;
+        if (this.calls.has(callId)) break;
+        const batchId = this.batches.join(call, this.#isAttached);
+        this.calls.create(callId, { callId, timeoutMs, batchId });
+        break;
+      }
+      case 'results':
+        this.#expect(event as never);
+        break;
+      case 'services': {
+        const { eventId } = event as unknown as { eventId: string };
+        const hasPlace = this.#placed.has(eventId);
+        const granted = hasPlace || hasRoom(this.outbox.getSnapshot().context);
+        if (granted) this.#placed.add(eventId);
+        if (granted && !hasPlace)
+          this.#within([{ actor: 'outbox', event: { type: 'outbox.reserve' } }], event.at);
+        this.unit.post(actor, { kind: 'do', name: 'placed', params: { eventId, granted } });
+        break;
+      }
+      case 'notices': {
+        const { deliveryId } = event as unknown as { deliveryId: string };
+        this.#placed.delete(subjectOf(deliveryId));
+        if (follow.length > 0) follow = this.#withSiblings(deliveryId, event, follow);
+        this.unit.post(actor, { kind: 'do', name: 'posted', params: { deliveryId } });
+        break;
+      }
+      case SNAPSHOTS:
+        this.unit.post(actor, { kind: 'do', name: 'written', params: { seq: this.unit.seq } });
+        break;
+      default:
+        break;
+    }
+    this.#within(follow, event.at);
+    // Not every change of state says something; screens show it all the same.
+    if (kind === 'session' || kind === 'question') this.#changed(actor);
+  }
+
+  /** What a service finds of this event has a place in the outbox, and is not there yet. */
+  hasPlace(eventId: string): boolean {
+    return this.#placed.has(eventId);
+  }
+
+  /** Effects that are messages to another machine of this unit. All others go out. */
+  route({ actor, effect }: Posted): readonly Message[] {
+    if (effect.kind !== 'do') return [];
+    const [kind] = split(actor);
+    if (kind === 'call' && effect.name === 'delegate') return [this.#reserve(actor)];
+    return wire(kind, effect.name, effect.params, (callId) => this.batchOf(callId));
+  }
+
+  /** Who has what is to be said: its batch, or the outbox. */
+  #holderOf(deliveryId: string): string {
+    const batchId = this.batchOf(deliveryId);
+    const isHeld =
+      batchId !== null && this.batches.contextOf(batchId)?.parts.includes(deliveryId) === true;
+    return isHeld ? `batch:${batchId}` : 'outbox';
+  }
+
+  get #isAttached(): boolean {
+    return this.session.getSnapshot().matches({ client: 'attached' });
+  }
+
+  /** A subagent was spawned by a tool: its result is told with those of the same request. */
+  #expect({ deliveryId: callId, requestId, at }: Expected): void {
+    if (this.batches.of(callId) !== null) return;
+    const made = { callId, requestId, isConsolidated: true, at };
+    const batchId = this.batches.join(made, this.#isAttached);
+    if (batchId === null || floorOf(this.session.getSnapshot()) !== 'nobody') return;
+    // The reply that it was spawned in is over already.
+    this.#within([{ actor: `batch:${batchId}`, event: { type: 'batch.replied' } }], at);
+  }
+
+  /** What a spawned subagent came to waits for its siblings, in a place of its own; without one it is told by itself. */
+  #withSiblings(callId: string, event: UnitEvent, added: readonly Message[]): readonly Message[] {
+    const batchId = this.batches.expecting(callId);
+    if (batchId === null) return added;
+    const batch = `batch:${batchId}`;
+    const { context } = this.outbox.getSnapshot();
+    if (!('result' in event) || !hasRoom(context))
+      return [{ actor: batch, event: { type: 'batch.left', callId } as UnitEvent }, ...added];
+    return [
+      { actor: 'outbox', event: { type: 'outbox.reserve' } },
+      { actor: batch, event: { type: 'batch.settled', callId } as UnitEvent },
+    ];
+  }
+
+  /** Work is only begun when its result has a place in the outbox: results are never dropped. */
+  #reserve(call: string): Message {
+    const { context } = this.outbox.getSnapshot();
+    if (hasRoom(context)) return { actor: 'outbox', event: { type: 'outbox.reserve' } };
+    const error: Failure = {
+      code: 'OUTBOX_FULL',
+      message: `${context.capacity} results and notices wait to be heard or are being made: maxDeliveries is ${context.capacity}`,
+      retryable: true,
+    };
+    return { actor: call, event: { type: 'subagent.rejected', error } as UnitEvent };
+  }
+
+  settle(): readonly Message[] {
+    const gate = gateOf(this.session.getSnapshot(), this.#inputs.canInterrupt);
+    if (gate === this.#gate) return [];
+    this.#gate = gate;
+    return [gateMessage(gate)];
+  }
+
+  release(posted: Posted): void {
+    this.#ports.release(posted);
+  }
+
+  crashed(error: unknown): void {
+    this.#ports.crashed(error);
+  }
+
+  ignored(event: UnitEvent, error: Error | null): void {
+    this.#ports.ignored?.(event, error);
+  }
+
+  get goesOnWithout(): SessionUnitPorts['goesOnWithout'] {
+    return this.#ports.goesOnWithout;
+  }
+
+  journalRefused(error: unknown): void {
+    this.#ports.journalRefused(error);
+  }
+
+  /** Screens look at this actor again, after the commit. */
+  #changed(actor: string): void {
+    this.unit.post(actor, { kind: 'do', name: 'changed', params: undefined });
+  }
+
+  #within(messages: readonly Message[], at: number): void {
+    for (const { actor, event } of messages) {
+      const stamped = { ...event, at };
+      if (this.accepts(actor, stamped)) this.apply(actor, stamped);
+    }
+  }
+}
+
+/** `question:abc:1` is the question `abc:1`. */
+function split(actor: string): [kind: string, id: string] {
+  const colon = actor.indexOf(':');
+  return colon < 0 ? [actor, ''] : [actor.slice(0, colon), actor.slice(colon + 1)];
+}
+
+function can(actor: { getSnapshot(): unknown }, event: UnitEvent): boolean {
+  const snapshot = actor.getSnapshot() as AnyMachineSnapshot;
+  return snapshot.status === 'active' && snapshot.can(event);
+}
+
+function send(actor: AnyActorRef, event: UnitEvent): void {
+  sendHosted(actor, event);
+  const snapshot = actor.getSnapshot() as AnyMachineSnapshot;
+  if (snapshot.status === 'error') throw snapshot.error;
+}

@@ -1,0 +1,378 @@
+// What an app sees of any session, voice or text.
+
+import { filter, map, Observable } from 'rxjs';
+import { z } from 'zod';
+import { check } from '../../../values/checks.ts';
+import { ConfigurationError } from '../../../values/errors.ts';
+import type {
+  AnswerReceipt,
+  DeliveryView,
+  QuestionView,
+  SessionEvent,
+  TranscriptItem,
+} from '../../contracts/session-views.ts';
+import type { ServiceView } from '../../contracts/service-view.ts';
+import type { IdleOptions, NextResultOptions, SessionResult } from '../lead/awaited.ts';
+import { receiveFromClient, type ClientReceipt } from '../questions/client-input.ts';
+import { clientMessages, type ClientMessage } from './client-messages.ts';
+import type { SetDirective } from '../../contracts/directives.ts';
+import { checkedBy, type VouchedFor } from '../../contracts/identity.ts';
+import type { NoticeOptions } from '../delivery/notices.ts';
+import { isIdle, nextDueAt } from '../lead/idleness.ts';
+import type { SessionCore } from '../lifecycle/session-core.ts';
+import type { StartOptions } from '../lifecycle/session-options.ts';
+import { SubagentsOfSession, type SessionSubagents } from './session-subagents.ts';
+import { refuseImages, type ShownImage } from '../questions/shown-image.ts';
+import type { TransferAnswer } from '../lead/transfer.ts';
+import type { SessionStore } from '../state/session-store.ts';
+import { SUBAGENT_TOPICS, type SubagentTopics } from '../delivery/subagent-messages.ts';
+import { checkedAnswer, type GivenAnswer } from '../../subagent/ask-user.ts';
+
+/** The states of a tool call that has no result yet. */
+const PENDING: ReadonlySet<string> = new Set([
+  'received',
+  'executing',
+  'acknowledged',
+  'delegated',
+]);
+
+const INVALID_ARGUMENT = 'INVALID_ARGUMENT';
+const anyId = z.string();
+const words = z.string().refine((text) => text.trim() !== '', 'expected text with words');
+const startOptions = z.strictObject({ ifKnown: z.boolean().optional() });
+
+/** The services of a session; each change is an event `service.changed`. */
+export interface SessionServiceViews {
+  list(): readonly ServiceView[];
+}
+
+export abstract class SessionFace {
+  readonly subagents: SessionSubagents;
+  readonly services: SessionServiceViews;
+  readonly #core: SessionCore;
+
+  constructor(core: SessionCore) {
+    this.#core = core;
+    this.subagents = new SubagentsOfSession(core);
+    this.services = { list: () => core.services.views };
+  }
+
+  get id(): string {
+    return this.#core.id;
+  }
+
+  /**
+   * The XState actor of the session, for `useSelector`, `waitFor` and the inspector: one object for the whole
+   * life of the session. It is read-only: its `send` and `stop` throw `READ_ONLY_ACTOR`.
+   */
+  get actor(): SessionCore['unit']['session'] {
+    return this.#core.unit.view as unknown as SessionCore['unit']['session'];
+  }
+
+  /**
+   * Transcript, subagents, questions and deliveries, for screens. Follows within a turn or two of the event
+   * loop. It is read-only: its `send` and `trigger` throw `READ_ONLY_STORE`.
+   */
+  get store(): SessionStore {
+    return this.#core.projection.store;
+  }
+
+  /** Everything that happens, in order. Hot; completes when the session has ended. */
+  get events(): Observable<SessionEvent> {
+    return this.#core.projection.events;
+  }
+
+  /** Results and notices, each time one of them changes. */
+  get notifications(): Observable<DeliveryView> {
+    return this.events.pipe(
+      filter((event) => event.type === 'delivery.changed'),
+      map((event) => event.delivery),
+    );
+  }
+
+  /** What subagents report, as typed messages: `subagent.progress`, `subagent.result`. Hot. */
+  topic<T extends keyof SubagentTopics>(name: T): Observable<SubagentTopics[T]> {
+    check('topic(name)', z.enum(SUBAGENT_TOPICS), name, INVALID_ARGUMENT);
+    return this.#core.topics.topic(name);
+  }
+
+  /** Questions, each time one of them changes. */
+  get questions(): Observable<QuestionView> {
+    return this.events.pipe(
+      filter((event) => event.type === 'question.changed'),
+      map((event) => event.question),
+    );
+  }
+
+  /** What both sides say, partial and final. */
+  get transcript(): Observable<TranscriptItem> {
+    return this.events.pipe(
+      filter((event) => event.type === 'transcript.changed'),
+      map((event) => event.item),
+    );
+  }
+
+  /**
+   * What a client is told, as JSON; each subscriber is one client. See `receiveClientMessage`. A client
+   * acknowledges what it has shown: `delivery.shown` with the `deliveryId` of the message.
+   */
+  get clientMessages(): Observable<ClientMessage> {
+    const { projection, door } = this.#core;
+    return clientMessages(this.events, () => projection.deliveries()).pipe(
+      (messages) => new Observable((client) => messages.subscribe(client).add(door.follow())),
+    );
+  }
+
+  /**
+   * A client says something: `ui.response`, `text_input` and others of `ClientInput`, as JSON
+   * text or parsed. What it is not, or came too late for, is in the receipt. `by`: who is on the
+   * connection that it came over, as the app knows; the message cannot say so itself.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT` for other options (rejects).
+   */
+  async receiveClientMessage(message: unknown, options: VouchedFor = {}): Promise<ClientReceipt> {
+    const core = this.#core;
+    const by = checkedBy('receiveClientMessage(message, options)', options);
+    return receiveFromClient(
+      {
+        checkRoom: () => core.unit.unit.checkRoom(),
+        answer: (requestId, answer) => core.door.answer(requestId, answer, by),
+        say: (text) => core.door.say(text, by),
+        questionShown: (requestId) => core.door.questionShown(requestId, by ?? core.user),
+        shown: (deliveryId) => core.door.shown(deliveryId, by),
+        dismiss: (deliveryId) => core.door.dismiss(deliveryId, by),
+        cancelSubagent: (id) => this.subagents.cancel(id, undefined, options),
+        showImage: (image) => this.showImage(image),
+        reportError: (error, where) => core.reportError(error, where),
+      },
+      message,
+    );
+  }
+
+  /**
+   * Shows the lead model a picture, if it is a voice model that takes any.
+   * @throws {ConfigurationError} `IMAGES_NOT_ACCEPTED`
+   */
+  showImage(_image: ShownImage): boolean {
+    return refuseImages('a text session');
+  }
+
+  /**
+   * Another agent shall lead. Resolves when it does, or with why it does not.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT` for a name that is no text (rejects).
+   */
+  async transfer(agentName: string): Promise<TransferAnswer> {
+    check('transfer(agentName)', z.string(), agentName, INVALID_ARGUMENT);
+    return this.#core.leads.transfers.transfer(agentName, null);
+  }
+
+  /** A standing order to the lead agent; null takes it back. See `ToolContext.setDirective`. */
+  get setDirective(): SetDirective {
+    return this.#core.leads.setDirective;
+  }
+
+  /** Calls of the lead agent that have no result yet, those of the background included. */
+  get pendingToolCalls(): readonly string[] {
+    const { calls } = this.#core.unit;
+    return calls.ids.filter((id) => PENDING.has(String(calls.stateOf(id)?.value)));
+  }
+
+  /**
+   * Aborts a tool call, or cancels its subagent. False if it is not pending.
+   * @throws {CapacityError} `MAILBOX_FULL` while 10,000 events of the session wait for the journal.
+   */
+  cancelToolCall(callId: string): boolean {
+    const isPending = this.pendingToolCalls.includes(callId);
+    if (isPending) {
+      this.checkRoom();
+      this.#core.receive(`call:${callId}`, {
+        type: 'call.cancel',
+        reason: 'the app cancelled the call',
+      });
+    }
+    return isPending;
+  }
+
+  /**
+   * Resolves when the lead agent is there; rejects with why it is not. Safe to call twice.
+   * @throws {ConfigurationError} `SESSION_CLOSED` after `close()`, or after the session has ended;
+   * `SESSION_SUSPENDED` after `suspend()` or `hibernate()` (rejects).
+   */
+  async start(options: StartOptions = {}): Promise<void> {
+    const { ifKnown = false } = check('start(options)', startOptions, options, INVALID_ARGUMENT);
+    await this.#core.life.start({ ifKnown });
+  }
+
+  /**
+   * Ends the session: every subagent is cancelled, and killed after `closeGraceMs`.
+   * Resolves when nothing is left of it. Never rejects; safe to call twice.
+   */
+  close(): Promise<void> {
+    return this.#core.life.close();
+  }
+
+  /**
+   * Leaves the session to its journal: nothing of it is left in memory, nobody is cancelled and
+   * nothing ends. Another session with the same id and journal goes on with it when it is started,
+   * in this process or another one. What runs is broken off as by a crash: model calls are made
+   * again, and so are tool calls that may be (`idempotent`). Safe to call twice.
+   */
+  async suspend(): Promise<void> {
+    await this.#core.life.suspend();
+  }
+
+  /**
+   * Leaves the session to its journal while it is idle, and nobody notices: as `suspend`, but when it is
+   * started again whoever was there still is, its time has gone on, and nothing is said or asked
+   * again. One that is not idle is suspended. Resolves with whether it was idle until it had left: else
+   * something of it may be due at once. Safe to call twice.
+   */
+  hibernate(): Promise<boolean> {
+    return this.#core.life.suspend(() => this.isIdle);
+  }
+
+  /**
+   * Nothing is said, called, told or looked at: what there is waits for the user, for time, or for
+   * somebody from outside. A session with `services` never is, nor one to which a client is attached:
+   * they are there as long as it is.
+   */
+  get isIdle(): boolean {
+    return isIdle(this.#core, this.ownClients);
+  }
+
+  /** Clients that are nobody but whoever embeds it. */
+  protected get ownClients(): number {
+    return 0;
+  }
+
+  /**
+   * Resolves when nothing goes on that could say something by itself: no model, tool or subagent
+   * works, and what is due has been told, or nobody is there to hear it. A question that waits for the
+   * user is quiet. Resolves also when the session has ended.
+   * @throws {CancelledError} when `signal` aborts (rejects); {ConfigurationError} `INVALID_ARGUMENT`.
+   */
+  async idle(options: IdleOptions = {}): Promise<void> {
+    await this.#core.awaited.idle(options);
+  }
+
+  /**
+   * The next result of a subagent that has been told, shown as a card, or was told before and not
+   * handed out by this yet: each is handed out once, in the order of telling. In a text session whoever
+   * waits for a result listens to it: it counts as heard.
+   * @throws {CancelledError} when the session ends or `signal` aborts (rejects); {OffstageError}
+   * `NO_RESULT` where the named subagent has ended and no result of it will be told;
+   * {ConfigurationError} `INVALID_ARGUMENT`.
+   */
+  async nextResult(options: NextResultOptions = {}): Promise<SessionResult> {
+    return this.#core.awaited.nextResult(options);
+  }
+
+  /** When something happens by itself, such as the end of a question's time: milliseconds since 1970; null: nothing does. */
+  get nextDueAt(): number | null {
+    return nextDueAt(this.#core);
+  }
+
+  /** Is anybody there? */
+  get isAttached(): boolean {
+    return this.#core.door.isAttached;
+  }
+
+  /**
+   * A client is there. Returns what to call when it leaves.
+   * @throws {CapacityError} `MAILBOX_FULL` while 10,000 events of the session wait for the journal.
+   */
+  attach(): () => void {
+    this.checkRoom();
+    return this.#core.door.attach();
+  }
+
+  /**
+   * The user types. Goes to the open question, or to the lead agent.
+   * Resolves when it was taken in.
+   * @throws {ConfigurationError} `INVALID_TEXT` for text without words; `SESSION_NOT_ACTIVE` before
+   * `start()` and after the end (rejects).
+   * @throws {CapacityError} `MAILBOX_FULL` while 10,000 events of the session wait for the journal (rejects).
+   * @throws {JournalError} `UNFOLDABLE_ENTRY`: the session could not take the words in, and goes on without
+   * them (rejects). {OffstageError} the session ended, by a failure or by `CANCELLED`, before it had taken
+   * them in (rejects).
+   */
+  async sendText(text: string, options: VouchedFor = {}): Promise<void> {
+    const by = checkedBy('sendText(text, options)', options);
+    await this.#core.door.say(check('sendText(text)', words, text, 'INVALID_TEXT').trim(), by);
+  }
+
+  /**
+   * Answers a question by an option's id, in words, or with consent: exactly one of them. The first
+   * valid answer wins; what became of this one is in the receipt. Where the question says who may answer
+   * (`answerableBy`), `by`, or else the session's `user`, must be one of them: else the receipt says
+   * `not_allowed`, and the question stays open.
+   * @throws {ConfigurationError} `INVALID_ANSWER` for an answer with an unknown property, a value of
+   * another type, or not exactly one of the three (rejects).
+   * @throws {CapacityError} `MAILBOX_FULL` while 10,000 events of the session wait for the journal (rejects).
+   * @throws {JournalError} `UNFOLDABLE_ENTRY`: the session could not take the answer in, and the question
+   * stays open (rejects).
+   */
+  async answer(
+    requestId: string,
+    answer: GivenAnswer,
+    options: VouchedFor = {},
+  ): Promise<AnswerReceipt> {
+    check('answer(requestId)', anyId, requestId, INVALID_ARGUMENT);
+    const given = checkedAnswer('answer(requestId, answer)', answer);
+    const by = checkedBy('answer(requestId, answer, options)', options);
+    return this.#core.door.answer(requestId, given, by);
+  }
+
+  /**
+   * A client shows the question: its buttons count from now.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT`, {CapacityError} `MAILBOX_FULL`.
+   */
+  questionShown(requestId: string, options: VouchedFor = {}): void {
+    check('questionShown(requestId)', anyId, requestId, INVALID_ARGUMENT);
+    const by = checkedBy('questionShown(requestId, options)', options) ?? this.#core.user;
+    this.checkRoom();
+    this.#core.door.questionShown(requestId, by);
+  }
+
+  /**
+   * The user has seen a result or notice: it need not be said any more.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT`, {CapacityError} `MAILBOX_FULL`.
+   */
+  shown(deliveryId: string, options: VouchedFor = {}): void {
+    check('shown(deliveryId)', anyId, deliveryId, INVALID_ARGUMENT);
+    const by = checkedBy('shown(deliveryId, options)', options);
+    this.checkRoom();
+    this.#core.door.shown(deliveryId, by);
+  }
+
+  /**
+   * The user does not want to hear it.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT`, {CapacityError} `MAILBOX_FULL`.
+   */
+  dismiss(deliveryId: string, options: VouchedFor = {}): void {
+    check('dismiss(deliveryId)', anyId, deliveryId, INVALID_ARGUMENT);
+    const by = checkedBy('dismiss(deliveryId, options)', options);
+    this.checkRoom();
+    this.#core.door.dismiss(deliveryId, by);
+  }
+
+  /**
+   * Something that the user shall hear when there is a pause; `urgent` interrupts. Returns its `deliveryId`.
+   * @throws {ConfigurationError} `INVALID_NOTICE` for a text without words, and options that are none;
+   * `SESSION_NOT_ACTIVE` after the end of the session.
+   * @throws {CapacityError} `MAILBOX_FULL` while 10,000 events of the session wait for the journal.
+   */
+  notifyBackground(text: string, options?: NoticeOptions): string {
+    const { connection } = this.#core.projection;
+    if (this.#core.unit.unit.disposed)
+      throw new ConfigurationError(
+        'SESSION_NOT_ACTIVE',
+        `Expected the session not to be over, it is ${connection}: the notice could not be told`,
+      );
+    return this.#core.notifyBackground(text, options);
+  }
+
+  /** So that whoever calls while the journal is stuck is told, and does not fill the memory. */
+  protected checkRoom(): void {
+    this.#core.unit.unit.checkRoom();
+  }
+}

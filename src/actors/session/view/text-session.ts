@@ -1,0 +1,125 @@
+// A conversation in text: the lead agent is a streaming model, and what subagents have
+// to say comes between its messages.
+
+import type { LanguageModel } from 'ai';
+import type { Observable } from 'rxjs';
+import { z } from 'zod';
+import { anObject, checkIsObject, type ChecksOf } from '../../../values/checks.ts';
+import type { VouchedFor } from '../../contracts/identity.ts';
+import { checkModel } from '../../model/model.ts';
+import type { Runtime } from '../../admission/runtime.ts';
+import { SessionCore } from '../lifecycle/session-core.ts';
+import {
+  checkSessionOptions,
+  sessionChecks,
+  type SessionOptions,
+  type StartOptions,
+} from '../lifecycle/session-options.ts';
+import { SessionFace } from './session-face.ts';
+import type { PromptStyle } from '../state/synthetic-turns.ts';
+import { TextLead } from '../lead/text-lead.ts';
+import { TextOutput, type TextPart } from '../lead/text-output.ts';
+
+export interface TextSessionOptions extends SessionOptions {
+  /** The model of the lead agent, and of the subagents that have none of their own. */
+  readonly model: LanguageModel;
+  readonly runtime: Runtime;
+  /**
+   * How results are put to the lead model; with `turn` they are also shown as they are, before
+   * they are put into words. @defaultValue 'notice'
+   */
+  readonly promptStyle?: PromptStyle;
+}
+
+const schema = z.strictObject({
+  ...sessionChecks,
+  // By itself, first: it is what is forgotten most.
+  model: z.unknown().optional(),
+  runtime: anObject('a runtime: createRuntime(…)'),
+  promptStyle: z.enum(['notice', 'turn']).optional(),
+} satisfies ChecksOf<TextSessionOptions>);
+
+/** @throws {ConfigurationError} for an option that is unknown or wrong. */
+function checkTextSession(options: TextSessionOptions): void {
+  checkIsObject('new TextSession(options)', options, TEXT_EXAMPLE);
+  checkModel('new TextSession(options): `model`', options.model);
+  checkSessionOptions('TextSession', schema, options);
+}
+
+const TEXT_EXAMPLE =
+  "new TextSession({ model: openai('gpt-5.1'), agents: [{ name: 'lead', instructions: 'You help the user.' }] })";
+
+/** A pause so long is no pause in text: what waits is told as soon as nothing else is. */
+const QUIET_MS = 0;
+/** A model that has not begun to speak by then has failed. */
+const OFFER_TIMEOUT_MS = 60_000;
+const PLAY_TIMEOUT_MS = 600_000;
+const MAX_ATTEMPTS = 3;
+
+export class TextSession extends SessionFace {
+  readonly #output: TextOutput;
+  readonly #lead: TextLead;
+  #isOwnClient = false;
+
+  /** @throws {ConfigurationError} for options that cannot work. */
+  constructor(options: TextSessionOptions) {
+    checkTextSession(options);
+    const output = new TextOutput();
+    let lead: TextLead | undefined;
+    const core = new SessionCore({
+      ...options,
+      outbox: {
+        quietMs: QUIET_MS,
+        offerTimeoutMs: OFFER_TIMEOUT_MS,
+        playTimeoutMs: PLAY_TIMEOUT_MS,
+        maxAttempts: MAX_ATTEMPTS,
+      },
+      settleTimeoutMs: 0,
+      maxReconnects: 0,
+      canInterrupt: true,
+      hasVoice: false,
+      consolidation: options.consolidation ?? 'batch',
+      makeLead: (made) => (lead = new TextLead(made, options.model, output)),
+    });
+    super(core);
+    this.#output = output;
+    this.#lead = lead as unknown as TextLead;
+  }
+
+  /** Everything that is said from now on, also what nobody asked for. Hot. */
+  get parts(): Observable<TextPart> {
+    return this.#output.parts;
+  }
+
+  /**
+   * Resolves when the session can be talked to. Whoever embeds it counts as attached, for good,
+   * unless a client has attached before: then clients come and go by `attach`.
+   */
+  override async start(options?: StartOptions): Promise<void> {
+    await super.start(options);
+    if (this.isAttached) return;
+    this.attach();
+    this.#isOwnClient = true;
+  }
+
+  protected override get ownClients(): number {
+    return Number(this.#isOwnClient);
+  }
+
+  /**
+   * Says something to the session and reads what is said in return, until there is
+   * nothing more to say at the moment. Results that come later are in `parts`.
+   */
+  async *send(text: string, options: VouchedFor = {}): AsyncGenerator<TextPart, void, undefined> {
+    const { parts, end } = this.#output.read();
+    const taken = this.sendText(text, options);
+    void taken.then(() => this.#lead.whenIdle(end), end);
+    yield* parts;
+    await taken;
+  }
+
+  /** Reads everything that is said from now on, until the session is closed. */
+  read(): AsyncGenerator<TextPart, void, undefined> {
+    return this.#output.read().parts;
+  }
+}

@@ -1,0 +1,129 @@
+// What a subagent has to talk to its parent: it tells how far it is, asks, and hands in.
+//
+// Owns:     the shapes of these tools, and what a model reads of them.
+// Does not: settle `request_input` and `complete_task`: where a subagent calls them the
+//           runtime knows them by their role and does it itself, so their `execute` is
+//           reached only where there is no subagent, and says so.
+
+import type { Toolset } from '../contracts/toolset.ts';
+import { tool, zodSchema } from 'ai';
+import { z } from 'zod';
+import { check, type ChecksOf } from '../../values/checks.ts';
+import { callerOf } from '../model/caller.ts';
+import { marked, ROLE } from '../model/marks.ts';
+import { toolFailure, type ToolFailure } from '../model/tool-failure.ts';
+
+/** For a registry of toolsets. */
+export const CHILD_TOOLSET = { name: 'subagent-child', version: '0.1.0' } as const;
+
+const MAX_WORDS = 20_000;
+const words = z.string().trim().min(1).max(MAX_WORDS);
+
+/** The names of its tools. */
+export type ChildTool = 'report_progress' | 'request_input' | 'complete_task';
+
+export interface ChildToolsetOptions {
+  /**
+   * The result is JSON of a shape (the `outputSchema` of the subagent, which its prompt
+   * tells) instead of text. @defaultValue false
+   */
+  readonly structured?: boolean;
+}
+
+const progressInput = z.object({
+  update: words.describe('What was done, or is being done, in a sentence'),
+  percentComplete: z.number().min(0).max(100).optional().describe('How far it is, 0 to 100'),
+});
+
+const requestInput = z.object({
+  question: words.describe('What you need to know from the agent that gave you the task'),
+  context: z.string().max(MAX_WORDS).optional().describe('What helps to answer it'),
+  timeoutMs: z
+    .number()
+    .int()
+    .positive()
+    .optional()
+    .describe('How long to wait for the answer, in milliseconds; default 60000'),
+});
+
+const summary = z
+  .string()
+  .max(MAX_WORDS)
+  .optional()
+  .describe('The result in one or two sentences that can be said aloud');
+
+const artifacts = z
+  .array(
+    z.object({
+      type: z.string().min(1).max(200).describe('A media type'),
+      name: z.string().min(1).max(200),
+      content: z.union([z.string(), z.looseObject({}), z.array(z.unknown())]),
+    }),
+  )
+  .max(20)
+  .optional()
+  .describe('What was made beside the result');
+
+const textResult = z.object({
+  result: words.describe('The result, in full'),
+  summary,
+  artifacts,
+});
+
+const structuredResult = z.object({
+  result: z
+    .union([z.looseObject({}), z.array(z.unknown()), z.string(), z.number(), z.boolean(), z.null()])
+    .describe('The result: JSON of the agreed shape'),
+  summary,
+  artifacts,
+});
+
+const optionsSchema = z.strictObject({
+  structured: z.boolean().optional(),
+} satisfies ChecksOf<ChildToolsetOptions>);
+
+const notASubagent = (): ToolFailure => toolFailure('INVALID_STATE', 'Not running as a subagent');
+
+/**
+ * Plain AI SDK tools: `report_progress`, `request_input`, `complete_task`. Outside a
+ * subagent each answers `{ error: { code: 'INVALID_STATE' } }`.
+ */
+export function createChildSubagentToolset(given: ChildToolsetOptions = {}): Toolset<ChildTool> {
+  const { structured = false } = check('createChildSubagentToolset(options)', optionsSchema, given);
+  return {
+    report_progress: marked(
+      tool({
+        description:
+          'Tell the agent that gave you the task how far you are. Use it after each significant step, not after every call.',
+        inputSchema: zodSchema(progressInput),
+        execute: ({ update, percentComplete }, options) => {
+          const caller = callerOf(options);
+          if (!caller || caller.subagentId === null) return notASubagent();
+          const note = { update, percent: percentComplete ?? null };
+          const reported = caller.service.report(caller.subagentId, note);
+          return reported.ok
+            ? { reported: true }
+            : toolFailure(reported.error.code, reported.error.message);
+        },
+      }),
+      { idempotent: true },
+    ),
+    request_input: marked(
+      tool({
+        description:
+          'Ask the agent that gave you the task a question, and wait for the answer. Returns { responded, response?, timedOut }.',
+        inputSchema: zodSchema(requestInput),
+        execute: notASubagent,
+      }),
+      { [ROLE]: 'request_input' as const },
+    ),
+    complete_task: marked(
+      tool({
+        description: 'Hand in the result and end the task. Nothing that you do afterwards counts.',
+        inputSchema: zodSchema(structured ? structuredResult : textResult),
+        execute: notASubagent,
+      }),
+      { [ROLE]: 'complete_task' as const },
+    ),
+  };
+}

@@ -1,0 +1,226 @@
+// Waiting for subagents: woken by their ends, by their questions and by the time.
+//
+// Owns:     when a wait has what it waited for, and whether it may begin at all.
+// Does not: keep time (waits.ts), or find cycles (wait-graph.ts).
+//
+// Invariants
+//   E2. Whoever is asked does not go on waiting for the asker, nor, if it is a subagent, for
+//       anybody: nobody else would answer. A question that it has read already ends only
+//       waits for the asker itself; one that a handler of the program answers ends none.
+//   E3. A wait that could end only by its timeout is refused (WAIT_CYCLE), naming both ends.
+//   E4. Being hung ends no wait.
+//   E5. While the user waits for an answer of the lead agent, no wait of a tool of that agent begins
+//       or goes on (`heedsUser`): whom it waited for goes on.
+//   E6. A wait that ends for the user delivers no result: the lead agent answers the user first.
+
+import type { Environment } from '../ports/environment.ts';
+import { refusal } from './delegation-failure.ts';
+import type { Family, SubagentRecord } from './family.ts';
+import { reportOf } from './views.ts';
+import type {
+  AwaitOptions,
+  AwaitResult,
+  Refused,
+  Requester,
+  SubagentReport,
+} from '../contracts/service-types.ts';
+import { dependsOn, waitCycle, type Need } from './wait-graph.ts';
+import { needOf, Waits, type Wait, type WaitEnd } from './waits.ts';
+
+/** More waits than that at a time are a mistake in whoever waits. */
+const MAX_WAITS = 1000;
+
+export interface AwaitingOptions {
+  readonly environment: Environment;
+  readonly family: Family;
+  readonly defaultTimeoutMs: number;
+  /** Those with an open request. */
+  asking(): readonly SubagentRecord[];
+  /** Who must end before it may run. */
+  lockedBy(id: string): readonly string[];
+  /** The lead agent, or the program, waits. */
+  began(): void;
+  /** A wait of it is over. */
+  over(): void;
+  /** Tells the requester how it is. */
+  tell(record: SubagentRecord, requester: Requester): SubagentReport;
+}
+
+export class Awaiting {
+  readonly #options: AwaitingOptions;
+  readonly #waits: Waits;
+  #userWaits = false;
+
+  constructor(options: AwaitingOptions) {
+    this.#options = options;
+    this.#waits = new Waits(options.environment);
+  }
+
+  get count(): number {
+    return this.#waits.count;
+  }
+
+  await(ids: readonly string[], requester: Requester, options: AwaitOptions): Promise<AwaitResult> {
+    const { family, defaultTimeoutMs } = this.#options;
+    const { mode = 'all', timeoutMs = defaultTimeoutMs, signal } = options;
+    const { alsoAsking: heedsOthers = true, heedsUser = false } = options;
+    const records: SubagentRecord[] = [];
+    for (const id of new Set(ids)) {
+      const record = family.seenBy(requester, id);
+      if (!record) return Promise.resolve(refusal('NOT_FOUND', `There is no subagent "${id}"`));
+      records.push(record);
+    }
+    const by = requester.subagentId;
+    const wait: Wait = { by, mode, records, heedsOthers, heedsUser: heedsUser && by === null };
+    const refused = this.#refusalOf(wait, timeoutMs, signal);
+    if (refused) return Promise.resolve(refused);
+    const why = this.#reached(wait);
+    if (why) return Promise.resolve(this.#result(wait, why));
+    const cycle = this.#cycleOf(wait) ?? this.#tooMany();
+    if (cycle) return Promise.resolve(cycle);
+    return new Promise((resolve) => {
+      this.#waits.begin(wait, {
+        timeoutMs,
+        signal,
+        settle: (end) => {
+          resolve(this.#result(wait, end));
+          if (wait.by === null) this.#options.over();
+        },
+      });
+      if (wait.by === null) this.#options.began();
+      // What the lead agent waits for may from now on depend on its answer to somebody.
+      if (wait.by !== null)
+        for (const other of this.#waits.all) if (other.by === null) this.#wake(other);
+    });
+  }
+
+  /** Does a tool of the lead agent wait for it? It is told of its end by that. */
+  isAwaitedByLead(id: string): boolean {
+    return this.#waits.all.some(
+      (wait) => wait.heedsUser && wait.records.some((record) => record.id === id),
+    );
+  }
+
+  /** Does the lead agent, or the program, wait for it in any way? */
+  isAwaited(id: string): boolean {
+    return this.#waits.all.some(
+      ({ by, records }) => by === null && records.some((record) => record.id === id),
+    );
+  }
+
+  /** E5: the user has said something that the lead agent has not begun to answer, or has by now. */
+  userWaits(waits: boolean): void {
+    this.#userWaits = waits;
+    for (const wait of this.#waits.all) this.#wake(wait);
+  }
+
+  /** Its own waits are over, and so are those for it. */
+  ended({ id }: SubagentRecord): void {
+    for (const wait of this.#waits.by(id)) this.#waits.end(wait, 'cancelled');
+    for (const wait of this.#waits.all)
+      if (wait.records.some((record) => record.id === id)) this.#wake(wait);
+  }
+
+  /** Nobody waits here any more. */
+  stop(): void {
+    for (const wait of this.#waits.all) this.#waits.end(wait, 'cancelled');
+  }
+
+  /** It asks its parent. True if that ended a wait of the parent, which so learns of it. */
+  asked({ parentId }: SubagentRecord): boolean {
+    let isHeard = false;
+    for (const wait of this.#waits.all)
+      if (this.#wake(wait) && wait.by === parentId) isHeard = true;
+    return isHeard;
+  }
+
+  #wake(wait: Wait): boolean {
+    const why = this.#reached(wait);
+    if (why) this.#waits.end(wait, why);
+    return why !== null;
+  }
+
+  #reached(wait: Wait): 'ended' | 'asked' | 'user' | null {
+    const { mode, records, by } = wait;
+    const isEnded = ({ isLive }: SubagentRecord): boolean => !isLive;
+    if (mode === 'all' ? records.every(isEnded) : records.some(isEnded)) return 'ended';
+    const isAsked = records.some(
+      (record) => record.request && !record.request.isHandled && record.isBelow(by),
+    );
+    const isCalled =
+      isAsked || this.#othersAsking(wait).some(({ request }) => request?.isTold === false);
+    if (isCalled) return 'asked';
+    return wait.heedsUser && this.#userWaits ? 'user' : null;
+  }
+
+  /** Those that ask whoever waits, and are not waited for. */
+  #othersAsking({ by, records, heedsOthers }: Wait): readonly SubagentRecord[] {
+    if (!heedsOthers) return [];
+    const asking = this.#options
+      .asking()
+      .filter((record) => record.parentId === by && !records.includes(record))
+      .filter(({ request }) => request?.isHandled === false);
+    // A subagent has one mind: while it waits, it answers nobody. The lead agent and a
+    // program have many, and are called back only where the wait depends on the answer.
+    return by !== null
+      ? asking
+      : asking.filter(({ id: asker }) =>
+          records.some(({ id }) => dependsOn(id, asker, this.#needsOf)),
+        );
+  }
+
+  #result(wait: Wait, why: WaitEnd): AwaitResult {
+    if (why === 'cancelled') return refusal('CANCELLED', 'The wait was broken off');
+    const requester = { subagentId: wait.by };
+    // E6
+    const tell = (record: SubagentRecord): SubagentReport =>
+      why === 'user' && !record.isLive ? reportOf(record) : this.#options.tell(record, requester);
+    const others = why === 'asked' ? this.#othersAsking(wait) : [];
+    return { ok: true, why, reports: wait.records.map(tell), alsoAsking: others.map(tell) };
+  }
+
+  #refusalOf(wait: Wait, timeoutMs: number, signal: AbortSignal | undefined): Refused | null {
+    if (wait.records.length === 0)
+      return refusal('INVALID_STATE', 'Expected at least one subagent to wait for, got none');
+    if (!(timeoutMs > 0))
+      return refusal('INVALID_STATE', `Expected timeoutMs to be above 0, got ${timeoutMs}`);
+    return signal?.aborted ? refusal('CANCELLED', 'The wait was broken off') : null;
+  }
+
+  #cycleOf(wait: Wait): Refused | null {
+    const { by } = wait;
+    if (by === null) return null;
+    const { family } = this.#options;
+    const above = wait.records.find(({ id }) => family.get(by)?.isBelow(id));
+    if (above)
+      return refusal(
+        'WAIT_CYCLE',
+        `${by} cannot wait for ${above.id}, which is above it: it ends with it`,
+      );
+    const way = waitCycle(by, needOf(wait), this.#needsOf);
+    if (!way) return null;
+    const chain = way.slice(1).map((id) => `${id} ("${this.#nameOf(id)}")`);
+    return refusal('WAIT_CYCLE', `${by} would wait for ${chain.join(', which waits for ')}`);
+  }
+
+  #tooMany(): Refused | null {
+    return this.#waits.count < MAX_WAITS
+      ? null
+      : refusal('SESSION_LIMIT', `${MAX_WAITS} waits are open already`);
+  }
+
+  #nameOf(id: string): string {
+    return this.#options.family.get(id)?.place.definition.name ?? '';
+  }
+
+  readonly #needsOf = (id: string): readonly Need[] => {
+    const record = this.#options.family.get(id);
+    if (!record?.isLive) return [];
+    const { parentId } = record;
+    const asks = record.request && parentId !== null ? [parentId] : [];
+    return [
+      ...this.#waits.by(id).map(needOf),
+      { mode: 'all', of: [...asks, ...this.#options.lockedBy(id)] },
+    ];
+  };
+}

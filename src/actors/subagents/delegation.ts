@@ -1,0 +1,441 @@
+// The service of one scope: what a session, a program and the tools of subagents call.
+//
+// Owns:     the parts of the scope, and who may do what to whom.
+// Does not: know what follows from an end (subagent-tree.ts), or what a wait waits for
+//           (awaiting.ts).
+//
+// Invariants
+//   D6. Looking is free to whoever sees; ending and answering are for those above. What one
+//       does not see is answered as what does not exist.
+
+import type { Observable } from 'rxjs';
+import { clip } from '../../values/clip.ts';
+import { checkedBy, type VouchedFor } from '../contracts/identity.ts';
+import { callSafely } from '../runtime/host.ts';
+import type { Subagent } from '../subagent/subagent.ts';
+import { refusal } from './delegation-failure.ts';
+import { delegationRest, type DelegationRest } from './delegation-rest.ts';
+import type { SubagentRecord } from './family.ts';
+import { unmarked } from '../notes/note-marks.ts';
+import { peerMessage } from './parent-words.ts';
+import { makeParts, type DelegationOptions, type Parts } from './parts.ts';
+import type { Restored, RestoredUnits } from './restoration.ts';
+import type { SubagentState, SubagentView } from '../contracts/session-views.ts';
+import type { ScopePorts } from './scope-ports.ts';
+import { argument } from './service-arguments.ts';
+import type {
+  AwaitOptions,
+  AwaitResult,
+  CheckResult,
+  ListOptions,
+  MessageReceipt,
+  ProgressNote,
+  Refused,
+  Requester,
+  SendRequest,
+  SendResult,
+  SpawnReceipt,
+  SpawnRequest,
+  SubagentChunk,
+  SubagentReport,
+  SubagentService,
+} from '../contracts/service-types.ts';
+import { SubagentTree } from './subagent-tree.ts';
+import { subAgentStream, type SubAgentStreamChunk } from './sub-agent-stream.ts';
+import { Sweeper } from './sweeper.ts';
+import { reportOf, viewOf } from './views.ts';
+
+const WAITING: ReadonlySet<SubagentState> = new Set(['waiting_for_input', 'waiting_for_children']);
+
+/** Notes of one subagent that are kept: the latest. */
+export const PROGRESS_RING = 50;
+const MAX_NOTE_CHARS = 2000;
+
+export class Delegation implements SubagentService {
+  readonly #parts: Parts;
+  readonly #tree: SubagentTree;
+  readonly #sweeper: Sweeper;
+
+  constructor(options: DelegationOptions) {
+    const parts = makeParts(options);
+    const { health, retention } = parts;
+    this.#parts = parts;
+    this.#sweeper = new Sweeper({
+      scheduler: parts.ports.host.environment.scheduler,
+      intervalMs: parts.limits.sweepIntervalMs,
+      isNeeded: () => health.isWatching || retention.hasDelivered,
+      sweep: () => void this.sweep(),
+    });
+    this.#tree = new SubagentTree(parts, this, () => this.#sweeper.update());
+  }
+
+  get id(): string {
+    return this.#parts.id;
+  }
+
+  get events(): Observable<SubagentChunk> {
+    return this.#parts.chunks.events;
+  }
+
+  get chunks(): Observable<SubAgentStreamChunk> {
+    return subAgentStream(this);
+  }
+
+  /** Those that have not ended, oldest first. */
+  get live(): readonly Subagent[] {
+    return this.#parts.family.live.flatMap(({ subagent }) => subagent ?? []);
+  }
+
+  /** Waits that are open. */
+  get waitCount(): number {
+    return this.#parts.awaiting.count;
+  }
+
+  /** Undefined for one that has ended. */
+  get(id: string): Subagent | undefined {
+    return this.#parts.family.get(id)?.subagent ?? undefined;
+  }
+
+  /** The live one that works for this call of the lead agent. */
+  ofCall(callId: string): Subagent | undefined {
+    return this.#parts.family.ofCall(callId)?.subagent ?? undefined;
+  }
+
+  /** Who works for which call of the lead agent. */
+  get liveCalls(): ReadonlyMap<string, Subagent> {
+    const calls = new Map<string, Subagent>();
+    for (const { parentId, place, subagent } of this.#parts.family.live)
+      if (parentId === null && place.callId !== null && subagent) calls.set(place.callId, subagent);
+    return calls;
+  }
+
+  spawn(request: SpawnRequest): SpawnReceipt {
+    return this.spawnFor(this.#parts.ports, request);
+  }
+
+  /** As `spawn`; one without a parent, and all below it, work for `ports`. */
+  spawnFor(ports: ScopePorts, request: SpawnRequest): SpawnReceipt {
+    return this.#tree.spawn(argument('spawn', 'spawn(request)', request), ports);
+  }
+
+  async checkInputs(
+    request: Pick<SpawnRequest, 'config' | 'task' | 'caller' | 'idempotencyKey'>,
+  ): Promise<Refused | null> {
+    const { config, task, caller, idempotencyKey } = argument(
+      'inputsOf',
+      'checkInputs(request)',
+      request,
+    );
+    const { id, family, ports } = this.#parts;
+    const parent = family.get(caller.subagentId ?? '');
+    const { outcomes } = parent?.place.ports ?? ports;
+    if (config.lineage !== true || !outcomes || family.withKey(idempotencyKey)) return null;
+    const path = parent ? [...parent.place.lineage, parent.id] : [];
+    const missing = await outcomes.missingInputs(task.args, { sessionId: id, path });
+    return missing === null ? null : refusal('INPUT_NOT_FOUND', missing);
+  }
+
+  check(id: string, requester: Requester): CheckResult {
+    argument('id', 'check(id)', id);
+    const by = argument('requester', 'check(id, requester)', requester);
+    const record = this.#parts.family.seenBy(by, id);
+    if (!record) return notFound(id);
+    const report = this.#parts.tell(record, by);
+    this.#sweeper.update();
+    return { ok: true, report };
+  }
+
+  list(requester: Requester, options: ListOptions = {}): readonly SubagentReport[] {
+    const { includeEnded = false } = argument('list', 'list(requester, options)', options);
+    return this.#parts.family
+      .allSeenBy(argument('requester', 'list(requester)', requester))
+      .filter((record) => includeEnded || record.isLive)
+      .map(reportOf);
+  }
+
+  send(id: string, given: SendRequest, asker: Requester, options: VouchedFor = {}): SendResult {
+    const { family, messages, chunks } = this.#parts;
+    argument('id', 'send(id)', id);
+    const message = argument('message', 'send(id, message)', given);
+    const requester = argument('requester', 'send(id, message, requester)', asker);
+    const by = checkedBy('send(id, message, requester, options)', options);
+    const record = family.seenBy(requester, id);
+    if (!record) return notFound(id);
+    if (!record.isLive) return hasEnded(record);
+    if (message.inResponseTo !== undefined)
+      return this.#answer(record, message, message.inResponseTo, requester, by);
+    if (id === requester.subagentId)
+      return refusal('INVALID_STATE', `${id} cannot send a message to itself`);
+    const { content, mode = 'steer', idempotencyKey } = message;
+    const sender = family.get(requester.subagentId ?? '');
+    const words =
+      record.isBelow(requester.subagentId) || !sender
+        ? content
+        : unmarked(peerMessage(sender, content));
+    const messageId = messages.idOf(record, idempotencyKey);
+    const isTaken = record.subagent?.hasTaken(messageId) === true;
+    if (!isTaken && !messages.isOnItsWay(messageId))
+      chunks.emit(record, {
+        type: 'message.sent',
+        messageId,
+        content,
+        mode,
+        inResponseTo: null,
+        ...(by === undefined ? {} : { by }),
+      });
+    // First: it may be there before `send` returns.
+    const written = messages.written(record, messageId);
+    const receipt = messages.send(record, messageId, words, mode, by);
+    if (isTaken) messages.taken(messageId);
+    return { ok: true, messageId, resolvedPending: false, receipt, written };
+  }
+
+  async await(
+    ids: readonly string[],
+    requester: Requester,
+    options: AwaitOptions = {},
+  ): Promise<AwaitResult> {
+    const result = await this.#parts.awaiting.await(
+      argument('ids', 'await(ids)', ids),
+      argument('requester', 'await(ids, requester)', requester),
+      argument('await', 'await(ids, requester, options)', options),
+    );
+    this.#sweeper.update();
+    return result;
+  }
+
+  cancel(id: string, requester: Requester, reason?: string, options: VouchedFor = {}): boolean {
+    const by = checkedBy('cancel(id, requester, reason, options)', options);
+    const { subagentId } = argument('requester', 'cancel(id, requester)', requester);
+    const why = argument('reason', 'cancel(id, requester, reason)', reason) ?? 'cancelled';
+    const record = this.#parts.family.get(argument('id', 'cancel(id)', id));
+    if (!record?.isLive || !record.isBelow(subagentId)) return false;
+    record.subagent?.checkRoom();
+    record.subagent?.cancel(why, by);
+    return true;
+  }
+
+  report(
+    id: string,
+    note: { readonly update: string; readonly percent: number | null },
+  ): { readonly ok: true } | Refused {
+    argument('id', 'report(id)', id);
+    const { update, percent } = argument('note', 'report(id, note)', note);
+    const { family, chunks, health, now } = this.#parts;
+    const record = family.get(id);
+    if (!record) return notFound(id);
+    if (!record.isLive) return hasEnded(record);
+    if (percent !== null && !(percent >= 0 && percent <= 100))
+      return refusal('INVALID_STATE', `Expected percent to be 0 to 100 or null, got ${percent}`);
+    const noted: ProgressNote = { update: clip(update, MAX_NOTE_CHARS), percent, at: now() };
+    record.progress = [...record.progress, noted].slice(-PROGRESS_RING);
+    record.said = noted.update;
+    if (health.seen(record, noted.at)) chunks.emit(record, { type: 'recovered' });
+    chunks.emit(record, { type: 'progress', update: noted.update, percent });
+    record.place.ports.progressed(viewOf(record), noted);
+    return { ok: true };
+  }
+
+  delivered(id: string): void {
+    const record = this.#parts.family.get(argument('id', 'delivered(id)', id));
+    if (!record) return;
+    this.#parts.delivered(record);
+    this.#sweeper.update();
+  }
+
+  sweep(): number {
+    const { health, retention, now } = this.#parts;
+    for (const record of health.sweep(now())) this.#hangs(record);
+    const forgotten = retention.sweep(now());
+    this.#sweeper.update();
+    return forgotten;
+  }
+
+  /** Whom it works for answers what it asks; null: nobody will. Late answers count for nothing. */
+  settleRequest(id: string, requestId: string, content: string | null): void {
+    const { family, requests } = this.#parts;
+    const record = family.get(id);
+    if (record?.request?.requestId !== requestId) return;
+    if (content === null) requests.dismiss(record);
+    else requests.answer(record, requestId, content);
+  }
+
+  /**
+   * Takes in those that the journal has, by the scopes that they work for. Nobody goes on yet.
+   * `known`: what other processes knew of kept instances, and of those that nobody knows any more.
+   */
+  restore(
+    units: RestoredUnits,
+    scopes: readonly ScopePorts[],
+    known: Omit<DelegationRest, 'subagents'> = { gone: [], histories: {} },
+  ): Restored {
+    const { id, family, supervisor, budgets, instances } = this.#parts;
+    const { gone, histories, awakeMs = 0 } = known;
+    instances.remember(histories);
+    budgets.goOn(awakeMs);
+    const restored = this.#tree.restore(units, scopes);
+    // Now that those are there whose budgets they were cut from.
+    for (const group of gone) {
+      family.remember(group);
+      supervisor.remember(id, group.agents);
+      budgets.charge(group.parentId, group);
+    }
+    return restored;
+  }
+
+  /** What all of them have become, for `restore`; null while one of them is busy. */
+  get rest(): DelegationRest | null {
+    return this.live.every(({ isSettled }) => isSettled) ? delegationRest(this.#parts) : null;
+  }
+
+  /** Those that were taken in go on. */
+  resume(restored: Restored): void {
+    this.#tree.resume(restored);
+    this.#sweeper.update();
+  }
+
+  /** All of them, ended ones that are still kept included. */
+  get views(): readonly SubagentView[] {
+    return this.#parts.family.all.map(viewOf);
+  }
+
+  /** One of them has something that is not in the journal yet. */
+  get isBusy(): boolean {
+    return this.live.some(({ isBusy }) => isBusy);
+  }
+
+  /** Does a tool of the lead agent wait for it? */
+  isAwaitedByLead(id: string): boolean {
+    return this.#parts.awaiting.isAwaitedByLead(id);
+  }
+
+  /** Does the lead agent, or the program, wait for it in any way? */
+  isAwaited(id: string): boolean {
+    return this.#parts.awaiting.isAwaited(id);
+  }
+
+  /** The user waits for an answer of the lead agent, or does not any more: its tools wait for nobody meanwhile. */
+  userWaits(waits: boolean): void {
+    this.#parts.awaiting.userWaits(waits);
+  }
+
+  /** Whoever lives waits for somebody outside, and nobody waits for any of them. */
+  get isIdle(): boolean {
+    const isWaiting = (subagent: Subagent): boolean =>
+      subagent.isSettled && WAITING.has(subagent.state);
+    return this.waitCount === 0 && this.live.every(isWaiting);
+  }
+
+  /** When something happens to one of them by itself, milliseconds since 1970; `Infinity`: nothing does. */
+  get nextDueAt(): number {
+    const { requests, budgets } = this.#parts;
+    const asked = requests.asking.map(({ request }) => request?.dueAt ?? Infinity);
+    const live = this.live.map((subagent) => subagent.nextDueAt);
+    return [...asked, ...live].reduce((next, at) => Math.min(next, at), budgets.nextDueAt);
+  }
+
+  /** Leaves all of them to the journal: they end here and nobody is told. */
+  letGo(): void {
+    const { awaiting, messages, requests, budgets } = this.#parts;
+    for (const subagent of this.live) subagent.suspend();
+    awaiting.stop();
+    messages.stop();
+    requests.stop();
+    budgets.stop();
+    this.dispose();
+  }
+
+  /** Whoever these ends are for may not have heard of them. */
+  protected tellAgain(records: readonly SubagentRecord[]): void {
+    for (const record of records)
+      if (record.outcome)
+        this.#parts.chunks.emit(record, { type: 'ended', outcome: record.outcome });
+  }
+
+  /** Takes nobody in any more, and cancels all. */
+  stop(reason: string): void {
+    this.#tree.stop(reason);
+  }
+
+  kill(reason: string): void {
+    this.#tree.kill(reason);
+  }
+
+  /** Calls back once nobody is left and every instance is disposed; at once if so. */
+  whenEnded(callback: () => void): void {
+    this.#tree.whenEnded(callback);
+  }
+
+  /** The last call: nothing is left that could still happen. */
+  dispose(): void {
+    this.#sweeper.dispose();
+    this.#parts.chunks.complete();
+    void this.#parts.instances.dispose();
+  }
+
+  #answer(
+    record: SubagentRecord,
+    { content, idempotencyKey }: SendRequest,
+    requestId: string,
+    requester: Requester,
+    by: string | undefined,
+  ): SendResult {
+    const { requests, chunks, messages } = this.#parts;
+    const { request, id, subagent } = record;
+    if (!record.isBelow(requester.subagentId))
+      return refusal('INVALID_STATE', `Only an agent above ${id} may answer what it asks`);
+    const messageId = messages.idOf(record, idempotencyKey);
+    const step = subagent?.step ?? 0;
+    const answered = {
+      ok: true,
+      messageId,
+      resolvedPending: true,
+      receipt: Promise.resolve<MessageReceipt>({ applied: true, step }),
+    } as const;
+    // This very answer: it is there, or will be.
+    if (messages.isOnItsWay(messageId))
+      return { ...answered, written: messages.written(record, messageId) };
+    if (subagent?.hasTaken(messageId)) return { ...answered, written: Promise.resolve() };
+    if (!request) return refusal('INVALID_STATE', `${id} has no open request "${requestId}"`);
+    if (request.requestId !== requestId)
+      return refusal(
+        'REQUEST_PENDING',
+        `${id} waits for the answer to "${request.requestId}", not to "${requestId}"`,
+      );
+    // It would not be written down: where this one goes on, it still asks.
+    if (messages.isStopped) {
+      const receipt = messages.send(record, messageId, content, 'steer');
+      return { ...answered, resolvedPending: false, receipt, written: Promise.resolve() };
+    }
+    chunks.emit(record, {
+      type: 'message.sent',
+      messageId,
+      content,
+      mode: null,
+      inResponseTo: requestId,
+      ...(by === undefined ? {} : { by }),
+    });
+    const written = messages.written(record, messageId);
+    requests.answer(record, requestId, content, { messageId, by });
+    return { ...answered, written };
+  }
+
+  #hangs(record: SubagentRecord): void {
+    const { id, place, lastActiveAt, subagent } = record;
+    const { definition, ports } = place;
+    this.#parts.chunks.emit(record, { type: 'hung', lastActiveAt });
+    ports.changed(viewOf(record));
+    const { onHung, name } = definition;
+    if (onHung === 'cancel') subagent?.cancel('it showed no sign of life for too long');
+    else if (typeof onHung === 'function')
+      callSafely(ports.host, `onHung of ${name}`, () => onHung({ id, name, lastActiveAt }));
+  }
+}
+
+function notFound(id: string): Refused {
+  return refusal('NOT_FOUND', `There is no subagent "${id}"`);
+}
+
+function hasEnded({ id, outcome }: SubagentRecord): Refused {
+  return refusal('ALREADY_TERMINAL', `${id} has ended: ${outcome?.status ?? 'failed'}`);
+}

@@ -1,0 +1,238 @@
+// What the subagents of a scope get from it: an instance, a slot, somebody to ask, and
+// somebody who hears how they are. One desk for all: ten thousand need not have their own.
+//
+// Owns:     nothing; it takes what a subagent says to the part whose affair it is.
+// Does not: decide what follows from an end (subagent-tree.ts).
+
+import type { JSONValue, ModelMessage } from 'ai';
+import type { MemoryOwner } from '../ports/working-memory.ts';
+import type { SubagentDefinition } from '../contracts/config.ts';
+import { prepareInstance, type Briefing, type PreparedInstance } from '../subagent/instance.ts';
+import type { Outcome } from '../contracts/outcome.ts';
+import type { ReturnedValue, SubagentFace, SubagentPorts } from '../subagent/subagent-ports.ts';
+import type { AskedQuestion } from '../contracts/records.ts';
+import type { Budget } from '../admission/budget.ts';
+import type { SubagentRecord } from './family.ts';
+import { unmarked } from '../notes/note-marks.ts';
+import { requestMessage } from './parent-words.ts';
+import type { Parts } from './parts.ts';
+import type { SpawnRequest, SubagentService } from '../contracts/service-types.ts';
+import { pendingOf, reportOf, viewOf } from './views.ts';
+import type { AskedInput, CallInDoubt, StepReport, StreamedChunk } from '../contracts/task.ts';
+
+/** As their author wrote them. */
+type Tools = Readonly<Record<string, unknown>>;
+
+type Ended = (record: SubagentRecord, outcome: Outcome, disposed: Promise<void>) => void;
+
+export class FamilyDesk implements SubagentPorts {
+  readonly path: string;
+  readonly #parts: Parts;
+  readonly #service: SubagentService;
+  readonly #ended: Ended;
+
+  constructor(parts: Parts, service: SubagentService, ended: Ended) {
+    this.path = parts.id;
+    this.#parts = parts;
+    this.#service = service;
+    this.#ended = ended;
+  }
+
+  async prepare(face: SubagentFace, signal: AbortSignal): Promise<PreparedInstance> {
+    const { instances } = this.#parts;
+    const record = this.#recordOf(face.id);
+    const { ports } = record.place;
+    const messages = record.opening;
+    record.opening = undefined;
+    return prepareInstance(ports.host, instances.definitionOf(record), ports.model, signal, (own) =>
+      this.#brief(record, own, messages),
+    );
+  }
+
+  keepLarge({ id }: SubagentFace, tools: Tools, returned: ReturnedValue): Promise<JSONValue> {
+    const { outcomes } = this.#recordOf(id).place.ports;
+    return (
+      outcomes?.keepLarge(this.#memoryOf(id), tools, returned) ?? Promise.resolve(returned.value)
+    );
+  }
+
+  settle(face: SubagentFace, tools: Tools, outcome: Outcome): Outcome | Promise<Outcome> {
+    const { parentId, place, progress } = this.#recordOf(face.id);
+    const { outcomes } = place.ports;
+    if (!outcomes) return outcome;
+    const parent = parentId === null ? undefined : this.#parts.family.get(parentId);
+    const readerTools = parent?.place.definition.tools ?? place.ports.tools();
+    const owner = this.#memoryOf(face.id);
+    const { startedAt } = place;
+    return outcomes.settle(face, { owner, startedAt, tools, readerTools, progress }, outcome);
+  }
+
+  /** Who must wait for another run of its instance asks for a slot only then. */
+  requestSlot(
+    id: string,
+    resumed: boolean,
+    grant: (history?: readonly ModelMessage[]) => void,
+  ): void {
+    const { id: scope, supervisor, instances } = this.#parts;
+    if (resumed) {
+      supervisor.requestSlot(scope, id, true, grant);
+      return;
+    }
+    const record = this.#recordOf(id);
+    instances.lock(record, (history) =>
+      supervisor.requestSlot(scope, id, false, () => grant(history)),
+    );
+    if (instances.isLocked(record)) supervisor.waitsElsewhere(scope, id);
+  }
+
+  budgetOf({ id }: SubagentFace): Budget | null {
+    return this.#parts.budgets.of(id);
+  }
+
+  releaseSlot(id: string): void {
+    this.#parts.supervisor.releaseSlot(this.path, id);
+  }
+
+  ask(question: AskedQuestion): void {
+    const record = this.#recordOf(question.subagentId);
+    // What its own configuration does not say, that of the nearest one above it does.
+    const answerableBy = question.answerableBy ?? this.#answerableBy(record);
+    record.place.ports.ask(answerableBy === undefined ? question : { ...question, answerableBy });
+  }
+
+  withdraw(requestId: string, { id }: SubagentFace): void {
+    this.#recordOf(id).place.ports.withdraw(requestId);
+  }
+
+  requestInput(asked: AskedInput): void {
+    const { requests, awaiting, chunks, messages, family } = this.#parts;
+    const record = this.#recordOf(asked.subagentId);
+    const { parentId, place } = record;
+    const isHandled = parentId === null && place.ports.handlesInput === true;
+    // What it led to is written down as well.
+    const isKnown = record.asked?.requestId === asked.requestId;
+    const request = requests.open(record, asked, isHandled);
+    const pending = pendingOf(request);
+    chunks.emit(record, { type: 'input.requested', request: pending });
+    // Who follows the stream may have answered it already, or ended the asker.
+    if (record.request !== request || awaiting.asked(record) || isKnown) return;
+    const view = viewOf(record);
+    if (parentId === null) {
+      place.ports.inputRequested(view, pending);
+      return;
+    }
+    const parent = family.get(parentId);
+    if (!parent?.isLive) return;
+    // Put again after a crash it is the same message: the parent reads it once.
+    const messageId = messages.idOf(parent, asked.requestId);
+    void messages
+      .send(parent, messageId, unmarked(requestMessage(view, pending)), 'steer')
+      .then(({ applied }) => {
+        if (applied) request.isTold = true;
+      });
+  }
+
+  withdrawInput(_requestId: string, { id }: SubagentFace): void {
+    this.#parts.requests.withdraw(this.#recordOf(id));
+  }
+
+  deniedAbove(face: SubagentFace, toolName: string, input: unknown): boolean {
+    const { family } = this.#parts;
+    return this.#recordOf(face.id).place.lineage.some((id) =>
+      family.get(id)?.subagent?.hasDenied(toolName, input),
+    );
+  }
+
+  callerOf({ id }: SubagentFace) {
+    const { parentId, depth, place } = this.#recordOf(id);
+    const requester = place.requestedBy;
+    return { sessionId: this.path, parentId, depth, requester, service: this.#service };
+  }
+
+  messageApplied({ id }: SubagentFace, messageIds: readonly string[], step: number): void {
+    const { messages, chunks } = this.#parts;
+    messages.settle(messageIds, { applied: true, step });
+    for (const messageId of messageIds)
+      chunks.emit(this.#recordOf(id), { type: 'message.applied', messageId, step });
+  }
+
+  messageTaken(messageId: string): void {
+    this.#parts.messages.taken(messageId);
+  }
+
+  messageRefused({ id }: SubagentFace, messageIds: readonly string[], reason: string): void {
+    const { messages, chunks } = this.#parts;
+    messages.settle(messageIds, { applied: false, reason });
+    for (const messageId of messageIds)
+      chunks.emit(this.#recordOf(id), { type: 'message.refused', messageId, reason });
+  }
+
+  activity({ id }: SubagentFace): void {
+    const { health, chunks, now } = this.#parts;
+    const record = this.#recordOf(id);
+    if (!health.seen(record, now())) return;
+    chunks.emit(record, { type: 'recovered' });
+    record.place.ports.changed(viewOf(record));
+  }
+
+  streamed({ id }: SubagentFace, chunk: StreamedChunk): void {
+    this.#parts.chunks.emit(this.#recordOf(id), { type: 'streamed', chunk });
+  }
+
+  changed({ id, progress }: SubagentFace): void {
+    const record = this.#recordOf(id);
+    if (progress !== null) record.said = null;
+    record.place.ports.changed(viewOf(record));
+  }
+
+  stepped({ id }: SubagentFace, report: StepReport): void {
+    const record = this.#recordOf(id);
+    record.place.ports.stepped(viewOf(record), report);
+  }
+
+  goesOn({ id }: SubagentFace): boolean {
+    return this.#recordOf(id).place.ports.goesOn !== false;
+  }
+
+  inDoubt({ id }: SubagentFace, call: CallInDoubt): void {
+    const record = this.#recordOf(id);
+    record.place.ports.inDoubt?.(viewOf(record), call);
+  }
+
+  ended({ id }: SubagentFace, outcome: Outcome, disposed: Promise<void>): void {
+    this.#ended(this.#recordOf(id), outcome, disposed);
+  }
+
+  async #brief(
+    { id, parentId, place }: SubagentRecord,
+    own: SubagentDefinition,
+    messages: SpawnRequest['messages'],
+  ): Promise<Briefing> {
+    const { ports, task, lineage, request } = place;
+    const briefing = await ports.brief(own, task, messages);
+    if (own.lineage !== true || !ports.outcomes) return briefing;
+    const seen = this.#parts.family.allSeenBy({ subagentId: parentId });
+    return ports.outcomes.withLineage(briefing, {
+      subagentId: id,
+      task,
+      giver: { sessionId: this.path, path: lineage },
+      tools: own.tools ?? {},
+      request,
+      ended: seen.filter(({ isLive }) => !isLive).map(reportOf),
+    });
+  }
+
+  #memoryOf(id: string): MemoryOwner {
+    return { sessionId: this.path, path: [...this.#recordOf(id).place.lineage, id] };
+  }
+
+  #answerableBy({ place }: SubagentRecord): readonly string[] | undefined {
+    const above = place.lineage.toReversed().map((id) => this.#recordOf(id)?.place);
+    return [place, ...above].find((one) => one?.definition.answerableBy)?.definition.answerableBy;
+  }
+
+  /** Whoever talks is live, and so its record is there. */
+  #recordOf(id: string): SubagentRecord {
+    return this.#parts.family.get(id) as SubagentRecord;
+  }
+}

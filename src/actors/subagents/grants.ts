@@ -1,0 +1,128 @@
+// The tools of a subagent: exactly those that its author configured, or also a part of its
+// spawner's, where a model spawns it. Nobody gets more than who spawned it, and what is
+// denied to one is denied to all below it.
+//
+// Invariants
+//   P8. A grant is a subset of the requester's own tools; absent it is all of them, empty none.
+//       A denial holds for the whole subtree, for granted and for configured tools, and for
+//       what an instance brings along.
+
+import { roleOf } from '../model/marks.ts';
+import { refusal } from './delegation-failure.ts';
+import type { Refused, ToolGrant } from '../contracts/service-types.ts';
+import type { SubagentConfig } from '../contracts/config.ts';
+import type { SubagentRecord } from './family.ts';
+import type { ScopePorts } from './scope-ports.ts';
+
+type Tools = Readonly<Record<string, unknown>>;
+
+/** Who grants: its own tools, and what its tools are given. */
+export interface Granter {
+  readonly tools: Tools;
+  readonly toolsContext?: SubagentConfig['toolsContext'];
+  readonly denied: ReadonlySet<string>;
+}
+
+const nothingDenied: ReadonlySet<string> = new Set();
+
+export type Granted =
+  | { readonly ok: true; readonly config: SubagentConfig; readonly denied: ReadonlySet<string> }
+  | Refused;
+
+/** The configuration with the tools that the subagent really gets: the same one if nothing changes. */
+export function grantTools(
+  config: SubagentConfig,
+  grant: ToolGrant | undefined,
+  granter: Granter,
+): Granted {
+  const own = config.tools ?? {};
+  const refused = grant?.tools && lacking(grant.tools, own, granter);
+  if (refused) return refused;
+  const { disallowedTools = [] } = grant ?? {};
+  const denied =
+    disallowedTools.length > 0 ? new Set([...granter.denied, ...disallowedTools]) : granter.denied;
+  const names = grant ? (grant.tools ?? Object.keys(granter.tools)) : [];
+  const inherited = pick(
+    granter.tools,
+    names.filter((name) => roleOf(granter.tools[name]) === null),
+  );
+  const whole =
+    Object.keys(inherited).length === 0
+      ? config
+      : withInherited(config, inherited, granter.toolsContext);
+  return { ok: true, config: withoutDenied(whole, denied), denied };
+}
+
+/** What its author wrote: a checked configuration is one, too. */
+export function sourceOf(config: SubagentConfig): SubagentConfig {
+  return 'source' in config ? (config.source as SubagentConfig) : config;
+}
+
+/** `parent` null: the lead agent (of this name; by default the one that leads), or a program. */
+export function granterOf(
+  parent: SubagentRecord | null,
+  ports: ScopePorts,
+  agentName: string | null = null,
+): Granter {
+  if (!parent) return { tools: ports.tools(agentName), denied: nothingDenied };
+  const { definition, denied } = parent.place;
+  const { tools, toolsContext } = definition;
+  return { tools, denied, ...(toolsContext ? { toolsContext } : {}) };
+}
+
+function lacking(names: readonly string[], own: Tools, { tools, denied }: Granter): Refused | null {
+  const missing = names.filter((name) => !Object.hasOwn(own, name) && !Object.hasOwn(tools, name));
+  if (missing.length > 0)
+    return refusal(
+      'TOOL_NOT_ALLOWED',
+      `${quoted(missing)} cannot be granted: expected some of ${quoted(Object.keys(tools)) || 'no tools'}`,
+    );
+  const forbidden = names.filter((name) => denied.has(name));
+  return forbidden.length === 0
+    ? null
+    : refusal('TOOL_NOT_ALLOWED', `${quoted(forbidden)} cannot be granted: denied from above`);
+}
+
+function withInherited(
+  config: SubagentConfig,
+  inherited: Tools,
+  context: SubagentConfig['toolsContext'],
+): SubagentConfig {
+  const inheritedContext = context && pick(context, Object.keys(inherited));
+  const { createInstance } = config;
+  return {
+    ...config,
+    tools: { ...inherited, ...config.tools },
+    ...(createInstance
+      ? { createInstance: () => withInherited(createInstance.call(config), inherited, context) }
+      : {}),
+    ...(inheritedContext ? { toolsContext: { ...inheritedContext, ...config.toolsContext } } : {}),
+  };
+}
+
+/** The runtime's own tools (`complete_task`, `request_input`) are no authority: they stay. */
+function withoutDenied(config: SubagentConfig, denied: ReadonlySet<string>): SubagentConfig {
+  if (denied.size === 0) return config;
+  const tools = config.tools ?? {};
+  const { createInstance } = config;
+  const left = Object.keys(tools).filter(
+    (name) => !denied.has(name) || roleOf(tools[name]) !== null,
+  );
+  return {
+    ...config,
+    tools: pick(tools, left),
+    ...(createInstance
+      ? { createInstance: () => withoutDenied(createInstance.call(config), denied) }
+      : {}),
+  };
+}
+
+function pick<T>(record: Readonly<Record<string, T>>, names: readonly string[]): Record<string, T> {
+  return Object.fromEntries(
+    names.flatMap((name) => (Object.hasOwn(record, name) ? [[name, record[name] as T]] : [])),
+  );
+}
+
+function quoted(names: readonly string[]): string {
+  return names.map((name) => `"${name}"`).join(', ');
+}

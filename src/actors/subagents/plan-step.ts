@@ -1,0 +1,79 @@
+// Which calls of a step go to subagents: names, marks, and a pure plan.
+
+import { ownValue } from '../../values/own-value.ts';
+import type { SubagentConfig } from '../contracts/config.ts';
+
+/** A tool under `subagent__<type>` runs the subagent of that type. */
+export const SUBAGENT_TOOL_PREFIX = 'subagent__';
+
+/** On the tool: the configuration of the subagent that it runs. */
+export const SUB_AGENT: unique symbol = Symbol.for('offstage.subAgent') as never;
+
+/** A tool that runs a subagent, under whatever name. */
+export interface SubAgentMark {
+  readonly [SUB_AGENT]: SubagentConfig;
+}
+
+/** By the prefix of a name, or by what the tool itself is. */
+export function isSubAgentTool(nameOrTool: unknown): boolean {
+  return typeof nameOrTool === 'string'
+    ? nameOrTool.startsWith(SUBAGENT_TOOL_PREFIX) && nameOrTool !== SUBAGENT_TOOL_PREFIX
+    : subAgentOf(nameOrTool) !== null;
+}
+
+/** The configuration of the subagent that a tool runs; null for any other tool. */
+export function subAgentOf(tool: unknown): SubagentConfig | null {
+  try {
+    return typeof tool === 'object' && tool !== null && SUB_AGENT in tool
+      ? (tool as SubAgentMark)[SUB_AGENT]
+      : null;
+  } catch {
+    // A Proxy of somebody, whose traps throw.
+    return null;
+  }
+}
+
+/** A call as the AI SDK has it, or with the names of other systems. */
+export type PlannableCall =
+  | { readonly toolCallId: string; readonly toolName: string; readonly input: unknown }
+  | { readonly id: string; readonly name: string; readonly arguments: unknown };
+
+export interface StepPlan<Call extends PlannableCall = PlannableCall> {
+  readonly toolCalls: readonly Call[];
+  readonly subAgentCalls: readonly {
+    readonly id: string;
+    readonly agentType: string;
+    readonly input: unknown;
+  }[];
+}
+
+/**
+ * Splits the calls of a step, each part in the order of the calls. With the tools at hand a
+ * subagent's tool is known whatever it is called (`summarize`), and a tool of another kind is
+ * none whatever it is called; without them the prefix decides.
+ */
+export function planStepProcessing<Call extends PlannableCall>(
+  calls: readonly Call[],
+  tools: Readonly<Record<string, unknown>> = {},
+): StepPlan<Call> {
+  const toolCalls: Call[] = [];
+  const subAgentCalls: StepPlan['subAgentCalls'][number][] = [];
+  for (const call of calls) {
+    const { id, name, input } = partsOf(call);
+    const agentType = agentTypeOf(name, ownValue(tools, name));
+    if (agentType === null) toolCalls.push(call);
+    else subAgentCalls.push({ id, agentType, input });
+  }
+  return { toolCalls, subAgentCalls };
+}
+
+function partsOf(call: PlannableCall) {
+  return 'toolCallId' in call
+    ? { id: call.toolCallId, name: call.toolName, input: call.input }
+    : { id: call.id, name: call.name, input: call.arguments };
+}
+
+function agentTypeOf(name: string, tool: unknown): string | null {
+  if (tool !== undefined) return subAgentOf(tool)?.name ?? null;
+  return isSubAgentTool(name) ? name.slice(SUBAGENT_TOOL_PREFIX.length) : null;
+}

@@ -1,0 +1,268 @@
+// Whom subagents work for where there is no session: a program, in the place of the user and
+// of the lead agent.
+//
+// Owns:     the questions that are with the program, and their time.
+// Does not: know which subagents there are.
+//
+// Invariants
+//   N2. A question ends once: answered, expired or withdrawn. Then its signal aborts.
+
+import type { LanguageModel } from 'ai';
+import { aFunction, shown, type ChecksOf } from '../../values/checks.ts';
+import { CancelledError, ConfigurationError, ProtocolError } from '../../values/errors.ts';
+import { buildContextSnapshot } from '../context/context-snapshot.ts';
+import { ConversationLog } from '../conversation/conversation.ts';
+import { OutcomeDesk } from '../../results/outcome-desk.ts';
+import type { OutcomeOptions } from '../../results/outcome-options.ts';
+import { checkedBy, mayAnswer, type VouchedFor } from '../contracts/identity.ts';
+import { callSafely, type Host } from '../runtime/host.ts';
+import type { DoubtfulCall, SubagentView } from '../contracts/session-views.ts';
+import type { Answer, AskedQuestion } from '../contracts/records.ts';
+import { ownValue } from '../../values/own-value.ts';
+import { checkedAnswer, givenAnswer, type GivenAnswer } from '../subagent/ask-user.ts';
+import type { SubagentConfig, SubagentDefinition } from '../contracts/config.ts';
+import { briefing, type Briefing } from '../subagent/instance.ts';
+import type { Outcome } from '../contracts/outcome.ts';
+import type { SubagentUnitEvent } from '../subagent/subagent-ports.ts';
+import type { EndFacts, ScopePorts } from './scope-ports.ts';
+import type { PendingInput, ProgressNote, SpawnRequest } from '../contracts/service-types.ts';
+import type { CallInDoubt, StepReport, SubagentTask } from '../contracts/task.ts';
+
+/** What a subagent asks the program that gave it the task. */
+export interface ProgramRequest extends PendingInput {
+  readonly subagentId: string;
+  readonly subagentName: string;
+}
+
+/** `by`: who answers, as the program vouches; asked for where the question says `answerableBy`. */
+export type ProgramAnswer = GivenAnswer & VouchedFor;
+
+/** What a program may do for its subagents while they work. */
+export interface ProgramHandlers {
+  /**
+   * Answers what a subagent asks the user, and consents to tool calls; null: no answer.
+   * `signal` aborts when the question is over. Without this, questions are withdrawn at once.
+   */
+  readonly onQuestion?: (
+    question: AskedQuestion,
+    signal: AbortSignal,
+  ) => ProgramAnswer | null | Promise<ProgramAnswer | null>;
+  /** Answers what a subagent asks its parent (`request_input`), where that is the program; null: no answer. */
+  readonly onInput?: (request: ProgramRequest) => string | null | Promise<string | null>;
+  readonly onProgress?: (note: ProgressNote, subagentId: string) => void;
+  readonly onStep?: (report: StepReport, subagentId: string) => void;
+  /**
+   * After a crash: a tool call of a subagent was being run when the process ended, and is not run
+   * again, since its tool is not `idempotent`. The model is told so, too.
+   */
+  readonly onCallInDoubt?: (call: DoubtfulCall) => void;
+}
+
+const handler = aFunction.optional();
+
+export const handlerChecks = {
+  onQuestion: handler,
+  onInput: handler,
+  onProgress: handler,
+  onStep: handler,
+  onCallInDoubt: handler,
+} satisfies ChecksOf<ProgramHandlers>;
+
+/** How the program's answers get back. */
+export interface ProgramLine {
+  readonly host: Host;
+  readonly model: LanguageModel | undefined;
+  readonly handlers: ProgramHandlers;
+  readonly tools?: Readonly<Record<string, unknown>>;
+  readonly outcomes?: OutcomeOptions;
+  /** By the names of configurations: for those that come back from the journal. */
+  readonly configs?: Readonly<Record<string, SubagentConfig>>;
+  /** What the program has had, where that is written down. */
+  readonly ledger?: { hasHad(id: string): boolean; had(id: string): void };
+  tell(subagentId: string, event: SubagentUnitEvent): void;
+  /** Null: nobody answers. */
+  answer(subagentId: string, requestId: string, content: string | null): void;
+  /** Without `onInput`: is there somebody else who could answer? */
+  readonly answersBySend: boolean;
+  ended?(view: SubagentView, outcome: Outcome, disposed: Promise<void>): void;
+}
+
+interface OpenQuestion {
+  readonly subagentId: string;
+  readonly controller: AbortController;
+  readonly stopClock: () => void;
+}
+
+const noConversation = ConversationLog.empty();
+
+export class ProgramPorts implements ScopePorts {
+  readonly name = 'program';
+  readonly host: Host;
+  readonly model: LanguageModel | undefined;
+  readonly outcomes: OutcomeDesk;
+  readonly #line: ProgramLine;
+  readonly #questions = new Map<string, OpenQuestion>();
+
+  constructor(line: ProgramLine) {
+    this.host = line.host;
+    this.model = line.model;
+    this.outcomes = new OutcomeDesk(line.host, line.outcomes ?? {});
+    this.#line = line;
+  }
+
+  /** A handler of the program has them, and ends with its process. */
+  readonly keepsQuestions = false;
+
+  get goesOn(): boolean {
+    return this.#line.ledger !== undefined;
+  }
+
+  get handlesInput(): boolean {
+    return this.#line.handlers.onInput !== undefined;
+  }
+
+  tools(): Readonly<Record<string, unknown>> {
+    return this.#line.tools ?? {};
+  }
+
+  configOf(_toolName: string, name: string): SubagentConfig | undefined {
+    return ownValue(this.#line.configs ?? {}, name);
+  }
+
+  knowsEnd(id: string): boolean {
+    return this.#line.ledger?.hasHad(id) ?? true;
+  }
+
+  delivered(id: string, parentId: string | null): void {
+    if (parentId === null) this.#line.ledger?.had(id);
+  }
+
+  inDoubt({ id, name }: SubagentView, call: CallInDoubt): void {
+    callSafely(this.host, 'onCallInDoubt', () =>
+      this.#line.handlers.onCallInDoubt?.({ subagentId: id, subagentName: name, ...call }),
+    );
+  }
+
+  brief(
+    own: SubagentDefinition,
+    task: SubagentTask,
+    conversation: SpawnRequest['messages'],
+  ): Briefing {
+    const { instructions } = own;
+    const snapshot = buildContextSnapshot({
+      mode: 'none',
+      task,
+      instructions,
+      conversation: noConversation,
+    });
+    return briefing(own, conversation ? { ...snapshot, conversation } : snapshot);
+  }
+
+  ask(question: AskedQuestion): void {
+    const { requestId, subagentId, timeoutMs } = question;
+    const { handlers, tell } = this.#line;
+    const { onQuestion } = handlers;
+    if (!onQuestion) {
+      const reason = 'withdrawn: nobody is there';
+      tell(subagentId, { type: 'question.withdrawn', requestId, reason });
+      return;
+    }
+    const controller = new AbortController();
+    const settle = (event: SubagentUnitEvent): void => {
+      if (this.#questions.get(requestId)?.controller !== controller) return;
+      this.withdraw(requestId);
+      tell(subagentId, event);
+    };
+    const stopClock = this.host.environment.scheduler.schedule(
+      () => settle({ type: 'question.expired', requestId }),
+      timeoutMs,
+    );
+    this.#questions.set(requestId, { subagentId, controller, stopClock });
+    const answering = async (): Promise<void> => {
+      const given = await onQuestion(question, controller.signal);
+      const answer = given ? answerOf(question, given) : null;
+      settle(
+        answer
+          ? { type: 'question.answered', requestId, answer, approved: answer.approved === true }
+          : { type: 'question.withdrawn', requestId, reason: 'not answered' },
+      );
+    };
+    answering().catch((error: unknown) => {
+      if (!controller.signal.aborted) this.host.report(error, 'onQuestion');
+      settle({ type: 'question.withdrawn', requestId, reason: 'not answered' });
+    });
+  }
+
+  withdraw(requestId: string): void {
+    const question = this.#questions.get(requestId);
+    if (!question) return;
+    this.#questions.delete(requestId);
+    question.stopClock();
+    question.controller.abort(new CancelledError('the question is over'));
+  }
+
+  /** Whatever is asked is asked again by whoever goes on with it. */
+  suspend(): void {
+    for (const requestId of this.#questions.keys()) this.withdraw(requestId);
+  }
+
+  inputRequested({ id, name }: SubagentView, request: PendingInput): void {
+    const { requestId } = request;
+    const { answersBySend, answer, handlers } = this.#line;
+    const { onInput } = handlers;
+    if (!onInput) {
+      if (!answersBySend) answer(id, requestId, null);
+      return;
+    }
+    const asking = async (): Promise<void> => {
+      const content: unknown = await onInput({ ...request, subagentId: id, subagentName: name });
+      if (content !== null && typeof content !== 'string')
+        throw new ConfigurationError(
+          'INVALID_ANSWER',
+          `onInput: expected text or null, got ${shown(content)}`,
+        );
+      answer(id, requestId, content);
+    };
+    asking().catch((error: unknown) => {
+      this.host.report(error, 'onInput');
+      answer(id, requestId, null);
+    });
+  }
+
+  progressed({ id }: SubagentView, note: ProgressNote): void {
+    callSafely(this.host, 'onProgress', () => this.#line.handlers.onProgress?.(note, id));
+  }
+
+  changed(): void {}
+
+  stepped({ id }: SubagentView, report: StepReport): void {
+    callSafely(this.host, 'onStep', () => this.#line.handlers.onStep?.(report, id));
+  }
+
+  ended(view: SubagentView, outcome: Outcome, { disposed }: EndFacts): void {
+    for (const [requestId, { subagentId }] of this.#questions)
+      if (subagentId === view.id) this.withdraw(requestId);
+    this.#line.ended?.(view, outcome, disposed);
+  }
+}
+
+/** @throws {OffstageError} for what is no answer to this question, or of somebody who may not answer it. */
+function answerOf(question: AskedQuestion, given: ProgramAnswer): Answer {
+  // Characters of a text, or items of a list, would each become a property.
+  const isPlain = typeof given === 'object' && given !== null && !Array.isArray(given);
+  const { by, ...rest } = isPlain ? given : ({} as ProgramAnswer);
+  const answer = givenAnswer(question, checkedAnswer('onQuestion', isPlain ? rest : given));
+  const who = checkedBy('onQuestion', { by });
+  const { requestId, answerableBy = [] } = question;
+  if (!mayAnswer(question, who))
+    throw new ProtocolError(
+      'NOT_ALLOWED',
+      `${requestId}: expected \`by\` to be one of ${answerableBy.join(', ')}, got ${shown(who)}`,
+    );
+  if (!answer)
+    throw new ProtocolError(
+      'INVALID_ANSWER',
+      `${requestId}: expected an answer to the question, got ${shown(given)}`,
+    );
+  return who === undefined ? answer : { ...answer, by: who };
+}

@@ -1,0 +1,114 @@
+// What subagents ask the agents that gave them their tasks, while it is open.
+//
+// Owns:     open requests, one for each subagent that asks, and their time.
+// Does not: find somebody who answers.
+//
+// Invariants
+//   Q1. A request is settled once: answered, expired or withdrawn; the asker is told how.
+//   Q2. One that is put again, since it was open in a process that is gone, keeps its time.
+
+import type { Environment } from '../ports/environment.ts';
+import type { OpenRequest, SubagentRecord } from './family.ts';
+import type { AskedInput } from '../contracts/task.ts';
+
+export type RequestEnd = 'answered' | 'expired' | 'withdrawn';
+
+export interface RequestsOptions {
+  readonly environment: Environment;
+  readonly defaultTimeoutMs: number;
+  settled(record: SubagentRecord, requestId: string, how: RequestEnd): void;
+}
+
+export class Requests {
+  readonly #options: RequestsOptions;
+  readonly #asking = new Set<SubagentRecord>();
+
+  constructor(options: RequestsOptions) {
+    this.#options = options;
+  }
+
+  /** Those with an open request. */
+  get asking(): readonly SubagentRecord[] {
+    return [...this.#asking];
+  }
+
+  open(record: SubagentRecord, asked: AskedInput, isHandled: boolean): OpenRequest {
+    const { environment, defaultTimeoutMs } = this.#options;
+    const { requestId, question, context, timeoutMs = defaultTimeoutMs } = asked;
+    const now = environment.clock.now();
+    const known = record.asked?.requestId === requestId ? record.asked : null;
+    const { askedAt = now, isTold = false } = known ?? {};
+    const dueAt = askedAt + timeoutMs;
+    record.asked = null;
+    this.withdraw(record);
+    const request: OpenRequest = {
+      requestId,
+      question,
+      ...(context === undefined ? {} : { context }),
+      askedAt,
+      dueAt,
+      stopClock: environment.scheduler.schedule(
+        () => this.#expire(record, requestId),
+        Math.max(0, dueAt - now),
+      ),
+      isTold,
+      isHandled,
+    };
+    record.request = request;
+    this.#asking.add(record);
+    return request;
+  }
+
+  /** False if it is not open. `messageId`: the message that the answer is. */
+  answer(
+    record: SubagentRecord,
+    requestId: string,
+    content: string,
+    { messageId, by }: { readonly messageId?: string; readonly by?: string | undefined } = {},
+  ): boolean {
+    if (record.request?.requestId !== requestId) return false;
+    this.#close(record, 'answered');
+    const answer = { userResponse: content, ...(by === undefined ? {} : { by }) };
+    record.subagent?.receive({
+      type: 'question.answered',
+      requestId,
+      answer,
+      ...(messageId === undefined ? {} : { messageId }),
+    });
+    return true;
+  }
+
+  /** The asker gave it up, or has ended. */
+  withdraw(record: SubagentRecord): void {
+    if (record.request) this.#close(record, 'withdrawn');
+  }
+
+  /** Nobody will answer. */
+  dismiss(record: SubagentRecord): void {
+    const { request } = record;
+    if (!request) return;
+    this.#close(record, 'withdrawn');
+    const { requestId } = request;
+    record.subagent?.receive({ type: 'question.withdrawn', requestId, reason: 'not answered' });
+  }
+
+  /** Whoever is asked is so somewhere else, or later: nothing expires here. */
+  stop(): void {
+    for (const { request } of this.#asking) request?.stopClock();
+  }
+
+  #expire(record: SubagentRecord, requestId: string): void {
+    if (record.request?.requestId !== requestId) return;
+    this.#close(record, 'expired');
+    record.subagent?.receive({ type: 'question.expired', requestId });
+  }
+
+  #close(record: SubagentRecord, how: RequestEnd): void {
+    const { request } = record;
+    if (!request) return;
+    request.stopClock();
+    record.request = null;
+    this.#asking.delete(record);
+    this.#options.settled(record, request.requestId, how);
+  }
+}

@@ -1,0 +1,298 @@
+// Subagents that come back from the journal: each is put where it was among the others, with
+// the configuration that the code has for it now.
+//
+// Owns:     what was found, while it is being taken in.
+// Does not: begin anything: those who live go on when all are there.
+//
+// Invariants
+//   RS1. Every subagent of the journal is in the family again: live, ended, or lost with a reason.
+//   RS2. It gets no more than the code of today grants it: its configuration is checked and its
+//        grant cut as at its birth.
+//   RS3. One whose end is known to whom it worked for is told of no more.
+
+import type { Ending } from '../../machines/index.ts';
+import { messageOf } from '../../values/errors.ts';
+import type { JournalEntry } from '../ports/journal.ts';
+import { misshapen } from '../runtime/event-shapes.ts';
+import { type SubagentConfig, type SubagentDefinition } from '../contracts/config.ts';
+import type { Outcome } from '../contracts/outcome.ts';
+import { Subagent } from '../subagent/subagent.ts';
+import { birthShape } from '../subagent/event-shapes.ts';
+import { SPAWNED, type SubagentBirth } from '../subagent/subagent-birth.ts';
+import type { SubagentPorts } from '../subagent/subagent-ports.ts';
+import type { EndedRest, RecordRest } from './delegation-rest.ts';
+import { SubagentRecord, type Place } from './family.ts';
+import { granterOf, grantTools, sourceOf, type Granter } from './grants.ts';
+import { reconfigureOf } from '../model/marks.ts';
+import type { Parts } from './parts.ts';
+import type { ScopePorts } from './scope-ports.ts';
+import type { SpawnRequest } from '../contracts/service-types.ts';
+import { subAgentOf } from './plan-step.ts';
+import { checkSubagentConfig } from '../subagent/config.ts';
+
+/** What the journal has of one subagent. */
+export interface RestoredUnit {
+  /** When it was admitted; milliseconds since 1970. */
+  readonly bornAt: number;
+  readonly birth: SubagentBirth;
+  /** What it had become before its entries; null: they begin with its birth. */
+  readonly rest: RecordRest['rest'] | null;
+  readonly asked?: RecordRest['asked'];
+  readonly deliveredAt?: RecordRest['deliveredAt'];
+  readonly entries: readonly JournalEntry[];
+  /** Why nobody can go on with it. @defaultValue nothing is known */
+  readonly problem?: string;
+}
+
+/** By their ids, in the order of their births. */
+export type RestoredUnits = ReadonlyMap<string, RestoredUnit>;
+
+/** Finds the subagents among the units of a scope. `known`: what they had become before these entries. */
+export function restoredUnits(
+  units: ReadonlyMap<string, readonly JournalEntry[]>,
+  known: readonly RecordRest[] = [],
+): RestoredUnits {
+  const found = new Map<string, RestoredUnit>();
+  for (const { id, ...before } of known) found.set(id, { ...before, entries: units.get(id) ?? [] });
+  for (const [id, entries] of units) {
+    const [first] = entries;
+    if (found.has(id) || first?.event.type !== SPAWNED) continue;
+    const reason = misshapen(first.event, { [SPAWNED]: birthShape });
+    const bornAt = first.at;
+    if (reason === null) {
+      found.set(id, { bornAt, birth: first.event as SubagentBirth, rest: null, entries });
+      continue;
+    }
+    const problem = `Its first entry in the journal cannot be read: ${reason}`;
+    found.set(id, { bornAt, birth: unknownBirth(first), rest: null, entries: [], problem });
+  }
+  return found;
+}
+
+/** Of one whose own cannot be read: it does nothing, and ends as lost. */
+function unknownBirth({ event }: JournalEntry): SubagentBirth {
+  const { callId, worksFor } = event as Partial<Record<keyof SubagentBirth, unknown>>;
+  return {
+    type: SPAWNED,
+    name: 'unknown',
+    task: { toolName: 'unknown', args: {}, description: '' },
+    parentId: null,
+    worksFor: typeof worksFor === 'string' ? worksFor : '',
+    agentName: null,
+    callId: typeof callId === 'string' ? callId : null,
+    workstreamId: null,
+    idempotencyKey: null,
+    request: null,
+    maxDepth: null,
+    grant: null,
+    recipe: null,
+    messages: null,
+    limits: { maxSteps: 1, timeoutMs: 1, maxInputRetries: 1 },
+  };
+}
+
+export interface Restored {
+  readonly live: readonly SubagentRecord[];
+  /** They have ended, and whoever they worked for does not know. */
+  readonly untold: readonly SubagentRecord[];
+  /** They had ended and were told of, and nobody had looked at what they came to. */
+  readonly unread: readonly SubagentRecord[];
+  readonly lost: readonly { readonly record: SubagentRecord; readonly reason: string }[];
+}
+
+/** What is written down when a subagent is admitted. */
+export function birthOf(place: Place, request: SpawnRequest): SubagentBirth {
+  const { definition, task, callId, workstreamId, idempotencyKey, ports, lineage } = place;
+  const { maxSteps, timeout, maxInputRetries } = definition;
+  return {
+    type: SPAWNED,
+    name: definition.name,
+    task,
+    parentId: lineage.at(-1) ?? null,
+    worksFor: ports.name,
+    agentName: ports.agentName ?? null,
+    callId,
+    workstreamId,
+    idempotencyKey,
+    request: place.request,
+    requestedBy: place.requestedBy,
+    maxDepth: Number.isFinite(place.maxDepth) ? place.maxDepth : null,
+    grant: request.grant ?? null,
+    recipe: request.recipe ?? null,
+    messages: request.messages ?? null,
+    limits: { maxSteps, timeoutMs: timeout, maxInputRetries },
+  };
+}
+
+export class Restoration {
+  readonly restored = {
+    live: [] as SubagentRecord[],
+    untold: [] as SubagentRecord[],
+    unread: [] as SubagentRecord[],
+    lost: [] as { record: SubagentRecord; reason: string }[],
+  } satisfies Restored;
+  readonly #parts: Parts;
+  readonly #desk: SubagentPorts;
+  readonly #scopes: readonly ScopePorts[];
+
+  constructor(parts: Parts, desk: SubagentPorts, scopes: readonly ScopePorts[]) {
+    this.#parts = parts;
+    this.#desk = desk;
+    this.#scopes = scopes;
+  }
+
+  take(id: string, unit: RestoredUnit): void {
+    const { bornAt, birth, rest, entries, asked, deliveredAt } = unit;
+    const { family, supervisor, budgets, health, instances, retention } = this.#parts;
+    const parent = birth.parentId === null ? null : (family.get(birth.parentId) ?? null);
+    const ports =
+      parent?.place.ports ??
+      this.#scopes.find(({ name }) => name === birth.worksFor) ??
+      this.#parts.ports;
+    const found = this.#definitionOf(birth, parent, ports);
+    const { definition, denied } = found;
+    const subagent = new Subagent(ports.host, id, definition, birth.task, this.#desk);
+    const place: Place = {
+      id,
+      definition,
+      task: birth.task,
+      lineage: parent ? [...parent.place.lineage, parent.id] : [],
+      maxDepth: birth.maxDepth ?? Infinity,
+      denied,
+      callId: birth.callId,
+      workstreamId: birth.workstreamId,
+      idempotencyKey: birth.idempotencyKey,
+      request: birth.request,
+      requestedBy: birth.requestedBy ?? null,
+      ports,
+      startedAt: bornAt,
+    };
+    const record = new SubagentRecord(place, subagent, birth);
+    if (rest && 'outcome' in rest) {
+      this.#ended(record, rest);
+      return;
+    }
+    record.asked = asked ?? null;
+    record.deliveredAt = deliveredAt ?? null;
+    let { problem } = found;
+    let ending: Ending | null = null;
+    try {
+      const { keepsQuestions = true } = ports;
+      ending = rest ? subagent.restore(rest, entries, keepsQuestions) : subagent.refold(entries);
+    } catch (error) {
+      problem = messageOf(error);
+    }
+    problem = unit.problem ?? problem;
+    family.add(record);
+    supervisor.readmit(this.#parts.id, id);
+    instances.enter(record);
+    // It held the instance of its name when the process ended, or when it did: nobody comes between.
+    if (subagent.step > 0) instances.lock(record, () => {});
+    const used = { startedAt: bornAt, tokens: subagent.tokensUsed, steps: subagent.step };
+    budgets.readmit(id, birth.parentId, definition.budget, used, (message) =>
+      subagent.timeIsOver(message),
+    );
+    const knowsEnd = record.deliveredAt !== null || (ports.knowsEnd?.(id, birth.callId) ?? true);
+    const told = knowsEnd && parent === null ? (ports.outcomeOf?.(birth.callId) ?? null) : null;
+    // Its end was told by a process that could not write it down (P1).
+    if (told && problem === null) ending ??= endingOf(told);
+    if (ending && (knowsEnd || parent !== null)) {
+      // RS3: what it came to can be looked up, and that is all.
+      const { messages } = subagent;
+      const at = entries.at(-1)?.at ?? bornAt;
+      const recalled = subagent.recall(ending);
+      // As it was told: with what was found out when it ended.
+      family.ended(record, told ?? recalled, at);
+      if (parent === null || !parent.isLive) retention.delivered(record, at);
+      retention.ended(record, at);
+      supervisor.ended(this.#parts.id, id);
+      budgets.ended(id);
+      instances.ended(record, () => messages);
+      return;
+    }
+    health.started(record);
+    if (ending) this.restored.untold.push(record);
+    else if (problem !== null) this.restored.lost.push({ record, reason: problem });
+    else this.restored.live.push(record);
+  }
+
+  /** It can be looked up, and that is all (RS3). */
+  #ended(record: SubagentRecord, { outcome, endedAt, deliveredAt, step }: EndedRest): void {
+    const { id: scope, family, supervisor, budgets, retention } = this.#parts;
+    const { id, parentId, place } = record;
+    const used = { startedAt: place.startedAt, tokens: outcome.usage.totalTokens, steps: step };
+    family.add(record);
+    supervisor.remember(scope, 1);
+    budgets.readmit(id, parentId, place.definition.budget, used, () => {});
+    budgets.ended(id);
+    family.ended(record, outcome, endedAt);
+    record.lastStep = step;
+    if (deliveredAt !== null) retention.delivered(record, deliveredAt);
+    else {
+      retention.ended(record, endedAt);
+      if (parentId === null) this.restored.unread.push(record);
+    }
+  }
+
+  /** RS2. `problem`: why there is none; what stands for it then does nothing. */
+  #definitionOf(
+    birth: SubagentBirth,
+    parent: SubagentRecord | null,
+    ports: ScopePorts,
+  ): {
+    readonly definition: SubagentDefinition;
+    readonly denied: ReadonlySet<string>;
+    readonly problem: string | null;
+  } {
+    const { name, grant } = birth;
+    const granter = granterOf(parent, ports, birth.agentName);
+    const nothing = (problem: string) => ({
+      definition: checkSubagentConfig({ name, instructions: '' }, name),
+      denied: granter.denied,
+      problem,
+    });
+    if (birth.parentId !== null && parent === null)
+      return nothing(`${birth.parentId}, whom it worked for, is not in the journal`);
+    try {
+      const config = configOf(birth, granter, ports);
+      if (!config)
+        return nothing(
+          `There is no configuration "${name}" (${birth.task.toolName}) any more: expected one as it was spawned with`,
+        );
+      const granted = grantTools(sourceOf(config), grant ?? undefined, granter);
+      if (!granted.ok) return nothing(granted.error.message);
+      const definition = checkSubagentConfig(granted.config, granted.config.name);
+      return { definition, denied: granted.denied, problem: null };
+    } catch (error) {
+      return nothing(messageOf(error));
+    }
+  }
+}
+
+function endingOf({ status, steps, error }: Outcome): Ending {
+  return { status, steps, ...(error && { error }) };
+}
+
+/** By the recipe of the tool that spawned it, by the tool that runs such subagents, or by name. */
+function configOf(
+  { name, task, recipe }: SubagentBirth,
+  granter: Granter,
+  ports: ScopePorts,
+): SubagentConfig | undefined {
+  const tools = Object.values(granter.tools);
+  const problems: unknown[] = [];
+  for (const tool of recipe === null ? [] : tools)
+    try {
+      const made = reconfigureOf(tool)?.(recipe);
+      if (made) return made;
+    } catch (error) {
+      // There may be another tool of its kind, which knows the names.
+      problems.push(error);
+    }
+  if (problems.length > 0) throw problems[0];
+  for (const tool of tools) {
+    const config = subAgentOf(tool);
+    if (config?.name === name) return config;
+  }
+  return ports.configOf?.(task.toolName, name);
+}

@@ -1,0 +1,317 @@
+// One subagent without a conversation: a program hands it a task and gets its outcome. It is
+// the same subagent as in a session, with the program in the place of the user.
+//
+// A run with an id outlives the process that began it. The same id again goes on from the last step, or
+// resolves with the outcome that was kept. It is a service of its own, with one subagent.
+//
+// Owns:     the promise of the outcome, the scope that the runs of a runtime share, and the ids that run
+//           in this process.
+// Does not: anything that the service of subagents does (owned-service.ts).
+//
+// Invariants
+//   N1. `result` resolves once, with how it ended and after its instance was disposed.
+//       It never rejects.
+//   KR1. One id is one run, in however many processes: its outcome is kept under its id, for good.
+//   KR2. Where the journal is not there, a run with an id resolves as `lost`, and nothing of that is kept.
+
+import type { LanguageModel } from 'ai';
+import { z } from 'zod';
+import {
+  aFunction,
+  anObject,
+  check,
+  checkIsObject,
+  readable,
+  type ChecksOf,
+} from '../../values/checks.ts';
+import {
+  CapacityError,
+  ConfigurationError,
+  isA,
+  OffstageError,
+  codeOf,
+  messageOf,
+  quietly,
+} from '../../values/errors.ts';
+import { asJson } from '../../values/json.ts';
+import { aModel } from '../model/model.ts';
+import { Delegation } from './delegation.ts';
+import { handlerChecks, ProgramPorts, type ProgramHandlers } from './program-ports.ts';
+import { THE_LEAD } from '../contracts/service-types.ts';
+import {
+  outcomeChecks,
+  splitOutcomeOptions,
+  type OutcomeOptions,
+} from '../../results/outcome-options.ts';
+import { createHost, type Host } from '../runtime/host.ts';
+import { journalOfPassing, type Runtime } from '../admission/runtime.ts';
+import { defaultSessionLimits } from '../admission/limits.ts';
+import type { SubagentConfig } from '../contracts/config.ts';
+import type { Outcome } from '../contracts/outcome.ts';
+import type { SubagentTask } from '../contracts/task.ts';
+import { ownedService } from './subagent-service.ts';
+import { isForGood, JournalError } from '../ports/journal-error.ts';
+import { checkSubagentConfig } from '../subagent/config.ts';
+import { outcomeOf } from '../subagent/outcome-of.ts';
+import { SubagentLog } from '../subagent/subagent-log.ts';
+
+/** What is to be done. `toolName` names it in the prompt; by default the subagent's own name. */
+export type RunTask = Pick<SubagentTask, 'description'> & Partial<SubagentTask>;
+
+export interface RunSubagentOptions extends ProgramHandlers, OutcomeOptions {
+  readonly runtime: Runtime;
+  /**
+   * Of the run in the journal, where nothing else may have it. The same id again, in another process or
+   * after a crash, is the same run, whatever its task: it goes on from its last step, or has ended with
+   * the outcome that was kept. `journal.forget(id)` forgets it. @defaultValue none: it ends with the process
+   */
+  readonly id?: string;
+  /** For whom it works, as the program vouches: tools read it as `requester`. @defaultValue nobody in particular */
+  readonly by?: string;
+  /** For a configuration without a model of its own. */
+  readonly model?: LanguageModel;
+  /** Learns of what went wrong without ending the run: a model call that is tried again, a throwing hook. */
+  readonly onError?: (error: unknown, where: string) => void;
+}
+
+export interface SubagentRun {
+  /** That was given, or else of its subagent. */
+  readonly id: string;
+  /**
+   * How it ended. Never rejects. With an `id`: `lost`, with the code of the error, also where the
+   * journal cannot be reached (then it can be run again), or another process runs it (`SCOPE_IN_USE`).
+   */
+  readonly result: Promise<Outcome>;
+  /** Ends it as cancelled, unless it has ended. */
+  cancel(reason?: string): void;
+}
+
+/**
+ * Starts a subagent that works for a program instead of a conversation. What it asks with
+ * `request_input` goes to `onInput`; without that nobody answers. An instance with
+ * `lifetime: 'session'` lives as long as its run. Without an `id` nothing of it is written to a journal
+ * that outlives the process.
+ * @throws {ConfigurationError} for a configuration that cannot work, or a task without the inputs
+ * that it declares.
+ * @throws {CapacityError} when 100,000 runs of the runtime have not ended.
+ */
+export function runSubagent(
+  config: SubagentConfig,
+  task: RunTask | string,
+  options: RunSubagentOptions,
+): SubagentRun {
+  checkRun(config, task, options);
+  const { runtime, model, onError, id: keptAs, by, ...rest } = options;
+  const own: SubagentConfig =
+    config.lifetime === 'session' ? { ...config, lifetime: 'ephemeral' } : config;
+  const wanted: SubagentTask = {
+    toolName: config.name,
+    args: {},
+    ...(typeof task === 'string' ? { description: task } : task),
+  };
+  if (keptAs !== undefined) return keptRun(keptAs, own, wanted, options);
+  const [outcomes, handlers] = splitOutcomeOptions(rest);
+  const { delegation, host } = scopeOf(runtime);
+  const { promise: result, resolve } = Promise.withResolvers<Outcome>();
+  const ports = new ProgramPorts({
+    host: onError ? { ...host, report: quietly(onError) } : host,
+    model,
+    handlers,
+    outcomes,
+    answersBySend: false,
+    tell: (id, event) => delegation.get(id)?.receive(event),
+    answer: (...answer) => delegation.settleRequest(...answer),
+    ended({ id, parentId }, outcome, disposed) {
+      if (parentId !== null) return;
+      delegation.delivered(id);
+      void disposed.then(() => resolve(outcome));
+    },
+  });
+  const receipt = delegation.spawnFor(ports, {
+    config: own,
+    task: wanted,
+    caller: THE_LEAD,
+    ...(by === undefined ? {} : { by }),
+  });
+  if (receipt.status === 'rejected') {
+    const { code, message } = receipt.error;
+    throw code === 'INVALID_INPUT'
+      ? new ConfigurationError(code, message)
+      : new CapacityError(code, message);
+  }
+  const id = receipt.subagentId;
+  return {
+    id,
+    result,
+    cancel(reason = 'cancelled') {
+      delegation.cancel(id, THE_LEAD, reason);
+    },
+  };
+}
+
+const EXAMPLE = "runSubagent({ name, instructions }, 'Do it', { model: openai('gpt-5.1') })";
+
+const optionsSchema = z.strictObject({
+  ...handlerChecks,
+  ...outcomeChecks,
+  runtime: anObject('a runtime: createRuntime(…)'),
+  id: z.string().min(1).optional(),
+  model: aModel.optional(),
+  onError: aFunction.optional(),
+  // Where it is used.
+  by: z.unknown().optional(),
+} satisfies ChecksOf<RunSubagentOptions>);
+
+const taskSchema = z.union(
+  [
+    z.string(),
+    z.strictObject({
+      description: z.string(),
+      toolName: z.string().optional(),
+      args: z
+        .record(z.string(), z.unknown())
+        .refine((args) => asJson(args).ok, {
+          error: 'expected arguments that are JSON, nested no deeper than 200 levels',
+        })
+        .optional(),
+    } satisfies ChecksOf<SubagentTask>),
+  ],
+  { error: 'expected words, or { description, args } of JSON' },
+);
+
+/** @throws {ConfigurationError} for an option that is unknown or wrong. */
+function checkRun(
+  config: SubagentConfig,
+  task: RunTask | string,
+  options: RunSubagentOptions,
+): void {
+  checkIsObject('runSubagent(config)', config, EXAMPLE);
+  readable('runSubagent(config)', config);
+  check('runSubagent(…, task)', taskSchema, task);
+  checkIsObject('runSubagent(…, options)', options, EXAMPLE);
+  check('runSubagent(…, options)', optionsSchema, options);
+}
+
+interface Scope {
+  readonly delegation: Delegation;
+  readonly host: Host;
+}
+
+const scopes = new WeakMap<Runtime, Scope>();
+
+/** The runs of one runtime count together, and know nothing of each other. */
+function scopeOf(runtime: Runtime): Scope {
+  const known = scopes.get(runtime);
+  if (known) return known;
+  const { environment, inspect, supervisor, onUnfoldable } = runtime;
+  const id = environment.ids.next('runs');
+  const journal = journalOfPassing(runtime);
+  const host = createHost({ environment, journal, inspect, onUnfoldable });
+  const limits = {
+    ...defaultSessionLimits,
+    maxConcurrentPerSession: Number.MAX_SAFE_INTEGER,
+    maxLivePerSession: 100_000,
+    maxTotalPerSession: Number.MAX_SAFE_INTEGER,
+    // Whoever started a run has its result.
+    stateRetentionMs: 0,
+  };
+  const nobody = new ProgramPorts({
+    host,
+    model: undefined,
+    handlers: {},
+    answersBySend: false,
+    tell() {},
+    answer() {},
+  });
+  const delegation = new Delegation({ id, supervisor, limits, ports: nobody });
+  supervisor.open(id, limits);
+  const scope = { delegation, host };
+  scopes.set(runtime, scope);
+  return scope;
+}
+
+const running = new WeakMap<Runtime, Map<string, SubagentRun>>();
+
+/** @throws {ConfigurationError} for a configuration that cannot work, or an id that is taken by something else. */
+export function keptRun(
+  id: string,
+  config: SubagentConfig,
+  task: SubagentTask,
+  options: RunSubagentOptions,
+): SubagentRun {
+  const { runtime } = options;
+  const runs = running.get(runtime) ?? new Map<string, SubagentRun>();
+  running.set(runtime, runs);
+  const known = runs.get(id);
+  if (known) return known;
+  checkSubagentConfig(config, config.name);
+  const { onInput = () => null, onError, by, ...serviceOptions } = options;
+  const { promise: settled, resolve: settle } = Promise.withResolvers<Outcome>();
+  const service = ownedService({
+    ...serviceOptions,
+    id,
+    configs: { [config.name]: config },
+    // Nobody else could answer.
+    onInput,
+    onError: (error, where) => {
+      // It goes on in another process, or nowhere. First: the handler may throw.
+      if (isA(error, JournalError) && isForGood(error)) settle(lostBy(error));
+      onError?.(error, where);
+    },
+  });
+  const ended = new Promise<Outcome>((resolve) => {
+    service.events.subscribe((chunk) => {
+      if (chunk.type === 'ended' && chunk.parentId === null) resolve(chunk.outcome);
+    });
+  });
+  let cancelled: string | null = null;
+  const cancel = (): void => {
+    if (cancelled === null) return;
+    for (const { id: subagentId, parentId } of service.list(THE_LEAD))
+      if (parentId === null) service.cancel(subagentId, THE_LEAD, cancelled);
+  };
+  const run = async (): Promise<Outcome> => {
+    await service.recover();
+    const receipt = service.spawn({
+      config,
+      task,
+      caller: THE_LEAD,
+      idempotencyKey: id,
+      ...(by === undefined ? {} : { by }),
+    });
+    if (receipt.status === 'rejected') {
+      const { code, message } = receipt.error;
+      throw new OffstageError(code, message);
+    }
+    cancel();
+    const all = service.list(THE_LEAD, { includeEnded: true });
+    const own = all.find((report) => report.id === receipt.subagentId);
+    if (own?.outcome) return own.outcome;
+    const outcome = await ended;
+    await new Promise<void>((resolve) => service.whenEnded(resolve));
+    return outcome;
+  };
+  void run().catch(lostBy).then(settle);
+  const result = settled.then(async (outcome) => {
+    // With what it came to, for whoever runs it again.
+    await service.suspend();
+    runs.delete(id);
+    return outcome;
+  });
+  const begun: SubagentRun = {
+    id,
+    result,
+    cancel(reason = 'cancelled') {
+      cancelled ??= reason;
+      cancel();
+    },
+  };
+  runs.set(id, begun);
+  return begun;
+}
+
+function lostBy(error: unknown): Outcome {
+  const code = codeOf(error);
+  const failure = { code, message: messageOf(error), retryable: true };
+  return outcomeOf({ status: 'lost', steps: 0, error: failure }, new SubagentLog());
+}

@@ -1,0 +1,112 @@
+// The arguments of `SubagentService`, checked: programs without types and JSON call it, too, and
+// what they hand in is written to the journal.
+//
+// Invariants
+//   SARG-1. What is returned has the named properties only: nothing else of the caller's object
+//           gets into an event.
+
+import { z } from 'zod';
+import { check } from '../../values/checks.ts';
+import { identity } from '../contracts/identity.ts';
+import { withoutUndefined } from '../../values/without-undefined.ts';
+import type {
+  AwaitOptions,
+  ListOptions,
+  ProgressNote,
+  Requester,
+  SendRequest,
+  SpawnRequest,
+} from '../contracts/service-types.ts';
+
+/** One that is nobody's, also an empty one, is answered as unknown. */
+const id = z.string();
+const key = z.string().min(1);
+const names = z.array(z.string());
+/** Also one that is out of range: the service says so itself, with a reason. */
+const anyNumber = z.custom<number>((value) => typeof value === 'number', {
+  error: 'expected a number',
+});
+
+const aConfig = z.custom((value) => typeof value === 'object' && value !== null, {
+  error: 'expected a configuration',
+});
+const aTask = z.strictObject({
+  toolName: z.string(),
+  args: z.record(z.string(), z.unknown()),
+  description: z.string(),
+});
+const aCaller = z.object({ subagentId: id.nullable() });
+
+const schemas = {
+  id,
+  ids: z.array(id),
+  reason: z.string().optional(),
+  /** What `callerOf` gives has more. */
+  requester: z.object({ subagentId: id.nullable() }),
+  inputsOf: z.strictObject({
+    config: aConfig,
+    task: aTask,
+    caller: aCaller,
+    idempotencyKey: key.optional(),
+  }),
+  message: z.strictObject({
+    content: z.string(),
+    inResponseTo: id.optional(),
+    mode: z.enum(['queue', 'steer', 'interrupt']).optional(),
+    idempotencyKey: key.optional(),
+  }),
+  note: z.strictObject({ update: z.string(), percent: anyNumber.nullable() }),
+  await: z.strictObject({
+    mode: z.enum(['any', 'all']).optional(),
+    alsoAsking: z.boolean().optional(),
+    heedsUser: z.boolean().optional(),
+    timeoutMs: anyNumber.optional(),
+    signal: z.instanceof(AbortSignal).optional(),
+  }),
+  list: z.strictObject({ includeEnded: z.boolean().optional() }),
+  spawn: z.strictObject({
+    config: aConfig,
+    task: aTask,
+    caller: aCaller,
+    callId: z.string().optional(),
+    grant: z
+      .strictObject({ tools: names.optional(), disallowedTools: names.optional() })
+      .optional(),
+    workstreamId: z.string().optional(),
+    maxDepth: anyNumber.optional(),
+    idempotencyKey: key.optional(),
+    messages: z.array(z.unknown()).optional(),
+    recipe: z.unknown().optional(),
+    adapterName: z.string().optional(),
+    modelName: z.string().optional(),
+    by: identity.optional(),
+  }),
+} as const;
+
+/** The types of what has passed. */
+interface Checked {
+  readonly id: string;
+  readonly ids: readonly string[];
+  readonly reason: string | undefined;
+  readonly requester: Requester;
+  readonly message: SendRequest;
+  readonly note: Pick<ProgressNote, 'update' | 'percent'>;
+  readonly await: AwaitOptions;
+  readonly list: ListOptions;
+  readonly spawn: SpawnRequest;
+  readonly inputsOf: Pick<SpawnRequest, 'config' | 'task' | 'caller' | 'idempotencyKey'>;
+}
+
+/**
+ * Checks one argument of a method; `where` names both, as `send(id, message)`.
+ * @throws {ConfigurationError} `INVALID_ARGUMENT`
+ */
+export function argument<Name extends keyof Checked>(
+  name: Name,
+  where: string,
+  value: unknown,
+): Checked[Name] {
+  const checked: unknown = check(where, schemas[name], value, 'INVALID_ARGUMENT');
+  const isRecord = typeof checked === 'object' && checked !== null && !Array.isArray(checked);
+  return (isRecord ? withoutUndefined(checked) : checked) as Checked[Name];
+}

@@ -1,0 +1,246 @@
+// The tree of subagents: who is admitted into it, and what follows when one of them ends.
+//
+// Owns:     admission, the cascade, and when nobody is left.
+// Does not: decide how many may run (supervisor) or run any of them (subagent).
+//
+// Invariants
+//   D3. Every request is accepted or rejected, once; every accepted one is reported ended once.
+//   D4. Nobody outlives whom it works for: when a subagent ends, those below it are cancelled,
+//       and killed after a grace. `stop` and `kill` do that to all, and `whenEnded` calls back
+//       when the last one is gone and every instance disposed.
+//   D5. What somebody waits for (an end, an answer, a receipt) is settled when it ends.
+
+import { messageOf } from '../../values/errors.ts';
+import type { Outcome } from '../contracts/outcome.ts';
+import { Subagent } from '../subagent/subagent.ts';
+import { Cascade } from './cascade.ts';
+import { constraintOn } from './constraints.ts';
+import { failure } from './delegation-failure.ts';
+import { birthOf, Restoration, type Restored, type RestoredUnits } from './restoration.ts';
+import { SubagentRecord, type Place } from './family.ts';
+import { FamilyDesk } from './family-desk.ts';
+import { granterOf, grantTools, sourceOf } from './grants.ts';
+import type { Parts } from './parts.ts';
+import { MAX_UNDELIVERED } from './retention.ts';
+import type { ScopePorts } from './scope-ports.ts';
+import type {
+  DelegationErrorCode,
+  SpawnReceipt,
+  SpawnRequest,
+  SubagentService,
+} from '../contracts/service-types.ts';
+import { viewOf } from './views.ts';
+import { checkSubagentConfig } from '../subagent/config.ts';
+
+const nobodyAbove: readonly string[] = [];
+
+export class SubagentTree {
+  readonly #parts: Parts;
+  readonly #desk: FamilyDesk;
+  readonly #cascade: Cascade;
+  readonly #changed: () => void;
+  readonly #disposing = new Set<Promise<void>>();
+  #whenEnded: (() => void)[] = [];
+  #isStopping = false;
+
+  /** `changed`: somebody came or went. */
+  constructor(parts: Parts, service: SubagentService, changed: () => void) {
+    this.#parts = parts;
+    this.#changed = changed;
+    this.#cascade = new Cascade(parts.ports.host.environment.scheduler, parts.graceMs);
+    this.#desk = new FamilyDesk(parts, service, (record, outcome, disposed) =>
+      this.#ended(record, outcome, disposed),
+    );
+  }
+
+  /** `ports`: whom it works for, unless it has a parent. */
+  spawn(request: SpawnRequest, ports: ScopePorts): SpawnReceipt {
+    const { family, retention, limits, supervisor, budgets, health, instances, chunks } =
+      this.#parts;
+    if (this.#isStopping) return rejected('SESSION_CLOSED', 'The session is being closed');
+    const known = family.withKey(request.idempotencyKey);
+    if (known) return { status: 'accepted', subagentId: known.id, isRepeat: true };
+    const { subagentId: parentId } = request.caller;
+    const parent = parentId === null ? null : family.get(parentId);
+    if (parent === undefined || parent?.isLive === false)
+      return rejected('INVALID_STATE', `${parentId} has ended: it can have no new subagents`);
+    const works = parent?.place.ports ?? ports;
+    const granted = grantTools(sourceOf(request.config), request.grant, granterOf(parent, ports));
+    if (!granted.ok) return { status: 'rejected', error: granted.error };
+    const definition = checkSubagentConfig(granted.config, granted.config.name);
+    const depth = (parent?.depth ?? 0) + 1;
+    const maxDepth = Math.min(
+      request.maxDepth ?? Infinity,
+      parent?.place.maxDepth ?? limits.maxDepth,
+    );
+    const refused = constraintOn(
+      {
+        definition,
+        task: request.task,
+        depth,
+        maxDepth,
+        adapterName: request.adapterName ?? definition.name,
+        modelName: request.modelName,
+        model: definition.model ?? works.model,
+      },
+      limits,
+    );
+    if (refused) return { status: 'rejected', error: refused.error };
+    if (retention.isFull)
+      return rejected('SESSION_LIMIT', `${MAX_UNDELIVERED} results wait to be looked at`);
+    const id = works.host.environment.ids.next('sub');
+    const full = supervisor.admit(this.#parts.id, id);
+    if (full) return rejected(full.code, full.message);
+    const budgetRefusal = budgets.admit(id, parentId, definition.budget, (message) =>
+      family.get(id)?.subagent?.timeIsOver(message),
+    );
+    if (budgetRefusal) {
+      supervisor.retract(this.#parts.id, id);
+      return rejected('BUDGET_EXCEEDED', budgetRefusal.message);
+    }
+    const { callId = null } = request;
+    const subagent = new Subagent(works.host, id, definition, request.task, this.#desk);
+    const place: Place = {
+      id,
+      definition,
+      task: request.task,
+      lineage: parent ? [...parent.place.lineage, parent.id] : nobodyAbove,
+      maxDepth,
+      denied: granted.denied,
+      callId,
+      workstreamId: request.workstreamId ?? parent?.place.workstreamId ?? null,
+      idempotencyKey: request.idempotencyKey ?? null,
+      request: parent ? parent.place.request : requestOf(callId, works),
+      requestedBy: parent ? parent.place.requestedBy : requesterOf(request, works),
+      ports: works,
+      startedAt: this.#parts.now(),
+    };
+    const record = new SubagentRecord(place, subagent, birthOf(place, request));
+    family.add(record);
+    health.started(record);
+    instances.enter(record);
+    const { description, args } = request.task;
+    const { workstreamId } = record.place;
+    // First: who follows the stream may end it as soon as it hears of it.
+    subagent.start(record.birth);
+    chunks.emit(record, { type: 'spawned', task: description, input: args, workstreamId });
+    if (record.isLive) record.place.ports.changed(viewOf(record));
+    this.#changed();
+    return { status: 'accepted', subagentId: id };
+  }
+
+  /** Takes in those that the journal has; see `Restoration`. */
+  restore(units: RestoredUnits, scopes: readonly ScopePorts[]): Restored {
+    const restoration = new Restoration(this.#parts, this.#desk, scopes);
+    for (const [id, unit] of units) restoration.take(id, unit);
+    return restoration.restored;
+  }
+
+  /** Those that were restored go on; what came to an end is told. */
+  resume({ live, untold, lost }: Restored): void {
+    for (const { record, reason } of lost)
+      record.subagent?.lose({ code: 'NOT_RECOVERABLE', message: reason, retryable: true });
+    for (const record of untold) this.#resumed(record);
+    // Those who ran have their run slots again before anybody else is given one.
+    const ran = live.filter(({ subagent }) => subagent?.state === 'running');
+    for (const record of new Set([...ran, ...live])) {
+      this.#resumed(record);
+      // It was to be told that whom it worked for is gone (D4).
+      const parent = record.parentId === null ? null : this.#parts.family.get(record.parentId);
+      if (parent !== null && parent?.isLive !== true)
+        record.subagent?.cancel('whom it worked for has ended');
+    }
+    this.#changed();
+  }
+
+  /** What its entries lead to may be nothing that this code can go on with. */
+  #resumed({ subagent }: SubagentRecord): void {
+    try {
+      subagent?.resume();
+    } catch (error) {
+      const message = messageOf(error);
+      subagent?.lose({ code: 'NOT_RECOVERABLE', message, retryable: true });
+    }
+  }
+
+  stop(reason: string): void {
+    this.#isStopping = true;
+    for (const { subagent } of this.#parts.family.live) subagent?.cancel(reason);
+  }
+
+  kill(reason: string): void {
+    this.#isStopping = true;
+    for (const { subagent } of this.#parts.family.live) subagent?.kill(reason);
+  }
+
+  /** Calls back once nobody is left and every instance is disposed; at once if so. */
+  whenEnded(callback: () => void): void {
+    this.#whenEnded.push(callback);
+    this.#checkEnded();
+  }
+
+  #ended(record: SubagentRecord, outcome: Outcome, disposed: Promise<void>): void {
+    const parts = this.#parts;
+    const { family, requests, supervisor, instances, health, retention, awaiting } = parts;
+    const { subagent, parentId } = record;
+    if (!subagent) return;
+    const at = parts.now();
+    const children = family.childrenOf(record);
+    requests.withdraw(record);
+    parts.messages.ended(record);
+    family.ended(record, outcome, at);
+    health.ended(record);
+    this.#cascade.ended(record);
+    this.#cascade.begin(
+      record,
+      children.filter(({ isLive }) => isLive),
+    );
+    // Who is gone reads no results.
+    for (const child of children) retention.delivered(child, at);
+    if (parentId !== null && !family.get(parentId)?.isLive) retention.delivered(record, at);
+    retention.ended(record, at);
+    supervisor.ended(parts.id, record.id);
+    parts.budgets.ended(record.id);
+    instances.ended(record, () => subagent.messages);
+    this.#disposing.add(disposed);
+    void disposed.then(() => {
+      this.#disposing.delete(disposed);
+      this.#checkEnded();
+    });
+    awaiting.ended(record);
+    parts.chunks.emit(record, { type: 'ended', outcome });
+    const { ports, request } = record.place;
+    ports.ended(viewOf(record), outcome, {
+      isDelivered: record.deliveredAt !== null,
+      request,
+      disposed,
+    });
+    this.#changed();
+  }
+
+  #checkEnded(): void {
+    if (this.#parts.family.liveCount > 0 || this.#disposing.size > 0) return;
+    if (this.#whenEnded.length === 0) return;
+    const waiting = this.#whenEnded;
+    this.#whenEnded = [];
+    const callBack = (): void => {
+      for (const callback of waiting) callback();
+    };
+    const { instances } = this.#parts;
+    if (instances.isEmpty) callBack();
+    else void instances.dispose().then(callBack);
+  }
+}
+
+function requestOf(callId: string | null, ports: ScopePorts): string | null {
+  return callId === null ? null : (ports.requestOf?.(callId) ?? null);
+}
+
+/** Of a call of the lead agent it is known, whoever says something else. */
+function requesterOf({ callId, by }: SpawnRequest, ports: ScopePorts): string | null {
+  return callId !== undefined && ports.requesterOf ? ports.requesterOf(callId) : (by ?? null);
+}
+
+function rejected(code: DelegationErrorCode, message: string): SpawnReceipt {
+  return { status: 'rejected', error: failure(code, message) };
+}

@@ -1,0 +1,320 @@
+// Companions: subagents that stay, and that their parent talks to again and again.
+//
+// Owns:     the shapes of these tools; when a message goes to a run under way, and when it
+//           begins the next one.
+// Does not: keep history or run anything (service).
+//
+// Invariants
+//   CP1. A companion works on one thing at a time: a message while it works is read by the run
+//        under way; one that this run has not read, and any other, begins the next run, which
+//        knows all the earlier ones. A message to one that asks is the answer.
+//   CP2. An agent has its own companions and sees nobody else's.
+//   CP3. After a crash an agent has the companions that it had, with what they know. A call that was
+//        under way is made again, except a message: it would be read twice.
+
+import type { Toolset } from '../../contracts/toolset.ts';
+import { tool, zodSchema } from 'ai';
+import { filter, firstValueFrom } from 'rxjs';
+import { z } from 'zod';
+import { check, readable } from '../../../values/checks.ts';
+import { ConfigurationError } from '../../../values/errors.ts';
+import { type SubagentConfig } from '../../contracts/config.ts';
+import { awaitEnd } from './await-end.ts';
+import {
+  companionConfig,
+  companionsOf,
+  forgetCompanion,
+  keepCompanion,
+  makeCompanion,
+  recallCompanions,
+  type Companion,
+  type CompanionAgent,
+  type NewCompanion,
+} from './companion-book.ts';
+import { DELEGATES, marked } from '../../model/marks.ts';
+import { recipeOf, reconfigures } from '../../model/recipes.ts';
+import { checkView, USER_SPOKE } from './parent-views.ts';
+import { programChecks, programService, type ProgramOptions } from '../program-service.ts';
+import type { SubagentChunk, SubagentReport } from '../../contracts/service-types.ts';
+import { toolFailure, type ToolFailure } from '../../model/tool-failure.ts';
+import { inScope, type ToolScope } from './toolset-scope.ts';
+import { checkSubagentConfig } from '../../subagent/config.ts';
+
+export type { CompanionAgent } from './companion-book.ts';
+
+const agentId = z.string().min(1).max(200).describe('The agentId that companion__spawnAgent gave');
+const words = z.string().trim().min(1).max(100_000);
+
+/** What of a companion makes its configuration. */
+const recipe = z.object({ agentType: z.string(), agentId: z.string() });
+const RECIPE = 'companion';
+
+interface CallOptions {
+  readonly toolCallId: string;
+  readonly abortSignal?: AbortSignal | undefined;
+}
+
+/** The tools of an agent that keeps companions. */
+export type CompanionTools = Toolset<
+  | 'companion__spawnAgent'
+  | 'companion__sendMessage'
+  | 'companion__listChildren'
+  | 'companion__getChildStatus'
+  | 'companion__terminateChild'
+> &
+  /** Where one of them is `blocking`. */
+  Partial<Toolset<'companion__waitForResult'>>;
+
+const agentsSchema = z.array(
+  z.custom<CompanionAgent>(
+    (value) => typeof (value as Partial<CompanionAgent> | null)?.agent?.name === 'string',
+    'expected `{ agent }`, a subagent with a name',
+  ),
+);
+
+/**
+ * AI SDK tools by which an agent has companions of these types. `companion__waitForResult` is
+ * there when one of them is `blocking`.
+ * @throws {ConfigurationError} without agents, for two of one name, or one that cannot work.
+ */
+export function companions(
+  agents: readonly CompanionAgent[],
+  options: ProgramOptions = {},
+): CompanionTools {
+  check('companions(agents)', agentsSchema, agents);
+  const given = readable('companions(agents, options)', options);
+  check('companions(agents, options)', z.strictObject(programChecks), given);
+  const { model } = given;
+  const types = new Map(
+    agents.map(({ agent, mode }): [string, CompanionAgent] => [
+      agent.name,
+      { agent: model ? { model, ...agent } : agent, ...(mode && { mode }) },
+    ]),
+  );
+  if (types.size !== agents.length || agents.length === 0)
+    throw new ConfigurationError(
+      'INVALID_OPTION',
+      `companions: expected agents with names of their own, got ${JSON.stringify(agents.map(({ agent }) => agent.name))}`,
+    );
+  for (const { agent } of agents) checkSubagentConfig(agent, `companions.${agent.name}`);
+  /** Of those of an earlier process: one object for all runs of one. */
+  const recalled = new Map<string, SubagentConfig>();
+  const configOf = (agentType: string, id: string): SubagentConfig => {
+    const known = recalled.get(id);
+    if (known) return known;
+    const { agent } = types.get(agentType) as CompanionAgent;
+    const config = companionConfig(agent, id);
+    recalled.set(id, config);
+    return config;
+  };
+  const answer = <T>(call: CallOptions, work: (scope: ToolScope) => T | Promise<T>) =>
+    inScope(call, programService(options), (scope) => {
+      recallCompanions(scope.service, scope.requester, types, configOf);
+      return work(scope);
+    });
+  const tools = {
+    companion__spawnAgent: marked(
+      tool({
+        description: `Start a companion and tell it what to do. Types: ${describe(agents)}. A blocking one answers with what it found; any other works in the background.`,
+        inputSchema: zodSchema(
+          z.object({
+            agentType: z.enum([...types.keys()] as [string, ...string[]]),
+            message: words,
+          }),
+        ),
+        execute: ({ agentType, message }, call: CallOptions) =>
+          answer(call, (scope) => {
+            const type = types.get(agentType) as CompanionAgent;
+            return begin(scope, makeCompanion(scope.service, type), message, call);
+          }),
+      }),
+      {
+        [DELEGATES]: true as const,
+        ...reconfigures(RECIPE, recipe, ({ agentType, agentId: id }) =>
+          types.has(agentType) ? configOf(agentType, id) : null,
+        ),
+      },
+    ),
+    companion__sendMessage: marked(
+      tool({
+        description: 'Tell a companion something more. It remembers what it did before.',
+        inputSchema: zodSchema(z.object({ agentId, message: words })),
+        execute: ({ agentId: id, message }, call: CallOptions) =>
+          answer(call, (scope) =>
+            withCompanion(scope, id, (companion) => tell(scope, companion, message, call)),
+          ),
+      }),
+      { [DELEGATES]: true as const, idempotent: false },
+    ),
+    companion__listChildren: marked(
+      tool({
+        description: 'Your companions and how they are.',
+        inputSchema: zodSchema(z.object({})),
+        execute: (_, call: CallOptions) =>
+          answer(call, (scope) => ({
+            children: companionsOf(scope.service, scope.requester).map((companion) => ({
+              ...nameOf(companion),
+              status: isWorking(scope, companion) ? ('running' as const) : ('idle' as const),
+            })),
+          })),
+      }),
+      { idempotent: true },
+    ),
+    companion__getChildStatus: marked(
+      tool({
+        description: 'How a companion is: its status, progress, and its latest result.',
+        inputSchema: zodSchema(z.object({ agentId })),
+        execute: ({ agentId: id }, call: CallOptions) =>
+          answer(call, (scope) =>
+            withCompanion(scope, id, (companion) => {
+              const checked = scope.service.check(companion.subagentId, scope.requester);
+              return checked.ok
+                ? { ...checkView(scope.service, checked.report), ...nameOf(companion) }
+                : { ...nameOf(companion), status: 'idle' as const };
+            }),
+          ),
+      }),
+      { idempotent: true },
+    ),
+    companion__terminateChild: marked(
+      tool({
+        description: 'End a companion for good.',
+        inputSchema: zodSchema(z.object({ agentId, reason: words.optional() })),
+        execute: ({ agentId: id, reason = 'Terminated by parent' }, call: CallOptions) =>
+          answer(call, (scope) =>
+            withCompanion(scope, id, ({ subagentId }) => {
+              forgetCompanion(scope.service, scope.requester, id);
+              scope.service.cancel(subagentId, scope.requester, reason);
+              return { terminated: true };
+            }),
+          ),
+      }),
+      { idempotent: true },
+    ),
+  };
+  if (!agents.some(({ mode }) => mode === 'blocking')) return tools;
+  return {
+    ...tools,
+    companion__waitForResult: marked(
+      tool({
+        description: 'Wait for the result of a companion.',
+        inputSchema: zodSchema(z.object({ agentId })),
+        execute: ({ agentId: id }, call: CallOptions) =>
+          answer(call, (scope) =>
+            withCompanion(scope, id, (companion) => finding(scope, companion, call)),
+          ),
+      }),
+      { [DELEGATES]: true as const },
+    ),
+  };
+}
+
+/** Begins a run of it; of a blocking one, waits for what it finds. */
+async function begin(
+  scope: ToolScope,
+  companion: NewCompanion,
+  message: string,
+  call: CallOptions,
+): Promise<unknown> {
+  const { service, requester, idempotencyKey } = scope;
+  const { config, agentType } = companion;
+  const receipt = service.spawn({
+    config,
+    task: { toolName: agentType, args: {}, description: message },
+    caller: requester,
+    callId: call.toolCallId,
+    recipe: recipeOf(RECIPE, { agentType, agentId: companion.agentId }),
+    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+  });
+  if (receipt.status === 'rejected') return toolFailure(receipt.error.code, receipt.error.message);
+  const { subagentId } = receipt;
+  // The same call again is about the companion that it began.
+  const known = receipt.isRepeat
+    ? companionsOf(service, requester).find((own) => own.subagentId === subagentId)
+    : undefined;
+  const begun: Companion = known ?? { ...companion, subagentId };
+  keepCompanion(service, requester, begun);
+  return begun.isBlocking ? finding(scope, begun, call) : { ...nameOf(begun), status: 'running' };
+}
+
+async function tell(
+  scope: ToolScope,
+  companion: Companion,
+  message: string,
+  call: CallOptions,
+): Promise<unknown> {
+  const { service, requester } = scope;
+  const { agentId: id, subagentId, isBlocking } = companion;
+  const request = reportOf(scope, companion)?.pendingRequest;
+  const how = request ? { inResponseTo: request.requestId } : { mode: 'queue' as const };
+  const sent = service.send(subagentId, { content: message, ...how }, requester);
+  // It has ended, perhaps long ago.
+  if (!sent.ok) return begin(scope, companion, message, call);
+  let isUnread = false;
+  const settled = sent.receipt.then(({ applied }) => {
+    isUnread = !applied;
+  });
+  const again = () => withCompanion(scope, id, (own) => tell(scope, own, message, call));
+  if (!isBlocking) {
+    void settled.then(async () => {
+      if (isUnread) await hasEnded(scope, companion).then(again);
+    });
+    return { ...nameOf(companion), status: 'running' };
+  }
+  const found = await finding(scope, companion, call);
+  return isUnread && !isWorking(scope, companion) ? again() : found;
+}
+
+async function finding(
+  { service, requester }: ToolScope,
+  companion: Companion,
+  { abortSignal: signal }: CallOptions,
+): Promise<unknown> {
+  const { subagentId } = companion;
+  const ended = await awaitEnd(service, subagentId, requester, {
+    questions: 'return',
+    signal,
+    heedsUser: true,
+  });
+  if (!ended.ok) return toolFailure(ended.error.code, ended.error.message);
+  const { report } = ended;
+  // Neither at its end nor asking: the user has said something.
+  const works = report.endedAt === null && !report.pendingRequest;
+  return { ...checkView(service, report), ...nameOf(companion), ...(works ? USER_SPOKE : {}) };
+}
+
+function withCompanion<T>(
+  { service, requester }: ToolScope,
+  id: string,
+  work: (companion: Companion) => T,
+): T | ToolFailure {
+  const companion = companionsOf(service, requester).find((own) => own.agentId === id);
+  return companion ? work(companion) : toolFailure('NOT_FOUND', `You have no companion "${id}"`);
+}
+
+function nameOf({ agentId: id, agentType, isBlocking }: Companion) {
+  return { agentId: id, agentType, mode: isBlocking ? 'blocking' : 'background' } as const;
+}
+
+function isWorking(scope: ToolScope, companion: Companion): boolean {
+  return reportOf(scope, companion)?.endedAt === null;
+}
+
+async function hasEnded(scope: ToolScope, companion: Companion): Promise<void> {
+  if (!isWorking(scope, companion)) return;
+  const isEnd = ({ type, subagentId }: SubagentChunk): boolean =>
+    type === 'ended' && subagentId === companion.subagentId;
+  await firstValueFrom(scope.service.events.pipe(filter(isEnd)), { defaultValue: null });
+}
+
+/** How its latest run is, as long as that is known. Looking at a list tells nobody a result. */
+function reportOf(
+  { service, requester }: ToolScope,
+  { subagentId }: Companion,
+): SubagentReport | undefined {
+  return service.list(requester, { includeEnded: true }).find(({ id }) => id === subagentId);
+}
+
+function describe(agents: readonly CompanionAgent[]): string {
+  return agents.map(({ agent, mode = 'background' }) => `${agent.name} (${mode})`).join(', ');
+}

@@ -1,0 +1,123 @@
+// AI SDK tools as the tools of a lead agent. An ordinary one is called inline; a tool that is
+// a subagent becomes a background tool, whose work goes on while the agent talks.
+
+import { z } from 'zod';
+import { check, type ChecksOf } from '../../../values/checks.ts';
+import { type FlexibleSchema } from 'ai';
+import { ConfigurationError } from '../../../values/errors.ts';
+import { isIdempotent } from '../../model/tools.ts';
+import { ownValue } from '../../../values/own-value.ts';
+import type { SubagentConfig } from '../../contracts/config.ts';
+import { withCaller } from '../../model/caller.ts';
+import { delegates, SOURCE_TOOL } from '../../model/marks.ts';
+import { subAgentOf } from '../plan-step.ts';
+import type { ToolContext, ToolDefinition } from '../../contracts/lead-tool.ts';
+
+export interface LeadToolsOptions {
+  /** What the agent says at once when it calls a subagent: for all, or by the name of the tool. */
+  readonly pendingMessage?: string | Readonly<Record<string, string>>;
+}
+
+/** What is read of an AI SDK tool. */
+interface SourceTool {
+  readonly description?: unknown;
+  readonly inputSchema?: unknown;
+  readonly execute?: (input: unknown, options: object) => unknown;
+  readonly toModelOutput?: (options: object) => unknown;
+}
+
+/** A wait ends by its own `timeoutMs`, long before this. */
+const WAIT_TIMEOUT_MS = 86_400_000;
+
+const optionsSchema = z.strictObject({
+  pendingMessage: z.union([z.string(), z.record(z.string(), z.string())]).optional(),
+} satisfies ChecksOf<LeadToolsOptions>);
+
+const toolsSchema = z.record(
+  z.string(),
+  z.custom<object>((value) => typeof value === 'object' && value !== null, 'expected a tool'),
+);
+
+/**
+ * Tools for `agents: [{ tools }]`. For those that are subagents, hand `leadSubagents(tools)` to
+ * the session as `subagentConfigs`.
+ * @throws {ConfigurationError} for a tool without a description, a schema or an `execute`.
+ */
+export function leadTools(
+  tools: Readonly<Record<string, object>>,
+  options: LeadToolsOptions = {},
+): ToolDefinition[] {
+  const { pendingMessage } = check('leadTools', optionsSchema, options);
+  check('leadTools', toolsSchema, tools);
+  return Object.entries(tools).map(([name, given]) => {
+    const source = given as SourceTool;
+    const base = {
+      name,
+      description: textOf(source, name),
+      parameters: source.inputSchema as FlexibleSchema<never>,
+      [SOURCE_TOOL]: given,
+    };
+    const pending =
+      typeof pendingMessage === 'object' ? ownValue(pendingMessage, name) : pendingMessage;
+    if (subAgentOf(source))
+      return {
+        ...base,
+        execution: 'background' as const,
+        ...(pending === undefined ? {} : { pendingMessage: pending }),
+      };
+    if (typeof source.execute !== 'function')
+      throw invalid(name, `an \`execute\`, got ${typeof source.execute}`);
+    return {
+      ...base,
+      execute: (args: unknown, context: ToolContext) => call(source, args, context),
+      idempotent: isIdempotent(source),
+      ...(delegates(source) ? { timeout: WAIT_TIMEOUT_MS } : {}),
+    };
+  });
+}
+
+/** The configurations of the tools that are subagents, by the names of the tools. */
+export function leadSubagents(
+  tools: Readonly<Record<string, object>>,
+): Record<string, SubagentConfig> {
+  check('leadSubagents', toolsSchema, tools);
+  return Object.fromEntries(
+    Object.entries(tools).flatMap(([name, source]) => {
+      const config = subAgentOf(source);
+      return config ? [[name, config]] : [];
+    }),
+  );
+}
+
+async function call(source: SourceTool, input: unknown, context: ToolContext): Promise<unknown> {
+  const { callId: toolCallId, sessionId, abortSignal, subagents: service } = context;
+  const { requester, approver } = context;
+  const output = await source.execute?.(input, {
+    toolCallId,
+    abortSignal,
+    context: withCaller(undefined, {
+      sessionId,
+      subagentId: null,
+      parentId: null,
+      depth: 0,
+      requester,
+      approver,
+      idempotencyKey: `${sessionId}:${toolCallId}`,
+      service,
+    }),
+  });
+  if (!source.toModelOutput) return output;
+  const read = await source.toModelOutput({ toolCallId, input, output });
+  return typeof read === 'object' && read !== null && 'value' in read ? read.value : output;
+}
+
+function textOf({ description, inputSchema }: SourceTool, name: string): string {
+  if (typeof description !== 'string' || description === '')
+    throw invalid(name, `a description in words, got ${typeof description}`);
+  if (inputSchema === undefined) throw invalid(name, 'an inputSchema, got none');
+  return description;
+}
+
+function invalid(name: string, expected: string): ConfigurationError {
+  return new ConfigurationError('INVALID_TOOL', `leadTools: "${name}": expected ${expected}`);
+}

@@ -1,0 +1,259 @@
+// What an agent has to work with subagents: it spawns, looks, tells, waits, lists and ends.
+//
+// Owns:     the shapes of these tools, the meaning of the names in a spawn (spawn-plan.ts),
+//           and what a model reads of them (parent-views.ts).
+// Does not: hold any state. It is the service's, or kept for the service (sent-messages.ts):
+//           the one of the session or of the subagent that calls, or the one in the options
+//           where a program calls.
+//
+// Invariants
+//   PT1. What the service refuses comes back as a result, `{ error: { code, message } }` with
+//        the code of the service; no tool here throws.
+//   PT2. A wait that is broken off, or has taken too long, ends nobody.
+//   PT3. After a crash a call that was under way is made again (`idempotent`): a spawn finds what it
+//        had spawned by its key, a message is known by its key to whom it is for, the others look, or
+//        end who has ended. A message is answered when it is in the journal: it is never lost.
+
+import type { Toolset } from '../../contracts/toolset.ts';
+import { withoutUndefined } from '../../../values/without-undefined.ts';
+import { tool, zodSchema, type ModelMessage, type Tool } from 'ai';
+import { z } from 'zod';
+import { anObject, check, type ChecksOf } from '../../../values/checks.ts';
+import { closeDanglingCalls } from '../../model/messages.ts';
+import { DELEGATES, marked } from '../../model/marks.ts';
+import { recipeOf, reconfigures } from '../../model/recipes.ts';
+import {
+  awaitInput,
+  cancelInput,
+  checkInput,
+  killInput,
+  listInput,
+  sendInput,
+  spawnInput,
+  type AwaitInput,
+  type SpawnInput,
+} from './parent-schemas.ts';
+import { awaitManyView, awaitOneView, checkView, listedView } from './parent-views.ts';
+import { keepReceipt } from './sent-messages.ts';
+import type { SubagentService } from '../../contracts/service-types.ts';
+import {
+  checkSpawnBase,
+  planSpawn,
+  SPAWN_RECIPE,
+  spawnChecks,
+  spawnRecipe,
+  type SpawnOptions,
+} from './spawn-plan.ts';
+import { toolFailure, type ToolFailure } from '../../model/tool-failure.ts';
+import { inScope, type ToolScope } from './toolset-scope.ts';
+
+/** For a registry of toolsets. */
+export const PARENT_TOOLSET = { name: 'subagent-parent', version: '0.1.0' } as const;
+
+/** What a host may show or ask before a call of these tools; AI SDK tools have no place for it. */
+export const toolsetAnnotations = {
+  spawn_subagent: { destructive: true },
+  check_subagent: { readOnly: true },
+  await_subagent: { readOnly: true },
+  list_subagents: { readOnly: true },
+  send_to_subagent: {},
+  kill_subagent: { destructive: true },
+  cancel_subagent: { destructive: true },
+  report_progress: {},
+  request_input: {},
+  complete_task: {},
+} as const satisfies Record<string, { readonly destructive?: true; readonly readOnly?: true }>;
+
+/** The names of its tools. */
+export type ParentTool =
+  | 'spawn_subagent'
+  | 'check_subagent'
+  | 'send_to_subagent'
+  | 'await_subagent'
+  | 'kill_subagent'
+  | 'list_subagents'
+  | 'cancel_subagent';
+
+export interface ParentToolsetOptions extends SpawnOptions {
+  /** Where a program calls: `createSubagentService(…)`. In a session or a subagent it is known. */
+  readonly service?: SubagentService;
+}
+
+/** What the AI SDK hands to `execute`, and we read. */
+interface CallOptions {
+  readonly toolCallId: string;
+  readonly messages?: readonly ModelMessage[];
+  readonly abortSignal?: AbortSignal | undefined;
+}
+
+const optionsSchema = z.strictObject({
+  ...spawnChecks,
+  service: anObject('a service: createSubagentService(…)', 'spawn').optional(),
+} satisfies ChecksOf<ParentToolsetOptions>);
+
+/**
+ * Plain AI SDK tools, for a lead agent (`leadTools`), a subagent, or any AI SDK agent outside
+ * a session. A spawned subagent gets the caller's own tools, or those of them that the call
+ * names, and the tools of `createChildSubagentToolset`.
+ * @throws {ConfigurationError} for an option, or an option of an agent, that is unknown or wrong.
+ */
+export function createParentSubagentToolset(
+  options: ParentToolsetOptions = {},
+): Toolset<ParentTool> {
+  check('createParentSubagentToolset(options)', optionsSchema, options);
+  checkSpawnBase('createParentSubagentToolset({ agent })', options.agent ?? {});
+  for (const [name, adapter] of Object.entries(options.adapters ?? {}))
+    checkSpawnBase(`createParentSubagentToolset({ adapters.${name} })`, adapter);
+  const answer = <T>(call: CallOptions, work: (scope: ToolScope) => T | Promise<T>) =>
+    inScope(call, options.service, work);
+  return {
+    spawn_subagent: marked(
+      tool({
+        description:
+          'Start a subagent that works on a task in the background. Returns { subagentId, status } at once; use await_subagent or check_subagent for its result.',
+        inputSchema: zodSchema(spawnInput),
+        execute: (input, call: CallOptions) =>
+          answer(call, (scope) => spawn(scope, input, call, options)),
+      }),
+      {
+        idempotent: true,
+        ...reconfigures(SPAWN_RECIPE, spawnRecipe, (input) => {
+          const plan = planSpawn({ ...input, task: '' }, options);
+          if (!plan.ok) throw new Error(plan.failure.error.message);
+          return plan.config;
+        }),
+      },
+    ),
+    check_subagent: repeatable({
+      description:
+        'How a subagent is: its status, progress, pending request, and its result once it has ended.',
+      inputSchema: zodSchema(checkInput),
+      execute: ({ subagentId }, call: CallOptions) =>
+        answer(call, ({ service, requester }) => {
+          const checked = service.check(subagentId, requester);
+          return checked.ok ? checkView(service, checked.report) : refusal(checked);
+        }),
+    }),
+    send_to_subagent: repeatable({
+      description:
+        'Tell a subagent something, or answer its pending request (inResponseTo). What became of the message is shown by check_subagent.',
+      inputSchema: zodSchema(sendInput),
+      execute: ({ subagentId, ...message }, call: CallOptions) =>
+        answer(call, async ({ service, requester, idempotencyKey }) => {
+          const told = withoutUndefined({ ...message, idempotencyKey });
+          const sent = service.send(subagentId, told, requester);
+          if (!sent.ok) return refusal(sent);
+          const { messageId, resolvedPending, receipt, written } = sent;
+          if (!resolvedPending) keepReceipt(service, subagentId, messageId, receipt);
+          await written;
+          return { sent: true, resolvedPending, messageId };
+        }),
+    }),
+    await_subagent: marked(
+      repeatable({
+        description:
+          'Wait until a subagent has ended or needs input. Several: subagentIds, and mode any or all.',
+        inputSchema: zodSchema(awaitInput),
+        execute: (input, call: CallOptions) => answer(call, (scope) => wait(scope, input, call)),
+      }),
+      { [DELEGATES]: true as const },
+    ),
+    kill_subagent: repeatable({
+      description:
+        'End a subagent and all that it spawned. { killed: false } if it has ended or is none of yours.',
+      inputSchema: zodSchema(killInput),
+      execute: ({ subagentId, reason }, call: CallOptions) =>
+        answer(call, ({ service, requester }) => ({
+          killed: service.cancel(subagentId, requester, reason),
+        })),
+    }),
+    list_subagents: repeatable({
+      description: 'Your subagents, and those of your workstream.',
+      inputSchema: zodSchema(listInput),
+      execute: (list, call: CallOptions) =>
+        answer(call, ({ service, requester }) => ({
+          subagents: service
+            .list(requester, list)
+            .filter(({ id }) => id !== requester.subagentId)
+            .map(listedView),
+        })),
+    }),
+    cancel_subagent: repeatable({
+      description:
+        'End a subagent and all that it spawned, or learn why not (NOT_FOUND, ALREADY_TERMINAL).',
+      inputSchema: zodSchema(cancelInput),
+      execute: ({ subagentId, reason }, call: CallOptions) =>
+        answer(call, (scope) => cancel(scope, subagentId, reason)),
+    }),
+  };
+}
+
+/** A tool whose call may be made again when nobody knows whether it was made. */
+const repeatable: typeof tool = ((definition: Tool) =>
+  marked(tool(definition), { idempotent: true })) as typeof tool;
+
+function spawn(
+  { service, requester, idempotencyKey }: ToolScope,
+  input: SpawnInput,
+  { toolCallId, messages }: CallOptions,
+  options: SpawnOptions,
+): { subagentId: string; status: 'spawning' } | ToolFailure {
+  const plan = planSpawn(input, options);
+  if (!plan.ok) return plan.failure;
+  const { task, contextMode, tools, disallowedTools, maxDepth, workstreamId } = input;
+  const receipt = service.spawn({
+    config: plan.config,
+    task: { toolName: plan.config.name, args: {}, description: task },
+    caller: requester,
+    callId: toolCallId,
+    recipe: recipeOf(SPAWN_RECIPE, spawnRecipe.parse(input)),
+    ...withoutUndefined({
+      grant: withoutUndefined({ tools, disallowedTools }),
+      workstreamId,
+      maxDepth,
+      idempotencyKey,
+      adapterName: input.adapterName,
+      modelName: input.model,
+      // A conversation that ends in calls without results is none that can be gone on from.
+      messages: contextMode === 'fork' && messages ? closeDanglingCalls(messages) : undefined,
+    }),
+  });
+  return receipt.status === 'accepted'
+    ? { subagentId: receipt.subagentId, status: 'spawning' }
+    : refusal(receipt);
+}
+
+async function wait(
+  { service, requester }: ToolScope,
+  { subagentId, subagentIds, mode, timeoutMs }: AwaitInput,
+  { abortSignal: signal }: CallOptions,
+) {
+  if ((subagentId === undefined) === (subagentIds === undefined))
+    return toolFailure('INVALID_INPUT', 'Expected either subagentId or subagentIds');
+  const ids = subagentIds ?? [subagentId as string];
+  const waited = await service.await(
+    ids,
+    requester,
+    withoutUndefined({ mode, timeoutMs, signal, heedsUser: true }),
+  );
+  if (!waited.ok) return refusal(waited);
+  return subagentIds ? awaitManyView(service, waited) : awaitOneView(service, waited);
+}
+
+function cancel(
+  { service, requester }: ToolScope,
+  subagentId: string,
+  reason: string,
+): { cancelled: true } | ToolFailure {
+  if (service.cancel(subagentId, requester, reason)) return { cancelled: true };
+  // Looking does not count as having been told the result; `check` would.
+  const found = service.list(requester, { includeEnded: true }).find(({ id }) => id === subagentId);
+  if (!found) return toolFailure('NOT_FOUND', `There is no subagent "${subagentId}"`);
+  return found.endedAt === null
+    ? toolFailure('INVALID_STATE', `Subagent "${subagentId}" is not below you`)
+    : toolFailure('ALREADY_TERMINAL', `Subagent "${subagentId}" has ended as ${found.state}`);
+}
+
+function refusal({ error }: { readonly error: ToolFailure['error'] }): ToolFailure {
+  return toolFailure(error.code, error.message);
+}

@@ -1,0 +1,207 @@
+// What a parent's tools answer: the service's reports in the words of the tools.
+
+import { clip } from '../../../values/clip.ts';
+import { outcomeNotes, type OutcomeNotes } from '../../../results/outcome-notes.ts';
+import { withoutUndefined } from '../../../values/without-undefined.ts';
+import { sentMessages, type SentMessage } from './sent-messages.ts';
+import type {
+  AwaitResult,
+  PendingInput,
+  SubagentReport,
+  SubagentService,
+} from '../../contracts/service-types.ts';
+import { subAgentRefs, type SubAgentRef } from './sub-agent-refs.ts';
+
+const MAX_TASK_CHARS = 300;
+
+/** How a subagent is, to its parent. */
+export type ChildStatus =
+  | 'spawning'
+  | 'running'
+  | 'waiting_input'
+  | 'hung'
+  | 'completed'
+  | 'failed'
+  | 'cancelled';
+
+/** What a child asked its parent. `send_to_subagent` answers it, with `inResponseTo: messageId`. */
+export interface PendingRequest {
+  readonly messageId: string;
+  readonly question: string;
+  readonly context?: string;
+}
+
+export interface ChildView extends OutcomeNotes {
+  readonly subagentId: string;
+  readonly status: ChildStatus;
+  readonly pendingRequest?: PendingRequest;
+  /** The result: text, or the JSON value where a `responseSchema` was given. */
+  readonly result?: unknown;
+  readonly summary?: string;
+  /** Why it failed or was cancelled. */
+  readonly error?: { readonly code: string; readonly message: string };
+  /** What it had said when it did not complete. */
+  readonly partial?: string;
+  /** What became of the messages that were sent to it. */
+  readonly messages?: readonly SentMessage[];
+}
+
+export interface CheckView extends ChildView {
+  /** The latest notes, at most 50, oldest first; with `[50%]` in front where it said so. */
+  readonly progress: readonly string[];
+  /** Of the latest note that had one. */
+  readonly percentComplete: number | null;
+  /** Names the child's own conversation in the journal and in the inspector. */
+  readonly childSessionId?: string;
+  /** It waits for an answer of the user, not of its parent. */
+  readonly waitsForUser?: true;
+  /** Its own children. */
+  readonly subAgentRefs?: readonly SubAgentRef[];
+}
+
+/** Of one subagent that was waited for; of several, `ended` says that what was waited for is so. */
+export type AwaitStatus =
+  | 'completed'
+  | 'failed'
+  | 'cancelled'
+  | 'waiting_input'
+  | 'interrupted'
+  | 'timeout';
+
+/** The user has said something: what the lead agent is told when its wait ends for it. */
+export const USER_SPOKE = {
+  why: 'user',
+  note:
+    'The user has said something: answer it now. What you waited for goes on, and you will be told ' +
+    'of its end; do not start it again.',
+} as const;
+
+interface Interrupted {
+  readonly why?: 'user';
+  readonly note?: string;
+}
+
+/** Others than those that were waited for, which ask something too. */
+interface AlsoAsking {
+  readonly alsoAsking?: readonly ChildView[];
+}
+
+export type AwaitOneView = Omit<ChildView, 'status'> & {
+  readonly status: AwaitStatus;
+} & AlsoAsking &
+  Interrupted;
+
+export interface AwaitManyView extends AlsoAsking, Interrupted {
+  readonly status: 'ended' | 'waiting_input' | 'interrupted' | 'timeout';
+  /** In the order of the request. */
+  readonly subagents: readonly ChildView[];
+}
+
+export interface ListedView {
+  readonly subagentId: string;
+  readonly name: string;
+  readonly task: string;
+  readonly status: ChildStatus;
+  readonly depth: number;
+  readonly parentId: string | null;
+  readonly workstreamId?: string;
+}
+
+/** `ready` before the first step is still `spawning`; whoever waits for the user is `running`. */
+export function statusOf(report: SubagentReport): ChildStatus {
+  const { state } = report;
+  if (state === 'completed' || state === 'failed' || state === 'cancelled') return state;
+  if (report.pendingRequest) return 'waiting_input';
+  if (report.hung) return 'hung';
+  return state === 'spawning' || (state === 'ready' && report.step === 0) ? 'spawning' : 'running';
+}
+
+export function childView(service: SubagentService, report: SubagentReport): ChildView {
+  const { id, pendingRequest, result, summary, error, partial } = report;
+  const status = statusOf(report);
+  const messages = sentMessages(service, id);
+  return {
+    subagentId: id,
+    status,
+    ...(pendingRequest ? { pendingRequest: requestView(pendingRequest) } : {}),
+    ...(status === 'completed' ? { result: result ?? null } : {}),
+    ...(summary === undefined ? {} : { summary }),
+    ...(error ? { error: { code: error.code, message: error.message } } : {}),
+    ...(partial === undefined ? {} : { partial }),
+    ...outcomeNotes(report.outcome),
+    ...(messages.length > 0 ? { messages } : {}),
+  };
+}
+
+export function checkView(service: SubagentService, report: SubagentReport): CheckView {
+  const { id, progress, state, pendingRequest } = report;
+  const refs = subAgentRefs(service, { subagentId: id });
+  return {
+    ...childView(service, report),
+    progress: progress.map(({ update, percent }) =>
+      percent === null ? update : `[${percent}%] ${update}`,
+    ),
+    percentComplete: progress.findLast(({ percent }) => percent !== null)?.percent ?? null,
+    ...(state === 'spawning' ? {} : { childSessionId: `${service.id}/${id}` }),
+    ...(state === 'waiting_for_input' && !pendingRequest ? { waitsForUser: true as const } : {}),
+    ...(refs.length > 0 ? { subAgentRefs: refs } : {}),
+  };
+}
+
+type Waited = Extract<AwaitResult, { readonly ok: true }>;
+
+export function awaitOneView(service: SubagentService, waited: Waited): AwaitOneView {
+  const report = waited.reports[0] as SubagentReport;
+  const view = childView(service, report);
+  const status = waited.why === 'ended' ? (view.status as AwaitStatus) : whyStatus(waited.why);
+  return { ...view, status, ...interrupted(waited), ...asking(service, waited) };
+}
+
+export function awaitManyView(service: SubagentService, waited: Waited): AwaitManyView {
+  return {
+    status: waited.why === 'ended' ? 'ended' : whyStatus(waited.why),
+    subagents: waited.reports.map((report) => {
+      const view = childView(service, report);
+      return waited.why === 'user' ? howItIs(view) : view;
+    }),
+    ...interrupted(waited),
+    ...asking(service, waited),
+  };
+}
+
+/** What has ended is told when the user has been answered: its result is not in this answer. */
+function howItIs({ subagentId, status, pendingRequest, messages }: ChildView): ChildView {
+  return withoutUndefined({ subagentId, status, pendingRequest, messages });
+}
+
+function whyStatus(why: 'asked' | 'user' | 'timeout'): 'waiting_input' | 'interrupted' | 'timeout' {
+  if (why === 'asked') return 'waiting_input';
+  return why === 'user' ? 'interrupted' : 'timeout';
+}
+
+function interrupted({ why }: Waited): Interrupted {
+  return why === 'user' ? USER_SPOKE : {};
+}
+
+function asking(service: SubagentService, { alsoAsking }: Waited): AlsoAsking {
+  return alsoAsking.length === 0
+    ? {}
+    : { alsoAsking: alsoAsking.map((report) => childView(service, report)) };
+}
+
+export function listedView(report: SubagentReport): ListedView {
+  const { id, name, task, depth, parentId, workstreamId } = report;
+  return {
+    subagentId: id,
+    name,
+    task: clip(task, MAX_TASK_CHARS),
+    status: statusOf(report),
+    depth,
+    parentId,
+    ...(workstreamId === null ? {} : { workstreamId }),
+  };
+}
+
+function requestView({ requestId, question, context }: PendingInput): PendingRequest {
+  return { messageId: requestId, question, ...(context === undefined ? {} : { context }) };
+}

@@ -1,0 +1,214 @@
+// The tools of RockBot's subagents, with its names, arguments and texts, on our service.
+//
+// Does not: answer with a text that begins with `Error:`. What a program gets is
+//           `{ error: { code, message } }`; what the model reads of it is that text, as an
+//           error, so that no description and no id can be taken for one.
+
+import { tool, zodSchema, type Schema, type Tool } from 'ai';
+import { z } from 'zod';
+import { anObject, check, type ChecksOf } from '../../../values/checks.ts';
+import { clip } from '../../../values/clip.ts';
+import type { Clock } from '../../ports/environment.ts';
+import { callerOf } from '../../model/caller.ts';
+import { marked } from '../../model/marks.ts';
+import { recipeOf, reconfigures } from '../../model/recipes.ts';
+import type { SubagentService } from '../../contracts/service-types.ts';
+import type { SubagentConfig } from '../../contracts/config.ts';
+import { checkSpawnBase, type SpawnBase } from './spawn-plan.ts';
+import { isToolFailure, toolFailure, type ToolFailure } from '../../model/tool-failure.ts';
+import { inScope, type ToolScope } from './toolset-scope.ts';
+
+export interface RockbotToolsetOptions {
+  /** Tells how long a subagent has been at work. */
+  readonly clock: Clock;
+  /** Where a program calls; in a session it is known. */
+  readonly service?: SubagentService;
+  /**
+   * What every subagent is. `timeout` is for calls that say no `timeout_minutes`, RockBot's
+   * `DefaultTimeoutMinutes`. @defaultValue name 'subagent', maxSteps 12, timeout 600000
+   */
+  readonly agent?: SpawnBase;
+}
+
+/** The limits that these tools were made for: 3 subagents at a time, and no queue. */
+export const rockbotLimits = {
+  maxConcurrentPerSession: 3,
+  maxLivePerSession: 3,
+  whenFull: 'reject',
+} as const;
+
+/** Subagents of subagents are not foreseen: nobody below the primary gets these. */
+const MANAGEMENT = ['spawn_subagent', 'cancel_subagent', 'list_subagents'] as const;
+
+const MINUTE_MS = 60_000;
+const DEFAULT_TIMEOUT_MS = 10 * MINUTE_MS;
+const MAX_TIMEOUT_MINUTES = 24 * 60;
+const MAX_LISTED_CHARS = 100;
+
+const INSTRUCTIONS =
+  'You do one task for another agent, in the background. Act directly. Call ReportProgress after ' +
+  'each significant step. End with a summary of what you found and did, never with an empty message.';
+
+function required(name: string) {
+  return z
+    .string({ error: `Missing required argument: ${name}` })
+    .trim()
+    .min(1, `Missing required argument: ${name}`)
+    .max(100_000);
+}
+
+const spawnInput = z.object({
+  description: required('description').describe('Detailed instructions for the subagent'),
+  context: z.string().max(100_000).optional().describe('Additional data that it needs'),
+  timeout_minutes: z
+    .number()
+    .positive()
+    .max(MAX_TIMEOUT_MINUTES)
+    .optional()
+    .describe('Time that it may take, in minutes'),
+});
+
+/** What of a call makes the configuration. */
+const recipe = spawnInput.omit({ description: true });
+const RECIPE = 'rockbot';
+
+const cancelInput = z.object({ task_id: required('task_id') });
+
+interface CallOptions {
+  readonly toolCallId: string;
+}
+
+type Said = string | ToolFailure;
+
+const optionsSchema = z.strictObject({
+  clock: anObject('a clock', 'now'),
+  service: anObject('a service: createSubagentService(…)', 'spawn').optional(),
+  agent: z.unknown().optional(),
+} satisfies ChecksOf<RockbotToolsetOptions>);
+
+/**
+ * `spawn_subagent`, `cancel_subagent` and `list_subagents`, for the primary agent.
+ * @throws {ConfigurationError} for an option, or an option of `agent`, that is unknown or wrong.
+ */
+export function rockbotToolset(options: RockbotToolsetOptions) {
+  check('rockbotToolset(options)', optionsSchema, options);
+  const { clock, service: given, agent = {} } = options;
+  checkSpawnBase('rockbotToolset({ agent })', agent);
+  const say = (call: CallOptions, work: (scope: ToolScope) => Said) => inScope(call, given, work);
+  return {
+    spawn_subagent: marked(
+      spoken({
+        description:
+          'Start a subagent that works on a task in the background. Returns at once with a task_id.',
+        inputSchema: zodSchema(spawnInput),
+        execute: (input, call: CallOptions) =>
+          say(call, (scope) => spawn(scope, input, call.toolCallId, agent)),
+      }),
+      reconfigures(RECIPE, recipe, (input) => configure(input, agent)),
+    ),
+    cancel_subagent: spoken({
+      description: 'Cancel a running subagent.',
+      inputSchema: zodSchema(cancelInput),
+      execute: ({ task_id: id }, call: CallOptions) =>
+        say(call, ({ service, requester }) =>
+          service.cancel(id, requester, 'cancelled by the primary agent')
+            ? `Subagent ${id} cancelled.`
+            : `No active subagent found with task_id: ${id}`,
+        ),
+    }),
+    list_subagents: spoken({
+      description: 'The subagents that are running.',
+      inputSchema: zodSchema(z.object({})),
+      execute: (_, call: CallOptions) => say(call, (scope) => list(scope, clock)),
+    }),
+  };
+}
+
+/** `ReportProgress`, for the subagent. `rockbotToolset` gives it to those that it spawns. */
+export function rockbotChildToolset() {
+  return {
+    ReportProgress: spoken({
+      description:
+        'Tell the primary agent how far you are: after a significant step, not after every call.',
+      inputSchema: zodSchema(z.object({ message: required('message') })),
+      execute: async ({ message }, call: CallOptions): Promise<Said> => {
+        const caller = callerOf(call);
+        if (!caller || caller.subagentId === null)
+          return toolFailure('INVALID_STATE', 'Not running as a subagent');
+        const note = { update: message, percent: null };
+        const reported = caller.service.report(caller.subagentId, note);
+        return reported.ok
+          ? 'Progress reported.'
+          : toolFailure(reported.error.code, reported.error.message);
+      },
+    }),
+  };
+}
+
+function spawn(
+  { service, requester, idempotencyKey }: ToolScope,
+  input: z.infer<typeof spawnInput>,
+  callId: string,
+  agent: SpawnBase,
+): Said {
+  const config = configure(input, agent);
+  const receipt = service.spawn({
+    config,
+    task: { toolName: config.name, args: {}, description: input.description },
+    caller: requester,
+    callId,
+    grant: { disallowedTools: MANAGEMENT },
+    recipe: recipeOf(RECIPE, recipe.parse(input)),
+    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+  });
+  if (receipt.status === 'accepted')
+    return `Subagent spawned with task_id: ${receipt.subagentId}. It will report progress and send a final result when complete.`;
+  const { code, message } = receipt.error;
+  const isFull = code === 'SESSION_LIMIT' || code === 'GLOBAL_LIMIT';
+  const advice = '. Use list_subagents to see them, or cancel_subagent to end one.';
+  return toolFailure(code, isFull ? message + advice : message);
+}
+
+function configure(
+  { context, timeout_minutes: minutes }: z.infer<typeof recipe>,
+  agent: SpawnBase,
+): SubagentConfig {
+  const { name = 'subagent', instructions = INSTRUCTIONS, timeout = DEFAULT_TIMEOUT_MS } = agent;
+  return {
+    maxSteps: 12,
+    context: 'none',
+    ...agent,
+    name,
+    instructions: context ? `${instructions}\n\nContext: ${context}` : instructions,
+    timeout: minutes === undefined ? timeout : minutes * MINUTE_MS,
+    tools: { ...agent.tools, ...rockbotChildToolset() },
+  };
+}
+
+function list({ service, requester }: ToolScope, clock: Clock): string {
+  const active = service.list(requester);
+  if (active.length === 0) return 'No active subagents.';
+  const lines = active.map(({ id, startedAt, task }) => {
+    const elapsed = Math.round((clock.now() - startedAt) / 1000);
+    // One line each, whatever was asked for.
+    const description = clip(task.replace(/\s+/g, ' '), MAX_LISTED_CHARS);
+    return `- task_id=${id}, elapsed=${elapsed}s, description=${description}`;
+  });
+  return [`Active subagents (${active.length}):`, ...lines].join('\n');
+}
+
+/** A tool that answers in words. Each may be called again: a spawn is known by its key. */
+function spoken<Input>(definition: {
+  readonly description: string;
+  readonly inputSchema: Schema<Input>;
+  readonly execute: (input: Input, call: CallOptions) => Promise<Said>;
+}) {
+  return marked(tool(definition as Tool<Input, Said>), { toModelOutput, idempotent: true });
+}
+
+/** What a model reads. */
+function toModelOutput({ output }: { readonly output: Said }) {
+  return isToolFailure(output)
+    ? { type: 'error-text' as const, value: `Error: ${output.error.message}` }
+    : { type: 'text' as const, value: output };
+}

@@ -1,0 +1,45 @@
+// What became of the messages that a parent sent: at which step each was read, or why it
+// never was. `send_to_subagent` does not wait for that; whoever looks later is told.
+
+import type { MessageReceipt, SubagentService } from '../../contracts/service-types.ts';
+
+/** A message, and its receipt; `pending` while it may still be read. */
+export type SentMessage = { readonly messageId: string } & (
+  | MessageReceipt
+  | { readonly applied: 'pending' }
+);
+
+/** For each subagent, and of subagents for each service: the oldest are forgotten. */
+const MAX_MESSAGES = 20;
+const MAX_SUBAGENTS = 1000;
+
+const books = new WeakMap<SubagentService, Map<string, SentMessage[]>>();
+
+export function keepReceipt(
+  service: SubagentService,
+  subagentId: string,
+  messageId: string,
+  receipt: Promise<MessageReceipt>,
+): void {
+  const book = books.get(service) ?? new Map<string, SentMessage[]>();
+  books.set(service, book);
+  const sent = book.get(subagentId) ?? [];
+  // The one that was told something last is the last to be forgotten.
+  book.delete(subagentId);
+  book.set(subagentId, sent);
+  for (const [oldest] of book) {
+    if (book.size <= MAX_SUBAGENTS) break;
+    book.delete(oldest);
+  }
+  sent.push({ messageId, applied: 'pending' });
+  sent.splice(0, sent.length - MAX_MESSAGES);
+  void receipt.then((settled) => {
+    const at = sent.findIndex((message) => message.messageId === messageId);
+    if (at >= 0) sent[at] = { messageId, ...settled };
+  });
+}
+
+/** Oldest first. */
+export function sentMessages(service: SubagentService, subagentId: string): readonly SentMessage[] {
+  return books.get(service)?.get(subagentId)?.slice() ?? [];
+}

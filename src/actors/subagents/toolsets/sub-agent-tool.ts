@@ -1,0 +1,213 @@
+// A subagent as a tool: typed input, typed output, and the call waits for the result. The
+// same tool serves a program's `generateText`, another subagent, and a lead agent.
+//
+// Owns:     the contract of the call, and how a failure reads to the model that called.
+// Does not: run the subagent (service), or hold the parent's state: only the input goes in
+//           and only the result comes out.
+//
+// Invariants
+//   AT1. One call is one subagent: it has ended, or was cancelled, when the call has, unless its
+//        question is the result (`questions: 'return'`).
+//   AT2. A failure is a result, `{ error, code }`: the model that called decides what follows.
+
+import { tool, type FlexibleSchema, type Tool } from 'ai';
+import { z } from 'zod';
+import { check, checkIsObject, readable, shown, type ChecksOf } from '../../../values/checks.ts';
+import { ConfigurationError } from '../../../values/errors.ts';
+import { withInputNames } from '../../model/input-names.ts';
+import { wrapSchema } from '../../model/schema.ts';
+import { type SubagentConfig } from '../../contracts/config.ts';
+import { awaitEnd } from './await-end.ts';
+import { DELEGATES, marked } from '../../model/marks.ts';
+import { SUB_AGENT, SUBAGENT_TOOL_PREFIX, type SubAgentMark } from '../plan-step.ts';
+import { programChecks, programService, type ProgramOptions } from '../program-service.ts';
+import type { SubagentReport } from '../../contracts/service-types.ts';
+import type { ToolFailure } from '../../model/tool-failure.ts';
+import { inScope, type ToolScope } from './toolset-scope.ts';
+import { checkSubagentConfig } from '../../subagent/config.ts';
+
+export {
+  isSubAgentTool,
+  planStepProcessing,
+  SUBAGENT_TOOL_PREFIX,
+  type PlannableCall,
+  type StepPlan,
+} from '../plan-step.ts';
+
+/** A subagent with a result of a known shape. */
+export interface SubAgentConfig extends SubagentConfig {
+  readonly outputSchema: FlexibleSchema<unknown>;
+}
+
+export interface SubAgentToolOptions extends ProgramOptions {
+  /** What the model that calls is told. @defaultValue `Hands the task to the subagent "<name>"…` */
+  readonly description?: string;
+  /**
+   * What becomes of a question that the subagent asks with `request_input` while its parent
+   * waits. `decline`: it is told that nobody answers. `return`: it is the result of the call,
+   * `{ status: 'waiting_input', subagentId, pendingRequest }`, for a parent that also has
+   * `send_to_subagent` and `await_subagent`. @defaultValue 'decline'
+   */
+  readonly questions?: 'return' | 'decline';
+}
+
+/** What the model that called reads of a failure. */
+export interface SubAgentFailure {
+  readonly error: string;
+  readonly code: string;
+  /** What the subagent had said. */
+  readonly partial?: string;
+}
+
+export interface SubAgentQuestion {
+  readonly status: 'waiting_input';
+  readonly subagentId: string;
+  readonly pendingRequest: {
+    readonly messageId: string;
+    readonly question: string;
+    readonly context?: string;
+  };
+}
+
+/** An AI SDK tool that the runtime knows as a subagent. */
+export type SubAgentTool<Input> = Tool<Input, unknown> &
+  SubAgentMark & { readonly [DELEGATES]: true };
+
+const optionsSchema = z.strictObject({
+  ...programChecks,
+  description: z.string().optional(),
+  questions: z.enum(['return', 'decline']).optional(),
+} satisfies ChecksOf<SubAgentToolOptions>);
+
+interface CallOptions {
+  readonly toolCallId: string;
+  readonly abortSignal?: AbortSignal | undefined;
+}
+
+/**
+ * Makes a tool of a subagent. It sees nothing but its input, unless its `context` says more.
+ * @throws {ConfigurationError} OUTPUT_SCHEMA_REQUIRED; INVALID_OPTION or INVALID_SCHEMA for a
+ * configuration or a schema that cannot work.
+ */
+export function createSubAgentTool<Input>(
+  agent: SubAgentConfig,
+  inputSchema: FlexibleSchema<Input>,
+  options: SubAgentToolOptions = {},
+): SubAgentTool<Input> {
+  readable('createSubAgentTool(…, options)', options);
+  check('createSubAgentTool(…, options)', optionsSchema, options);
+  checkIsObject(
+    'createSubAgentTool(agent)',
+    agent,
+    "createSubAgentTool({ name: 'reporter', instructions: '…', outputSchema }, inputSchema)",
+  );
+  readable('createSubAgentTool(agent)', agent);
+  if ((agent as SubagentConfig).outputSchema === undefined)
+    throw new ConfigurationError(
+      'OUTPUT_SCHEMA_REQUIRED',
+      `createSubAgentTool: expected the subagent ${shown(agent.name)} to have an outputSchema, got none`,
+    );
+  const { model, questions = 'decline' } = options;
+  const description = options.description ?? `Hands a task to the subagent "${agent.name}".`;
+  const inputs = withInputNames(wrapSchema(inputSchema, `${agent.name}: inputSchema`));
+  const config: SubagentConfig = {
+    context: 'none',
+    ...(model ? { model } : {}),
+    ...agent,
+    inputSchema: inputs,
+  };
+  checkSubagentConfig(config, agent.name);
+  const made = tool({
+    description,
+    inputSchema: inputs as FlexibleSchema<Input>,
+    execute: async (input: Input, call: CallOptions) => {
+      const done = await inScope(call, programService(options), async (scope) => ({
+        output: await run(scope, config, description, input, call, questions),
+      }));
+      return 'output' in done ? done.output : flat(done.error);
+    },
+  });
+  return marked(made as unknown as Tool<Input, unknown>, {
+    [DELEGATES]: true as const,
+    [SUB_AGENT]: config,
+  });
+}
+
+/**
+ * The tools by the names that the runtime gives them: `subagent__<type>`.
+ * @throws {ConfigurationError} INVALID_TOOL, for two of one type.
+ */
+export function subAgentTools<const Tools extends readonly SubAgentMark[]>(
+  ...tools: Tools
+): Record<string, Tools[number]> {
+  const record: Record<string, Tools[number]> = {};
+  for (const made of tools) {
+    const name = `${SUBAGENT_TOOL_PREFIX}${made[SUB_AGENT].name}`;
+    if (Object.hasOwn(record, name))
+      throw new ConfigurationError(
+        'INVALID_TOOL',
+        `subAgentTools: expected names that are unique, got "${name}" twice`,
+      );
+    record[name] = made;
+  }
+  return record;
+}
+
+async function run(
+  { service, requester, idempotencyKey }: ToolScope,
+  config: SubagentConfig,
+  description: string,
+  input: unknown,
+  { toolCallId, abortSignal }: CallOptions,
+  questions: 'return' | 'decline',
+): Promise<unknown> {
+  abortSignal?.throwIfAborted();
+  const toolName = `${SUBAGENT_TOOL_PREFIX}${config.name}`;
+  const wanted = {
+    config,
+    task: { toolName, args: argsOf(input), description },
+    caller: requester,
+    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+  };
+  const missing = await service.checkInputs(wanted);
+  abortSignal?.throwIfAborted();
+  if (missing) return flat(missing.error);
+  const receipt = service.spawn({
+    ...wanted,
+    callId: toolCallId,
+  });
+  if (receipt.status === 'rejected') return flat(receipt.error);
+  const { subagentId } = receipt;
+  const ended = await awaitEnd(service, subagentId, requester, { questions, signal: abortSignal });
+  if (ended.ok) return resultOf(ended.report);
+  // Nobody waits for it any more: the parent has ended, or went on.
+  service.cancel(subagentId, requester, ended.error.message);
+  return flat(ended.error);
+}
+
+function resultOf(report: SubagentReport): unknown {
+  const { id, state, result, error, partial, pendingRequest } = report;
+  if (pendingRequest) {
+    const { requestId: messageId, question, context } = pendingRequest;
+    const asked = { messageId, question, ...(context === undefined ? {} : { context }) };
+    return { status: 'waiting_input', subagentId: id, pendingRequest: asked };
+  }
+  if (state === 'completed') return result;
+  return {
+    error: error?.message ?? state,
+    code: error?.code ?? 'INTERNAL',
+    ...(partial === undefined ? {} : { partial }),
+  };
+}
+
+/** As the model that called reads it: `{ error: 'Max steps exceeded', code }`. */
+function flat({ message, code }: ToolFailure['error']): SubAgentFailure {
+  return { error: message, code };
+}
+
+/** The input as the arguments of the task; what is no record is handed over under a name. */
+function argsOf(input: unknown): Readonly<Record<string, unknown>> {
+  return typeof input === 'object' && input !== null && !Array.isArray(input)
+    ? (input as Readonly<Record<string, unknown>>)
+    : { input };
+}

@@ -1,0 +1,74 @@
+// How a record looks from outside: to who asks the service, to screens, in a stream.
+
+import type { SubagentState, SubagentView } from '../contracts/session-views.ts';
+import type { OpenRequest, SubagentRecord } from './family.ts';
+import type { PendingInput, SubagentReport } from '../contracts/service-types.ts';
+
+/** `ready` until it runs, `lost` and `timed_out` as failed: as its outcome says, once it has one. */
+function stateOf({ subagent, outcome }: SubagentRecord): SubagentState {
+  // That it has ended is told with its outcome, which may take a moment to be looked at.
+  if (subagent) return isOver(subagent.state) ? 'running' : subagent.state;
+  const { status } = outcome ?? { status: 'failed' };
+  return status === 'completed' || status === 'cancelled' ? status : 'failed';
+}
+
+function isOver(state: SubagentState): boolean {
+  return state === 'completed' || state === 'failed' || state === 'cancelled';
+}
+
+export function reportOf(record: SubagentRecord): SubagentReport {
+  const { id, place, request, outcome, subagent } = record;
+  const { summary, error, partial } = outcome ?? {};
+  return {
+    id,
+    name: place.definition.name,
+    task: place.task.description,
+    toolName: place.task.toolName,
+    state: stateOf(record),
+    step: subagent?.step ?? record.lastStep,
+    hung: record.isHung,
+    pendingRequest: request && pendingOf(request),
+    progress: record.progress,
+    depth: record.depth,
+    parentId: record.parentId,
+    callId: place.callId,
+    workstreamId: place.workstreamId,
+    startedAt: place.startedAt,
+    lastActiveAt: record.lastActiveAt,
+    endedAt: record.endedAt,
+    ...(outcome?.status === 'completed' ? { result: outcome.output } : {}),
+    ...(summary === undefined ? {} : { summary }),
+    ...(error === undefined ? {} : { error }),
+    ...(partial === undefined ? {} : { partial }),
+    outcome,
+  };
+}
+
+/** Without what is only ours. */
+export function pendingOf(request: OpenRequest): PendingInput {
+  const { stopClock: _, isTold: __, isHandled: ___, ...pending } = request;
+  return pending;
+}
+
+export function viewOf(record: SubagentRecord): SubagentView {
+  const { id, place, parentId, depth, subagent, outcome } = record;
+  const { definition, task, callId, startedAt } = place;
+  return {
+    id,
+    name: definition.name,
+    parentId,
+    depth,
+    // A child's call is its parent's affair.
+    callId: parentId === null ? callId : null,
+    toolName: task.toolName,
+    task: task.description,
+    state: stateOf(record),
+    hung: record.isHung,
+    step: subagent?.step ?? record.lastStep,
+    maxSteps: definition.maxSteps,
+    startedAt,
+    endedAt: record.endedAt,
+    progress: subagent?.progress ?? record.said,
+    outcome,
+  };
+}

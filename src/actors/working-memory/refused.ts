@@ -1,7 +1,0 @@
-// How working memory says no.
-
-import type { MemoryRefusal, MemoryRefusalCode } from '../ports/working-memory.ts';
-
-export function refused(code: MemoryRefusalCode, message: string): MemoryRefusal {
-  return { ok: false, error: { code, message } };
-}

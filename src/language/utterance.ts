@@ -1,0 +1,188 @@
+// From what was said or typed to comparable words: case, accents, punctuation and
+// apostrophes do not count, numbers are digits, ordinals are `#2`, symbols are words.
+// Labels, descriptions, tables and utterances all go through here, so that they meet.
+
+import { ownValue } from '../values/own-value.ts';
+import type { AnswerLanguage } from './language.ts';
+
+export interface Utterance {
+  /** As it came, without the white space around it. */
+  readonly raw: string;
+  readonly words: readonly string[];
+  /** Indexes of words that stand for a noun ("the premium one"). */
+  readonly proforms: ReadonlySet<number>;
+  /** Indexes of words that punctuation follows. */
+  readonly breaks: ReadonlySet<number>;
+  /** It was written down as a question. */
+  readonly asks: boolean;
+}
+
+/** Scripts that are written without spaces: each character is a word. */
+const unspaced =
+  '\\p{sc=Han}\\p{sc=Hiragana}\\p{sc=Katakana}\\p{sc=Thai}\\p{sc=Lao}\\p{sc=Khmer}\\p{sc=Myanmar}';
+
+/** The comparable form of a string as a whole. */
+export function fold(text: string): string {
+  return (
+    text
+      .normalize('NFKC')
+      // Both ways, because ß is SS and a sigma has two small forms.
+      .toUpperCase()
+      .toLowerCase()
+      .normalize('NFD')
+      .replace(/[\u0300-\u036F]/g, '')
+      .normalize('NFC')
+      .trim()
+  );
+}
+
+export function isNumber(word: string | undefined): word is string {
+  return word !== undefined && /^\d+(?:\.\d+)?$/.test(word);
+}
+
+/** The n of an ordinal word (`#2`), else null. */
+export function ordinalOf(word: string): number | null {
+  return word.startsWith('#') ? Number(word.slice(1)) : null;
+}
+
+export function wordsOf(text: string, language: AnswerLanguage): readonly string[] {
+  return readUtterance(text, language).words;
+}
+
+export function readUtterance(text: string, language: AnswerLanguage): Utterance {
+  const { spoken, breaks: spokenBreaks } = spokenWords(text, language);
+  const words: string[] = [];
+  const proforms = new Set<number>();
+  const breaks = new Set<number>();
+  for (let index = 0; index < spoken.length;) {
+    if (isProform(spoken, index, language)) proforms.add(words.length);
+    const cardinal = readCardinal(spoken, index, language);
+    words.push(cardinal ? String(cardinal.value) : canonical(spoken[index] as string, language));
+    index = cardinal ? cardinal.end : index + 1;
+    if (spokenBreaks.has(index - 1)) breaks.add(words.length - 1);
+  }
+  return { raw: text.trim(), words, proforms, breaks, asks: /[?？؟]["'”’»)\s]*$/u.test(text) };
+}
+
+/** The words from `start` on, as an utterance of their own. */
+export function from(said: Utterance, start: number): Utterance {
+  const shifted = (indexes: ReadonlySet<number>): ReadonlySet<number> =>
+    new Set([...indexes].filter((index) => index >= start).map((index) => index - start));
+  return {
+    ...said,
+    words: said.words.slice(start),
+    proforms: shifted(said.proforms),
+    breaks: shifted(said.breaks),
+  };
+}
+
+function spokenWords(
+  text: string,
+  language: AnswerLanguage,
+): { readonly spoken: string[]; readonly breaks: ReadonlySet<number> } {
+  let folded = fold(text);
+  // French elides: "l'économique" is two words.
+  if (language.elisions.length > 0)
+    folded = folded.replace(
+      new RegExp(`(?<!\\p{L})(${language.elisions.join('|')})['’ʼ\`´]`, 'gu'),
+      '$1 ',
+    );
+  folded = folded.replace(/['’ʼ`´]/g, '').replace(/(?<=\d),(?=\d{3}(?!\d))/g, '');
+  for (const symbol of language.prefixSymbols) {
+    folded = folded.replace(
+      new RegExp(`\\${symbol}\\s*(\\d+(?:\\.\\d+)?)`, 'g'),
+      (_, amount: string) => `${amount} ${symbol}`,
+    );
+  }
+  for (const [symbol, word] of Object.entries(language.symbols)) {
+    folded = folded.replaceAll(symbol, ` ${word} `);
+  }
+  const spoken: string[] = [];
+  const breaks = new Set<number>();
+  let end = 0;
+  for (const { 0: found, index } of folded.matchAll(wordPatternOf(language))) {
+    if (spoken.length > 0 && /[,.;:!?…–—]|\s-\s/.test(folded.slice(end, index)))
+      breaks.add(spoken.length - 1);
+    spoken.push(...(ownValue(language.synonyms, found) ?? found).split(' '));
+    end = index + found.length;
+  }
+  return { spoken, breaks };
+}
+
+const wordPatterns = new WeakMap<AnswerLanguage, RegExp>();
+
+/** Made once for each language: making it takes longer than all the rest of reading an utterance. */
+function wordPatternOf(language: AnswerLanguage): RegExp {
+  const known = wordPatterns.get(language);
+  if (known) return known;
+  const suffix = language.ordinalSuffixes.map((end) => `${end}(?!\\p{L})`).join('|');
+  const made = new RegExp(
+    [
+      `[${unspaced}]`,
+      suffix === '' ? '' : `\\d+(?:${suffix})`,
+      '\\d+(?:\\.\\d+)?',
+      `(?:(?![${unspaced}])[\\p{L}\\p{M}])+`,
+      '\\p{N}',
+    ]
+      .filter((alternative) => alternative !== '')
+      .join('|'),
+    'gu',
+  );
+  wordPatterns.set(language, made);
+  return made;
+}
+
+/** A number in words: `twenty four`, `two hundred and six`. */
+function readCardinal(
+  spoken: readonly string[],
+  start: number,
+  { cardinals, multipliers, numberJoint }: AnswerLanguage,
+): { readonly value: number; readonly end: number } | null {
+  let value = ownValue(cardinals, spoken[start]);
+  if (value === undefined) return null;
+  let end = start + 1;
+  let total = 0;
+  // What may still be added: 9 after `twenty`, 99 after `hundred`.
+  let room = value >= 20 ? 9 : 0;
+  for (;;) {
+    const multiplier = ownValue(multipliers, spoken[end]);
+    if (multiplier !== undefined && value > 0) {
+      value *= multiplier;
+      room = multiplier - 1;
+      if (multiplier >= 1_000) {
+        total += value;
+        value = 0;
+      }
+      end += 1;
+      continue;
+    }
+    const joint = room > 9 && spoken[end] === numberJoint ? 1 : 0;
+    const more = ownValue(cardinals, spoken[end + joint]);
+    if (more === undefined || more === 0 || more > room) return { value: total + value, end };
+    value += more;
+    room = room > 9 && more >= 20 ? 9 : 0;
+    end += joint + 1;
+  }
+}
+
+/** `one` in "the premium one", but not in "one", "option one" or "the one ticket". */
+function isProform(spoken: readonly string[], index: number, language: AnswerLanguage): boolean {
+  const { proforms, numberLeads, leadIns, hesitations, polite, frame, consent } = language;
+  if (!proforms.includes(spoken[index] as string)) return false;
+  const phrases = [...leadIns, ...hesitations, ...polite].flatMap((phrase) => phrase.split(' '));
+  const noise = new Set([...phrases, ...consent.yes]);
+  const isNoise = (word: string): boolean => noise.has(word);
+  const before = spoken.slice(0, index).filter((word) => !isNoise(word));
+  const previous = before.at(-1);
+  if (previous === undefined || numberLeads.includes(previous)) return false;
+  const next = spoken[index + 1];
+  return next === undefined || isNoise(next) || frame.includes(next);
+}
+
+function canonical(word: string, { ordinals, ordinalSuffixes }: AnswerLanguage): string {
+  const ordinal = ownValue(ordinals, word);
+  if (ordinal !== undefined) return `#${ordinal}`;
+  const suffix = ordinalSuffixes.find((end) => word.endsWith(end));
+  if (suffix && isNumber(word.slice(0, -suffix.length))) return `#${Number.parseInt(word, 10)}`;
+  return word;
+}

@@ -1,0 +1,19 @@
+// How long the runtime waits for a memory of the app: facts, and working memory.
+
+import { TimeoutError } from '../values/errors.ts';
+import type { Environment } from '../actors/ports/environment.ts';
+import type { TimeLimit } from '../actors/runtime/race-abort.ts';
+
+const MEMORY_TIMEOUT_MS = 5000;
+
+/** A memory that answers later is not waited for: what it was asked for is missing, and that is reported. */
+export function memoryTime({ scheduler }: Pick<Environment, 'scheduler'>): TimeLimit {
+  return {
+    timeoutMs: MEMORY_TIMEOUT_MS,
+    scheduler,
+    late: () =>
+      new TimeoutError(`Expected the memory to answer within ${MEMORY_TIMEOUT_MS} ms`, {
+        code: 'MEMORY_TIMEOUT',
+      }),
+  };
+}

@@ -1,0 +1,7 @@
+// How working memory says no.
+
+import type { MemoryRefusal, MemoryRefusalCode } from '../actors/ports/working-memory.ts';
+
+export function refused(code: MemoryRefusalCode, message: string): MemoryRefusal {
+  return { ok: false, error: { code, message } };
+}

@@ -1,0 +1,226 @@
+// Working memory as tools: for a lead agent, for subagents, and for any AI SDK agent.
+//
+// Owns:     the shapes of these tools, and what a model reads of them.
+// Does not: decide what is allowed (the memory does), or whose memory it is (the caller).
+//
+// Invariants
+//   K3. What was not saved is never called saved: a refusal is `{ saved: false, error }`.
+//   K4. What a read returns is at most `pageBytes` of JSON, and says what is left.
+
+import type { Toolset } from '../actors/contracts/toolset.ts';
+import { tool, zodSchema } from 'ai';
+import { z } from 'zod';
+import { anObject, check, type ChecksOf } from '../values/checks.ts';
+import { ConfigurationError } from '../values/errors.ts';
+import { marked } from '../actors/model/marks.ts';
+import type {
+  MemoryEntryInfo,
+  MemoryOwner,
+  MemoryRefusal,
+  WorkingMemory,
+} from '../actors/ports/working-memory.ts';
+import { memoryOwnerOf } from './owner.ts';
+import { fitting, pageOf } from './pages.ts';
+
+/** The names of its tools. */
+export type WorkingMemoryTool =
+  | 'save_to_working_memory'
+  | 'get_from_working_memory'
+  | 'delete_from_working_memory'
+  | 'list_working_memory'
+  | 'search_working_memory';
+
+export interface WorkingMemoryToolsetOptions {
+  readonly memory: WorkingMemory;
+  /**
+   * Whose memory, where Offstage does not say: outside a session and a subagent. Ignored within.
+   */
+  readonly owner?: MemoryOwner;
+  /** How much one read of an entry returns at most, as JSON in UTF-8. @defaultValue 16384 */
+  readonly pageBytes?: number;
+}
+
+/** For a registry of toolsets. */
+export const WORKING_MEMORY_TOOLSET = { name: 'working-memory', version: '0.1.0' } as const;
+
+/** On the tool that reads entries, whatever it is called: the runtime can name it in a hint. */
+export const READS_MEMORY: unique symbol = Symbol.for('offstage.readsMemory') as never;
+
+const DEFAULT_PAGE_BYTES = 16_384;
+const MINUTE_MS = 60_000;
+
+const key = z
+  .string()
+  .describe(
+    'A path such as "report/part-1" in your own memory, or the full path of another entry, such as "subagent/<id>/report"',
+  );
+const filter = {
+  prefix: z
+    .string()
+    .optional()
+    .describe('Only keys below this path; full paths such as "subagent/<id>" too'),
+  category: z.string().optional().describe('Only categories that begin like this'),
+  tags: z.array(z.string()).optional().describe('Only entries that have all of these'),
+  limit: z.number().int().min(1).max(100).optional(),
+};
+
+const saveInput = z.object({
+  key,
+  value: z.string().describe('The text to keep'),
+  ttlMinutes: z
+    .number()
+    .positive()
+    .optional()
+    .describe('How long to keep it, in minutes; some hours if absent'),
+  ttl_minutes: z.number().positive().optional().describe('The same as ttlMinutes'),
+  category: z.string().optional().describe('Such as "research" or "research/flights"'),
+  tags: z.array(z.string()).optional(),
+});
+const getInput = z.object({
+  key,
+  offset: z.number().int().min(0).optional().describe('Where to go on, in characters'),
+});
+const searchInput = z.object({ query: z.string().min(1).describe('Words to look for'), ...filter });
+
+const optionsSchema = z.strictObject({
+  memory: anObject('a working memory such as workingMemory()', 'save', 'get'),
+  owner: anObject('an owner: { sessionId, path }').optional(),
+  pageBytes: z.unknown().optional(),
+} satisfies ChecksOf<WorkingMemoryToolsetOptions>);
+
+/**
+ * Plain AI SDK tools: `save_to_working_memory`, `get_from_working_memory`,
+ * `delete_from_working_memory`, `list_working_memory`, `search_working_memory`. What an
+ * agent saves goes to its own namespace by itself; it reads others' by their full path.
+ * @throws {ConfigurationError} when `pageBytes` is not a whole number ≥ 1024.
+ */
+export function createWorkingMemoryToolset(
+  options: WorkingMemoryToolsetOptions,
+): Toolset<WorkingMemoryTool> {
+  check('createWorkingMemoryToolset(options)', optionsSchema, options);
+  const { memory, pageBytes = DEFAULT_PAGE_BYTES } = options;
+  if (!Number.isInteger(pageBytes) || pageBytes < 1024)
+    throw new ConfigurationError(
+      'INVALID_OPTION',
+      `Expected \`pageBytes\` to be a whole number ≥ 1024, got \`${String(pageBytes)}\``,
+    );
+  const ownerOf = (call: unknown): MemoryOwner => {
+    const owner = memoryOwnerOf(call) ?? options.owner;
+    if (owner) return owner;
+    throw new ConfigurationError(
+      'NO_MEMORY_OWNER',
+      'Outside a session and a subagent, createWorkingMemoryToolset() needs an `owner`',
+    );
+  };
+  return {
+    save_to_working_memory: Object.assign(
+      tool({
+        description:
+          'Keep a text for later, and for the other agents of this conversation: notes, large results. ' +
+          'Returns { saved: true, key } with the full path, or { saved: false, error }.',
+        inputSchema: zodSchema(saveInput),
+        // RockBot's name, which models that were told of it write.
+        execute: async ({ ttl_minutes: written, ttlMinutes = written, ...entry }, call) => {
+          const ttlMs = ttlMinutes === undefined ? undefined : ttlMinutes * MINUTE_MS;
+          const answer = await memory.save(ownerOf(call), { ...entry, ttlMs });
+          if (!answer.ok) return { saved: false, ...errorOf(answer) };
+          const { key: path, bytes, expiresAt, replaced } = answer;
+          return { saved: true, key: path, bytes, replaced, expiresAt: isoTime(expiresAt) };
+        },
+      }),
+      { effects: ['memory.saved'], idempotent: true },
+    ),
+    get_from_working_memory: marked(
+      tool({
+        description:
+          'Read a kept text by its key or full path. A long one comes in pages: go on with offset = nextOffset ' +
+          'until nextOffset is null. Returns { found: false, error } where there is none.',
+        inputSchema: zodSchema(getInput),
+        execute: async ({ key: path, offset = 0 }, call) => {
+          const answer = await memory.get(ownerOf(call), path);
+          if (!answer.ok) return { found: false, ...errorOf(answer) };
+          const { key: found, text, expiresAt } = answer.entry;
+          const frame = { found: true, key: found, expiresAt: isoTime(expiresAt) };
+          return { ...frame, ...pageOf(text, offset, pageBytes, frame) };
+        },
+      }),
+      { [READS_MEMORY]: true as const, effects: [] as string[], idempotent: true },
+    ),
+    delete_from_working_memory: Object.assign(
+      tool({
+        description:
+          'Delete an entry of your own memory. Returns { deleted: true } or { deleted: false, error }.',
+        inputSchema: zodSchema(z.object({ key })),
+        execute: async ({ key: path }, call) => {
+          const answer = await memory.delete(ownerOf(call), path);
+          return answer.ok
+            ? { deleted: true, key: answer.key }
+            : { deleted: false, ...errorOf(answer) };
+        },
+      }),
+      { effects: ['memory.deleted'], idempotent: true },
+    ),
+    list_working_memory: Object.assign(
+      tool({
+        description:
+          'List what is kept and can be read: your own entries, those of the agents that you work for, ' +
+          'and those of the subagents that work for you.',
+        inputSchema: zodSchema(z.object(filter)),
+        execute: async (query, call) => {
+          const answer = await memory.list(ownerOf(call), query);
+          if (!answer.ok) return { entries: [], ...errorOf(answer) };
+          const entries = fitting(answer.entries.map(shown), pageBytes);
+          return { entries, total: answer.total, leftOut: answer.total - entries.length };
+        },
+      }),
+      { effects: [] as string[], idempotent: true },
+    ),
+    search_working_memory: Object.assign(
+      tool({
+        description:
+          'Find what is kept by words in it. Returns the best matches with an excerpt; read one with get_from_working_memory.',
+        inputSchema: zodSchema(searchInput),
+        execute: async (query, call) => {
+          const answer = await memory.search(ownerOf(call), query);
+          if (!answer.ok) return { matches: [], ...errorOf(answer) };
+          const matches = answer.matches.map((match) => ({
+            ...shown(match),
+            excerpt: match.excerpt,
+          }));
+          const fit = fitting(matches, pageBytes);
+          return { matches: fit, total: answer.total, leftOut: answer.total - fit.length };
+        },
+      }),
+      { effects: [] as string[], idempotent: true },
+    ),
+  };
+}
+
+/** The name under which a toolset has the tool that reads entries; null if it has none. */
+export function memoryReaderIn(tools: Readonly<Record<string, unknown>>): string | null {
+  const found = Object.entries(tools).find(
+    ([name, held]) =>
+      name === 'get_from_working_memory' ||
+      (typeof held === 'object' && held !== null && READS_MEMORY in held),
+  );
+  return found?.[0] ?? null;
+}
+
+function errorOf({ error }: MemoryRefusal) {
+  return { error };
+}
+
+/** What a model reads of an entry. */
+function shown({ key: path, bytes, category, tags, expiresAt }: MemoryEntryInfo) {
+  return {
+    key: path,
+    bytes,
+    ...(category === null ? {} : { category }),
+    ...(tags.length === 0 ? {} : { tags }),
+    expiresAt: isoTime(expiresAt),
+  };
+}
+
+function isoTime(at: number): string {
+  return new Date(at).toISOString();
+}

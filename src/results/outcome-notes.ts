@@ -1,0 +1,27 @@
+// What the runtime has to say about an outcome, for a model that reads it as data: what its
+// report claims without a call that did it, and where there is more to read.
+
+import type { Outcome } from '../actors/contracts/outcome.ts';
+
+export interface OutcomeNotes {
+  /** What speaks against the report, a sentence each. */
+  readonly caveats?: readonly string[];
+  /** Keys of working memory that it left. */
+  readonly workingMemory?: readonly string[];
+}
+
+/** Empty where there is nothing to say: a hint at nothing would be followed. */
+export function outcomeNotes(outcome: Outcome | null): OutcomeNotes {
+  const { verification, notes = [] } = outcome ?? {};
+  const caveats = (verification?.unverified ?? []).map(({ claim, reason, toolName }) =>
+    reason === 'failed'
+      ? `The subagent says ${JSON.stringify(claim)}; its call of ${toolName ?? 'the tool'} did not succeed.`
+      : `The subagent says ${JSON.stringify(claim)}; the runtime has no record of it.`,
+  );
+  if (verification?.incomplete === true)
+    caveats.push('It ends where work was about to begin: the work may not be finished.');
+  return {
+    ...(caveats.length > 0 ? { caveats } : {}),
+    ...(notes.length > 0 ? { workingMemory: notes } : {}),
+  };
+}

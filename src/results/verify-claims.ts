@@ -1,0 +1,106 @@
+// What a subagent says that it has done, held against what the runtime saw it do.
+//
+// Owns:     which claims of the report have a call in the ledger that fits.
+// Does not: understand the report: a judge model may, and can add to this (judge-claims).
+//
+// Invariants
+//   C2. A claim is unverified only if no successful call can have done it: a tool whose
+//       effects are neither declared nor clear from its name counts as one that can.
+//   C3. A call that failed, was denied or was not run has done nothing.
+
+import { ownValue } from '../values/own-value.ts';
+import type {
+  LedgerEntry,
+  Outcome,
+  UnverifiedClaim,
+  ClaimVerification,
+} from '../actors/contracts/outcome.ts';
+import { declaredEffect, effectVerb, toolNature } from './effect-words.ts';
+import { findClaims, type Claim } from './find-claims.ts';
+import { isUnfinished } from './unfinished.ts';
+/** What tools do to the world, by name: `{ send_mail: ['email.sent'], look_up: [] }`. Absent: not declared. */
+export type DeclaredEffects = Readonly<Record<string, readonly string[] | undefined>>;
+
+/** The runtime's own tools do nothing to the world. */
+const OWN: DeclaredEffects = {
+  ask_user: [],
+  complete_task: [],
+  report_progress: [],
+  request_input: [],
+};
+
+/**
+ * Checks the claims of side effects in a report against the tool ledger. Deterministic, English,
+ * and conservative: a report that describes data claims nothing.
+ */
+export function verifyClaims(
+  { text, toolLedger }: Pick<Outcome, 'text' | 'toolLedger'>,
+  declared: DeclaredEffects = {},
+): ClaimVerification {
+  const effects = { ...OWN, ...declared };
+  const hasLooked = toolLedger.some(succeeded);
+  // "Your flight has been booked" may be what a tool found out.
+  const claims = findClaims(text).filter((claim) => !claim.passive || !hasLooked);
+  const unverified = claims.flatMap((claim): UnverifiedClaim[] => {
+    const fitting = toolLedger.filter((entry) => canHaveDone(entry, claim, effects));
+    if (fitting.some(succeeded)) return [];
+    const failed = fitting.at(-1);
+    const base = { claim: claim.text };
+    return [
+      failed
+        ? { ...base, reason: 'failed', toolName: failed.toolName }
+        : { ...base, reason: 'no_call' },
+    ];
+  });
+  const incomplete = isUnfinished(text);
+  return {
+    verified: unverified.length === 0 && !incomplete,
+    claims: claims.map((claim) => claim.text),
+    unverified,
+    incomplete,
+  };
+}
+
+/** The declared effects of AI SDK tools: `effects` beside their definition. */
+export function effectsOf(tools: Readonly<Record<string, unknown>>): DeclaredEffects {
+  const declared = Object.entries(tools).flatMap(([name, held]) => {
+    const effects = typeof held === 'object' && held !== null && 'effects' in held && held.effects;
+    return Array.isArray(effects) ? [[name, effects.map(String)] as const] : [];
+  });
+  return Object.fromEntries(declared);
+}
+
+function canHaveDone({ toolName }: LedgerEntry, claim: Claim, effects: DeclaredEffects): boolean {
+  const { verb, words } = claim;
+  const declared = ownValue(effects, toolName);
+  if (declared)
+    return declared.some((effect) => {
+      const { word, noun } = declaredEffect(effect);
+      const kinds = effectVerb(word)?.kinds;
+      // A word of the author's own: its noun decides.
+      return kinds ? kinds.some((kind) => verb.kinds.includes(kind)) : words.includes(noun);
+    });
+  const nature = toolNature(toolName);
+  if (nature.reads) return false;
+  return (
+    nature.unclear ||
+    verb.kinds.some((kind) => nature.kinds.has(kind)) ||
+    // `create_invoice` may well have sent it.
+    nature.words.some((word) => word.length > 3 && words.includes(word))
+  );
+}
+
+const REFUSING = ['ok', 'success', 'saved', 'sent', 'deleted', 'created', 'booked', 'completed'];
+const failedText = /^\s*(?:error\b|failed\b|(?:http\S*\s+)?[45]\d\d\b)/i;
+
+/** It ran, and what it returned does not say that it failed. */
+function succeeded({ status, output }: LedgerEntry): boolean {
+  if (status !== 'ok') return false;
+  if (typeof output === 'string') return !failedText.test(output);
+  if (typeof output !== 'object' || output === null) return output !== false;
+  const told = output as Readonly<Record<string, unknown>>;
+  if (told['isError'] === true || Boolean(told['error'])) return false;
+  if (typeof told['status'] === 'string' && /^(?:error|fail|rejected|denied)/i.test(told['status']))
+    return false;
+  return !REFUSING.some((name) => told[name] === false);
+}

@@ -1,0 +1,328 @@
+// Questions of subagents: by voice and by button, one after another, each answered by
+// whoever was asked and by nobody else.
+
+import type { ConformanceScene } from './case.ts';
+import { wasHeard } from './promises.ts';
+import type { Talk } from './talk.ts';
+import {
+  afterwards,
+  APPROVAL,
+  approving,
+  asking,
+  BOOKED,
+  call,
+  isOpen,
+  isQuiet,
+  PAID,
+  requestIdOf,
+  ride,
+  RIDE_QUESTION,
+  STORY,
+  type Asker,
+} from './shared-cases.ts';
+
+const ASKED = 'a ride please';
+const calls = { [ASKED]: [call('ride')] };
+
+function got(talk: Talk, asker: Asker, ...answers: string[]): void {
+  talk.check(
+    `the subagent got ${JSON.stringify(answers)}, and has ${JSON.stringify(asker.got)}`,
+    asker.got.join() === answers.join(),
+  );
+}
+
+/** The user asks for a ride, and hears which one it shall be. */
+async function isAsked(talk: Talk): Promise<void> {
+  await talk.says(ASKED);
+  await isOpen(talk);
+  await isQuiet(talk);
+}
+
+const byVoice = (): ConformanceScene => {
+  const asker = ride();
+  return {
+    name: 'question by voice: the words reach the subagent, and the lead model does not answer them',
+    calls,
+    subagents: { ride: asker.subagent },
+    plot: async (talk) => {
+      await isAsked(talk);
+      await talk.says('premium', { to: 'subagent' });
+      await talk.isTold(BOOKED);
+    },
+    outcome: (talk) => got(talk, asker, 'premium'),
+  };
+};
+
+const lateWords = (): ConformanceScene => {
+  const asker = ride();
+  return {
+    name: 'question by voice: words that come late are still the answer, and answered once',
+    needs: ['late_transcripts'],
+    calls,
+    subagents: { ride: asker.subagent },
+    plot: async (talk) => {
+      await isAsked(talk);
+      await talk.says('premium', { to: 'subagent', transcript: { lateMs: 2000 } });
+      await talk.isTold(BOOKED);
+    },
+    outcome: (talk) => got(talk, asker, 'premium'),
+  };
+};
+
+const byButton = (): ConformanceScene => {
+  const asker = ride();
+  return {
+    name: 'question by button: the first answer wins',
+    calls,
+    subagents: { ride: asker.subagent },
+    plot: async (talk) => {
+      await talk.says(ASKED);
+      await talk.hears(RIDE_QUESTION);
+      const requestId = requestIdOf(talk);
+      talk.session.questionShown(requestId);
+      const first = await talk.session.answer(requestId, { optionId: 'economy' });
+      talk.check('the first answer is accepted', first.accepted);
+      const second = await talk.session.answer(requestId, { optionId: 'premium' });
+      talk.check('the second is not', !second.accepted);
+      await talk.isTold(BOOKED);
+    },
+    outcome: (talk) => got(talk, asker, 'economy'),
+  };
+};
+
+const buttonBeforeVoice = (): ConformanceScene => {
+  const asker = ride();
+  return {
+    name: 'question by button while the user speaks: what they say is for the lead model',
+    calls,
+    subagents: { ride: asker.subagent },
+    plot: async (talk) => {
+      await isAsked(talk);
+      const ended = talk.beginsToSay('how late is it now', { durationMs: 2000 });
+      await talk.pass(500);
+      const { accepted } = await talk.session.answer(requestIdOf(talk), { optionId: 'economy' });
+      talk.check('the button is accepted', accepted);
+      await talk.pass(1500);
+      await ended;
+      await talk.isTold(BOOKED);
+    },
+    outcome: (talk) => got(talk, asker, 'economy'),
+  };
+};
+
+const forTheLead = (): ConformanceScene => {
+  const asker = ride();
+  return {
+    name: 'question by voice: what names no option is for the lead model, and answered by it',
+    calls,
+    subagents: { ride: asker.subagent },
+    plot: async (talk) => {
+      await isAsked(talk);
+      await talk.says('what time is it');
+      await talk.until('that is answered', () => talk.playsOf('what time is it').length > 0);
+      await isQuiet(talk);
+      await talk.says('economy', { to: 'subagent' });
+      await talk.isTold(BOOKED);
+    },
+    outcome: (talk) => got(talk, asker, 'economy'),
+  };
+};
+
+/** Two questions for one order; `onSecond` looks at the talk while the second one is open. */
+const breakfast = (name: string, onSecond: (talk: Talk) => Promise<void>): ConformanceScene => {
+  const first = asking('Tea or coffee', ['tea', 'coffee'], 'The drink is ordered');
+  const second = asking('Cake or bread', ['cake', 'bread'], 'The food is ordered');
+  return {
+    name,
+    calls: { 'breakfast please': [call('drink'), call('food')] },
+    subagents: { drink: first.subagent, food: second.subagent },
+    plot: async (talk) => {
+      await talk.says('breakfast please');
+      await isOpen(talk, 'Tea or coffee');
+      await isQuiet(talk);
+      await talk.says('coffee', { to: 'subagent' });
+      await isOpen(talk, 'Cake or bread');
+      await onSecond(talk);
+      await talk.says('bread', { to: 'subagent' });
+      await talk.isTold('The drink is ordered');
+      await talk.isTold('The food is ordered');
+    },
+    outcome: (talk) => {
+      got(talk, first, 'coffee');
+      got(talk, second, 'bread');
+    },
+  };
+};
+
+const inOrder = (): ConformanceScene =>
+  breakfast('two questions: one after another, in the order of asking', isQuiet);
+
+const typed = (): ConformanceScene => {
+  const asker = ride();
+  return {
+    name: 'typed words: they answer a question, or are answered by the model',
+    calls,
+    subagents: { ride: asker.subagent },
+    plot: async (talk) => {
+      await talk.types('hello there');
+      await talk.until('that is answered', () => talk.playsOf('hello there').length > 0);
+      await isQuiet(talk);
+      await isAsked(talk);
+      await talk.types('premium', 'subagent');
+      await talk.isTold(BOOKED);
+    },
+    outcome: (talk) => got(talk, asker, 'premium'),
+  };
+};
+
+const brokenOff = (): ConformanceScene => {
+  const asker = ride();
+  return {
+    name: 'question that is interrupted by something else: it is put again',
+    calls,
+    subagents: { ride: asker.subagent },
+    plot: async (talk) => {
+      await talk.says(ASKED);
+      await talk.hears(RIDE_QUESTION.slice(0, 11));
+      // Whether that is an answer is for the session to say.
+      await talk.says('hold on', { to: 'nobody', durationMs: 600 });
+      await isOpen(talk);
+      await isQuiet(talk);
+      await talk.says('premium', { to: 'subagent' });
+      await talk.isTold(BOOKED);
+    },
+    outcome: (talk) => got(talk, asker, 'premium'),
+  };
+};
+
+/** A model that answers by itself answers the words too, when there is something else to tell. */
+const lateAnswer = (): ConformanceScene => {
+  const asker = ride();
+  return {
+    name: 'question by voice: what the model says to the words late is not heard, and what there is to tell is told',
+    calls,
+    subagents: { ride: asker.subagent },
+    thinksMs: 2500,
+    plot: async (talk) => {
+      await isAsked(talk);
+      await talk.says('premium', { to: 'subagent' });
+      await talk.isTold(BOOKED);
+    },
+    outcome: (talk) => got(talk, asker, 'premium'),
+  };
+};
+
+/** The user began to hear it once, and heard it to its end. */
+function isToldOnce(talk: Talk, text: string): void {
+  const plays = talk.playsOf(text).filter(({ playedMs }) => playedMs > 0);
+  const times = plays.map((play) => (wasHeard(play) ? 'to its end' : 'in part')).join(', ');
+  const isOnce = plays.length === 1 && plays.every(wasHeard);
+  talk.check(`${JSON.stringify(text)} is told once, and was told: ${times || 'never'}`, isOnce);
+}
+
+interface Answered {
+  readonly name: string;
+  readonly asker: () => Asker;
+  readonly question: string;
+  readonly words: string;
+  readonly got: string;
+  readonly outcome: string;
+}
+
+const ENDLESS = 'I would like the very best one that you have, if there is any left at this hour';
+
+/** What is asked, and how it is answered by voice. */
+const answered: readonly Answered[] = [
+  {
+    name: 'an option',
+    asker: ride,
+    question: RIDE_QUESTION,
+    words: 'premium',
+    got: 'premium',
+    outcome: BOOKED,
+  },
+  {
+    name: 'free text',
+    asker: () => asking('Where do you want to go', [], BOOKED),
+    question: 'Where do you want to go',
+    words: 'to the airport in the north of the city',
+    got: 'to the airport in the north of the city',
+    outcome: BOOKED,
+  },
+  {
+    name: 'free text at length',
+    asker: () => asking('Which one shall it be', [], BOOKED),
+    question: 'Which one shall it be',
+    words: ENDLESS,
+    got: ENDLESS,
+    outcome: BOOKED,
+  },
+  {
+    name: 'an approval',
+    asker: approving,
+    question: APPROVAL,
+    words: 'yes',
+    got: 'yes',
+    outcome: PAID,
+  },
+];
+
+/** What the lead model does with words that are not for it, where it answers by itself. */
+const models = [
+  { does: 'it replies at once', thinksMs: 0, adds: '' },
+  { does: 'it thinks first', thinksMs: 2500, adds: '' },
+  { does: 'it talks for a while', thinksMs: 0, adds: STORY },
+  { does: 'it talks for long', thinksMs: 0, adds: `${STORY}. ${STORY}. ${STORY}` },
+] as const;
+
+/** The result comes at once, or at some time in what a model that answers by itself says. */
+const WORK_MS = [0, 1500, 5000] as const;
+
+const answeredByVoice = answered.flatMap((each) =>
+  models.flatMap(({ does, thinksMs, adds }) =>
+    WORK_MS.map((workMs) => (): ConformanceScene => {
+      const { name, question, words, outcome } = each;
+      const asker = afterwards(each.asker(), workMs);
+      return {
+        name: `answer by voice, ${name}, ${workMs} ms of work; a model that is not asked: ${does}; the result is told once`,
+        calls,
+        subagents: { ride: asker.subagent },
+        thinksMs,
+        adds,
+        plot: async (talk) => {
+          await talk.says(ASKED);
+          await isOpen(talk, question);
+          await isQuiet(talk);
+          await talk.says(words, { to: 'subagent' });
+          await talk.isTold(outcome);
+          await talk.pass(20_000);
+        },
+        outcome: (talk) => {
+          got(talk, asker, each.got);
+          isToldOnce(talk, outcome);
+        },
+      };
+    }),
+  ),
+);
+
+/** The next question is asked as soon as this one is answered. */
+const askedOnce = (): ConformanceScene =>
+  breakfast('answer by voice: the question that waited is asked once', async (talk) => {
+    await talk.pass(20_000);
+    isToldOnce(talk, 'Cake or bread');
+  });
+
+export const questionScenes: readonly (() => ConformanceScene)[] = [
+  byVoice,
+  lateWords,
+  byButton,
+  buttonBeforeVoice,
+  forTheLead,
+  inOrder,
+  typed,
+  brokenOff,
+  lateAnswer,
+  askedOnce,
+  ...answeredByVoice,
+];

@@ -1,0 +1,50 @@
+// Chance that is the same every time: a seed, and what it is for, give one stream of numbers.
+// What is decided by streams of their own stays as it is when something else is left out.
+
+import type { Random } from '../../actors/ports/environment.ts';
+
+export interface Chance extends Random {
+  /** A whole number in [0, `count`). */
+  below(count: number): number;
+  /** A whole number from `least` to `most`, both included. */
+  within(least: number, most: number): number;
+  /** One of them; there must be one. */
+  pick<T>(from: readonly [T, ...T[]] | readonly T[]): T;
+  happens(probability: number): boolean;
+}
+
+/** The stream of this seed for this purpose. */
+export function chanceOf(seed: number, ...purpose: readonly (string | number)[]): Chance {
+  const { next } = mulberry32(hash(`${seed}/${purpose.join('/')}`));
+  const below = (count: number): number => Math.floor(next() * count);
+  return {
+    next,
+    below,
+    within: (least, most) => least + below(most - least + 1),
+    pick: <T>(from: readonly T[]): T => from[below(from.length)] as T,
+    happens: (probability) => next() < probability,
+  };
+}
+
+/** A small generator with 32 bits of state; good enough to choose, not to hide. Source: Tommy Ettinger, 2017. */
+export function mulberry32(seed: number): Random {
+  let state = seed >>> 0;
+  return {
+    next() {
+      state = (state + 0x6d2b79f5) >>> 0;
+      let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+      mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+      return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+    },
+  };
+}
+
+/** FNV-1a, 32 bits. */
+function hash(text: string): number {
+  let value = 0x811c9dc5;
+  for (let at = 0; at < text.length; at += 1) {
+    value ^= text.charCodeAt(at);
+    value = Math.imul(value, 0x01000193);
+  }
+  return value >>> 0;
+}

@@ -1,0 +1,81 @@
+// A voice for tests: a quiet tone, as long as the text is spoken. The same text sounds the same
+// every time; what it takes and when it fails, the test says.
+
+import type { Environment } from '../../actors/ports/environment.ts';
+import { ProviderError } from '../../values/errors.ts';
+import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
+import type { Voice, VoiceRequest } from '../../voice/speech/voice.ts';
+import { z } from 'zod';
+import { anObject, check, readable, type ChecksOf } from '../../values/checks.ts';
+const SAMPLE_RATE_HZ = 24_000;
+const TONE_HZ = 220;
+const LOUDNESS = 3000;
+
+export interface ScriptedVoiceOptions {
+  /** Whose time passes while it synthesises. */
+  readonly environment: Environment;
+  /** How long a character is spoken, in milliseconds. @defaultValue 60 */
+  readonly msPerCharacter?: number;
+  /** How long it takes until there is sound, in milliseconds. @defaultValue 0 */
+  readonly latencyMs?: number;
+}
+
+export interface ScriptedVoice extends Voice {
+  /** What it was asked to say, in order. */
+  readonly said: readonly string[];
+  /** Of these, what nobody wanted to hear any more before there was sound. */
+  readonly aborted: readonly string[];
+  /** What it is asked next it cannot say: `times` times. @defaultValue 1 */
+  fail(times?: number): void;
+}
+
+const optionsSchema = z.strictObject({
+  environment: anObject('an environment'),
+  msPerCharacter: z.number().nonnegative().optional(),
+  latencyMs: z.number().nonnegative().optional(),
+} satisfies ChecksOf<ScriptedVoiceOptions>);
+
+/** Makes a voice for tests of sessions whose transport is `withVoice(…)`, or whose filler is spoken. */
+export function scriptedVoice(options: ScriptedVoiceOptions): ScriptedVoice {
+  const given = readable('scriptedVoice', options);
+  check('scriptedVoice', optionsSchema, given);
+  const { environment, msPerCharacter = 60, latencyMs = 0 } = given;
+  const said: string[] = [];
+  const aborted: string[] = [];
+  let failures = 0;
+  const speak = async ({ text, speed = 1, signal }: VoiceRequest): Promise<AudioFrame> => {
+    said.push(text);
+    const fails = failures > 0;
+    if (fails) failures -= 1;
+    await passed(environment, latencyMs, signal);
+    if (signal.aborted) aborted.push(text);
+    if (fails) throw new ProviderError('VOICE_FAILED', 'The scripted voice was told to fail');
+    const durationMs = (text.length * msPerCharacter) / speed;
+    const samples = new Int16Array(Math.round((durationMs * SAMPLE_RATE_HZ) / 1000));
+    for (let index = 0; index < samples.length; index += 1)
+      samples[index] = Math.round(
+        LOUDNESS * Math.sin((2 * Math.PI * TONE_HZ * index) / SAMPLE_RATE_HZ),
+      );
+    return { samples, sampleRateHz: SAMPLE_RATE_HZ };
+  };
+  return {
+    said,
+    aborted,
+    synthesize: speak,
+    fail: (times = 1) => {
+      failures += times;
+    },
+  };
+}
+
+async function passed({ scheduler }: Environment, ms: number, signal: AbortSignal): Promise<void> {
+  if (ms <= 0 || signal.aborted) return;
+  await new Promise<void>((resolve) => {
+    const cancel = scheduler.schedule(resolve, ms);
+    const stop = (): void => {
+      cancel();
+      resolve();
+    };
+    signal.addEventListener('abort', stop, { once: true });
+  });
+}

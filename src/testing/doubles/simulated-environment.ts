@@ -1,0 +1,141 @@
+// Time and chance for tests: the clock stands still until it is told to go on, and one
+// seed gives the same ids and the same chance every time.
+//
+// Owns:     simulated time, the timers that wait for it, ids and random numbers.
+// Does not: fake the event loop: promises and `yieldThen` run for real, in order.
+//
+// Invariants
+//   E1. Timers fire in the order of their times, one by one; what a timer leads to has
+//       happened before the next one fires, so timers armed by timers are not skipped.
+//   E2. Nothing here depends on real time.
+
+import type { Environment } from '../../actors/ports/environment.ts';
+import { z } from 'zod';
+import { check, type ChecksOf } from '../../values/checks.ts';
+import { mulberry32 } from './chance.ts';
+
+export interface SimulatedEnvironmentOptions {
+  /** @defaultValue 1 */
+  readonly seed?: number;
+  /** Milliseconds since 1970. @defaultValue 1_700_000_000_000 */
+  readonly startAt?: number;
+}
+
+export interface SimulatedEnvironment extends Environment {
+  /** Lets everything happen that needs no time to pass. */
+  settle(): Promise<void>;
+  /** Lets time pass, step by step, and everything happen that becomes due. */
+  advance(ms: number): Promise<void>;
+  /** How many timers wait; without those in the background, which keep nobody busy. */
+  readonly pendingTimers: number;
+  readonly backgroundTimers: number;
+}
+
+interface Timer {
+  readonly dueAt: number;
+  readonly number: number;
+  readonly task: () => void;
+  readonly isBackground: boolean;
+}
+
+/** So many turns of the event loop without news mean that nothing more happens by itself. */
+const QUIET_TURNS = 4;
+
+const optionsSchema = z.strictObject({
+  seed: z.number().optional(),
+  startAt: z.number().optional(),
+} satisfies ChecksOf<SimulatedEnvironmentOptions>);
+
+/** @throws {ConfigurationError} `INVALID_OPTION` */
+export function simulatedEnvironment(
+  options: SimulatedEnvironmentOptions = {},
+): SimulatedEnvironment {
+  const { seed = 1, startAt = 1_700_000_000_000 } = check(
+    'simulatedEnvironment',
+    optionsSchema,
+    options,
+  );
+  let now = startAt;
+  let numbers = 0;
+  let activity = 0;
+  const timers = new Set<Timer>();
+  const counts = new Map<string, number>();
+  const lane: (() => void)[] = [];
+  const runOne = (): void => {
+    activity += 1;
+    const task = lane.shift();
+    if (lane.length > 0) setImmediate(runOne);
+    task?.();
+  };
+  const settle = async (): Promise<void> => {
+    for (let quiet = 0, seen = activity; quiet < QUIET_TURNS; quiet += 1) {
+      await new Promise<void>((resolve) => setImmediate(resolve));
+      if (lane.length > 0 || activity !== seen) quiet = 0;
+      seen = activity;
+    }
+  };
+  const due = (): Timer | undefined => {
+    let first: Timer | undefined;
+    for (const timer of timers)
+      if (
+        !first ||
+        timer.dueAt < first.dueAt ||
+        (timer.dueAt === first.dueAt && timer.number < first.number)
+      )
+        first = timer;
+    return first;
+  };
+  return {
+    clock: { now: () => now },
+    scheduler: {
+      schedule(task, delayMs, { isBackground = false } = {}) {
+        activity += 1;
+        numbers += 1;
+        const timer = { dueAt: now + Math.max(0, delayMs), number: numbers, task, isBackground };
+        timers.add(timer);
+        // What is due at once needs no time to pass.
+        if (delayMs <= 0)
+          setImmediate(() => {
+            if (!timers.delete(timer)) return;
+            activity += 1;
+            task();
+          });
+        return () => {
+          timers.delete(timer);
+        };
+      },
+      yieldThen(task) {
+        lane.push(task);
+        if (lane.length === 1) setImmediate(runOne);
+      },
+    },
+    ids: {
+      next(prefix) {
+        const count = (counts.get(prefix) ?? 0) + 1;
+        counts.set(prefix, count);
+        return `${prefix}_${count}`;
+      },
+    },
+    random: mulberry32(seed),
+    settle,
+    async advance(ms) {
+      const end = now + ms;
+      await settle();
+      for (let timer = due(); timer && timer.dueAt <= end; timer = due()) {
+        timers.delete(timer);
+        now = Math.max(now, timer.dueAt);
+        activity += 1;
+        timer.task();
+        await settle();
+      }
+      now = end;
+      await settle();
+    },
+    get pendingTimers() {
+      return [...timers].filter(({ isBackground }) => !isBackground).length;
+    },
+    get backgroundTimers() {
+      return [...timers].filter(({ isBackground }) => isBackground).length;
+    },
+  };
+}

@@ -1,0 +1,153 @@
+// Several processes: one writes a scope, and another one takes over.
+
+import type { Journal } from '../../actors/ports/journal.ts';
+import { appendAll, check, entry, expectKept, expectRefused, type JournalScene } from './case.ts';
+
+const inUse = (journal: Journal, scope: string): Promise<void> =>
+  expectRefused('a claim of what another process writes', () => journal.claim?.(scope), {
+    code: 'SCOPE_IN_USE',
+  });
+
+const fenced = (journal: Journal, seq: number): Promise<void> =>
+  expectRefused('an append of whoever wrote the scope before', () => journal.append(entry(seq)), {
+    code: 'FENCED',
+    isForGood: true,
+  });
+
+export const claimScenes: readonly JournalScene[] = [
+  {
+    name: 'a scope that one process writes cannot be claimed by another',
+    needs: ['claim'],
+    async play({ journal, another }) {
+      await appendAll(journal, [entry(1)]);
+      const other = await another();
+      await inUse(other, 'scope');
+      await appendAll(journal, [entry(2)]);
+      await expectKept(other, [entry(1), entry(2)], { scope: 'scope' });
+    },
+  },
+  {
+    name: 'different scopes are written by different processes',
+    needs: ['claim'],
+    async play({ journal, another }) {
+      const other = await another();
+      await appendAll(journal, [entry(1, { scope: 'one' })]);
+      await appendAll(other, [entry(1, { scope: 'two' })]);
+      await inUse(journal, 'two');
+      await inUse(other, 'one');
+      await appendAll(journal, [entry(2, { scope: 'one' })]);
+      await expectKept(other, [entry(1, { scope: 'one' }), entry(2, { scope: 'one' })], {
+        scope: 'one',
+      });
+    },
+  },
+  {
+    name: 'whoever has claimed a scope may claim it again, and goes on',
+    needs: ['claim'],
+    async play({ journal, another }) {
+      await appendAll(journal, [entry(1)]);
+      await Promise.all([journal.append(entry(2)), journal.claim?.('scope')]);
+      await journal.append(entry(3));
+      await inUse(await another(), 'scope');
+      await expectKept(journal, [entry(1), entry(2), entry(3)]);
+    },
+  },
+  {
+    name: 'what was released may be claimed at once, and is not written any more by who had it',
+    needs: ['claim'],
+    async play({ journal, another }) {
+      await appendAll(journal, [entry(1)]);
+      const last = journal.append(entry(2));
+      await journal.release?.('scope');
+      // What was appended before the release is part of it.
+      await last;
+      await fenced(journal, 3);
+      const other = await another();
+      await other.claim?.('scope');
+      await expectKept(other, [entry(1), entry(2)], { scope: 'scope' });
+      await fenced(journal, 3);
+      await other.append(entry(3));
+      await expectKept(other, [entry(1), entry(2), entry(3)], { scope: 'scope' });
+    },
+  },
+  {
+    name: 'to release what one does not write is no error, and changes nothing',
+    needs: ['claim'],
+    async play({ journal, another }) {
+      await appendAll(journal, [entry(1)]);
+      const other = await another();
+      await other.release?.('scope');
+      await other.release?.('nowhere');
+      await inUse(other, 'scope');
+      await journal.append(entry(2));
+    },
+  },
+  {
+    name: 'after the last sign of life another process takes over, and the first is fenced',
+    needs: ['claim'],
+    async play({ journal, another, stage }) {
+      await appendAll(journal, [entry(1), entry(1, { scope: 'second' })]);
+      const other = await another();
+      await inUse(other, 'scope');
+      await stage.expire?.();
+      await other.claim?.('scope');
+      await expectKept(other, [entry(1)], { scope: 'scope' });
+      // It has not noticed yet; the same entry as the other one writes, even.
+      await fenced(journal, 2);
+      await other.append(entry(2));
+      await fenced(journal, 2);
+      await journal.release?.('scope');
+      await other.append(entry(3));
+      await expectKept(other, [entry(1), entry(2), entry(3)], { scope: 'scope' });
+    },
+  },
+  {
+    name: 'what was fenced harms nothing that came with it',
+    needs: ['claim'],
+    async play({ journal, another, stage }) {
+      const beside = (seq: number) => entry(seq, { scope: 'beside' });
+      await appendAll(journal, [entry(1), beside(1)]);
+      const other = await another();
+      await stage.expire?.();
+      await other.claim?.('scope');
+      await Promise.all([fenced(journal, 2), journal.append(beside(2))]);
+      await expectKept(other, [beside(1), beside(2)], { scope: 'beside' });
+    },
+  },
+  {
+    name: 'a claim that was over goes on if nobody has taken it',
+    needs: ['claim'],
+    async play({ journal, stage }) {
+      await appendAll(journal, [entry(1)]);
+      await stage.expire?.();
+      await journal.append(entry(2));
+      await expectKept(journal, [entry(1), entry(2)]);
+    },
+  },
+  {
+    name: 'of several processes that claim at once one has it',
+    needs: ['claim'],
+    async play({ journal, another }) {
+      const journals = [journal, await another(), await another(), await another()];
+      const outcomes = await Promise.allSettled(journals.map(async (one) => one.claim?.('scope')));
+      const winners = journals.filter((_, at) => outcomes[at]?.status === 'fulfilled');
+      check(winners.length === 1, () => `expected one process to have it, ${winners.length} have`);
+      for (const one of journals)
+        await (winners.includes(one) ? one.append(entry(1)) : fenced(one, 1));
+      await expectKept(journal, [entry(1)]);
+    },
+  },
+  {
+    name: 'a scope that another process writes is not forgotten',
+    needs: ['claim', 'forget'],
+    async play({ journal, another, stage }) {
+      await appendAll(journal, [entry(1)]);
+      const other = await another();
+      await expectRefused('to forget it', () => other.forget?.('scope'), { code: 'SCOPE_IN_USE' });
+      await expectKept(journal, [entry(1)]);
+      await stage.expire?.();
+      await other.forget?.('scope');
+      await expectKept(journal, []);
+    },
+  },
+];

@@ -1,0 +1,138 @@
+// What happens in a run, as plain data: at this time somebody does this. It can be printed,
+// kept as JSON, made smaller and played again.
+//
+// Owns:     the shape of a script, and its words.
+// Does not: make one (generate-script), or play it (player).
+
+import { z } from 'zod';
+import { ConfigurationError } from '../../../values/errors.ts';
+import { FAULT_POINTS, strikeSchema, type Strike } from './fault-points.ts';
+
+const nth = z.number().int().min(0);
+/** Milliseconds after the beginning. */
+const at = z.number().min(0);
+const words = z.string().min(1);
+const calls = z.array(z.string());
+
+const stepSchema = z.discriminatedUnion('do', [
+  /** The user says or types something. `calls`: the lead agent's tools that it makes the model call. */
+  z.strictObject({ at, do: z.literal('say'), words, calls }),
+  /** The user types, whatever the session speaks with. */
+  z.strictObject({ at, do: z.literal('type'), words, calls }),
+  /** The app has news. */
+  z.strictObject({
+    at,
+    do: z.literal('notify'),
+    text: words,
+    priority: z.enum(['normal', 'high', 'urgent']),
+  }),
+  /** The user cancels one of the subagents that work; `nth` counts from 0, and around. */
+  z.strictObject({ at, do: z.literal('cancel'), nth }),
+  /** The user dismisses one of the things that wait to be told. */
+  z.strictObject({ at, do: z.literal('dismiss'), nth }),
+  /** The app tells one of the subagents that work something. */
+  z.strictObject({
+    at,
+    do: z.literal('message'),
+    nth,
+    text: words,
+    mode: z.enum(['queue', 'steer', 'interrupt']),
+  }),
+  z.strictObject({ at, do: z.literal('transfer'), to: words }),
+  z.strictObject({ at, do: z.literal('leave') }),
+  z.strictObject({ at, do: z.literal('attach') }),
+  /** The process is killed, and another one begins on its journal. */
+  z.strictObject({ at, do: z.literal('crash') }),
+  /** The connection to the voice model is lost. */
+  z.strictObject({ at, do: z.literal('drop') }),
+]);
+
+/** Something that somebody does. */
+export type Step = Readonly<z.infer<typeof stepSchema>>;
+
+/** A run that can be played again: the same seed, steps and strikes give the same log. */
+export interface Script {
+  readonly seed: number;
+  readonly session: 'text' | 'voice';
+  readonly steps: readonly Step[];
+  readonly strikes: readonly Strike[];
+}
+
+const scriptSchema = z.object({
+  seed: z.number().int(),
+  session: z.enum(['text', 'voice']),
+  steps: z.array(stepSchema),
+  strikes: z.array(strikeSchema),
+});
+
+/**
+ * A script from JSON, as a failure printed it.
+ * @throws {ConfigurationError} `INVALID_SCRIPT`, with what was expected.
+ */
+export function parseScript(json: string): Script {
+  let value: unknown;
+  try {
+    value = JSON.parse(json);
+  } catch (cause) {
+    throw new ConfigurationError('INVALID_SCRIPT', 'Expected a script as JSON', { cause });
+  }
+  const parsed = scriptSchema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw new ConfigurationError(
+    'INVALID_SCRIPT',
+    `Expected a script: ${z.prettifyError(parsed.error)}`,
+  );
+}
+
+/** A script as a person would tell it. */
+export function scriptInWords({ seed, session, steps, strikes }: Script): string {
+  const said = steps.map((step) => `  ${seconds(step.at)}  ${stepInWords(step)}`);
+  const faults = strikes.map(
+    ({ point, occurrence }) =>
+      `  ${point}, the ${ordinal(occurrence)} time it could: ${FAULT_POINTS[point]}`,
+  );
+  return [
+    `Seed ${seed}, by ${session}.`,
+    ...(said.length > 0 ? said : ['  Nobody does anything.']),
+    ...(faults.length > 0 ? ['What goes wrong:', ...faults] : ['Nothing goes wrong.']),
+  ].join('\n');
+}
+
+export function seconds(ms: number): string {
+  return `${(ms / 1000).toFixed(3)} s`.padStart(10);
+}
+
+function ordinal(count: number): string {
+  const last = count % 10;
+  const isTeen = Math.floor(count / 10) % 10 === 1;
+  const ending = isTeen ? 'th' : ((['th', 'st', 'nd', 'rd'] as const)[last] ?? 'th');
+  return `${count}${ending}`;
+}
+
+export function stepInWords(step: Step): string {
+  switch (step.do) {
+    case 'say':
+    case 'type': {
+      const means = step.calls.length > 0 ? ` (and means ${step.calls.join(' and ')})` : '';
+      return `the user ${step.do}s ${JSON.stringify(step.words)}${means}`;
+    }
+    case 'notify':
+      return `the app has news (${step.priority}): ${JSON.stringify(step.text)}`;
+    case 'cancel':
+      return `the user cancels subagent ${step.nth} of those that work`;
+    case 'dismiss':
+      return `the user dismisses delivery ${step.nth} of those that wait`;
+    case 'message':
+      return `the app tells subagent ${step.nth} of those that work ${JSON.stringify(step.text)} (${step.mode})`;
+    case 'transfer':
+      return `the app hands over to ${step.to}`;
+    case 'leave':
+      return 'the client leaves';
+    case 'attach':
+      return 'the client is there again';
+    case 'crash':
+      return 'the process is killed';
+    case 'drop':
+      return 'the connection to the voice model is lost';
+  }
+}

@@ -1,0 +1,48 @@
+// The sound of the fake: a quiet tone, cut into pieces with the words that begin in each.
+
+import { placeWords } from '../../../voice/speech/spoken-words.ts';
+import type { VoiceStep } from './control.ts';
+
+const MS_PER_CHARACTER = 60;
+const TONE_HZ = 220;
+const LOUDNESS = 3_000;
+export const PIECE_MS = 100;
+
+/** How long a text is spoken where nobody says otherwise. */
+export function speechMs(text: string): number {
+  return Math.max(1, text.length) * MS_PER_CHARACTER;
+}
+
+/** PCM16 of a tone that goes on from `fromMs`. */
+export function tone(fromMs: number, durationMs: number, sampleRateHz: number): Int16Array {
+  const samples = new Int16Array(Math.round((durationMs * sampleRateHz) / 1000));
+  const first = Math.round((fromMs * sampleRateHz) / 1000);
+  for (let index = 0; index < samples.length; index += 1) {
+    const phase = (2 * Math.PI * TONE_HZ * (first + index)) / sampleRateHz;
+    samples[index] = Math.round(LOUDNESS * Math.sin(phase));
+  }
+  return samples;
+}
+
+/** A stretch of speech: its sound, and the words that begin in it. */
+export interface SpeechPiece {
+  readonly words: string;
+  readonly startMs: number;
+  readonly durationMs: number;
+}
+
+/** A spoken step in pieces of 100 ms; every word is in one of them. */
+export function* piecesOf(step: Extract<VoiceStep, { say: string }>): Generator<SpeechPiece> {
+  const totalMs = step.durationMs ?? speechMs(step.say);
+  const words = placeWords(step.say, 0, totalMs);
+  for (let startMs = 0; startMs < totalMs; startMs += PIECE_MS) {
+    const endMs = Math.min(totalMs, startMs + PIECE_MS);
+    const later = endMs >= totalMs ? -1 : words.findIndex((word) => word.startMs >= endMs);
+    const due = words.splice(0, later < 0 ? words.length : later);
+    yield {
+      words: due.map(({ text }) => text).join(''),
+      startMs,
+      durationMs: endMs - startMs,
+    };
+  }
+}

@@ -1,0 +1,27 @@
+// Tasks for later that are all taken back at once when nobody needs them any more.
+
+import type { Scheduler } from '../../../actors/ports/environment.ts';
+
+export class Timers {
+  readonly #scheduler: Scheduler;
+  readonly #cancels = new Set<() => void>();
+
+  constructor(scheduler: Scheduler) {
+    this.#scheduler = scheduler;
+  }
+
+  /** Runs `task` once, `delayMs` from now. */
+  later(task: () => void, delayMs: number): void {
+    const cancel = this.#scheduler.schedule(() => {
+      this.#cancels.delete(cancel);
+      task();
+    }, delayMs);
+    this.#cancels.add(cancel);
+  }
+
+  /** Takes back what is not due yet. */
+  stop(): void {
+    for (const cancel of this.#cancels) cancel();
+    this.#cancels.clear();
+  }
+}

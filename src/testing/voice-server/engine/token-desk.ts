@@ -1,0 +1,60 @@
+// Ephemeral tokens: minted for a browser by somebody who has the key, each with the
+// session that it is good for.
+
+import type { Environment } from '../../../actors/ports/environment.ts';
+import type { VoiceWire } from './control.ts';
+
+interface Token {
+  readonly wire: VoiceWire;
+  readonly preset: unknown;
+  /** Sessions may be opened before, in milliseconds since 1970. */
+  readonly opensUntil: number;
+  /** How many more; null: no limit. */
+  usesLeft: number | null;
+}
+
+/** What a token turned out to be worth. */
+export interface RedeemedToken {
+  readonly wire: VoiceWire;
+  readonly preset: unknown;
+  /** Why it is worth nothing; null: it is good. */
+  readonly problem: string | null;
+}
+
+export class TokenDesk {
+  readonly #environment: Environment;
+  readonly #tokens = new Map<string, Token>();
+
+  constructor(environment: Environment) {
+    this.#environment = environment;
+  }
+
+  /** @returns the token; `uses` null: without a limit */
+  mint(token: {
+    readonly wire: VoiceWire;
+    readonly preset: unknown;
+    readonly opensUntil: number;
+    readonly uses: number | null;
+  }): string {
+    const id = this.#environment.ids.next('token');
+    const name = token.wire === 'gemini-live' ? `auth_tokens/${id}` : `ek_${id}`;
+    const { wire, preset, opensUntil, uses } = token;
+    this.#tokens.set(name, { wire, preset, opensUntil, usesLeft: uses });
+    return name;
+  }
+
+  /** Uses a token once; null: it is none of ours. */
+  redeem(name: string): RedeemedToken | null {
+    const token = this.#tokens.get(name);
+    if (token === undefined) return null;
+    const { wire, preset } = token;
+    if (this.#environment.clock.now() >= token.opensUntil) {
+      return { wire, preset, problem: 'Token has expired.' };
+    }
+    if (token.usesLeft === 0) {
+      return { wire, preset, problem: 'Token has been used too many times.' };
+    }
+    if (token.usesLeft !== null) token.usesLeft -= 1;
+    return { wire, preset, problem: null };
+  }
+}

@@ -1,0 +1,94 @@
+// What is JSON, and how large it is.
+
+import type { JSONValue } from 'ai';
+import { isA, messageOf } from './errors.ts';
+
+/**
+ * Levels of objects and arrays within each other. Journals, schemas and the AI SDK walk through JSON
+ * recursively: what is nested some thousands deep overflows the stack of one of them, and fails all
+ * that it is part of. So it is refused where it comes in.
+ */
+export const MAX_DEPTH = 200;
+
+/** Why a value is no JSON here. */
+export const TOO_DEEP = `it is nested deeper than ${MAX_DEPTH} levels`;
+
+/** Would this be the same after it was written to a journal and read again, and is it not nested too deeply? */
+export function isJson(value: unknown): value is JSONValue {
+  try {
+    return isJsonWithin(value, 0);
+  } catch {
+    // A getter, or a Proxy, that throws.
+    return false;
+  }
+}
+
+function isJsonWithin(value: unknown, depth: number): boolean {
+  if (value === null) return true;
+  if (typeof value === 'number') return Number.isFinite(value);
+  if (typeof value !== 'object') return typeof value === 'string' || typeof value === 'boolean';
+  if (depth >= MAX_DEPTH) return false;
+  if (Array.isArray(value)) return value.every((held) => isJsonWithin(held, depth + 1));
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype !== Object.prototype && prototype !== null) return false;
+  // A key that holds undefined is the same as no key.
+  return Object.values(value).every((held) => held === undefined || isJsonWithin(held, depth + 1));
+}
+
+/** Is this JSON nested deeper than 200 levels? */
+export function isTooDeep(json: unknown, depth = 0): boolean {
+  if (typeof json !== 'object' || json === null) return false;
+  return depth >= MAX_DEPTH || Object.values(json).some((held) => isTooDeep(held, depth + 1));
+}
+
+export type AsJson =
+  | {
+      readonly ok: true;
+      readonly value: JSONValue;
+      /** As it was written. */
+      readonly text: string;
+    }
+  | { readonly ok: false; readonly message: string };
+
+type Replacer = (this: Record<string, unknown>, key: string, value: unknown) => unknown;
+
+/**
+ * The JSON that `JSON.stringify` makes of it: `toJSON` is applied, undefined is null. Big
+ * integers, cycles, a function or a symbol as the whole value, and what is nested deeper than 200
+ * levels have none.
+ */
+export function asJson(value: unknown, replacer?: Replacer): AsJson {
+  if (typeof value === 'function' || typeof value === 'symbol')
+    return { ok: false, message: `a ${typeof value} is not JSON` };
+  try {
+    const text = JSON.stringify(value, replacer) ?? 'null';
+    const written = JSON.parse(text) as JSONValue;
+    if (isTooDeep(written)) return { ok: false, message: TOO_DEEP };
+    return { ok: true, value: written, text };
+  } catch (error) {
+    // The stack overflows sooner or later, as deep as the caller already is.
+    return { ok: false, message: isA(error, RangeError) ? TOO_DEEP : messageOf(error) };
+  }
+}
+
+/**
+ * The arguments of a call as a history may hold them: an object. Models write other things now
+ * and then, and providers refuse every later request that repeats them.
+ */
+export function asArguments(input: unknown): object {
+  return typeof input === 'object' && input !== null && !Array.isArray(input) ? input : {};
+}
+
+const MAX_BYTES_PER_CHARACTER = 3;
+const encoder = new TextEncoder();
+
+/** Is it longer than that in UTF-8? */
+export function isLongerThan(text: string, maxBytes: number): boolean {
+  // Counting bytes is needed for long texts only.
+  return text.length * MAX_BYTES_PER_CHARACTER > maxBytes && byteLength(text) > maxBytes;
+}
+
+/** Its length in UTF-8. */
+export function byteLength(text: string): number {
+  return encoder.encode(text).length;
+}

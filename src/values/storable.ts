@@ -1,0 +1,113 @@
+// Makes what comes from models, providers, tools and users storable: text that every database and
+// every wire keeps as it is, in values that JSON can hold.
+//
+// Applied by the mailbox of a commit unit to each event, so that memory and journal agree, and to
+// ids where they enter (model.ts, text-response.ts, voice/connection/link.ts), so that an id is the same
+// in the event, in the name of the actor and in the answer.
+//
+// Invariants
+//   STORE-1. The result of `storableText` holds neither the character 0 nor half of a surrogate pair.
+//   STORE-2. `storable` and `storableId` are pure and idempotent. A value that needs no change is
+//            returned itself, not a copy.
+//   STORE-3. Two ids that differ stay different (up to a hash of 64 bits for ids that are too long).
+
+import { z } from 'zod';
+import { head } from './clip.ts';
+
+/** Longer ids are shortened: a provider's own have some 30 to 60 characters. */
+const MAX_ID_CHARS = 256;
+/** `JSON.stringify` is recursive and overflows the stack at some 5,000 levels. */
+const MAX_DEPTH = 1000;
+
+const REPLACEMENT = '\uFFFD';
+const TOO_DEEP = '[nested too deeply]';
+const CIRCULAR = '[circular]';
+
+/** The text with U+FFFD in the place of each character 0 and each half of a surrogate pair (STORE-1). */
+export function storableText(text: string): string {
+  if (isStorable(text)) return text;
+  return text.toWellFormed().replaceAll('\0', REPLACEMENT);
+}
+
+/** An id of at most 256 characters that is the same for the same id, and different for others (STORE-3). */
+export function storableId(id: string): string {
+  const text = isStorable(id)
+    ? id
+    : id.replaceAll(
+        /\0|\p{Surrogate}/gu,
+        (character) => REPLACEMENT + character.charCodeAt(0).toString(16).padStart(4, '0'),
+      );
+  if (text.length <= MAX_ID_CHARS) return text;
+  return `${head(text, MAX_ID_CHARS - 17)}~${hashOf(text)}`;
+}
+
+/**
+ * The value with storable texts and keys, however deep they are; a `bigint` becomes text. Levels below
+ * the thousandth, and an object that contains itself, are replaced by a text that says so.
+ */
+export function storable<T>(value: T): T {
+  return made(value, []) as T;
+}
+
+/** Is there neither the character 0 in it nor half of a surrogate pair? */
+export function isStorable(text: string): boolean {
+  return text.isWellFormed() && !text.includes('\0');
+}
+
+/** The name that an app gives a session or a service of a program: it names its entries in the journal. */
+export const scopeName = z
+  .string()
+  .min(1)
+  .max(200)
+  .refine(isStorable, 'expected text without the character 0 and halves of characters');
+
+function made(value: unknown, within: object[]): unknown {
+  if (typeof value === 'string') return storableText(value);
+  if (typeof value === 'bigint') return String(value);
+  if (typeof value !== 'object' || value === null) return value;
+  const isArray = Array.isArray(value);
+  // A Date and its like say themselves what they are as JSON.
+  if (!isArray && !isPlain(value)) return value;
+  if (within.includes(value)) return CIRCULAR;
+  if (within.length >= MAX_DEPTH) return TOO_DEEP;
+  within.push(value);
+  const copy = isArray ? madeItems(value, within) : madeObject(value, within);
+  within.pop();
+  return copy;
+}
+
+function madeItems(items: readonly unknown[], within: object[]): readonly unknown[] {
+  let copy: unknown[] | null = null;
+  for (const [at, item] of items.entries()) {
+    const to = made(item, within);
+    if (!copy && !Object.is(to, item)) copy = items.slice(0, at);
+    copy?.push(to);
+  }
+  return copy ?? items;
+}
+
+function madeObject(object: object, within: object[]): object {
+  const entries = Object.entries(object);
+  let isChanged = false;
+  const copy = entries.map(([key, value]) => {
+    const name = storableText(key);
+    const to = made(value, within);
+    isChanged ||= name !== key || !Object.is(to, value);
+    return [name, to] as const;
+  });
+  // Not by assignment: a property may be named `__proto__`.
+  return isChanged ? Object.fromEntries(copy) : object;
+}
+
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
+
+/** FNV-1a, 64 bits. Source: isthe.com/chongo/tech/comp/fnv. */
+function hashOf(text: string): string {
+  let hash = 0xcb_f2_9c_e4_84_22_23_25n;
+  for (let at = 0; at < text.length; at += 1)
+    hash = BigInt.asUintN(64, (hash ^ BigInt(text.charCodeAt(at))) * 0x1_00_00_00_01_b3n);
+  return hash.toString(16).padStart(16, '0');
+}

@@ -1,0 +1,54 @@
+// One attempt to say something that the outbox offered: which response speaks it, how
+// much audio that is, and how much of it was heard.
+//
+// Owns:     the sums behind "heard".
+// Does not: talk to the transport or the outbox.
+//
+// Invariants
+//   T1. Heard means: its response ended normally, and at least `heardFraction` of its
+//       audio was reported played (DESIGN: what was generated is not what was heard).
+
+import type { Offer } from '../../actors/session/lead/lead.ts';
+
+export class Attempt {
+  readonly offer: Offer;
+  readonly responseKey: string;
+  responseId: string | null = null;
+  /** The client has begun to play it. */
+  hasBegun = false;
+  readonly #heardFraction: number;
+  readonly #totals = new Map<string, number>();
+  readonly #played = new Map<string, number>();
+  #ended = false;
+
+  constructor(offer: Offer, heardFraction: number) {
+    this.offer = offer;
+    this.responseKey = `offer:${offer.generation}:${offer.deliveryId}`;
+    this.#heardFraction = heardFraction;
+  }
+
+  /** The response ended normally, and this is all of its audio. */
+  ended(audio: readonly { readonly itemId: string; readonly durationMs: number }[]): void {
+    this.#ended = true;
+    for (const { itemId, durationMs } of audio) this.#totals.set(itemId, durationMs);
+  }
+
+  get hasAudio(): boolean {
+    return sum(this.#totals) > 0;
+  }
+
+  played(itemId: string, playedMs: number): void {
+    this.#played.set(itemId, Math.max(playedMs, this.#played.get(itemId) ?? 0));
+  }
+
+  get isHeard(): boolean {
+    const total = sum(this.#totals);
+    return this.#ended && total > 0 && sum(this.#played) >= this.#heardFraction * total;
+  }
+}
+
+function sum(durations: ReadonlyMap<string, number>): number {
+  let total = 0;
+  for (const duration of durations.values()) total += duration;
+  return total;
+}

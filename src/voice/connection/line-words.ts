@@ -1,0 +1,55 @@
+// What a voice model is told of who it is, and what a session is told of a line that was
+// lost. Pure.
+
+import { transferNote } from '../../actors/conversation/model-messages.ts';
+import type { Note } from '../../actors/notes/note.ts';
+import type { ConversationItem } from '../../actors/conversation/items.ts';
+import type { Leads } from '../../actors/session/lead/leads.ts';
+import type { LineClosed } from './link.ts';
+import type { TransportConfiguration } from './transport.ts';
+
+/** Who the model shall be: the instructions and tools of this agent. */
+export function configurationOf(leads: Leads, agentName: string): TransportConfiguration {
+  return {
+    instructions: leads.instructionsOf(agentName),
+    tools: [...leads.toolsOf(agentName)].map(([name, { definition, jsonSchema }]) => ({
+      name,
+      description: definition.description,
+      parameters: jsonSchema,
+    })),
+  };
+}
+
+/** That the conversation was handed over, for a model that was there before. */
+export function handoverNote(
+  item: ConversationItem | undefined,
+): { readonly itemId: string; readonly note: Note } | null {
+  return item?.role === 'transfer' ? { itemId: item.id, note: transferNote(item) } : null;
+}
+
+export interface ReconnectDelays {
+  /** After the first loss, in milliseconds; doubles each time up to `maxReconnectDelayMs`. */
+  readonly reconnectDelayMs: number;
+  readonly maxReconnectDelayMs: number;
+}
+
+/** The line is lost, as the session is told. `failures`: in a row, before this one; `chance`: 0 to 1. */
+export function lossOf(
+  { reason, retryable, code }: LineClosed,
+  transportName: string,
+  { reconnectDelayMs, maxReconnectDelayMs }: ReconnectDelays,
+  failures: number,
+  chance: number,
+) {
+  const delayMs = Math.min(reconnectDelayMs * 2 ** failures, maxReconnectDelayMs);
+  return {
+    type: 'transport.lost',
+    error: {
+      code: 'TRANSPORT_LOST',
+      message: `The connection to ${transportName} was lost (${code ?? 'no code'}): ${reason}`,
+      retryable,
+    },
+    // Jitter: sessions that were cut off together do not come back together.
+    retryInMs: retryable ? Math.round(delayMs * (0.5 + chance / 2)) : null,
+  };
+}

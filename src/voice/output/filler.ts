@@ -1,0 +1,332 @@
+// A short word while the user waits ("One moment."), so that silence is not taken for a lost call.
+//
+//   nobody waits ──▶ waiting ── afterMs ──▶ asked for ──▶ sounding ──▶ said: nothing more in this wait
+//        ▲              │                      │             └── the user speaks ──▶ silent, at once
+//        └──────────────┴── the answer is here ┘
+//
+// Owns:     when it is said, what, and its sound.
+// Does not: know who works or speaks (turns).
+//
+// Invariants
+//   FI1. It is said once in a wait, and only while the user waits; not while a question has the
+//        floor, nor when something is about to be told.
+//   FI2. It is no speech: no item, no response of the session, no delivery. Nothing of it is heard,
+//        answered, interrupted or remembered; it has not the floor. The transcript has it as what
+//        it is.
+//   FI3. The user's voice ends it at once.
+//   FI4. It never holds up what is waited for, but for its own end: what is not sounding when the
+//        answer comes is called off, nothing of it follows the model's first sound, and a model
+//        that does not end it is not waited for.
+//   FI5. The model is asked for it only while it is asked for nothing else (F1).
+
+import type { Environment } from '../../actors/ports/environment.ts';
+import { createResampler, type Resampler } from '../audio/resampler.ts';
+import { frameDurationMs, type AudioFrame } from '../audio/audio-frame.ts';
+import { phrasesIn, type FillerSettings } from './filler-options.ts';
+import { RecentIds } from '../audio/recent-ids.ts';
+import { soundOf, type Voice } from '../speech/voice.ts';
+import type { TransportCommand, TransportEvent } from '../connection/transport.ts';
+
+const KEY = 'filler:';
+/** A model that was asked for so little is not waited for any longer. */
+const PATIENCE_MS = 5000;
+/** One that was called off says so, or is taken as ended. */
+const CANCEL_GRACE_MS = 1000;
+
+/** As the transcript has it. */
+export interface Filled {
+  readonly id: string;
+  readonly text: string;
+  readonly final: boolean;
+  readonly at: number;
+  readonly interrupted: boolean;
+}
+
+export interface FillerPorts {
+  /** Does the user wait for the lead agent, and nobody speaks? */
+  isWaitedFor(): boolean;
+  /** Is the model heard? Then this wait is over. */
+  isHeard(): boolean;
+  /** Does the user speak, or is nobody there? */
+  mustBeSilent(): boolean;
+  /** Does somebody ask the user something, or is there something to tell? */
+  isDue(): boolean;
+  /** The tag of the language that is spoken, such as `en-GB`. */
+  language(): string;
+  send(command: TransportCommand): void;
+  sounds(frame: AudioFrame): void;
+  /** What of it is not played shall not be. */
+  ends(): void;
+  wrote(item: Filled): void;
+  /** There may be room for something else. */
+  settled(): void;
+  report(error: unknown): void;
+}
+
+/** One filler, until it was played or called off. */
+interface Saying {
+  readonly id: string;
+  readonly text: string;
+  readonly at: number;
+  readonly abort: AbortController;
+  written: string;
+  /** When its sound will have been played; milliseconds since 1970, null: there is none yet. */
+  endsAt: number | null;
+  /** No more sound of it comes. */
+  isMade: boolean;
+}
+
+export class Filler {
+  readonly #settings: FillerSettings;
+  readonly #ports: FillerPorts;
+  readonly #environment: Environment;
+  readonly #sampleRateHz: number;
+  /** Responses that the model was asked for. */
+  readonly #responses = new RecentIds();
+  #cancelWait: (() => void) | null = null;
+  #saying: Saying | null = null;
+  #cancelEnd: (() => void) | null = null;
+  /** The key of the request that the model has not answered to its end. */
+  #askedKey: string | null = null;
+  #isCalledOff = false;
+  #cancelPatience: (() => void) | null = null;
+  #wasSaid = false;
+  #count = 0;
+
+  /** `sampleRateHz`: that of the model's sound. */
+  constructor(
+    environment: Environment,
+    settings: FillerSettings,
+    sampleRateHz: number,
+    ports: FillerPorts,
+  ) {
+    this.#environment = environment;
+    this.#settings = settings;
+    this.#sampleRateHz = sampleRateHz;
+    this.#ports = ports;
+  }
+
+  /** It is said by a voice, whatever the model does. */
+  get hasVoice(): boolean {
+    return this.#settings.voice !== null;
+  }
+
+  /** The model is asked for it, and can be asked for nothing else. */
+  get isAsked(): boolean {
+    return this.#askedKey !== null;
+  }
+
+  get isSounding(): boolean {
+    const { endsAt = null } = this.#saying ?? {};
+    return endsAt !== null && endsAt > this.#environment.clock.now();
+  }
+
+  /** Something has changed: a wait may have begun, or be over. */
+  look(): void {
+    const { isWaitedFor, isHeard, mustBeSilent } = this.#ports;
+    if (mustBeSilent()) {
+      this.stop();
+      this.#wasSaid = false;
+      return;
+    }
+    if (isHeard()) this.#wasSaid = false;
+    if (!isWaitedFor()) {
+      this.#stopWaiting();
+      this.#noMore();
+    } else if (!this.#wasSaid && this.#saying === null && !this.isAsked) this.#wait();
+  }
+
+  /** Silence, now. */
+  stop(): void {
+    this.#stopWaiting();
+    const saying = this.#saying;
+    const wasSounding = this.isSounding;
+    this.#callOff();
+    if (!saying || !wasSounding) return;
+    this.#ports.ends();
+    this.#write(saying, true, true);
+  }
+
+  /** Whoever was asked is gone; what sounds sounds on. */
+  lost(): void {
+    this.#answered();
+    const saying = this.#saying;
+    if (saying === null || this.hasVoice) return;
+    if (this.isSounding) this.#made(saying);
+    else this.#saying = null;
+  }
+
+  /** Takes what is about what the model was asked for. */
+  takes(event: TransportEvent): boolean {
+    const { type } = event;
+    if (type === 'response.started' || type === 'response.ended') {
+      const { responseId, responseKey } = event;
+      if (!responseKey?.startsWith(KEY)) return false;
+      if (type === 'response.started') this.#responses.add(responseId);
+      else if (responseKey === this.#askedKey) this.#modelEnded();
+      return true;
+    }
+    if (type === 'assistant.transcribed') {
+      if (!this.#responses.has(event.responseId)) return false;
+      if (this.#saying) this.#words(this.#saying, event.text, event.final);
+      return true;
+    }
+    // It was told to call none; outside the conversation nobody could answer it.
+    if (type === 'tool.called') return this.#responses.has(event.responseId);
+    if (type === 'transport.error' && this.isAsked && event.responseKey === this.#askedKey)
+      this.#modelEnded();
+    return false;
+  }
+
+  takesFrame(frame: AudioFrame): boolean {
+    if (!this.#responses.has(frame.responseId ?? '')) return false;
+    if (this.#saying) this.#sound(this.#saying, frame.samples, frame.sampleRateHz);
+    return true;
+  }
+
+  #wait(): void {
+    this.#cancelWait ??= this.#after(this.#settings.afterMs, () => {
+      this.#cancelWait = null;
+      if (!this.#ports.isWaitedFor()) return;
+      if (this.#ports.isDue()) this.#wait();
+      else this.#begin();
+    });
+  }
+
+  #stopWaiting(): void {
+    this.#cancelWait?.();
+    this.#cancelWait = null;
+  }
+
+  #begin(): void {
+    const environment = this.#environment;
+    const { say, voice } = this.#settings;
+    const phrases = phrasesIn(say, this.#ports.language());
+    const text = phrases[this.#count % phrases.length];
+    if (text === undefined) return;
+    this.#wasSaid = true;
+    this.#count += 1;
+    const saying: Saying = {
+      id: environment.ids.next('filler'),
+      text,
+      at: environment.clock.now(),
+      abort: new AbortController(),
+      written: '',
+      endsAt: null,
+      isMade: false,
+    };
+    this.#saying = saying;
+    if (voice) void this.#speak(saying, voice);
+    else this.#ask(saying);
+  }
+
+  async #speak(saying: Saying, voice: Voice): Promise<void> {
+    const { text, abort } = saying;
+    let resampler: Resampler | null = null;
+    try {
+      for await (const frame of soundOf(voice, { text, signal: abort.signal })) {
+        const toHz = this.#sampleRateHz;
+        resampler ??= createResampler({ fromHz: frame.sampleRateHz, toHz });
+        this.#sound(saying, resampler.process(frame.samples), toHz);
+      }
+      if (resampler) this.#sound(saying, resampler.flush(), this.#sampleRateHz);
+    } catch (error) {
+      if (!abort.signal.aborted) this.#ports.report(error);
+    }
+    this.#made(saying);
+  }
+
+  #ask({ text }: Saying): void {
+    const responseKey = `${KEY}${this.#count}`;
+    this.#askedKey = responseKey;
+    this.#expectEnd(PATIENCE_MS);
+    this.#ports.send({
+      type: 'response.request',
+      responseKey,
+      outOfBand: true,
+      instructions: `Say exactly ${JSON.stringify(text)}, and nothing else. Call no tool.`,
+    });
+  }
+
+  #sound(saying: Saying, samples: Int16Array, sampleRateHz: number): void {
+    if (saying !== this.#saying || saying.isMade || samples.length === 0) return;
+    if (this.hasVoice && this.#ports.isHeard()) return this.#noMore();
+    const frame = { samples, sampleRateHz };
+    const isFirst = saying.endsAt === null;
+    const now = this.#environment.clock.now();
+    saying.endsAt = Math.max(saying.endsAt ?? now, now) + frameDurationMs(frame);
+    if (isFirst && this.hasVoice) this.#words(saying, saying.text, true);
+    this.#ports.sounds(frame);
+  }
+
+  /** Words of it are known; partials append. */
+  #words(saying: Saying, text: string, final: boolean): void {
+    saying.written = final ? text : saying.written + text;
+    this.#write(saying, final, false);
+  }
+
+  #write({ id, written: text, at }: Saying, final: boolean, interrupted: boolean): void {
+    if (text !== '') this.#ports.wrote({ id, text, final, at, interrupted });
+  }
+
+  /** All of its sound is there: it is over when that has been played. */
+  #made(saying: Saying): void {
+    if (saying !== this.#saying || saying.isMade) return;
+    saying.isMade = true;
+    const { endsAt } = saying;
+    const leftMs = endsAt === null ? 0 : endsAt - this.#environment.clock.now();
+    this.#cancelEnd = this.#after(leftMs, () => {
+      this.#cancelEnd = null;
+      this.#saying = null;
+      this.#ports.settled();
+    });
+  }
+
+  #modelEnded(): void {
+    this.#answered();
+    if (this.#saying) this.#made(this.#saying);
+    this.#ports.settled();
+  }
+
+  /** What was waited for is here: what has sounded so far sounds to its end, and nothing behind it. */
+  #noMore(): void {
+    const saying = this.#saying;
+    if (saying === null || saying.isMade) return;
+    if (saying.endsAt === null) this.#callOff();
+    else if (this.hasVoice) {
+      saying.abort.abort();
+      this.#made(saying);
+    }
+  }
+
+  /** It is not wanted any more. */
+  #callOff(): void {
+    this.#saying?.abort.abort();
+    this.#saying = null;
+    this.#cancelEnd?.();
+    this.#cancelEnd = null;
+    if (!this.isAsked || this.#isCalledOff) return;
+    this.#isCalledOff = true;
+    this.#ports.send({ type: 'response.cancel' });
+    this.#expectEnd(CANCEL_GRACE_MS);
+  }
+
+  #expectEnd(ms: number): void {
+    this.#cancelPatience?.();
+    this.#cancelPatience = this.#after(ms, () => {
+      if (this.#isCalledOff) this.#modelEnded();
+      else this.#callOff();
+    });
+  }
+
+  #answered(): void {
+    this.#askedKey = null;
+    this.#isCalledOff = false;
+    this.#cancelPatience?.();
+    this.#cancelPatience = null;
+  }
+
+  #after(ms: number, task: () => void): () => void {
+    return this.#environment.scheduler.schedule(task, ms);
+  }
+}

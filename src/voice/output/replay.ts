@@ -1,0 +1,63 @@
+// After a reconnect the model starts from nothing: the conversation is told to it
+// again, calls that are still open included.
+
+import type { ReplayItem } from '../../actors/conversation/replay.ts';
+import type { NoteMarks } from '../../actors/notes/note-marks.ts';
+import { noteMessages } from '../connection/note-messages.ts';
+import { answerNote, recallNote, tellsCallsInWords } from './speech-prompts.ts';
+import type { TransportCapabilities, TransportCommand } from '../connection/transport.ts';
+
+/**
+ * The commands that restore a conversation on a fresh connection. A model that speaks by itself is told not
+ * to speak to results that it had before.
+ */
+export function replay(
+  items: readonly ReplayItem[],
+  can: TransportCapabilities,
+  notes: NoteMarks,
+): readonly TransportCommand[] {
+  const inWords = tellsCallsInWords(can);
+  const names = new Map<string, string>();
+  return items.flatMap((item): readonly TransportCommand[] => {
+    switch (item.type) {
+      case 'message': {
+        const { itemId, role, text } = item;
+        if (item.note) return noteMessages(notes, itemId, item.note);
+        const said = role === 'user' ? notes.guard(text) : text;
+        return [{ type: 'message.add', itemId, role, text: said }];
+      }
+      case 'tool_call': {
+        const { callId, toolName: name, arguments: args } = item;
+        names.set(callId, name);
+        const told = inWords
+          ? notes.text(recallNote(callId, name, args), `${callId} called`)
+          : undefined;
+        return [
+          {
+            type: 'tool.recall',
+            callId,
+            name,
+            arguments: args,
+            ...(told === undefined ? {} : { told }),
+          },
+        ];
+      }
+      case 'tool_result': {
+        const { callId } = item;
+        const output = notes.guard(item.output);
+        const note = answerNote(callId, names.get(callId) ?? null, output);
+        const told = inWords ? notes.text(note, `${callId} answered`) : undefined;
+        const silent = can.responds === 'by_itself';
+        return [
+          {
+            type: 'tool.answer',
+            callId,
+            output,
+            ...(told === undefined ? {} : { told }),
+            ...(silent && { silent }),
+          },
+        ];
+      }
+    }
+  });
+}

@@ -1,0 +1,81 @@
+// What a voice model is told when it shall say something that it was not asked for, and of what was
+// not heard.
+
+import { note, sentence, type Note } from '../../actors/notes/note.ts';
+import type { TransportCapabilities } from '../connection/transport.ts';
+import type { Offer } from '../../actors/session/lead/lead.ts';
+
+/**
+ * Instructions for the one response that says this offer: which note it is about. What that quotes is
+ * not repeated in them, since instructions have the role of the system.
+ */
+export function offerInstructions(offer: Offer, mark: string): string {
+  const again =
+    offer.attempt > 1
+      ? ' The user was interrupted before hearing it to the end: say it again.'
+      : '';
+  // An earlier version kept it as text, without a mark: it is what the model was told last.
+  const which = typeof offer.prompt === 'string' ? 'what you were just told' : `note ${mark}`;
+  if (offer.kind === 'question')
+    return (
+      `Ask the user the question of ${which} now, in your own words, with its options; what must be ` +
+      `said exactly, say exactly. Do not answer it yourself and call no tool.${again}`
+    );
+  const what = typeof offer.prompt === 'string' ? which : `what ${which} is about`;
+  return `Tell the user now, in one or two sentences, ${what}. Call no tool.${again}`;
+}
+
+/** Of what the model said only this was heard; null: its words are not known. For a wire that cannot take the rest out of its memory. */
+export function unheardNote(heard: string | null, playedMs: number): Note {
+  const seconds = Math.round(playedMs / 100) / 10;
+  if (heard === null)
+    return note(
+      sentence`You were interrupted. Of what you were saying the user heard only about ${seconds} seconds. They do not know the rest.`,
+    );
+  if (heard === '')
+    return note(sentence`You were interrupted. The user heard nothing of what you were saying.`);
+  return note(
+    sentence`You were interrupted. Of what you were saying the user heard only what is quoted. They do not know the rest.`,
+    { heard },
+  );
+}
+
+/** The model spoke to words that were not for it. */
+export const UNPLAYED_NOTE = note(
+  sentence`What you last said was not played: the user does not know it. Do not say it again.`,
+);
+
+/** The answer to a call that the model made for words that were not for it. */
+export const NOT_RUN = JSON.stringify({
+  error: 'Not run: what the user said was for somebody else, and is dealt with.',
+});
+
+/** A picture was shown to a model on another connection. */
+export function shownNote(mediaType: string): Note {
+  return note(
+    sentence`The user showed a picture here. Who did not see it then cannot see it now.`,
+    { mediaType },
+  );
+}
+
+/** Calls of another connection are told in words: the wire has no items for them. */
+export function tellsCallsInWords(can: TransportCapabilities): boolean {
+  return can.takesSystemMessages === false || can.toolCalls === 'delegation';
+}
+
+/** A call that the model made on another connection. */
+export function recallNote(callId: string, name: string, args: string): Note {
+  return note(
+    sentence`You have made this call before. Do not make it again: its result follows when it is there.`,
+    { callId, tool: name, arguments: args },
+  );
+}
+
+/** The answer to a call, where the wire does not know the call. */
+export function answerNote(callId: string, name: string | null, output: string): Note {
+  return note(sentence`The result of a call that you made before.`, {
+    callId,
+    ...(name !== null && { tool: name }),
+    output,
+  });
+}

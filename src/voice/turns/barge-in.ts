@@ -1,0 +1,87 @@
+// The user speaks over the lead agent: whether that is an interruption, and what it breaks off.
+//
+// Owns:     what a beginning utterance means for what is being said.
+// Does not: know when words are known (listening), or how long a doubt lasts (interruptions).
+//
+// Invariants
+//   F5. Interrupting the voice cancels no subagent, unless it wants that (`onBargeIn`).
+
+import { backchannelIn } from '../../language/backchannel.ts';
+import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
+import { Interruptions, type InterruptionsOptions } from './interruptions.ts';
+import type { ModelVoice } from '../output/model-voice.ts';
+import type { Replies } from './replies.ts';
+import type { TransportCapabilities } from '../connection/transport.ts';
+import type { VoiceTranscript } from '../output/voice-transcript.ts';
+
+export interface BargeInOptions extends InterruptionsOptions {
+  readonly capabilities: TransportCapabilities;
+}
+
+export class BargeIn {
+  readonly #core: LeadSession;
+  readonly #isInferred: boolean;
+  readonly #voice: ModelVoice;
+  readonly #replies: Replies;
+  readonly #interruptions: Interruptions;
+
+  constructor(
+    core: LeadSession,
+    options: BargeInOptions,
+    transcript: VoiceTranscript,
+    voice: ModelVoice,
+    replies: Replies,
+  ) {
+    this.#core = core;
+    this.#isInferred = options.capabilities.utterances === 'inferred';
+    this.#voice = voice;
+    this.#replies = replies;
+    this.#interruptions = new Interruptions(core.host.environment, options, {
+      // Where somebody waits for an answer, every word may be one.
+      pause: () => core.unit.owner === null && voice.pause(),
+      isPaused: () => voice.isPaused,
+      goOn: () => voice.goOn(),
+      breakOff: () => this.#breakOff(),
+      backchannelIn: (text) =>
+        transcript.asks(voice.playing) ? 'none' : backchannelIn(text, core.leads.agent.language),
+    });
+  }
+
+  /** The user begins to speak. `startedAt`: when; milliseconds since 1970. */
+  began(utteranceId: string, startedAt: number): void {
+    // Where the beginning is told late, the model may be answering these very words.
+    if (this.#isInferred && startedAt <= this.#voice.ownSince) return;
+    this.#replies.userSpeaks();
+    this.#voice.held.expectWanted();
+    if (this.#voice.isSpeaking) this.#interruptions.began(utteranceId);
+  }
+
+  ended(utteranceId: string): void {
+    this.#interruptions.ended(utteranceId);
+  }
+
+  /** Are these the words of somebody who only listens? `final`: all of them are known. */
+  isBackchannel(utteranceId: string, text: string, final: boolean): boolean {
+    const isBackchannel = this.#interruptions.understood(utteranceId, text, final);
+    if (isBackchannel)
+      this.#core.projection.emit({ type: 'backchannel.heard', utteranceId, text: text.trim() });
+    return isBackchannel;
+  }
+
+  /** The model itself took it for an interruption, and has stopped. */
+  confirm(): void {
+    this.#interruptions.confirm();
+  }
+
+  /** Nobody will say what it was. */
+  reset(): void {
+    this.#interruptions.reset();
+  }
+
+  #breakOff(): void {
+    if (!this.#voice.isSpeaking) return;
+    for (const subagent of this.#core.delegation.live)
+      if (subagent.definition.onBargeIn === 'cancel') subagent.cancel('the user broke in');
+    this.#voice.hush();
+  }
+}

@@ -1,0 +1,124 @@
+// Works out what a voice model means that only says "something is to be done": which of the
+// lead agent's tools are to be called, or what is to be answered.
+//
+// Owns:     the one call of a text model for it, and the way without one.
+// Does not: decide when, call tools, or talk to the voice model (delegations).
+
+import type { LanguageModel, ModelMessage } from 'ai';
+import { runModelStep } from '../../actors/model/model-step.ts';
+import { knownJsonSchema, wrapSchema } from '../../actors/model/schema.ts';
+import type { MainAgent } from '../../actors/session/lead/agents.ts';
+import { note, sentence } from '../../actors/notes/note.ts';
+import { modelToolsOf } from '../../actors/session/lead/lead-tools.ts';
+import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
+import { ConfigurationError, ProviderError } from '../../values/errors.ts';
+
+/** What a delegation comes to: calls, or without any the words to say. */
+export interface Meant {
+  readonly calls: readonly { readonly name: string; readonly arguments: string }[];
+  readonly text: string;
+}
+
+export interface DelegationRequest {
+  /** What was understood of what the user is still saying; may be empty. */
+  readonly unfinished: string;
+  readonly signal: AbortSignal;
+}
+
+/** Rejects with what the model threw, or `signal.reason`. */
+export type WorkOut = (request: DelegationRequest) => Promise<Meant>;
+
+const INSTRUCTIONS =
+  'The conversation is spoken: a voice assistant talks to the user, and has handed over to you ' +
+  'what they want done. You do not talk to the user yourself. Call the tools that their latest ' +
+  'request needs, all of them at once; do not call again what was called for it already. If no ' +
+  'tool is needed, or something is missing, answer in one or two sentences that can be said aloud.';
+
+const REQUEST = note(sentence`The voice assistant asks what is to be done for the user now.`);
+
+/** One step of `model` over the conversation, with the tools of whoever leads. */
+export function withModel(core: LeadSession, model: LanguageModel): WorkOut {
+  return async ({ unfinished, signal }) => {
+    const { books, leads, host } = core;
+    // The role of notes is that of the voice model's wire; providers of text models refuse a system
+    // message in mid-conversation.
+    const notes = core.notes.writtenAs('user');
+    const { agentName } = books;
+    const { ids, clock } = host.environment;
+    const messages: ModelMessage[] = [
+      ...books.conversation.toModelMessages({ notes }),
+      ...(unfinished === '' ? [] : [{ role: 'user' as const, content: notes.guard(unfinished) }]),
+      { role: 'user', content: notes.text(REQUEST, 'delegation request') },
+    ];
+    const { calls, text, finish } = await runModelStep({
+      model,
+      instructions: `${leads.instructionsOf(agentName)}\n\n${INSTRUCTIONS}`,
+      messages,
+      tools: { modelTools: modelToolsOf(leads.toolsOf(agentName)), execution: new Map() },
+      signal,
+      ids,
+      clock,
+    });
+    // Calls may be cut off: they shall not be run.
+    if (finish === 'length')
+      throw new ProviderError('INCOMPLETE', 'The answer reached the output limit of the model');
+    return {
+      text,
+      calls: calls.map(({ toolName: name, input }) => ({
+        name,
+        arguments: typeof input === 'string' ? input : JSON.stringify(input ?? {}),
+      })),
+    };
+  };
+}
+
+const NOTHING_TO_CALL = 'That is something I cannot do from here.';
+
+/** Without a model: the user's words are the task of the agent's only tool. */
+export function withoutModel(core: LeadSession): WorkOut {
+  return ({ unfinished }) => {
+    const { books, leads } = core;
+    const said = books.requestId === null ? undefined : books.conversation.get(books.requestId);
+    const heard = said?.role === 'user' ? said.text : '';
+    const task = [heard, unfinished].filter((words) => words !== '').join(' ');
+    const [tool] = leads.toolsOf(books.agentName).values();
+    const field = tool && taskField(tool.jsonSchema);
+    if (!tool || field === null || field === undefined || task === '')
+      return Promise.resolve({ calls: [], text: NOTHING_TO_CALL });
+    const call = { name: tool.definition.name, arguments: JSON.stringify({ [field]: task }) };
+    return Promise.resolve({ calls: [call], text: '' });
+  };
+}
+
+/**
+ * Can delegations of these agents be worked out without a model?
+ * @throws {ConfigurationError} NO_DELEGATION_MODEL if not; the message says which tools stand in the way.
+ */
+export function checkDelegable(agents: readonly MainAgent[]): void {
+  for (const { name, tools = [] } of agents) {
+    const [only] = tools;
+    const count = tools.length + (agents.length > 1 ? 1 : 0);
+    if (count === 0) continue;
+    const schema = only && knownJsonSchema(wrapSchema(only.parameters, `tool "${only.name}"`));
+    if (count === 1 && schema && taskField(schema) !== null) continue;
+    const names = tools.map((tool) => `"${tool.name}"`).join(', ') || 'transfers';
+    throw new ConfigurationError(
+      'NO_DELEGATION_MODEL',
+      `Expected \`delegationModel\` (or \`model\`) to be a language model, got undefined: this voice ` +
+        `model delegates without naming a tool, and agent "${name}" has more to choose from than ` +
+        `one tool that takes one required string (${names})`,
+    );
+  }
+}
+
+/** The name of the one string that a tool cannot do without, if that is all it needs. */
+function taskField(schema: Readonly<Record<string, unknown>> | null): string | null {
+  const { properties = {}, required = [] } = (schema ?? {}) as {
+    properties?: Readonly<Record<string, { readonly type?: unknown; readonly enum?: unknown }>>;
+    required?: readonly string[];
+  };
+  const [name, ...others] = required;
+  if (name === undefined || others.length > 0) return null;
+  const { type, enum: choices } = properties[name] ?? {};
+  return type === 'string' && choices === undefined ? name : null;
+}

@@ -1,0 +1,170 @@
+// Delegations of a voice model that knows no tools by name: it says that something is to be
+// done, and what is meant is worked out from the conversation.
+//
+//   created ─▶ the user's words settle ─▶ worked out ─┬─▶ calls, as if the model had made them
+//      │              │                       │       ├─▶ an answer to say
+//      │              └─ for a subagent: nothing       └─▶ failed: the model says so
+//      └─ the connection is lost, the session is closed: aborted, forgotten
+//
+// Owns:     the delegations that are not worked out yet.
+// Does not: know how they are worked out (delegation-step), or run what is called (session).
+//
+// Invariants
+//   G1. Each delegation is answered once (`delegation.accept` or `delegation.answer`), or
+//       forgotten with its connection; nothing is said of it on another one.
+//   G2. What the user said to a subagent is not done again by the lead agent.
+//   G3. It ends: words are waited for at most `settleTimeoutMs`, the model `timeoutMs`.
+//   G4. The model learns which calls are meant before any of them is answered.
+
+import { CancelledError, ProviderError } from '../../values/errors.ts';
+import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
+import { Watchdog } from '../../actors/session/lead/watchdog.ts';
+import type { WorkOut } from './delegation-step.ts';
+import type { MadeCall } from './lead-calls.ts';
+import { RecentIds } from '../audio/recent-ids.ts';
+import type { TransportCommand } from '../connection/transport.ts';
+
+export interface DelegationsPorts {
+  send(command: TransportCommand): void;
+  /** Exactly as a call that the model itself names. */
+  called(call: MadeCall): void;
+  /** Does the user speak, or is it not known yet what they said? */
+  userHasFloor(): boolean;
+  /** What was understood of what they are still saying. */
+  unfinished(): string;
+  /** One of them is no longer in the making. */
+  settled(): void;
+}
+
+export interface DelegationsOptions {
+  readonly settleTimeoutMs: number;
+  readonly timeoutMs: number;
+}
+
+const FAILED = 'Sorry, something went wrong with that. Could you say it again?';
+
+export class Delegations {
+  readonly #core: LeadSession;
+  readonly #workOut: WorkOut;
+  readonly #ports: DelegationsPorts;
+  readonly #timeoutMs: number;
+  readonly #settleTimeoutMs: number;
+  readonly #patience: Watchdog;
+  readonly #known = new RecentIds();
+  /** Those whose words are waited for. */
+  readonly #waiting = new Set<string>();
+  readonly #working = new Map<string, AbortController>();
+  /** Whose the user's words were, since the last delegation that was worked out. */
+  #wereForLead = false;
+  #wereForSubagent = false;
+
+  constructor(
+    core: LeadSession,
+    workOut: WorkOut,
+    ports: DelegationsPorts,
+    { settleTimeoutMs, timeoutMs }: DelegationsOptions,
+  ) {
+    this.#core = core;
+    this.#workOut = workOut;
+    this.#ports = ports;
+    this.#timeoutMs = timeoutMs;
+    this.#settleTimeoutMs = settleTimeoutMs;
+    this.#patience = new Watchdog(core.host.environment, () => this.#begin());
+  }
+
+  /** Nothing else is asked of the model meanwhile. */
+  get areUnderWay(): boolean {
+    return this.#waiting.size > 0 || this.#working.size > 0;
+  }
+
+  created(delegationId: string): void {
+    if (!this.#known.add(delegationId)) return;
+    this.#waiting.add(delegationId);
+    if (this.#ports.userHasFloor()) this.#patience.watch(this.#settleTimeoutMs);
+    else this.#begin();
+  }
+
+  /** The user's words were for the lead agent, or (`false`) for a subagent. */
+  understood(wereForLead: boolean): void {
+    if (wereForLead) this.#wereForLead = true;
+    else this.#wereForSubagent = true;
+  }
+
+  /** The user may have fallen silent. */
+  wordsSettled(): void {
+    if (this.#waiting.size > 0 && !this.#ports.userHasFloor()) this.#begin();
+  }
+
+  /** The connection is gone. Returns whether the user still waits for something that was delegated on it. */
+  lost(): boolean {
+    const wereOpen = this.areUnderWay;
+    this.stop();
+    this.#known.clear();
+    return wereOpen;
+  }
+
+  /** Nobody wants to know any more. */
+  stop(): void {
+    this.#patience.stop();
+    this.#waiting.clear();
+    const reason = new CancelledError('the delegation is no longer needed');
+    for (const controller of this.#working.values()) controller.abort(reason);
+    this.#working.clear();
+  }
+
+  #begin(): void {
+    this.#patience.stop();
+    const waiting = [...this.#waiting];
+    this.#waiting.clear();
+    for (const delegationId of waiting) {
+      // G2
+      if (this.#wereForSubagent && !this.#wereForLead) this.#accept(delegationId, []);
+      else void this.#work(delegationId);
+    }
+    this.#wereForLead = this.#wereForSubagent = false;
+    this.#ports.settled();
+  }
+
+  async #work(delegationId: string): Promise<void> {
+    const { environment } = this.#core.host;
+    const controller = new AbortController();
+    const { signal } = controller;
+    this.#working.set(delegationId, controller);
+    const cancel = environment.scheduler.schedule(() => {
+      const message = `The model did not interpret the delegation within ${this.#timeoutMs} ms`;
+      controller.abort(new ProviderError('DELEGATION_TIMEOUT', message, { retryable: true }));
+    }, this.#timeoutMs);
+    const isWanted = (): boolean => this.#working.get(delegationId) === controller;
+    try {
+      const unfinished = this.#ports.unfinished();
+      const { calls, text } = await this.#workOut({ unfinished, signal });
+      if (!isWanted()) return;
+      if (calls.length > 0) this.#accept(delegationId, calls);
+      else if (text.trim() !== '') this.#answer(delegationId, text.trim());
+      else
+        throw new ProviderError('NO_ANSWER', 'The model neither called a tool nor said anything');
+    } catch (error) {
+      if (!isWanted()) return;
+      this.#core.reportError(error, 'delegation');
+      this.#answer(delegationId, FAILED);
+    } finally {
+      cancel();
+      if (isWanted()) {
+        this.#working.delete(delegationId);
+        this.#ports.settled();
+      }
+    }
+  }
+
+  #accept(delegationId: string, calls: readonly Omit<MadeCall, 'callId'>[]): void {
+    const { ids } = this.#core.host.environment;
+    const made = calls.map((call) => ({ ...call, callId: ids.next('call') }));
+    const callIds = made.map(({ callId }) => callId);
+    this.#ports.send({ type: 'delegation.accept', delegationId, callIds });
+    for (const call of made) this.#ports.called(call);
+  }
+
+  #answer(delegationId: string, text: string): void {
+    this.#ports.send({ type: 'delegation.answer', delegationId, text });
+  }
+}

@@ -1,0 +1,132 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { Purse, type Hold } from '../../../src/actors/admission/purse.ts';
+
+/** A purse with what the test knows of it. */
+interface Known {
+  readonly purse: Purse;
+  readonly parent: Known | null;
+  readonly holds: Hold[];
+  readonly children: Known[];
+  open: boolean;
+}
+
+/** What is outstanding in a purse: its holds, and what its children were granted or left behind. */
+function outstanding({ holds, children }: Known): number {
+  const held = holds.reduce((sum, { amount }) => sum + amount, 0);
+  return children.reduce(
+    (sum, child) => sum + (child.open ? child.purse.granted : outstanding(child)),
+    held,
+  );
+}
+
+const command = fc.record({
+  who: fc.nat(20),
+  what: fc.constantFrom('take', 'take', 'settle', 'settle', 'cut', 'close'),
+  amount: fc.nat(60),
+  part: fc.nat(100),
+});
+
+interface World {
+  readonly all: Known[];
+  /** Everything that was used. */
+  used: number;
+}
+
+function run(commands: readonly { who: number; what: string; amount: number; part: number }[]) {
+  const root: Known = { purse: new Purse(100), parent: null, holds: [], children: [], open: true };
+  const world: World = { all: [root], used: 0 };
+  for (const { who, what, amount, part } of commands) {
+    const known = world.all[who % world.all.length] as Known;
+    const { purse, holds } = known;
+    const before = { left: purse.left, held: purse.held, spent: purse.spent };
+    switch (what) {
+      case 'take': {
+        const hold = purse.take(amount);
+        // Taken exactly when it fits, and V4: what does not fit changes nothing.
+        expect(hold !== null).toBe(amount <= before.left);
+        if (hold) holds.push(hold);
+        else expect({ left: purse.left, held: purse.held, spent: purse.spent }).toEqual(before);
+        break;
+      }
+      case 'cut': {
+        const cut = purse.cut(amount);
+        expect(cut !== null).toBe(amount <= before.left);
+        if (!cut) break;
+        const child = { purse: cut, parent: known, holds: [], children: [], open: true };
+        known.children.push(child);
+        world.all.push(child);
+        break;
+      }
+      case 'settle': {
+        const hold = holds.splice(part % Math.max(1, holds.length), 1)[0];
+        if (!hold) break;
+        const used = Math.floor((hold.amount * part) / 100);
+        hold.settle(used);
+        hold.settle(used + 1);
+        world.used += used;
+        break;
+      }
+      default:
+        if (known === root) break;
+        purse.close();
+        purse.close();
+        known.open = false;
+        break;
+    }
+    for (const { purse: each, open, ...rest } of world.all) {
+      if (!open) {
+        expect(each.take(1)).toBeNull();
+        continue;
+      }
+      // V1, and nothing is lost: what is held is what is outstanding.
+      expect(each.spent + each.held).toBeLessThanOrEqual(each.granted);
+      expect(each.held).toBe(outstanding({ purse: each, open, ...rest }));
+      expect(each.left).toBe(each.granted - each.spent - each.held);
+    }
+  }
+  return { root, world };
+}
+
+test('V1 to V4: never more spent or held than granted, whoever takes from whom', () => {
+  fc.assert(
+    fc.property(fc.array(command, { maxLength: 60 }), (commands) => void run(commands)),
+    { numRuns: 1_000 },
+  );
+});
+
+test('V3: when all have ended, what was used is spent and all else is back', () => {
+  const order = fc.array(fc.nat(50), { maxLength: 60 });
+  fc.assert(
+    fc.property(fc.array(command, { maxLength: 60 }), order, (commands, picks) => {
+      const { root, world } = run(commands);
+      // The rest ends in any order: purses close before or after their children and calls.
+      const ends = world.all.flatMap((known) => [
+        ...(known === root ? [] : [() => known.purse.close()]),
+        ...known.holds.map((hold) => () => {
+          hold.settle(hold.amount);
+          world.used += hold.amount;
+        }),
+      ]);
+      for (const pick of picks) ends.splice(pick % Math.max(1, ends.length), 1)[0]?.();
+      for (const end of ends) end();
+      expect(root.purse.held).toBe(0);
+      expect(root.purse.spent).toBe(world.used);
+      expect(root.purse.left).toBe(100 - world.used);
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+test('V1: a call that cost more than was held for it is counted, and then nothing is left', () => {
+  const root = new Purse(100);
+  const child = root.cut(60) as Purse;
+  const [first, second] = [child.take(30), child.take(30)] as [Hold, Hold];
+  first.settle(45);
+  expect(child.left).toBe(0);
+  expect(child.take(1)).toBeNull();
+  child.close();
+  expect([root.spent, root.held, root.left]).toEqual([45, 30, 25]);
+  second.settle(20);
+  expect([root.spent, root.held, root.left]).toEqual([65, 0, 35]);
+});

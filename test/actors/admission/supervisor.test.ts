@@ -1,0 +1,192 @@
+// Admission: each limit below, at and above, in one step, with an error that names it.
+
+import { describe, expect, test } from 'vitest';
+import { sessionLimits, type SessionLimits } from '../../../src/actors/admission/limits.ts';
+import { Supervisor } from '../../../src/actors/admission/supervisor.ts';
+
+function supervised(limits: Partial<SessionLimits> = {}, maxTotalActive = 50) {
+  const supervisor = new Supervisor(maxTotalActive);
+  supervisor.open('s', sessionLimits(limits));
+  const running: string[] = [];
+  return {
+    supervisor,
+    running,
+    admit: (id: string) => supervisor.admit('s', id),
+    run: (id: string) => supervisor.requestSlot('s', id, false, () => running.push(id)),
+  };
+}
+
+const accepted = null;
+const rejected = (code: string, ...words: string[]) => ({
+  code,
+  message: expect.stringMatching(new RegExp(words.join('.*'))),
+});
+
+describe('A1: a request is accepted or rejected, once', () => {
+  test('[M26] maxLivePerSession: those that have not ended', () => {
+    const { supervisor, admit } = supervised({ maxLivePerSession: 2 });
+    expect(admit('1')).toEqual(accepted);
+    expect(admit('2')).toEqual(accepted);
+    expect(admit('3')).toEqual(rejected('SESSION_LIMIT', '2 subagents', 'maxLivePerSession is 2'));
+    // A2: what has ended counts no more.
+    supervisor.ended('s', '1');
+    expect(admit('4')).toEqual(accepted);
+  });
+
+  test('maxTotalPerSession: over the whole life of the session', () => {
+    const { supervisor, admit } = supervised({ maxTotalPerSession: 2 });
+    for (const id of ['1', '2']) {
+      expect(admit(id)).toEqual(accepted);
+      supervisor.ended('s', id);
+    }
+    expect(admit('3')).toEqual(rejected('SESSION_LIMIT', 'maxTotalPerSession is 2'));
+  });
+
+  test('what somebody else refuses in the same step leaves no trace', () => {
+    const { supervisor, admit } = supervised({ maxTotalPerSession: 1 });
+    expect(admit('1')).toEqual(accepted);
+    supervisor.retract('s', '1');
+    expect(admit('2')).toEqual(accepted);
+    expect(admit('3')).toEqual(rejected('SESSION_LIMIT', 'has had 1'));
+  });
+
+  test('who waits for something else than a slot has none promised', () => {
+    const { supervisor, admit } = supervised({ maxConcurrentPerSession: 1, whenFull: 'reject' });
+    expect(admit('1')).toEqual(accepted);
+    expect(admit('2')).toEqual(rejected('SESSION_LIMIT'));
+    supervisor.waitsElsewhere('s', '1');
+    expect(admit('2')).toEqual(accepted);
+  });
+
+  test('a session that is not open takes nobody in', () => {
+    const { supervisor, admit } = supervised();
+    supervisor.close('s');
+    expect(admit('1')).toEqual(rejected('SESSION_CLOSED', 'closed'));
+  });
+});
+
+describe('whenFull', () => {
+  test('queue: accepted, and waits for its slot', () => {
+    const { supervisor, admit, run, running } = supervised({ maxConcurrentPerSession: 1 });
+    expect(admit('1')).toEqual(accepted);
+    run('1');
+    expect(admit('2')).toEqual(accepted);
+    run('2');
+    expect(running).toEqual(['1']);
+    supervisor.ended('s', '1');
+    expect(running).toEqual(['1', '2']);
+  });
+
+  test('reject: maxConcurrentPerSession, below, at and above', () => {
+    const { supervisor, admit, run } = supervised({
+      maxConcurrentPerSession: 2,
+      whenFull: 'reject',
+    });
+    for (const id of ['1', '2']) {
+      expect(admit(id)).toEqual(accepted);
+      run(id);
+    }
+    expect(admit('3')).toEqual(rejected('SESSION_LIMIT', 'maxConcurrentPerSession is 2'));
+    supervisor.ended('s', '1');
+    expect(admit('4')).toEqual(accepted);
+  });
+
+  test('[R12 RW7] A1: reject: two requests in the same instant cannot both take the last place', () => {
+    const { supervisor, admit, run } = supervised({
+      maxConcurrentPerSession: 1,
+      whenFull: 'reject',
+    });
+    expect(admit('1')).toEqual(accepted);
+    // The first has not asked for its slot yet: it is still being prepared.
+    expect(admit('2')).toEqual(rejected('SESSION_LIMIT', 'maxConcurrentPerSession is 1'));
+    // It never gets that far: its place is free again.
+    supervisor.ended('s', '1');
+    expect(admit('3')).toEqual(accepted);
+    run('3');
+    // Whoever waits for the user holds no slot (L3), and its place may be taken.
+    supervisor.releaseSlot('s', '3');
+    expect(admit('4')).toEqual(accepted);
+  });
+
+  test('A1: reject: nor the last place of all sessions', () => {
+    const { supervisor, admit } = supervised({ whenFull: 'reject' }, 2);
+    supervisor.open('t', sessionLimits({ whenFull: 'reject' }));
+    expect(admit('1')).toEqual(accepted);
+    expect(supervisor.admit('t', '2')).toEqual(accepted);
+    expect(admit('3')).toEqual(rejected('GLOBAL_LIMIT', 'maxTotalActive is 2'));
+    supervisor.ended('t', '2');
+    expect(admit('4')).toEqual(accepted);
+  });
+
+  test('A2: a session that was closed keeps no place', () => {
+    const { supervisor, admit } = supervised({ whenFull: 'reject' }, 1);
+    supervisor.open('t', sessionLimits({ whenFull: 'reject' }));
+    expect(supervisor.admit('t', '1')).toEqual(accepted);
+    supervisor.close('t');
+    expect(admit('2')).toEqual(accepted);
+  });
+});
+
+test('L2: sessions share what is left, and nobody overtakes', () => {
+  const { supervisor } = supervised({}, 2);
+  supervisor.open('t', sessionLimits({}));
+  const running: string[] = [];
+  const run = (session: string, id: string): void => {
+    supervisor.admit(session, id);
+    supervisor.requestSlot(session, id, false, () => running.push(id));
+  };
+  for (const [session, id] of [
+    ['s', 's1'],
+    ['s', 's2'],
+    ['s', 's3'],
+    ['t', 't1'],
+    ['s', 's4'],
+    ['t', 't2'],
+  ] as const)
+    run(session, id);
+  for (const [session, id] of [
+    ['s', 's1'],
+    ['s', 's2'],
+    ['s', 's3'],
+    ['t', 't1'],
+  ] as const)
+    supervisor.ended(session, id);
+  expect(running).toEqual(['s1', 's2', 's3', 't1', 's4', 't2']);
+});
+
+describe('limits', () => {
+  test('[R40 M26] have defaults', () => {
+    expect(sessionLimits()).toEqual({
+      maxConcurrentPerSession: 10,
+      maxLivePerSession: 100,
+      maxTotalPerSession: 1000,
+      maxDepth: 3,
+      whenFull: 'queue',
+      maxDeliveries: 200,
+      defaultRequestTimeoutMs: 60_000,
+      defaultAwaitTimeoutMs: 300_000,
+      stateRetentionMs: 1_800_000,
+      inactivityTimeoutMs: 0,
+      sweepIntervalMs: 60_000,
+      allowedAdapters: [],
+      allowedModels: [],
+    });
+  });
+
+  test.each([
+    [{ maxDepth: 0 }, 'maxDepth'],
+    [{ maxLivePerSession: 1.5 }, 'maxLivePerSession'],
+    [{ whenFull: 'wait' as never }, 'whenFull'],
+    [{ stateRetentionMs: -1 }, 'stateRetentionMs'],
+    [{ defaultAwaitTimeoutMs: 0 }, 'defaultAwaitTimeoutMs'],
+    [{ allowedModels: [''] }, 'allowedModels'],
+    [{ maxConcurrent: 3 } as never, 'maxConcurrent'],
+  ])('that cannot be are refused by name: %o', (limits, name) => {
+    expect(() => sessionLimits(limits)).toThrow(
+      expect.objectContaining({
+        name: 'ConfigurationError',
+        message: expect.stringContaining(name),
+      }),
+    );
+  });
+});

@@ -1,0 +1,639 @@
+import { tracingChannel } from 'node:diagnostics_channel';
+import { getEventListeners } from 'node:events';
+import {
+  AI_SDK_TELEMETRY_TRACING_CHANNEL,
+  APICallError,
+  createProviderRegistry,
+  tool,
+  ToolChoiceViolationError,
+  type LanguageModel,
+  type ModelMessage,
+} from 'ai';
+import { MockLanguageModelV3, MockLanguageModelV4, MockProviderV4 } from 'ai/test';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { z } from 'zod';
+import { toolMessage } from '../../../src/actors/model/messages.ts';
+import { runModelStep, type ModelStepOptions } from '../../../src/actors/model/model-step.ts';
+import { runToolCall } from '../../../src/actors/model/tool-run.ts';
+import { prepareTools } from '../../../src/actors/model/tools.ts';
+import { ConfigurationError, ProviderError } from '../../../src/values/errors.ts';
+import {
+  answer,
+  call,
+  countingIds,
+  deferred,
+  macrotask,
+  manualTime,
+  model,
+  never,
+  soon,
+  text,
+  usage,
+  type Answer,
+  type Part,
+} from './fakes.ts';
+
+const tools = prepareTools(
+  {
+    weather: tool({
+      description: 'Weather of a city',
+      inputSchema: z.object({
+        city: z.string(),
+        days: z.coerce.number().default(1),
+      }),
+      execute: ({ city, days }) => `${city}: sun for ${days}`,
+    }),
+    remind: tool({
+      inputSchema: z.object({ at: z.string().transform((iso) => new Date(iso)) }),
+      execute: ({ at }) => at.getUTCFullYear(),
+    }),
+    ping: tool({ inputSchema: z.object({}), execute: () => 'pong' }),
+  },
+  'tools',
+);
+
+const question: ModelMessage = { role: 'user', content: 'What is the weather?' };
+
+const step = (scripted: LanguageModel, more: Partial<ModelStepOptions> = {}) =>
+  runModelStep({
+    model: scripted,
+    instructions: 'Be brief.',
+    messages: [question],
+    tools,
+    signal: new AbortController().signal,
+    ids: countingIds(),
+    ...more,
+  });
+
+/** The same once it was written and read again. */
+function expectPlainJson(value: unknown): void {
+  expect(JSON.parse(JSON.stringify(value))).toStrictEqual(value);
+}
+
+afterEach(() => {
+  vi.restoreAllMocks();
+  globalThis.AI_SDK_TELEMETRY_INTEGRATIONS = undefined;
+  globalThis.AI_SDK_DEFAULT_PROVIDER = undefined;
+});
+
+describe('S3: the response', () => {
+  test('of text', async () => {
+    const content: Part[] = [
+      { type: 'reasoning', text: 'Let me see.', providerMetadata: { test: { signature: 's' } } },
+      text('It is '),
+      text('sunny.'),
+    ];
+    const response = await step(
+      model({ ...answer(content), providerMetadata: { test: { cached: true } } }),
+    );
+    expect(response).toStrictEqual({
+      text: 'It is sunny.',
+      reasoning: 'Let me see.',
+      assistantMessages: [
+        {
+          role: 'assistant',
+          content: [
+            {
+              type: 'reasoning',
+              text: 'Let me see.',
+              providerOptions: { test: { signature: 's' } },
+            },
+            { type: 'text', text: 'It is ' },
+            { type: 'text', text: 'sunny.' },
+          ],
+        },
+      ],
+      calls: [],
+      finish: 'stop',
+      usage: {
+        inputTokens: 10,
+        outputTokens: 5,
+        totalTokens: 15,
+        cachedInputTokens: 2,
+        reasoningTokens: 1,
+      },
+      providerMetadata: { test: { cached: true } },
+    });
+    expectPlainJson(response);
+  });
+
+  test('of parallel calls, in the order of the model, with defaults and coercions applied', async () => {
+    const scripted = model(
+      answer([
+        text('Looking.'),
+        call('c1', 'weather', { city: 'Rome', days: '3' }),
+        call('c2', 'weather', { city: 'Oslo' }),
+        call('c3', 'ping', ''),
+      ]),
+    );
+    const response = await step(scripted);
+    expect(response.calls).toStrictEqual([
+      { callId: 'c1', toolName: 'weather', input: { city: 'Rome', days: 3 } },
+      { callId: 'c2', toolName: 'weather', input: { city: 'Oslo', days: 1 } },
+      { callId: 'c3', toolName: 'ping', input: {} },
+    ]);
+    expect(response.finish).toBe('tool-calls');
+    expect(response.assistantMessages).toStrictEqual([
+      {
+        role: 'assistant',
+        content: [
+          { type: 'text', text: 'Looking.' },
+          {
+            type: 'tool-call',
+            toolCallId: 'c1',
+            toolName: 'weather',
+            input: { city: 'Rome', days: 3 },
+          },
+          {
+            type: 'tool-call',
+            toolCallId: 'c2',
+            toolName: 'weather',
+            input: { city: 'Oslo', days: 1 },
+          },
+          { type: 'tool-call', toolCallId: 'c3', toolName: 'ping', input: {} },
+        ],
+      },
+    ]);
+    expectPlainJson(response);
+  });
+
+  test('arguments that the schema makes into something else than JSON stay as they were written', async () => {
+    const response = await step(model(answer([call('c1', 'remind', { at: '2031-05-01' })])));
+    expect(response.calls).toStrictEqual([
+      { callId: 'c1', toolName: 'remind', input: { at: '2031-05-01' }, raw: true },
+    ]);
+    expectPlainJson(response);
+    const [remind] = response.calls;
+    const outcome = await runToolCall({
+      tool: tools.execution.get('remind')!,
+      callId: 'c1',
+      input: remind?.input,
+      raw: remind?.raw,
+      messages: [question],
+      signal: new AbortController().signal,
+      idempotencyKey: 'k',
+      environment: manualTime(),
+    });
+    expect(outcome).toMatchObject({ status: 'ok', output: 2031 });
+  });
+
+  test('token counts that the provider leaves out are 0', async () => {
+    const none = {
+      inputTokens: {
+        total: undefined,
+        noCache: undefined,
+        cacheRead: undefined,
+        cacheWrite: undefined,
+      },
+      outputTokens: { total: 4, text: undefined, reasoning: undefined },
+    };
+    const response = await step(model({ ...answer([text('ok')]), usage: none }));
+    expect(response.usage).toStrictEqual({ inputTokens: 0, outputTokens: 4, totalTokens: 4 });
+  });
+
+  test.each(['stop', 'length', 'content-filter', 'error', 'other', 'interrupted'] as const)(
+    'finish %s comes through',
+    async (finish) => {
+      expect((await step(model(answer([text('Half a')], finish)))).finish).toBe(finish);
+    },
+  );
+
+  test('no words at all append nothing', async () => {
+    const response = await step(model(answer([])));
+    expect(response).toMatchObject({ text: '', assistantMessages: [], calls: [] });
+  });
+
+  test('length with tool calls: they are told, and so is length', async () => {
+    const response = await step(model(answer([call('c1', 'weather', { city: 'Rome' })], 'length')));
+    expect(response.finish).toBe('length');
+    expect(response.calls).toHaveLength(1);
+  });
+
+  test('nothing of chance is in it, and the ids are ours', async () => {
+    const random = vi.spyOn(Math, 'random');
+    const script = (): LanguageModel =>
+      model(answer([call('', 'weather', { city: 'Rome' }), call('', 'ping', {})]));
+    const first = await step(script());
+    expect(await step(script())).toStrictEqual(first);
+    expect(first.calls.map(({ callId }) => callId)).toEqual(['call_1', 'call_2']);
+    expect(random).not.toHaveBeenCalled();
+  });
+});
+
+describe('S5: any provider can read it again', () => {
+  test.each(['[7]', 'null', '"Rome"', '7'])('arguments are an object, not %s', async (json) => {
+    const response = await step(model(answer([call('c1', 'weather', json)])));
+    expect(response.calls[0]?.invalid?.message).toContain('Invalid input for tool weather');
+    expect(response.assistantMessages[0]?.content).toMatchObject([{ toolCallId: 'c1', input: {} }]);
+  });
+
+  test('white space is no text, unless the provider has named it', async () => {
+    const named = { ...text('\n'), providerMetadata: { openai: { itemId: 'msg_1' } } } as Part;
+    const response = await step(model(answer([text(' \n'), named, call('c1', 'ping', {})])));
+    expect(response.assistantMessages[0]?.content).toMatchObject([
+      { type: 'text', text: '\n', providerOptions: { openai: { itemId: 'msg_1' } } },
+      { type: 'tool-call' },
+    ]);
+  });
+});
+
+describe('S4: calls that are not', () => {
+  test('arguments that do not fit', async () => {
+    const response = await step(model(answer([call('c1', 'weather', { city: 7 })])));
+    expect(response.calls).toMatchObject([
+      { callId: 'c1', toolName: 'weather', input: { city: 7 } },
+    ]);
+    const message = response.calls[0]?.invalid?.message;
+    expect(message).toContain('Invalid input for tool weather');
+    expect(message).toContain('expected string, received number');
+    expect(response.assistantMessages).toHaveLength(1);
+    expectPlainJson(response);
+  });
+
+  test('malformed JSON is replayed as an empty object', async () => {
+    const response = await step(model(answer([call('c1', 'weather', '{"city": "Ro')])));
+    expect(response.calls[0]?.invalid?.message).toContain('JSON parsing failed');
+    expect(response.assistantMessages[0]?.content).toMatchObject([{ toolCallId: 'c1', input: {} }]);
+    expectPlainJson(response);
+  });
+
+  test('no arguments, where some are needed', async () => {
+    const response = await step(model(answer([call('c1', 'weather', '')])));
+    expect(response.calls[0]?.invalid?.message).toContain('Invalid input for tool weather');
+  });
+
+  test('a tool that is not there', async () => {
+    const response = await step(model(answer([call('c1', 'fly', {}), call('c2', 'ping', {})])));
+    expect(response.calls[0]?.invalid?.message).toBe(
+      "Model tried to call unavailable tool 'fly'. Available tools: weather, remind, ping.",
+    );
+    expect(response.calls[1]).toStrictEqual({ callId: 'c2', toolName: 'ping', input: {} });
+    const bare = await step(model(answer([call('c1', 'fly', {})])), {
+      tools: prepareTools({}, 'tools'),
+    });
+    expect(bare.calls[0]?.invalid?.message).toContain('No tools are available.');
+  });
+
+  test('a message is not as long as the arguments that it quotes', async () => {
+    const huge = { city: 1, note: 'x'.repeat(100_000) };
+    const response = await step(model(answer([call('c1', 'weather', huge)])));
+    expect(response.calls[0]?.invalid?.message.length).toBeLessThan(4200);
+  });
+
+  test('the runtime answers them, and the model goes on', async () => {
+    const scripted = model(answer([call('c1', 'weather', {})]), answer([text('Sorry.')]));
+    const first = await step(scripted);
+    const message = first.calls[0]?.invalid?.message ?? '';
+    const results = toolMessage(first.calls, [
+      {
+        callId: 'c1',
+        outcome: {
+          status: 'error',
+          error: { message },
+          modelOutput: { type: 'error-text', value: message },
+        },
+      },
+    ]);
+    const messages = [question, ...first.assistantMessages, results];
+    expect((await step(scripted, { messages })).text).toBe('Sorry.');
+    expect(scripted.prompts[1]?.prompt.at(-1)).toMatchObject({
+      role: 'tool',
+      content: [{ toolCallId: 'c1', output: { type: 'error-text', value: message } }],
+    });
+  });
+});
+
+describe('M1: ids of calls', () => {
+  const inputs = (content: Part[]) =>
+    step(model(answer(content))).then(({ calls }) =>
+      calls.map(({ callId, input }) => [callId, input]),
+    );
+
+  test('a repeated id: the second call is its own, with its own arguments', async () => {
+    expect(
+      await inputs([
+        call('c1', 'weather', { city: 'Rome' }),
+        call('c1', 'weather', { city: 'Oslo' }),
+      ]),
+    ).toEqual([
+      ['c1', { city: 'Rome', days: 1 }],
+      ['call_1', { city: 'Oslo', days: 1 }],
+    ]);
+  });
+
+  test('a missing id, and arguments that are not text', async () => {
+    const odd = { type: 'tool-call', toolName: 'weather', input: { city: 'Rome' } };
+    const empty = { type: 'tool-call', toolCallId: 'c9', toolName: 'ping', input: undefined };
+    expect(await inputs([odd, empty] as unknown as Part[])).toEqual([
+      ['call_1', { city: 'Rome', days: 1 }],
+      ['c9', {}],
+    ]);
+  });
+
+  test('an id of an earlier step', async () => {
+    const earlier: ModelMessage[] = [
+      question,
+      {
+        role: 'assistant',
+        content: [{ type: 'tool-call', toolCallId: 'c1', toolName: 'ping', input: {} }],
+      },
+      toolMessage([{ callId: 'c1', toolName: 'ping' }], [{ callId: 'c1', output: 'pong' }]),
+    ];
+    const response = await step(model(answer([call('c1', 'ping', {})])), { messages: earlier });
+    expect(response.calls[0]?.callId).toBe('call_1');
+    expect(response.assistantMessages[0]?.content).toMatchObject([{ toolCallId: 'call_1' }]);
+  });
+
+  test('what the provider executed stays as it is, and is not ours to run', async () => {
+    const content: Part[] = [
+      {
+        type: 'tool-call',
+        toolCallId: 's1',
+        toolName: 'web',
+        input: '{"q":"x"}',
+        providerExecuted: true,
+        dynamic: true,
+      },
+      {
+        type: 'tool-result',
+        toolCallId: 's1',
+        toolName: 'web',
+        result: { hits: 2 },
+        dynamic: true,
+      },
+      call('s1', 'ping', {}),
+      text('Found.'),
+    ];
+    const response = await step(model(answer(content, 'stop')));
+    expect(response.calls).toStrictEqual([{ callId: 'call_1', toolName: 'ping', input: {} }]);
+    expect(response.assistantMessages).toMatchObject([
+      {
+        role: 'assistant',
+        content: [
+          { type: 'tool-call', toolCallId: 's1', providerExecuted: true },
+          { type: 'tool-result', toolCallId: 's1', output: { type: 'json', value: { hits: 2 } } },
+          { type: 'tool-call', toolCallId: 'call_1' },
+          { type: 'text', text: 'Found.' },
+        ],
+      },
+    ]);
+    expectPlainJson(response);
+  });
+});
+
+describe('M2: answers that are not', () => {
+  test.each([
+    [undefined, 'content [parts], got undefined'],
+    [{}, 'content [parts]'],
+    [{ content: [], finishReason: 'stop', usage }, 'finishReason {unified, raw}'],
+    [
+      { content: [], finishReason: { unified: 'stop' }, usage: { inputTokens: 3 } },
+      'usage {inputTokens, outputTokens}',
+    ],
+  ])('%j', async (wrong, message) => {
+    const failing = step(model(() => wrong as unknown as Answer));
+    await expect(failing).rejects.toThrow(ProviderError);
+    await expect(failing).rejects.toThrow(
+      `Expected the model test/scripted to answer with ${message}`,
+    );
+  });
+
+  test('a mock whose answers are used up', async () => {
+    const mock = new MockLanguageModelV4({ doGenerate: [answer([text('one')])] });
+    expect((await step(mock)).text).toBe('one');
+    await expect(step(mock)).rejects.toThrow('got undefined');
+  });
+});
+
+describe('S1, S2: abort', () => {
+  test('a model that ignores it: the step rejects at once with the very reason', async () => {
+    const controller = new AbortController();
+    const reason = new Error('cancelled by the user');
+    const stuck = step(
+      model(() => never()),
+      { signal: controller.signal },
+    );
+    await macrotask();
+    controller.abort(reason);
+    await expect(soon(stuck)).rejects.toBe(reason);
+    expect(getEventListeners(controller.signal, 'abort')).toHaveLength(0);
+  });
+
+  test('the model gets the signal', async () => {
+    const controller = new AbortController();
+    const scripted = model(
+      ({ abortSignal }) =>
+        new Promise((_, reject) => {
+          abortSignal?.addEventListener('abort', () => reject(new Error('socket closed')));
+        }),
+    );
+    const stuck = step(scripted, { signal: controller.signal });
+    await macrotask();
+    controller.abort('stop');
+    await expect(soon(stuck)).rejects.toBe('stop');
+  });
+
+  test('an answer that comes with the abort is not one', async () => {
+    const controller = new AbortController();
+    const scripted = model(() => {
+      controller.abort(new Error('too late'));
+      return answer([text('done')]);
+    });
+    await expect(step(scripted, { signal: controller.signal })).rejects.toThrow('too late');
+  });
+
+  test('an aborted signal: the model is not called', async () => {
+    const scripted = model(answer([text('done')]));
+    await expect(step(scripted, { signal: AbortSignal.abort('over') })).rejects.toBe('over');
+    await macrotask();
+    expect(scripted.prompts).toHaveLength(0);
+  });
+
+  test('a model that fails after it was abandoned is not an unhandled rejection', async () => {
+    const unhandled: unknown[] = [];
+    const listen = (error: unknown): void => void unhandled.push(error);
+    process.on('unhandledRejection', listen);
+    const controller = new AbortController();
+    const late = deferred<Answer>();
+    const stuck = step(
+      model(() => late.promise),
+      { signal: controller.signal },
+    );
+    await macrotask();
+    controller.abort('stop');
+    await expect(stuck).rejects.toBe('stop');
+    late.reject(new Error('late'));
+    await macrotask();
+    await macrotask();
+    process.off('unhandledRejection', listen);
+    expect(unhandled).toEqual([]);
+  });
+
+  test('a signal that outlives many steps collects no listeners', async () => {
+    const { signal } = new AbortController();
+    for (let round = 0; round < 20; round += 1) await step(model(answer([text('ok')])), { signal });
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0);
+  });
+});
+
+describe('what the model is asked', () => {
+  test('instructions, messages, tools and settings', async () => {
+    const scripted = model(answer([text('ok')]), answer([text('ok')]));
+    await step(scripted, {
+      settings: {
+        temperature: 0.2,
+        headers: { 'x-test': '1' },
+        providerOptions: { test: { a: 1 } },
+      },
+    });
+    expect(scripted.prompts[0]).toMatchObject({
+      prompt: [
+        { role: 'system', content: 'Be brief.' },
+        { role: 'user', content: [{ type: 'text', text: 'What is the weather?' }] },
+      ],
+      temperature: 0.2,
+      headers: { 'x-test': '1' },
+      providerOptions: { test: { a: 1 } },
+      toolChoice: { type: 'auto' },
+    });
+    expect(scripted.prompts[0]?.tools?.map(({ name }) => name)).toEqual([
+      'weather',
+      'remind',
+      'ping',
+    ]);
+    await step(scripted, { instructions: '' });
+    expect(scripted.prompts[1]?.prompt.map(({ role }) => role)).toEqual(['user']);
+  });
+
+  test('one call, whatever fails: who retries is above', async () => {
+    let calls = 0;
+    const busy = new APICallError({
+      message: 'busy',
+      url: 'http://127.0.0.1',
+      requestBodyValues: {},
+      statusCode: 503,
+    });
+    const failing = model(() => {
+      calls += 1;
+      throw busy;
+    });
+    await expect(step(failing)).rejects.toBe(busy);
+    expect(calls).toBe(1);
+  });
+
+  test('a model that calls a tool where none is allowed', async () => {
+    const scripted = model(answer([call('c1', 'ping', {})]));
+    await expect(step(scripted, { toolChoice: 'none' })).rejects.toThrow(ToolChoiceViolationError);
+  });
+});
+
+describe('models', () => {
+  test('MockLanguageModelV4, and an older specification', async () => {
+    const fresh = new MockLanguageModelV4({ doGenerate: async () => answer([text('four')]) });
+    expect((await step(fresh)).text).toBe('four');
+    const older = new MockLanguageModelV3({
+      doGenerate: async () => ({
+        content: [{ type: 'tool-call', toolCallId: 'c1', toolName: 'ping', input: '{}' }],
+        finishReason: { unified: 'tool-calls', raw: 'tool_calls' },
+        usage,
+        warnings: [],
+      }),
+    });
+    for (let time = 0; time < 2; time += 1)
+      expect(await step(older)).toMatchObject({
+        finish: 'tool-calls',
+        calls: [{ callId: 'c1', toolName: 'ping' }],
+      });
+  });
+
+  test('a string is resolved by the default provider, also by a registry', async () => {
+    const scripted = new MockLanguageModelV4({
+      doGenerate: async () => answer([call('c1', 'ping', {})]),
+    });
+    globalThis.AI_SDK_DEFAULT_PROVIDER = createProviderRegistry({
+      local: new MockProviderV4({ languageModels: { fast: scripted } }),
+    }) as unknown as NonNullable<typeof globalThis.AI_SDK_DEFAULT_PROVIDER>;
+    expect(await step('local:fast')).toMatchObject({
+      finish: 'tool-calls',
+      usage: { inputTokens: 10 },
+      calls: [{ toolName: 'ping' }],
+    });
+    await expect(step('local:slow')).rejects.toThrow('slow');
+  });
+
+  test.each([[undefined], [{}], [{ specificationVersion: 'v9' }]])(
+    '%j is refused',
+    async (wrong) => {
+      await expect(step(wrong as unknown as LanguageModel)).rejects.toThrow(ConfigurationError);
+    },
+  );
+});
+
+describe('telemetry', () => {
+  test('an integration that is registered gets its events, with our ids and our clock', async () => {
+    const seen: { callId: string; timeMs?: number }[] = [];
+    globalThis.AI_SDK_TELEMETRY_INTEGRATIONS = [
+      {
+        onStart: ({ callId }) => void seen.push({ callId }),
+        onStepEnd: ({ callId, performance }) =>
+          void seen.push({ callId, timeMs: performance.responseTimeMs }),
+      },
+    ];
+    const clock = { now: () => 1000 };
+    await step(model(answer([text('ok')])), { clock });
+    expect(seen).toEqual([{ callId: 'step_1' }, { callId: 'step_1', timeMs: 0 }]);
+  });
+
+  test('so does a subscriber of the tracing channel', async () => {
+    const types: unknown[] = [];
+    const channel = tracingChannel(AI_SDK_TELEMETRY_TRACING_CHANNEL);
+    const start = (message: unknown): void => void types.push((message as { type: string }).type);
+    channel.start.subscribe(start);
+    try {
+      await step(model(answer([text('ok')])));
+    } finally {
+      channel.start.unsubscribe(start);
+    }
+    expect(types).toContain('generateText');
+  });
+});
+
+test('three steps and two tools, as a run does them', async () => {
+  const scripted = model(
+    answer([call('c1', 'weather', { city: 'Rome' })]),
+    answer([call('c2', 'remind', { at: '2030-01-01' })]),
+    answer([text('Rome is sunny.')]),
+  );
+  const { signal } = new AbortController();
+  const messages: ModelMessage[] = [question];
+  const environment = manualTime();
+  for (let number = 0; number < 3; number += 1) {
+    const response = await step(scripted, { messages, signal });
+    messages.push(...response.assistantMessages);
+    if (response.calls.length === 0) break;
+    const results = [];
+    for (const { callId, toolName, input, raw } of response.calls)
+      results.push({
+        callId,
+        outcome: await runToolCall({
+          tool: tools.execution.get(toolName)!,
+          callId,
+          input,
+          raw,
+          messages,
+          signal,
+          idempotencyKey: callId,
+          environment,
+        }),
+      });
+    messages.push(toolMessage(response.calls, results));
+  }
+  expect(messages.map(({ role }) => role).join(' ')).toBe(
+    'user assistant tool assistant tool assistant',
+  );
+  expect(scripted.prompts[2]?.prompt.filter(({ role }) => role === 'tool')).toMatchObject([
+    { content: [{ output: { type: 'text', value: 'Rome: sun for 1' } }] },
+    { content: [{ output: { type: 'json', value: 2030 } }] },
+  ]);
+  expectPlainJson(messages);
+});

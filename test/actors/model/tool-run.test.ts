@@ -1,0 +1,625 @@
+import { getEventListeners } from 'node:events';
+import { tool } from 'ai';
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import type { ToolResultOutput } from '../../../src/actors/model/tool-output.ts';
+import {
+  approvalNeeded,
+  runToolCall,
+  type ToolCallOptions,
+  type ToolOutcome,
+} from '../../../src/actors/model/tool-run.ts';
+import { prepareTools, type ToolEntry } from '../../../src/actors/model/tools.ts';
+import { CancelledError } from '../../../src/values/errors.ts';
+import { deferred, macrotask, manualTime, never, soon } from './fakes.ts';
+
+const inputSchema = z.object({ q: z.string().optional() });
+
+const entry = (source: Record<string, unknown>): ToolEntry =>
+  prepareTools({ lookup: { inputSchema, ...source } }, 'tools').execution.get('lookup')!;
+
+function run(
+  source: Record<string, unknown>,
+  more: Partial<ToolCallOptions> = {},
+): Promise<ToolOutcome> {
+  return runToolCall({
+    tool: entry(source),
+    callId: 'c1',
+    input: { q: 'x' },
+    messages: [{ role: 'user', content: 'hi' }],
+    signal: new AbortController().signal,
+    idempotencyKey: 'sub_1:1:c1',
+    environment: manualTime(),
+    ...more,
+  });
+}
+
+const failure = (message: string, code = 'FAILED'): ToolOutcome =>
+  ({
+    status: 'error',
+    error: { message, code },
+    modelOutput: { type: 'error-text', value: message },
+  }) as ToolOutcome;
+
+async function* yields(...outputs: unknown[]): AsyncGenerator {
+  for (const output of outputs) {
+    await macrotask();
+    yield output;
+  }
+}
+
+async function countUnhandled(during: () => Promise<void>): Promise<number> {
+  let count = 0;
+  const listen = (): void => {
+    count += 1;
+  };
+  process.on('unhandledRejection', listen);
+  await during();
+  await macrotask();
+  await macrotask();
+  process.off('unhandledRejection', listen);
+  return count;
+}
+
+test('execute gets the input and what it needs to know of the call', async () => {
+  const { signal } = new AbortController();
+  const seen: unknown[] = [];
+  const execute = (...args: unknown[]): void => void seen.push(...args);
+  await run({ execute }, { signal, context: { user: 7 } });
+  expect(seen).toEqual([
+    { q: 'x' },
+    {
+      toolCallId: 'c1',
+      messages: [{ role: 'user', content: 'hi' }],
+      abortSignal: signal,
+      context: { user: 7 },
+      idempotencyKey: 'sub_1:1:c1',
+    },
+  ]);
+});
+
+describe('what comes back, as the SDK gives it to a model', () => {
+  test.each<[string, unknown, unknown, ToolResultOutput]>([
+    ['text', 'sunny', 'sunny', { type: 'text', value: 'sunny' }],
+    ['an object', { n: 1 }, { n: 1 }, { type: 'json', value: { n: 1 } }],
+    ['undefined', undefined, null, { type: 'json', value: null }],
+    ['a number', 4, 4, { type: 'json', value: 4 }],
+    [
+      'a date',
+      { at: new Date(0), no: undefined },
+      { at: '1970-01-01T00:00:00.000Z' },
+      { type: 'json', value: { at: '1970-01-01T00:00:00.000Z' } },
+    ],
+  ])('%s', async (_, returned, output, modelOutput) => {
+    for (const execute of [() => returned, async () => returned])
+      expect(await run({ execute })).toStrictEqual({ status: 'ok', output, modelOutput });
+  });
+
+  test('toModelOutput decides what the model reads', async () => {
+    const seen: unknown[] = [];
+    const outcome = await run({
+      execute: () => ({ rows: [1, 2, 3] }),
+      toModelOutput: async (options: { output: { rows: number[] } }) => {
+        seen.push(options);
+        return { type: 'text', value: `${options.output.rows.length} rows` };
+      },
+    });
+    expect(outcome).toStrictEqual({
+      status: 'ok',
+      output: { rows: [1, 2, 3] },
+      modelOutput: { type: 'text', value: '3 rows' },
+    });
+    expect(seen).toEqual([{ toolCallId: 'c1', input: { q: 'x' }, output: { rows: [1, 2, 3] } }]);
+  });
+
+  test('bytes and addresses in it become JSON', async () => {
+    const outcome = await run({
+      execute: () => 'shot',
+      toModelOutput: () => ({
+        type: 'content',
+        value: [
+          { type: 'text', text: 'A picture' },
+          {
+            type: 'file',
+            mediaType: 'image/png',
+            data: { type: 'data', data: Buffer.from('abc') },
+          },
+          {
+            type: 'file',
+            mediaType: 'image/png',
+            data: { type: 'url', url: new URL('http://127.0.0.1/a.png') },
+          },
+        ],
+      }),
+    });
+    expect(outcome.modelOutput).toStrictEqual({
+      type: 'content',
+      value: [
+        { type: 'text', text: 'A picture' },
+        { type: 'file', mediaType: 'image/png', data: { type: 'data', data: 'YWJj' } },
+        {
+          type: 'file',
+          mediaType: 'image/png',
+          data: { type: 'url', url: 'http://127.0.0.1/a.png' },
+        },
+      ],
+    });
+  });
+
+  test.each([
+    ['throws', () => Promise.reject(new Error('no view')), failure('Error: no view')],
+    [
+      'gives something else',
+      () => 'three rows',
+      failure('Tool "lookup" toModelOutput gave no tool result output', 'INVALID_OUTPUT'),
+    ],
+    [
+      'gives a cycle',
+      () => {
+        const value: unknown[] = [];
+        value.push(value);
+        return { type: 'json', value };
+      },
+      failure('Tool "lookup" toModelOutput gave what is not JSON', 'INVALID_OUTPUT'),
+    ],
+  ])('toModelOutput %s: an error result', async (_, toModelOutput, expected) => {
+    const outcome = await run({ execute: () => 1, toModelOutput });
+    expect(outcome.status).toBe('error');
+    expect(outcome.modelOutput).toMatchObject({
+      type: 'error-text',
+      value: expect.stringContaining(
+        expected.status === 'error' ? expected.error.message : 'never',
+      ),
+    });
+    expect(outcome).toMatchObject({
+      error: { code: expected.status === 'error' ? expected.error.code : '' },
+    });
+  });
+});
+
+describe('R1: it always resolves', () => {
+  const thrown = (value: unknown) => () => {
+    throw value;
+  };
+
+  test.each([
+    ['an error', new Error('boom'), 'Error: boom'],
+    ['a TypeError', new TypeError('sync'), 'TypeError: sync'],
+    ['an AbortError of its own', new DOMException('stop', 'AbortError'), 'AbortError: stop'],
+    ['a string', 'a string', 'a string'],
+    ['an object', { code: 7 }, '{"code":7}'],
+    ['undefined', undefined, 'unknown error'],
+    ['null', null, 'unknown error'],
+  ])('execute throws %s', async (_, value, message) => {
+    expect(await run({ execute: thrown(value) })).toStrictEqual(failure(message));
+    expect(await run({ execute: async () => thrown(value)() })).toStrictEqual(failure(message));
+    const generator = async function* (): AsyncGenerator {
+      yield* [];
+      thrown(value)();
+    };
+    expect(await run({ execute: generator })).toStrictEqual(failure(message));
+  });
+
+  test('an error that is returned, and one that cannot be written', async () => {
+    expect(await run({ execute: () => new Error('soft') })).toStrictEqual(failure('Error: soft'));
+    const hostile = new Error('x');
+    Object.defineProperty(hostile, 'toString', { value: thrown(new Error('no')) });
+    expect(await run({ execute: thrown(hostile) })).toStrictEqual(
+      failure('an error that cannot be written as text'),
+    );
+  });
+
+  test.each([
+    ['a big integer', { n: 1n }, 'Do not know how to serialize a BigInt'],
+    ['a function', () => 1, 'a function is not JSON'],
+    ['a symbol', Symbol('s'), 'a symbol is not JSON'],
+    [
+      'toJSON that throws',
+      {
+        toJSON: () => {
+          throw new Error('mine');
+        },
+      },
+      'mine',
+    ],
+  ])('%s is not JSON', async (_, returned, message) => {
+    const outcome = await run({ execute: () => returned });
+    expect(outcome).toStrictEqual(
+      failure(`Tool "lookup" returned what is not JSON: ${message}`, 'INVALID_OUTPUT'),
+    );
+  });
+
+  test('a cycle is not JSON', async () => {
+    const cycle: Record<string, unknown> = {};
+    cycle['self'] = cycle;
+    const outcome = await run({ execute: () => cycle });
+    expect(outcome).toMatchObject({ status: 'error', error: { code: 'INVALID_OUTPUT' } });
+    expect(outcome.modelOutput).toMatchObject({ value: expect.stringContaining('circular') });
+  });
+
+  test('a tool without execute', async () => {
+    expect(await run({})).toStrictEqual(failure('Tool "lookup" has no execute', 'NOT_EXECUTABLE'));
+  });
+
+  test('raw input goes through the schema first', async () => {
+    const source = {
+      inputSchema: z.object({ at: z.string().transform((iso) => new Date(iso)) }),
+      execute: ({ at }: { at: Date }) => at.getUTCFullYear(),
+    };
+    expect(await run(source, { input: { at: '2032-01-01' }, raw: true })).toMatchObject({
+      output: 2032,
+    });
+    expect(await run(source, { input: { at: 5 }, raw: true })).toMatchObject({
+      status: 'error',
+      error: { code: 'INVALID_INPUT', message: expect.stringContaining('lookup') },
+    });
+  });
+
+  test('a long error text is cut', async () => {
+    const outcome = await run({ execute: thrown(new Error('x'.repeat(50_000))) });
+    expect(outcome.status === 'error' && outcome.error.message.length).toBeLessThan(8200);
+    expect(outcome.modelOutput).toMatchObject({
+      value: expect.stringContaining('more characters'),
+    });
+  });
+});
+
+describe('O2: what is too large is cut, and says so', () => {
+  const maxOutputBytes = 1000;
+  const size = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
+
+  test.each([
+    ['text', 'x'.repeat(5000), 5000],
+    ['text in two bytes', 'ü'.repeat(900), 1800],
+    ['text that needs quoting', '\u0001"'.repeat(1000), 2000],
+    ['surrogates', `x${'🚕'.repeat(600)}`, 2401],
+    ['JSON', { rows: Array.from({ length: 500 }, (_, id) => ({ id })) }, undefined],
+  ])('%s', async (_, returned, bytes) => {
+    const outcome = await run({ execute: () => returned }, { maxOutputBytes });
+    const output = outcome.status === 'ok' ? outcome.output : null;
+    expect(output).toMatchObject({ truncated: true, originalBytes: bytes ?? size(returned) });
+    expect(size(output)).toBeLessThanOrEqual(maxOutputBytes);
+    expect(size(output)).toBeGreaterThan(maxOutputBytes / 5);
+    const whole = typeof returned === 'string' ? returned : JSON.stringify(returned);
+    const { text } = output as { text: string };
+    expect(whole.startsWith(text)).toBe(true);
+    expect(text).not.toMatch(/[\uD800-\uDBFF]$/);
+    expect(outcome.modelOutput).toStrictEqual({ type: 'json', value: output });
+  });
+
+  test('what just fits is kept, in bytes', async () => {
+    const fits = 'x'.repeat(maxOutputBytes);
+    expect(await run({ execute: () => fits }, { maxOutputBytes })).toMatchObject({ output: fits });
+    expect(await run({ execute: () => `${fits}y` }, { maxOutputBytes })).toMatchObject({
+      output: { truncated: true, originalBytes: maxOutputBytes + 1 },
+    });
+  });
+
+  test('the default is 256 KiB', async () => {
+    const fits = 'x'.repeat(256 * 1024);
+    expect(await run({ execute: () => fits })).toMatchObject({ output: fits });
+    expect(await run({ execute: () => `${fits}y` })).toMatchObject({ output: { truncated: true } });
+  });
+
+  test('what toModelOutput gives is bounded too, but content with files has room', async () => {
+    const big = 'y'.repeat(4000);
+    const modelOutput = async (given: unknown): Promise<unknown> =>
+      (await run({ execute: () => 1, toModelOutput: () => given }, { maxOutputBytes })).modelOutput;
+    expect(await modelOutput({ type: 'text', value: big })).toMatchObject({
+      type: 'json',
+      value: { truncated: true, originalBytes: 4000 },
+    });
+    expect(await modelOutput({ type: 'error-json', value: { big } })).toMatchObject({
+      type: 'error-json',
+      value: { truncated: true },
+    });
+    const content = { type: 'content', value: [{ type: 'text', text: big }] };
+    expect(await modelOutput(content)).toStrictEqual(content);
+    const huge = { type: 'content', value: [{ type: 'text', text: 'z'.repeat(9_000_000) }] };
+    expect(await modelOutput(huge)).toMatchObject({
+      type: 'error-text',
+      value: expect.stringContaining('more than 8388608'),
+    });
+  });
+});
+
+describe('preliminary outputs', () => {
+  test('each is told; the last is the result', async () => {
+    const told: unknown[] = [];
+    const outcome = await run(
+      { execute: () => yields({ done: 1 }, { done: 2 }, 'all') },
+      { onPreliminary: (output) => told.push(output) },
+    );
+    expect(told).toEqual([{ done: 1 }, { done: 2 }, 'all']);
+    expect(outcome).toMatchObject({ status: 'ok', output: 'all' });
+  });
+
+  test('a promise of them, and none at all', async () => {
+    expect(await run({ execute: async () => yields(1, 2) })).toMatchObject({ output: 2 });
+    expect(await run({ execute: () => yields() })).toMatchObject({ status: 'ok', output: null });
+  });
+
+  test('what is not JSON is reported and left out, a listener that throws breaks nothing', async () => {
+    const told: unknown[] = [];
+    const reports: string[] = [];
+    const outcome = await run(
+      { execute: () => yields(1n, 'fine') },
+      {
+        onPreliminary: (output) => {
+          told.push(output);
+          throw new Error('listener');
+        },
+        report: (error, where) => reports.push(`${where}: ${String(error)}`),
+      },
+    );
+    expect(outcome).toMatchObject({ status: 'ok', output: 'fine' });
+    expect(told).toEqual(['fine']);
+    expect(reports).toEqual([
+      expect.stringContaining(
+        'tool call c1: Error: A preliminary output returned what is not JSON',
+      ),
+      'onPreliminary of tool call c1: Error: listener',
+    ]);
+  });
+});
+
+describe('R2: cancellation', () => {
+  test.each<[string, () => unknown]>([
+    ['a promise', () => never()],
+    [
+      'a generator',
+      async function* () {
+        yield 1;
+        await never();
+      },
+    ],
+  ])('%s that never settles: cancelled at once', async (_, execute) => {
+    const controller = new AbortController();
+    const running = run({ execute }, { signal: controller.signal });
+    await macrotask();
+    controller.abort(new CancelledError('USER'));
+    expect(await soon(running)).toStrictEqual(failure('Cancelled: USER', 'CANCELLED'));
+    expect(getEventListeners(controller.signal, 'abort')).toHaveLength(0);
+  });
+
+  test('toModelOutput that never settles', async () => {
+    const controller = new AbortController();
+    const running = run(
+      { execute: () => 1, toModelOutput: () => never() },
+      { signal: controller.signal },
+    );
+    await macrotask();
+    controller.abort('over');
+    expect(await soon(running)).toStrictEqual(failure('Cancelled: over', 'CANCELLED'));
+  });
+
+  test('a tool that honours the signal: the reason counts, not what the tool throws', async () => {
+    const controller = new AbortController();
+    const execute = (_: unknown, { abortSignal }: { abortSignal: AbortSignal }) =>
+      new Promise((_resolve, reject) => {
+        abortSignal.addEventListener('abort', () => reject(new Error('tool stopped')));
+      });
+    for (const timeoutMs of [undefined, 5000]) {
+      const scoped = new AbortController();
+      const running = run({ execute }, { signal: scoped.signal, timeoutMs });
+      await macrotask();
+      scoped.abort(new CancelledError('BARGE_IN'));
+      expect(await soon(running)).toStrictEqual(failure('Cancelled: BARGE_IN', 'CANCELLED'));
+    }
+    expect(controller.signal.aborted).toBe(false);
+  });
+
+  test('an aborted signal: the tool is not started', async () => {
+    let started = 0;
+    const outcome = await run(
+      { execute: () => (started += 1) },
+      { signal: AbortSignal.abort(new CancelledError('SHUTDOWN')) },
+    );
+    expect(outcome).toStrictEqual(failure('Cancelled: SHUTDOWN', 'CANCELLED'));
+    expect(started).toBe(0);
+  });
+
+  test('a generator is told to return, and says nothing more', async () => {
+    const controller = new AbortController();
+    const told: unknown[] = [];
+    let isReturned = false;
+    const gate = deferred<void>();
+    const execute = async function* (): AsyncGenerator<string> {
+      try {
+        yield 'first';
+        await gate.promise;
+        yield 'second';
+        yield 'third';
+      } finally {
+        isReturned = true;
+      }
+    };
+    const running = run(
+      { execute },
+      { signal: controller.signal, onPreliminary: (output) => told.push(output) },
+    );
+    await macrotask();
+    controller.abort(new CancelledError('USER'));
+    expect(await soon(running)).toMatchObject({ error: { code: 'CANCELLED' } });
+    gate.resolve();
+    await macrotask();
+    expect(told).toEqual(['first']);
+    expect(isReturned).toBe(true);
+  });
+
+  test('a signal that outlives many calls collects no listeners', async () => {
+    const { signal } = new AbortController();
+    for (let round = 0; round < 20; round += 1) {
+      await run({ execute: async () => 1 }, { signal, timeoutMs: 100 });
+      await run({ execute: () => yields(1, 2) }, { signal });
+    }
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0);
+  });
+});
+
+describe('R2: time', () => {
+  test('a tool that ignores its signal times out', async () => {
+    const environment = manualTime();
+    let toolSignal: AbortSignal | undefined;
+    const execute = (_: unknown, options: { abortSignal: AbortSignal }) => {
+      toolSignal = options.abortSignal;
+      return never();
+    };
+    const running = run({ execute }, { environment, timeoutMs: 500 });
+    environment.advance(499);
+    expect(await soon(running)).toBe('pending');
+    expect(toolSignal?.aborted).toBe(false);
+    environment.advance(1);
+    expect(await soon(running)).toStrictEqual(
+      failure('Tool "lookup" timed out after 500 ms', 'TIMEOUT'),
+    );
+    expect(toolSignal?.reason).toMatchObject({ name: 'TimeoutError' });
+  });
+
+  test('the time of the tool itself goes before that of the run', async () => {
+    const environment = manualTime();
+    const running = run({ execute: () => never(), timeoutMs: 50 }, { environment, timeoutMs: 500 });
+    environment.advance(50);
+    expect(await soon(running)).toMatchObject({
+      error: { message: 'Tool "lookup" timed out after 50 ms' },
+    });
+  });
+
+  test('a tool in time leaves no timer, and without a limit there is none', async () => {
+    const environment = manualTime();
+    await run({ execute: () => 1 }, { environment, timeoutMs: 500 });
+    expect(environment.waiting).toBe(0);
+    const running = run({ execute: () => macrotask() }, { environment });
+    expect(environment.waiting).toBe(0);
+    await running;
+  });
+});
+
+test('R3: what a tool does after it was given up is no unhandled rejection', async () => {
+  const unhandled = await countUnhandled(async () => {
+    const controller = new AbortController();
+    const late = deferred<void>();
+    const running = run({ execute: () => late.promise }, { signal: controller.signal });
+    const generating = run(
+      {
+        execute: async function* () {
+          yield 1;
+          await late.promise;
+        },
+      },
+      { signal: controller.signal },
+    );
+    const gate = deferred<void>();
+    const failsToReturn = run(
+      {
+        execute: async function* () {
+          try {
+            await gate.promise;
+            yield 1;
+          } finally {
+            // oxlint-disable-next-line no-unsafe-finally -- this is what is tested
+            throw new Error('cannot clean up');
+          }
+        },
+      },
+      { signal: controller.signal },
+    );
+    const refusesToReturn = run(
+      {
+        execute: () => ({
+          [Symbol.asyncIterator]: () => ({
+            next: () => never(),
+            return: () => {
+              throw new Error('cannot');
+            },
+          }),
+        }),
+      },
+      { signal: controller.signal },
+    );
+    await macrotask();
+    controller.abort('over');
+    late.reject(new Error('late'));
+    gate.resolve();
+    const all = [running, generating, failsToReturn, refusesToReturn];
+    for (const outcome of await Promise.all(all))
+      expect(outcome).toMatchObject({ error: { code: 'CANCELLED' } });
+  });
+  expect(unhandled).toBe(0);
+});
+
+describe('R4: approval', () => {
+  const options = { callId: 'c1', messages: [{ role: 'user' as const, content: 'hi' }] };
+
+  test.each([
+    [undefined, false],
+    [false, false],
+    [true, true],
+    [() => true, true],
+    [async () => false, false],
+    [({ q }: { q: string }) => q === 'x', true],
+  ])('%s', async (needsApproval, expected) => {
+    expect(await approvalNeeded(entry({ needsApproval }), { q: 'x' }, options)).toBe(expected);
+  });
+
+  test('the predicate is told of the call', async () => {
+    const seen: unknown[] = [];
+    const needsApproval = (...args: unknown[]): boolean => {
+      seen.push(...args);
+      return false;
+    };
+    await approvalNeeded(entry({ needsApproval }), { q: 'x' }, { ...options, context: 7 });
+    expect(seen).toEqual([
+      { q: 'x' },
+      { toolCallId: 'c1', messages: options.messages, context: 7 },
+    ]);
+  });
+
+  test.each([
+    [
+      'throws',
+      () => {
+        throw new Error('no rules');
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('no rules'))],
+  ])('a predicate that %s means yes, and is reported', async (_, needsApproval) => {
+    const reports: string[] = [];
+    const report = (error: unknown, where: string): void =>
+      void reports.push(`${where}: ${String(error)}`);
+    expect(await approvalNeeded(entry({ needsApproval }), {}, { ...options, report })).toBe(true);
+    expect(reports).toEqual(['needsApproval of tool lookup: Error: no rules']);
+    expect(await approvalNeeded(entry({ needsApproval }), {}, options)).toBe(true);
+  });
+
+  test('a predicate that never settles means yes once the run is aborted', async () => {
+    const controller = new AbortController();
+    const reports: unknown[] = [];
+    const asked = approvalNeeded(
+      entry({ needsApproval: () => never() }),
+      {},
+      { ...options, signal: controller.signal, report: (error) => reports.push(error) },
+    );
+    expect(await soon(asked)).toBe('pending');
+    controller.abort('over');
+    expect(await soon(asked)).toBe(true);
+    expect(reports).toEqual([]);
+  });
+
+  test('raw input goes through the schema first; what does not fit needs approval', async () => {
+    const guarded = entry({
+      inputSchema: z.object({ amount: z.coerce.number().default(100) }),
+      needsApproval: ({ amount }: { amount: number }) => amount >= 100,
+    });
+    const raw = { ...options, raw: true };
+    expect(await approvalNeeded(guarded, {}, raw)).toBe(true);
+    expect(await approvalNeeded(guarded, { amount: '5' }, raw)).toBe(false);
+    expect(await approvalNeeded(guarded, { amount: 'all' }, raw)).toBe(true);
+  });
+});
+
+test('a tool() of the SDK is one', async () => {
+  const source = tool({ inputSchema, execute: ({ q }, { toolCallId }) => `${toolCallId} ${q}` });
+  const prepared = prepareTools({ lookup: source }, 'tools').execution.get('lookup')!;
+  expect(await run({}, { tool: prepared })).toMatchObject({ output: 'c1 x' });
+});

@@ -1,0 +1,61 @@
+import { getEventListeners } from 'node:events';
+import { expect, test } from 'vitest';
+import { raceAbort } from '../../../src/actors/runtime/race-abort.ts';
+import { deferred, macrotask, never, soon } from '../model/fakes.ts';
+
+const listeners = (signal: AbortSignal): number => getEventListeners(signal, 'abort').length;
+
+test('A1: it rejects with the very reason when the work never settles', async () => {
+  const controller = new AbortController();
+  const reason = { any: 'thing' };
+  const raced = raceAbort(never(), controller.signal);
+  controller.abort(reason);
+  await expect(soon(raced)).rejects.toBe(reason);
+});
+
+test('A1: an aborted signal wins over work that is done', async () => {
+  const reason = new Error('gone');
+  await expect(raceAbort(Promise.resolve(1), AbortSignal.abort(reason))).rejects.toBe(reason);
+  await expect(raceAbort(1, AbortSignal.abort(reason))).rejects.toBe(reason);
+});
+
+test('the work wins otherwise, and its error is handed on as it is', async () => {
+  const { signal } = new AbortController();
+  await expect(raceAbort(Promise.resolve('done'), signal)).resolves.toBe('done');
+  await expect(raceAbort('plain', signal)).resolves.toBe('plain');
+  await expect(raceAbort(Promise.reject(new TypeError('no')), signal)).rejects.toThrow(TypeError);
+});
+
+test('A2: a long-lived signal collects no listeners', async () => {
+  const controller = new AbortController();
+  const { signal } = controller;
+  for (let round = 0; round < 50; round += 1) {
+    await raceAbort(Promise.resolve(round), signal);
+    await raceAbort(Promise.reject(new Error('no')), signal).catch(() => {});
+  }
+  expect(listeners(signal)).toBe(0);
+  const raced = raceAbort(never(), signal);
+  expect(listeners(signal)).toBe(1);
+  controller.abort();
+  await raced.catch(() => {});
+  expect(listeners(signal)).toBe(0);
+});
+
+test('A3: work that fails after the abort, or before it was raced, is handled', async () => {
+  const unhandled: unknown[] = [];
+  const listen = (error: unknown): void => void unhandled.push(error);
+  process.on('unhandledRejection', listen);
+  try {
+    const controller = new AbortController();
+    const late = deferred<void>();
+    const raced = raceAbort(late.promise, controller.signal);
+    controller.abort(new Error('stop'));
+    await expect(raced).rejects.toThrow('stop');
+    late.reject(new Error('late'));
+    await raceAbort(Promise.reject(new Error('at once')), controller.signal).catch(() => {});
+    await macrotask();
+    expect(unhandled).toEqual([]);
+  } finally {
+    process.off('unhandledRejection', listen);
+  }
+});

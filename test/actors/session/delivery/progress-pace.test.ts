@@ -1,0 +1,29 @@
+import { describe, expect, test } from 'vitest';
+import {
+  ProgressPace,
+  PROGRESS_PACE_MS,
+} from '../../../../src/actors/session/delivery/progress-pace.ts';
+
+describe('[B48 RW14] what of progress is said aloud', () => {
+  test('`off`: nothing', () => expect(new ProgressPace().allows('a', 'off', 50, 0)).toBe(false));
+
+  test('`milestones`: a quarter, a half, three quarters, each once', () => {
+    const pace = new ProgressPace();
+    const said = [10, 24, 25, 40, 30, 60, 62, 80, 99, 100].filter((percent, index) =>
+      pace.allows('a', 'milestones', percent, index * PROGRESS_PACE_MS),
+    );
+    expect(said).toEqual([25, 60, 80]);
+  });
+
+  test('`milestones`: what says no number says nothing aloud', () =>
+    expect(new ProgressPace().allows('a', 'milestones', null, 0)).toBe(false));
+
+  test('`all`: whatever comes, but not more often than the pace; of each subagent', () => {
+    const pace = new ProgressPace();
+    const at = [0, 1, PROGRESS_PACE_MS - 1, PROGRESS_PACE_MS, PROGRESS_PACE_MS + 1];
+    expect(at.filter((now) => pace.allows('a', 'all', null, now))).toEqual([0, PROGRESS_PACE_MS]);
+    expect(pace.allows('b', 'all', null, PROGRESS_PACE_MS + 1)).toBe(true);
+    pace.forget('a');
+    expect(pace.allows('a', 'all', null, PROGRESS_PACE_MS + 2)).toBe(true);
+  });
+});

@@ -1,0 +1,415 @@
+// What subagents report: to topics, to readers of a text session, to the ear; and what the
+// lead agent makes of a result.
+
+import { describe, expect, test } from 'vitest';
+import { TextSession, type SubagentTopics, type TextPart } from '../../../../src/index.ts';
+import { resultsIn, calls, say, simpleTool, steps } from '../../../support/subagent-runs.ts';
+import { agentOf, castOf, configsOf, textTalk } from '../../../support/text-talk.ts';
+import { voiceTalk } from '../../../support/voice-talk.ts';
+import { siblingTalk } from '../../../support/siblings.ts';
+
+/** A report that says how far it is, and goes on when it is let go. */
+function counting(words: readonly string[] = ['10 of 30', '20 of 30']) {
+  const go: (() => void)[] = [];
+  return {
+    subagent: {
+      script: steps(calls(['count']), say('Sales are up.')),
+      config: {
+        tools: {
+          count: simpleTool(async function* count() {
+            for (const progress of words) {
+              yield { progress };
+              await new Promise<void>((resolve) => go.push(resolve));
+            }
+            yield 'counted';
+          }),
+        },
+      },
+    },
+    next: () => go.shift()?.(),
+  };
+}
+
+function heard<T extends keyof SubagentTopics>(
+  session: Pick<TextSession, 'topic'>,
+  name: T,
+): SubagentTopics[T][] {
+  const messages: SubagentTopics[T][] = [];
+  session.topic(name).subscribe((message) => messages.push(message));
+  return messages;
+}
+
+const reportsIn = (parts: readonly TextPart[]) =>
+  parts.filter((part) => part.type === 'subagent.reported');
+
+describe('the topics', () => {
+  test('[R28] progress, with whose and where', async () => {
+    const { subagent, next } = counting();
+    const { session, start, type, environment } = textTalk({ subagents: { report: subagent } });
+    const messages = heard(session, 'subagent.progress');
+    await start();
+    await type('use report');
+    next();
+    await environment.settle();
+    expect(messages).toEqual(
+      ['10 of 30', '20 of 30'].map((message) => ({
+        taskId: 'sub_1',
+        subagentSessionId: 'subagent/sub_1',
+        primarySessionId: session.id,
+        timestamp: expect.any(Number),
+        message,
+        percent: null,
+      })),
+    );
+  });
+
+  test('[R29] a result, with what was asked, what was done, and its batch', async () => {
+    const { session, start, type, finish } = siblingTalk(['flight', 'hotel']);
+    const messages = heard(session, 'subagent.result');
+    await start();
+    await type('use flight and hotel');
+    await finish('flight', 'hotel');
+    expect(messages[0]).toEqual({
+      taskId: 'sub_1',
+      subagentSessionId: 'subagent/sub_1',
+      primarySessionId: session.id,
+      timestamp: expect.any(Number),
+      output: 'flight is found',
+      isSuccess: true,
+      error: null,
+      status: 'completed',
+      batchId: 'batch_call_1',
+      consolidate: true,
+      originatingUserRequest: 'use flight and hotel',
+      description: 'Does flight',
+      toolCalls: [],
+      toolCallCount: 0,
+    });
+    expect(messages[1]).toMatchObject({ output: 'hotel is found', batchId: 'batch_call_1' });
+  });
+
+  test('[R29] a failure, with its error and the calls that were made', async () => {
+    const { session, start, type } = textTalk({
+      consolidation: 'off',
+      subagents: {
+        report: {
+          script: steps(calls(['look']), () => ({ error: new Error('no such quarter') })),
+          config: { tools: { look: simpleTool(() => 'looked') } },
+        },
+      },
+    });
+    const messages = heard(session, 'subagent.result');
+    await start();
+    await type('use report');
+    expect(messages).toEqual([
+      expect.objectContaining({
+        isSuccess: false,
+        status: 'failed',
+        error: expect.stringContaining('no such quarter'),
+        toolCallCount: 1,
+        toolCalls: [expect.objectContaining({ toolName: 'look', output: 'looked' })],
+        batchId: null,
+        consolidate: false,
+      }),
+    ]);
+  });
+
+  test('[RW2] cancelled, timed out and failed are told apart', async () => {
+    const { session, start, type, environment, finish } = siblingTalk(['flight', 'hotel'], {
+      each: { config: { timeout: 1000 } },
+    });
+    const messages = heard(session, 'subagent.result');
+    await start();
+    await type('use flight and hotel');
+    session.subagents.cancel('sub_1', 'not any more');
+    await environment.settle();
+    await environment.advance(1000);
+    await finish();
+    expect(messages.map(({ taskId, status, isSuccess }) => [taskId, status, isSuccess])).toEqual([
+      ['sub_1', 'cancelled', false],
+      ['sub_2', 'timed_out', false],
+    ]);
+  });
+
+  test('end with the session', async () => {
+    const { session, start, close } = textTalk();
+    let isComplete = false;
+    session.topic('subagent.result').subscribe({ complete: () => (isComplete = true) });
+    await start();
+    await close();
+    expect(isComplete).toBe(true);
+  });
+});
+
+describe('in a text session', () => {
+  test('[R31 RW1] progress is passed on as it is: no model call, not in the conversation, not final', async () => {
+    const { subagent, next } = counting();
+    const histories: string[] = [];
+    const { start, type, parts, environment } = textTalk({
+      subagents: { report: subagent },
+      onModelCall: (who, { prompt }) => {
+        if (who === 'lead') histories.push(JSON.stringify(prompt));
+      },
+    });
+    await start();
+    await type('use report');
+    const before = histories.length;
+    next();
+    await environment.settle();
+    expect(reportsIn(parts)).toEqual(
+      ['10 of 30', '20 of 30'].map((text) => ({
+        type: 'subagent.reported',
+        kind: 'progress',
+        subagentId: 'sub_1',
+        agentName: 'subagent-sub_1',
+        subagentName: 'report',
+        text,
+        final: false,
+      })),
+    );
+    expect(histories).toHaveLength(before);
+    await type('hello');
+    expect(histories.at(-1)).not.toContain('of 30');
+  });
+
+  test('[R32 R33] with `turn`: the raw result first, then a turn in the user’s place and the reply to it, both recorded', async () => {
+    const histories: unknown[][] = [];
+    const { start, type, parts } = textTalk({
+      promptStyle: 'turn',
+      subagents: { report: { script: () => say('Sales are up.') } },
+      onModelCall: (who, { prompt }) => {
+        if (who === 'lead') histories.push([...prompt]);
+      },
+    });
+    await start();
+    await type('use report');
+    const [raw] = reportsIn(parts);
+    expect(raw).toMatchObject({ kind: 'result', text: 'Sales are up.', final: false });
+    const told = parts.findIndex((part) => part.type === 'text.done' && part.deliveryId !== null);
+    expect(parts.indexOf(raw as TextPart)).toBeLessThan(told);
+    await type('thanks');
+    const turns = histories.at(-1)?.slice(-3) as { role: string; content: unknown }[];
+    expect(turns.map(({ role }) => role)).toEqual(['user', 'assistant', 'user']);
+    expect(turns[0]?.content).toMatchObject([
+      {
+        text: expect.stringMatching(
+          /^\[Subagent task sub_1 completed\]: "Sales are up\." \[data \S+\]$/,
+        ),
+      },
+    ]);
+  });
+
+  test('[R33] otherwise the raw result is not said twice', async () => {
+    const { start, type, parts } = textTalk({
+      subagents: { report: { script: () => say('Sales are up.') } },
+    });
+    await start();
+    await type('use report');
+    expect(reportsIn(parts)).toEqual([]);
+  });
+
+  test('[RW12] E6: whoever tells a result does not start again what it is the result of', async () => {
+    let tries = 0;
+    const { start, type, session, state } = textTalk({
+      subagents: { report: { script: () => say('Sales are up.') } },
+      lead: (prompt) => {
+        if (prompt.user.includes('Sales are up.')) {
+          tries += 1;
+          return calls(['report']);
+        }
+        return prompt.user === 'go' && prompt.results.length === 0
+          ? calls(['report'])
+          : say('On it.');
+      },
+    });
+    await start();
+    await type('go');
+    expect(tries).toBeGreaterThan(0);
+    expect(session.subagents.list()).toHaveLength(1);
+    expect(state().deliveries).toMatchObject([{ state: 'delivered', grade: 'assumed' }]);
+  });
+
+  test('[B18] a result is in the conversation as the result of its call; a failure as its error', async () => {
+    const seen: unknown[] = [];
+    const fail = { script: () => ({ error: new Error('no such quarter') }), pending: null };
+    const { start, type } = textTalk({
+      consolidation: 'off',
+      subagents: { report: { script: () => say('Sales are up.'), pending: null }, fail },
+      onModelCall: (who, prompt) => {
+        if (who !== 'lead') return;
+        const last = prompt.prompt.findLast(({ role }) => role === 'tool');
+        seen.push(last && resultsIn({ ...prompt, prompt: [last] }));
+      },
+    });
+    await start();
+    await type('use report');
+    await type('use fail');
+    await type('hello');
+    expect(JSON.stringify(seen)).toContain('Sales are up.');
+    expect(JSON.stringify(seen.at(-1))).toContain('no such quarter');
+  });
+});
+
+test('[B48] a question reaches the lead model as such, before results', async () => {
+  const { start, use, pause, asked, state } = voiceTalk({
+    subagents: {
+      ride: {
+        script: steps(calls(['ask_user', { question: 'Economy or Premium?' }]), say('Booked.')),
+        config: { interactive: true },
+      },
+      report: { script: () => say('Sales are up.') },
+    },
+  });
+  await start();
+  await use('report', 'ride');
+  await pause();
+  expect(asked()).toContain('"question":"Economy or Premium?"');
+  expect(state().deliveries.find(({ kind }) => kind === 'question')?.priority).toBe('high');
+});
+
+describe('progress to the ear [B39 B48 R30]', () => {
+  test('is silent unless it was asked for', async () => {
+    const { subagent } = counting();
+    const { start, use, pause, asked } = voiceTalk({ subagents: { report: subagent } });
+    await start();
+    await use('report');
+    await pause();
+    expect(asked()).toBeNull();
+  });
+
+  test('[B48] `all`: said in a pause as an update; not more often than the pace', async () => {
+    const { subagent, next } = counting(['10 of 30', '20 of 30', '30 of 30']);
+    const { start, use, pause, asked, speak, environment } = voiceTalk({
+      speakProgress: 'all',
+      subagents: { report: subagent },
+    });
+    await start();
+    await use('report');
+    await pause();
+    expect(asked()).toContain('"label":"SUBAGENT UPDATE","subagent":"report","text":"10 of 30"');
+    await speak('The report is a third done.');
+    next();
+    await pause();
+    expect(asked()).toBeNull();
+    await environment.advance(30_000);
+    next();
+    await pause();
+    expect(asked()).toContain('30 of 30');
+  });
+
+  test('its own subagent can ask for it, and decline it', async () => {
+    const loud = counting(['loud']);
+    const quiet = counting(['quiet']);
+    const { start, use, pause, asked, speak } = voiceTalk({
+      speakProgress: 'all',
+      subagents: {
+        loud: loud.subagent,
+        quiet: {
+          ...quiet.subagent,
+          config: { ...quiet.subagent.config, speakProgress: 'off' },
+        },
+      },
+    });
+    await start();
+    await use('quiet', 'loud');
+    await pause();
+    expect(asked()).toContain('loud');
+    await speak('loud');
+    await pause();
+    expect(asked()).toBeNull();
+  });
+
+  test('what was not said when the result is there is not said any more', async () => {
+    const { subagent, next } = counting(['10 of 30']);
+    const { start, use, pause, asked, speak, model, environment, state } = voiceTalk({
+      speakProgress: 'all',
+      subagents: { report: subagent },
+    });
+    await start();
+    await use('report');
+    model().speechStarted('u1');
+    next();
+    await environment.settle();
+    model().speechEnded('u1', 'hello');
+    await environment.settle();
+    await speak('Hello.');
+    await pause();
+    expect(asked()).toContain('Sales are up.');
+    expect(state().deliveries.find(({ kind }) => kind === 'progress')).toMatchObject({
+      state: 'dropped',
+      dropped: 'replaced',
+    });
+  });
+
+  test('[R30] in a text session with `turn` it is a turn in the user’s place', async () => {
+    const { subagent } = counting(['10 of 30']);
+    const { start, type, said } = textTalk({
+      promptStyle: 'turn',
+      speakProgress: 'all',
+      subagents: { report: subagent },
+    });
+    await start();
+    await type('use report');
+    expect(said().at(-1)).toMatch(
+      /^Told: \[Subagent task sub_1 reports\]: "10 of 30" \[data \S+\]$/,
+    );
+  });
+
+  test('the option is checked where it is given', () =>
+    expect(
+      () =>
+        new TextSession({
+          model: castOf({}),
+          agents: [agentOf({})],
+          subagentConfigs: configsOf({}),
+          speakProgress: 'loud' as never,
+        }),
+    ).toThrow(/`speakProgress`.*"off"\|"milestones"\|"all", got "loud"/));
+});
+
+describe('consolidation by voice [R34]', () => {
+  const found = (name: string) => ({ script: () => say(`${name} is found`) });
+
+  test('is off unless it was asked for: news come one by one, each in its pause', async () => {
+    const { start, use, pause, asked, speak } = voiceTalk({
+      subagents: { flight: found('flight'), hotel: found('hotel') },
+    });
+    await start();
+    await use('flight', 'hotel');
+    await pause();
+    expect(asked()).toContain('flight is found');
+    expect(asked()).not.toContain('hotel is found');
+    await speak('A flight.');
+    await pause();
+    expect(asked()).toContain('hotel is found');
+  });
+
+  test('P4: asked for, it is one telling, and after a barge-in the whole of it again', async () => {
+    const { start, use, pause, asked, speak, play, model, state, environment } = voiceTalk({
+      consolidation: 'batch',
+      subagents: { flight: found('flight'), hotel: found('hotel') },
+    });
+    await start();
+    await use('flight', 'hotel');
+    await pause();
+    expect(asked()).toMatch(/flight is found.*hotel is found/s);
+    const item = model().speak('I found a flight and a hotel.', 4000);
+    await play(item, 1000);
+    expect(state().deliveries.map(({ state: now }) => now)).toEqual(['playing', 'playing']);
+    model().speechStarted('barge');
+    await play(item, 1100);
+    model().speechEnded('barge', 'one moment');
+    await environment.settle();
+    expect(state().deliveries.map(({ state: now }) => now)).toEqual(['pending', 'pending']);
+    await speak('Yes?');
+    await pause();
+    expect(asked()).toMatch(/say it again.*flight is found.*hotel is found/s);
+    await speak('A flight and a hotel are found.');
+    expect(state().deliveries.map(({ state: now, grade }) => [now, grade])).toEqual([
+      ['delivered', 'played'],
+      ['delivered', 'played'],
+    ]);
+    await pause();
+    expect(asked()).toBeNull();
+  });
+});

@@ -1,0 +1,219 @@
+// What an app waits for: that a session is quiet, and the next result.
+
+import { describe, expect, test } from 'vitest';
+import { CancelledError, type SessionResult } from '../../../../src/index.ts';
+import { simulatedEnvironment } from '../../../../src/testing/index.ts';
+import { calls, never, say, simpleTool, steps } from '../../../support/subagent-runs.ts';
+import { textTalk, type TalkOptions } from '../../../support/text-talk.ts';
+import { voiceTalk } from '../../../support/voice-talk.ts';
+
+/** Works for so long, and then says so. */
+function working(
+  subagents: Readonly<Record<string, number>>,
+  options: TalkOptions = {},
+): ReturnType<typeof textTalk> {
+  const environment = simulatedEnvironment();
+  const work = (ms: number) => () =>
+    new Promise((resolve) => environment.scheduler.schedule(() => resolve('done'), ms));
+  return textTalk({
+    environment,
+    ...options,
+    subagents: Object.fromEntries(
+      Object.entries(subagents).map(([name, ms]) => [
+        name,
+        {
+          script: steps(calls(['work']), say(`The ${name} is ready.`)),
+          config: { tools: { work: simpleTool(work(ms)) } },
+        },
+      ]),
+    ),
+  });
+}
+
+/** Notes when a promise settles. */
+function watched<T>(promise: Promise<T>) {
+  const seen: { value?: T; error?: unknown; isSettled: boolean } = { isSettled: false };
+  promise.then(
+    (value) => Object.assign(seen, { value, isSettled: true }),
+    (error: unknown) => Object.assign(seen, { error, isSettled: true }),
+  );
+  return seen;
+}
+
+describe('idle', () => {
+  test('waits for subagents and for the telling of their results', async () => {
+    const { session, type, environment, state } = working({ report: 10_000 });
+    await session.start();
+    session.parts.subscribe();
+    await type('use report');
+    const idle = watched(session.idle());
+    await environment.advance(9_999);
+    expect(idle.isSettled).toBe(false);
+    await environment.advance(1);
+    expect(idle.isSettled).toBe(true);
+    expect(state().deliveries).toMatchObject([{ state: 'delivered' }]);
+  });
+
+  test('is at once what is quiet, also where a card waits for somebody', async () => {
+    const { session, type, environment } = working({ report: 1 });
+    await session.start();
+    await type('use report');
+    await environment.advance(1000);
+    const idle = watched(session.idle());
+    await environment.settle();
+    expect(idle.isSettled).toBe(true);
+  });
+
+  test('does not wait for the user: a question that was put is quiet', async () => {
+    const { start, type, session, environment, question } = textTalk({
+      subagents: {
+        ride: {
+          script: steps(calls(['ask_user', { question: 'Which class?' }]), say('Booked.')),
+          config: { interactive: true },
+        },
+      },
+    });
+    await start();
+    await session.sendText('use ride');
+    await session.idle();
+    expect(question()?.state).toBe('open');
+    await type('Premium, please');
+    await session.idle();
+    expect(session.subagents.list()[0]?.state).toBe('completed');
+    expect(environment.pendingTimers).toBe(0);
+  });
+
+  test('right after words were sent is not there yet', async () => {
+    const { session, start, said } = textTalk();
+    await start();
+    await session.sendText('Hello');
+    await session.idle();
+    expect(said()).toEqual(['You said: Hello']);
+  });
+
+  test('ends with the session, and with its signal', async () => {
+    const { session, start, type, close } = textTalk({
+      subagents: {
+        report: { script: () => calls(['hang']), config: { tools: { hang: simpleTool(never) } } },
+      },
+    });
+    await start();
+    await type('use report');
+    const controller = new AbortController();
+    const broken = watched(session.idle({ signal: controller.signal }));
+    const idle = watched(session.idle());
+    controller.abort();
+    await close();
+    expect(broken.error).toBeInstanceOf(CancelledError);
+    expect(idle).toMatchObject({ isSettled: true });
+    await session.idle();
+    await expect(session.idle({ timeoutMs: 5 } as never)).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENT',
+    });
+  });
+});
+
+describe('nextResult', () => {
+  const words = ({ text, said, state }: SessionResult): unknown => [text, said?.slice(0, 5), state];
+
+  test('AW2: is told to whoever waits, and that counts as heard', async () => {
+    const { session, environment, events } = working({ report: 5000 });
+    await session.start();
+    await session.sendText('use report');
+    const next = watched(session.nextResult());
+    await environment.advance(10_000);
+    expect(next.value && words(next.value)).toEqual(['The report is ready.', 'Told:', 'delivered']);
+    expect(events.filter(({ type }) => type === 'error.reported')).toEqual([]);
+    expect(environment.pendingTimers).toBe(0);
+  });
+
+  test.each(['off', 'batch'] as const)(
+    'AW1: each once, in the order of telling, whoever waits when (consolidation: %s)',
+    async (consolidation) => {
+      const talk = working({ a: 1000, b: 2000, c: 3000 }, { consolidation });
+      const { session, environment } = talk;
+      await session.start();
+      await session.sendText('use a and b and c');
+      const first = watched(session.nextResult());
+      const second = watched(session.nextResult());
+      await environment.advance(10_000);
+      // Told before anybody waited for it.
+      const third = watched(session.nextResult());
+      const fourth = watched(session.nextResult());
+      await environment.settle();
+      expect([first, second, third].map(({ value }) => value?.text)).toEqual([
+        'The a is ready.',
+        'The b is ready.',
+        'The c is ready.',
+      ]);
+      expect(fourth.isSettled).toBe(false);
+      expect(talk.state().deliveries.map(({ state }) => state)).toEqual([
+        'delivered',
+        'delivered',
+        'delivered',
+      ]);
+    },
+  );
+
+  test('of one subagent, or of one call', async () => {
+    const { session, environment } = working({ a: 1000, b: 2000 }, { consolidation: 'off' });
+    await session.start();
+    await session.sendText('use a and b');
+    await environment.settle();
+    const [a, b] = session.subagents.list();
+    const ofB = watched(session.nextResult({ subagentId: b?.id ?? '' }));
+    const ofA = watched(session.nextResult({ callId: a?.callId ?? '' }));
+    await environment.advance(10_000);
+    expect(ofB.value?.text).toBe('The b is ready.');
+    expect(ofA.value?.text).toBe('The a is ready.');
+  });
+
+  test('that never comes is refused: it was cancelled', async () => {
+    const { session, environment } = working({ a: 100_000 });
+    await session.start();
+    await session.sendText('use a');
+    await environment.settle();
+    const [a] = session.subagents.list();
+    const ofA = watched(session.nextResult({ subagentId: a?.id ?? '' }));
+    const ofAny = watched(session.nextResult());
+    session.subagents.cancel(a?.id ?? '');
+    await environment.advance(10_000);
+    expect(ofA.error).toMatchObject({ code: 'NO_RESULT' });
+    expect(String(ofA.error)).toContain('was cancelled');
+    // Another one may come.
+    expect(ofAny.isSettled).toBe(false);
+  });
+
+  test('AW3: ends with the session, and with its signal', async () => {
+    const { session, start, close } = textTalk();
+    await start();
+    const controller = new AbortController();
+    const broken = watched(session.nextResult({ signal: controller.signal }));
+    const next = watched(session.nextResult());
+    controller.abort();
+    await close();
+    expect(broken.error).toMatchObject({ code: 'CANCELLED', reason: 'the wait was broken off' });
+    expect(next.error).toMatchObject({ code: 'CANCELLED', reason: 'the session has ended' });
+    await expect(session.nextResult()).rejects.toMatchObject({ code: 'CANCELLED' });
+    await expect(session.nextResult({ of: 'x' } as never)).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENT',
+    });
+  });
+});
+
+test('by voice, both wait until it was heard', async () => {
+  const { session, start, use, pause, asked, speak, environment } = voiceTalk({
+    subagents: { report: { script: () => say('Sales are up.') } },
+  });
+  await start();
+  await use('report');
+  const idle = watched(session.idle());
+  const next = watched(session.nextResult());
+  await pause();
+  expect(asked()).toContain('Sales are up.');
+  expect([idle.isSettled, next.isSettled]).toEqual([false, false]);
+  await speak('Sales are up.');
+  await environment.advance(1000);
+  expect(next.value).toMatchObject({ text: 'Sales are up.', state: 'delivered', grade: 'played' });
+  expect(idle.isSettled).toBe(true);
+});

@@ -1,0 +1,214 @@
+// The lead agent of a text session in the middle of an answer: what comes between its words,
+// and a model that stalls.
+
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import {
+  defineTool,
+  TextSession,
+  type MainAgent,
+  type TextPart,
+  type TextSessionOptions,
+  type ToolDefinition,
+} from '../../../../src/index.ts';
+import { simulatedEnvironment } from '../../../../src/testing/index.ts';
+import { handModel, type HandAnswer } from '../../../support/hand-model.ts';
+
+const inline = (name: string, execute: () => unknown): ToolDefinition =>
+  defineTool({ name, description: `Does ${name}`, parameters: z.looseObject({}), execute });
+
+async function talk(
+  tools: readonly ToolDefinition[] = [],
+  {
+    isDeaf,
+    others = [],
+    ...options
+  }: { isDeaf?: boolean; others?: MainAgent[] } & Partial<TextSessionOptions> = {},
+) {
+  const environment = simulatedEnvironment();
+  const { model, answers } = handModel({ isDeaf });
+  const errors: unknown[] = [];
+  const session = new TextSession({
+    environment,
+    model,
+    agents: [{ name: 'lead', instructions: 'Answer.', tools }, ...others],
+    hooks: { onError: (error) => errors.push(error) },
+    ...options,
+  });
+  const parts: TextPart[] = [];
+  session.parts.subscribe((part) => parts.push(part));
+  await session.start();
+  await environment.settle();
+  return {
+    environment,
+    session,
+    answers,
+    errors,
+    parts,
+    said: () => parts.flatMap((part) => (part.type === 'text.done' ? [part.text] : [])),
+    async type(text: string) {
+      await session.sendText(text);
+      await environment.settle();
+    },
+    /** The answer under way goes on; a moment passes. */
+    async go(step: (answer: HandAnswer) => void) {
+      step(answers.at(-1) as HandAnswer);
+      await environment.advance(10);
+    },
+    /** What the model read of the conversation when it was last asked: who, and what. */
+    read: () =>
+      (answers.at(-1) as HandAnswer).asked.prompt.flatMap((message) => {
+        if (message.role === 'system') return [];
+        return message.content.map((part) => [
+          message.role,
+          part.type === 'text' ? part.text : part.type,
+        ]);
+      }),
+  };
+}
+
+describe('N1: what is said stands where it began', () => {
+  test('words before a tool call are before it when the model reads them again', async () => {
+    const { type, go, read } = await talk([inline('look', () => 'seen')]);
+    await type('Look.');
+    await go((answer) => answer.text('Let me look.'));
+    await go((answer) => answer.call('look'));
+    await go((answer) => answer.finish());
+    expect(read()).toEqual([
+      ['user', 'Look.'],
+      ['assistant', 'Let me look.'],
+      ['assistant', 'tool-call'],
+      ['tool', 'tool-result'],
+    ]);
+  });
+
+  test('what the user says meanwhile comes after it', async () => {
+    const { type, go, read } = await talk();
+    await type('One.');
+    await go((answer) => answer.text('First'));
+    await type('Two.');
+    await go((answer) => answer.text(' answer.'));
+    await go((answer) => answer.finish());
+    expect(read()).toEqual([
+      ['user', 'One.'],
+      ['assistant', 'First answer.'],
+      ['user', 'Two.'],
+    ]);
+  });
+});
+
+describe('a model that stalls', () => {
+  test('is given up after 60 s, also if it does not listen, and the next words are answered', async () => {
+    const { type, go, environment, parts, said } = await talk([], { isDeaf: true });
+    await type('Hello?');
+    await environment.advance(60_000);
+    expect(parts).toEqual([expect.objectContaining({ code: 'RESPONSE_TIMEOUT' })]);
+    await type('Are you there?');
+    await go((answer) => answer.text('Yes.'));
+    await go((answer) => answer.finish());
+    expect(said()).toEqual(['Yes.']);
+  });
+
+  test('thinks as long as it shows that it does', async () => {
+    const { type, go, environment, parts, said } = await talk();
+    await type('Think.');
+    for (let step = 0; step < 5; step += 1) {
+      await go((answer) => answer.reasoning('Hm. '));
+      await environment.advance(40_000);
+    }
+    expect(parts).toEqual([]);
+    await go((answer) => answer.text('Done.'));
+    await go((answer) => answer.finish());
+    expect(said()).toEqual(['Done.']);
+  });
+});
+
+describe('E4: an answer that was interrupted for something urgent is given afterwards', () => {
+  const fire = 'The building is on fire';
+
+  test.each(['dismiss', 'shown'] as const)('also if that was %s while it was told', async (how) => {
+    const { type, go, session, environment, answers, read } = await talk();
+    await type('What is my balance?');
+    await go((answer) => answer.text('Your '));
+    const id = session.notifyBackground(fire, { priority: 'urgent' });
+    await environment.settle();
+    expect(answers).toHaveLength(2);
+    await go((answer) => answer.text('There is'));
+    session[how](id);
+    await environment.settle();
+    if (how === 'shown') await go((answer) => answer.finish());
+    expect(answers).toHaveLength(3);
+    expect(read().at(-1)).toEqual(['user', expect.stringContaining('cut off')]);
+  });
+
+  test('and whoever reads waits for it', async () => {
+    const { go, session, environment } = await talk();
+    const read: string[] = [];
+    const reading = (async () => {
+      for await (const part of session.send('What is my balance?'))
+        if (part.type === 'text.done') read.push(part.text);
+    })();
+    await environment.settle();
+    await go((answer) => answer.text('Your '));
+    session.notifyBackground(fire, { priority: 'urgent' });
+    await environment.settle();
+    for (const text of ['Run!', 'It is 7.']) {
+      await go((answer) => answer.text(text));
+      await go((answer) => answer.finish());
+    }
+    await reading;
+    expect(read).toEqual(['Your ', 'Run!', 'It is 7.']);
+  });
+
+  test('also if that was dismissed before it was told', async () => {
+    const { type, go, session, environment, answers, read } = await talk();
+    await type('What is my balance?');
+    await go((answer) => answer.text('Your '));
+    const id = session.notifyBackground(fire, { priority: 'urgent' });
+    session.dismiss(id);
+    await environment.advance(1000);
+    expect(answers).toHaveLength(2);
+    expect(read().at(-1)).toEqual(['user', expect.stringContaining('cut off')]);
+  });
+});
+
+test('what is told by itself does not count among the rounds of an answer', async () => {
+  const { type, go, session, environment, answers } = await talk([inline('look', () => 'seen')], {
+    others: [{ name: 'next', instructions: 'Go on.', greeting: 'Greet.' }],
+  });
+  await type('Hello.');
+  await go((answer) => answer.text('Hello.'));
+  await go((answer) => answer.finish());
+  for (let news = 1; news <= 9; news += 1) {
+    session.notifyBackground(`News ${news}`);
+    await environment.settle();
+    await go((answer) => answer.text('News.'));
+    await go((answer) => answer.finish());
+  }
+  await session.transfer('next');
+  await environment.settle();
+  expect(answers.at(-1)?.asked.toolChoice).toEqual({ type: 'auto' });
+});
+
+test('a call that comes after the conversation was handed over is of the agent that made it', async () => {
+  const { type, go, session, environment, answers, read } = await talk(
+    [inline('look', () => 'seen by the first')],
+    { others: [{ name: 'next', instructions: 'Go on.' }] },
+  );
+  await type('Look.');
+  await go((answer) => answer.text('Let me'));
+  await session.transfer('next');
+  await environment.settle();
+  await go((answer) => answer.call('look'));
+  await go((answer) => answer.finish());
+  expect(answers).toHaveLength(2);
+  const { prompt } = (answers[1] as HandAnswer).asked;
+  expect(JSON.stringify(prompt)).toContain('seen by the first');
+  expect(read().at(-1)).toEqual(['tool', 'tool-result']);
+});
+
+test('who begins to read a session that is closed finds the end', async () => {
+  const { session } = await talk();
+  await session.close();
+  expect(await session.read().next()).toEqual({ done: true, value: undefined });
+});

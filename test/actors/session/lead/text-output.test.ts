@@ -1,0 +1,192 @@
+// What a text session says, piece by piece, to observers and readers.
+
+import { describe, expect, test } from 'vitest';
+import {
+  TextOutput,
+  type Fate,
+  type TextPart,
+} from '../../../../src/actors/session/lead/text-output.ts';
+
+const piece = (text: string): TextPart => ({ type: 'text.delta', itemId: 'i', text });
+
+const told = (deliveryId: string): TextPart => ({
+  type: 'text.done',
+  itemId: 'i',
+  text: 'It is ready',
+  deliveryId,
+});
+
+describe('X1: readers', () => {
+  test('get every piece since they began to read, in order, each at its own pace', async () => {
+    const output = new TextOutput();
+    output.push(piece('before'));
+    const first = output.read().parts;
+    output.push(piece('one'));
+    const second = output.read().parts;
+    output.push(piece('two'));
+    output.complete();
+    const all = async (parts: AsyncIterable<TextPart>) => {
+      const read: string[] = [];
+      for await (const part of parts) read.push(part.type === 'text.delta' ? part.text : part.type);
+      return read;
+    };
+    expect(await all(second)).toEqual(['two']);
+    expect(await all(first)).toEqual(['one', 'two']);
+  });
+
+  test('end when they are told to, after what is there', async () => {
+    const output = new TextOutput();
+    const { parts, end } = output.read();
+    output.push(piece('one'));
+    end();
+    expect(await parts.next()).toMatchObject({ value: piece('one') });
+    expect(await parts.next()).toEqual({ done: true, value: undefined });
+  });
+
+  test('that begin when everything is over find nothing', async () => {
+    const output = new TextOutput();
+    output.complete();
+    expect(await output.read().parts.next()).toEqual({ done: true, value: undefined });
+  });
+
+  test('X3: that are too slow lose the oldest, and are told how many', async () => {
+    const output = new TextOutput();
+    const { parts } = output.read();
+    for (let index = 0; index < 10_003; index += 1) output.push(piece(String(index)));
+    expect((await parts.next()).value).toEqual({ type: 'gap', missed: 3 });
+    expect((await parts.next()).value).toEqual(piece('3'));
+  });
+});
+
+/** Notes what becomes of pieces. */
+function fates() {
+  const log: string[] = [];
+  const fate = (name: string): Fate => ({
+    seen: () => log.push(`${name} seen`),
+    unseen: () => log.push(`${name} unseen`),
+  });
+  return { log, fate };
+}
+
+describe('X2: seen', () => {
+  test('by observers at once, also while somebody reads', () => {
+    const output = new TextOutput();
+    const { log, fate } = fates();
+    output.parts.subscribe();
+    output.push(piece('one'), fate('one'));
+    output.read();
+    output.push(piece('two'), fate('two'));
+    expect(log).toEqual(['one seen', 'two seen']);
+  });
+
+  test('by a reader when it asks for more, and once, however many readers there are', async () => {
+    const output = new TextOutput();
+    const { log, fate } = fates();
+    const readers = [output.read().parts, output.read().parts];
+    output.push(piece('one'), fate('one'));
+    output.push(piece('two'), fate('two'));
+    for (const reader of readers) await reader.next();
+    expect(log).toEqual([]);
+    for (const reader of readers) await reader.next();
+    expect(log).toEqual(['one seen']);
+  });
+
+  test('by whoever waits for what is told in it', () => {
+    const output = new TextOutput();
+    const { log, fate } = fates();
+    output.awaitedBy((ids) => ids.includes('d1'));
+    output.push(told('d2'), fate('d2'));
+    output.push(told('d1'), fate('d1'));
+    expect(log).toEqual(['d2 unseen', 'd1 seen']);
+  });
+});
+
+describe('X4: unseen', () => {
+  test('at once where nobody listens', () => {
+    const output = new TextOutput();
+    const { log, fate } = fates();
+    output.push(piece('one'), fate('one'));
+    expect(log).toEqual(['one unseen']);
+  });
+
+  test.each(['breaks off', 'throws'] as const)('when the only reader %s at it', async (how) => {
+    const output = new TextOutput();
+    const { log, fate } = fates();
+    const { parts } = output.read();
+    output.push(piece('one'), fate('one'));
+    output.push(piece('two'), fate('two'));
+    const reading = (async () => {
+      for await (const _ of parts) {
+        if (how === 'throws') throw new Error('The socket is closed');
+        break;
+      }
+    })();
+    await reading.catch(() => {});
+    expect(log).toEqual(['one unseen', 'two unseen']);
+  });
+
+  test('not while another reader has it, and not after it was seen', async () => {
+    const output = new TextOutput();
+    const { log, fate } = fates();
+    const [first, second] = [output.read().parts, output.read().parts];
+    output.push(piece('one'), fate('one'));
+    await first.next();
+    await first.return();
+    expect(log).toEqual([]);
+    output.push(piece('two'));
+    await second.next();
+    await second.next();
+    expect(log).toEqual(['one seen']);
+    await second.return();
+    expect(log).toEqual(['one seen']);
+  });
+
+  test('when every reader was too slow for it', async () => {
+    const output = new TextOutput();
+    const { log, fate } = fates();
+    output.read();
+    output.push(piece('one'), fate('one'));
+    for (let index = 0; index < 10_000; index += 1) output.push(piece(String(index)));
+    expect(log).toEqual(['one unseen']);
+  });
+});
+
+describe('X5: a card', () => {
+  const card = (output: TextOutput, log: string[], isDue: () => boolean = () => true): void =>
+    output.card('d1', told('d1'), isDue, () => log.push('seen'));
+
+  test('goes to whoever comes first, and to nobody after it was seen', async () => {
+    const output = new TextOutput();
+    const log: string[] = [];
+    card(output, log);
+    const gone = output.read().parts;
+    expect((await gone.next()).value).toEqual(told('d1'));
+    await gone.return();
+    const got: TextPart[] = [];
+    output.parts.subscribe((part) => got.push(part));
+    expect(got).toEqual([told('d1')]);
+    expect(log).toEqual(['seen']);
+    output.parts.subscribe((part) => got.push(part));
+    expect(got).toHaveLength(1);
+  });
+
+  test('goes to none who has what it stands for', async () => {
+    const output = new TextOutput();
+    const log: string[] = [];
+    const { parts, end } = output.read();
+    output.push(told('d1'));
+    await parts.next();
+    card(output, log);
+    end();
+    expect((await parts.next()).done).toBe(true);
+    expect(log).toEqual([]);
+  });
+
+  test('goes to nobody when it is not due any more', async () => {
+    const output = new TextOutput();
+    card(output, [], () => false);
+    const { parts, end } = output.read();
+    end();
+    expect((await parts.next()).done).toBe(true);
+  });
+});

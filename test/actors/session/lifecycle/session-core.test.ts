@@ -1,0 +1,589 @@
+// The core of a session with a lead agent that only takes notes: what is kept and what is
+// forgotten, progress, and what happens when the unit itself breaks.
+
+import { describe, expect, test } from 'vitest';
+import { waitFor } from 'xstate';
+import { z } from 'zod';
+import { codeOf } from '../../../../src/values/errors.ts';
+import type { Lead, Offer } from '../../../../src/actors/session/lead/lead.ts';
+import type { LeadSession } from '../../../../src/actors/session/lead/lead-session.ts';
+import { SessionCore } from '../../../../src/actors/session/lifecycle/session-core.ts';
+import type { SessionOptions } from '../../../../src/actors/session/lifecycle/session-options.ts';
+import {
+  createRuntime,
+  defineTool,
+  JournalError,
+  memoryJournal,
+  replaySession,
+  type Journal,
+  type SessionEvent,
+} from '../../../../src/index.ts';
+import { simulatedEnvironment } from '../../../../src/testing/index.ts';
+import { gatedJournal } from '../../../support/journals.ts';
+import { calls, never, say, simpleTool, steps } from '../../../support/subagent-runs.ts';
+import { agentOf, castOf, configsOf, type TalkOptions } from '../../../support/text-talk.ts';
+
+/** Connects, and writes down what it is told. */
+class NotingLead implements Lead {
+  readonly said: string[] = [];
+  readonly offers: Offer[] = [];
+  core!: LeadSession;
+  connect = (): void => this.core.receive('session', { type: 'transport.ready' });
+  hangUp = (): void => void this.said.push('hang up');
+  disconnect = (): void => void this.said.push('disconnect');
+  transfer = (_: string, to: string): void => void this.said.push(`transfer to ${to}`);
+  transferEnded = (): void => void this.said.push('transfer ended');
+  greet = (): void => {};
+  resume = (owes: boolean): void => void this.said.push(owes ? 'resume, owes' : 'resume');
+  configure = (): void => void this.said.push('configure');
+  offer = (offer: Offer): void => void this.offers.push(offer);
+  interrupt = (): void => void this.said.push('interrupt');
+  abandon = (generation: number): void => void this.said.push(`abandon ${generation}`);
+  answerTool = (callId: string, _: unknown, respond: boolean): void =>
+    void this.said.push(`answer ${callId}${respond ? '' : ' silently'}`);
+  deferTool = (callId: string): void => void this.said.push(`defer ${callId}`);
+  note = (text: string): void => void this.said.push(text);
+  heardUser = (): void => void this.said.push('heard user');
+  overheard = (): void => void this.said.push('overheard');
+}
+
+async function coreTalk(
+  options: TalkOptions = {},
+  {
+    journal,
+    onUnfoldable,
+    ...more
+  }: Partial<SessionOptions> & {
+    readonly journal?: Journal;
+    readonly onUnfoldable?: 'set_aside' | 'lose';
+  } = {},
+) {
+  const environment = simulatedEnvironment();
+  const lead = new NotingLead();
+  const errors: string[] = [];
+  const ended: unknown[] = [];
+  const core = new SessionCore({
+    runtime: createRuntime({
+      environment,
+      ...(journal && { journal }),
+      ...(onUnfoldable && { onUnfoldable }),
+    }),
+    agents: [agentOf(options)],
+    subagentConfigs: configsOf(options),
+    model: castOf(options),
+    hooks: {
+      onError: (_, where) => errors.push(where),
+      onSessionEnd: ({ error }) => ended.push(error?.code ?? null),
+    },
+    outbox: { quietMs: 0, offerTimeoutMs: 1000, playTimeoutMs: 1000, maxAttempts: 2 },
+    settleTimeoutMs: 0,
+    maxReconnects: 0,
+    canInterrupt: true,
+    hasVoice: false,
+    makeLead(made) {
+      lead.core = made;
+      return lead;
+    },
+    ...more,
+  });
+  const events: SessionEvent[] = [];
+  core.projection.events.subscribe((event) => events.push(event));
+  await core.life.start();
+  core.door.attach();
+  await environment.settle();
+  let number = 0;
+  return {
+    core,
+    lead,
+    errors,
+    ended,
+    events,
+    environment,
+    state: () => core.projection.store.getSnapshot().context,
+    async call(name: string, callId = `call_${(number += 1)}`) {
+      const input = JSON.stringify({ callId });
+      core.tell('calls', { type: 'tool.called', callId, name, arguments: input });
+      await environment.settle();
+      return callId;
+    },
+    /** The offer under way is heard. */
+    async hear() {
+      const { generation } = lead.offers.at(-1) as Offer;
+      core.receive('outbox', { type: 'delivery.playing', generation });
+      core.receive('outbox', { type: 'delivery.heard', generation, grade: 'assumed' });
+      await environment.settle();
+    },
+  };
+}
+
+const quick = { script: () => say('done') };
+const hanging = { script: () => calls(['hang']), config: { tools: { hang: simpleTool(never) } } };
+const asking = {
+  script: steps(calls(['ask_user', { question: 'Well?' }]), say('done')),
+  config: { interactive: true },
+};
+
+describe('W1: what is over is forgotten (P7)', () => {
+  test('[R15 BW31] calls, results, questions and notices leave nothing behind', async () => {
+    const { core, call, hear, environment, lead } = await coreTalk({
+      subagents: { quick, hanging, asking, late: { ...quick, pending: null } },
+      tools: [
+        defineTool({
+          name: 'count',
+          description: 'Counts',
+          parameters: z.looseObject({}),
+          execute: () => 1,
+        }),
+      ],
+    });
+    for (const name of ['quick', 'late']) {
+      await call(name);
+      await hear();
+    }
+    for (const name of ['count', 'unknown', 'hanging', 'hanging']) {
+      await call(name);
+    }
+    for (const subagent of core.delegation.live) subagent.cancel('enough');
+    await call('asking');
+    core.door.shown(lead.offers.at(-1)?.deliveryId ?? '');
+    await environment.settle();
+    core.tell('user', {
+      type: 'user.said',
+      utteranceId: 'u',
+      text: 'fine',
+      channel: 'typing',
+      startedAt: 0,
+    });
+    await environment.settle();
+    await hear();
+    core.notifyBackground('A notice');
+    await environment.settle();
+    core.door.dismiss(lead.offers.at(-1)?.deliveryId ?? '');
+    await environment.settle();
+    const { books, unit } = core;
+    expect({
+      calls: books.calls.size,
+      deliveries: books.deliveries.size,
+      questions: books.questions.size,
+      callLives: unit.calls.ids,
+      questionLives: unit.questions.ids,
+      live: core.delegation.live,
+    }).toEqual({
+      calls: 0,
+      deliveries: 0,
+      questions: 0,
+      callLives: [],
+      questionLives: [],
+      live: [],
+    });
+    expect(environment.pendingTimers).toBe(0);
+  });
+
+  test('screens keep the last of what is over, and all that goes on', async () => {
+    const { call, core, state, environment } = await coreTalk(
+      { subagents: { quick, hanging } },
+      { limits: { maxLivePerSession: 1000, maxDeliveries: 1000, maxConcurrentPerSession: 1000 } },
+    );
+    await call('hanging');
+    for (let index = 0; index < 105; index += 1)
+      core.tell('calls', {
+        type: 'tool.called',
+        callId: `q${index}`,
+        name: 'quick',
+        arguments: JSON.stringify({ index }),
+      });
+    await environment.settle();
+    expect(state().subagents).toHaveLength(101);
+    expect(state().subagents[0]).toMatchObject({ name: 'hanging', state: 'running' });
+    expect(state().subagents[1]?.callId).toBe('q5');
+  });
+});
+
+test('U4 O6: a call that is refused and called off in the same instant frees one place, not two', async () => {
+  const journal = gatedJournal();
+  const { core, call, events, environment } = await coreTalk(
+    {
+      subagents: { hanging: { ...hanging, config: { ...hanging.config, duplicates: 'reject' } } },
+      tools: [],
+    },
+    { journal },
+  );
+  const reserved = () => core.unit.outbox.getSnapshot().context.reserved;
+  await call('hanging', 'first');
+  expect(reserved()).toBe(1);
+  core.projection.events.subscribe((event) => {
+    if (event.type !== 'tool.called') return;
+    // Its validation is being written down, and it is called off before it can be handed on.
+    journal.shut();
+    queueMicrotask(() => {
+      core.receive('call:second', { type: 'call.cancel' });
+      journal.open();
+    });
+  });
+  core.tell('calls', {
+    type: 'tool.called',
+    callId: 'second',
+    name: 'hanging',
+    arguments: '{"callId":"first"}',
+  });
+  await environment.settle();
+  expect(events.at(-1)).toMatchObject({ type: 'tool.answered', status: 'cancelled' });
+  expect(reserved()).toBe(1);
+});
+
+describe('O7: progress', () => {
+  const progress = (text: string, subagentId: string) => ({
+    type: 'notice.posted' as const,
+    deliveryId: `p_${text}`,
+    kind: 'progress' as const,
+    priority: 'normal' as const,
+    label: 'PROGRESS',
+    text,
+    prompt: text,
+    subagentId,
+    ttlMs: null,
+    reserved: false,
+  });
+
+  test('of each subagent only the latest is told, and posting it twice is once', async () => {
+    const { core, lead, environment, hear, state } = await coreTalk();
+    core.receive('session', { type: 'response.requested' });
+    for (const [text, id] of [
+      ['10%', 'a'],
+      ['20%', 'a'],
+      ['5%', 'b'],
+      ['30%', 'a'],
+      ['30%', 'a'],
+    ] as const)
+      core.tell('notices', progress(text, id));
+    core.receive('session', { type: 'response.ended' });
+    await environment.settle();
+    await hear();
+    await hear();
+    expect(lead.offers.map(({ text }) => text)).toEqual(['5%', '30%']);
+    expect(state().deliveries.map(({ text, state: now, dropped }) => [text, now, dropped])).toEqual(
+      [
+        ['10%', 'dropped', 'replaced'],
+        ['20%', 'dropped', 'replaced'],
+        ['5%', 'delivered', null],
+        ['30%', 'delivered', null],
+      ],
+    );
+  });
+});
+
+describe('an offer', () => {
+  test('is not disturbed by a message that comes twice', async () => {
+    const { core, lead, environment, state } = await coreTalk();
+    const notice = {
+      type: 'notice.posted' as const,
+      deliveryId: 'n',
+      kind: 'notice' as const,
+      priority: 'normal' as const,
+      label: 'UPDATE',
+      text: 'A notice',
+      prompt: 'A notice',
+      subagentId: null,
+      ttlMs: null,
+      reserved: false,
+    };
+    core.tell('notices', notice);
+    await environment.settle();
+    core.tell('notices', notice);
+    await environment.settle();
+    expect(lead.offers).toHaveLength(1);
+    expect(state().deliveries).toEqual([expect.objectContaining({ state: 'offered' })]);
+  });
+
+  test('that is waved away is abandoned, and its late end means nothing', async () => {
+    const { core, lead, environment, state } = await coreTalk();
+    const deliveryId = core.notifyBackground('A notice');
+    await environment.settle();
+    const { generation } = lead.offers[0] as Offer;
+    core.door.dismiss(deliveryId);
+    await environment.settle();
+    expect(lead.said).toContain(`abandon ${generation}`);
+    core.receive('outbox', { type: 'delivery.heard', generation, grade: 'assumed' });
+    await environment.settle();
+    expect(state().deliveries[0]).toMatchObject({ state: 'dismissed' });
+  });
+
+  test('of which nothing is heard is made again under a new number, and then rests', async () => {
+    const { core, lead, environment, state } = await coreTalk();
+    core.notifyBackground('A notice');
+    await environment.advance(1000);
+    expect(lead.offers.map(({ generation, attempt }) => [generation, attempt])).toEqual([
+      [1, 1],
+      [2, 2],
+    ]);
+    // The end of the first attempt is no end of the second.
+    core.receive('outbox', { type: 'delivery.heard', generation: 1, grade: 'assumed' });
+    await environment.settle();
+    expect(state().deliveries[0]).toMatchObject({ state: 'offered' });
+    await environment.advance(1000);
+    expect(state().deliveries[0]).toMatchObject({ state: 'pending', card: true });
+    expect(environment.pendingTimers).toBe(0);
+  });
+});
+
+const broken = async ({ core, environment }: Awaited<ReturnType<typeof coreTalk>>) => {
+  // The machine would take this, but it lacks what the books want to keep of it.
+  core.tell('calls', { type: 'tool.called', callId: 'broken', name: 'slow', arguments: '{}' });
+  core.receive('call:broken', { type: 'call.invalid' });
+  await environment.settle();
+};
+
+/** What a promise has come to: its value, or the code of its error. */
+const settled = (promise: Promise<unknown>) =>
+  promise.then(
+    (value) => ({ value }),
+    (error: unknown) => ({ code: codeOf(error) }),
+  );
+
+describe('C10: an entry that cannot be taken in', () => {
+  /** With subagents at work, a question that is open and a tool that runs. */
+  async function busy(more: Parameters<typeof coreTalk>[1] = {}, journal = memoryJournal()) {
+    const signals: AbortSignal[] = [];
+    const slow = defineTool({
+      name: 'slow',
+      description: 'Hangs',
+      parameters: z.looseObject({}),
+      execute: (_, { abortSignal }) => {
+        if (abortSignal) signals.push(abortSignal);
+        return never();
+      },
+    });
+    const talk = await coreTalk(
+      { subagents: { hanging, asking }, tools: [slow] },
+      { journal, ...more },
+    );
+    await talk.call('hanging');
+    await talk.call('asking');
+    await talk.call('slow');
+    return { ...talk, journal, signals };
+  }
+
+  test('is set aside, and the session is what it would be without it', async () => {
+    const talk = await busy();
+    const { core, environment, ended, errors, events, journal, signals, state } = talk;
+    core.tell('calls', { type: 'tool.called', callId: 'broken', name: 'slow', arguments: '{}' });
+    const before = {
+      machine: core.unit.session.getSnapshot().value,
+      questions: state().questions,
+      owner: core.unit.owner,
+      items: core.books.conversation.items,
+      calls: core.unit.calls.ids.map((id) => [id, core.unit.calls.stateOf(id)?.value]),
+    };
+    await broken(talk);
+    expect({
+      machine: core.unit.session.getSnapshot().value,
+      questions: state().questions,
+      owner: core.unit.owner,
+      items: core.books.conversation.items,
+      calls: core.unit.calls.ids.map((id) => [id, core.unit.calls.stateOf(id)?.value]),
+    }).toEqual({ ...before, calls: expect.arrayContaining(before.calls) as unknown });
+    expect(ended).toEqual([]);
+    expect(errors).toEqual([`journal of ${core.id}`]);
+    expect(signals.every(({ aborted }) => !aborted)).toBe(true);
+    const aside = journal.read().find(({ event }) => event.type === 'entry.set_aside');
+    expect(aside?.event).toMatchObject({ event: 'call.invalid' });
+    expect(events.find(({ type }) => type === 'error.reported')).toMatchObject({
+      code: 'UNFOLDABLE_ENTRY',
+      entry: { scope: core.id, unit: core.id, event: 'call.invalid' },
+    });
+    const requestId = state().questions[0]?.requestId ?? '';
+    core.door.questionShown(requestId);
+    await environment.settle();
+    expect(await core.door.answer(requestId, { text: 'well' })).toEqual({ accepted: true });
+    const closed = core.life.close();
+    await environment.advance(60_000);
+    await closed;
+    expect(ended).toEqual([null]);
+    expect(environment.pendingTimers).toBe(0);
+  });
+
+  test('of whatever type: each fold of a conversation throws once, and it goes on', async () => {
+    let number = 0;
+    for (let isOver = false; !isOver && number < 60;) {
+      number += 1;
+      let left = number;
+      let planted = '';
+      const talk = await busy();
+      const { core, environment, ended, state } = talk;
+      const { view } = core.unit;
+      const seen: string[] = [];
+      let completions = 0;
+      const aside = (type: string): boolean =>
+        talk.journal.read().some(({ event }) => 'event' in event && event.event === type);
+      view.subscribe({
+        next: ({ value }) => seen.push(value.connection),
+        complete: () => (completions += 1),
+      });
+      const fold = core.books.fold.bind(core.books);
+      core.books.fold = (...event) => {
+        left -= 1;
+        if (left === 0) {
+          [, { type: planted }] = event;
+          throw new TypeError('planted');
+        }
+        return fold(...event);
+      };
+      await talk.call('asking', 'again');
+      // I2 of user-door: what was not taken in is never told as taken in, nor is anybody left to wait.
+      const said = settled(core.door.say('hello'));
+      await environment.settle();
+      expect(await said).toEqual(
+        aside('user.said') ? { code: 'UNFOLDABLE_ENTRY' } : { value: undefined },
+      );
+      for (const { requestId } of state().questions) {
+        const before = aside('answer.given');
+        core.door.questionShown(requestId);
+        await environment.settle();
+        const answer = settled(core.door.answer(requestId, { text: 'well' }));
+        await environment.settle();
+        const isAside = !before && aside('answer.given');
+        expect(await answer).toMatchObject(isAside ? { code: 'UNFOLDABLE_ENTRY' } : { value: {} });
+      }
+      isOver = left > 0;
+      expect(ended).toEqual([]);
+      expect(view).toBe(core.unit.view);
+      expect(view.getSnapshot()).toBe(core.unit.session.getSnapshot());
+      const closed = core.life.close();
+      await environment.advance(60_000);
+      await closed;
+      // VIEW-1, VIEW-2: the observers are told of the end, whichever actor it was that ended.
+      expect(completions).toBe(1);
+      expect(seen).not.toContain('created');
+      expect(seen).not.toContain('connecting');
+      if (planted !== 'session.close') expect(seen.at(-1)).toBe('closed');
+      // Its end cannot be gone on without.
+      expect(ended).toEqual([planted === 'session.close' ? 'INTERNAL' : null]);
+      for (const { view } of replaySession(talk.journal.read({ scope: core.id })))
+        expect(view.connection).toBeDefined();
+    }
+    expect(number).toBeGreaterThan(12);
+    expect(number).toBeLessThan(60);
+  });
+
+  test('that a journal cannot be read without ends the session, and everything in it', async () => {
+    const journal = memoryJournal();
+    let isGone = false;
+    const read: typeof journal.read = (query) => {
+      if (isGone) throw new JournalError('JOURNAL_IO', 'The disk is gone', { retryable: true });
+      return journal.read(query);
+    };
+    const talk = await busy({}, { ...journal, read });
+    isGone = true;
+    const { core, environment, ended, errors, events, lead, signals, state } = talk;
+    await broken(talk);
+    expect(errors).toContain(`session ${core.id}`);
+    expect(ended).toEqual(['INTERNAL']);
+    expect(events.at(-1)).toMatchObject({ type: 'session.ended', error: { code: 'INTERNAL' } });
+    expect(lead.said.at(-1)).toBe('disconnect');
+    expect(signals[0]?.aborted).toBe(true);
+    expect(state().subagents.every(({ outcome }) => outcome?.status === 'lost')).toBe(true);
+    expect(state().questions[0]?.state).toBe('withdrawn');
+    // What became of them here is not written down: a later process goes on with them.
+    expect(journal.read().at(-1)?.event.type).toBe('entry.set_aside');
+    await core.life.close();
+    expect(environment.pendingTimers).toBe(0);
+  });
+
+  test('with `onUnfoldable: "lose"` it ends the session as lost', async () => {
+    const talk = await busy({ onUnfoldable: 'lose' });
+    await broken(talk);
+    expect(talk.ended).toEqual(['SESSION_LOST']);
+    expect(talk.journal.read().at(-1)?.event).toMatchObject({
+      type: 'session.lost',
+      event: 'call.invalid',
+    });
+  });
+
+  test('C9: an event without the shape of its type is refused before it is written', async () => {
+    const { core, environment, events, journal, state } = await busy();
+    const before = journal.read().length;
+    const requestId = state().questions[0]?.requestId ?? '';
+    core.receive('answers', { type: 'answer.given', ticket: 't', requestId, text: 42 });
+    core.receive('user', { type: 'user.said', utteranceId: 'u', text: null, channel: 'speech' });
+    core.receive('call:call_1', { type: 'subagent.ended', outcome: 'done' });
+    await environment.settle();
+    expect(journal.read()).toHaveLength(before);
+    const codes = events.flatMap((event) => (event.type === 'error.reported' ? [event.code] : []));
+    expect(codes).toEqual(['MALFORMED_EVENT', 'MALFORMED_EVENT', 'MALFORMED_EVENT']);
+  });
+
+  test('I2: words that the journal refuses are not told as taken in', async () => {
+    const journal = memoryJournal();
+    let isFenced = false;
+    const append: typeof journal.append = (entry) => {
+      if (isFenced)
+        throw new JournalError('FENCED', 'Another process has it', { retryable: false });
+      return journal.append(entry);
+    };
+    const { core, environment } = await busy({}, { ...journal, append });
+    isFenced = true;
+    const said = settled(core.door.say('hello'));
+    await environment.settle();
+    expect(await said).toEqual({ code: 'FENCED' });
+  });
+
+  test('I2: words that wait for the journal when the session is killed are not told as taken in', async () => {
+    const gate = gatedJournal();
+    const { core, environment, state } = await busy({}, gate as never);
+    gate.shut();
+    const said = settled(core.door.say('hello'));
+    const answered = settled(
+      core.door.answer(state().questions[0]?.requestId ?? '', { text: 'a' }),
+    );
+    await environment.settle();
+    core.life.leave(null);
+    expect(await said).toEqual({ code: 'SUSPENDED' });
+    expect(await answered).toEqual({ value: { accepted: false, reason: 'over' } });
+  });
+
+  test('VIEW-1: who follows the actor before a start from a snapshot follows what it goes on as', async () => {
+    const first = await busy();
+    const suspended = first.core.life.suspend();
+    await first.environment.advance(1000);
+    await suspended;
+    const { environment } = first;
+    const lead = new NotingLead();
+    const core = new SessionCore({
+      runtime: createRuntime({ environment, journal: first.journal }),
+      sessionId: first.core.id,
+      agents: [agentOf({ subagents: { hanging, asking } })],
+      subagentConfigs: configsOf({ subagents: { hanging, asking } }),
+      model: castOf({ subagents: { hanging, asking } }),
+      outbox: { quietMs: 0, offerTimeoutMs: 1000, playTimeoutMs: 1000, maxAttempts: 2 },
+      settleTimeoutMs: 0,
+      maxReconnects: 0,
+      canInterrupt: true,
+      hasVoice: false,
+      makeLead(made) {
+        lead.core = made;
+        return lead;
+      },
+    });
+    const { view } = core.unit;
+    const seen: string[] = [];
+    let isComplete = false;
+    view.subscribe({
+      next: ({ value }) => seen.push(value.connection),
+      complete: () => (isComplete = true),
+    });
+    const active = waitFor(
+      view as never,
+      ({ value }: { value: { connection: string } }) => value.connection === 'active',
+    );
+    await core.life.start();
+    await active;
+    expect(view.getSnapshot().value.connection).toBe('active');
+    expect(seen.at(-1)).toBe('active');
+    expect(isComplete).toBe(false);
+    const closed = core.life.close();
+    await environment.advance(60_000);
+    await closed;
+    expect(seen.at(-1)).toBe('closed');
+    expect(isComplete).toBe(true);
+  });
+});

@@ -1,0 +1,583 @@
+// The life of a session as an app sees it: start, greeting, hooks, close, and what is
+// refused before and after.
+
+import { describe, expect, test } from 'vitest';
+import {
+  createRuntime,
+  createSubagentService,
+  JournalError,
+  memoryJournal,
+  type Journal,
+  type JournalEntry,
+  type JournalQuery,
+  type SessionEvent,
+} from '../../../../src/index.ts';
+import { simulatedEnvironment, type SimulatedEnvironment } from '../../../../src/testing/index.ts';
+import { calls, never, say, simpleTool, steps } from '../../../support/subagent-runs.ts';
+import { failingJournal, gatedJournal } from '../../../support/journals.ts';
+import { instructionsOf, textTalk } from '../../../support/text-talk.ts';
+
+/** Whose answers take a while. */
+function claimedJournal({ scheduler }: SimulatedEnvironment) {
+  const inner = memoryJournal();
+  const claimed = new Set<string>();
+  const aWhile = () => new Promise<void>((resolve) => scheduler.schedule(resolve, 10));
+  return {
+    claimed,
+    append: (entry: JournalEntry) => inner.append(entry),
+    async claim(scope: string) {
+      await aWhile();
+      claimed.add(scope);
+    },
+    async read(query?: JournalQuery) {
+      await aWhile();
+      return inner.read(query);
+    },
+    release: (scope: string) => void claimed.delete(scope),
+  };
+}
+
+const CLOSED = { name: 'ConfigurationError', code: 'SESSION_CLOSED' };
+const SUSPENDED = { name: 'ConfigurationError', code: 'SESSION_SUSPENDED' };
+
+const hanging = { script: () => calls(['hang']), config: { tools: { hang: simpleTool(never) } } };
+
+describe('start', () => {
+  test('resolves when the session can be talked to; twice is once', async () => {
+    const log: string[] = [];
+    const { session, state, environment } = textTalk({
+      hooks: { onSessionStart: ({ sessionId }) => log.push(sessionId) },
+    });
+    await Promise.all([session.start(), session.start()]);
+    await environment.settle();
+    expect(state().connection).toBe('active');
+    expect(session.isAttached).toBe(true);
+    expect(log).toEqual([session.id]);
+  });
+
+  test('speaks first if it has a greeting', async () => {
+    const { start, said, state } = textTalk({ greeting: 'Greet the user.' });
+    await start();
+    expect(said()).toEqual([expect.stringMatching(/^Told: \[note \S+\] Greet the user\.$/)]);
+    expect(state().transcript.map(({ role, final }) => [role, final])).toEqual([
+      ['assistant', true],
+    ]);
+  });
+
+  test('calls no model otherwise', async () => {
+    const seen: string[] = [];
+    const { start } = textTalk({ onModelCall: (who) => seen.push(who) });
+    await start();
+    expect(seen).toEqual([]);
+  });
+
+  test('of a closed session rejects', async () => {
+    const { session } = textTalk();
+    await session.close();
+    await expect(session.start()).rejects.toMatchObject(CLOSED);
+  });
+
+  test('that was not over when the session was closed rejects', async () => {
+    const { session } = textTalk();
+    const started = session.start();
+    await session.close();
+    await expect(started).rejects.toMatchObject({ name: 'CancelledError' });
+  });
+});
+
+describe('LF5: start', () => {
+  test('after close rejects, also while it is being closed', async () => {
+    const talk = textTalk();
+    await talk.start();
+    const closing = talk.session.close();
+    await expect(talk.session.start()).rejects.toMatchObject(CLOSED);
+    await closing;
+    await expect(talk.session.start()).rejects.toMatchObject(CLOSED);
+    expect(talk.state().connection).toBe('closed');
+  });
+
+  test.each(['suspend', 'hibernate'] as const)(
+    'after %s rejects, and the store says so',
+    async (leave) => {
+      const talk = textTalk();
+      await talk.start();
+      const leaving = talk.session[leave]();
+      await expect(talk.session.start()).rejects.toMatchObject(SUSPENDED);
+      await talk.environment.settle();
+      await leaving;
+      await expect(talk.session.start()).rejects.toThrow(
+        /"ses_1" was suspended.*Make another session/,
+      );
+      expect(talk.state()).toMatchObject({ connection: 'suspended', floor: 'nobody' });
+      expect(talk.events.at(-1)).toMatchObject({ type: 'session.suspended' });
+    },
+  );
+
+  test('after the session could not be connected says why, as the first one did', async () => {
+    const journal: Journal = {
+      append() {
+        throw new JournalError('FENCED', 'taken over', { retryable: false });
+      },
+      read: () => [],
+    };
+    const environment = simulatedEnvironment();
+    const { session, state } = textTalk({
+      runtime: createRuntime({ environment, journal }),
+      environment,
+    });
+    await expect(session.start()).rejects.toMatchObject({ code: 'FENCED' });
+    await expect(session.start()).rejects.toMatchObject({ code: 'FENCED' });
+    expect(state().connection).toBe('suspended');
+  });
+
+  test('close, however often, is one event', async () => {
+    const journal = gatedJournal();
+    const ignored: string[] = [];
+    const talk = textTalk({ journal, hooks: { onIgnored: ({ type }) => ignored.push(type) } });
+    await talk.start();
+    journal.shut();
+    void talk.session.sendText('hello');
+    const closings = Array.from({ length: 50 }, () => talk.session.close());
+    journal.open();
+    await talk.environment.advance(10_000);
+    await Promise.all(closings);
+    expect(ignored).toEqual([]);
+  });
+});
+
+describe('LF1: what is over while it begins has its start settled', () => {
+  test('the journal takes nothing of it', async () => {
+    const journal: Journal = {
+      append() {
+        throw new JournalError('FENCED', 'taken over', { retryable: false });
+      },
+      read: () => [],
+    };
+    const environment = simulatedEnvironment();
+    const runtime = createRuntime({ environment, journal });
+    const { session } = textTalk({ runtime, environment });
+    await expect(session.start()).rejects.toMatchObject({ code: 'FENCED' });
+  });
+
+  test('it is closed by whoever hears that it has come back', async () => {
+    const environment = simulatedEnvironment();
+    const journal = memoryJournal();
+    const begin = () => {
+      const runtime = createRuntime({ environment, journal });
+      return textTalk({ sessionId: 'ses', runtime, environment }).session;
+    };
+    const first = begin();
+    void first.start();
+    await environment.settle();
+    void first.suspend();
+    await environment.settle();
+    const second = begin();
+    second.events.subscribe(({ type }) => {
+      if (type === 'session.recovered') void second.close();
+    });
+    const started = second.start().then(
+      () => 'started',
+      (error: Error) => error.name,
+    );
+    await environment.settle();
+    expect(await started).toBe('CancelledError');
+  });
+});
+
+describe('LF4: closed while it begins', () => {
+  test('it takes no claim away from the next session with its id', async () => {
+    const environment = simulatedEnvironment();
+    const journal = claimedJournal(environment);
+    const runtime = createRuntime({ environment, journal });
+    const first = textTalk({ sessionId: 'ses', runtime, environment });
+    const started = first.session.start();
+    started.catch(() => {});
+    // The claim is on its way.
+    await environment.advance(5);
+    await first.session.close();
+    const { session } = textTalk({ sessionId: 'ses', runtime, environment });
+    const again = session.start();
+    await environment.advance(100);
+    await expect(started).rejects.toMatchObject({ name: 'CancelledError' });
+    await again;
+    expect(journal.claimed).toEqual(new Set(['ses']));
+    await session.close();
+    expect(journal.claimed).toEqual(new Set());
+  });
+
+  test('so does a service', async () => {
+    const environment = simulatedEnvironment();
+    const journal = claimedJournal(environment);
+    const runtime = createRuntime({ environment, journal });
+    const first = createSubagentService({ runtime, id: 'errands' });
+    const recovered = first.recover();
+    await environment.advance(5);
+    const closed = first.close();
+    await environment.settle();
+    const service = createSubagentService({ runtime, id: 'errands' });
+    const again = service.recover();
+    await environment.advance(100);
+    await Promise.all([closed, recovered, again]);
+    expect(journal.claimed).toEqual(new Set(['errands']));
+  });
+});
+
+describe('before start', () => {
+  test('nothing can be said', async () => {
+    const { session } = textTalk();
+    const refusal = {
+      code: 'SESSION_NOT_ACTIVE',
+      message: expect.stringContaining('call `await session.start()` first'),
+    };
+    await expect(session.sendText('hello')).rejects.toMatchObject(refusal);
+    await expect(session.send('hello').next()).rejects.toMatchObject(refusal);
+  });
+
+  test('a notice may be posted: it is told when somebody is there', async () => {
+    const { session, start, said } = textTalk();
+    session.notifyBackground('The shop is open');
+    await start();
+    expect(said()).toEqual([
+      expect.stringContaining('"SUBAGENT UPDATE","text":"The shop is open"'),
+    ]);
+  });
+});
+
+describe('what is no text is refused', () => {
+  test.each(['', '   ', 7 as never, null as never])('%j', async (text) => {
+    const { session, start } = textTalk();
+    await start();
+    await expect(session.sendText(text)).rejects.toMatchObject({ code: 'INVALID_TEXT' });
+    expect(() => session.notifyBackground(text)).toThrow(
+      expect.objectContaining({ code: 'INVALID_NOTICE' }),
+    );
+  });
+
+  test.each([
+    { priority: 'loud' },
+    { ttlMs: Number.NaN },
+    { ttlMs: -1 },
+    { label: ' ' },
+    { label: 7 },
+    { urgent: true },
+  ])('a notice with %j', async (options) => {
+    const { session, start } = textTalk();
+    await start();
+    expect(() => session.notifyBackground('News', options as never)).toThrow(
+      expect.objectContaining({ code: 'INVALID_NOTICE' }),
+    );
+  });
+});
+
+describe('close', () => {
+  test('ends everything: subagents, timers, models, events', async () => {
+    const seen: string[] = [];
+    const ended: unknown[] = [];
+    const { session, start, type, environment, events, state } = textTalk({
+      subagents: { work: hanging },
+      onModelCall: (who) => seen.push(who),
+      hooks: { onSessionEnd: (event) => ended.push(event) },
+    });
+    await start();
+    await type('use work');
+    await environment.advance(5000);
+    let completed = false;
+    session.events.subscribe({ complete: () => (completed = true) });
+    await session.close();
+    expect(completed).toBe(true);
+    expect(events.at(-1)).toEqual({ type: 'session.ended', error: null });
+    expect(ended).toEqual([{ sessionId: session.id, durationMs: 5000, error: null }]);
+    expect(state()).toMatchObject({
+      connection: 'closed',
+      subagents: [{ state: 'cancelled', outcome: { status: 'cancelled' } }],
+    });
+    const before = [seen.length, events.length];
+    await environment.advance(3_600_000);
+    expect([seen.length, events.length]).toEqual(before);
+    expect(environment.pendingTimers).toBe(0);
+  });
+
+  test('may be called at any time, and any number of times', async () => {
+    const { session, start } = textTalk();
+    const first = session.close();
+    await Promise.all([first, session.close()]);
+    await session.close();
+    const other = textTalk();
+    await other.start();
+    await Promise.all([other.session.close(), other.session.close()]);
+    expect(other.state().connection).toBe('closed');
+    await expect(start()).rejects.toThrow();
+  });
+
+  test('D2: waits for a dispose that takes its time, and no longer than its grace', async () => {
+    let disposed: () => void = () => {};
+    const config = {
+      ...hanging.config,
+      dispose: () => new Promise<void>((resolve) => (disposed = resolve)),
+    };
+    const { session, start, type, environment } = textTalk({
+      subagents: { work: { ...hanging, config } },
+      closeGraceMs: 2000,
+    });
+    await start();
+    await type('use work');
+    let closed = false;
+    void session.close().then(() => (closed = true));
+    await environment.advance(1000);
+    expect(closed).toBe(false);
+    disposed();
+    await environment.settle();
+    expect(closed).toBe(true);
+    expect(environment.pendingTimers).toBe(0);
+  });
+
+  test('D2: does not wait for ever: neither for a tool nor for a dispose that never settles', async () => {
+    const config = { ...hanging.config, dispose: never };
+    const { session, start, type, environment, state, errors } = textTalk({
+      subagents: { work: { ...hanging, config } },
+      closeGraceMs: 2000,
+    });
+    await start();
+    await type('use work {"n":1} and work {"n":2}');
+    let closed = false;
+    void session.close().then(() => (closed = true));
+    await environment.advance(1999);
+    expect(closed).toBe(false);
+    await environment.advance(1);
+    expect(closed).toBe(true);
+    expect(state().subagents.map((subagent) => subagent.state)).toEqual(['cancelled', 'cancelled']);
+    // Both runs share one dispose, which is given up and reported; then nothing of it is left.
+    await environment.advance(30_000);
+    expect(errors.map(({ where }) => where)).toEqual(['dispose of work']);
+    expect(environment.pendingTimers).toBe(0);
+  });
+
+  test('in the middle of an answer stops it, and the model is not asked again', async () => {
+    let asked = 0;
+    let signal: AbortSignal | undefined;
+    const { session, start, environment, said } = textTalk({
+      lead: (prompt) => {
+        asked += 1;
+        signal = prompt.signal;
+        return never();
+      },
+    });
+    await start();
+    await session.sendText('hello');
+    await environment.settle();
+    await session.close();
+    await environment.advance(60_000);
+    expect(signal?.aborted).toBe(true);
+    expect(asked).toBe(1);
+    expect(said()).toEqual([]);
+  });
+
+  test('before the model was even asked means that it is not asked', async () => {
+    let asked = 0;
+    const { session, start, environment } = textTalk({
+      lead: () => {
+        asked += 1;
+        return say('hello');
+      },
+    });
+    await start();
+    void session.sendText('hello');
+    await session.close();
+    await environment.settle();
+    expect(asked).toBe(0);
+  });
+
+  test('is no time to talk: nothing is said to a session that is closing', async () => {
+    let asked = 0;
+    const config = { ...hanging.config, dispose: never };
+    const { session, start, type, environment } = textTalk({
+      subagents: { work: { ...hanging, config } },
+      onModelCall: () => (asked += 1),
+    });
+    await start();
+    await type('use work');
+    const closed = session.close();
+    const before = asked;
+    await expect(session.sendText('hello')).rejects.toMatchObject({ code: 'SESSION_NOT_ACTIVE' });
+    await environment.advance(5000);
+    await closed;
+    expect(asked).toBe(before);
+  });
+
+  test('settles whoever waits: answers, texts, readers', async () => {
+    const { session, start, type, environment, question } = textTalk({
+      subagents: {
+        work: {
+          script: steps(calls(['ask_user', { question: 'Well?' }])),
+          config: { interactive: true },
+        },
+      },
+    });
+    await start();
+    await type('use work');
+    const reader = session.read();
+    const read = reader.next();
+    const requestId = question()?.requestId ?? '';
+    await session.close();
+    expect(await read).toEqual({ done: true, value: undefined });
+    expect(await session.answer(requestId, { text: 'yes' })).toEqual({
+      accepted: false,
+      reason: 'over',
+    });
+    expect(await session.answer('other', { text: 'yes' })).toEqual({
+      accepted: false,
+      reason: 'unknown',
+    });
+    await expect(session.sendText('hello')).rejects.toMatchObject({ code: 'SESSION_NOT_ACTIVE' });
+    await environment.settle();
+    expect(question()).toMatchObject({ state: 'withdrawn' });
+  });
+
+  test('kills what the journal does not let end, and leaves no question open', async () => {
+    const journal = failingJournal('throws');
+    const { session, start, type, environment, state, question } = textTalk({
+      journal: {
+        ...journal,
+        append(entry) {
+          if (entry.event.type === 'subagent.cancel') throw new Error('the disk is full');
+          return journal.append(entry);
+        },
+      },
+      subagents: {
+        work: {
+          script: steps(calls(['ask_user', { question: 'Well?' }])),
+          config: { interactive: true, instructions: instructionsOf('work') },
+        },
+      },
+      closeGraceMs: 1000,
+    });
+    await start();
+    await type('use work');
+    expect(question()?.state).toBe('open');
+    const closed = session.close();
+    await environment.advance(1000);
+    await closed;
+    expect(state().subagents[0]).toMatchObject({
+      state: 'failed',
+      outcome: { status: 'lost', error: { code: 'KILLED' } },
+    });
+    expect(question()?.state).toBe('withdrawn');
+    expect(environment.pendingTimers).toBe(0);
+  });
+});
+
+describe('options that cannot work are refused, and leave nothing behind', () => {
+  test.each([
+    { closeGraceMs: Number.NaN },
+    { closeGraceMs: -1 },
+    { detachGraceMs: -1 },
+    { sessionId: '' },
+    { memoryScope: '' },
+    { speakProgress: 'loudly' },
+  ])('%j', (options) => {
+    const [name] = Object.keys(options);
+    expect(() => textTalk(options as never)).toThrow(
+      expect.objectContaining({
+        name: 'ConfigurationError',
+        message: expect.stringContaining(name as string),
+      }),
+    );
+  });
+
+  test('the id of a session that was refused is free; of one that is open it is taken', async () => {
+    const environment = simulatedEnvironment();
+    const runtime = createRuntime({ environment });
+    const options = { environment, runtime, sessionId: 'mine' };
+    expect(() => textTalk({ ...options, services: [{} as never] })).toThrow();
+    const { start, session } = textTalk(options);
+    await start();
+    expect(() => textTalk(options)).toThrow(expect.objectContaining({ code: 'SESSION_ID_TAKEN' }));
+    await session.close();
+    await textTalk(options).start();
+  });
+});
+
+describe('hooks that throw', () => {
+  test('[B73 BW33] are reported and break nothing', async () => {
+    const reported: string[] = [];
+    const broken = () => {
+      throw new Error('the hook is broken');
+    };
+    const { session, start, type, said, environment, question, events } = textTalk({
+      subagents: {
+        work: {
+          script: steps(calls(['ask_user', { question: 'Well?' }]), say('It is done.')),
+          config: { interactive: true },
+        },
+      },
+      hooks: {
+        onSessionStart: broken,
+        onSessionEnd: broken,
+        onToolCall: broken,
+        onToolResult: broken,
+        onSubagentStart: broken,
+        onSubagentStep: broken,
+        onSubagentEnd: broken,
+        onQuestion: broken,
+        onDelivered: broken,
+        onError: (_, where) => {
+          reported.push(where);
+          throw new Error('this one too');
+        },
+      },
+    });
+    await start();
+    await type('use work');
+    expect(question()?.state).toBe('open');
+    await type('yes, well');
+    await environment.settle();
+    expect(said().at(-1)).toContain('It is done.');
+    await session.close();
+    expect(new Set(reported)).toEqual(
+      new Set(
+        [
+          'SessionStart',
+          'ToolCall',
+          'ToolResult',
+          'SubagentStart',
+          'SubagentStep',
+          'SubagentEnd',
+          'Question',
+          'Delivered',
+          'SessionEnd',
+        ].map((name) => `hook on${name}`),
+      ),
+    );
+    const errors = events.filter((event: SessionEvent) => event.type === 'error.reported');
+    expect(errors.length).toBe(reported.length - 1);
+  });
+});
+
+test('[B73 BW33] hooks that reject are reported, too', async () => {
+  const { start, type, said, errors } = textTalk({
+    subagents: { work: { script: () => say('done') } },
+    hooks: {
+      // oxlint-disable-next-line typescript/no-misused-promises -- a hook may well be asynchronous
+      onSubagentEnd: async () => {
+        throw new Error('later');
+      },
+    },
+  });
+  await start();
+  await type('use work');
+  expect(said().at(-1)).toContain('done');
+  expect(errors).toEqual([
+    { error: expect.objectContaining({ message: 'later' }), where: 'hook onSubagentEnd' },
+  ]);
+});
+
+test('an inspector that throws breaks nothing', async () => {
+  const { start, type, said } = textTalk({
+    inspect: () => {
+      throw new Error('the inspector is broken');
+    },
+  });
+  await start();
+  await type('hello');
+  expect(said()).toEqual(['You said: hello']);
+});

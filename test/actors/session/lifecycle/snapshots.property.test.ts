@@ -1,0 +1,89 @@
+// SN3: what goes on from a snapshot is what goes on from all entries before it. Whole conversations
+// with everything that goes wrong, each snapshot of them; what follows is looked at both ways.
+
+import { expect, test } from 'vitest';
+import { nothingFollows, replayHost } from '../../../../src/actors/replay/replay-host.ts';
+import { Books } from '../../../../src/actors/session/state/books.ts';
+import { SessionUnit } from '../../../../src/actors/session/unit/session-unit.ts';
+import { snapshotIn } from '../../../../src/actors/session/lifecycle/snapshots.ts';
+import { replaySession, type JournalEntry, type ReplayView } from '../../../../src/index.ts';
+import { simulateOnce } from '../../../../src/testing/index.ts';
+import { sessionEntries } from '../../../support/session-entries.ts';
+
+const isSnapshot = ({ event }: JournalEntry): boolean => event.type === 'session.snapshot';
+
+const OVER = new Set(['answered', 'expired', 'withdrawn', 'superseded']);
+
+/** What is due. What is over is forgotten sooner by who goes on from a snapshot. */
+function due(view: ReplayView) {
+  const { questions, subagents, calls, ...rest } = { ...view, at: 0 };
+  const isLive = ({ state }: (typeof subagents)[number]): boolean =>
+    !['completed', 'cancelled', 'failed'].includes(state);
+  return {
+    ...rest,
+    questions: questions.filter(({ state }) => !OVER.has(state)),
+    calls: calls.filter(({ state }) => state !== 'settled'),
+    live: subagents.filter(isLive),
+    ended: subagents.filter((one) => !isLive(one)).map(({ id, outcome }) => [id, outcome?.text]),
+  };
+}
+
+/** Who goes on from it would write the same one down again. */
+function expectWhole(entry: JournalEntry): void {
+  const snapshot = snapshotIn(entry);
+  if (!snapshot) throw new Error('Expected a snapshot');
+  const host = replayHost(entry.at);
+  const books = new Books('nobody');
+  const ports = { ...nothingFollows, fold: () => [] };
+  const unit = new SessionUnit(host, { id: entry.unit, ...snapshot.inputs }, ports);
+  unit.restore(snapshot.unit, snapshot.inputs, entry.seq);
+  books.restore(snapshot.books);
+  expect(JSON.parse(JSON.stringify({ unit: unit.rest, books: books.rest }))).toEqual({
+    unit: snapshot.unit,
+    books: snapshot.books,
+  });
+}
+
+async function lived(session: 'text' | 'voice', seed: number): Promise<readonly JournalEntry[]> {
+  const { record, broken } = await simulateOnce(seed, {
+    session,
+    snapshots: { afterEntries: 12, trim: false },
+  });
+  expect(broken).toEqual([]);
+  return sessionEntries(record);
+}
+
+test.each([
+  ['text', 12],
+  ['voice', 6],
+] as const)(
+  'SN3, by %s: the same follows from it',
+  { timeout: 120_000 },
+  async (session, seeds) => {
+    let compared = 0;
+    let snapshots = 0;
+    for (let seed = 1; seed <= seeds; seed += 1) {
+      const entries = await lived(session, seed);
+      const whole = [...replaySession(entries)].map(({ entry }) => entry);
+      expect(whole).toEqual(entries);
+      for (const [begins, entry] of entries.entries()) {
+        if (!isSnapshot(entry)) continue;
+        snapshots += 1;
+        expectWhole(entry);
+        const all = replaySession(entries);
+        for (let number = 0; number < begins; number += 1) all.next();
+        for (const after of replaySession(entries.slice(begins))) {
+          const before = all.next().value;
+          if (!before) throw new Error('Expected as many steps');
+          expect(after.isAccepted).toBe(before.isAccepted);
+          expect(due(after.view)).toEqual(due(before.view));
+          compared += 1;
+          // Further on there are other snapshots.
+          if (compared % 20 === 0) break;
+        }
+      }
+    }
+    expect(snapshots).toBeGreaterThan(3 * seeds);
+    expect(compared).toBeGreaterThan(200);
+  },
+);

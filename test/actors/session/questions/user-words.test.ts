@@ -1,0 +1,108 @@
+import { expect, test } from 'vitest';
+import type { QuestionRecord } from '../../../../src/actors/contracts/records.ts';
+import { readUtterance } from '../../../../src/actors/session/questions/user-words.ts';
+
+const rides: QuestionRecord = {
+  requestId: 'sub_1.q1',
+  subagentId: 'sub_1',
+  subagentName: 'ride_booker',
+  kind: 'question',
+  question: 'Economy or Premium?',
+  options: [
+    { id: 'economy', label: 'Economy' },
+    { id: 'premium', label: 'Premium' },
+  ],
+  timeoutMs: 1000,
+  askedAt: 0,
+  answer: null,
+  timesUnclear: 0,
+  askedAgain: false,
+  readBack: false,
+};
+const approval: QuestionRecord = { ...rides, kind: 'approval' };
+
+test('P3: an option is an answer, also before the question was heard to its end', () => {
+  expect(readUtterance(rides, 'economy, please', { typed: false })).toEqual({
+    to: 'question',
+    decisive: true,
+    answer: { userResponse: 'Economy', optionId: 'economy' },
+  });
+});
+
+test('spoken words that name no option are asked for again once, then the asker has to tell', () => {
+  const words = 'the cheaper one';
+  expect(readUtterance(rides, words, { typed: false })).toEqual({ to: 'again' });
+  expect(readUtterance({ ...rides, timesUnclear: 1 }, words, { typed: false })).toEqual({
+    to: 'question',
+    decisive: false,
+    answer: { userResponse: words },
+  });
+});
+
+test('typed words are as they were meant, but for a slip of one or two', () => {
+  expect(readUtterance(rides, 'the cheaper one', { typed: true })).toMatchObject({
+    to: 'question',
+  });
+  expect(readUtterance(rides, 'asdf', { typed: true })).toEqual({ to: 'again' });
+});
+
+test('P3: consent is an exact yes or no, however often it is asked for', () => {
+  const unclear = { ...approval, timesUnclear: 5, askedAgain: true };
+  expect(readUtterance(approval, 'well I guess so', { typed: true })).toEqual({ to: 'again' });
+  // Asked again once: then there are the buttons, and the lead agent to talk to.
+  expect(readUtterance(unclear, 'well I guess so', { typed: true })).toEqual({ to: 'lead' });
+  expect(readUtterance(unclear, 'yes', { typed: false })).toMatchObject({
+    answer: { approved: true },
+  });
+  expect(readUtterance(unclear, 'no', { typed: false })).toMatchObject({
+    answer: { approved: false },
+  });
+  expect(readUtterance(approval, "okay, wait, don't run that", { typed: false })).toMatchObject({
+    answer: { approved: false },
+  });
+});
+
+test('P3: consent is understood in the language of the agent that leads', () => {
+  const said = (text: string, language?: string) =>
+    readUtterance(approval, text, { typed: false, language });
+  expect(said('ja, bitte', 'de-AT')).toMatchObject({ answer: { approved: true } });
+  expect(said('nein, lieber nicht', 'de')).toMatchObject({ answer: { approved: false } });
+  expect(said('Moment', 'de')).toEqual({ to: 'hold', forMs: 10_000 });
+  expect(said('oui, vas-y', 'fr')).toMatchObject({ answer: { approved: true } });
+  expect(said('sí, adelante', 'es')).toMatchObject({ answer: { approved: true } });
+  expect(said('ja, bitte')).toEqual({ to: 'again' });
+  // Without tables there are the buttons.
+  expect(said('kyllä', 'fi')).toEqual({ to: 'again' });
+});
+
+test('Y3: with more than one approval a yes is read back first, a no is not', () => {
+  expect(readUtterance(approval, 'approve', { typed: false, approvals: 2 })).toEqual({
+    to: 'readBack',
+  });
+  expect(
+    readUtterance({ ...approval, readBack: true }, 'approve', { typed: false, approvals: 2 }),
+  ).toMatchObject({
+    answer: { approved: true },
+  });
+  expect(readUtterance(approval, 'approve', { typed: false, approvals: 1 })).toMatchObject({
+    answer: { approved: true },
+  });
+  expect(readUtterance(approval, 'no', { typed: false, approvals: 2 })).toMatchObject({
+    answer: { approved: false },
+  });
+  expect(readUtterance(approval, 'wait', { typed: false, approvals: 2 })).toEqual({
+    to: 'hold',
+    forMs: 10_000,
+  });
+  expect(readUtterance(rides, 'economy', { typed: false, approvals: 2 })).toMatchObject({
+    to: 'question',
+  });
+});
+
+test('what is clearly for the lead agent goes there; a wait is given', () => {
+  expect(readUtterance(rides, 'what time is it?', { typed: false })).toEqual({ to: 'lead' });
+  expect(readUtterance(rides, 'hang on a second', { typed: false })).toEqual({
+    to: 'hold',
+    forMs: 10_000,
+  });
+});

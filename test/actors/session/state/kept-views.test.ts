@@ -1,0 +1,56 @@
+// The views that screens see: what goes on, and the latest of what is over.
+
+import { expect, test } from 'vitest';
+import { KeptViews } from '../../../../src/actors/session/state/kept-views.ts';
+
+interface View {
+  readonly id: string;
+  readonly over: boolean;
+}
+
+const names = ({ list }: KeptViews<View>): string[] => list.map(({ id }) => id);
+
+function twoKept() {
+  const views = new KeptViews<View>(2, ({ over }) => over);
+  return { views, show: (id: string, over = false) => views.set(id, { id, over }) };
+}
+
+test('V1: what goes on is kept, however much of it there is', () => {
+  const { views, show } = twoKept();
+  for (const id of ['a', 'b', 'c', 'd']) show(id);
+  expect(names(views)).toEqual(['a', 'b', 'c', 'd']);
+});
+
+test('V1: what was over last is kept, whenever it began', () => {
+  const { views, show } = twoKept();
+  for (const id of ['oldest', 'b', 'c', 'd']) show(id);
+  for (const id of ['b', 'c', 'oldest']) show(id, true);
+  expect(names(views)).toEqual(['oldest', 'c', 'd']);
+  expect(views.get('b')).toBeUndefined();
+});
+
+test('V1: what goes on again is not over', () => {
+  const { views, show } = twoKept();
+  show('a', true);
+  show('a');
+  for (const id of ['b', 'c', 'd']) show(id, true);
+  expect(names(views)).toEqual(['a', 'c', 'd']);
+});
+
+test('V2: the list is the same until something changes', () => {
+  const { views, show } = twoKept();
+  show('a');
+  const { list } = views;
+  expect(views.list).toBe(list);
+  show('b');
+  expect(views.list).not.toBe(list);
+  expect(list).toHaveLength(1);
+});
+
+test('V3: a reader changes neither a view nor the list', () => {
+  const views = new KeptViews<{ id: string; over: boolean }>(1, ({ over }) => over);
+  views.set('a', { id: 'a', over: false });
+  expect(() => Object.assign(views.list[0] ?? {}, { over: true })).toThrow(TypeError);
+  expect(() => (views.list as unknown[]).push({ id: 'b', over: false })).toThrow(TypeError);
+  expect(views.list).toEqual([{ id: 'a', over: false }]);
+});

@@ -1,0 +1,83 @@
+// What screens see: each change as an event at once, the state in bulk.
+
+import { expect, test } from 'vitest';
+import { Projection } from '../../../../src/actors/session/state/projection.ts';
+import type { SessionEvent, TranscriptItem } from '../../../../src/index.ts';
+import { simulatedEnvironment } from '../../../../src/testing/index.ts';
+
+const line = (id: string, at: number, final = true): SessionEvent => ({
+  type: 'transcript.changed',
+  item: { id, role: 'user', text: id, final, at } satisfies TranscriptItem,
+});
+
+function projected() {
+  const environment = simulatedEnvironment();
+  const errors: string[] = [];
+  const projection = new Projection({ environment, report: (_, where) => errors.push(where) });
+  const events: SessionEvent[] = [];
+  projection.events.subscribe((event) => events.push(event));
+  let states = 0;
+  projection.store.subscribe(() => (states += 1));
+  return { environment, projection, events, errors, states: () => states };
+}
+
+test('many changes of one turn of the event loop are one new state', async () => {
+  const { projection, events, states, environment } = projected();
+  for (let index = 0; index < 1000; index += 1) projection.emit(line(`l${index}`, index, false));
+  expect(events).toHaveLength(1000);
+  expect(states()).toBe(0);
+  await environment.settle();
+  expect(states()).toBe(1);
+});
+
+test('what changes nothing is no event', () => {
+  const { projection, events } = projected();
+  projection.emit({ type: 'connection.changed', state: 'active' });
+  projection.emit({ type: 'connection.changed', state: 'active' });
+  projection.emit({ type: 'floor.changed', floor: 'nobody' });
+  expect(events).toHaveLength(1);
+});
+
+test('the transcript stands in the order of beginning, and its end is kept', async () => {
+  const { projection, environment } = projected();
+  projection.emit(line('late', 5000));
+  projection.emit(line('early', 1));
+  for (let index = 0; index < 600; index += 1) projection.emit(line(`l${index}`, 10 + index));
+  projection.emit(line('open', 2, false));
+  await environment.settle();
+  const { transcript } = projection.store.getSnapshot().context;
+  expect(transcript).toHaveLength(501);
+  expect(transcript[0]?.id).toBe('open');
+  expect(transcript.at(-1)?.id).toBe('l599');
+});
+
+test('what the store does not hold is an event and no new state', async () => {
+  const { projection, events, states, environment } = projected();
+  projection.emit({ type: 'client.json', data: 1 });
+  await environment.settle();
+  expect([events.length, states()]).toEqual([1, 0]);
+});
+
+test('a listener of the store that throws is reported, and harms nobody else', async () => {
+  const { projection, errors, environment } = projected();
+  let isComplete = false;
+  projection.events.subscribe({ complete: () => (isComplete = true) });
+  projection.store.subscribe(() => {
+    throw new Error('the screen broke');
+  });
+  projection.emit(line('a', 1));
+  await environment.settle();
+  projection.complete();
+  expect(isComplete).toBe(true);
+  expect(new Set(errors)).toEqual(new Set(['listener of the store']));
+});
+
+test('after the end nothing changes any more', async () => {
+  const { projection, events, environment } = projected();
+  projection.emit(line('one', 1));
+  projection.complete();
+  projection.emit(line('two', 2));
+  await environment.settle();
+  expect(events).toHaveLength(1);
+  expect(projection.store.getSnapshot().context.transcript).toHaveLength(1);
+});

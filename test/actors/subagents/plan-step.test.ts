@@ -1,0 +1,79 @@
+import { tool } from 'ai';
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import {
+  isSubAgentTool,
+  planStepProcessing,
+  SUB_AGENT,
+  SUBAGENT_TOOL_PREFIX,
+} from '../../../src/actors/subagents/plan-step.ts';
+
+const plain = tool({ inputSchema: z.object({}), execute: () => 1 });
+const summarizer = Object.assign(tool({ inputSchema: z.object({}), execute: () => 1 }), {
+  [SUB_AGENT]: { name: 'summarizer', instructions: 'Summarize.' },
+});
+
+describe('[H2] names', () => {
+  test('the prefix is subagent__, and the agent type is the rest of the name', () => {
+    expect(SUBAGENT_TOOL_PREFIX).toBe('subagent__');
+    expect(isSubAgentTool('subagent__summarizer')).toBe(true);
+    expect(isSubAgentTool('summarizer')).toBe(false);
+    expect(isSubAgentTool('my_subagent__summarizer')).toBe(false);
+    expect(isSubAgentTool('subagent__')).toBe(false);
+  });
+
+  test('[HW1] a tool is known by what it is, whatever it is called', () => {
+    expect(isSubAgentTool(summarizer)).toBe(true);
+    expect(isSubAgentTool(plain)).toBe(false);
+    expect(isSubAgentTool(null)).toBe(false);
+    expect(isSubAgentTool({ name: 'subagent__x' })).toBe(false);
+  });
+});
+
+describe('[H3] planStepProcessing', () => {
+  test('splits calls, each part in the order of the calls', () => {
+    const calls = [
+      { toolCallId: '1', toolName: 'subagent__b', input: { b: 1 } },
+      { toolCallId: '2', toolName: 'search', input: {} },
+      { toolCallId: '3', toolName: 'subagent__a', input: { a: 1 } },
+      { toolCallId: '4', toolName: 'read', input: {} },
+    ];
+    expect(planStepProcessing(calls)).toEqual({
+      toolCalls: [calls[1], calls[3]],
+      subAgentCalls: [
+        { id: '1', agentType: 'b', input: { b: 1 } },
+        { id: '3', agentType: 'a', input: { a: 1 } },
+      ],
+    });
+  });
+
+  test('[H8] takes calls as they are recorded, too', () => {
+    const calls = [{ id: 's1', name: 'subagent__summarizer', arguments: { texts: [] } }];
+    expect(planStepProcessing(calls)).toEqual({
+      toolCalls: [],
+      subAgentCalls: [{ id: 's1', agentType: 'summarizer', input: { texts: [] } }],
+    });
+  });
+
+  test('[HW1] the name that the model uses may differ from the type of the agent', () => {
+    const calls = [{ toolCallId: '1', toolName: 'summarize', input: {} }];
+    expect(planStepProcessing(calls, { summarize: summarizer }).subAgentCalls).toEqual([
+      { id: '1', agentType: 'summarizer', input: {} },
+    ]);
+  });
+
+  test("[HW1] a user's own tool that has such a name is a tool", () => {
+    const calls = [{ toolCallId: '1', toolName: 'subagent__mine', input: {} }];
+    expect(planStepProcessing(calls, { subagent__mine: plain })).toEqual({
+      toolCalls: calls,
+      subAgentCalls: [],
+    });
+  });
+
+  test('changes nothing that it is given', () => {
+    const calls = Object.freeze([
+      Object.freeze({ toolCallId: '1', toolName: 'toString', input: Object.freeze({}) }),
+    ]);
+    expect(planStepProcessing(calls, Object.freeze({})).toolCalls).toEqual(calls);
+  });
+});

@@ -1,0 +1,241 @@
+import { tool } from 'ai';
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { createRuntime, type RuntimeOptions } from '../../../src/actors/admission/runtime.ts';
+import {
+  runSubagent,
+  type RunSubagentOptions,
+} from '../../../src/actors/subagents/run-subagent.ts';
+import type { SubagentConfig } from '../../../src/actors/contracts/config.ts';
+import { scriptedModel, simulatedEnvironment, type Script } from '../../../src/testing/index.ts';
+
+const INSTRUCTIONS = 'You look things up.';
+
+const lookUp = tool({
+  description: 'Looks something up',
+  inputSchema: z.object({ what: z.string() }),
+  execute: ({ what }) => `${what}: found`,
+});
+
+const call = (name: string, input: unknown) => ({ calls: [{ name, input }] });
+const ask = (question: string, options?: { id: string; label: string }[]) =>
+  call('ask_user', { question, ...(options ? { options } : {}) });
+
+function setUp(script: Script, runtimeOptions: Partial<RuntimeOptions> = {}) {
+  const environment = simulatedEnvironment();
+  const runtime = createRuntime({ environment, ...runtimeOptions });
+  const model = scriptedModel({ scripts: [{ when: INSTRUCTIONS, script }] });
+  const errors: unknown[] = [];
+  return {
+    environment,
+    errors,
+    run: (config: Partial<SubagentConfig> = {}, options: Partial<RunSubagentOptions> = {}) =>
+      runSubagent({ name: 'researcher', instructions: INSTRUCTIONS, ...config }, 'Look it up', {
+        runtime,
+        model,
+        onError: (error) => errors.push(error),
+        ...options,
+      }),
+  };
+}
+
+describe('a run', () => {
+  test('works step by step, and its outcome tells all that it did', async () => {
+    const prompts: string[] = [];
+    const steps: number[] = [];
+    const { run } = setUp(({ turn, user, results }) => {
+      prompts.push(user);
+      return turn === 1
+        ? call('look_up', { what: 'tea' })
+        : { text: `I read: ${String(results[0])}` };
+    });
+    const outcome = await run(
+      { tools: { look_up: lookUp } },
+      { onStep: ({ step }) => steps.push(step) },
+    ).result;
+    expect(outcome).toMatchObject({
+      status: 'completed',
+      text: 'I read: tea: found',
+      steps: 2,
+      usage: { totalTokens: 30 },
+      toolLedger: [{ step: 1, toolName: 'look_up', status: 'ok', output: 'tea: found' }],
+    });
+    expect(prompts[0]).toBe('Execute the task: Look it up');
+    expect(steps).toEqual([1, 2]);
+  });
+
+  test('N1: resolves after its instance was disposed, and its hook may throw', async () => {
+    let disposed = 0;
+    const { run, errors } = setUp(() => ({ text: 'done' }));
+    const outcome = await run(
+      {
+        dispose: async () => {
+          await Promise.resolve();
+          disposed += 1;
+        },
+      },
+      {
+        onStep() {
+          throw new Error('the hook is broken');
+        },
+      },
+    ).result;
+    expect(outcome.status).toBe('completed');
+    expect(disposed).toBe(1);
+    expect(errors).toEqual([expect.objectContaining({ message: 'the hook is broken' })]);
+  });
+
+  test('N1: a run that cannot begin is an outcome too', async () => {
+    const { run } = setUp(() => ({ text: 'never' }));
+    const { result } = run({}, { model: undefined });
+    expect(await result).toMatchObject({
+      status: 'failed',
+      error: { code: 'PREPARATION_FAILED', message: expect.stringContaining('expected a model') },
+    });
+  });
+
+  test('is cancelled, once, whatever its tool does', async () => {
+    const { run, environment } = setUp(() => call('hang', {}));
+    const hang = tool({
+      inputSchema: z.object({}),
+      execute: () => new Promise<string>(() => {}),
+    });
+    const { result, cancel } = run({ tools: { hang } });
+    await environment.settle();
+    cancel('enough');
+    cancel('again');
+    expect(await result).toMatchObject({
+      status: 'cancelled',
+      error: { message: 'Cancelled: enough' },
+      toolLedger: [{ toolName: 'hang', status: 'in_flight' }],
+    });
+  });
+
+  test('waits for a slot when the runtime has none left', async () => {
+    const begun: number[] = [];
+    const release: (() => void)[] = [];
+    const { run, environment } = setUp(
+      async ({ turn }) => {
+        begun.push(turn);
+        await new Promise<void>((resolve) => release.push(resolve));
+        return { text: 'done' };
+      },
+      { maxTotalActive: 2 },
+    );
+    const results = [run(), run(), run()].map(({ result }) => result);
+    await environment.settle();
+    expect(begun).toHaveLength(2);
+    release[0]?.();
+    await environment.settle();
+    expect(begun).toHaveLength(3);
+    for (const free of release) free();
+    for (const outcome of await Promise.all(results)) expect(outcome.status).toBe('completed');
+  });
+});
+
+describe('its questions', () => {
+  const options = [
+    { id: 'economy', label: 'Economy' },
+    { id: 'premium', label: 'Premium' },
+  ];
+  const asking: Script = ({ turn, results }) =>
+    turn === 1 ? ask('Which one?', options) : { text: JSON.stringify(results[0]) };
+
+  test('go to the program', async () => {
+    const { run } = setUp(asking);
+    const asked: string[] = [];
+    const outcome = await run(
+      { interactive: true },
+      {
+        onQuestion: (question) => {
+          asked.push(question.question);
+          return { optionId: 'premium' };
+        },
+      },
+    ).result;
+    expect(asked).toEqual(['Which one?']);
+    expect(outcome.text).toBe('{"userResponse":"Premium","optionId":"premium"}');
+  });
+
+  test('are withdrawn where nobody is there, and where the answer is none', async () => {
+    const first = setUp(asking);
+    const { result } = first.run({ interactive: true });
+    expect((await result).text).toContain('nobody is there');
+
+    const second = setUp(asking);
+    const wrong = second.run({ interactive: true }, { onQuestion: () => ({ optionId: 'first' }) });
+    expect((await wrong.result).toolLedger[0]).toMatchObject({ status: 'unanswered' });
+    expect(second.errors).toEqual([expect.objectContaining({ code: 'INVALID_ANSWER' })]);
+  });
+
+  test('N2: expire, and a later answer does not count', async () => {
+    const answers: ((answer: { text: string }) => void)[] = [];
+    const signals: AbortSignal[] = [];
+    const { run, environment, errors } = setUp(() => ask('Still there?'));
+    const { result } = run(
+      { interactive: true, inputTimeout: 1000 },
+      {
+        onQuestion: (_, signal) => {
+          signals.push(signal);
+          return new Promise((resolve) => answers.push(resolve));
+        },
+      },
+    );
+    await environment.advance(1000);
+    answers[0]?.({ text: 'too late' });
+    await environment.advance(2000);
+    expect(await result).toMatchObject({
+      status: 'failed',
+      error: { code: 'INPUT_TIMEOUT' },
+      toolLedger: [
+        { status: 'unanswered', output: expect.stringContaining('attempt 1/3') },
+        { status: 'unanswered', output: expect.stringContaining('attempt 2/3') },
+        { status: 'unanswered', output: expect.stringContaining('attempt 3/3') },
+      ],
+    });
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true, true, true]);
+    expect(errors).toEqual([]);
+    expect(environment.pendingTimers).toBe(0);
+  });
+
+  test('N2: are withdrawn when the run is cancelled', async () => {
+    let signal: AbortSignal | undefined;
+    const { run, environment } = setUp(asking);
+    const { result, cancel } = run(
+      { interactive: true },
+      {
+        onQuestion: (_, given) => {
+          signal = given;
+          return new Promise(() => {});
+        },
+      },
+    );
+    await environment.settle();
+    expect(signal?.aborted).toBe(false);
+    cancel();
+    expect((await result).status).toBe('cancelled');
+    expect(signal?.aborted).toBe(true);
+    expect(environment.pendingTimers).toBe(0);
+  });
+
+  test('include consent to a tool call: it runs only with it', async () => {
+    const ran: string[] = [];
+    const pay = tool({
+      inputSchema: z.object({ sum: z.number() }),
+      needsApproval: true,
+      execute: ({ sum }) => {
+        ran.push(String(sum));
+        return 'paid';
+      },
+    });
+    for (const approved of [true, false]) {
+      const { run } = setUp(({ turn, results }) =>
+        turn === 1 ? call('pay', { sum: 5 }) : { text: JSON.stringify(results[0]) },
+      );
+      const { result } = run({ tools: { pay } }, { onQuestion: () => ({ approved }) });
+      const outcome = await result;
+      expect(outcome.toolLedger[0]).toMatchObject({ status: approved ? 'ok' : 'denied' });
+    }
+    expect(ran).toEqual(['5']);
+  });
+});

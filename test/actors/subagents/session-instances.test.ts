@@ -1,0 +1,177 @@
+// Subagents that a service keeps from run to run.
+
+import { describe, expect, test } from 'vitest';
+import type { SubagentConfig } from '../../../src/index.ts';
+import { THE_LEAD } from '../../../src/actors/contracts/service-types.ts';
+import { by, puppets } from '../../support/puppets.ts';
+
+type Stage = ReturnType<typeof puppets>;
+
+/** A configuration, and what became of its instances. */
+function kept(stage: Stage, more: Partial<SubagentConfig> = {}) {
+  const seen = { made: 0, disposed: 0 };
+  const dispose = (): void => {
+    seen.disposed += 1;
+  };
+  const config = stage.configOf('memo', {
+    lifetime: 'session',
+    createInstance() {
+      seen.made += 1;
+      return stage.configOf('memo', { lifetime: 'session', dispose });
+    },
+    ...more,
+  });
+  const begin = (description: string): string => {
+    const receipt = stage.service.spawn({
+      config,
+      task: { toolName: 'memo', args: {}, description },
+      caller: THE_LEAD,
+    });
+    if (receipt.status === 'rejected') throw new Error(receipt.error.message);
+    return receipt.subagentId;
+  };
+  return { seen, begin, config };
+}
+
+const said = ({ prompts }: Stage) =>
+  prompts
+    .at(-1)
+    ?.prompt.prompt.flatMap(({ role, content }) =>
+      role === 'system' || typeof content === 'string'
+        ? []
+        : content.flatMap((part) => (part.type === 'text' ? `${role}: ${part.text}` : [])),
+    );
+
+describe("lifetime: 'session'", () => {
+  test('[B25 B92 H21] the next run knows what was said before', async () => {
+    const stage = puppets();
+    const { begin, seen } = kept(stage);
+    begin('Learn');
+    await stage.says('memo', 'Learnt');
+    begin('Recall');
+    await stage.settle();
+    expect(said(stage)).toEqual([
+      'user: Execute the task: Learn',
+      'assistant: Learnt',
+      'user: Execute the task: Recall',
+    ]);
+    expect(seen).toEqual({ made: 1, disposed: 0 });
+    await stage.says('memo', 'Recalled');
+    await stage.service.close();
+    expect(seen).toEqual({ made: 1, disposed: 1 });
+  });
+
+  test('[BW35 BW34] runs follow each other, in order, and who waits holds no slot', async () => {
+    const stage = puppets({ constraints: { maxConcurrentPerSession: 2, whenFull: 'reject' } });
+    const { begin } = kept(stage);
+    const [first, second] = [begin('1'), begin('2')];
+    await stage.settle();
+    expect(stage.look(first)?.state).toBe('running');
+    expect(stage.look(second)?.state).toBe('ready');
+    // The other slot is free, although somebody waits.
+    const other = stage.spawn('o');
+    await stage.settle();
+    expect(stage.look(other)?.state).toBe('running');
+    await stage.says('memo', 'one');
+    expect(stage.look(second)?.state).toBe('running');
+    expect(said(stage)).toContain('assistant: one');
+  });
+
+  test('who is cancelled in the queue is passed over; who is cancelled at work leaves its words', async () => {
+    const stage = puppets();
+    const { begin } = kept(stage);
+    const [first, second, third] = [begin('1'), begin('2'), begin('3')];
+    await stage.calls('memo', ['report_progress', { update: 'x' }]);
+    stage.service.cancel(second ?? '', THE_LEAD);
+    stage.service.cancel(first ?? '', THE_LEAD);
+    await stage.settle();
+    expect(stage.look(third ?? '')?.state).toBe('running');
+    expect(said(stage)).toEqual(['user: Execute the task: 1', 'user: Execute the task: 3']);
+  });
+
+  test('maxHistory: the oldest go, and what is left begins with somebody’s words', async () => {
+    const stage = puppets();
+    const { begin } = kept(stage, { maxHistory: 3 });
+    for (const word of ['1', '2', '3']) {
+      begin(word);
+      await stage.calls('memo', ['report_progress', { update: 'x' }]);
+      await stage.says('memo', `done ${word}`);
+    }
+    begin('4');
+    await stage.settle();
+    // Of each run there are four messages: together they do not fit, so nothing is kept but whole ones.
+    expect(said(stage)).toEqual(['user: Execute the task: 4']);
+    const roomy = puppets();
+    const memo = kept(roomy, { maxHistory: 5 });
+    for (const word of ['1', '2', '3']) {
+      memo.begin(word);
+      await roomy.says('memo', `done ${word}`);
+    }
+    memo.begin('4');
+    await roomy.settle();
+    expect(said(roomy)).toEqual([
+      'user: Execute the task: 2',
+      'assistant: done 2',
+      'user: Execute the task: 3',
+      'assistant: done 3',
+      'user: Execute the task: 4',
+    ]);
+  });
+
+  test('[BW12] closed while it is made ready: disposed once, and never again made', async () => {
+    const stage = puppets();
+    let closed: Promise<void> | undefined;
+    let disposed = 0;
+    const { begin } = kept(stage, {
+      createInstance() {
+        closed = stage.service.close();
+        return stage.configOf('memo', { dispose: () => void (disposed += 1) });
+      },
+    });
+    begin('1');
+    await stage.settle();
+    await closed;
+    expect(closed).toBeDefined();
+    expect(disposed).toBe(1);
+    expect(stage.timersLeft()).toBe(0);
+  });
+
+  test('an instance that cannot be made fails the run, and the next one tries again', async () => {
+    const stage = puppets();
+    let tries = 0;
+    const { begin } = kept(stage, {
+      createInstance() {
+        tries += 1;
+        if (tries === 1) throw new Error('no room');
+        return stage.configOf('memo', { lifetime: 'session' });
+      },
+    });
+    const first = begin('1');
+    await stage.settle();
+    expect(stage.look(first)).toMatchObject({
+      state: 'failed',
+      error: { code: 'PREPARATION_FAILED', message: 'no room' },
+    });
+    begin('2');
+    await stage.says('memo', 'done');
+    expect(tries).toBe(2);
+  });
+
+  test('WAIT_CYCLE: whoever holds the lock cannot wait for one who needs it', async () => {
+    const stage = puppets();
+    const { begin, config } = kept(stage);
+    const first = begin('1');
+    await stage.settle();
+    const receipt = stage.service.spawn({
+      config,
+      task: { toolName: 'memo', args: {}, description: 'below' },
+      caller: by(first),
+    });
+    const below = receipt.status === 'accepted' ? receipt.subagentId : '';
+    await stage.calls('memo', ['wait', { ids: [below] }]);
+    expect(stage.waited.get(first)).toMatchObject({
+      ok: false,
+      error: { code: 'WAIT_CYCLE', message: expect.stringContaining(below) },
+    });
+  });
+});

@@ -1,0 +1,113 @@
+import { from, toArray, lastValueFrom } from 'rxjs';
+import { describe, expect, test } from 'vitest';
+import { streamChunks, subAgentStream } from '../../../src/actors/subagents/sub-agent-stream.ts';
+import type { SubagentChunk } from '../../../src/actors/contracts/service-types.ts';
+import type { Outcome } from '../../../src/actors/contracts/outcome.ts';
+
+const base = {
+  subagentId: 'child',
+  name: 'summarizer',
+  parentId: 'parent',
+  callId: 's1',
+  depth: 2,
+  at: 7,
+};
+const own = { agentId: 'child', agentType: 'summarizer', timestamp: 7 };
+const ofChild = {
+  subAgentId: 'child',
+  agentType: 'summarizer',
+  parentAgentId: 'parent',
+  toolCallId: 's1',
+  timestamp: 7,
+};
+
+function outcome(more: Partial<Outcome>): Outcome {
+  return {
+    status: 'completed',
+    output: null,
+    text: '',
+    steps: 1,
+    usage: { inputTokens: 0, outputTokens: 0, totalTokens: 0 },
+    toolLedger: [],
+    ...more,
+  };
+}
+
+function chunks(more: object, serviceId = 'service') {
+  return streamChunks({ ...base, ...more } as SubagentChunk, serviceId);
+}
+
+describe('[H6 H22] chunks', () => {
+  test('subagent_start has the input, the parent and the call', () => {
+    expect(
+      chunks({ type: 'spawned', task: 'x', input: { texts: ['a'] }, workstreamId: null }),
+    ).toEqual([{ type: 'subagent_start', ...ofChild, input: { texts: ['a'] } }]);
+  });
+
+  test('[H4] the children of a lead agent or a program belong to the service', () => {
+    expect(chunks({ type: 'spawned', input: {}, parentId: null })).toMatchObject([
+      { parentAgentId: 'service' },
+    ]);
+  });
+
+  test('what a child says and does is its own', () => {
+    const streamed = (chunk: object) => chunks({ type: 'streamed', chunk: { step: 1, ...chunk } });
+    expect(streamed({ type: 'text_delta', delta: 'Sum' })).toEqual([
+      { ...own, type: 'text_delta', delta: 'Sum' },
+    ]);
+    expect(streamed({ type: 'thinking', delta: 'Hm' })).toEqual([
+      { ...own, type: 'thinking', delta: 'Hm' },
+    ]);
+    const tool = { callId: 'c1', toolName: 'read' };
+    expect(streamed({ type: 'tool_start', ...tool, input: { a: 1 } })).toEqual([
+      { ...own, type: 'tool_start', toolCallId: 'c1', toolName: 'read', input: { a: 1 } },
+    ]);
+    expect(streamed({ type: 'tool_end', ...tool, output: null, error: 'no' })).toEqual([
+      { ...own, type: 'tool_end', toolCallId: 'c1', toolName: 'read', output: null, error: 'no' },
+    ]);
+  });
+
+  test('a result is an output, then the end', () => {
+    const output = { summary: 'ab' };
+    expect(chunks({ type: 'ended', outcome: outcome({ output }) })).toEqual([
+      { type: 'output', ...own, output },
+      { type: 'subagent_end', ...ofChild, success: true, result: output },
+    ]);
+  });
+
+  test('[H10] a failure is an error, then the end with the message', () => {
+    const error = { code: 'STEP_LIMIT', message: 'Max steps exceeded', retryable: false };
+    expect(chunks({ type: 'ended', outcome: outcome({ status: 'failed', error }) })).toEqual([
+      { type: 'error', ...own, code: 'STEP_LIMIT', message: 'Max steps exceeded' },
+      { type: 'subagent_end', ...ofChild, success: false, error: 'Max steps exceeded' },
+    ]);
+  });
+
+  test('whatever else happens is custom', () => {
+    expect(chunks({ type: 'progress', update: 'half', percent: 50 })).toEqual([
+      { type: 'custom', ...own, name: 'progress', data: { update: 'half', percent: 50 } },
+    ]);
+  });
+
+  test('every chunk says whose it is, of what type, and when', () => {
+    for (const chunk of chunks({ type: 'ended', outcome: outcome({}) })) {
+      expect('agentId' in chunk ? chunk.agentId : chunk.subAgentId).toBe('child');
+      expect(chunk).toMatchObject({ agentType: 'summarizer', timestamp: 7 });
+    }
+  });
+});
+
+test('SC2: chunks come in the order of the events', async () => {
+  const events = from([
+    { ...base, type: 'spawned', input: {} },
+    { ...base, subagentId: 'other', type: 'spawned', input: {} },
+    { ...base, type: 'ended', outcome: outcome({}) },
+  ] as SubagentChunk[]);
+  const all = await lastValueFrom(subAgentStream({ id: 's', events }).pipe(toArray()));
+  expect(all.map(({ type }) => type)).toEqual([
+    'subagent_start',
+    'subagent_start',
+    'output',
+    'subagent_end',
+  ]);
+});

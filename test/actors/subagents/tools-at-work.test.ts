@@ -1,0 +1,352 @@
+// The parent's and the child's tools with real subagents, outside any session.
+
+import { describe, expect, test } from 'vitest';
+import { createParentSubagentToolset } from '../../../src/actors/subagents/toolsets/parent-toolset.ts';
+import { rockbotToolset } from '../../../src/actors/subagents/toolsets/rockbot-toolset.ts';
+import { PROGRESS_RING } from '../../../src/actors/subagents/delegation.ts';
+import { THE_LEAD } from '../../../src/actors/contracts/service-types.ts';
+import type { ScriptedPrompt } from '../../../src/testing/index.ts';
+import { simpleTool } from '../../support/subagent-runs.ts';
+import { call, program } from '../../support/agents-at-work.ts';
+
+describe('parents and children', () => {
+  test('[M1 M5 M8 M10 M20] spawned, told of progress, handed in with a summary', async () => {
+    const { plan, service, errors } = program({
+      planner: [
+        call('spawn_subagent', { task: 'Count the files' }),
+        call('await_subagent', { subagentId: 'sub_1' }),
+        call('check_subagent', { subagentId: 'sub_1' }),
+        { text: 'Done.' },
+      ],
+      subagent: [
+        call('report_progress', { update: 'half', percentComplete: 50 }),
+        { text: 'I think that I am done.' },
+        call('complete_task', { result: 'There are 3', summary: 'Three.' }),
+      ],
+    });
+    const { text, outputs } = await plan(createParentSubagentToolset({ service }));
+    expect(text).toBe('Done.');
+    expect(outputs).toEqual([
+      { subagentId: 'sub_1', status: 'spawning' },
+      { subagentId: 'sub_1', status: 'completed', result: 'There are 3', summary: 'Three.' },
+      expect.objectContaining({ progress: ['[50%] half'], percentComplete: 50 }),
+    ]);
+    expect(errors).toEqual([]);
+  });
+
+  test('[M9 M4 MW1] the child asks; the parent that waits is woken, and answers', async () => {
+    const answers: unknown[] = [];
+    const { plan, service } = program({
+      planner: [
+        call('spawn_subagent', { task: 'Paint it' }),
+        call('await_subagent', { subagentId: 'sub_1' }),
+        ({ results }) => {
+          const { pendingRequest } = results[0] as { pendingRequest: { messageId: string } };
+          const inResponseTo = pendingRequest.messageId;
+          return call('send_to_subagent', { subagentId: 'sub_1', content: 'Blue', inResponseTo });
+        },
+        call('await_subagent', { subagentId: 'sub_1' }),
+        { text: 'Painted.' },
+      ],
+      subagent: [
+        call('request_input', { question: 'Which colour?', context: 'I have two' }),
+        ({ results }) => {
+          answers.push(...results);
+          return call('complete_task', { result: 'It is blue' });
+        },
+      ],
+    });
+    const { outputs } = await plan(createParentSubagentToolset({ service }));
+    expect(outputs[1]).toMatchObject({
+      status: 'waiting_input',
+      pendingRequest: { question: 'Which colour?', context: 'I have two' },
+    });
+    expect(outputs[2]).toMatchObject({ sent: true, resolvedPending: true });
+    expect(outputs[3]).toMatchObject({ status: 'completed', result: 'It is blue' });
+    expect(answers).toEqual([{ responded: true, response: 'Blue', timedOut: false }]);
+  });
+
+  test('[M9 MW4] nobody answers in time, and the child goes on', async () => {
+    const answers: unknown[] = [];
+    const { plan, service, environment } = program({
+      planner: [call('spawn_subagent', { task: 'Paint it' }), { text: 'Off it goes.' }],
+      subagent: [
+        call('request_input', { question: 'Which?', timeoutMs: 5000 }),
+        ({ results }) => {
+          answers.push(...results);
+          return call('complete_task', { result: 'Any' });
+        },
+      ],
+    });
+    await plan(createParentSubagentToolset({ service }));
+    expect(await service.await(['sub_1'], THE_LEAD)).toMatchObject({ why: 'asked' });
+    await environment.advance(4999);
+    expect(answers).toEqual([]);
+    await environment.advance(1);
+    expect(answers).toEqual([{ responded: false, timedOut: true }]);
+    expect(await service.await(['sub_1'], THE_LEAD)).toMatchObject({
+      why: 'ended',
+      reports: [{ result: 'Any' }],
+    });
+  });
+
+  test('[M1] a result of a shape: what does not fit is not taken', async () => {
+    const responseSchema = {
+      type: 'object',
+      properties: { count: { type: 'integer' } },
+      required: ['count'],
+    };
+    const { plan, service } = program({
+      planner: [
+        call('spawn_subagent', { task: 'Count', responseSchema }),
+        call('await_subagent', { subagentId: 'sub_1' }),
+        { text: 'Counted.' },
+      ],
+      subagent: [
+        call('complete_task', { result: { count: 'three' } }),
+        call('complete_task', { result: { count: 3 } }),
+      ],
+    });
+    const { outputs } = await plan(createParentSubagentToolset({ service }));
+    expect(outputs[1]).toMatchObject({ status: 'completed', result: { count: 3 } });
+  });
+
+  test('[M1 M2] a fork knows the conversation, a fresh one the task only', async () => {
+    const prompts: ScriptedPrompt[] = [];
+    const { plan, service } = program({
+      planner: [
+        call('spawn_subagent', { task: 'A' }),
+        call('spawn_subagent', { task: 'B', contextMode: 'fresh' }),
+        { text: 'Done.' },
+      ],
+      subagent: (prompt) => {
+        prompts.push(prompt);
+        return call('complete_task', { result: 'x' });
+      },
+    });
+    await plan(createParentSubagentToolset({ service }));
+    await service.await(['sub_1', 'sub_2'], THE_LEAD);
+    const roles = prompts.map(({ prompt }) => prompt.map(({ role }) => role));
+    // The first was forked in the first step of the planner, which had read one message.
+    expect(roles).toEqual([
+      ['system', 'user', 'user'],
+      ['system', 'user'],
+    ]);
+  });
+
+  test('P8: a child has of its spawner what it was granted, and none of what was denied', async () => {
+    const seen: string[][] = [];
+    const tools = { read: simpleTool(() => 'r'), write: simpleTool(() => 'w') };
+    const { plan, service } = program(
+      {
+        planner: [
+          call('spawn_subagent', { task: 'A' }),
+          call('spawn_subagent', { task: 'B', tools: ['read'] }),
+          call('spawn_subagent', { task: 'C', tools: [] }),
+          call('spawn_subagent', { task: 'D', disallowedTools: ['write'] }),
+          call('spawn_subagent', { task: 'E', tools: ['delete'] }),
+          { text: 'Done.' },
+        ],
+        subagent: ({ toolNames }) => {
+          seen.push(toolNames.filter((name) => name in tools));
+          return call('complete_task', { result: 'x' });
+        },
+      },
+      { tools },
+    );
+    const { outputs } = await plan(createParentSubagentToolset({ service }));
+    await service.await(['sub_1', 'sub_2', 'sub_3', 'sub_4'], THE_LEAD);
+    expect(seen.map((names) => names.toSorted())).toEqual([
+      ['read', 'write'],
+      ['read'],
+      [],
+      ['read'],
+    ]);
+    expect(outputs[4]).toMatchObject({ error: { code: 'TOOL_NOT_ALLOWED' } });
+  });
+
+  test('[M23 M26 HW5 MW7] children spawn children, to a depth, and a killed parent takes them along', async () => {
+    const deeper: unknown[] = [];
+    const parentTools: Record<string, object> = {};
+    const { plan, service } = program(
+      {
+        planner: [
+          call('spawn_subagent', { task: 'level 1', contextMode: 'fresh' }),
+          call('await_subagent', { subagentId: 'sub_1', timeoutMs: 1000 }),
+          call('kill_subagent', { subagentId: 'sub_1' }),
+          { text: 'Done.' },
+        ],
+        subagent: ({ user, results }) => {
+          deeper.push(...results);
+          if (results.length > 0) return { text: 'waiting', delayMs: 1_000_000 };
+          const level = Number(/level (\d)/.exec(user)?.[1]);
+          const input = { task: `level ${level + 1}`, contextMode: 'fresh' };
+          return call('spawn_subagent', input);
+        },
+      },
+      { tools: parentTools },
+    );
+    Object.assign(parentTools, createParentSubagentToolset({ service }));
+    const { outputs } = await plan(parentTools);
+    expect(deeper).toMatchObject([
+      { subagentId: 'sub_2' },
+      { subagentId: 'sub_3' },
+      { error: { code: 'DEPTH_EXCEEDED' } },
+    ]);
+    expect(outputs[1]).toMatchObject({ status: 'timeout' });
+    expect(outputs[2]).toEqual({ killed: true });
+    const ended = service.list(THE_LEAD, { includeEnded: true });
+    expect(ended.map(({ depth, state }) => [depth, state])).toEqual([
+      [1, 'cancelled'],
+      [2, 'cancelled'],
+      [3, 'cancelled'],
+    ]);
+  });
+
+  test('P7: a parent that waits holds no run slot', async () => {
+    const parentTools: Record<string, object> = {};
+    const { plan, service } = program(
+      {
+        planner: [
+          call('spawn_subagent', { task: 'outer', contextMode: 'fresh' }),
+          call('await_subagent', { subagentId: 'sub_1' }),
+          { text: 'Done.' },
+        ],
+        subagent: ({ user, results }) => {
+          if (user.includes('inner')) return call('complete_task', { result: 'inner' });
+          const [last] = results as [{ subagentId: string; result?: string } | undefined];
+          if (!last) return call('spawn_subagent', { task: 'inner', contextMode: 'fresh' });
+          if (last.result) return call('complete_task', { result: `outer of ${last.result}` });
+          return call('await_subagent', { subagentId: last.subagentId });
+        },
+      },
+      { tools: parentTools, constraints: { maxConcurrentPerSession: 1 } },
+    );
+    Object.assign(parentTools, createParentSubagentToolset({ service }));
+    const { outputs } = await plan(parentTools);
+    expect(outputs[1]).toMatchObject({ status: 'completed', result: 'outer of inner' });
+  });
+});
+
+describe('rules of the child', () => {
+  const spawned = [call('spawn_subagent', { task: 'Work' }), { text: 'Off it goes.' }];
+
+  test('[M14 M21] one request at a time, and completion after the last of them', async () => {
+    const { plan, service, environment } = program({
+      planner: spawned,
+      subagent: [
+        {
+          calls: [
+            { name: 'complete_task', input: { result: 'done' } },
+            { name: 'request_input', input: { question: 'First?' } },
+            { name: 'request_input', input: { question: 'Second?' } },
+          ],
+        },
+      ],
+    });
+    await plan(createParentSubagentToolset({ service }));
+    for (const question of ['First?', 'Second?']) {
+      const waited = await service.await(['sub_1'], THE_LEAD);
+      const request = waited.ok ? waited.reports[0]?.pendingRequest : null;
+      expect(request?.question).toBe(question);
+      const answer = { content: 'Yes', inResponseTo: request?.requestId ?? '' };
+      expect(service.send('sub_1', answer, THE_LEAD)).toMatchObject({ resolvedPending: true });
+      await environment.advance(100);
+    }
+    expect(await service.await(['sub_1'], THE_LEAD)).toMatchObject({
+      why: 'ended',
+      reports: [{ state: 'completed', result: 'done' }],
+    });
+  });
+
+  test('[M15] of two results the first counts', async () => {
+    const { plan, service } = program({
+      planner: spawned,
+      subagent: [
+        {
+          calls: ['first', 'second'].map((result) => ({
+            name: 'complete_task',
+            input: { result },
+          })),
+        },
+      ],
+    });
+    await plan(createParentSubagentToolset({ service }));
+    expect(await service.await(['sub_1'], THE_LEAD)).toMatchObject({
+      reports: [{ result: 'first' }],
+    });
+    expect(service.cancel('sub_1', THE_LEAD)).toBe(false);
+  });
+
+  test('[M19] the latest 50 notes are kept', async () => {
+    const updates = Array.from({ length: 60 }, (_, index) => `note ${index + 1}`);
+    const { plan, service } = program({
+      planner: spawned,
+      subagent: [
+        { calls: updates.map((update) => ({ name: 'report_progress', input: { update } })) },
+        call('complete_task', { result: 'done' }),
+      ],
+    });
+    await plan(createParentSubagentToolset({ service }));
+    await service.await(['sub_1'], THE_LEAD);
+    const checked = service.check('sub_1', THE_LEAD);
+    const progress = checked.ok ? checked.report.progress.map(({ update }) => update) : [];
+    expect(PROGRESS_RING).toBe(50);
+    expect(progress).toEqual(updates.slice(-PROGRESS_RING));
+  });
+
+  test('[M20] in the mode turn the first answer is the result', async () => {
+    const { plan, service } = program({ planner: spawned, subagent: [{ text: 'Here you are.' }] });
+    await plan(createParentSubagentToolset({ service, agent: { completion: 'turn' } }));
+    expect(await service.await(['sub_1'], THE_LEAD)).toMatchObject({
+      reports: [{ state: 'completed', result: 'Here you are.' }],
+    });
+  });
+
+  test('[H16] an interrupt is read at once, and its receipt says at which step', async () => {
+    const users: string[] = [];
+    const { plan, service } = program({
+      planner: [
+        call('spawn_subagent', { task: 'Walk' }),
+        call('await_subagent', { subagentId: 'sub_1', timeoutMs: 1000 }),
+        call('send_to_subagent', { subagentId: 'sub_1', content: 'Run!', mode: 'interrupt' }),
+        call('await_subagent', { subagentId: 'sub_1' }),
+        { text: 'Done.' },
+      ],
+      subagent: ({ user, turn }) => {
+        users.push(user);
+        return turn === 1
+          ? { text: 'Walking', delayMs: 1_000_000 }
+          : call('complete_task', { result: 'Ran' });
+      },
+    });
+    const { outputs } = await plan(createParentSubagentToolset({ service }));
+    expect(users[1]).toContain('Run!');
+    expect(outputs[3]).toMatchObject({
+      status: 'completed',
+      result: 'Ran',
+      messages: [{ applied: true, step: 2 }],
+    });
+  });
+});
+
+test('[R1 R4 R5 R9] the words of RockBot, on the same service', async () => {
+  const { plan, service, environment } = program({
+    planner: [
+      call('spawn_subagent', { description: 'Research X', timeout_minutes: 1 }),
+      call('list_subagents'),
+      call('cancel_subagent', { task_id: 'sub_1' }),
+      { text: 'Done.' },
+    ],
+    subagent: [
+      call('ReportProgress', { message: 'Found 3' }),
+      { text: 'Never said', delayMs: 1_000_000 },
+    ],
+  });
+  const { outputs } = await plan(rockbotToolset({ clock: environment.clock, service }));
+  expect(outputs[0]).toMatch(/^Subagent spawned with task_id: sub_1\. /);
+  expect(outputs[1]).toMatch(
+    /^Active subagents \(1\):\n- task_id=sub_1, elapsed=\d+s, description=Research X$/,
+  );
+  expect(outputs[2]).toBe('Subagent sub_1 cancelled.');
+});

@@ -1,0 +1,502 @@
+import { generateText, isStepCount, type ModelMessage } from 'ai';
+import { describe, expect, test } from 'vitest';
+import { withCaller } from '../../../../src/actors/model/caller.ts';
+import { delegates, roleOf } from '../../../../src/actors/model/marks.ts';
+import {
+  createParentSubagentToolset,
+  PARENT_TOOLSET,
+  toolsetAnnotations,
+  type ParentToolsetOptions,
+} from '../../../../src/actors/subagents/toolsets/parent-toolset.ts';
+import { ConfigurationError } from '../../../../src/index.ts';
+import { scriptedModel } from '../../../../src/testing/index.ts';
+import { callOptions, fakeService } from '../../../support/fake-service.ts';
+import { checkSubagentConfig } from '../../../../src/actors/subagent/config.ts';
+
+/** The tools on a service of a program, called as the AI SDK calls them: through their schemas. */
+function parent(options: ParentToolsetOptions = {}) {
+  const service = fakeService();
+  const tools = createParentSubagentToolset({ service, ...options });
+  type Name = keyof typeof tools;
+  const call = async (name: Name, input: object = {}, more: object = {}): Promise<unknown> => {
+    const { inputSchema, execute } = tools[name] as unknown as {
+      inputSchema: { validate(value: unknown): Promise<{ success: boolean; value: unknown }> };
+      execute(input: unknown, options: never): unknown;
+    };
+    const checked = await inputSchema.validate(input);
+    if (!checked.success) return 'INVALID';
+    return execute(checked.value, callOptions(more));
+  };
+  const spawn = (input: object = {}, more: object = {}) =>
+    call('spawn_subagent', { task: 'Count the files', ...input }, more);
+  return { service, tools, call, spawn };
+}
+
+describe('the toolset', () => {
+  test('[M28] has a name and a version', () => {
+    expect(PARENT_TOOLSET).toEqual({ name: 'subagent-parent', version: '0.1.0' });
+  });
+
+  test('[M1 M3] annotations say what is destructive and what only reads', () => {
+    expect(toolsetAnnotations.spawn_subagent).toEqual({ destructive: true });
+    expect(toolsetAnnotations.check_subagent).toEqual({ readOnly: true });
+    const { tools } = parent();
+    for (const name of Object.keys(tools)) expect(toolsetAnnotations).toHaveProperty(name);
+  });
+
+  test('[MW10] it lists, and waits for any or all, and only waiting delegates', () => {
+    const { tools } = parent();
+    expect(Object.keys(tools).toSorted()).toEqual([
+      'await_subagent',
+      'cancel_subagent',
+      'check_subagent',
+      'kill_subagent',
+      'list_subagents',
+      'send_to_subagent',
+      'spawn_subagent',
+    ]);
+    expect(
+      Object.entries(tools).flatMap(([name, tool]) => (delegates(tool) ? [name] : [])),
+    ).toEqual(['await_subagent']);
+  });
+
+  test('[M11] without a service every tool says so', async () => {
+    const tools = createParentSubagentToolset();
+    for (const tool of Object.values(tools)) {
+      const execute = tool.execute as never as (input: unknown, options: never) => Promise<unknown>;
+      expect(await execute({ subagentId: 'x', task: 'y' }, callOptions())).toMatchObject({
+        error: { code: 'NO_SERVICE' },
+      });
+    }
+  });
+
+  test('[M27] the caller of the context goes before the service of the program', async () => {
+    const { service, spawn } = parent();
+    const session = fakeService();
+    await spawn({}, { context: withCaller(undefined, callerOn(session)) });
+    expect(service.spawned).toEqual([]);
+    expect(session.spawned[0]).toMatchObject({
+      caller: { subagentId: 'sub_9' },
+      idempotencyKey: 'sub_9:1:call_1',
+    });
+  });
+});
+
+function callerOn(service: ReturnType<typeof fakeService>) {
+  return {
+    sessionId: 's',
+    subagentId: 'sub_9',
+    parentId: null,
+    depth: 1,
+    requester: null,
+    approver: null,
+    idempotencyKey: 'sub_9:1:call_1',
+    service,
+  };
+}
+
+describe('spawn_subagent', () => {
+  test('[M1] takes every field and answers spawning', async () => {
+    const { service, spawn } = parent({
+      adapters: { coder: { instructions: 'You write code.', maxSteps: 30 } },
+      models: { small: 'a/small' },
+      configure: ({ executionTargetId }) => ({ toolTimeout: executionTargetId === 'x' ? 5 : 6 }),
+    });
+    expect(
+      await spawn({
+        adapterName: 'coder',
+        providerConfigId: 'p',
+        harnessId: 'h',
+        model: 'small',
+        contextMode: 'fresh',
+        tools: ['read'],
+        disallowedTools: ['write'],
+        systemPrompt: 'Be brief.',
+        maxDepth: 2,
+        responseSchema: { type: 'object' },
+        executionTargetId: 'x',
+        workstreamId: 'w',
+      }),
+    ).toEqual({ subagentId: 'sub_1', status: 'spawning' });
+    expect(service.spawned[0]).toMatchObject({
+      config: {
+        instructions: 'You write code.\n\nBe brief.',
+        maxSteps: 30,
+        model: 'a/small',
+        toolTimeout: 5,
+        context: 'none',
+      },
+      task: { description: 'Count the files' },
+      caller: { subagentId: null },
+      callId: 'call_1',
+      grant: { tools: ['read'], disallowedTools: ['write'] },
+      workstreamId: 'w',
+      maxDepth: 2,
+      adapterName: 'coder',
+      modelName: 'small',
+    });
+  });
+
+  test('[M2 M20] forks by default, ends by complete_task, and its configuration is valid', async () => {
+    const { service, spawn } = parent();
+    await spawn();
+    const { config } = service.spawned[0] ?? {};
+    expect(config).toMatchObject({ name: 'subagent', completion: 'tool', context: 'fork' });
+    expect(Object.keys(config?.tools ?? {})).toEqual([
+      'report_progress',
+      'request_input',
+      'complete_task',
+    ]);
+    expect(roleOf(config?.tools?.['complete_task'])).toBe('complete_task');
+    expect(() => config && checkSubagentConfig(config)).not.toThrow();
+  });
+
+  test('[M2] a host chooses the mode turn', async () => {
+    const { service, spawn } = parent({ agent: { completion: 'turn', name: 'helper' } });
+    await spawn();
+    expect(service.spawned[0]?.config).toMatchObject({ completion: 'turn', name: 'helper' });
+  });
+
+  test('absent tools inherit, [] grants none', async () => {
+    const { service, spawn } = parent();
+    await spawn();
+    await spawn({ tools: [] });
+    expect(service.spawned.map(({ grant }) => grant)).toEqual([{}, { tools: [] }]);
+  });
+
+  test('a fork is repaired: no call in it is without a result', async () => {
+    const { service, spawn } = parent();
+    const messages: ModelMessage[] = [
+      { role: 'user', content: 'Go' },
+      {
+        role: 'assistant',
+        content: [{ type: 'tool-call', toolCallId: 'c0', toolName: 'read', input: {} }],
+      },
+    ];
+    await spawn({}, { messages });
+    expect(service.spawned[0]?.messages).toMatchObject([
+      ...messages,
+      { role: 'tool', content: [{ type: 'tool-result', toolCallId: 'c0' }] },
+    ]);
+    await spawn({ contextMode: 'fresh' }, { messages });
+    expect(service.spawned[1]?.messages).toBeUndefined();
+  });
+
+  test('[M22] names that the host does not know are refused, with their code', async () => {
+    const { service, spawn } = parent({ models: { small: 'a/small' }, adapters: { coder: {} } });
+    expect(await spawn({ adapterName: 'toString' })).toEqual({
+      error: {
+        code: 'ADAPTER_NOT_ALLOWED',
+        message: 'adapterName "toString" is not allowed; expected one of coder',
+      },
+    });
+    expect(await spawn({ model: 'large' })).toMatchObject({ error: { code: 'MODEL_NOT_ALLOWED' } });
+    expect(await spawn({ harnessId: 'h' })).toMatchObject({
+      error: { code: 'UNSUPPORTED_OPTION' },
+    });
+    expect(await spawn({ responseSchema: { not: { type: 'string' } } })).toMatchObject({
+      error: { code: 'INVALID_SCHEMA' },
+    });
+    expect(service.spawned).toEqual([]);
+  });
+
+  test('a host may give names their meaning itself, or refuse them', async () => {
+    const { service, spawn } = parent({
+      models: { small: 'a/small' },
+      configure({ adapterName }) {
+        if (adapterName === 'coder') return { instructions: 'You write code.' };
+        throw new ConfigurationError('ADAPTER_NOT_ALLOWED', `No ${adapterName} here`);
+      },
+    });
+    await spawn({ adapterName: 'coder' });
+    expect(service.spawned[0]?.config.instructions).toBe('You write code.');
+    expect(await spawn({ adapterName: 'cook' })).toEqual({
+      error: { code: 'ADAPTER_NOT_ALLOWED', message: 'No cook here' },
+    });
+    // There is a list of models: it holds.
+    expect(await spawn({ adapterName: 'coder', model: 'large' })).toMatchObject({
+      error: { code: 'MODEL_NOT_ALLOWED' },
+    });
+  });
+
+  test.each(['DEPTH_EXCEEDED', 'SESSION_LIMIT', 'GLOBAL_LIMIT', 'TOOL_NOT_ALLOWED'] as const)(
+    '[M22 M23 RW15] the refusal %s comes back as data',
+    async (code) => {
+      const { service, spawn } = parent();
+      service.refuse(code);
+      expect(await spawn()).toEqual({ error: { code, message: code } });
+    },
+  );
+
+  test('[RW8] arguments are validated', async () => {
+    const { spawn, service } = parent();
+    expect(await spawn({ task: '  ' })).toBe('INVALID');
+    expect(await spawn({ maxDepth: 0 })).toBe('INVALID');
+    expect(await spawn({ workstreamId: '' })).toBe('INVALID');
+    expect(await spawn({ contextMode: 'spoon' })).toBe('INVALID');
+    expect(service.spawned).toEqual([]);
+  });
+});
+
+describe('check_subagent', () => {
+  test('[M3 M12] the seven statuses', async () => {
+    const { service, call, spawn } = parent();
+    await spawn();
+    const status = async (): Promise<unknown> => {
+      const view = (await call('check_subagent', { subagentId: 'sub_1' })) as { status: unknown };
+      return view.status;
+    };
+    expect(await status()).toBe('spawning');
+    service.set('sub_1', { state: 'running', step: 1 });
+    expect(await status()).toBe('running');
+    service.set('sub_1', { hung: true });
+    expect(await status()).toBe('hung');
+    service.ask('sub_1', 'Which?');
+    expect(await status()).toBe('waiting_input');
+    for (const state of ['completed', 'failed', 'cancelled'] as const) {
+      service.end('sub_1', { state });
+      expect(await status()).toBe(state);
+    }
+  });
+
+  test('waiting for the user is no question to the parent', async () => {
+    const { service, call, spawn } = parent();
+    await spawn();
+    service.set('sub_1', { state: 'waiting_for_input', step: 1 });
+    expect(await call('check_subagent', { subagentId: 'sub_1' })).toMatchObject({
+      status: 'running',
+      waitsForUser: true,
+    });
+  });
+
+  test('[M3 M8 M19 MW11] progress in words, and the percentage as a number', async () => {
+    const { service, call, spawn } = parent();
+    await spawn();
+    service.set('sub_1', { state: 'running', step: 1 });
+    service.report('sub_1', { update: 'half', percent: 50 });
+    service.report('sub_1', { update: 'and on', percent: null });
+    expect(await call('check_subagent', { subagentId: 'sub_1' })).toEqual({
+      subagentId: 'sub_1',
+      status: 'running',
+      progress: ['[50%] half', 'and on'],
+      percentComplete: 50,
+      childSessionId: 'fake/sub_1',
+    });
+  });
+
+  test('[M3] the result, its summary, and why it failed', async () => {
+    const { service, call, spawn } = parent();
+    await spawn();
+    service.end('sub_1', { result: { n: 3 }, summary: 'Three.' });
+    expect(await call('check_subagent', { subagentId: 'sub_1' })).toMatchObject({
+      result: { n: 3 },
+      summary: 'Three.',
+    });
+    await spawn();
+    const error = { code: 'STEP_LIMIT', message: 'too many', retryable: false };
+    service.end('sub_2', { state: 'failed', error, partial: 'so far' });
+    expect(await call('check_subagent', { subagentId: 'sub_2' })).toMatchObject({
+      error: { code: 'STEP_LIMIT', message: 'too many' },
+      partial: 'so far',
+    });
+  });
+
+  test('[H11] its own children are shown', async () => {
+    const { service, call, spawn } = parent();
+    await spawn();
+    service.spawn({
+      config: { name: 'kid', instructions: '' },
+      task: { toolName: 'kid', args: {}, description: 'x' },
+      caller: { subagentId: 'sub_1' },
+      callId: 'c7',
+    });
+    expect(await call('check_subagent', { subagentId: 'sub_1' })).toMatchObject({
+      subAgentRefs: [{ id: 'sub_2', toolCallId: 'c7', agentType: 'kid', status: 'running' }],
+    });
+  });
+
+  test('[M22 MW5] unknown is NOT_FOUND, for a code and not for a text', async () => {
+    const { call } = parent();
+    for (const name of [
+      'check_subagent',
+      'send_to_subagent',
+      'await_subagent',
+      'cancel_subagent',
+    ] as const)
+      expect(await call(name, { subagentId: 'nobody', content: 'hi' })).toMatchObject({
+        error: { code: 'NOT_FOUND' },
+      });
+  });
+});
+
+describe('send_to_subagent', () => {
+  test('[M4] an answer resolves the pending request', async () => {
+    const { service, call, spawn } = parent();
+    await spawn();
+    service.ask('sub_1', 'Which?');
+    const messageId = 'sub_1.q1';
+    expect(await call('check_subagent', { subagentId: 'sub_1' })).toMatchObject({
+      pendingRequest: { messageId, question: 'Which?' },
+    });
+    const answer = { subagentId: 'sub_1', content: 'The left one', inResponseTo: messageId };
+    expect(await call('send_to_subagent', answer)).toMatchObject({
+      sent: true,
+      resolvedPending: true,
+    });
+    expect(await call('send_to_subagent', answer)).toMatchObject({
+      error: { code: 'INVALID_STATE' },
+    });
+  });
+
+  test('[H16 M4] a message says when it shall be read, and its receipt is shown later', async () => {
+    const { service, call, spawn } = parent();
+    await spawn();
+    const message = { subagentId: 'sub_1', content: 'Faster', mode: 'interrupt' };
+    expect(await call('send_to_subagent', message)).toEqual({
+      sent: true,
+      resolvedPending: false,
+      messageId: 'm1',
+    });
+    await call('send_to_subagent', { subagentId: 'sub_1', content: 'Please' });
+    expect(service.sent.map(({ mode }) => mode)).toEqual(['interrupt', 'steer']);
+    expect(await call('check_subagent', { subagentId: 'sub_1' })).toMatchObject({
+      messages: [
+        { messageId: 'm1', applied: true, step: 2 },
+        { messageId: 'm2', applied: true, step: 2 },
+      ],
+    });
+  });
+
+  test('[M22] to one that has ended is ALREADY_TERMINAL', async () => {
+    const { service, call, spawn } = parent();
+    await spawn();
+    service.end('sub_1');
+    expect(await call('send_to_subagent', { subagentId: 'sub_1', content: 'x' })).toMatchObject({
+      error: { code: 'ALREADY_TERMINAL' },
+    });
+  });
+});
+
+describe('await_subagent', () => {
+  test('[M5 M16] wakes everybody who waits when it ends', async () => {
+    const { service, call, spawn } = parent();
+    await spawn();
+    const waiting = [1, 2].map(() => call('await_subagent', { subagentId: 'sub_1' }));
+    service.end('sub_1', { result: 'done' });
+    for (const view of await Promise.all(waiting))
+      expect(view).toEqual({ subagentId: 'sub_1', status: 'completed', result: 'done' });
+  });
+
+  test('[M5 MW1] wakes for a question that is asked later', async () => {
+    const { service, call, spawn } = parent();
+    await spawn();
+    const waiting = call('await_subagent', { subagentId: 'sub_1' });
+    service.ask('sub_1', 'Which?');
+    expect(await waiting).toMatchObject({
+      status: 'waiting_input',
+      pendingRequest: { messageId: 'sub_1.q1', question: 'Which?' },
+    });
+  });
+
+  test('[MW10] any of several, or all of them', async () => {
+    const { service, call, spawn } = parent();
+    await spawn();
+    await spawn();
+    const subagentIds = ['sub_1', 'sub_2'];
+    const any = call('await_subagent', { subagentIds, mode: 'any' });
+    const all = call('await_subagent', { subagentIds });
+    service.end('sub_2', { result: 2 });
+    expect(await any).toMatchObject({
+      status: 'ended',
+      subagents: [{ status: 'spawning' }, { status: 'completed', result: 2 }],
+    });
+    service.end('sub_1', { state: 'failed' });
+    expect(await all).toMatchObject({
+      status: 'ended',
+      subagents: [{ status: 'failed' }, { status: 'completed' }],
+    });
+  });
+
+  test('one or several, not both and not neither', async () => {
+    const { call } = parent();
+    for (const input of [{}, { subagentId: 'a', subagentIds: ['b'] }])
+      expect(await call('await_subagent', input)).toMatchObject({
+        error: { code: 'INVALID_INPUT' },
+      });
+  });
+
+  test('PT2: a wait that is broken off ends nobody', async () => {
+    const { service, call, spawn } = parent();
+    await spawn();
+    const controller = new AbortController();
+    const { signal: abortSignal } = controller;
+    const waiting = call('await_subagent', { subagentId: 'sub_1' }, { abortSignal });
+    controller.abort();
+    expect(await waiting).toMatchObject({ error: { code: 'CANCELLED' } });
+    expect(service.list({ subagentId: null })).toHaveLength(1);
+  });
+});
+
+describe('kill_subagent, cancel_subagent, list_subagents', () => {
+  test('[M6 M15] killed, or false for one that has ended or is unknown', async () => {
+    const { service, call, spawn } = parent();
+    await spawn();
+    const kill = (subagentId: string) => call('kill_subagent', { subagentId });
+    expect(await kill('sub_1')).toEqual({ killed: true });
+    expect(await kill('sub_1')).toEqual({ killed: false });
+    expect(await kill('nobody')).toEqual({ killed: false });
+    const ended = service.check('sub_1', { subagentId: null });
+    expect(ended).toMatchObject({ report: { error: { message: 'Cancelled: Killed by parent' } } });
+  });
+
+  test('[MW5] cancel_subagent says why not', async () => {
+    const { service, call, spawn } = parent();
+    await spawn();
+    service.end('sub_1');
+    expect(await call('cancel_subagent', { subagentId: 'sub_1' })).toMatchObject({
+      error: { code: 'ALREADY_TERMINAL' },
+    });
+    await spawn();
+    expect(await call('cancel_subagent', { subagentId: 'sub_2' })).toEqual({ cancelled: true });
+  });
+
+  test('[M7 MW10] lists those that have not ended, or all', async () => {
+    const { service, call, spawn } = parent();
+    await spawn({ workstreamId: 'w' });
+    await spawn();
+    service.end('sub_2');
+    expect(await call('list_subagents')).toEqual({
+      subagents: [
+        {
+          subagentId: 'sub_1',
+          name: 'subagent',
+          task: 'Count the files',
+          status: 'spawning',
+          depth: 1,
+          parentId: null,
+          workstreamId: 'w',
+        },
+      ],
+    });
+    expect(await call('list_subagents', { includeEnded: true })).toMatchObject({
+      subagents: [{ subagentId: 'sub_1' }, { subagentId: 'sub_2', status: 'completed' }],
+    });
+  });
+});
+
+test('[M1 M5] an AI SDK agent outside any session spawns one and waits for it', async () => {
+  const { service, tools } = parent();
+  const model = scriptedModel([
+    { calls: [{ name: 'spawn_subagent', input: { task: 'Count' } }] },
+    { calls: [{ name: 'await_subagent', input: { subagentId: 'sub_1' } }] },
+    { text: 'Three.' },
+  ]);
+  const running = generateText({ model, tools, prompt: 'How many?', stopWhen: isStepCount(5) });
+  while (service.waits === 0) await new Promise((resolve) => setImmediate(resolve));
+  service.end('sub_1', { result: 'three' });
+  const { text, steps } = await running;
+  expect(text).toBe('Three.');
+  expect(steps[1]?.toolResults[0]?.output).toMatchObject({ status: 'completed', result: 'three' });
+  // The conversation up to the call is what the subagent goes on from.
+  expect(service.spawned[0]?.messages).toEqual([{ role: 'user', content: 'How many?' }]);
+});

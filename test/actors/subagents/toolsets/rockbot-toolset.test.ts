@@ -1,0 +1,181 @@
+import { describe, expect, test } from 'vitest';
+import { prepareTools } from '../../../../src/actors/model/tools.ts';
+import { runToolCall } from '../../../../src/actors/model/tool-run.ts';
+import { withCaller } from '../../../../src/actors/model/caller.ts';
+import {
+  rockbotChildToolset,
+  rockbotToolset,
+  type RockbotToolsetOptions,
+  rockbotLimits,
+} from '../../../../src/actors/subagents/toolsets/rockbot-toolset.ts';
+import { sessionLimits } from '../../../../src/actors/admission/limits.ts';
+import { simulatedEnvironment } from '../../../../src/testing/index.ts';
+import { fakeService } from '../../../support/fake-service.ts';
+
+/** The tools as the runtime runs them: what a program gets, and what the model reads. */
+function rockbot(agent?: RockbotToolsetOptions['agent']) {
+  const environment = simulatedEnvironment({ startAt: 23_400 });
+  const service = fakeService();
+  const tools = rockbotToolset({ clock: environment.clock, service, agent });
+  const entries = prepareTools({ ...tools, ...rockbotChildToolset() }, 'test').execution;
+  const run = async (name: string, input: unknown, context?: unknown) => {
+    const entry = entries.get(name);
+    if (!entry) throw new Error(name);
+    const outcome = await runToolCall({
+      tool: entry,
+      callId: 'call_1',
+      input,
+      raw: true,
+      messages: [],
+      signal: new AbortController().signal,
+      idempotencyKey: 'k',
+      context,
+      environment,
+    });
+    return { read: outcome.modelOutput, outcome };
+  };
+  /** What the model reads, in words. */
+  const words = async (name: string, input: unknown = {}) => {
+    const { read } = await run(name, input);
+    return 'value' in read ? read.value : read;
+  };
+  return { service, run, words };
+}
+
+describe('[R1 R2] spawn_subagent', () => {
+  test('answers at once, with the task_id', async () => {
+    const { service, words } = rockbot();
+    expect(await words('spawn_subagent', { description: 'Research X', context: 'On Mars' })).toBe(
+      'Subagent spawned with task_id: sub_1. It will report progress and send a final result when complete.',
+    );
+    expect(service.spawned[0]).toMatchObject({
+      config: { timeout: 600_000, maxSteps: 12, context: 'none' },
+      task: { description: 'Research X' },
+      callId: 'call_1',
+    });
+    expect(service.spawned[0]?.config.instructions).toMatch(/\n\nContext: On Mars$/);
+  });
+
+  test('[R10] a subagent manages no subagents, and has ReportProgress', async () => {
+    const { service, words } = rockbot();
+    await words('spawn_subagent', { description: 'x' });
+    const { grant, config } = service.spawned[0] ?? {};
+    expect(grant?.disallowedTools).toEqual(['spawn_subagent', 'cancel_subagent', 'list_subagents']);
+    expect(Object.keys(config?.tools ?? {})).toEqual(['ReportProgress']);
+  });
+
+  test('[RW15] at the limit the model reads an error, and a program gets its code', async () => {
+    const { service, run } = rockbot();
+    service.refuse('SESSION_LIMIT');
+    const { read, outcome } = await run('spawn_subagent', { description: 'x' });
+    expect(read).toEqual({
+      type: 'error-text',
+      value: 'Error: SESSION_LIMIT. Use list_subagents to see them, or cancel_subagent to end one.',
+    });
+    expect(outcome).toMatchObject({ output: { error: { code: 'SESSION_LIMIT' } } });
+  });
+
+  test('[RW15] a description that looks like an error is none', async () => {
+    const { service, words, run } = rockbot();
+    await words('spawn_subagent', { description: 'Error: find out why' });
+    expect(service.spawned).toHaveLength(1);
+    expect((await run('list_subagents', {})).read).toMatchObject({ type: 'text' });
+  });
+
+  test.each([0, -1, 1441, 1e9, Number.NaN, '10'])(
+    '[RW8] %s is no timeout_minutes',
+    async (timeout_minutes) => {
+      const { service, run } = rockbot();
+      const { outcome } = await run('spawn_subagent', { description: 'x', timeout_minutes });
+      expect(outcome).toMatchObject({ status: 'error', error: { code: 'INVALID_INPUT' } });
+      expect(service.spawned).toEqual([]);
+    },
+  );
+
+  test('[RW8] timeout_minutes is the time of the run', async () => {
+    const { service, words } = rockbot();
+    await words('spawn_subagent', { description: 'x', timeout_minutes: 0.5 });
+    expect(service.spawned[0]?.config.timeout).toBe(30_000);
+  });
+
+  test('[RW8] `agent` says what every subagent is; `timeout` where the call says no minutes', async () => {
+    const agent = {
+      name: 'clerk',
+      instructions: 'You file.',
+      timeout: 5_000,
+      maxSteps: 2,
+      toolTimeout: 1_000,
+      maxHistory: 7,
+      inactivityTimeoutMs: 900,
+      budget: { tokens: 100 },
+      retry: { maxAttempts: 2 },
+      completion: 'tool',
+    } as const;
+    const { service, words } = rockbot(agent);
+    await words('spawn_subagent', { description: 'x' });
+    await words('spawn_subagent', { description: 'x', timeout_minutes: 1 });
+    const [unsaid, said] = service.spawned.map(({ config }) => config);
+    expect(unsaid).toMatchObject(agent);
+    expect(said).toMatchObject({ ...agent, timeout: 60_000 });
+  });
+
+  test('[R3] what is missing is named', async () => {
+    const { words } = rockbot();
+    expect(await words('spawn_subagent', {})).toMatch(/Missing required argument: description/);
+    expect(await words('spawn_subagent', { description: '' })).toMatch(
+      /Missing required argument: description/,
+    );
+    expect(await words('cancel_subagent', {})).toMatch(/Missing required argument: task_id/);
+  });
+});
+
+test('[R4] cancel_subagent says what it did, and neither is an error', async () => {
+  const { words, run } = rockbot();
+  await words('spawn_subagent', { description: 'x' });
+  expect(await words('cancel_subagent', { task_id: 'sub_1' })).toBe('Subagent sub_1 cancelled.');
+  expect((await run('cancel_subagent', { task_id: 'sub_1' })).read).toEqual({
+    type: 'text',
+    value: 'No active subagent found with task_id: sub_1',
+  });
+});
+
+test('[R5] list_subagents', async () => {
+  const { service, words } = rockbot();
+  expect(await words('list_subagents')).toBe('No active subagents.');
+  await words('spawn_subagent', { description: 'Research\nquantum computing' });
+  await words('spawn_subagent', { description: 'Gone' });
+  service.end('sub_2');
+  expect(await words('list_subagents')).toBe(
+    'Active subagents (1):\n- task_id=sub_1, elapsed=23s, description=Research quantum computing',
+  );
+});
+
+test('[R9] ReportProgress, inside a subagent only', async () => {
+  const { service, words, run } = rockbot();
+  await words('spawn_subagent', { description: 'x' });
+  const context = withCaller(undefined, {
+    sessionId: 's',
+    subagentId: 'sub_1',
+    parentId: null,
+    depth: 1,
+    requester: null,
+    approver: null,
+    idempotencyKey: 'k',
+    service,
+  });
+  const { read } = await run('ReportProgress', { message: 'Found 3 items' }, context);
+  expect(read).toEqual({ type: 'text', value: 'Progress reported.' });
+  expect(service.list({ subagentId: null })[0]?.progress).toMatchObject([
+    { update: 'Found 3 items', percent: null },
+  ]);
+  expect((await run('ReportProgress', { message: 'x' })).read).toMatchObject({
+    type: 'error-text',
+  });
+});
+
+test('[R12] three at a time, and no queue', () => {
+  expect(sessionLimits(rockbotLimits)).toMatchObject({
+    maxConcurrentPerSession: 3,
+    whenFull: 'reject',
+  });
+});

@@ -1,0 +1,263 @@
+import { generateText, isStepCount } from 'ai';
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { delegates } from '../../../../src/actors/model/marks.ts';
+import { subAgentRefs } from '../../../../src/actors/subagents/toolsets/sub-agent-refs.ts';
+import {
+  createSubAgentTool,
+  isSubAgentTool,
+  subAgentTools,
+  type SubAgentToolOptions,
+} from '../../../../src/actors/subagents/toolsets/sub-agent-tool.ts';
+import { THE_LEAD } from '../../../../src/actors/contracts/service-types.ts';
+import { createRuntime, createSubagentService, workingMemory } from '../../../../src/index.ts';
+import { scriptedModel, simulatedEnvironment } from '../../../../src/testing/index.ts';
+import { callOptions, fakeService } from '../../../support/fake-service.ts';
+
+const summarizer = {
+  name: 'summarizer',
+  instructions: 'Summarize.',
+  outputSchema: z.object({ summary: z.string() }),
+};
+const input = z.object({ texts: z.array(z.string()), maxLength: z.number().default(500) });
+
+function summarize(options: SubAgentToolOptions = {}) {
+  const service = fakeService();
+  const made = createSubAgentTool(summarizer, input, {
+    description: 'Summarize a list of texts',
+    service,
+    ...options,
+  });
+  const call = (texts: string[], more: object = {}): Promise<unknown> =>
+    (made.execute as never as (input: unknown, options: never) => Promise<unknown>)(
+      { texts, maxLength: 500 },
+      callOptions(more),
+    );
+  return { service, made, call };
+}
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+describe('[H1 H2] the tool', () => {
+  test('is an AI SDK tool that the runtime knows as a subagent', () => {
+    const { made } = summarize();
+    expect(made.description).toBe('Summarize a list of texts');
+    expect(isSubAgentTool(made)).toBe(true);
+    expect(delegates(made)).toBe(true);
+    expect(Object.keys(subAgentTools(made))).toEqual(['subagent__summarizer']);
+  });
+
+  test('[H1] without an outputSchema there is none', () => {
+    const { outputSchema: _, ...without } = summarizer;
+    expect(() => createSubAgentTool(without as never, input)).toThrow(
+      /expected the subagent "summarizer" to have an outputSchema/,
+    );
+  });
+
+  test('[HW1] two of one type would be one name', () => {
+    const { made } = summarize();
+    expect(() => subAgentTools(made, made)).toThrow(/got "subagent__summarizer" twice/);
+  });
+
+  test('[M11] without anybody to run it, the model is told', async () => {
+    const { call } = summarize({ service: undefined as never });
+    expect(await call(['a'])).toMatchObject({ code: 'NO_SERVICE' });
+  });
+});
+
+describe('[H4 H5] one call', () => {
+  test('hands over its input, and nothing else of the parent', async () => {
+    const { service, call } = summarize();
+    const running = call(['a', 'b'], { messages: [{ role: 'user', content: 'secret' }] });
+    await turn();
+    expect(service.spawned[0]).toMatchObject({
+      config: { name: 'summarizer', context: 'none' },
+      task: { toolName: 'subagent__summarizer', args: { texts: ['a', 'b'], maxLength: 500 } },
+      callId: 'call_1',
+      caller: { subagentId: null },
+    });
+    expect(JSON.stringify(service.spawned[0])).not.toContain('secret');
+    service.end('sub_1', { result: { summary: 'ab' } });
+    expect(await running).toEqual({ summary: 'ab' });
+  });
+
+  test('[R6] an input that it does not know is told to the model, and nobody is spawned', async () => {
+    const { service, made } = summarize();
+    const model = scriptedModel([
+      { calls: [{ name: 'summarize', input: { texts: ['a'], maxLenght: 5 } }] },
+      { text: 'Done.' },
+    ]);
+    const { steps } = await generateText({
+      model,
+      prompt: 'Go',
+      tools: { summarize: made },
+      stopWhen: isStepCount(2),
+    });
+    expect(JSON.stringify(steps[0]?.content)).toContain('did you mean \\"maxLength\\"?');
+    expect(service.spawned).toEqual([]);
+  });
+
+  test('[H10] a failure is a result, and the model decides', async () => {
+    const { service, call } = summarize();
+    const running = call(['a']);
+    await turn();
+    const error = { code: 'STEP_LIMIT', message: 'Max steps exceeded', retryable: false };
+    service.end('sub_1', { state: 'failed', error, partial: 'half' });
+    expect(await running).toEqual({
+      error: 'Max steps exceeded',
+      code: 'STEP_LIMIT',
+      partial: 'half',
+    });
+  });
+
+  test('[HW5] one that may not run is a result with its code, too', async () => {
+    const { service, call } = summarize();
+    service.refuse('DEPTH_EXCEEDED');
+    expect(await call(['a'])).toMatchObject({ code: 'DEPTH_EXCEEDED' });
+  });
+
+  test('[HW4] a parent that goes takes its child with it', async () => {
+    const { service, call } = summarize();
+    const controller = new AbortController();
+    const running = call(['a'], { abortSignal: controller.signal });
+    await turn();
+    controller.abort();
+    expect(await running).toMatchObject({ code: 'CANCELLED' });
+    expect(service.list({ subagentId: null })).toEqual([]);
+    // Nobody is spawned for a call that is over already.
+    await call(['b'], { abortSignal: controller.signal });
+    expect(service.spawned).toHaveLength(1);
+  });
+});
+
+describe('a child that asks while its parent waits', () => {
+  test('[MW1] is told that nobody answers, and goes on', async () => {
+    const { service, call } = summarize();
+    const running = call(['a']);
+    await turn();
+    service.ask('sub_1', 'How long?');
+    await turn();
+    expect(service.sent).toMatchObject([{ to: 'sub_1', inResponseTo: 'sub_1.q1' }]);
+    expect(service.sent[0]?.content).toMatch(/Nobody can answer/);
+    service.end('sub_1', { result: { summary: 'short' } });
+    expect(await running).toEqual({ summary: 'short' });
+  });
+
+  test('[MW1] or its question is the result, for a parent that can answer', async () => {
+    const { service, call } = summarize({ questions: 'return' });
+    const running = call(['a']);
+    await turn();
+    service.ask('sub_1', 'How long?');
+    expect(await running).toEqual({
+      status: 'waiting_input',
+      subagentId: 'sub_1',
+      pendingRequest: { messageId: 'sub_1.q1', question: 'How long?' },
+    });
+    expect(service.list({ subagentId: null })).toHaveLength(1);
+  });
+});
+
+test('[H8 H9 HW2] parallel children of one step; results in the order of the calls', async () => {
+  const { service, made } = summarize();
+  const model = scriptedModel([
+    {
+      type: 'tool_calls',
+      content: 'I will summarize these texts.',
+      subAgentCalls: [
+        { id: 's1', agentType: 'summarizer', input: { texts: ['one'] } },
+        { id: 's2', agentType: 'summarizer', input: { texts: ['two'] } },
+      ],
+    },
+    { type: 'text', content: 'Both are done.' },
+  ]);
+  const running = generateText({
+    model,
+    tools: subAgentTools(made),
+    prompt: 'Summarize',
+    stopWhen: isStepCount(3),
+  });
+  while (service.waits < 2) await turn();
+  // Both run at once; the second is ready first.
+  expect(service.spawned.map(({ callId }) => callId)).toEqual(['s1', 's2']);
+  service.end('sub_2', { result: { summary: '2' } });
+  service.end('sub_1', { state: 'failed', error: { code: 'X', message: 'no', retryable: false } });
+  const { text, responseMessages } = await running;
+  expect(text).toBe('Both are done.');
+  expect(responseMessages.slice(0, 2)).toMatchObject([
+    {
+      role: 'assistant',
+      content: [
+        { type: 'text', text: 'I will summarize these texts.' },
+        { type: 'tool-call', toolCallId: 's1', toolName: 'subagent__summarizer' },
+        { type: 'tool-call', toolCallId: 's2', toolName: 'subagent__summarizer' },
+      ],
+    },
+    {
+      role: 'tool',
+      content: [
+        {
+          type: 'tool-result',
+          toolCallId: 's1',
+          toolName: 'subagent__summarizer',
+          output: { value: { error: 'no', code: 'X' } },
+        },
+        { type: 'tool-result', toolCallId: 's2', output: { value: { summary: '2' } } },
+      ],
+    },
+  ]);
+  expect(subAgentRefs(service, { subagentId: null })).toEqual([
+    { id: 'sub_1', toolCallId: 's1', agentType: 'summarizer', status: 'failed', error: 'no' },
+    {
+      id: 'sub_2',
+      toolCallId: 's2',
+      agentType: 'summarizer',
+      status: 'completed',
+      output: { summary: '2' },
+    },
+  ]);
+});
+
+test('[H11 HW7] references have a status for one that was cancelled, or waits', () => {
+  const service = fakeService();
+  const spawn = () =>
+    service.spawn({
+      config: summarizer,
+      task: { toolName: 'x', args: {}, description: 'x' },
+      caller: { subagentId: null },
+    });
+  for (let count = 0; count < 3; count += 1) spawn();
+  service.cancel('sub_1', { subagentId: null }, 'enough');
+  service.ask('sub_2', 'Which?');
+  const refs = subAgentRefs(service, { subagentId: null });
+  expect(refs.map(({ status }) => status)).toEqual(['cancelled', 'waiting_input', 'running']);
+  expect(subAgentRefs(service, { subagentId: 'sub_1' })).toEqual([]);
+});
+
+test('LIN-2: an input that is not in working memory is an answer to the call, before anything begins', async () => {
+  const environment = simulatedEnvironment();
+  const memory = workingMemory({ environment });
+  const service = createSubagentService({
+    runtime: createRuntime({ environment }),
+    workingMemory: memory,
+    model: scriptedModel({
+      scripts: [{ when: 'Summarize', script: () => ({ text: '{"summary":"Short."}' }) }],
+    }),
+  });
+  await memory.save({ sessionId: service.id, path: [] }, { key: 'texts', value: 'Long.' });
+  const schema = z.object({ inputs: z.array(z.string()) });
+  const made = createSubAgentTool({ ...summarizer, lineage: true }, schema, { service });
+  const call = async (key: string): Promise<unknown> => {
+    const done = (made.execute as never as (input: unknown, options: never) => Promise<unknown>)(
+      { inputs: [key] },
+      callOptions(),
+    );
+    await environment.settle();
+    return done;
+  };
+  expect(await call('text')).toMatchObject({
+    code: 'INPUT_NOT_FOUND',
+    error: expect.stringContaining(`near matches: "session/${service.id}/texts"`) as string,
+  });
+  expect(service.list(THE_LEAD, { includeEnded: true })).toEqual([]);
+  expect(await call(`session/${service.id}/texts`)).toEqual({ summary: 'Short.' });
+});

@@ -1,0 +1,297 @@
+// Nobody outlives whom it works for, and nothing is kept for ever.
+
+import { tool } from 'ai';
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { THE_LEAD } from '../../../src/actors/contracts/service-types.ts';
+import { memoryJournal } from '../../../src/index.ts';
+import { by, puppets } from '../../support/puppets.ts';
+
+/** A parent, its child and its grandchild. */
+function family(stage: ReturnType<typeof puppets>) {
+  const parent = stage.spawn('p');
+  const child = stage.spawn('c', { caller: by(parent) });
+  const grandchild = stage.spawn('g', { caller: by(child) });
+  return { parent, child, grandchild };
+}
+
+describe('[MW7 HW4] D4: when a parent ends', () => {
+  test.each(['completed', 'cancelled', 'failed'] as const)(
+    '%s: those below it are cancelled, all the way down',
+    async (how) => {
+      const stage = puppets();
+      const { parent, child, grandchild } = family(stage);
+      if (how === 'completed') await stage.says('p', 'done');
+      else if (how === 'cancelled') stage.service.cancel(parent, THE_LEAD);
+      else stage.delegation.get(parent)?.kill('the test says so');
+      await stage.settle();
+      expect(stage.look(parent)?.state).toBe(how);
+      for (const id of [child, grandchild])
+        expect(stage.look(id)).toMatchObject({
+          state: 'cancelled',
+          error: { message: expect.stringContaining('has ended') },
+        });
+      expect(stage.service.list(THE_LEAD)).toEqual([]);
+      await stage.service.close();
+      expect(stage.timersLeft()).toBe(0);
+    },
+  );
+
+  test('[RW9] the signal of a tool aborts at once, and its siblings go on', async () => {
+    const stage = puppets();
+    let signal: AbortSignal | undefined;
+    const hang = tool({
+      inputSchema: z.object({}),
+      execute: (_, { abortSignal }) => {
+        signal = abortSignal;
+        return new Promise<string>(() => {});
+      },
+    });
+    const parent = stage.spawn('p');
+    const child = stage.spawn('c', { caller: by(parent), config: { tools: { hang } } });
+    const sibling = stage.spawn('s');
+    await stage.calls('c', ['hang', {}]);
+    expect(signal?.aborted).toBe(false);
+    await stage.says('p', 'done');
+    expect(signal?.aborted).toBe(true);
+    expect(stage.look(child)?.state).toBe('cancelled');
+    expect(stage.look(sibling)?.state).toBe('running');
+  });
+
+  test('who does not stop is killed after the grace', async () => {
+    const journal = memoryJournal();
+    let isStuck = false;
+    const stage = puppets({
+      graceMs: 2000,
+      on: {
+        journal: {
+          read: (...args) => journal.read(...args),
+          append: (entry) => (isStuck ? new Promise<void>(() => {}) : journal.append(entry)),
+        },
+      },
+    });
+    const { parent, child } = family(stage);
+    await stage.settle();
+    isStuck = true;
+    stage.delegation.get(parent)?.kill('the test says so');
+    await stage.environment.advance(1999);
+    expect(stage.look(child)?.state).toBe('running');
+    await stage.environment.advance(1);
+    expect(stage.look(child)).toMatchObject({ state: 'failed', error: { code: 'KILLED' } });
+    await stage.environment.advance(2000);
+    expect(stage.service.list(THE_LEAD)).toEqual([]);
+  });
+
+  test('[M6] ending one ends its subtree, and says false of one that has ended', async () => {
+    const stage = puppets();
+    const { parent, child, grandchild } = family(stage);
+    expect(stage.service.cancel(child, by(parent), 'enough')).toBe(true);
+    await stage.settle();
+    expect(stage.look(parent)?.state).toBe('running');
+    expect(stage.look(child)?.error?.message).toBe('Cancelled: enough');
+    expect(stage.look(grandchild)?.state).toBe('cancelled');
+    expect(stage.service.cancel(child, by(parent))).toBe(false);
+    expect(stage.service.cancel('sub_9', by(parent))).toBe(false);
+    expect(stage.service.cancel(parent, by(child))).toBe(false);
+  });
+});
+
+test('D3: who is cancelled by whoever sees it begin ends, and is told of in order', async () => {
+  const stage = puppets();
+  const cancelled: boolean[] = [];
+  stage.service.events.subscribe(({ type, subagentId }) => {
+    if (type === 'spawned') cancelled.push(stage.service.cancel(subagentId, THE_LEAD, 'not now'));
+  });
+  const id = stage.spawn('a');
+  await stage.settle();
+  expect(cancelled).toEqual([true]);
+  expect(stage.look(id)).toMatchObject({ state: 'cancelled', error: { code: 'CANCELLED' } });
+  expect(stage.types(id)).toEqual(['spawned', 'ended']);
+  expect(stage.errors).toEqual([]);
+});
+
+describe('D3: close', () => {
+  test('cancels all, disposes all, and resolves once nobody is left', async () => {
+    const disposed: string[] = [];
+    const stage = puppets();
+    const config = {
+      dispose: async () => {
+        await stage.settle();
+        disposed.push('c');
+      },
+    };
+    const parent = stage.spawn('p');
+    const child = stage.spawn('c', { caller: by(parent), config });
+    await stage.settle();
+    const closed = stage.service.close('enough');
+    await stage.service.close();
+    await closed;
+    expect(disposed).toEqual(['c']);
+    expect(stage.look(parent)?.error?.message).toBe('Cancelled: enough');
+    expect(stage.look(child)?.state).toBe('cancelled');
+    expect(stage.timersLeft()).toBe(0);
+  });
+
+  test.each([-1, Number.NaN])('a grace of %d is none', (graceMs) => {
+    expect(() => puppets({ graceMs })).toThrow(expect.objectContaining({ code: 'INVALID_OPTION' }));
+  });
+
+  test('[M25] also of one that was still being made ready', async () => {
+    let disposed = 0;
+    const stage = puppets();
+    stage.spawn('a', { config: { dispose: () => void (disposed += 1) } });
+    await stage.service.close();
+    expect(disposed).toBe(1);
+    expect(stage.look('sub_1')?.state).toBe('cancelled');
+  });
+});
+
+describe('[M18 MW9] what has ended', () => {
+  const retention = { stateRetentionMs: 10_000, sweepIntervalMs: 1000 };
+
+  test('is kept from its delivery, not from its end', async () => {
+    const stage = puppets({ constraints: retention });
+    const id = stage.spawn('a');
+    await stage.says('a', 'done');
+    await stage.environment.advance(1_000_000);
+    expect(stage.look(id)?.result).toBe('done');
+    expect(stage.service.check(id, THE_LEAD)).toMatchObject({ report: { result: 'done' } });
+    await stage.environment.advance(9999);
+    expect(stage.service.check(id, THE_LEAD)).toMatchObject({ ok: true });
+    await stage.environment.advance(2000);
+    expect(stage.service.check(id, THE_LEAD)).toMatchObject({ error: { code: 'NOT_FOUND' } });
+    expect(stage.timersLeft()).toBe(0);
+  });
+
+  test('counts as delivered to a wait, or when somebody else has passed it on; a list delivers nothing', async () => {
+    const stage = puppets({ constraints: retention });
+    const [a, b, c] = [stage.spawn('a'), stage.spawn('b'), stage.spawn('c')];
+    void stage.service.await([a], THE_LEAD);
+    for (const name of ['a', 'b', 'c']) await stage.says(name, name);
+    stage.service.delivered(b);
+    stage.service.delivered('sub_9');
+    await stage.environment.advance(20_000);
+    expect(stage.service.list(THE_LEAD, { includeEnded: true }).map(({ id }) => id)).toEqual([c]);
+  });
+
+  test('a colleague’s look delivers nothing, an ancestor’s does', async () => {
+    const stage = puppets({ constraints: retention });
+    const a = stage.spawn('a', { workstreamId: 'w' });
+    const b = stage.spawn('b', { workstreamId: 'w' });
+    await stage.says('a', 'done');
+    stage.service.check(a, by(b));
+    await stage.environment.advance(20_000);
+    expect(stage.look(a)).toBeDefined();
+  });
+
+  test('with its parent gone, nobody is left to read it', async () => {
+    const stage = puppets({ constraints: retention });
+    const { parent } = family(stage);
+    await stage.says('g', 'G');
+    await stage.says('p', 'P');
+    await stage.environment.advance(20_000);
+    const left = stage.service.list(THE_LEAD, { includeEnded: true }).map(({ id }) => id);
+    expect(left).toEqual([parent]);
+  });
+
+  test('0: no timer; sweeping by hand returns how many were forgotten', async () => {
+    const stage = puppets({ constraints: { ...retention, sweepIntervalMs: 0 } });
+    const id = stage.spawn('a');
+    await stage.says('a', 'done');
+    stage.service.check(id, THE_LEAD);
+    await stage.environment.advance(60_000);
+    expect(stage.timersLeft()).toBe(0);
+    expect(stage.look(id)).toBeDefined();
+    expect(stage.service.sweep()).toBe(1);
+    expect(stage.service.sweep()).toBe(0);
+    expect(stage.look(id)).toBeUndefined();
+  });
+
+  test('[BW31] K2: unread results are bounded by refusing work, read ones by forgetting the oldest', async () => {
+    const stage = puppets({
+      constraints: { maxConcurrentPerSession: 5000, maxLivePerSession: 5000 },
+    });
+    const ids = Array.from({ length: 1000 }, (_, number) => stage.spawn(`n${number}`));
+    for (const id of ids) stage.delegation.get(id)?.kill('the test says so');
+    expect(stage.request('more')).toMatchObject({
+      status: 'rejected',
+      error: { code: 'SESSION_LIMIT', message: expect.stringContaining('1000 results') },
+    });
+    for (const id of ids) stage.service.delivered(id);
+    const more = stage.spawn('more');
+    stage.delegation.get(more)?.kill('the test says so');
+    stage.service.delivered(more);
+    expect(stage.look(ids[0] ?? '')).toBeUndefined();
+    expect(stage.look(ids[1] ?? '')).toBeDefined();
+    expect(stage.look(more)).toBeDefined();
+  });
+});
+
+describe('[M17 MW2] hung', () => {
+  const constraints = { inactivityTimeoutMs: 5000, sweepIntervalMs: 1000 };
+
+  test('after its time without a sign of life; the next one clears it', async () => {
+    const stage = puppets({ constraints });
+    const id = stage.spawn('a');
+    await stage.environment.advance(4000);
+    expect(stage.look(id)?.hung).toBe(false);
+    await stage.environment.advance(2000);
+    expect(stage.look(id)).toMatchObject({ hung: true, state: 'running' });
+    expect(stage.types(id)).toContain('hung');
+    stage.service.report(id, { update: 'I am here', percent: null });
+    expect(stage.look(id)?.hung).toBe(false);
+    expect(stage.types(id).slice(-2)).toEqual(['recovered', 'progress']);
+    await stage.environment.advance(10_000);
+    expect(stage.look(id)?.hung).toBe(true);
+    await stage.calls('a', ['report_progress', { update: 'x' }]);
+    expect(stage.look(id)).toMatchObject({ hung: false });
+    await stage.says('a', 'done');
+    await stage.service.close();
+    expect(stage.timersLeft()).toBe(0);
+  });
+
+  test('who waits is not silent: for an answer, a child, a slot', async () => {
+    const stage = puppets({ constraints: { ...constraints, maxConcurrentPerSession: 2 } });
+    const asking = stage.spawn('a');
+    await stage.calls('a', ['request_input', { question: 'Which?', timeoutMs: 100_000 }]);
+    const parent = stage.spawn('p');
+    const child = stage.spawn('c', { caller: by(parent), config: { inactivityTimeoutMs: 0 } });
+    await stage.calls('p', ['wait', { ids: [child], timeoutMs: 100_000 }]);
+    const other = stage.spawn('o', { config: { inactivityTimeoutMs: 0 } });
+    const queued = stage.spawn('q');
+    await stage.environment.advance(30_000);
+    expect(stage.look(queued)?.state).toBe('ready');
+    for (const id of [asking, parent, child, other, queued])
+      expect(stage.look(id)?.hung).toBe(false);
+  });
+
+  test('0 is never, and goes before the default of the scope', async () => {
+    const stage = puppets({ constraints });
+    const id = stage.spawn('a', { config: { inactivityTimeoutMs: 0 } });
+    await stage.environment.advance(100_000);
+    expect(stage.look(id)?.hung).toBe(false);
+    expect(stage.environment.backgroundTimers).toBe(0);
+  });
+
+  test('may have a consequence: cancelled, or whatever its author does', async () => {
+    const stage = puppets({ constraints });
+    const told: unknown[] = [];
+    const cancelled = stage.spawn('a', { config: { onHung: 'cancel' } });
+    const watched = stage.spawn('b', {
+      config: {
+        onHung: (hung) => {
+          told.push(hung);
+          throw new Error('the callback is broken');
+        },
+      },
+    });
+    const since = stage.environment.clock.now();
+    await stage.environment.advance(7000);
+    expect(stage.look(cancelled)).toMatchObject({
+      state: 'cancelled',
+      error: { message: expect.stringContaining('no sign of life') },
+    });
+    expect(told).toEqual([{ id: watched, name: 'b', lastActiveAt: since }]);
+    expect(stage.errors).toEqual([expect.objectContaining({ message: 'the callback is broken' })]);
+  });
+});

@@ -1,0 +1,300 @@
+// Waiting for subagents: by an end, a question, the time; and never in a circle.
+
+import { describe, expect, test } from 'vitest';
+import { THE_LEAD } from '../../../src/actors/contracts/service-types.ts';
+import { by, puppets } from '../../support/puppets.ts';
+
+/** The result of a wait, once there is one. */
+function later<T>(promise: Promise<T>): { value?: T } {
+  const box: { value?: T } = {};
+  void promise.then((value) => {
+    box.value = value;
+  });
+  return box;
+}
+
+describe('[M5] a wait', () => {
+  test('ends when the subagent does, with its result', async () => {
+    const { spawn, says, service, settle } = puppets();
+    const id = spawn('a');
+    const wait = later(service.await([id], THE_LEAD));
+    await settle();
+    expect(wait.value).toBeUndefined();
+    await says('a', 'done');
+    expect(wait.value).toMatchObject({
+      ok: true,
+      why: 'ended',
+      reports: [{ id, state: 'completed', result: 'done', pendingRequest: null }],
+    });
+  });
+
+  test('returns at once what is so already', async () => {
+    const { spawn, says, service, timersLeft } = puppets();
+    const id = spawn('a');
+    await says('a', 'done');
+    expect(await service.await([id], THE_LEAD)).toMatchObject({ why: 'ended' });
+    expect(await service.await([id], THE_LEAD)).toMatchObject({ why: 'ended' });
+    await service.close();
+    expect(timersLeft()).toBe(0);
+  });
+
+  test('[M26 MW4] has its time, 300 s unless it says otherwise, and touches nobody', async () => {
+    const { spawn, service, environment, look } = puppets();
+    const id = spawn('a');
+    const long = later(service.await([id], THE_LEAD));
+    const short = later(service.await([id], THE_LEAD, { timeoutMs: 10 }));
+    await environment.advance(10);
+    expect(short.value).toMatchObject({
+      ok: true,
+      why: 'timeout',
+      reports: [{ state: 'running' }],
+    });
+    await environment.advance(299_989);
+    expect(long.value).toBeUndefined();
+    await environment.advance(1);
+    expect(long.value).toMatchObject({ why: 'timeout' });
+    expect(look(id)?.state).toBe('running');
+  });
+
+  test('is broken off by its signal, and nothing is left of it', async () => {
+    const { spawn, delegation, service, look, settle } = puppets();
+    const id = spawn('a');
+    const controller = new AbortController();
+    const wait = later(service.await([id], THE_LEAD, { signal: controller.signal }));
+    controller.abort();
+    await settle();
+    expect(wait.value).toMatchObject({ ok: false, error: { code: 'CANCELLED' } });
+    expect(delegation.waitCount).toBe(0);
+    expect(look(id)?.state).toBe('running');
+    expect(await service.await([id], THE_LEAD, { signal: AbortSignal.abort() })).toMatchObject({
+      ok: false,
+      error: { code: 'CANCELLED' },
+    });
+  });
+
+  test('[M16] many may wait; all are woken, each once', async () => {
+    const { spawn, says, service, delegation } = puppets();
+    const id = spawn('a');
+    const waits = [1, 2, 3].map(() => later(service.await([id], THE_LEAD)));
+    await says('a', 'done');
+    for (const { value } of waits) expect(value).toMatchObject({ why: 'ended' });
+    expect(delegation.waitCount).toBe(0);
+  });
+
+  test('[MW9] more waits than anybody means are refused', async () => {
+    const { spawn, service, environment } = puppets();
+    const id = spawn('a');
+    for (let number = 0; number < 1000; number += 1) void service.await([id], THE_LEAD);
+    expect(await service.await([id], THE_LEAD)).toMatchObject({
+      ok: false,
+      error: { code: 'SESSION_LIMIT', message: expect.stringContaining('1000') },
+    });
+    await environment.advance(300_000);
+    expect(await service.await([id], THE_LEAD, { timeoutMs: -1 })).toMatchObject({
+      ok: false,
+      error: { code: 'INVALID_STATE' },
+    });
+  });
+
+  test('for nobody, or for somebody unknown, is refused', async () => {
+    const { service, spawn } = puppets();
+    expect(await service.await([], THE_LEAD)).toMatchObject({ error: { code: 'INVALID_STATE' } });
+    expect(await service.await([spawn('a'), 'sub_9'], THE_LEAD)).toMatchObject({
+      error: { code: 'NOT_FOUND', message: expect.stringContaining('sub_9') },
+    });
+  });
+});
+
+describe('[MW10] a wait for several', () => {
+  test('any: the first that ends; all: when all have', async () => {
+    const { spawn, says, service } = puppets();
+    const ids = [spawn('a'), spawn('b')];
+    const any = later(service.await(ids, THE_LEAD, { mode: 'any' }));
+    const all = later(service.await(ids, THE_LEAD));
+    await says('b', 'B');
+    expect(any.value).toMatchObject({
+      why: 'ended',
+      reports: [{ state: 'running' }, { state: 'completed', result: 'B' }],
+    });
+    expect(all.value).toBeUndefined();
+    await says('a', 'A');
+    expect(all.value).toMatchObject({ why: 'ended', reports: [{ result: 'A' }, { result: 'B' }] });
+  });
+
+  test.each(['any', 'all'] as const)('%s: a question of one ends it', async (mode) => {
+    const { spawn, calls, service } = puppets();
+    const ids = [spawn('a'), spawn('b')];
+    const wait = later(service.await(ids, THE_LEAD, { mode }));
+    await calls('b', ['request_input', { question: 'Which?' }]);
+    expect(wait.value).toMatchObject({
+      why: 'asked',
+      reports: [{ pendingRequest: null }, { pendingRequest: { question: 'Which?' } }],
+    });
+  });
+});
+
+describe('[MW1] a wait is woken by a question', () => {
+  test('that is asked later, and the answer lets the subagent go on', async () => {
+    const { spawn, calls, says, service, settle, timersLeft } = puppets();
+    const id = spawn('a');
+    const wait = later(service.await([id], THE_LEAD));
+    await calls('a', ['request_input', { question: 'Which?', context: 'Two' }]);
+    expect(wait.value).toMatchObject({
+      ok: true,
+      why: 'asked',
+      reports: [
+        { state: 'waiting_for_input', pendingRequest: { question: 'Which?', context: 'Two' } },
+      ],
+    });
+    const requestId = wait.value?.ok ? wait.value.reports[0]?.pendingRequest?.requestId : '';
+    // M5: it is still so.
+    expect(await service.await([id], THE_LEAD)).toMatchObject({ why: 'asked' });
+    const sent = service.send(
+      id,
+      { content: 'The first', inResponseTo: requestId ?? '' },
+      THE_LEAD,
+    );
+    expect(sent).toMatchObject({ ok: true, resolvedPending: true });
+    await settle();
+    await says('a', 'done');
+    expect(await service.await([id], THE_LEAD)).toMatchObject({ why: 'ended' });
+    await service.close();
+    expect(timersLeft()).toBe(0);
+  });
+
+  test('of a child, whose parent waits for another one', async () => {
+    const { spawn, calls, waited } = puppets();
+    const parent = spawn('p');
+    const [first, second] = [
+      spawn('a', { caller: by(parent) }),
+      spawn('b', { caller: by(parent) }),
+    ];
+    await calls('p', ['wait', { ids: [first] }]);
+    await calls('b', ['request_input', { question: 'Which?' }]);
+    expect(waited.get(parent)).toMatchObject({
+      why: 'asked',
+      reports: [{ id: first, state: 'running' }],
+      alsoAsking: [{ id: second, pendingRequest: { question: 'Which?' } }],
+    });
+  });
+
+  test('but a program that waits for one is not disturbed by the question of another', async () => {
+    const { spawn, calls, service } = puppets();
+    const [first] = [spawn('a'), spawn('b')];
+    const wait = later(service.await([first], THE_LEAD));
+    await calls('b', ['request_input', { question: 'Which?' }]);
+    expect(wait.value).toBeUndefined();
+  });
+
+  test('unless what it waits for waits for the asker', async () => {
+    const { spawn, calls, service } = puppets();
+    const asker = spawn('b', { workstreamId: 'w' });
+    const first = spawn('a', { workstreamId: 'w' });
+    const wait = later(service.await([first], THE_LEAD));
+    await calls('a', ['wait', { ids: [asker] }]);
+    await calls('b', ['request_input', { question: 'Which?' }]);
+    expect(wait.value).toMatchObject({ why: 'asked', alsoAsking: [{ id: asker }] });
+  });
+});
+
+describe('E2: a question and a wait', () => {
+  test('that begins to depend on the answer after the question was asked', async () => {
+    const { spawn, calls, service } = puppets();
+    const asker = spawn('b', { workstreamId: 'w' });
+    const first = spawn('a', { workstreamId: 'w' });
+    const wait = later(service.await([first], THE_LEAD));
+    await calls('b', ['request_input', { question: 'Which?' }]);
+    expect(wait.value).toBeUndefined();
+    await calls('a', ['wait', { ids: [asker] }]);
+    expect(wait.value).toMatchObject({ why: 'asked', alsoAsking: [{ id: asker }] });
+  });
+
+  test('a parent that learns of it by its wait is not told a second time', async () => {
+    const { spawn, calls, waited, prompts } = puppets();
+    const parent = spawn('p');
+    const first = spawn('a', { caller: by(parent) });
+    const second = spawn('b', { caller: by(parent) });
+    await calls('p', ['wait', { ids: [first] }]);
+    await calls('b', ['request_input', { question: 'Which?' }]);
+    expect(waited.get(parent)).toMatchObject({ alsoAsking: [{ id: second }] });
+    const last = prompts.findLast(({ name }) => name === 'p');
+    expect(JSON.stringify(last?.prompt.prompt)).not.toContain('SUBAGENT REQUEST');
+  });
+});
+
+describe('WAIT_CYCLE', () => {
+  test('two that would wait for each other: the second is refused, naming both', async () => {
+    const { spawn, calls, says, waited } = puppets();
+    const a = spawn('a', { workstreamId: 'w' });
+    const b = spawn('b', { workstreamId: 'w' });
+    await calls('a', ['wait', { ids: [b] }]);
+    await calls('b', ['wait', { ids: [a] }]);
+    expect(waited.get(b)).toMatchObject({
+      ok: false,
+      error: {
+        code: 'WAIT_CYCLE',
+        message: expect.stringMatching(new RegExp(`${b}.*${a}.*${b}`)),
+      },
+    });
+    await says('b', 'B');
+    expect(waited.get(a)).toMatchObject({ ok: true, why: 'ended' });
+  });
+
+  test('through others, through a question, and of one with itself', async () => {
+    const { spawn, calls, waited } = puppets();
+    const parent = spawn('p', { workstreamId: 'w' });
+    const other = spawn('o', { workstreamId: 'w' });
+    const child = spawn('c', { caller: by(parent), config: { completion: 'turn' } });
+    await calls('c', ['request_input', { question: 'Which?' }]);
+    await calls('o', ['wait', { ids: [child] }]);
+    // It reads the question with its next step; until then a wait tells it.
+    await calls('p', ['wait', { ids: [other] }]);
+    expect(waited.get(parent)).toMatchObject({ ok: true, why: 'asked' });
+    await calls('p', ['wait', { ids: [other] }]);
+    expect(waited.get(parent)).toMatchObject({
+      error: { code: 'WAIT_CYCLE', message: expect.stringContaining(other) },
+    });
+    const self = spawn('s');
+    await calls('s', ['wait', { ids: [self] }]);
+    expect(waited.get(self)).toMatchObject({ error: { code: 'WAIT_CYCLE' } });
+  });
+
+  test('for one above: it ends with it', async () => {
+    const { spawn, calls, waited } = puppets();
+    const parent = spawn('p', { workstreamId: 'w' });
+    const child = spawn('c', { caller: by(parent) });
+    await calls('c', ['wait', { ids: [parent] }]);
+    expect(waited.get(child)).toMatchObject({ error: { code: 'WAIT_CYCLE' } });
+  });
+
+  test('any of two, of which one cannot come, is none', async () => {
+    const { spawn, calls, says, waited } = puppets();
+    const [a, b, c] = ['a', 'b', 'c'].map((name) => spawn(name, { workstreamId: 'w' }));
+    await calls('a', ['wait', { ids: [b] }]);
+    await calls('b', ['wait', { ids: [a, c], mode: 'any' }]);
+    await says('c', 'C');
+    expect(waited.get(b ?? '')).toMatchObject({ ok: true, why: 'ended' });
+  });
+});
+
+test('[M17] E4: hung ends no wait', async () => {
+  const { spawn, service, environment, look } = puppets({
+    constraints: { inactivityTimeoutMs: 1000, sweepIntervalMs: 500 },
+  });
+  const id = spawn('a');
+  const wait = later(service.await([id], THE_LEAD, { timeoutMs: 60_000 }));
+  await environment.advance(2000);
+  expect(look(id)).toMatchObject({ state: 'running', hung: true });
+  expect(wait.value).toBeUndefined();
+});
+
+test('who has ended waits no more', async () => {
+  const { spawn, calls, service, delegation, settle } = puppets();
+  const parent = spawn('p');
+  const child = spawn('c', { caller: by(parent) });
+  await calls('p', ['wait', { ids: [child] }]);
+  expect(delegation.waitCount).toBe(1);
+  service.cancel(parent, THE_LEAD);
+  await settle();
+  expect(delegation.waitCount).toBe(0);
+});

@@ -1,0 +1,57 @@
+import { describe, expect, test } from 'vitest';
+import { backchannelIn } from '../../src/language/backchannel.ts';
+
+describe('is nothing but words of somebody who listens', () => {
+  test.each([
+    'Mm-hm.',
+    'mhm',
+    'Uh-huh!',
+    'Okay.',
+    'OK',
+    'Right, right.',
+    'Yeah, okay, I see.',
+    'Got it.',
+    'All right',
+    'Oh, that makes sense',
+  ])('%s', (text) => {
+    expect(backchannelIn(text)).toBe('whole');
+  });
+
+  test.each([
+    ['de-AT', 'Ach so, ja. Genau!'],
+    ['de', 'Schön.'],
+    ['fr', "Oui, d'accord"],
+    ['fr-CA', 'Très bien !'],
+    ['es', 'Sí, claro.'],
+    ['ja', 'mm-hm'],
+  ])('%s: %s', (language, text) => {
+    expect(backchannelIn(text, language)).toBe('whole');
+  });
+});
+
+describe('is something else', () => {
+  test.each([
+    'Stop.',
+    'Wait',
+    'No',
+    'Mm-mm.',
+    'Uh-uh',
+    'okay but not today',
+    'Right?',
+    'Yes, book it',
+    'left',
+    '?',
+    '42',
+  ])('%s', (text) => {
+    expect(backchannelIn(text)).toBe('none');
+  });
+
+  test('in another language', () => {
+    expect(backchannelIn('genau', 'en')).toBe('none');
+    expect(backchannelIn('yeah', 'ja')).toBe('none');
+  });
+});
+
+test.each(['', '  ', 'got', 'yeah that makes', 'all'])('may become it: %j', (text) => {
+  expect(backchannelIn(text)).toBe('beginning');
+});

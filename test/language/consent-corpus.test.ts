@@ -1,0 +1,178 @@
+// What people really say when they are asked whether something may be done.
+
+import { describe, expect, test } from 'vitest';
+import { matchAnswer } from '../../src/language/match-answer.ts';
+
+const verdict = (utterance: string): string =>
+  matchAnswer({ kind: 'approval', options: [], action: 'send_email' }, utterance).kind;
+
+const corpus: Readonly<Record<string, readonly string[]>> = {
+  approved: [
+    'Yes.',
+    'Yes, please.',
+    'Yeah.',
+    'Yeah, go ahead.',
+    'Yep, do it.',
+    'Sure.',
+    'Sure, go ahead.',
+    'Of course.',
+    'Absolutely.',
+    'Go ahead.',
+    'Go right ahead.',
+    'Please do.',
+    'Please go ahead, thank you.',
+    'Okay, do it.',
+    'Okay yes.',
+    'Alright, go for it.',
+    'Sounds good, please do.',
+    "That's fine, go ahead.",
+    'Permission granted.',
+    'You have my permission.',
+    'Approved.',
+    'I approve.',
+    'Confirmed, thanks!',
+    'By all means.',
+    'Yes you may.',
+    'Um, yes.',
+    'Uh, yeah, sure.',
+    'Well yes.',
+    'Yes yes yes.',
+    "Let's do it.",
+    'Yes, do that now please.',
+    'Yes, send it.',
+    'Yes, send the email.',
+    'yes go um ahead',
+  ],
+  denied: [
+    'No.',
+    'No, thanks.',
+    'No thank you.',
+    'Nope.',
+    'Nah.',
+    'No way.',
+    "Don't.",
+    'Please don’t.',
+    "Don't do that.",
+    'Do not send it.',
+    "No, don't.",
+    "No, I don't want that.",
+    'Absolutely not.',
+    'Certainly not.',
+    'Not now.',
+    'Not today, thanks.',
+    "I'd rather not.",
+    "I don't think so.",
+    'Never mind.',
+    'Forget it.',
+    'Cancel that.',
+    'Stop.',
+    'Stop asking.',
+    'Stop asking me.',
+    'Denied.',
+    'Permission denied.',
+    "Okay, wait, don't run that.",
+    "Yes, but don't send it.",
+    "Yes... no, wait, don't.",
+    'No, send it to Peter instead.',
+    'No, ask my wife first.',
+    'Well, no.',
+    'Um, no.',
+    'Yeah, no.',
+    'Sure, but not now.',
+    'You may not.',
+    'Wait, no!',
+  ],
+  hold: [
+    'Wait.',
+    'Hold on.',
+    'Hang on a second.',
+    'One moment please.',
+    'Just a second.',
+    'Hmm.',
+    'Um.',
+    'Let me think.',
+    'Let me think about it.',
+    'Give me a minute.',
+    'Not yet.',
+    'Yes, wait.',
+    'Okay, wait.',
+  ],
+  digression: [
+    'What does it do?',
+    'What will it cost?',
+    'Is it safe?',
+    'Who gets it?',
+    'Why?',
+    'Why not?',
+    'How long does that take',
+    "Doesn't it need a subject?",
+    'Can you read it to me first?',
+    'What time is it?',
+  ],
+  unclear: [
+    'Okay.',
+    'Alright.',
+    'Right.',
+    'Mm-hm.',
+    'Uh-huh.',
+    'Fine.',
+    'Great.',
+    'Sounds good.',
+    'Perfect, thanks.',
+    'Maybe.',
+    'I guess so.',
+    "I don't know.",
+    "I'm not sure.",
+    "I don't care.",
+    'Whatever.',
+    'Yes if it is free.',
+    'Yes, but only to Anna.',
+    'Only if he agrees.',
+    'Yes, to Bob and Carol.',
+    'Yes, and delete the draft as well.',
+    'Yes?',
+    'No?',
+    'Approve the transfer.',
+    'Yes, transfer the money.',
+    'Send it.',
+    'No problem.',
+    'No problem, go ahead.',
+    'No head.',
+    'Hmm, yes.',
+    'Let me see, yes.',
+    'A prince,',
+    'Thank you.',
+    'I said yes yesterday.',
+    'Yeah, right.',
+    'Oh sure.',
+  ],
+  repeat: ['What?', 'Pardon?', 'Could you say that again?'],
+};
+
+describe.each(Object.entries(corpus))('P3: %s', (kind, phrases) => {
+  test.each(phrases)('%s', (phrase) => {
+    expect(verdict(phrase)).toBe(kind);
+  });
+});
+
+test('it is a corpus of more than a hundred phrases, each once', () => {
+  const all = Object.values(corpus).flat();
+  expect(all.length).toBeGreaterThan(100);
+  expect(new Set(all).size).toBe(all.length);
+});
+
+test('another tool is not named by the words of this one', () => {
+  const ask = (action: string, said: string): string =>
+    matchAnswer({ kind: 'approval', options: [], action }, said).kind;
+  expect(ask('sendEmail', 'yes, send the email')).toBe('approved');
+  expect(ask('delete_file', 'yes, send the email')).toBe('unclear');
+  expect(ask('delete_file', 'yes, delete the file')).toBe('approved');
+  // The action's own verb is no refusal of it, and without a yes no consent either.
+  expect(ask('cancel_order', 'yes, cancel it')).toBe('approved');
+  expect(ask('cancel_order', 'cancel it')).toBe('unclear');
+  expect(ask('cancel_order', "no, don't cancel it")).toBe('denied');
+  expect(ask('book_flight', 'yes, cancel it')).toBe('denied');
+  expect(ask('stop', 'stop')).toBe('unclear');
+  expect(ask('stop', 'stop asking')).toBe('denied');
+  expect(ask('', 'yes')).toBe('approved');
+});

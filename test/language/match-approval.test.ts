@@ -1,0 +1,126 @@
+import { describe, expect, test } from 'vitest';
+import { english } from '../../src/language/english.ts';
+import { matchAnswer } from '../../src/language/match-answer.ts';
+import { findPhrase } from '../../src/language/tables.ts';
+import { wordsOf } from '../../src/language/utterance.ts';
+
+const verdict = (utterance: string, language?: string): string =>
+  matchAnswer({ kind: 'approval', options: [] }, utterance, { language }).kind;
+
+describe('A1: only the closed list approves', () => {
+  test.each(['yes', 'Yes.', 'YES PLEASE', 'yeah, thanks', 'yep', 'go ahead', 'Yes, go ahead.'])(
+    '%s',
+    (utterance) => {
+      expect(verdict(utterance)).toBe('approved');
+    },
+  );
+  test.each(['Please do.', 'okay, do it', 'Approve', 'Approved.', 'Permission granted', 'yes yes'])(
+    '%s',
+    (utterance) => {
+      expect(verdict(utterance)).toBe('approved');
+    },
+  );
+
+  test.each([
+    // What people say while they listen.
+    'okay',
+    'right',
+    'mm-hm',
+    'uh-huh',
+    'alright',
+    'fine',
+    // Nearly a yes.
+    'yess',
+    'go a head now',
+    'hmm, yes',
+    'sure thing',
+    'do',
+    'please',
+    'yes and book the hotel as well',
+    'I said yes yesterday',
+    // As speech recognition really heard "approve", "yes", "yes, book it" and "yeah".
+    'A prince,',
+    'Worse.',
+    'Just.',
+    'Yes, wicked.',
+    'You got.',
+    '',
+    '?',
+  ])('not: %s', (utterance) => {
+    expect(verdict(utterance)).toBe('unclear');
+  });
+
+  test('a language without tables has no consent', () => {
+    expect(verdict('yes', 'fi')).toBe('unclear');
+    expect(verdict('kyllä', 'fi')).toBe('unclear');
+  });
+});
+
+describe('A2: any negation wins', () => {
+  test.each(['no', 'No thanks.', 'nope', 'NO!', "don't", 'do not', 'please do not', 'stop'])(
+    'denied: %s',
+    (utterance) => {
+      expect(verdict(utterance)).toBe('denied');
+    },
+  );
+  test.each(['yes, no', 'no, yes', 'never do it', "don't go ahead", 'deny', 'cancel that please'])(
+    'denied: %s',
+    (utterance) => {
+      expect(verdict(utterance)).toBe('denied');
+    },
+  );
+
+  test.each([
+    // The command ran when this was taken for a yes.
+    "Okay, wait, don't run that",
+    "yes but don't send it",
+    'not now',
+    'no, send it to Peter instead',
+    "I don't think so",
+    'stop asking',
+    'never mind',
+  ])('denied, wherever it stands: %s', (utterance) => {
+    expect(verdict(utterance)).toBe('denied');
+  });
+
+  // "Go ahead" was heard as "no head": a negation in other words is no denial either.
+  test.each(['No head,', 'no problem, go ahead', 'not yes', 'not yet', 'why not'])(
+    'not approved: %s',
+    (utterance) => {
+      expect(['unclear', 'digression', 'hold']).toContain(verdict(utterance));
+    },
+  );
+
+  test('no phrase of the yes list contains a negation', () => {
+    const negations = [...english.negations, 'stop', 'cancel'].map((word) =>
+      wordsOf(word, english),
+    );
+    const wrong = english.consent.yes.filter((phrase) =>
+      negations.some((negation) => findPhrase(wordsOf(phrase, english), negation).length > 0),
+    );
+    expect(wrong).toEqual([]);
+  });
+});
+
+describe('A3: neither yes nor no', () => {
+  test.each([
+    ['wait', 'hold'],
+    ['yes, wait', 'hold'],
+    ['hang on a second', 'hold'],
+    ['hmm', 'hold'],
+    ['Yes?', 'unclear'],
+    ['No?', 'unclear'],
+    ['What?', 'repeat'],
+    ['Could you repeat that?', 'repeat'],
+    ['Why?', 'digression'],
+    ['What would it cost', 'digression'],
+    ['Is it safe?', 'digression'],
+    ['What time is it', 'digression'],
+    ['yes if it is free', 'unclear'],
+    ['let me think', 'hold'],
+    // Nobody should say nothing when the user thinks that all is said.
+    ['let me think, yes', 'unclear'],
+  ])('%s: %s', (utterance, kind) => {
+    expect(verdict(utterance)).toBe(kind);
+  });
+});

@@ -1,0 +1,50 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { english } from '../../src/language/english.ts';
+import { editDistance, similarity, soundKey } from '../../src/language/similarity.ts';
+
+test.each([
+  ['', '', 0],
+  ['abc', '', 3],
+  ['kitten', 'sitting', 3],
+  ['ab', 'ba', 1],
+  ['economy', 'ecnoomy', 1],
+  ['economy', 'economics', 3],
+])('distance from %s to %s', (a, b, distance) => {
+  expect(editDistance(a, b)).toBe(distance);
+});
+
+test('distance is symmetric, zero only for the same, and at most the longer length', () => {
+  const word = fc.string({ unit: fc.constantFrom(...'abc'.split('')), maxLength: 6 });
+  fc.assert(
+    fc.property(word, word, (a, b) => {
+      const distance = editDistance(a, b);
+      expect(editDistance(b, a)).toBe(distance);
+      expect(distance === 0).toBe(a === b);
+      expect(distance).toBeLessThanOrEqual(Math.max(a.length, b.length));
+      expect(distance).toBeGreaterThanOrEqual(Math.abs(a.length - b.length));
+    }),
+  );
+});
+
+test.each([
+  ['economy', 'aconme'],
+  ['laughed', 'left'],
+  ['right', 'write'],
+  ['knight', 'night'],
+  ['phone', 'fone'],
+  ['action', 'akshun'],
+  ['queue', 'cue'],
+  ['physics', 'fizziks'],
+  ['thumb', 'thum'],
+])('%s sounds like %s', (a, b) => {
+  expect(soundKey(a, english)).toBe(soundKey(b, english));
+});
+
+test('names of another script are compared by their letters', () => {
+  expect(similarity('москва', 'масква', english)).toEqual({
+    letters: 1 - 1 / 6,
+    sound: 0,
+    overall: 1 - 1 / 6,
+  });
+});

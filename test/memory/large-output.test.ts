@@ -1,0 +1,148 @@
+import fc from 'fast-check';
+import type { JSONValue } from 'ai';
+import { describe, expect, test } from 'vitest';
+import type { WorkingMemory } from '../../src/actors/ports/working-memory.ts';
+import {
+  isLargeOutput,
+  keepLargeOutput,
+  type LargeOutput,
+  type LargeOutputOptions,
+} from '../../src/memory/large-output.ts';
+import { speakable } from '../../src/memory/speakable.ts';
+import { workingMemory } from '../../src/memory/working-memory.ts';
+import { simulatedEnvironment } from '../../src/testing/index.ts';
+
+const owner = { sessionId: 's1', path: ['a'] };
+
+function setUp() {
+  const memory = workingMemory({ environment: simulatedEnvironment(), maxEntryBytes: 100_000 });
+  const keep = (value: JSONValue, options: Partial<LargeOutputOptions> = {}): Promise<JSONValue> =>
+    keepLargeOutput(value, { memory, owner, key: 'outputs/c1', maxInlineBytes: 2000, ...options });
+  return { memory, keep };
+}
+
+describe('[MW9] large outputs', () => {
+  test('what is small enough stays as it is, and nothing is kept', async () => {
+    const { memory, keep } = setUp();
+    expect(await keep('x'.repeat(2000))).toBe('x'.repeat(2000));
+    expect(await keep({ a: [1] })).toEqual({ a: [1] });
+    expect(await memory.list(owner)).toMatchObject({ total: 0 });
+  });
+
+  test('what is too large is kept whole, and an excerpt says where', async () => {
+    const { memory, keep } = setUp();
+    const value = { rows: Array.from({ length: 500 }, (_, id) => ({ id })) };
+    const kept = await keep(value, { readWith: 'recall' });
+    expect(kept).toEqual({
+      truncated: true,
+      originalBytes: JSON.stringify(value).length,
+      reference: 'subagent/a/outputs/c1',
+      howToRead: 'Call recall with key "subagent/a/outputs/c1"; it comes in pages.',
+      excerpt: expect.stringContaining('{"rows":[{"id":0}'),
+    });
+    expect(isLargeOutput(kept)).toBe(true);
+    expect(await memory.get(owner, 'outputs/c1')).toMatchObject({ entry: { value } });
+  });
+
+  test('a reader without the tool is not told to use it', async () => {
+    const kept = (await setUp().keep('x'.repeat(3000))) as unknown as LargeOutput;
+    expect(kept.howToRead).toBe(
+      'The whole is kept under the reference; you have no tool to read it.',
+    );
+  });
+
+  test('L2 L3: what could not be kept has no reference, says why, and shows more', async () => {
+    const { keep } = setUp();
+    const large = 'x'.repeat(200_000);
+    const refused = (await keep(large, { maxInlineBytes: 9000 })) as unknown as LargeOutput;
+    expect(refused).toMatchObject({ reference: null, originalBytes: 200_000 });
+    expect(refused.howToRead).toContain('maxEntryBytes');
+    expect(refused.excerpt.length).toBeGreaterThan(8000);
+    const none = await keep(large, { memory: undefined });
+    expect(none).toMatchObject({ reference: null, howToRead: expect.stringContaining('not kept') });
+  });
+
+  test('L3: a memory that fails is reported, and costs the reference only', async () => {
+    const { keep } = setUp();
+    const reports: unknown[] = [];
+    const broken = {
+      save: () => Promise.reject(new Error('disk full')),
+    } as unknown as WorkingMemory;
+    const kept = await keep('x'.repeat(3000), {
+      memory: broken,
+      report: (error, where) => reports.push([(error as Error).message, where]),
+    });
+    expect(kept).toMatchObject({
+      reference: null,
+      howToRead: expect.stringContaining('disk full'),
+    });
+    expect(reports).toEqual([['disk full', 'working memory']]);
+  });
+
+  test('L1: whatever the text, the result is JSON within the limit', async () => {
+    const { keep } = setUp();
+    const text = fc
+      .array(fc.constantFrom('a', '"', '\u0000', 'é', '🎭', '漢', '\\'), { minLength: 50 })
+      .map((parts) => parts.join('').repeat(40));
+    await fc.assert(
+      fc.asyncProperty(
+        text,
+        fc.integer({ min: 1024, max: 6000 }),
+        fc.boolean(),
+        async (value, maxInlineBytes, isKept) => {
+          const memory = isKept ? {} : { memory: undefined };
+          const kept = await keep(value, { maxInlineBytes, readWith: 'read', ...memory });
+          const text = typeof kept === 'string' ? kept : JSON.stringify(kept);
+          expect(Buffer.byteLength(text)).toBeLessThanOrEqual(maxInlineBytes);
+          if (!isLargeOutput(kept)) expect(kept).toBe(value);
+          else expect(value.startsWith(kept.excerpt)).toBe(true);
+        },
+      ),
+      { numRuns: 100 },
+    );
+  });
+});
+
+describe('a summary that can be said', () => {
+  test('a short text is said as it is, without markup', () => {
+    expect(speakable('Booked. **All** is `well`, see [the page](https://x.org/a_b).')).toBe(
+      'Booked. All is well, see the page.',
+    );
+    expect(speakable('snake_case and 2 * 3 stay')).toBe('snake_case and 2 * 3 stay');
+  });
+
+  test('headings, lists, tables and code', () => {
+    const text =
+      '# Result\n\n- one flight\n- two trains.\n\n```js\ncode();\n```\n\n| a | b |\n|---|---|\n\n---\n> Good.';
+    expect(speakable(text)).toBe('Result. one flight. two trains. Good.');
+  });
+
+  test('what is nothing but code or a table is said to be there', () => {
+    expect(speakable('```js\nconst a = 1;\n```\n')).toBe('A text with 3 lines.');
+    expect(speakable('| a |\n| b |')).toBe('A text with 2 lines.');
+    expect(speakable(' \n ')).toBe('');
+  });
+
+  test('a long text is cut at the end of a sentence, or of a word, and says so', () => {
+    const sentence = 'This is a sentence of some length. ';
+    expect(speakable(sentence.repeat(20), 80)).toBe(sentence.repeat(2).trim());
+    expect(speakable('word '.repeat(100), 50)).toMatch(/^(word )+word…$/);
+    expect(speakable('x'.repeat(100), 50)).toBe(`${'x'.repeat(49)}…`);
+  });
+
+  test('data tells what it is about, else what it has', () => {
+    expect(speakable({ summary: 'Three flights.', flights: [] })).toBe('Three flights.');
+    expect(speakable({ flights: [], total: 3 })).toBe('A result with 2 parts: flights, total.');
+    expect(speakable([1])).toBe('A list of 1 item.');
+    expect(speakable(42)).toBe('42');
+    expect(speakable(null)).toBe('null');
+  });
+
+  test('it is never longer than asked for', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 900 }), (text) => {
+        expect(speakable(text, 60).length).toBeLessThanOrEqual(60);
+      }),
+    );
+  });
+});

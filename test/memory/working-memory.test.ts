@@ -1,0 +1,429 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { MemoryOwner } from '../../src/actors/ports/working-memory.ts';
+import { workingMemory, type WorkingMemoryOptions } from '../../src/memory/working-memory.ts';
+import { simulatedEnvironment } from '../../src/testing/index.ts';
+
+const HOUR = 3_600_000;
+const lead: MemoryOwner = { sessionId: 's1', path: [] };
+const ab: MemoryOwner = { sessionId: 's1', path: ['ab'] };
+const abc: MemoryOwner = { sessionId: 's1', path: ['abc'] };
+const childOfAb: MemoryOwner = { sessionId: 's1', path: ['ab', 'kid'] };
+const otherLead: MemoryOwner = { sessionId: 's2', path: [] };
+
+function setUp(options: Partial<WorkingMemoryOptions> = {}) {
+  const environment = simulatedEnvironment();
+  const memory = workingMemory({ environment, ...options });
+  const keys = async (owner: MemoryOwner, prefix?: string): Promise<string[]> => {
+    const answer = await memory.list(owner, { prefix });
+    return answer.ok ? answer.entries.map(({ key }) => key) : [answer.error.code];
+  };
+  const text = async (owner: MemoryOwner, key: string): Promise<string> => {
+    const answer = await memory.get(owner, key);
+    return answer.ok ? answer.entry.text : answer.error.code;
+  };
+  const save = async (owner: MemoryOwner, key: string, value: unknown = key): Promise<string> => {
+    const answer = await memory.save(owner, { key, value });
+    return answer.ok ? answer.key : answer.error.code;
+  };
+  return { environment, memory, keys, text, save };
+}
+
+describe('[R35] namespaces', () => {
+  test('what is saved goes to the namespace of its owner by itself', async () => {
+    const { save } = setUp();
+    expect(await save(lead, 'plan')).toBe('session/s1/plan');
+    expect(await save(ab, 'notes/a')).toBe('subagent/ab/notes/a');
+    expect(await save(childOfAb, 'notes')).toBe('subagent/kid/notes');
+  });
+
+  test('[R37 RW5] K1: a key that begins with a namespace is absolute in every operation', async () => {
+    const { memory, save, text } = setUp();
+    expect(await save(ab, 'subagent/ab/report')).toBe('subagent/ab/report');
+    expect(await text(ab, 'report')).toBe('subagent/ab/report');
+    expect(await text(ab, 'subagent/ab/report')).toBe('subagent/ab/report');
+    expect(await memory.list(ab, { prefix: 'subagent/ab/report' })).toMatchObject({ total: 1 });
+    expect(await memory.list(ab, { prefix: 'report' })).toMatchObject({ total: 1 });
+    expect(await memory.search(ab, { query: 'report', prefix: 'subagent/ab' })).toMatchObject({
+      total: 1,
+    });
+    expect(await memory.delete(ab, 'subagent/ab/report')).toMatchObject({ ok: true });
+    expect(await text(ab, 'report')).toBe('NOT_FOUND');
+  });
+
+  test('[R37 RW5] a key with a slash that is no namespace is relative in every operation', async () => {
+    const { memory, save, text } = setUp();
+    expect(await save(ab, 'report/part-1')).toBe('subagent/ab/report/part-1');
+    expect(await text(ab, 'report/part-1')).toBe('report/part-1');
+    expect(await memory.delete(ab, 'report/part-1')).toMatchObject({ ok: true });
+  });
+
+  test.each([
+    ['', 'an empty key'],
+    ['/report', 'an empty segment'],
+    ['report/', 'a trailing slash'],
+    ['a//b', 'an empty segment within'],
+    ['../session/s1/x', 'dots'],
+    ['report ', 'a blank that nobody sees'],
+    ['a\nb', 'a line break'],
+    ['session', 'a kind'],
+    ['subagent/ab', 'a namespace without a key'],
+    ['x'.repeat(201), 'a very long one'],
+  ])('W4: %j is no key (%s)', async (key) => {
+    const { memory, save, text } = setUp();
+    expect(await save(ab, key)).toBe('INVALID_KEY');
+    expect(await text(ab, key)).toBe('INVALID_KEY');
+    expect(await memory.list(lead)).toMatchObject({ total: 0 });
+  });
+
+  test('ids are escaped: a session called "a/b" has one namespace', async () => {
+    const { memory, save } = setUp();
+    const odd: MemoryOwner = { sessionId: 'a/b c', path: [] };
+    expect(await save(odd, 'x')).toBe('session/a%2Fb%20c/x');
+    expect(await memory.get(odd, 'session/a%2Fb%20c/x')).toMatchObject({ ok: true });
+  });
+});
+
+describe('[R35] W5: who may do what', () => {
+  test('reads go up to ancestors and down to descendants, by full path', async () => {
+    const { save, text } = setUp();
+    await save(lead, 'plan');
+    await save(ab, 'notes');
+    await save(childOfAb, 'finding');
+    expect(await text(childOfAb, 'session/s1/plan')).toBe('plan');
+    expect(await text(childOfAb, 'subagent/ab/notes')).toBe('notes');
+    expect(await text(ab, 'subagent/kid/finding')).toBe('finding');
+    expect(await text(lead, 'subagent/kid/finding')).toBe('finding');
+  });
+
+  test('P8: a sibling sees nothing, and cannot tell that there is something', async () => {
+    const { memory, save, text, keys } = setUp();
+    await save(ab, 'secret');
+    expect(await text(abc, 'subagent/ab/secret')).toBe('NOT_FOUND');
+    expect(await memory.get(abc, 'subagent/ab/secret')).toEqual({
+      ok: false,
+      error: { code: 'NOT_FOUND', message: 'There is nothing under subagent/ab/secret' },
+    });
+    expect(await keys(abc)).toEqual([]);
+    expect(await memory.search(abc, { query: 'secret' })).toMatchObject({ total: 0 });
+    expect(await memory.delete(abc, 'subagent/ab/secret')).toMatchObject({
+      error: { code: 'NOT_FOUND' },
+    });
+  });
+
+  test('W1 P8: another session sees nothing, even under the same ids', async () => {
+    const { memory, save, text, keys } = setUp();
+    await save(ab, 'secret');
+    await save(lead, 'plan');
+    const sameId: MemoryOwner = { sessionId: 's2', path: ['ab'] };
+    expect(await text(sameId, 'secret')).toBe('NOT_FOUND');
+    expect(await text(otherLead, 'subagent/ab/secret')).toBe('NOT_FOUND');
+    expect(await text(otherLead, 'session/s1/plan')).toBe('NOT_FOUND');
+    expect(await keys(otherLead)).toEqual([]);
+    await memory.forget('s2');
+    expect(await text(ab, 'secret')).toBe('secret');
+  });
+
+  test('[RW5] writes and deletes in another namespace are refused, and say so', async () => {
+    const { memory, save, text } = setUp();
+    await save(ab, 'notes');
+    expect(await memory.save(lead, { key: 'subagent/ab/notes', value: 'x' })).toEqual({
+      ok: false,
+      error: {
+        code: 'NOT_OWNER',
+        message: 'Expected writes in session/s1/, got subagent/ab/: others are read only',
+      },
+    });
+    expect(await memory.delete(lead, 'subagent/ab/notes')).toMatchObject({
+      error: { code: 'NOT_OWNER' },
+    });
+    expect(await save(ab, 'session/s1/plan')).toBe('NOT_OWNER');
+    expect(await text(ab, 'notes')).toBe('notes');
+  });
+
+  test('a shared entry can be read by one more subagent, a new value too, and nothing else', async () => {
+    const { memory, save, text, keys } = setUp();
+    await save(ab, 'report');
+    await save(ab, 'secret');
+    expect(await memory.share(lead, 'subagent/ab/report', 'abc')).toEqual({
+      ok: true,
+      key: 'subagent/ab/report',
+    });
+    expect(await text(abc, 'subagent/ab/report')).toBe('report');
+    await save(ab, 'report', 'better');
+    expect(await text(abc, 'subagent/ab/report')).toBe('better');
+    expect(await text(abc, 'subagent/ab/secret')).toBe('NOT_FOUND');
+    expect(await keys(abc)).toEqual(['subagent/ab/report']);
+    expect(await save(abc, 'subagent/ab/report')).toBe('NOT_OWNER');
+    expect(await text({ ...abc, path: ['abc', 'kid2'] }, 'subagent/ab/report')).toBe('NOT_FOUND');
+  });
+
+  test('whoever cannot read an entry cannot share it', async () => {
+    const { memory, save } = setUp();
+    await save(ab, 'secret');
+    expect(await memory.share(abc, 'subagent/ab/secret', 'abc')).toMatchObject({
+      error: { code: 'NOT_FOUND' },
+    });
+  });
+});
+
+describe('[R35] W2: time', () => {
+  test('[RW4] without a time it is kept for 4 hours, whoever saved it', async () => {
+    const { environment, memory, save, text } = setUp();
+    await save(ab, 'notes');
+    await save(lead, 'plan');
+    await environment.advance(4 * HOUR - 1);
+    expect(await text(lead, 'subagent/ab/notes')).toBe('notes');
+    await environment.advance(1);
+    expect(await text(lead, 'subagent/ab/notes')).toBe('NOT_FOUND');
+    expect(await text(ab, 'notes')).toBe('NOT_FOUND');
+    expect(await memory.list(lead)).toMatchObject({ total: 0 });
+  });
+
+  test('the times are options, and an entry may have its own', async () => {
+    const { environment, memory, text } = setUp({ subagentTtlMs: 10, sessionTtlMs: 20 });
+    await memory.save(ab, { key: 'notes', value: '1' });
+    await memory.save(ab, { key: 'long', value: '2', ttlMs: HOUR });
+    await memory.save(lead, { key: 'plan', value: '3' });
+    await environment.advance(10);
+    expect(await text(ab, 'notes')).toBe('NOT_FOUND');
+    expect(await text(lead, 'plan')).toBe('3');
+    await environment.advance(10);
+    expect(await text(lead, 'plan')).toBe('NOT_FOUND');
+    expect(await text(ab, 'long')).toBe('2');
+  });
+
+  test('[R36] what has expired is in no list and no search, and leaves room', async () => {
+    const { environment, memory, save } = setUp({ maxEntries: 1, maxSessionBytes: 40 });
+    await memory.save(ab, { key: 'old', value: 'words words words', ttlMs: 5 });
+    expect(await save(ab, 'new')).toBe('NAMESPACE_FULL');
+    await environment.advance(5);
+    expect(await memory.search(lead, { query: 'words' })).toMatchObject({ matches: [] });
+    expect(await save(ab, 'new')).toBe('subagent/ab/new');
+  });
+
+  test('what is deleted while a search goes on is not found', async () => {
+    const { memory, save } = setUp();
+    await save(ab, 'a', 'words');
+    const searching = memory.search(ab, { query: 'words' });
+    await memory.delete(ab, 'a');
+    expect(await searching).toMatchObject({ matches: [], total: 0 });
+  });
+
+  test.each([0, -1, Number.NaN, 8 * 24 * HOUR])('%d ms is no time to keep it', async (ttlMs) => {
+    const { memory } = setUp();
+    expect(await memory.save(ab, { key: 'k', value: 'v', ttlMs })).toMatchObject({
+      error: { code: 'INVALID_ENTRY' },
+    });
+  });
+});
+
+describe('[R36 RW5] W3: limits, with honest answers', () => {
+  test('50 entries in a namespace; overwriting at the limit is allowed', async () => {
+    const { memory, save, text } = setUp();
+    for (let number = 1; number <= 50; number += 1)
+      expect(await save(ab, `key-${number}`)).toBe(`subagent/ab/key-${number}`);
+    expect(await memory.save(ab, { key: 'key-51', value: 'x' })).toEqual({
+      ok: false,
+      error: {
+        code: 'NAMESPACE_FULL',
+        message: 'subagent/ab holds 50 entries, the limit (maxEntries): delete or overwrite one',
+      },
+    });
+    expect(await text(ab, 'key-51')).toBe('NOT_FOUND');
+    expect(await memory.save(ab, { key: 'key-7', value: 'again' })).toMatchObject({
+      ok: true,
+      replaced: true,
+    });
+    expect(await text(ab, 'key-7')).toBe('again');
+    expect(await save(lead, 'plan')).toBe('session/s1/plan');
+    await memory.delete(ab, 'key-7');
+    expect(await save(ab, 'key-51')).toBe('subagent/ab/key-51');
+  });
+
+  test('the bytes of an entry, of a session and of all are bounded', async () => {
+    const { memory, save } = setUp({ maxEntryBytes: 10, maxSessionBytes: 60, maxTotalBytes: 80 });
+    expect(await memory.save(ab, { key: 'k', value: 'ä'.repeat(5) })).toMatchObject({
+      ok: true,
+      bytes: 10,
+    });
+    expect(await save(ab, 'k', 'ä'.repeat(6))).toBe('ENTRY_TOO_LARGE');
+    // 10 + the 13 of its key are there; 60 allow one more of these, not two.
+    expect(await save(ab, 'l', 'x'.repeat(10))).toBe('subagent/ab/l');
+    expect(await save(ab, 'm', 'x'.repeat(10))).toBe('MEMORY_FULL');
+    expect(await save(otherLead, 'k', 'x'.repeat(10))).toBe('session/s2/k');
+    const full = await memory.save({ sessionId: 's3', path: [] }, { key: 'k', value: 'xxxxx' });
+    expect(full).toMatchObject({ error: { code: 'MEMORY_FULL' } });
+    await memory.forget('s1');
+    expect(await save({ sessionId: 's3', path: [] }, 'k', 'xxxxx')).toBe('session/s3/k');
+  });
+
+  test('W4: a refused overwrite leaves the old value', async () => {
+    const { save, text } = setUp({ maxEntryBytes: 5 });
+    await save(ab, 'k', 'old');
+    expect(await save(ab, 'k', 'much too long')).toBe('ENTRY_TOO_LARGE');
+    expect(await text(ab, 'k')).toBe('old');
+  });
+
+  test.each<{ value: unknown }>([{ value: undefined }, { value: () => {} }, { value: 10n }])(
+    '$value is no value',
+    async ({ value }) => {
+      const { memory } = setUp();
+      expect(await memory.save(ab, { key: 'k', value })).toMatchObject({
+        error: { code: 'INVALID_ENTRY' },
+      });
+    },
+  );
+
+  test('labels are bounded', async () => {
+    const { memory } = setUp();
+    const entry = { key: 'k', value: 'v' };
+    for (const labels of [
+      { category: '' },
+      { category: 'x'.repeat(101) },
+      { tags: ['x'.repeat(51)] },
+      { tags: Array.from({ length: 21 }, String) },
+    ])
+      expect(await memory.save(ab, { ...entry, ...labels })).toMatchObject({
+        error: { code: 'INVALID_ENTRY' },
+      });
+  });
+
+  test.each([
+    { maxEntries: 0 },
+    { maxEntryBytes: 1.5 },
+    { subagentTtlMs: -1 },
+    { maxEntry: 3 },
+    { maxTtlMs: 5 },
+  ])('%j are no limits', (limits) => {
+    expect(() => setUp(limits)).toThrow(expect.objectContaining({ code: 'INVALID_OPTION' }));
+  });
+
+  test('whatever is saved, overwritten, deleted and expires, the counts stay true', async () => {
+    const step = fc.record({
+      who: fc.constantFrom(lead, ab, childOfAb, otherLead),
+      key: fc.constantFrom('a', 'b', 'c', 'd'),
+      length: fc.integer({ min: 0, max: 30 }),
+      what: fc.constantFrom('save', 'save', 'delete', 'wait', 'forget'),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (all) => {
+        const { environment, memory, keys, text } = setUp({
+          maxEntries: 3,
+          maxSessionBytes: 120,
+          maxTotalBytes: 160,
+          subagentTtlMs: 25,
+        });
+        for (const { who, key, length, what } of all) {
+          if (what === 'wait') await environment.advance(10);
+          else if (what === 'delete') await memory.delete(who, key);
+          else if (what === 'forget' && length === 0) await memory.forget(who.sessionId);
+          else await memory.save(who, { key, value: 'x'.repeat(length) });
+        }
+        let total = 0;
+        for (const owner of [lead, otherLead]) {
+          const all = await keys(owner);
+          let bytes = 0;
+          for (const key of all) bytes += key.length + (await text(owner, key)).length;
+          total += bytes;
+          expect(bytes).toBeLessThanOrEqual(120);
+          for (const name of ['session/s1', 'subagent/ab', 'subagent/kid'])
+            expect((await keys(owner, name)).length).toBeLessThanOrEqual(3);
+          for (const key of all) expect((await text(owner, key)).length).toBeLessThanOrEqual(30);
+        }
+        expect(total).toBeLessThanOrEqual(160);
+        // With everything gone there is room for as much as ever.
+        await memory.forget('s1');
+        await memory.forget('s2');
+        const whole = await memory.save(lead, { key: 'k', value: 'x'.repeat(120 - 12) });
+        expect(whole).toMatchObject({ ok: true });
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
+
+describe('[R36] lists and searches', () => {
+  test('[RW5] K2: a prefix ends where a segment ends', async () => {
+    const { keys, save } = setUp();
+    await save(ab, 'x');
+    await save(ab, 'report');
+    await save(ab, 'report/1');
+    await save(ab, 'reporting');
+    await save(abc, 'x');
+    expect(await keys(lead, 'subagent/ab')).toEqual([
+      'subagent/ab/report',
+      'subagent/ab/report/1',
+      'subagent/ab/reporting',
+      'subagent/ab/x',
+    ]);
+    expect(await keys(lead, 'subagent/ab/')).toHaveLength(4);
+    expect(await keys(lead, 'subagent/abc')).toEqual(['subagent/abc/x']);
+    expect(await keys(ab, 'report')).toEqual(['subagent/ab/report', 'subagent/ab/report/1']);
+    expect(await keys(lead, 'subagent')).toHaveLength(5);
+    expect(await keys(lead, 'subagent/a')).toEqual([]);
+  });
+
+  test('own entries come first; what is beyond the limit is counted', async () => {
+    const { memory, keys, save } = setUp();
+    await save(lead, 'plan');
+    await save(childOfAb, 'finding');
+    await save(ab, 'zebra');
+    expect(await keys(ab)).toEqual([
+      'subagent/ab/zebra',
+      'session/s1/plan',
+      'subagent/kid/finding',
+    ]);
+    const answer = await memory.list(ab, { limit: 2 });
+    expect(answer).toMatchObject({ total: 3, entries: [{}, {}] });
+    expect(await memory.list(ab, { limit: 0 })).toMatchObject({ error: { code: 'INVALID_ENTRY' } });
+  });
+
+  test('categories by their beginning, and all of the tags', async () => {
+    const { memory } = setUp();
+    await memory.save(ab, { key: 'a', value: '', category: 'Research/Flights', tags: ['x', 'Y'] });
+    await memory.save(ab, { key: 'b', value: '', category: 'research', tags: ['x'] });
+    await memory.save(ab, { key: 'c', value: '', tags: ['y'] });
+    const found = async (filter: object): Promise<string[]> => {
+      const answer = await memory.list(ab, filter);
+      return answer.ok ? answer.entries.map(({ key }) => key.slice(-1)) : [];
+    };
+    expect(await found({ category: 'research' })).toEqual(['a', 'b']);
+    expect(await found({ category: 'research/' })).toEqual(['a']);
+    expect(await found({ category: 'flights' })).toEqual([]);
+    expect(await found({ tags: ['x', 'y'] })).toEqual(['a']);
+    expect(await found({ tags: ['y'] })).toEqual(['a', 'c']);
+    expect(await found({ tags: [] })).toEqual(['a', 'b', 'c']);
+  });
+
+  test('a search ranks by words of text, key and labels, with an excerpt', async () => {
+    const { memory, environment } = setUp();
+    const long = `${'filler '.repeat(100)}the VISAS for Brazil ${'filler '.repeat(100)}`;
+    await memory.save(ab, { key: 'long', value: long });
+    await memory.save(ab, { key: 'short', value: 'visa and passport' });
+    await memory.save(ab, { key: 'visa', value: 'nothing about it' });
+    await memory.save(ab, { key: 'other', value: 'weather' });
+    const answer = await memory.search(lead, { query: 'visa passport' });
+    if (!answer.ok) throw new Error(answer.error.message);
+    expect(answer.matches.map(({ key }) => key)).toEqual([
+      'subagent/ab/short',
+      'subagent/ab/visa',
+      'subagent/ab/long',
+    ]);
+    expect(answer.matches[2]?.excerpt).toMatch(/^….*VISAS for Brazil.*…$/);
+    expect(answer.matches[2]?.excerpt.length).toBeLessThan(250);
+    expect(await memory.search(lead, { query: 'visa', limit: 1 })).toMatchObject({ total: 3 });
+    expect(await memory.search(lead, { query: '?!' })).toMatchObject({ matches: [], total: 0 });
+    await environment.settle();
+  });
+
+  test('JSON is kept as it is, and found by its words', async () => {
+    const { memory } = setUp();
+    const value = { flights: [{ to: 'Lisbon', price: 120 }] };
+    await memory.save(ab, { key: 'data', value });
+    expect(await memory.get(ab, 'data')).toMatchObject({
+      entry: { value, text: JSON.stringify(value), bytes: JSON.stringify(value).length },
+    });
+    expect(await memory.search(lead, { query: 'lisbon' })).toMatchObject({ total: 1 });
+  });
+});

@@ -1,0 +1,51 @@
+import { describe, expect, test } from 'vitest';
+import { outcomeNotes } from '../../src/results/outcome-notes.ts';
+import type { Outcome } from '../../src/actors/contracts/outcome.ts';
+
+const outcome: Outcome = {
+  status: 'completed',
+  output: 'x',
+  text: 'x',
+  steps: 1,
+  usage: { inputTokens: 0, outputTokens: 0, totalTokens: 0 },
+  toolLedger: [],
+};
+
+describe('[R27 R32] what a parent’s model reads beside a result', () => {
+  test('nothing, where there is nothing to say', () => {
+    expect(outcomeNotes(null)).toEqual({});
+    expect(outcomeNotes(outcome)).toEqual({});
+    const verification = {
+      verified: true,
+      claims: ['I sent it.'],
+      unverified: [],
+      incomplete: false,
+    };
+    expect(outcomeNotes({ ...outcome, notes: [], verification })).toEqual({});
+  });
+
+  test('[R33] claims without a call, an end that is none, and where there is more', () => {
+    expect(
+      outcomeNotes({
+        ...outcome,
+        notes: ['subagent/a/table'],
+        verification: {
+          verified: false,
+          claims: ['I sent it.', 'I saved it.'],
+          unverified: [
+            { claim: 'I sent it.', reason: 'no_call' },
+            { claim: 'I saved it.', reason: 'failed', toolName: 'save' },
+          ],
+          incomplete: true,
+        },
+      }),
+    ).toEqual({
+      caveats: [
+        'The subagent says "I sent it."; the runtime has no record of it.',
+        'The subagent says "I saved it."; its call of save did not succeed.',
+        'It ends where work was about to begin: the work may not be finished.',
+      ],
+      workingMemory: ['subagent/a/table'],
+    });
+  });
+});

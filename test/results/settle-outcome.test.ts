@@ -1,0 +1,220 @@
+import { describe, expect, test } from 'vitest';
+import {
+  settleOutcome,
+  type EndedRun,
+  type OutcomeSettings,
+} from '../../src/results/settle-outcome.ts';
+import type { WorkingMemory } from '../../src/actors/ports/working-memory.ts';
+import type { Outcome } from '../../src/actors/contracts/outcome.ts';
+import { isLargeOutput } from '../../src/memory/large-output.ts';
+import { workingMemory } from '../../src/memory/working-memory.ts';
+import { simulatedEnvironment } from '../../src/testing/index.ts';
+
+const owner = { sessionId: 's', path: ['sub_1'] };
+const run: EndedRun = {
+  owner,
+  tools: {},
+  readWith: null,
+  description: 'Find a flight',
+  startedAt: 0,
+  endedAt: 10,
+  maxSteps: 5,
+  timeoutMs: 1000,
+  progress: [],
+};
+const completed: Outcome = {
+  status: 'completed',
+  output: 'Found it.',
+  text: 'Found it.',
+  steps: 1,
+  usage: { inputTokens: 0, outputTokens: 0, totalTokens: 0 },
+  toolLedger: [],
+};
+const failed: Outcome = {
+  ...completed,
+  status: 'failed',
+  output: null,
+  text: '',
+  partial: 'Half of it.',
+  error: { code: 'MODEL_ERROR', message: 'boom', retryable: false },
+};
+
+function setUp(options: Partial<OutcomeSettings> = {}) {
+  const environment = simulatedEnvironment();
+  const memory = workingMemory({ environment });
+  const reports: string[] = [];
+  const settings: OutcomeSettings = {
+    memory,
+    maxInlineBytes: 2000,
+    environment,
+    report: (error, where) => reports.push(`${where}: ${(error as Error).message}`),
+    ...options,
+  };
+  const settle = (outcome: Outcome, more: Partial<EndedRun> = {}) =>
+    settleOutcome(outcome, { ...run, ...more }, settings);
+  return { environment, memory, reports, settle };
+}
+
+describe('[R27] claims in an outcome', () => {
+  test('E2: a report that claims nothing stays as it is, at once', () => {
+    const { settle } = setUp({ memory: undefined });
+    expect(settle(completed)).toBe(completed);
+  });
+
+  test('what it claims is checked against the ledger and what the tools declare', () => {
+    const { settle } = setUp({ memory: undefined });
+    const outcome: Outcome = {
+      ...completed,
+      text: 'I sent the email.',
+      toolLedger: [
+        { step: 1, callId: 'c', toolName: 'gmail', input: {}, status: 'ok', output: 'done' },
+      ],
+    };
+    expect(settle(outcome)).toMatchObject({ verification: { verified: true } });
+    expect(settle(outcome, { tools: { gmail: { effects: [] } } })).toMatchObject({
+      verification: { verified: false, unverified: [{ claim: 'I sent the email.' }] },
+    });
+  });
+
+  test('a judge is asked about every result, and about nothing else', async () => {
+    const asked: string[] = [];
+    const { settle } = setUp({
+      memory: undefined,
+      judge: async ({ text }) => {
+        asked.push(text);
+        return { unverified: text.includes('gesendet') ? [text] : [] };
+      },
+    });
+    expect(await settle({ ...completed, text: 'Ich habe sie gesendet.' })).toMatchObject({
+      verification: { verified: false },
+    });
+    expect(await settle(completed)).toEqual(completed);
+    expect(settle(failed)).toMatchObject({ status: 'failed' });
+    expect(asked).toEqual(['Ich habe sie gesendet.', 'Found it.']);
+  });
+});
+
+describe('[HW7 MW9] large results', () => {
+  test('a large text is kept; what is said is a summary, with a reference', async () => {
+    const { memory, settle } = setUp();
+    const text = `# Flights\n\nThere are 40 of them. ${'One leaves at nine. '.repeat(300)}`;
+    const outcome = await settle({ ...completed, text, output: text }, { readWith: 'recall' });
+    expect(outcome.output).toEqual({
+      truncated: true,
+      originalBytes: text.length,
+      reference: 'subagent/sub_1/final-result',
+      howToRead: expect.stringContaining('recall'),
+      excerpt: expect.stringMatching(/^# Flights/),
+    });
+    expect(outcome.summary).toMatch(/^Flights\. There are 40 of them\. One leaves at nine\./);
+    expect(outcome.summary?.length).toBeLessThanOrEqual(400);
+    expect(outcome.text).toContain('The whole has');
+    expect(outcome.text).toContain('subagent/sub_1/final-result');
+    expect(await memory.get(owner, 'final-result')).toMatchObject({ entry: { text } });
+    expect(outcome.notes).toEqual(['subagent/sub_1/final-result']);
+  });
+
+  test('E3: a summary that is too large itself is shortened, and the result is kept', async () => {
+    const { memory, settle } = setUp();
+    const summary = 'One leaves at nine. '.repeat(500);
+    const output = { flights: 3 };
+    const small = await settle({ ...completed, output, text: summary, summary });
+    expect(small.output).toEqual(output);
+    const text = 'Flight. '.repeat(2000);
+    const large = await settle({ ...completed, output: text, text, summary });
+    for (const outcome of [small, large]) {
+      expect(outcome.summary?.length).toBeLessThanOrEqual(400);
+      expect(outcome.text.length).toBeLessThanOrEqual(2000);
+      expect(outcome.text).toMatch(/^One leaves at nine\./);
+    }
+    expect(await memory.get(owner, 'final-result')).toMatchObject({ entry: { text } });
+  });
+
+  test('large data are kept as data, and a summary of its own is what is said', async () => {
+    const { memory, settle } = setUp();
+    const output = { flights: Array.from({ length: 300 }, (_, id) => ({ id })) };
+    const outcome = await settle({
+      ...completed,
+      output,
+      text: 'Three hundred.',
+      summary: 'Three hundred.',
+    });
+    expect(isLargeOutput(outcome.output)).toBe(true);
+    expect(outcome).toMatchObject({ text: 'Three hundred.', summary: 'Three hundred.' });
+    expect(await memory.get(owner, 'final-result')).toMatchObject({ entry: { value: output } });
+  });
+
+  test('E3: without a memory it is cut too, and says that the rest is not kept', async () => {
+    const { settle } = setUp({ memory: undefined });
+    const outcome = await settle({
+      ...completed,
+      text: 'x'.repeat(9000),
+      output: 'x'.repeat(9000),
+    });
+    expect(outcome.output).toMatchObject({ truncated: true, reference: null });
+    expect(outcome.text).toContain('it is not kept');
+    expect(JSON.stringify(outcome.output).length).toBeLessThanOrEqual(2000);
+  });
+
+  test('what small things it left are named, and nothing where there is nothing', async () => {
+    const { memory, settle } = setUp();
+    expect(await settle(completed)).toEqual(completed);
+    await memory.save(owner, { key: 'table', value: 'x' });
+    expect(await settle(completed)).toEqual({ ...completed, notes: ['subagent/sub_1/table'] });
+  });
+});
+
+describe('[R25] ends that are no success', () => {
+  test('the details are in the outcome and in working memory', async () => {
+    const { memory, settle } = setUp();
+    const outcome = await settle(failed);
+    expect(outcome.diagnostics).toMatchObject({
+      reason: 'exception',
+      lastAssistantText: 'Half of it.',
+      reference: 'subagent/sub_1/failure-details',
+    });
+    const kept = await memory.get({ sessionId: 's', path: [] }, 'subagent/sub_1/failure-details');
+    expect(kept).toMatchObject({ entry: { value: { reason: 'exception', code: 'MODEL_ERROR' } } });
+  });
+
+  test('E2: without a memory they are in the outcome, at once', () => {
+    const { settle } = setUp({ memory: undefined });
+    expect(settle(failed)).toMatchObject({ status: 'failed', diagnostics: { reference: null } });
+  });
+
+  test('a large partial result is kept', async () => {
+    const { memory, settle } = setUp();
+    const partial = 'A sentence. '.repeat(1000);
+    const outcome = await settle({ ...failed, partial });
+    expect(outcome.partial).toContain('subagent/sub_1/partial-result');
+    expect(await memory.get(owner, 'partial-result')).toMatchObject({ entry: { text: partial } });
+  });
+
+  test('E1: a memory that refuses costs the reference, and is reported', async () => {
+    const environment = simulatedEnvironment();
+    const { settle, reports } = setUp({ memory: workingMemory({ environment, maxEntryBytes: 5 }) });
+    const outcome = await settle(failed);
+    expect(outcome).toMatchObject({ status: 'failed', diagnostics: { reference: null } });
+    expect(reports).toEqual([expect.stringContaining('maxEntryBytes')]);
+  });
+
+  test('E1: a memory that fails, or hangs, does not keep the outcome back', async () => {
+    const broken = {
+      save: () => Promise.reject(new Error('disk')),
+      list: () => Promise.reject(new Error('disk')),
+    } as unknown as WorkingMemory;
+    const first = setUp({ memory: broken });
+    expect(await first.settle(failed)).toMatchObject({ diagnostics: { reference: null } });
+    expect(first.reports).toHaveLength(2);
+
+    const hanging = {
+      save: () => new Promise(() => {}),
+      list: () => new Promise(() => {}),
+    } as unknown as WorkingMemory;
+    const second = setUp({ memory: hanging });
+    const settling = second.settle(failed);
+    await second.environment.advance(5000);
+    expect(await settling).toMatchObject({ status: 'failed', diagnostics: { reference: null } });
+    expect(second.environment.pendingTimers).toBe(0);
+  });
+});

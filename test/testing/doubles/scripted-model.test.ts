@@ -1,0 +1,228 @@
+import { generateText, isStepCount, streamText, tool } from 'ai';
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { ConfigurationError } from '../../../src/index.ts';
+import { scriptedModel, simulatedEnvironment } from '../../../src/testing/index.ts';
+
+/** One call of the model, as a session or a program makes it. */
+function ask(
+  given: Parameters<typeof scriptedModel>[0],
+  system = 'You are nobody.',
+  prompt = 'Go',
+) {
+  const model = scriptedModel(given);
+  const call = (instructions = system, words = prompt, abortSignal?: AbortSignal) =>
+    generateText({
+      model,
+      instructions,
+      prompt: words,
+      maxRetries: 0,
+      ...(abortSignal ? { abortSignal } : {}),
+      tools: {
+        subagent__summarizer: tool({ inputSchema: z.looseObject({}), outputSchema: z.any() }),
+      },
+    });
+  return { model, call };
+}
+
+describe('the kinds of steps', () => {
+  test('[H13 H14] text, with what was thought before it', async () => {
+    const { call } = ask([
+      { text: 'Hello', thinking: 'A greeting.' },
+      { type: 'text', content: 'Bye', thinking: 'The end.', shouldStop: true },
+    ]);
+    const first = await call();
+    expect(first.text).toBe('Hello');
+    expect(first.finalStep.reasoningText).toBe('A greeting.');
+    expect(first.finishReason).toBe('stop');
+    expect((await call()).text).toBe('Bye');
+  });
+
+  test('[H13 H14 H19] tool calls, and calls of subagents by their type', async () => {
+    const { call } = ask([
+      {
+        type: 'tool_calls',
+        content: 'I ask.',
+        toolCalls: [{ id: 't1', name: 'unknown', arguments: {} }],
+        subAgentCalls: [{ id: 's1', agentType: 'summarizer', input: { texts: ['a'] } }],
+      },
+    ]);
+    const { toolCalls, finishReason, text } = await call();
+    expect(text).toBe('I ask.');
+    expect(finishReason).toBe('tool-calls');
+    expect(toolCalls.map(({ toolCallId, toolName }) => [toolCallId, toolName])).toEqual([
+      ['t1', 'unknown'],
+      ['s1', 'subagent__summarizer'],
+    ]);
+    expect(toolCalls[1]?.input).toEqual({ texts: ['a'] });
+  });
+
+  test('[H13 H14] structured output is the result as JSON', async () => {
+    const { call } = ask([{ type: 'structured_output', output: { result: 'Used' } }]);
+    expect(JSON.parse((await call()).text)).toEqual({ result: 'Used' });
+  });
+
+  test('errors fail the call, in both forms', async () => {
+    const { call } = ask([
+      { error: new Error('down') },
+      { type: 'error', error: new Error('out') },
+    ]);
+    await expect(call()).rejects.toThrow('down');
+    await expect(call()).rejects.toThrow('out');
+  });
+
+  test('a step of a list may look at the prompt', async () => {
+    const { call } = ask([{ text: 'One' }, ({ user, turn }) => ({ text: `${turn}: ${user}` })]);
+    await call();
+    expect((await call('', 'Two')).text).toBe('2: Two');
+  });
+
+  test('an answer may be cut off', async () => {
+    const { call } = ask([{ text: 'Half of', finish: 'length' }]);
+    expect((await call()).finishReason).toBe('length');
+  });
+
+  test('a stream has the same content, word by word, thoughts first', async () => {
+    const { model } = ask([{ text: 'One two', thinking: 'Let me count.' }]);
+    const kinds: string[] = [];
+    for await (const part of streamText({ model, prompt: 'Go' }).stream)
+      if (part.type === 'text-delta' || part.type === 'reasoning-delta')
+        kinds.push(`${part.type} ${part.text}`);
+    expect(kinds).toEqual([
+      'reasoning-delta Let ',
+      'reasoning-delta me ',
+      'reasoning-delta count.',
+      'text-delta One ',
+      'text-delta two',
+    ]);
+  });
+});
+
+describe('delays', () => {
+  test('take the time of the environment', async () => {
+    const environment = simulatedEnvironment();
+    const { call } = ask({ environment, otherwise: [{ text: 'Late', delayMs: 500 }] });
+    let text: string | null = null;
+    void call().then((result) => {
+      text = result.text;
+    });
+    await environment.advance(499);
+    expect(text).toBeNull();
+    await environment.advance(1);
+    expect(text).toBe('Late');
+  });
+
+  test('end at once when the call is aborted, and leave no timer', async () => {
+    const environment = simulatedEnvironment();
+    const { call } = ask({ environment, otherwise: [{ text: 'Late', delayMs: 500 }] });
+    const controller = new AbortController();
+    let failed: unknown;
+    call('', 'Go', controller.signal).catch((error: unknown) => {
+      failed = error;
+    });
+    await environment.settle();
+    controller.abort(new Error('enough'));
+    await environment.settle();
+    expect(failed).toEqual(new Error('enough'));
+    expect(environment.pendingTimers).toBe(0);
+  });
+
+  test('need an environment', async () => {
+    const { call } = ask([{ text: 'Late', delayMs: 500 }]);
+    await expect(call()).rejects.toThrow(ConfigurationError);
+  });
+});
+
+describe('[H19 HW8] scripts by agent', () => {
+  const agents = {
+    planner: [{ text: 'plan 1' }, { text: 'plan 2' }],
+    'plan-checker': [{ text: 'check 1' }],
+    summarizer: [{ text: 'sum 1' }, { text: 'sum 2' }],
+  };
+
+  test('parent and child that run at the same time read their own scripts', async () => {
+    const { call } = ask({ agents });
+    const answers = await Promise.all([
+      call('You are the planner. Delegate to the summarizer.'),
+      call('You are the summarizer, working for the planner.'),
+      call('You are the planner. Delegate to the summarizer.'),
+      call('You are the summarizer, working for the planner.'),
+    ]);
+    expect(answers.map(({ text }) => text)).toEqual(['plan 1', 'sum 1', 'plan 2', 'sum 2']);
+  });
+
+  test('the task of a subagent says who it is, whatever else its prompt names', async () => {
+    const { call } = ask({ agents });
+    const system =
+      '# Instructions\nHelp the planner.\n\n# Task\nExecute tool: subagent__summarizer';
+    expect((await call(system)).text).toBe('sum 1');
+  });
+
+  test('a name is a word of its own: plan-checker is not planner, nor a part of it', async () => {
+    const { call } = ask({ agents: { plan: [{ text: 'no' }], ...agents } });
+    expect((await call('You are the plan-checker.')).text).toBe('check 1');
+  });
+
+  test('a function may say who speaks', async () => {
+    const { call } = ask({
+      agents,
+      agentOf: ({ user }) => (user.includes('sum') ? 'summarizer' : undefined),
+      otherwise: [{ text: 'somebody else' }],
+    });
+    expect((await call('', 'to sum up')).text).toBe('sum 1');
+    expect((await call('', 'planner')).text).toBe('somebody else');
+  });
+
+  test('`when` is a text, a pattern or a function', async () => {
+    const { call } = ask({
+      scripts: [
+        { when: 'text', script: [{ text: 'by text' }] },
+        { when: /^pat+ern/i, script: () => ({ text: 'by pattern' }) },
+        { when: ({ user }) => user === 'fun', script: [{ text: 'by function' }] },
+      ],
+    });
+    expect((await call('a text')).text).toBe('by text');
+    expect((await call('PATTTERN')).text).toBe('by pattern');
+    expect((await call('', 'fun')).text).toBe('by function');
+  });
+
+  test('a pattern that is global is looked for from the beginning each time', async () => {
+    const { call } = ask({ scripts: [{ when: /nobody/g, script: () => ({ text: 'yes' }) }] });
+    expect([(await call()).text, (await call()).text]).toEqual(['yes', 'yes']);
+  });
+
+  test('a script that has run dry says whose it is, and what was asked', async () => {
+    const { call } = ask({ agents });
+    await call('You are the plan-checker.');
+    await expect(call('You are the plan-checker.', 'Once more')).rejects.toThrow(
+      /script "plan-checker" has 1 steps, but was asked for step 2.*Once more/,
+    );
+  });
+
+  test('a call that nobody answers says whom it looked for', async () => {
+    const { call } = ask({ agents });
+    await expect(call('You are the butler.')).rejects.toThrow(
+      /no script for .*butler.*planner, plan-checker, summarizer/,
+    );
+  });
+});
+
+test('a script follows a tool loop of the AI SDK', async () => {
+  const model = scriptedModel([
+    { calls: [{ name: 'add', input: { a: 1, b: 2 } }] },
+    { text: 'Three.' },
+  ]);
+  const { text, steps } = await generateText({
+    model,
+    prompt: 'Add',
+    stopWhen: isStepCount(3),
+    tools: {
+      add: tool({
+        inputSchema: z.object({ a: z.number(), b: z.number() }),
+        execute: ({ a, b }) => a + b,
+      }),
+    },
+  });
+  expect(text).toBe('Three.');
+  expect(steps[0]?.toolResults[0]?.output).toBe(3);
+});

@@ -1,0 +1,27 @@
+// The beginning of a text that is too long.
+
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { clip, head } from '../../src/values/clip.ts';
+import { indented } from '../../src/values/indented.ts';
+
+test('a text that fits is left as it is', () => {
+  expect(clip('four', 4)).toBe('four');
+});
+
+test('what is cut says how much is missing, and never holds half a character', () => {
+  expect(clip('1234567', 4)).toBe('1234 [… 3 more characters]');
+  expect(clip('123😀567', 4)).toBe('123 [… 5 more characters]');
+  fc.assert(
+    fc.property(fc.string({ unit: 'grapheme' }), fc.nat(20), (text, most) => {
+      const kept = head(text, most);
+      expect(kept.length).toBeLessThanOrEqual(most);
+      expect(text.startsWith(kept)).toBe(true);
+      expect(() => encodeURIComponent(kept)).not.toThrow();
+    }),
+  );
+});
+
+test('of what somebody said only the first line stands at the margin', () => {
+  expect(indented(' a\r\n# b\u2028c\rd ')).toBe('a\n  # b\n  c\n  d');
+});

@@ -1,0 +1,369 @@
+// The line to the voice model is exchanged for a fresh one before it ends, and gone on with
+// where it ended: what the new connection is told, and that nothing is lost in between.
+
+import { describe, expect, test } from 'vitest';
+import { createHost } from '../../../src/actors/runtime/host.ts';
+import { memoryJournal } from '../../../src/actors/runtime/memory-journal.ts';
+import { simulatedEnvironment } from '../../../src/testing/index.ts';
+import { Line } from '../../../src/voice/connection/line.ts';
+import type {
+  TransportCapabilities,
+  TransportCommand,
+} from '../../../src/voice/connection/transport.ts';
+import { FakeTransport, type FakeConnection } from '../../support/fake-transport.ts';
+
+const agent = (instructions: string) => ({ instructions, tools: [] });
+const failure = { code: 'TRANSFER_TIMEOUT', message: 'too late', retryable: true };
+const HOUR = 3_600_000;
+
+const message = (text: string): TransportCommand => ({
+  type: 'message.add',
+  itemId: text,
+  role: 'user',
+  text,
+});
+
+const frame = (mark: number) => ({
+  samples: new Int16Array(480).fill(mark),
+  sampleRateHz: 24_000,
+});
+
+const marks = ({ heard }: FakeConnection): number[] => heard.map(({ samples }) => samples[0] ?? 0);
+
+function lineOf(capabilities: Partial<TransportCapabilities>) {
+  const transport = new FakeTransport(capabilities);
+  transport.autoReady = false;
+  const environment = simulatedEnvironment();
+  const told: string[] = [];
+  const who = { leads: agent('lead'), history: [message('hello')], isAtRest: true };
+  const texts = (untold: readonly TransportCommand[]): string =>
+    untold.map((command) => ('text' in command ? command.text : command.type)).join(',');
+  const line = new Line(
+    transport,
+    createHost({
+      environment,
+      journal: memoryJournal(),
+      onError: (error) => told.push(String(error)),
+    }),
+    {
+      configuration: () => who.leads,
+      history: () => who.history,
+      told: () => who.history,
+      isAtRest: () => who.isAtRest,
+      ready: (untold) => told.push(`ready: ${texts(untold)}`),
+      lost: ({ reason }) => told.push(`lost: ${reason}`),
+      renewing: () => told.push('renewing'),
+      happened: ({ type }) => told.push(type),
+      spoke: () => told.push('spoke'),
+      replaced: (untold) => told.push(`replaced: ${texts(untold)}`),
+      transferred: (error) => told.push(`transferred: ${error?.code ?? 'ok'}`),
+    },
+    {
+      keptAudioMs: 100,
+      connectTimeoutMs: 30_000,
+      backoff: { baseDelayMs: 1000, maxDelayMs: 8000 },
+    },
+  );
+  line.dial(who.leads);
+  const at = (index: number): FakeConnection => {
+    const connection = transport.connections[index];
+    if (!connection) throw new Error(`Nobody has dialled ${index + 1} times`);
+    return connection;
+  };
+  at(0).ready();
+  told.length = 0;
+  return { line, told, who, environment, transport, at };
+}
+
+const open = ({ transport }: ReturnType<typeof lineOf>): boolean[] =>
+  transport.connections.map(({ isClosed }) => !isClosed);
+
+describe('make before break', () => {
+  test('RO2 L3: the fresh one is prepared in time, takes over in a pause, and then the old one is closed', async () => {
+    const made = lineOf({ maxConnectionMs: HOUR });
+    const { line, told, who, environment, transport, at } = made;
+    who.isAtRest = false;
+    await environment.advance(HOUR * 0.9 - 1);
+    expect(transport.connections).toHaveLength(1);
+    transport.autoReady = true;
+    await environment.advance(HOUR * 0.05 + 1);
+    expect(at(1).configuration).toEqual(agent('lead'));
+    line.sendAudio(frame(1), true);
+    at(0).utterance('wait');
+    expect(open(made)).toEqual([true, true]);
+    expect(marks(at(0))).toEqual([1]);
+    expect(told).toEqual(['utterance.started', 'utterance.ended', 'utterance.transcribed']);
+    told.length = 0;
+    who.history = [...who.history, message('wait')];
+    who.isAtRest = true;
+    line.rested();
+    expect(told).toEqual(['replaced: hello,wait']);
+    expect(open(made)).toEqual([false, true]);
+    line.sendAudio(frame(2), true);
+    expect([marks(at(0)), marks(at(1))]).toEqual([[1], [2]]);
+    // And so on.
+    await environment.advance(HOUR * 0.95);
+    expect(open(made)).toEqual([false, false, true]);
+  });
+
+  test('RO2: nobody waits for a pause shortly before the end', async () => {
+    const made = lineOf({});
+    const { told, who, environment, at } = made;
+    who.isAtRest = false;
+    at(0).events.next({ type: 'transport.expiring', inMs: 10_000 });
+    at(1).ready();
+    await environment.advance(7499);
+    expect(told).toEqual([]);
+    await environment.advance(1);
+    expect(told).toEqual(['replaced: hello']);
+    expect(open(made)).toEqual([false, true]);
+  });
+
+  test('RO2: one that stands ready takes the place of one that is lost', () => {
+    const made = lineOf({});
+    const { told, who, at } = made;
+    who.isAtRest = false;
+    at(0).events.next({ type: 'transport.expiring', inMs: 10_000 });
+    at(1).ready();
+    at(0).drop(false, 'time is over');
+    expect(told).toEqual(['replaced: hello']);
+    expect(open(made)).toEqual([false, true]);
+  });
+
+  test('RO2: one that does not stand ready is hung up', () => {
+    const made = lineOf({});
+    const { told, at } = made;
+    at(0).events.next({ type: 'transport.expiring', inMs: 10_000 });
+    at(0).drop(true, 'gone');
+    expect(told).toEqual(['lost: gone']);
+    expect(open(made)).toEqual([false, false]);
+  });
+
+  test('RO4: one that fails, or hangs, is followed by another; meanwhile the old one is in use', async () => {
+    const { told, who, environment, transport, at } = lineOf({});
+    at(0).events.next({ type: 'transport.expiring', inMs: 120_000 });
+    at(1).drop(true, 'no room');
+    await environment.advance(1000);
+    expect(transport.connections).toHaveLength(3);
+    at(2).ready();
+    expect(told).toEqual(['replaced: hello']);
+    who.isAtRest = false;
+    at(2).events.next({ type: 'transport.expiring', inMs: 120_000 });
+    await environment.advance(31_000);
+    expect(at(3).isClosed).toBe(true);
+    at(4).ready();
+    at(4).drop(true, 'after all not');
+    expect(at(2).isClosed).toBe(false);
+    await environment.advance(4000);
+    at(5).ready();
+    who.isAtRest = true;
+    await environment.advance(90_000);
+    expect(told.at(-1)).toBe('replaced: hello');
+    expect(at(5).isClosed).toBe(false);
+  });
+
+  test('what changed meanwhile is told to the one that takes over', () => {
+    const { who, at } = lineOf({});
+    at(0).events.next({ type: 'transport.expiring', inMs: 10_000 });
+    who.leads = agent('lead, slowly');
+    at(1).ready();
+    expect(
+      at(1)
+        .of('session.configure')
+        .map(({ configuration }) => configuration),
+    ).toEqual([agent('lead, slowly')]);
+  });
+
+  test('RO3: a transfer takes the place of a rotation; one that fails is followed by it', async () => {
+    const made = lineOf({ updatesSession: false });
+    const { line, told, who, at } = made;
+    who.isAtRest = false;
+    at(0).events.next({ type: 'transport.expiring', inMs: 60_000 });
+    at(1).ready();
+    line.transfer(agent('billing'));
+    expect(open(made)).toEqual([true, false, true]);
+    line.endTransfer(failure, () => agent('lead'));
+    expect(open(made)).toEqual([true, false, false, true]);
+    expect(at(3).configuration).toEqual(agent('lead'));
+    line.transfer(agent('billing'));
+    at(4).ready();
+    line.endTransfer(null, () => agent('lead'));
+    expect(told).toEqual(['transferred: ok', 'replaced: hello']);
+    expect(open(made)).toEqual([false, false, false, false, true]);
+  });
+
+  test('RO3: what is due during a transfer on the same connection comes after it', () => {
+    const { line, transport, at } = lineOf({});
+    line.transfer(agent('billing'));
+    at(0).events.next({ type: 'transport.expiring', inMs: 60_000 });
+    expect(transport.connections).toHaveLength(1);
+    line.endTransfer(null, () => agent('lead'));
+    expect(transport.connections).toHaveLength(2);
+  });
+
+  test('a line that is closed is not exchanged any more', async () => {
+    const made = lineOf({ maxConnectionMs: HOUR });
+    made.at(0).events.next({ type: 'transport.expiring', inMs: 10_000 });
+    made.line.close();
+    await made.environment.advance(HOUR);
+    expect(open(made)).toEqual([false, false]);
+    expect(made.environment.pendingTimers).toBe(0);
+  });
+});
+
+describe('going on where another one ended', () => {
+  const resumable = () => {
+    const made = lineOf({ resumes: true });
+    made.at(0).events.next({ type: 'transport.resumable', resume: 'token' });
+    return made;
+  };
+
+  test('L3: it is closed in a pause, before the other goes on; then that is told only what is new', async () => {
+    const made = resumable();
+    const { line, told, who, at } = made;
+    who.isAtRest = false;
+    at(0).events.next({ type: 'transport.expiring', inMs: 60_000 });
+    expect(open(made)).toEqual([true]);
+    who.isAtRest = true;
+    line.rested();
+    expect(told).toEqual(['renewing']);
+    expect(open(made)).toEqual([false]);
+    line.sendAudio(frame(1), true);
+    line.send(message('said to nobody'));
+    line.dial(who.leads);
+    expect(at(1).resume).toBe('token');
+    line.sendAudio(frame(2), true);
+    who.history = [...who.history, message('new')];
+    at(1).ready({ resumed: true });
+    expect(told.at(-1)).toBe('ready: new');
+    expect(line.takeSound().map(({ samples }) => samples[0])).toEqual([1, 2]);
+    expect(at(1).commands).toEqual([]);
+  });
+
+  test('it waits for what to go on with, but not beyond the last moment', async () => {
+    const { line, told, environment, at } = resumable();
+    at(0).events.next({ type: 'transport.resumable', resume: null });
+    at(0).events.next({ type: 'transport.resumable', resume: 'another' });
+    at(0).events.next({ type: 'transport.expiring', inMs: 8000 });
+    expect(told).toEqual(['renewing']);
+    line.dial(agent('lead'));
+    expect(at(1).resume).toBe('another');
+    at(1).ready({ resumed: true });
+    at(1).events.next({ type: 'transport.expiring', inMs: 8000 });
+    // It gave nothing to go on with: make before break.
+    at(2).ready();
+    expect(at(2).resume).toBeUndefined();
+    expect(told.at(-1)).toBe('replaced: hello');
+    await environment.settle();
+  });
+
+  test('CN1: a server that begins anew is told everything', () => {
+    const { line, told, who, at } = resumable();
+    at(0).drop();
+    line.dial(who.leads);
+    at(1).ready();
+    expect(told.at(-1)).toBe('ready: hello');
+  });
+
+  test('CN1: a message that was cut since is not told again to one that has it', () => {
+    const { line, told, who, at } = resumable();
+    at(0).drop();
+    line.dial(who.leads);
+    who.history = [{ ...message('hello'), text: 'hel' } as TransportCommand, message('new')];
+    at(1).ready({ resumed: true });
+    expect(told.at(-1)).toBe('ready: new');
+  });
+
+  test('CN2: what was refused is not tried again, what had no answer is, a few times', () => {
+    const { line, told, who, transport, at } = resumable();
+    at(0).drop();
+    const resumes = () => transport.connections.slice(1).map(({ resume }) => resume ?? null);
+    line.dial(who.leads);
+    at(1).events.next({
+      type: 'transport.closed',
+      code: null,
+      reason: 'no route',
+      retryable: true,
+    });
+    line.dial(who.leads);
+    line.hangUp();
+    line.dial(who.leads);
+    at(3).events.next({
+      type: 'transport.closed',
+      code: null,
+      reason: 'no route',
+      retryable: true,
+    });
+    line.dial(who.leads);
+    expect(resumes()).toEqual(['token', 'token', 'token', null]);
+    at(4).ready();
+    expect(told.at(-1)).toBe('ready: hello');
+    at(4).events.next({ type: 'transport.resumable', resume: 'fresh' });
+    at(4).drop();
+    line.dial(who.leads);
+    at(5).events.next({ type: 'transport.closed', code: 1007, reason: 'refused', retryable: true });
+    line.dial(who.leads);
+    expect(resumes().slice(4)).toEqual(['fresh', null]);
+  });
+
+  test('CN1: a wire that took the conversation with its first message is told what came after', () => {
+    const { line, told, who, at } = lineOf({});
+    at(0).drop();
+    line.dial(who.leads);
+    expect(at(1).takeHistory()).toEqual([message('hello')]);
+    who.history = [...who.history, message('new')];
+    at(1).ready({ told: true });
+    expect(told.at(-1)).toBe('ready: new');
+  });
+
+  test('CN1: so is one that took it and had to wait for a pause', () => {
+    const { line, told, who, at } = lineOf({});
+    who.isAtRest = false;
+    at(0).events.next({ type: 'transport.expiring', inMs: 60_000 });
+    at(1).takeHistory();
+    at(1).ready({ told: true });
+    who.history = [...who.history, message('new')];
+    who.isAtRest = true;
+    line.rested();
+    expect(told).toEqual(['replaced: new']);
+  });
+});
+
+describe('the sound of the user', () => {
+  test('L2: is kept between two attempts, the newest, and given once', () => {
+    const { line, who, at } = lineOf({});
+    line.sendAudio(frame(1), true);
+    at(0).drop();
+    for (const mark of [2, 3, 4, 5, 6, 7]) line.sendAudio(frame(mark), true);
+    line.dial(who.leads);
+    at(1).drop();
+    line.dial(who.leads);
+    line.sendAudio(frame(8), true);
+    expect(line.takeSound()).toEqual([]);
+    at(2).ready();
+    expect(line.takeSound().map(({ samples }) => samples[0])).toEqual([4, 5, 6, 7, 8]);
+    expect(line.takeSound()).toEqual([]);
+  });
+
+  test('UA2: what was not understood is given again, before what was kept', () => {
+    const { line, who, at } = lineOf({});
+    for (const mark of [1, 2]) line.sendAudio(frame(mark), true);
+    for (const mark of [3, 4]) line.sendAudio(frame(mark), false);
+    at(0).drop();
+    expect(line.hearAgain(40)).toBe(true);
+    line.sendAudio(frame(5), true);
+    expect(line.hearAgain(40)).toBe(false);
+    line.dial(who.leads);
+    at(1).ready();
+    const samples = line.takeSound().flatMap((given) => [...given.samples]);
+    expect(samples).toEqual([3, 4, 5].flatMap((mark) => [...frame(mark).samples]));
+  });
+
+  test('L1: what a connection has used is counted, also when it says so last of all', () => {
+    const { line, told, at } = lineOf({});
+    line.hangUp();
+    at(0).events.next({ type: 'usage.reported', inputTokens: 1, outputTokens: 2, raw: null });
+    at(0).events.next({ type: 'utterance.ended', utteranceId: 'u' });
+    expect(told).toEqual(['usage.reported']);
+  });
+});

@@ -1,0 +1,236 @@
+// What is held of a model that answers by itself: released or dropped, whole and in order.
+
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { simulatedEnvironment } from '../../../src/testing/index.ts';
+import { HeldSpeech } from '../../../src/voice/output/held-speech.ts';
+import type { TransportEvent } from '../../../src/voice/connection/transport.ts';
+
+const PATIENCE_MS = 5000;
+
+function heldOf() {
+  const environment = simulatedEnvironment();
+  const world = { isUndecided: true, hasFloor: false };
+  const told: string[] = [];
+  const held = new HeldSpeech(
+    environment,
+    {
+      isUndecided: () => world.isUndecided,
+      hasFloor: () => world.hasFloor,
+      spoke: ({ itemId, samples }) => told.push(`sound ${itemId} ${samples.length}`),
+      happened: (event) => told.push(nameOf(event)),
+      silenced: (responseId, isOver) => told.push(`silenced ${responseId} ${isOver}`),
+      refused: (callId) => told.push(`refused ${callId}`),
+      unplayed: (itemId) => told.push(`unplayed ${itemId}`),
+    },
+    PATIENCE_MS,
+  );
+  /** What is not taken is told at once, as a session would. */
+  const say = (responseId: string, ms: number): void => {
+    const frame = {
+      samples: new Int16Array(ms * 24),
+      sampleRateHz: 24_000,
+      itemId: `i_${responseId}`,
+      responseId,
+    };
+    if (!held.takesFrame(frame)) told.push(`sound ${frame.itemId} ${frame.samples.length}`);
+  };
+  const happen = (event: TransportEvent): void => {
+    if (!held.takesEvent(event)) told.push(nameOf(event));
+  };
+  return { environment, world, told, held, say, happen };
+}
+
+const nameOf = (event: TransportEvent): string =>
+  'text' in event ? `${event.type} ${event.text}` : event.type;
+const words = (responseId: string, text: string): TransportEvent => ({
+  type: 'assistant.transcribed',
+  itemId: `i_${responseId}`,
+  responseId,
+  text,
+  final: false,
+});
+const ended = (responseId: string): TransportEvent => ({
+  type: 'response.ended',
+  responseId,
+  responseKey: null,
+  status: 'completed',
+  reason: null,
+  audio: [],
+});
+const called = (responseId: string, callId: string): TransportEvent => ({
+  type: 'tool.called',
+  callId,
+  name: 'pay',
+  arguments: '{}',
+  responseId,
+});
+
+test('where nobody else can be meant nothing is held', () => {
+  const { world, held, say, told, happen } = heldOf();
+  world.isUndecided = false;
+  held.began('r');
+  say('r', 10);
+  happen(words('r', 'Hi'));
+  expect(told).toEqual(['sound i_r 240', 'assistant.transcribed Hi']);
+});
+
+describe('D1', () => {
+  test('released, it comes in order, before what follows', () => {
+    const { held, say, told, happen } = heldOf();
+    held.began('r');
+    say('r', 10);
+    happen(words('r', 'Hi'));
+    say('r', 20);
+    happen(called('r', 'c'));
+    happen(ended('r'));
+    expect(told).toEqual([]);
+    held.release();
+    say('other', 30);
+    expect(told).toEqual([
+      'sound i_r 240',
+      'sound i_r 480',
+      'assistant.transcribed Hi',
+      'tool.called',
+      'response.ended',
+      'sound i_other 720',
+    ]);
+  });
+
+  test('whatever is said and decided, each frame is heard once or never, and in order', () => {
+    const step = fc.record({
+      kind: fc.constantFrom(
+        'begin',
+        'sound',
+        'sound',
+        'end',
+        'release',
+        'silence',
+        'unwanted',
+        'wanted',
+      ),
+      of: fc.nat(2),
+    });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        const { held, told, say, happen } = heldOf();
+        let current = 0;
+        let frames = 0;
+        const silencedAt = new Map<string, number>();
+        for (const { kind, of } of steps) {
+          if (kind === 'begin') held.began(`r${(current += 1)}`);
+          else if (kind === 'sound') say(`r${Math.max(0, current - of)}`, (frames += 1));
+          else if (kind === 'end') happen(ended(`r${current}`));
+          else if (kind === 'release') held.release();
+          else if (kind === 'silence') held.silence();
+          else if (kind === 'unwanted') held.expectUnwanted(1000);
+          else held.expectWanted();
+        }
+        told.forEach((line, index) => {
+          const [what, id = ''] = line.split(' ');
+          if (what === 'silenced') silencedAt.set(`i_${id}`, index);
+        });
+        const sounds = told.filter((line) => line.startsWith('sound'));
+        expect(new Set(sounds).size).toBe(sounds.length);
+        for (const [item, index] of silencedAt)
+          expect(told.slice(index).some((line) => line.startsWith(`sound ${item} `))).toBe(false);
+        const byItem = new Map<string, number>();
+        for (const line of sounds) {
+          const [, item = '', size = ''] = line.split(' ');
+          expect(Number(size)).toBeGreaterThan(byItem.get(item) ?? 0);
+          byItem.set(item, Number(size));
+        }
+      }),
+    );
+  });
+});
+
+describe('D2', () => {
+  test('silenced, nothing of it is heard, shown or run, also what comes late', () => {
+    const { held, say, told, happen } = heldOf();
+    held.began('r');
+    say('r', 10);
+    happen(words('r', 'Hi'));
+    happen(called('r', 'c1'));
+    expect(held.silence()).toBe(true);
+    say('r', 10);
+    happen(words('r', 'there'));
+    happen(called('r', 'c2'));
+    happen(ended('r'));
+    expect(told).toEqual([
+      'silenced r false',
+      'unplayed i_r',
+      'refused c1',
+      'refused c2',
+      'response.ended',
+    ]);
+    expect(held.silence()).toBe(false);
+  });
+
+  test('what has ended already is known to be over', () => {
+    const { held, told, happen } = heldOf();
+    held.began('r');
+    happen(ended('r'));
+    held.silence();
+    expect(told).toEqual(['silenced r true', 'response.ended']);
+  });
+
+  test('a call that is taken back while it is held was never made', () => {
+    const { held, told, happen } = heldOf();
+    held.began('r');
+    happen(called('r', 'c'));
+    happen({ type: 'tool.cancelled', callId: 'c' });
+    held.release();
+    happen({ type: 'tool.cancelled', callId: 'c' });
+    expect(told).toEqual(['tool.cancelled']);
+  });
+
+  test('what answers words for a subagent is silenced for a time, or until something else is asked', async () => {
+    const { held, told, world, environment } = heldOf();
+    world.isUndecided = false;
+    held.expectUnwanted(1000);
+    held.began('a');
+    held.expectWanted();
+    held.began('b');
+    held.expectUnwanted(1000);
+    await environment.advance(1000);
+    held.began('c');
+    expect(told).toEqual(['silenced a false']);
+  });
+});
+
+describe('D3', () => {
+  test('it is released when nothing becomes known, but not while somebody speaks', async () => {
+    const { held, say, told, world, environment } = heldOf();
+    held.began('r');
+    say('r', 10);
+    world.hasFloor = true;
+    await environment.advance(PATIENCE_MS);
+    expect(told).toEqual([]);
+    world.hasFloor = false;
+    await environment.advance(PATIENCE_MS);
+    expect(told).toEqual(['sound i_r 240']);
+    expect(environment.pendingTimers).toBe(0);
+  });
+
+  test('what does not fit is cut off at its end: no hole, and nothing after it', () => {
+    const { held, say, told } = heldOf();
+    held.began('r');
+    say('r', 59_000);
+    say('r', 2000);
+    say('r', 500);
+    held.release();
+    say('r', 100);
+    expect(told).toEqual([`sound i_r ${59_000 * 24}`]);
+  });
+
+  test('reset forgets it', async () => {
+    const { held, say, told, environment } = heldOf();
+    held.began('r');
+    say('r', 10);
+    held.reset();
+    expect(environment.pendingTimers).toBe(0);
+    held.release();
+    expect(told).toEqual([]);
+  });
+});

@@ -1,0 +1,217 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { Loudspeaker } from '../../../src/voice/output/loudspeaker.ts';
+import type { AudioFrame } from '../../../src/voice/audio/audio-frame.ts';
+
+/** One sample a millisecond: sound is the numbers of its milliseconds. */
+const RATE_HZ = 8000;
+const PER_MS = RATE_HZ / 1000;
+
+function loud() {
+  const heard: AudioFrame[] = [];
+  let clears = 0;
+  const speaker = new Loudspeaker(() => {
+    clears += 1;
+  });
+  speaker.audioOut.subscribe((frame) => heard.push(frame));
+  const said = new Map<string, number>();
+  const say = (itemId: string, ms: number): void => {
+    const from = said.get(itemId) ?? 0;
+    said.set(itemId, from + ms);
+    const samples = Int16Array.from(
+      { length: ms * PER_MS },
+      (_, n) => from + Math.floor(n / PER_MS),
+    );
+    speaker.say({ samples, sampleRateHz: RATE_HZ, itemId, responseId: 'resp_1' });
+  };
+  /** What the client was given since then, by name: from and to which millisecond. */
+  const given = (since = 0) =>
+    heard
+      .slice(since)
+      .map(({ itemId, samples }) => [itemId, samples[0], (samples.at(-1) as number) + 1] as const);
+  return { speaker, say, heard, given, clears: () => clears };
+}
+
+test('what is said goes to the client as it is', () => {
+  const { say, given, clears } = loud();
+  say('a', 100);
+  say('a', 50);
+  say('b', 20);
+  expect(given()).toEqual([
+    ['a', 0, 100],
+    ['a', 100, 150],
+    ['b', 0, 20],
+  ]);
+  expect(clears()).toBe(0);
+});
+
+describe('a pause', () => {
+  test('K1: what the client had not begun yet, and says so, leaves what came before as it was', () => {
+    const { speaker, say, given, heard } = loud();
+    say('a', 100);
+    say('b', 80);
+    speaker.pause();
+    speaker.played({ itemId: 'a', playedMs: 40 });
+    speaker.played({ itemId: 'b', playedMs: 0 });
+    const since = heard.length;
+    expect(speaker.goOn()).toEqual({ itemId: 'a', playedMs: 40 });
+    expect(given(since)).toEqual([
+      ['a~2', 40, 100],
+      ['b~2', 0, 80],
+    ]);
+  });
+
+  test('K1 K2: goes on where it was heard, with what was said meanwhile', () => {
+    const { speaker, say, given, heard, clears } = loud();
+    say('a', 100);
+    say('a', 100);
+    speaker.played({ itemId: 'a', playedMs: 60 });
+    expect(speaker.pause()).toBe(true);
+    expect(clears()).toBe(1);
+    speaker.played({ itemId: 'a', playedMs: 130 });
+    const since = heard.length;
+    say('a', 50);
+    expect(heard).toHaveLength(since);
+    expect(speaker.goOn()).toEqual({ itemId: 'a', playedMs: 130 });
+    expect(given(since)).toEqual([
+      ['a~2', 130, 200],
+      ['a~2', 200, 250],
+    ]);
+    // What follows belongs to the new name as well.
+    say('a', 10);
+    expect(given().at(-1)).toEqual(['a~2', 250, 260]);
+    expect(clears()).toBe(1);
+  });
+
+  test('K3: reports are of what the model made, however often it was paused', () => {
+    const { speaker, say, given } = loud();
+    say('a', 200);
+    speaker.pause();
+    speaker.played({ itemId: 'a', playedMs: 50 });
+    speaker.goOn();
+    expect(speaker.played({ itemId: 'a~2', playedMs: 30 })).toEqual({ itemId: 'a', playedMs: 80 });
+    speaker.pause();
+    expect(speaker.played({ itemId: 'a~2', playedMs: 50 })).toEqual({ itemId: 'a', playedMs: 100 });
+    speaker.goOn();
+    expect(given().at(-1)).toEqual(['a~3', 100, 200]);
+    expect(speaker.played({ itemId: 'a~3', playedMs: 100 })).toEqual({
+      itemId: 'a',
+      playedMs: 200,
+    });
+    // A late word of the name before is still understood.
+    expect(speaker.played({ itemId: 'a~2', playedMs: 20 })).toEqual({ itemId: 'a', playedMs: 70 });
+  });
+
+  test('K1: leaves out what came before the item that was reported', () => {
+    const { speaker, say, given, heard } = loud();
+    say('a', 100);
+    say('b', 100);
+    say('c', 100);
+    speaker.played({ itemId: 'b', playedMs: 100 });
+    speaker.pause();
+    const since = heard.length;
+    expect(speaker.goOn()).toEqual({ itemId: 'c', playedMs: 0 });
+    expect(given(since)).toEqual([['c~2', 0, 100]]);
+  });
+
+  test('K3: an item that was played as far as it was made gets a new name for the rest', () => {
+    const { speaker, say, given, heard } = loud();
+    say('a', 100);
+    speaker.pause();
+    speaker.played({ itemId: 'a', playedMs: 100 });
+    const since = heard.length;
+    expect(speaker.goOn()).toBeNull();
+    say('a', 50);
+    expect(given(since)).toEqual([['a~2', 100, 150]]);
+    expect(speaker.played({ itemId: 'a~2', playedMs: 50 }).playedMs).toBe(150);
+  });
+
+  test('may be for good: nothing of it is heard any more, and where it stopped is known', () => {
+    const { speaker, say, heard, clears } = loud();
+    say('a', 100);
+    speaker.pause();
+    speaker.played({ itemId: 'a', playedMs: 40 });
+    expect(speaker.drop()).toEqual({ itemId: 'a', playedMs: 40 });
+    expect(speaker.isPaused).toBe(false);
+    expect(clears()).toBe(1);
+    const since = heard.length;
+    expect(speaker.goOn()).toBeNull();
+    expect(heard).toHaveLength(since);
+  });
+
+  test('without a pause a drop tells the client, and nobody knows where it stopped', () => {
+    const { speaker, say, clears } = loud();
+    say('a', 100);
+    speaker.played({ itemId: 'a', playedMs: 40 });
+    expect(speaker.drop()).toBeNull();
+    expect(clears()).toBe(1);
+  });
+
+  test('K4: is none where too much would have to be kept, until all is played', () => {
+    const { speaker, say, clears } = loud();
+    for (let count = 0; count < 13; count += 1) say('a', 10_000);
+    expect(speaker.pause()).toBe(false);
+    expect(clears()).toBe(0);
+    speaker.drained();
+    say('b', 100);
+    expect(speaker.pause()).toBe(true);
+  });
+});
+
+test('K1 K2 K3: whatever happens, the user hears each millisecond, and none before its time', () => {
+  const step = fc.oneof(
+    fc.record({ do: fc.constant('say'), item: fc.nat(4), ms: fc.integer({ min: 1, max: 80 }) }),
+    fc.record({ do: fc.constant('play'), item: fc.nat(0), ms: fc.integer({ min: 1, max: 120 }) }),
+    fc.record({ do: fc.constant('pause'), item: fc.nat(0), ms: fc.constant(0) }),
+    fc.record({ do: fc.constant('goOn'), item: fc.nat(0), ms: fc.constant(0) }),
+  );
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
+      const { speaker, say, heard } = loud();
+      /** A client: what it has not played, and how much of each name it played. */
+      let queue: AudioFrame[] = [];
+      let taken = 0;
+      const played = new Map<string, number>();
+      const toUser: string[] = [];
+      const made: string[] = [];
+      let item = 1;
+      const said = new Map<string, number>();
+      const take = (): void => {
+        queue.push(...heard.slice(taken));
+        taken = heard.length;
+      };
+      for (const { do: what, item: change, ms } of [...steps, { do: 'goOn', item: 0, ms: 0 }]) {
+        if (what === 'say') {
+          if (change === 0) item += 1;
+          const itemId = `i${item}`;
+          const from = said.get(itemId) ?? 0;
+          for (let at = from; at < from + ms; at += 1) made.push(`${itemId}:${at}`);
+          said.set(itemId, from + ms);
+          say(itemId, ms);
+          if (!speaker.isPaused) take();
+        } else if (what === 'play') {
+          let left = ms;
+          while (left > 0 && queue[0] && !speaker.isPaused) {
+            const { itemId = '', samples } = queue[0];
+            const now = Math.min(left, samples.length / PER_MS);
+            for (let at = 0; at < now; at += 1)
+              toUser.push(`${itemId.split('~')[0]}:${samples[at * PER_MS]}`);
+            played.set(itemId, (played.get(itemId) ?? 0) + now);
+            const rest = samples.slice(now * PER_MS);
+            if (rest.length > 0) queue[0] = { ...queue[0], samples: rest };
+            else queue.shift();
+            left -= now;
+            const report = speaker.played({ itemId, playedMs: played.get(itemId) ?? 0 });
+            expect(`${report.itemId}:${report.playedMs - 1}`).toBe(toUser.at(-1));
+          }
+        } else if (what === 'pause') {
+          if (speaker.pause()) queue = [];
+        } else if (speaker.isPaused) {
+          speaker.goOn();
+          take();
+        }
+      }
+      expect(toUser).toEqual(made.slice(0, toUser.length));
+    }),
+  );
+});

@@ -1,0 +1,29 @@
+// What has left the speaker, as the client reports it.
+
+import { describe, expect, test } from 'vitest';
+import { Playout } from '../../../src/voice/output/playout.ts';
+
+function twoItems(): Playout {
+  const playout = new Playout();
+  playout.sent('first', 'resp_1', 800);
+  playout.complete('resp_1');
+  playout.sent('second', 'resp_2', 600);
+  return playout;
+}
+
+describe('P3: items play in order', () => {
+  test('a report that the second has begun means that the first was played', () => {
+    const playout = twoItems();
+    playout.played('first', 500);
+    expect(playout.played('second', 20)).toEqual([
+      { itemId: 'first', responseId: 'resp_1', sentMs: 800, playedMs: 800, isComplete: true },
+    ]);
+  });
+
+  test('a report that nothing of the second was played says nothing of the first', () => {
+    const playout = twoItems();
+    playout.played('first', 500);
+    expect(playout.played('second', 0)).toEqual([]);
+    expect(playout.current.map(({ playedMs }) => playedMs)).toEqual([500, 0]);
+  });
+});

@@ -1,0 +1,172 @@
+// The floor of the user: how long an utterance may hold it, and what becomes of its words.
+
+import { describe, expect, test } from 'vitest';
+import type { TransportCapabilities } from '../../../src/voice/connection/transport.ts';
+import { BY_ITSELF, FakeTransport } from '../../support/fake-transport.ts';
+import { voiceTalk } from '../../support/voice-talk.ts';
+
+const FRAME = { samples: new Int16Array(2400).fill(4000), sampleRateHz: 24_000 };
+
+async function talkWith(capabilities: Partial<TransportCapabilities> = {}) {
+  const talk = voiceTalk({
+    transport: new FakeTransport(capabilities),
+    voice: { maxUtteranceMs: 20_000 },
+  });
+  await talk.start();
+  return {
+    ...talk,
+    /** The microphone is open for so long. */
+    async hums(ms: number) {
+      for (let passed = 0; passed < ms; passed += 100) {
+        talk.session.audioIn.next(FRAME);
+        await talk.environment.advance(100);
+      }
+    },
+    partly(utteranceId: string, text: string) {
+      const words = { type: 'utterance.transcribed', utteranceId, text } as const;
+      talk.model().events.next({ ...words, final: false });
+    },
+    said: () =>
+      talk
+        .state()
+        .transcript.filter(({ role, final }) => role === 'user' && final)
+        .map(({ text }) => text),
+  };
+}
+
+describe.each([
+  ['a model that is asked', {}],
+  ['a model that answers by itself', BY_ITSELF],
+] as const)('an utterance that does not end: %s', (_name, capabilities) => {
+  test('LISTEN-1: where the wire can, it ends it, and its words are taken in once', async () => {
+    const { model, hums, said, state, environment } = await talkWith({
+      ...capabilities,
+      endsUtterances: true,
+    });
+    model().speechStarted('u1');
+    await hums(19_000);
+    expect(state().floor).toBe('user');
+    expect(model().of('utterance.end')).toEqual([]);
+    await hums(1500);
+    expect(model().of('utterance.end')).toEqual([{ type: 'utterance.end', utteranceId: 'u1' }]);
+    expect(said()).toEqual(['so far']);
+    // What the wire says of it later is nothing new.
+    model().speechEnded('u1', 'so far, and the rest');
+    await environment.settle();
+    expect(said()).toEqual(['so far']);
+    expect(state().floor).not.toBe('user');
+  });
+
+  test('LISTEN-1: a wire that does not answer is not waited for longer than for any words', async () => {
+    const { model, hums, state, environment } = await talkWith({
+      ...capabilities,
+      endsUtterances: true,
+    });
+    model().saidSoFar = null;
+    model().speechStarted('u1');
+    await hums(20_500);
+    await environment.advance(5000);
+    expect(state().floor).not.toBe('user');
+  });
+
+  test('LISTEN-1: where it cannot, the words that are known are all of them', async () => {
+    const { model, hums, partly, said, state, environment } = await talkWith(capabilities);
+    model().speechStarted('u1');
+    partly('u1', 'and now the weather');
+    await hums(20_500);
+    expect(said()).toEqual(['and now the weather']);
+    expect(state().floor).not.toBe('user');
+    model().speechEnded('u1', 'and now the weather in the north');
+    await environment.settle();
+    expect(said()).toEqual(['and now the weather']);
+  });
+
+  test('LISTEN-1: without a word of it, words that come in the end are taken in', async () => {
+    const { model, hums, said, state, environment } = await talkWith(capabilities);
+    model().speechStarted('u1');
+    await hums(20_500);
+    expect(said()).toEqual([]);
+    expect(state().floor).not.toBe('user');
+    model().speechEnded('u1', 'book me a ride');
+    await environment.settle();
+    expect(said()).toEqual(['book me a ride']);
+  });
+});
+
+test('LISTEN-1: a microphone that is off ends what was being said', async () => {
+  const { model, hums, environment, said, state } = await talkWith({ endsUtterances: true });
+  model().speechStarted('u1');
+  await hums(1000);
+  await environment.advance(1800);
+  expect(state().floor).toBe('user');
+  await environment.advance(200);
+  expect(said()).toEqual(['so far']);
+  expect(state().floor).not.toBe('user');
+});
+
+test('LISTEN-1: a client that leaves ends what was being said', async () => {
+  const { model, hums, environment, said, leave } = await talkWith({ endsUtterances: true });
+  model().speechStarted('u1');
+  await hums(1000);
+  leave();
+  await environment.settle();
+  expect(model().of('utterance.end')).toHaveLength(1);
+  expect(said()).toEqual(['so far']);
+});
+
+describe('LISTEN-2: a television', () => {
+  async function withTelevision() {
+    const talk = await talkWith({ endsUtterances: true });
+    talk.model().saidSoFar = '';
+    talk.model().speechStarted('tv1');
+    await talk.hums(20_500);
+    return talk;
+  }
+
+  test('does not take the floor again, and what is due is told over it', async () => {
+    const { model, hums, session, state, asked } = await withTelevision();
+    model().speechStarted('tv2');
+    session.notifyBackground('The report is done.');
+    await hums(1000);
+    expect(state().floor).not.toBe('user');
+    expect(asked()).toContain('The report is done.');
+    const { itemId, end } = model().begin('The report is done.', 2000);
+    // It does not interrupt, either.
+    model().speechEnded('tv2', '');
+    model().speechStarted('tv3');
+    await hums(2000);
+    end();
+    session.playout.next({ itemId, playedMs: 2000 });
+    await hums(100);
+    expect(state().deliveries.at(-1)?.state).toBe('delivered');
+  });
+
+  test('what the user says over it is taken in', async () => {
+    const { model, hums, said } = await withTelevision();
+    model().speechStarted('tv2');
+    await hums(500);
+    model().speechEnded('tv2', 'turn that down, and book me a ride');
+    await hums(100);
+    expect(said()).toEqual(['turn that down, and book me a ride']);
+  });
+
+  test('when it was quiet for a while, the user has the floor again', async () => {
+    const { model, hums, state } = await withTelevision();
+    model().speechStarted('tv2');
+    await hums(500);
+    model().speechEnded('tv2', '');
+    await hums(3100);
+    model().speechStarted('u1');
+    await hums(100);
+    expect(state().floor).toBe('user');
+  });
+
+  test('a new connection knows nothing of it', async () => {
+    const { model, hums, state } = await withTelevision();
+    model().drop();
+    await hums(2000);
+    model().speechStarted('u1');
+    await hums(100);
+    expect(state().floor).toBe('user');
+  });
+});

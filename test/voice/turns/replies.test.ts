@@ -1,0 +1,126 @@
+// What a lead agent owes the user, for models that answer by themselves and those that do not.
+
+import { describe, expect, test } from 'vitest';
+import { simulatedEnvironment } from '../../../src/testing/index.ts';
+import { Replies } from '../../../src/voice/turns/replies.ts';
+
+function repliesOf(answersWords: boolean, answersResults = answersWords) {
+  const environment = simulatedEnvironment();
+  const world = { isBusy: false, overdue: 0 };
+  const replies = new Replies(
+    environment,
+    { answersWords, answersResults, timeoutMs: 5000 },
+    { isBusy: () => world.isBusy, overdue: () => (world.overdue += 1) },
+  );
+  return { environment, world, replies };
+}
+
+describe('R1', () => {
+  test('a model that speaks when asked is asked for each reply, once', () => {
+    const { replies } = repliesOf(false);
+    expect(replies.toWords(false)).toBe(true);
+    expect([replies.take(), replies.take()]).toEqual([true, false]);
+    replies.toResult();
+    expect(replies.take()).toBe(true);
+    // What came to nothing is not asked for again: the user broke it off, or will ask.
+    replies.cameToNothing();
+    expect(replies.isExpected).toBe(false);
+  });
+
+  test('one that answers by itself is asked when it was silent for long', async () => {
+    const { replies, environment, world } = repliesOf(true);
+    replies.toWords(false);
+    expect(replies.take()).toBe(false);
+    expect(replies.isExpected).toBe(true);
+    await environment.advance(5000);
+    expect(world.overdue).toBe(1);
+    expect(replies.take()).toBe(true);
+    expect(replies.isExpected).toBe(false);
+  });
+
+  test('its time does not run out while somebody speaks or works', async () => {
+    const { replies, environment, world } = repliesOf(true);
+    world.isBusy = true;
+    replies.toResult();
+    await environment.advance(20_000);
+    expect(world.overdue).toBe(0);
+    replies.given();
+    expect(environment.pendingTimers).toBe(0);
+  });
+
+  test('R2: what it was saying already is no answer to a result; what comes after it is', async () => {
+    const { replies, environment, world } = repliesOf(true);
+    world.isBusy = true;
+    replies.toResult(['before']);
+    await environment.advance(6000);
+    replies.given('before');
+    expect(replies.isExpected).toBe(true);
+    world.isBusy = false;
+    await environment.advance(5000);
+    expect([world.overdue, replies.take()]).toEqual([1, true]);
+    replies.toResult(['before']);
+    replies.given('after');
+    expect(replies.isExpected).toBe(false);
+  });
+
+  test('typed words it does not hear: it is asked at once, whatever it says meanwhile', () => {
+    const { replies } = repliesOf(true);
+    replies.given();
+    expect(replies.toWords(true)).toBe(true);
+    replies.given();
+    expect(replies.take()).toBe(true);
+  });
+
+  test('a model that will not speak is not asked for ever', async () => {
+    const { replies, environment } = repliesOf(true);
+    replies.toWords(false);
+    let asked = 0;
+    for (let round = 0; round < 10; round += 1) {
+      await environment.advance(5000);
+      if (!replies.take()) continue;
+      asked += 1;
+      replies.cameToNothing();
+    }
+    expect(asked).toBe(3);
+  });
+});
+
+test('R3: words that it has answered already are owed nothing; those that follow are', () => {
+  const { replies } = repliesOf(true);
+  replies.userSpeaks();
+  replies.given();
+  expect(replies.toWords(false)).toBe(false);
+  replies.userSpeaks();
+  expect(replies.toWords(false)).toBe(true);
+});
+
+test('on another connection it is asked for what it would have said by itself', () => {
+  const { replies, environment } = repliesOf(true);
+  replies.toWords(false);
+  replies.moved(false);
+  expect(replies.take()).toBe(true);
+  replies.moved(false);
+  expect(replies.take()).toBe(false);
+  replies.moved(true);
+  expect(replies.take()).toBe(true);
+  expect(environment.pendingTimers).toBe(0);
+});
+
+test('a reply that was cut off is due again, unless the user has said something else', () => {
+  const { replies } = repliesOf(false);
+  replies.cutOff();
+  expect([replies.resume(), replies.take(), replies.resume()]).toEqual([true, true, false]);
+  replies.cutOff();
+  replies.toWords(false);
+  replies.take();
+  expect(replies.resume()).toBe(false);
+});
+
+test('stop: nothing is owed any more', () => {
+  const { replies, environment } = repliesOf(true);
+  replies.toWords(false);
+  replies.ask();
+  replies.stop();
+  expect(replies.take()).toBe(false);
+  expect(environment.pendingTimers).toBe(0);
+});
