@@ -2,12 +2,12 @@
 // mean the same. Whether the question may be answered now is not its business.
 //
 // Invariants
-//   R1. Case and politeness never change the result, and punctuation only where the words can be
+//   MATCH-ANSWER-1. Case and politeness never change the result, and punctuation only where the words can be
 //       read in two ways: a bare "no" between two options, a question behind an address, a
 //       command with more behind it.
-//   R2. Nothing is guessed: between two options that are about as likely it is ambiguous,
+//   MATCH-ANSWER-2. Nothing is guessed: between two options that are about as likely it is ambiguous,
 //       and a negation outside the name of an option chooses nothing.
-//   R3. An approval is never inferred (see `match-approval.ts`).
+//   MATCH-ANSWER-3. An approval is never inferred (see `match-approval.ts`).
 
 import { contentOf } from './choice.ts';
 import type { AnswerLanguage } from './language.ts';

@@ -1,17 +1,17 @@
 // A yes or a no to something that will really happen.
 //
 // Invariants
-//   A1. Approved is only an utterance that consists of the closed list `yes` and nothing
+//   MATCH-APPROVAL-1. Approved is only an utterance that consists of the closed list `yes` and nothing
 //       else (politeness, fillers, asides and an echo of this very action apart: "yes, cancel
 //       it" where it was asked whether to cancel). Nothing like it is enough: recognition
 //       turns "go ahead" into "no head".
-//   A2. Any negation wins: with one anywhere in it nothing is approved; it is denied if it
+//   MATCH-APPROVAL-2. Any negation wins: with one anywhere in it nothing is approved; it is denied if it
 //       reads as a refusal, and asked again if not ("no problem"). The action's own verb is no
 //       negation, and without a yes no consent either.
-//   A3. "Wait" and a question are neither, and a condition is no consent. With doubt it is
+//   MATCH-APPROVAL-3. "Wait" and a question are neither, and a condition is no consent. With doubt it is
 //       unclear: ask again.
-//   A4. A filler ("um") changes nothing; a sound of doubt ("hmm") is not one.
-//   A5. Assent that is as often ironical ("yeah, right") consents to nothing.
+//   MATCH-APPROVAL-4. A filler ("um") changes nothing; a sound of doubt ("hmm") is not one.
+//   MATCH-APPROVAL-5. Assent that is as often ironical ("yeah, right") consents to nothing.
 
 import { digression, hold, repeat, unclear, type AnswerableQuestion, type Match } from './match.ts';
 import {

@@ -11,17 +11,17 @@
 // Does not: hold what they say, speak (outbox), or run anything.
 //
 // Invariants
-//   BT1. Each result is told once: with the others, by itself, or not at all because the user
+//   BATCH-1. Each result is told once: with the others, by itself, or not at all because the user
 //        saw it or waved it away. A call that left without a result is not told.
-//   BT2. A result waits only while a sibling works or the lead agent still makes calls, and
+//   BATCH-2. A result waits only while a sibling works or the lead agent still makes calls, and
 //        never longer than `ceilingMs`, counted from the first result.
-//   BT3. A sibling that waits for the user holds nobody up: nobody knows how long that takes. Nor does one
+//   BATCH-3. A sibling that waits for the user holds nobody up: nobody knows how long that takes. Nor does one
 //        that the lead agent awaits itself.
-//   BT4. A result alone is passed on as it is.
-//   BT5. They are told together once; what ends later is passed on by itself. Nothing is
+//   BATCH-4. A result alone is passed on as it is.
+//   BATCH-5. They are told together once; what ends later is passed on by itself. Nothing is
 //        thrown away at the ceiling.
-//   BT6. Each result keeps its reserved place in the outbox until it was told or seen.
-//   BT7. Over when nobody works any more and everything was told.
+//   BATCH-6. Each result keeps its reserved place in the outbox until it was told or seen.
+//   BATCH-7. Over when nobody works any more and everything was told.
 
 import { and, assign, not, setup, type SnapshotFrom } from 'xstate';
 import { activity, effect, machineOptions, type DeadlineInput, type Stamped } from './effect.ts';

@@ -10,13 +10,13 @@
 // Does not: call the source, draw lots (the jitter comes with the event), or see its events.
 //
 // Invariants
-//   ES1. An attempt runs in `live` only, one at a time, and each is released exactly once
+//   EVENT-SOURCE-1. An attempt runs in `live` only, one at a time, and each is released exactly once
 //        before the next one begins or the source is stopped.
-//   ES2. A failure is followed by another attempt after a pause, for ever: it doubles with each
+//   EVENT-SOURCE-2. A failure is followed by another attempt after a pause, for ever: it doubles with each
 //        failure in a row, up to `maxDelayMs`, and is shortened by up to half by the jitter.
-//   ES3. An attempt that lived for `stableMs` forgets the failures before it.
-//   ES4. News of another attempt than the one under way changes nothing.
-//   ES5. Once it shall stop, no attempt begins any more; the end comes also if the release hangs.
+//   EVENT-SOURCE-3. An attempt that lived for `stableMs` forgets the failures before it.
+//   EVENT-SOURCE-4. News of another attempt than the one under way changes nothing.
+//   EVENT-SOURCE-5. Once it shall stop, no attempt begins any more; the end comes also if the release hangs.
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
 import { backoffMs, type BackoffInput } from './backoff.ts';

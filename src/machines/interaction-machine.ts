@@ -8,12 +8,12 @@
 // Does not: know what the questions are, how long they take or how they end.
 //
 // Invariants
-//   I1. At most one owner. A grant carries its epoch; a release counts only with it, or
+//   INTERACTION-1. At most one owner. A grant carries its epoch; a release counts only with it, or
 //       with 0 from one that was over before its grant arrived.
-//   I2. First come, first served: a new owner was the head of the queue. Asking twice
+//   INTERACTION-2. First come, first served: a new owner was the head of the queue. Asking twice
 //       does not queue twice, and nobody overtakes.
-//   I3. The floor is free while nobody waits: `main_agent` has an empty queue.
-//   I4. Taking the floor away has two phases: the owner is told and the next grant
+//   INTERACTION-3. The floor is free while nobody waits: `main_agent` has an empty queue.
+//   INTERACTION-4. Taking the floor away has two phases: the owner is told and the next grant
 //       waits for its release. A single phase gives two owners when messages cross.
 
 import { assign, setup, type SnapshotFrom } from 'xstate';

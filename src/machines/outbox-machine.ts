@@ -12,22 +12,22 @@
 // Does not: hold what is said, speak, or decide when the gate opens.
 //
 // Invariants
-//   O1. One item at a time, and only from an open gate after a pause: `quietMs` since the gate
+//   OUTBOX-1. One item at a time, and only from an open gate after a pause: `quietMs` since the gate
 //       opened and since the last attempt ended. What comes later than that is offered at once;
 //       what is urgent does not wait for the pause.
-//   O2. What ends as heard was offered, in this very attempt (`generation`), or in the one that
+//   OUTBOX-2. What ends as heard was offered, in this very attempt (`generation`), or in the one that
 //       told it in full.
-//   O3. An item leaves by being heard, shown, dismissed, retracted, or dropped with a reason;
+//   OUTBOX-3. An item leaves by being heard, shown, dismissed, retracted, or dropped with a reason;
 //       nothing else loses it. Results and questions are never dropped.
-//   O4. Urgent before high before normal; first come, first served within each. An item
+//   OUTBOX-4. Urgent before high before normal; first come, first served within each. An item
 //       that was interrupted goes back to the front of its own class.
-//   O5. After `maxAttempts` it rests as a card on the screen until the user speaks or
+//   OUTBOX-5. After `maxAttempts` it rests as a card on the screen until the user speaks or
 //       somebody attaches, so that a wire that always fails is not tried for ever.
-//   O6. At most `capacity` items and reservations of results; a reserved result always fits.
-//   O7. Of each subagent only the latest progress waits.
-//   O8. What is silent is never offered: it rests until it was shown or dismissed. What skips
+//   OUTBOX-6. At most `capacity` items and reservations of results; a reserved result always fits.
+//   OUTBOX-7. Of each subagent only the latest progress waits.
+//   OUTBOX-8. What is silent is never offered: it rests until it was shown or dismissed. What skips
 //       when busy is silent if it comes while it cannot be said; else it is like any other.
-//   O9. What was told in full and not acknowledged leaves the slot at once and rests as a card until it
+//   OUTBOX-9. What was told in full and not acknowledged leaves the slot at once and rests as a card until it
 //       is acknowledged: nothing wakes it, and it holds no room. Of more than `capacity` such items the
 //       one that was told first ends with the grade `told`. A question that is added again is put again.
 import { and, assign, type SnapshotFrom } from 'xstate';

@@ -9,18 +9,18 @@
 // Does not: speak, match words to options, or decide whose turn it is to ask.
 //
 // Invariants
-//   Q1. Nothing answers it before it was put to the user: a button counts from shown,
+//   QUESTION-1. Nothing answers it before it was put to the user: a button counts from shown,
 //       speech from the moment it began to play; nothing counts once it is over.
-//   Q2. An utterance that began before the question played never answers it.
-//   Q3. Speech that interrupts the question counts only if it is `decisive` (it names
+//   QUESTION-2. An utterance that began before the question played never answers it.
+//   QUESTION-3. Speech that interrupts the question counts only if it is `decisive` (it names
 //       an option); for consent and free text only once the question was heard in full.
-//   Q4. The clock runs in `open` only. It starts when heard, or when shown if no voice
+//   QUESTION-4. The clock runs in `open` only. It starts when heard, or when shown if no voice
 //       is attached; it stands still while nobody is attached, and while it is held.
-//   Q5. It ends once, and every end releases the floor, takes the question back from
+//   QUESTION-5. It ends once, and every end releases the floor, takes the question back from
 //       the outbox and tells the asker.
-//   Q6. Read back, it is put to the user anew, within its time: words count as in a first
+//   QUESTION-6. Read back, it is put to the user anew, within its time: words count as in a first
 //       presentation, speech once the reading was heard; its buttons go on to count.
-//   Q7. Held, it is said no more until `remindAt`, and then put again; answers count meanwhile.
+//   QUESTION-7. Held, it is said no more until `remindAt`, and then put again; answers count meanwhile.
 //       Only the user holds it, each time for a bounded while.
 
 import { assign, setup, type SnapshotFrom } from 'xstate';

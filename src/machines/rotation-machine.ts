@@ -14,11 +14,11 @@
 // Does not: hold connections, or know why nobody speaks.
 //
 // Invariants
-//   RO1. One candidate at a time, in `making` only: it takes over, is dropped, or is lost.
-//   RO2. The exchange is made at rest; else at `lastAt`, or when the old connection is lost.
-//   RO3. Nothing is exchanged while a transfer is under way, or without a connection: a
+//   ROTATION-1. One candidate at a time, in `making` only: it takes over, is dropped, or is lost.
+//   ROTATION-2. The exchange is made at rest; else at `lastAt`, or when the old connection is lost.
+//   ROTATION-3. Nothing is exchanged while a transfer is under way, or without a connection: a
 //        transfer takes the place of a rotation, and what is due by then comes after it.
-//   RO4. A candidate that fails, or is not ready in time, is followed by another after a pause
+//   ROTATION-4. A candidate that fails, or is not ready in time, is followed by another after a pause
 //        that grows, for as long as the old connection lasts.
 
 import { and, assign, or, setup, type SnapshotFrom } from 'xstate';

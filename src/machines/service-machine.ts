@@ -9,17 +9,17 @@
 //           (event-source-machine).
 //
 // Invariants
-//   SV1. No event is lost silently: each that arrives is settled or dropped, exactly once, and
+//   SERVICE-MACHINE-1. No event is lost silently: each that arrives is settled or dropped, exactly once, and
 //        a drop says why.
-//   SV2. One invocation at a time.
-//   SV3. Urgent before normal; first come, first served within each. An event whose invocation
+//   SERVICE-MACHINE-2. One invocation at a time.
+//   SERVICE-MACHINE-3. Urgent before normal; first come, first served within each. An event whose invocation
 //        was refused goes back to the front of its own class.
-//   SV4. At most `maxWaiting` events wait, beside the one whose invocation is under way or was
+//   SERVICE-MACHINE-4. At most `maxWaiting` events wait, beside the one whose invocation is under way or was
 //        refused. When it is full an urgent one takes the place of the youngest normal one;
 //        otherwise what arrives is dropped.
-//   SV5. A refused invocation is tried again after a pause that grows, `maxInvocations` times in
+//   SERVICE-MACHINE-5. A refused invocation is tried again after a pause that grows, `maxInvocations` times in
 //        all; what will be refused for ever is not tried again.
-//   SV6. Stop drops what waits, breaks off the invocation and stops the sources, once; nothing
+//   SERVICE-MACHINE-6. Stop drops what waits, breaks off the invocation and stops the sources, once; nothing
 //        follows it. (Sources that never began are stopped too: they have nothing to free.)
 
 import { assign, setup, type SnapshotFrom } from 'xstate';

@@ -13,20 +13,20 @@
 // Does not: hold sockets, audio, transcripts, subagents or questions.
 //
 // Invariants
-//   V1. Nothing leaves `closed`; `closing` ends by itself (grace, then kill).
-//   V2. The gate is open only while connected, attached, and both parties are quiet:
+//   SESSION-1. Nothing leaves `closed`; `closing` ends by itself (grace, then kill).
+//   SESSION-2. The gate is open only while connected, attached, and both parties are quiet:
 //       the user silent, the model idle or waiting, the playout drained.
-//   V3. Another connection, whatever it is for, forgets what the old one was in the middle of
+//   SESSION-3. Another connection, whatever it is for, forgets what the old one was in the middle of
 //       (generation), never what the user's device is doing (playout, speech are told anew).
-//   V4. After `maxReconnects` failed reconnects in a row the session closes and says why.
-//   V5. A transfer that was begun ends once: done, or failed, after `transferTimeoutMs` at the
+//   SESSION-4. After `maxReconnects` failed reconnects in a row the session closes and says why.
+//   SESSION-5. A transfer that was begun ends once: done, or failed, after `transferTimeoutMs` at the
 //       latest. Its end closes nothing, and a late word about another one counts for nothing.
-//   V6. A connection that is not ready after `connectTimeoutMs` is given up, as one that failed.
-//   V7. A turn of the model ends when it has said what it had to say, not when its line is lost.
+//   SESSION-6. A connection that is not ready after `connectTimeoutMs` is given up, as one that failed.
+//   SESSION-7. A turn of the model ends when it has said what it had to say, not when its line is lost.
 //   V8. A connection that was hung up to be renewed is no failure: another one is opened at once.
-//   V9. After a recovery it is as before its start: not connected, nobody attached, all silent. One
+//   SESSION-9. After a recovery it is as before its start: not connected, nobody attached, all silent. One
 //       that was closing goes on closing.
-//  V10. A model that waits for a tool has the floor and its turn goes on, but what is due may be said
+//  SESSION-10. A model that waits for a tool has the floor and its turn goes on, but what is due may be said
 //       meanwhile: the gate does not wait for the tool.
 
 import { assign, setup, type SnapshotFrom } from 'xstate';

@@ -11,27 +11,27 @@
 // Does not: call a model or a tool, hold words, read a clock, know other subagents.
 //
 // Invariants
-//   S1. It ends once: nothing leaves completed, failed or cancelled.
-//   S2. The run's clock runs in `running` only; waiting for a slot, the user or another
+//   SUBAGENT-MACHINE-1. It ends once: nothing leaves completed, failed or cancelled.
+//   SUBAGENT-MACHINE-2. The run's clock runs in `running` only; waiting for a slot, the user or another
 //       agent costs nothing.
-//   S3. While it waits for an answer nothing else of the step runs: ordinary calls settle
+//   SUBAGENT-MACHINE-3. While it waits for an answer nothing else of the step runs: ordinary calls settle
 //       first, then its delegations, side by side, then its questions are asked in call
 //       order, one at a time; what it hands in comes last.
-//   S4. A step begins only when every call of the step before is settled, or was given up.
-//   S5. An approval gates its own call: that call runs once approved, never otherwise.
-//   S6. `maxInputRetries` questions in a row that the user did not answer end it with
+//   SUBAGENT-MACHINE-4. A step begins only when every call of the step before is settled, or was given up.
+//   SUBAGENT-MACHINE-5. An approval gates its own call: that call runs once approved, never otherwise.
+//   SUBAGENT-MACHINE-6. `maxInputRetries` questions in a row that the user did not answer end it with
 //       INPUT_TIMEOUT; an answer starts the count again. Another agent's silence is no miss.
-//   S7. At most `maxSteps` steps: calls of the last step are not run (STEP_LIMIT), but what
+//   SUBAGENT-MACHINE-7. At most `maxSteps` steps: calls of the last step are not run (STEP_LIMIT), but what
 //       it hands in counts.
-//   S8. It holds a run slot exactly while it is `running`.
-//   S9. A question that it gives up is withdrawn.
-//   S10. A message is read by one model call at most, in the order of arrival: a `queue`
+//   SUBAGENT-MACHINE-8. It holds a run slot exactly while it is `running`.
+//   SUBAGENT-MACHINE-9. A question that it gives up is withdrawn.
+//   SUBAGENT-MACHINE-10. A message is read by one model call at most, in the order of arrival: a `queue`
 //       message where the model would have ended (it goes on instead), any other at the next
 //       step. What came before it ran at all is read at once. It completes with something
 //       unread only in its last step.
-//   S11. A message with `interrupt` breaks off what is under way (model call, tools, waiting),
+//   SUBAGENT-MACHINE-11. A message with `interrupt` breaks off what is under way (model call, tools, waiting),
 //       and what has not begun; the next step reads it. Without a step left it is like `steer`.
-//   S12. Once the budget is exhausted nothing more of the step begins and one more model call
+//   SUBAGENT-MACHINE-12. Once the budget is exhausted nothing more of the step begins and one more model call
 //       at most is made, the final one, after which it has failed with BUDGET_EXHAUSTED. A
 //       result that was under way counts. A step whose call was refused is the final one.
 

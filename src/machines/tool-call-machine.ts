@@ -9,11 +9,11 @@
 // Does not: run the tool, hold arguments or results, or decide when the user hears it.
 //
 // Invariants
-//   T1. The model gets exactly one answer to each call, whatever happens.
-//   T2. A background call is delegated once, and settles once.
-//   T3. A settled result stays until it was heard, shown or dismissed.
-//   T4. Nothing leaves answered, delivered or cancelled.
-//   T5. A result that the lead agent has told from another tool (`known`) is delivered by that: it goes to
+//   TOOL-CALL-1. The model gets exactly one answer to each call, whatever happens.
+//   TOOL-CALL-2. A background call is delegated once, and settles once.
+//   TOOL-CALL-3. A settled result stays until it was heard, shown or dismissed.
+//   TOOL-CALL-4. Nothing leaves answered, delivered or cancelled.
+//   TOOL-CALL-5. A result that the lead agent has told from another tool (`known`) is delivered by that: it goes to
 //       no outbox, and the place that was reserved for it is free.
 
 import { assign, setup, type SnapshotFrom } from 'xstate';

@@ -4,8 +4,8 @@
 // Does not: know who may see or change what (working-memory).
 //
 // Invariants
-//   W2. What has expired is gone for every reader, and counts no more.
-//   W3. A namespace has at most `maxEntries` entries, the bytes of an entry, of a session and of
+//   ENTRY-TABLE-2. What has expired is gone for every reader, and counts no more.
+//   ENTRY-TABLE-3. A namespace has at most `maxEntries` entries, the bytes of an entry, of a session and of
 //       all are at most their limits; nothing is evicted to make room.
 
 import type { MemoryEntryInfo, MemoryRefusal } from '../actors/ports/working-memory.ts';

@@ -2,8 +2,8 @@
 // namespace is absolute, whatever is done with it; any other is in the namespace of the asker.
 //
 // Invariants
-//   K1. A key means the same in every operation.
-//   K2. A prefix ends where a segment ends.
+//   KEYS-1. A key means the same in every operation.
+//   KEYS-2. A prefix ends where a segment ends.
 
 import { clip } from '../values/clip.ts';
 import type { MemoryOwner } from '../actors/ports/working-memory.ts';

@@ -5,9 +5,9 @@
 // Does not: decide what is large for whom (its callers do).
 //
 // Invariants
-//   L1. What stands for a large output is JSON of at most `maxInlineBytes`, and says `truncated`.
-//   L2. It names a reference only if the memory has said that it keeps it.
-//   L3. A memory that refuses or fails costs the reference, never the output's beginning.
+//   LARGE-OUTPUT-1. What stands for a large output is JSON of at most `maxInlineBytes`, and says `truncated`.
+//   LARGE-OUTPUT-2. It names a reference only if the memory has said that it keeps it.
+//   LARGE-OUTPUT-3. A memory that refuses or fails costs the reference, never the output's beginning.
 
 import type { JSONValue } from 'ai';
 import { messageOf } from '../values/errors.ts';

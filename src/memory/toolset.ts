@@ -4,8 +4,8 @@
 // Does not: decide what is allowed (the memory does), or whose memory it is (the caller).
 //
 // Invariants
-//   K3. What was not saved is never called saved: a refusal is `{ saved: false, error }`.
-//   K4. What a read returns is at most `pageBytes` of JSON, and says what is left.
+//   TOOLSET-3. What was not saved is never called saved: a refusal is `{ saved: false, error }`.
+//   TOOLSET-4. What a read returns is at most `pageBytes` of JSON, and says what is left.
 
 import type { Toolset } from '../actors/contracts/toolset.ts';
 import { tool, zodSchema } from 'ai';

@@ -5,9 +5,9 @@
 //           asks says where it stands in its family.
 //
 // Invariants
-//   W1. Nothing of one session is read, changed or counted in the name of another (P8).
-//   W4. A refusal changes nothing.
-//   W5. Only the owner of a namespace writes and deletes in it.
+//   WORKING-MEMORY-1. Nothing of one session is read, changed or counted in the name of another (P8).
+//   WORKING-MEMORY-4. A refusal changes nothing.
+//   WORKING-MEMORY-5. Only the owner of a namespace writes and deletes in it.
 
 import type { JSONValue } from 'ai';
 import { byteLength } from '../values/json.ts';

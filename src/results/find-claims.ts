@@ -2,7 +2,7 @@
 // the reporter's own name: reports are full of other people's deeds, quotations and drafts.
 //
 // Invariants
-//   C1. When in doubt it is no claim: nobody is accused for a description of data.
+//   FIND-CLAIMS-1. When in doubt it is no claim: nobody is accused for a description of data.
 
 import { clip, head } from '../values/clip.ts';
 import { CLAIMING, effectVerb, THINGS, type EffectVerb } from './effect-words.ts';

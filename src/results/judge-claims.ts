@@ -2,7 +2,7 @@
 // language; it can only add to what the ledger already speaks against, never take away.
 //
 // Invariants
-//   J1. A judge that fails, or takes too long, changes nothing, and is reported.
+//   JUDGE-CLAIMS-1. A judge that fails, or takes too long, changes nothing, and is reported.
 
 import { readable, anObject, check } from '../values/checks.ts';
 import { aModel } from '../actors/model/model.ts';

@@ -2,10 +2,10 @@
 // work on, what its predecessors found, and what the user had asked for. Pure.
 //
 // Invariants
-//   L4. The block is never longer than the budget, whatever is in it.
-//   L5. Inputs come before results, results by how well they fit the task. What failed is
+//   PRIOR-WORK-4. The block is never longer than the budget, whatever is in it.
+//   PRIOR-WORK-5. Inputs come before results, results by how well they fit the task. What failed is
 //       listed, never inlined; what does not fit is listed with how it can be read.
-//   L6. What others wrote is data: only the runtime's own lines stand at the margin.
+//   PRIOR-WORK-6. What others wrote is data: only the runtime's own lines stand at the margin.
 
 import { head } from '../values/clip.ts';
 import { countWords, relevance } from '../values/bm25.ts';

@@ -5,9 +5,9 @@
 // Does not: say whether the run succeeded (its machine has).
 //
 // Invariants
-//   E1. It always gives an outcome with the same status; what fails here is reported, and missing.
-//   E2. Without a judge, and with nothing to keep, it is done at once.
-//   E3. What is in an outcome that a model will read is at most `maxInlineBytes` each.
+//   SETTLE-OUTCOME-1. It always gives an outcome with the same status; what fails here is reported, and missing.
+//   SETTLE-OUTCOME-2. Without a judge, and with nothing to keep, it is done at once.
+//   SETTLE-OUTCOME-3. What is in an outcome that a model will read is at most `maxInlineBytes` each.
 
 import type { JSONValue } from 'ai';
 import { asJson, isLongerThan } from '../values/json.ts';

@@ -4,9 +4,9 @@
 // Does not: understand the report: a judge model may, and can add to this (judge-claims).
 //
 // Invariants
-//   C2. A claim is unverified only if no successful call can have done it: a tool whose
+//   VERIFY-CLAIMS-2. A claim is unverified only if no successful call can have done it: a tool whose
 //       effects are neither declared nor clear from its name counts as one that can.
-//   C3. A call that failed, was denied or was not run has done nothing.
+//   VERIFY-CLAIMS-3. A call that failed, was denied or was not run has done nothing.
 
 import { ownValue } from '../values/own-value.ts';
 import type {

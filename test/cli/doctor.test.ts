@@ -42,7 +42,7 @@ const texts = (found: Machine, name: string): string[] =>
     .map(({ status, text }) => `${status}: ${text}`);
 
 describe('keys', () => {
-  test('D1: a key is never printed, however it is malformed', async () => {
+  test('FINDINGS-1: a key is never printed, however it is malformed', async () => {
     for (const value of [KEY, ` ${KEY}`, `"${KEY}"`, `${KEY} ${KEY}`]) {
       const { printed } = await run([], {
         variables: { OPENAI_API_KEY: value, GOOGLE_API_KEY: value },

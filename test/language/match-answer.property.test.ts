@@ -50,7 +50,7 @@ const chatter = [
   'ever',
 ];
 
-test('A2: no sentence with a negation in it ever approves', () => {
+test('MATCH-APPROVAL-2: no sentence with a negation in it ever approves', () => {
   const negated = fc
     .tuple(
       sentence(english.consent.yes, chatter),
@@ -73,7 +73,7 @@ test('A2: no sentence with a negation in it ever approves', () => {
   );
 });
 
-test('A1: an approval stays one only as long as nothing is added', () => {
+test('MATCH-APPROVAL-1: an approval stays one only as long as nothing is added', () => {
   const odd = fc
     .string({
       unit: fc.constantFrom(...'abcdefghijklmnopqrstuvwxyz'.split('')),
@@ -90,7 +90,7 @@ test('A1: an approval stays one only as long as nothing is added', () => {
   );
 });
 
-test('R1: case, punctuation and politeness change nothing', () => {
+test('MATCH-ANSWER-1: case, punctuation and politeness change nothing', () => {
   const said = fc.oneof(
     fc.constantFrom(
       ...names,
@@ -251,7 +251,7 @@ test('one slip in a name of five letters or more is forgiven, where no other nam
   );
 });
 
-test('R2: between two names that are one letter apart nothing is guessed', () => {
+test('MATCH-ANSWER-2: between two names that are one letter apart nothing is guessed', () => {
   const three = fc.uniqueArray(letters, { minLength: 3, maxLength: 3 });
   fc.assert(
     fc.property(fc.constantFrom(...names), fc.nat(20), three, (name, position, [a, b, c]) => {

@@ -7,7 +7,7 @@ import { wordsOf } from '../../src/language/utterance.ts';
 const verdict = (utterance: string, language?: string): string =>
   matchAnswer({ kind: 'approval', options: [] }, utterance, { language }).kind;
 
-describe('A1: only the closed list approves', () => {
+describe('MATCH-APPROVAL-1: only the closed list approves', () => {
   test.each(['yes', 'Yes.', 'YES PLEASE', 'yeah, thanks', 'yep', 'go ahead', 'Yes, go ahead.'])(
     '%s',
     (utterance) => {
@@ -56,7 +56,7 @@ describe('A1: only the closed list approves', () => {
   });
 });
 
-describe('A2: any negation wins', () => {
+describe('MATCH-APPROVAL-2: any negation wins', () => {
   test.each(['no', 'No thanks.', 'nope', 'NO!', "don't", 'do not', 'please do not', 'stop'])(
     'denied: %s',
     (utterance) => {
@@ -102,7 +102,7 @@ describe('A2: any negation wins', () => {
   });
 });
 
-describe('A3: neither yes nor no', () => {
+describe('MATCH-APPROVAL-3: neither yes nor no', () => {
   test.each([
     ['wait', 'hold'],
     ['yes, wait', 'hold'],

@@ -207,7 +207,7 @@ describe('slips of speech recognition, as they were really heard', () => {
     expect(choose(options, utterance)).toEqual({ kind: 'unclear' });
   });
 
-  test('R2: two options that are about as near', () => {
+  test('MATCH-ANSWER-2: two options that are about as near', () => {
     expect(outcome(labelled('Premium', 'Premier'), 'premiem')).toBe('ambiguous');
     expect(outcome(labelled('Window seat', 'Aisle seat'), "I'll seat.")).toBe('ambiguous');
   });

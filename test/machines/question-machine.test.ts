@@ -8,21 +8,21 @@ describe('every state of a question', () => {
   const report = checkQuestion();
   announce(report);
 
-  test('Q1: nothing answers it before it was put to the user, everything that counts does then', () =>
+  test('QUESTION-1: nothing answers it before it was put to the user, everything that counts does then', () =>
     holds(report, 'Q1'));
 
-  test('Q2: what was said before it played never answers it', () => holds(report, 'Q2'));
+  test('QUESTION-2: what was said before it played never answers it', () => holds(report, 'Q2'));
 
-  test('Q3: speech that interrupts it must be decisive', () => holds(report, 'Q3'));
+  test('QUESTION-3: speech that interrupts it must be decisive', () => holds(report, 'Q3'));
 
-  test('Q4: its clock runs in open only', () => holds(report, 'Q4'));
+  test('QUESTION-4: its clock runs in open only', () => holds(report, 'Q4'));
 
-  test('[B43 B54] Q5: it ends once, and every end releases, retracts and replies', () => {
+  test('[B43 B54] QUESTION-5: it ends once, and every end releases, retracts and replies', () => {
     holds(report, 'Q5');
     holds(report, 'nothing leaves a final state');
   });
 
-  test('Q6: read back, only what was heard of it is forgotten', () => holds(report, 'Q6'));
+  test('QUESTION-6: read back, only what was heard of it is forgotten', () => holds(report, 'Q6'));
 
   test('every wait has a way out, and every life an end', () => {
     holds(report, 'open ends by a deadline');
@@ -90,7 +90,7 @@ describe('a question by example', () => {
     expect(stage.actor.getSnapshot().value).toBe('answered');
   });
 
-  test('Q6: read back, a yes counts once the reading was heard, a button at once', async () => {
+  test('QUESTION-6: read back, a yes counts once the reading was heard, a button at once', async () => {
     const stage = presenting();
     stage.send({ type: 'question.shown', startsClock: false });
     stage.send({ type: 'question.heard' });

@@ -8,33 +8,33 @@ describe('every state of a session', () => {
   const report = checkSession();
   announce(report);
 
-  test('[B67] V1: nothing leaves closed, and closing ends by itself', () => {
+  test('[B67] SESSION-1: nothing leaves closed, and closing ends by itself', () => {
     holds(report, 'V1');
     holds(report, 'closing ends by itself');
   });
 
-  test('V2: the gate is open only in a pause of a conversation', () => holds(report, 'V2'));
+  test('SESSION-2: the gate is open only in a pause of a conversation', () => holds(report, 'V2'));
 
-  test('V3: a reconnect forgets what the connection did, not what the device does', () =>
+  test('SESSION-3: a reconnect forgets what the connection did, not what the device does', () =>
     holds(report, 'V3'));
 
-  test('[B71 B88] V4: a dead line closes it after some tries, and it says why', () =>
+  test('[B71 B88] SESSION-4: a dead line closes it after some tries, and it says why', () =>
     holds(report, 'V4'));
 
-  test('[B69 BW28] V5: a transfer ends once, by itself at last, and closes nothing', () => {
+  test('[B69 BW28] SESSION-5: a transfer ends once, by itself at last, and closes nothing', () => {
     holds(report, 'V5');
     holds(report, 'it transfers');
   });
 
-  test('[B72] V6: a connection that never comes is given up after its time', () =>
+  test('[B72] SESSION-6: a connection that never comes is given up after its time', () =>
     holds(report, 'V6'));
 
-  test('[B62] V7: a turn ends when the model has said what it had to say', () =>
+  test('[B62] SESSION-7: a turn ends when the model has said what it had to say', () =>
     holds(report, 'V7'));
 
   test('V8: a connection that is renewed has not failed', () => holds(report, 'V8'));
 
-  test('V9: in another process it begins again where it was not yet connected', () =>
+  test('SESSION-9: in another process it begins again where it was not yet connected', () =>
     holds(report, 'V9'));
 
   test('each clock runs in its own state only', () => {

@@ -10,36 +10,39 @@ describe.each(['calls', 'messages', 'budget'] as const)(
     const report = checkSubagent(scope);
     announce(report);
 
-    test('[B37 B43 B49 B87 M15] S1: it ends once: nothing leaves completed, failed or cancelled', () => {
+    test('[B37 B43 B49 B87 M15] SUBAGENT-MACHINE-1: it ends once: nothing leaves completed, failed or cancelled', () => {
       holds(report, 'S1');
       holds(report, 'nothing leaves a final state');
     });
 
-    test('S2: its clock runs in running only', () => holds(report, 'S2'));
+    test('SUBAGENT-MACHINE-2: its clock runs in running only', () => holds(report, 'S2'));
 
-    test('S3: while it waits for the user nothing else of the step runs', () =>
+    test('SUBAGENT-MACHINE-3: while it waits for the user nothing else of the step runs', () =>
       holds(report, 'S3'));
 
-    test('S4: a step begins only when every call of the step before is settled', () =>
+    test('SUBAGENT-MACHINE-4: a step begins only when every call of the step before is settled', () =>
       holds(report, 'S4'));
 
-    test('S5: a call that needs consent runs once it has it, never otherwise', () =>
+    test('SUBAGENT-MACHINE-5: a call that needs consent runs once it has it, never otherwise', () =>
       holds(report, 'S5'));
 
-    test('S6: so many unanswered questions in a row end it', () => holds(report, 'S6'));
+    test('SUBAGENT-MACHINE-6: so many unanswered questions in a row end it', () =>
+      holds(report, 'S6'));
 
-    test('S7: calls of the last step are not run', () => holds(report, 'S7'));
+    test('SUBAGENT-MACHINE-7: calls of the last step are not run', () => holds(report, 'S7'));
 
-    test('S8: it holds a slot exactly while it is running', () => holds(report, 'S8'));
+    test('SUBAGENT-MACHINE-8: it holds a slot exactly while it is running', () =>
+      holds(report, 'S8'));
 
-    test('S9: a question that it gives up is withdrawn', () => holds(report, 'S9'));
+    test('SUBAGENT-MACHINE-9: a question that it gives up is withdrawn', () => holds(report, 'S9'));
 
-    test('S10: a message is read by one model call at most, and no sooner than it may', () =>
+    test('SUBAGENT-MACHINE-10: a message is read by one model call at most, and no sooner than it may', () =>
       holds(report, 'S10'));
 
-    test('S11: an interruption breaks off what is under way', () => holds(report, 'S11'));
+    test('SUBAGENT-MACHINE-11: an interruption breaks off what is under way', () =>
+      holds(report, 'S11'));
 
-    test('S12: with an exhausted budget there is one model call more at most', () =>
+    test('SUBAGENT-MACHINE-12: with an exhausted budget there is one model call more at most', () =>
       holds(report, 'S12'));
 
     test('every wait has a way out, and every life an end', () => {

@@ -8,18 +8,19 @@ describe('every state of a tool call', () => {
   const report = checkToolCall();
   announce(report);
 
-  test('T1: the model gets exactly one answer', () => holds(report, 'T1'));
+  test('TOOL-CALL-1: the model gets exactly one answer', () => holds(report, 'T1'));
 
-  test('T2: delegated once, settled once', () => holds(report, 'T2'));
+  test('TOOL-CALL-2: delegated once, settled once', () => holds(report, 'T2'));
 
-  test('T3: a settled result stays until its delivery is over', () => holds(report, 'T3'));
+  test('TOOL-CALL-3: a settled result stays until its delivery is over', () => holds(report, 'T3'));
 
-  test('T4: nothing leaves answered, delivered or cancelled', () => {
+  test('TOOL-CALL-4: nothing leaves answered, delivered or cancelled', () => {
     holds(report, 'T4');
     holds(report, 'nothing leaves a final state');
   });
 
-  test('T5: what the lead agent has told already goes to no outbox', () => holds(report, 'T5'));
+  test('TOOL-CALL-5: what the lead agent has told already goes to no outbox', () =>
+    holds(report, 'T5'));
 
   test('every wait has a way out, and every life an end', () => {
     holds(report, 'executing ends by a deadline');

@@ -51,7 +51,7 @@ describe('[MW9] large outputs', () => {
     );
   });
 
-  test('L2 L3: what could not be kept has no reference, says why, and shows more', async () => {
+  test('LARGE-OUTPUT-2 LARGE-OUTPUT-3: what could not be kept has no reference, says why, and shows more', async () => {
     const { keep } = setUp();
     const large = 'x'.repeat(200_000);
     const refused = (await keep(large, { maxInlineBytes: 9000 })) as unknown as LargeOutput;
@@ -62,7 +62,7 @@ describe('[MW9] large outputs', () => {
     expect(none).toMatchObject({ reference: null, howToRead: expect.stringContaining('not kept') });
   });
 
-  test('L3: a memory that fails is reported, and costs the reference only', async () => {
+  test('LARGE-OUTPUT-3: a memory that fails is reported, and costs the reference only', async () => {
     const { keep } = setUp();
     const reports: unknown[] = [];
     const broken = {
@@ -79,7 +79,7 @@ describe('[MW9] large outputs', () => {
     expect(reports).toEqual([['disk full', 'working memory']]);
   });
 
-  test('L1: whatever the text, the result is JSON within the limit', async () => {
+  test('LARGE-OUTPUT-1: whatever the text, the result is JSON within the limit', async () => {
     const { keep } = setUp();
     const text = fc
       .array(fc.constantFrom('a', '"', '\u0000', 'é', '🎭', '漢', '\\'), { minLength: 50 })

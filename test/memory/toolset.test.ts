@@ -37,7 +37,7 @@ function setUp(options: Partial<WorkingMemoryToolsetOptions> = {}) {
 }
 
 describe('[R37] working memory as tools', () => {
-  test('[RW5] K3: a save says under which full path it is, and that is what a read takes', async () => {
+  test('[RW5] TOOLSET-3: a save says under which full path it is, and that is what a read takes', async () => {
     const { call } = setUp();
     expect(
       await call('save_to_working_memory', { key: 'report/1', value: 'text' }, context('a')),
@@ -57,7 +57,7 @@ describe('[R37] working memory as tools', () => {
       });
   });
 
-  test('[RW5] K3: what was not saved is never called saved', async () => {
+  test('[RW5] TOOLSET-3: what was not saved is never called saved', async () => {
     const { call, memory } = setUp();
     for (const key of ['1', '2', '3'])
       await call('save_to_working_memory', { key, value: key }, context('a'));
@@ -159,7 +159,7 @@ describe('[R37] working memory as tools', () => {
       });
   });
 
-  test('[MW9] K4: a long text comes in pages that lose nothing, whatever is in it', async () => {
+  test('[MW9] TOOLSET-4: a long text comes in pages that lose nothing, whatever is in it', async () => {
     const { call, memory } = setUp({ pageBytes: 1024 });
     const value = `${'"\u0001é'.repeat(700)}🎭${'plain '.repeat(500)}`;
     await memory.save({ sessionId: 's1', path: ['a'] }, { key: 'long', value });
@@ -179,7 +179,7 @@ describe('[R37] working memory as tools', () => {
     ).toMatchObject({ text: '', nextOffset: null });
   });
 
-  test('K4: a list that does not fit says how many it left out', async () => {
+  test('TOOLSET-4: a list that does not fit says how many it left out', async () => {
     const { call, memory } = setUp({ pageBytes: 1024 });
     for (const key of ['1', '2', '3'])
       await memory.save(

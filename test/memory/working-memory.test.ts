@@ -37,7 +37,7 @@ describe('[R35] namespaces', () => {
     expect(await save(childOfAb, 'notes')).toBe('subagent/kid/notes');
   });
 
-  test('[R37 RW5] K1: a key that begins with a namespace is absolute in every operation', async () => {
+  test('[R37 RW5] KEYS-1: a key that begins with a namespace is absolute in every operation', async () => {
     const { memory, save, text } = setUp();
     expect(await save(ab, 'subagent/ab/report')).toBe('subagent/ab/report');
     expect(await text(ab, 'report')).toBe('subagent/ab/report');
@@ -84,7 +84,7 @@ describe('[R35] namespaces', () => {
   });
 });
 
-describe('[R35] W5: who may do what', () => {
+describe('[R35] WORKING-MEMORY-5: who may do what', () => {
   test('reads go up to ancestors and down to descendants, by full path', async () => {
     const { save, text } = setUp();
     await save(lead, 'plan');
@@ -111,7 +111,7 @@ describe('[R35] W5: who may do what', () => {
     });
   });
 
-  test('W1 P8: another session sees nothing, even under the same ids', async () => {
+  test('WORKING-MEMORY-1 P8: another session sees nothing, even under the same ids', async () => {
     const { memory, save, text, keys } = setUp();
     await save(ab, 'secret');
     await save(lead, 'plan');
@@ -167,7 +167,7 @@ describe('[R35] W5: who may do what', () => {
   });
 });
 
-describe('[R35] W2: time', () => {
+describe('[R35] ENTRY-TABLE-2: time', () => {
   test('[RW4] without a time it is kept for 4 hours, whoever saved it', async () => {
     const { environment, memory, save, text } = setUp();
     await save(ab, 'notes');
@@ -218,7 +218,7 @@ describe('[R35] W2: time', () => {
   });
 });
 
-describe('[R36 RW5] W3: limits, with honest answers', () => {
+describe('[R36 RW5] ENTRY-TABLE-3: limits, with honest answers', () => {
   test('50 entries in a namespace; overwriting at the limit is allowed', async () => {
     const { memory, save, text } = setUp();
     for (let number = 1; number <= 50; number += 1)
@@ -258,7 +258,7 @@ describe('[R36 RW5] W3: limits, with honest answers', () => {
     expect(await save({ sessionId: 's3', path: [] }, 'k', 'xxxxx')).toBe('session/s3/k');
   });
 
-  test('W4: a refused overwrite leaves the old value', async () => {
+  test('WORKING-MEMORY-4: a refused overwrite leaves the old value', async () => {
     const { save, text } = setUp({ maxEntryBytes: 5 });
     await save(ab, 'k', 'old');
     expect(await save(ab, 'k', 'much too long')).toBe('ENTRY_TOO_LARGE');
@@ -344,7 +344,7 @@ describe('[R36 RW5] W3: limits, with honest answers', () => {
 });
 
 describe('[R36] lists and searches', () => {
-  test('[RW5] K2: a prefix ends where a segment ends', async () => {
+  test('[RW5] KEYS-2: a prefix ends where a segment ends', async () => {
     const { keys, save } = setUp();
     await save(ab, 'x');
     await save(ab, 'report');

@@ -50,7 +50,7 @@ describe('[R27] a judge model beside the rules', () => {
     expect(reports).toEqual([[expect.stringContaining(message), 'judge of claims']]);
   });
 
-  test('J1: a judge that hangs is not waited for, and told so', async () => {
+  test('JUDGE-CLAIMS-1: a judge that hangs is not waited for, and told so', async () => {
     let signal: AbortSignal | undefined;
     const { environment, judged, reports } = setUp((_, given) => {
       signal = given;

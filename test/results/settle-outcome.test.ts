@@ -56,7 +56,7 @@ function setUp(options: Partial<OutcomeSettings> = {}) {
 }
 
 describe('[R27] claims in an outcome', () => {
-  test('E2: a report that claims nothing stays as it is, at once', () => {
+  test('SETTLE-OUTCOME-2: a report that claims nothing stays as it is, at once', () => {
     const { settle } = setUp({ memory: undefined });
     expect(settle(completed)).toBe(completed);
   });
@@ -114,7 +114,7 @@ describe('[HW7 MW9] large results', () => {
     expect(outcome.notes).toEqual(['subagent/sub_1/final-result']);
   });
 
-  test('E3: a summary that is too large itself is shortened, and the result is kept', async () => {
+  test('SETTLE-OUTCOME-3: a summary that is too large itself is shortened, and the result is kept', async () => {
     const { memory, settle } = setUp();
     const summary = 'One leaves at nine. '.repeat(500);
     const output = { flights: 3 };
@@ -144,7 +144,7 @@ describe('[HW7 MW9] large results', () => {
     expect(await memory.get(owner, 'final-result')).toMatchObject({ entry: { value: output } });
   });
 
-  test('E3: without a memory it is cut too, and says that the rest is not kept', async () => {
+  test('SETTLE-OUTCOME-3: without a memory it is cut too, and says that the rest is not kept', async () => {
     const { settle } = setUp({ memory: undefined });
     const outcome = await settle({
       ...completed,
@@ -177,7 +177,7 @@ describe('[R25] ends that are no success', () => {
     expect(kept).toMatchObject({ entry: { value: { reason: 'exception', code: 'MODEL_ERROR' } } });
   });
 
-  test('E2: without a memory they are in the outcome, at once', () => {
+  test('SETTLE-OUTCOME-2: without a memory they are in the outcome, at once', () => {
     const { settle } = setUp({ memory: undefined });
     expect(settle(failed)).toMatchObject({ status: 'failed', diagnostics: { reference: null } });
   });
@@ -190,7 +190,7 @@ describe('[R25] ends that are no success', () => {
     expect(await memory.get(owner, 'partial-result')).toMatchObject({ entry: { text: partial } });
   });
 
-  test('E1: a memory that refuses costs the reference, and is reported', async () => {
+  test('SETTLE-OUTCOME-1: a memory that refuses costs the reference, and is reported', async () => {
     const environment = simulatedEnvironment();
     const { settle, reports } = setUp({ memory: workingMemory({ environment, maxEntryBytes: 5 }) });
     const outcome = await settle(failed);
@@ -198,7 +198,7 @@ describe('[R25] ends that are no success', () => {
     expect(reports).toEqual([expect.stringContaining('maxEntryBytes')]);
   });
 
-  test('E1: a memory that fails, or hangs, does not keep the outcome back', async () => {
+  test('SETTLE-OUTCOME-1: a memory that fails, or hangs, does not keep the outcome back', async () => {
     const broken = {
       save: () => Promise.reject(new Error('disk')),
       list: () => Promise.reject(new Error('disk')),

@@ -134,7 +134,7 @@ describe('[R27] claims with a call', () => {
   });
 });
 
-describe('[R27] C1: reports that only describe are not accused', () => {
+describe('[R27] FIND-CLAIMS-1: reports that only describe are not accused', () => {
   test.each([
     'The company sent three emails last week.',
     'The order was shipped on Monday and has been delivered.',

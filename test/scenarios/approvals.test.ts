@@ -231,7 +231,7 @@ describe('P3: by voice', () => {
     expect(stateOf('bank')).toBe('answered');
   });
 
-  test('Q6: a yes that interrupts the reading is none', async () => {
+  test('QUESTION-6: a yes that interrupts the reading is none', async () => {
     const { speak, say: utter, pause, interrupt, ran, stateOf } = await voice('mail', 'bank');
     await speak('May I send the mail?');
     await utter('yes');

@@ -292,7 +292,7 @@ describe('from one process to the next', () => {
   );
 });
 
-test('O9: of more than may wait, the one that was told first ends as told', async () => {
+test('OUTBOX-9: of more than may wait, the one that was told first ends as told', async () => {
   const { session, state, environment } = textTalk({ limits: { maxDeliveries: 2 } });
   await session.start();
   client(session, false);

@@ -226,7 +226,7 @@ describe.each(both)('what is spawned by the %s toolset for one request [R34]', (
     }
   });
 
-  test('O6: told, their places are free; without a place each is told by itself, none is lost', async () => {
+  test('OUTBOX-6: told, their places are free; without a place each is told by itself, none is lost', async () => {
     const { start, spawn, finish, told } = spawningTalk(toolset, { limits: { maxDeliveries: 2 } });
     await start();
     await spawn('flight', 'hotel', 'car');

@@ -236,7 +236,7 @@ describe('P6: a crash while it is told', () => {
   });
 });
 
-describe('E7: while the model waits', () => {
+describe('TEXT-LEAD-7: while the model waits', () => {
   /** Works for so long, and then does as the script says. */
   const working = (ms: number, ...then: ScriptedStep[]): TalkOptions => {
     const environment = simulatedEnvironment();

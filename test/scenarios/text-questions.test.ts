@@ -171,7 +171,7 @@ describe('words that are none', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('Q7: what is held can be answered, held again, and expires in the end', async () => {
+  test('QUESTION-7: what is held can be answered, held again, and expires in the end', async () => {
     const { start, type, environment, resultOf, questionOf } = talk({
       subagents: { ride: subagent(asking('Economy or Premium?', options), { inputTimeout: 5000 }) },
     });
@@ -247,7 +247,7 @@ describe('words that are none', () => {
     expect(resultOf('ride')?.text).toContain('"optionId":"premium"');
   });
 
-  test('Y4: how words were read is in their entry', async () => {
+  test('USER-INPUT-4: how words were read is in their entry', async () => {
     const environment = simulatedEnvironment();
     const journal = memoryJournal();
     const { start, type } = talk({

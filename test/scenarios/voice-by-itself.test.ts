@@ -246,7 +246,7 @@ describe('what is asked of it', () => {
     expect(state().deliveries[0]).toMatchObject({ state: 'delivered' });
   });
 
-  test('F6: a response of its own that neither goes on nor ends is called off', async () => {
+  test('RESPONSES-6: a response of its own that neither goes on nor ends is called off', async () => {
     const { model, environment, errors, floor } = await talkWith();
     model().beginByItself('Well', 0);
     await environment.advance(30_000);

@@ -394,7 +394,7 @@ async function story(
     // F1, P2, T1.
     expect(model.outstanding).toBeLessThanOrEqual(1);
     expect(unasked.violations).toEqual([]);
-    // CN1.
+    // CONTINUATION-1.
     if (passing) expect(passing.mistold.twice).toEqual([]);
     const owners = state().questions.filter(({ state: now }) =>
       ['presenting', 'open', 'parked'].includes(now),
@@ -589,7 +589,7 @@ async function story(
   expect(codes.filter((code) => code !== 'RESPONSE_TIMEOUT' && !code.includes('it broke'))).toEqual(
     [],
   );
-  // CN1, CN2, L3: whoever is on the line in the end knows everything, and was told it once.
+  // CONTINUATION-1, CONTINUATION-2, L3: whoever is on the line in the end knows everything, and was told it once.
   expect(passing?.violations ?? []).toEqual([]);
   if (passing && journalMs === 0) expect(passing.mistold).toEqual({ twice: [], missing: [] });
   // W2: at rest the books are what the journal makes of them.

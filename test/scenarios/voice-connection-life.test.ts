@@ -157,7 +157,7 @@ describe('a connection that is about to end', () => {
     ).toHaveLength(2);
   });
 
-  test('M1 CN1: a model that goes on is told where it was cut, and not what it had said', async () => {
+  test('M1 CONTINUATION-1: a model that goes on is told where it was cut, and not what it had said', async () => {
     const {
       transport,
       model,
@@ -187,7 +187,7 @@ describe('a connection that is about to end', () => {
     ]);
   });
 
-  test('M2 CN1: a note that waited when its connection ended is told to the one that goes on', async () => {
+  test('M2 CONTINUATION-1: a note that waited when its connection ended is told to the one that goes on', async () => {
     const { transport, model, leave, environment } = await talkOver({
       ...BY_ITSELF,
       silentContext: false,
@@ -213,7 +213,7 @@ describe('a connection that is about to end', () => {
     ]);
   });
 
-  test('CN1: what is told once the session knows comes behind the conversation', async () => {
+  test('CONTINUATION-1: what is told once the session knows comes behind the conversation', async () => {
     const { transport, expire, session, say: utter, speak, environment } = await talkOver();
     await utter('tell me a story');
     await speak('Once upon a time');
@@ -305,7 +305,7 @@ describe('a connection that is gone on from', () => {
     expect(connections()).toEqual(['connecting', 'active', 'connecting', 'active']);
   });
 
-  test('CN2: a server that refuses to is told the whole conversation, by a connection of its own', async () => {
+  test('CONTINUATION-2: a server that refuses to is told the whole conversation, by a connection of its own', async () => {
     const { transport, environment, say: utter, speak, state } = await talkOver(resumes);
     await utter('hello');
     await speak('Hello!');
@@ -344,7 +344,7 @@ describe('what the user says when nobody hears it', () => {
     expect(marks(transport.inUse)).toEqual([3, 4, 5, 6]);
   });
 
-  test('UA2: an utterance that the line is lost in is heard again from its beginning, and answered once', async () => {
+  test('USER-SOUND-2: an utterance that the line is lost in is heard again from its beginning, and answered once', async () => {
     const { transport, environment, hum, model, asked } = await talkOver();
     hum(1, 2);
     await environment.advance(5000);
@@ -364,7 +364,7 @@ describe('what the user says when nobody hears it', () => {
     expect(model().openRequests).toHaveLength(1);
   });
 
-  test('UA2: one that the model has answered, unasked and in full, is not heard again', async () => {
+  test('USER-SOUND-2: one that the model has answered, unasked and in full, is not heard again', async () => {
     const { transport, environment, hum, model, play, asked } = await talkOver(BY_ITSELF);
     hum(1, 2);
     model().speechStarted('u1');

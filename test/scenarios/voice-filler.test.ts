@@ -76,7 +76,7 @@ async function waiting(options: Setting = {}) {
 }
 
 describe('said by a voice, while a tool works', () => {
-  test('FI1 FI2: once, after a while, and as what it is', async () => {
+  test('FILLER-1 FILLER-2: once, after a while, and as what it is', async () => {
     const { environment, sounds, said, fillers, state, model, clears, events } = await waiting();
     await environment.advance(AFTER_MS - 1);
     expect(sounds).toEqual([]);
@@ -97,7 +97,7 @@ describe('said by a voice, while a tool works', () => {
     expect(JSON.stringify(model().commands)).not.toContain(WORD);
   });
 
-  test('FI4: what is waited for is asked for at once, and comes after it', async () => {
+  test('FILLER-4: what is waited for is asked for at once, and comes after it', async () => {
     const { environment, sounds, answer, asked, model, clears, state, play } = await waiting();
     await environment.advance(AFTER_MS + 100);
     await answer('found it');
@@ -110,7 +110,7 @@ describe('said by a voice, while a tool works', () => {
     expect(state().transcript.at(-1)).not.toHaveProperty('interrupted');
   });
 
-  test('FI4: a quick answer is not announced', async () => {
+  test('FILLER-4: a quick answer is not announced', async () => {
     const { environment, answer, said } = await waiting();
     await environment.advance(AFTER_MS - 100);
     await answer('found it');
@@ -118,7 +118,7 @@ describe('said by a voice, while a tool works', () => {
     expect(said()).toEqual([]);
   });
 
-  test('FI4: what is still being synthesised when the answer comes is called off', async () => {
+  test('FILLER-4: what is still being synthesised when the answer comes is called off', async () => {
     const environment = simulatedEnvironment();
     const speaker = scriptedVoice({ environment, latencyMs: 500 });
     const { answer, sounds, fillers, model } = await waiting({ environment, speaker });
@@ -131,7 +131,7 @@ describe('said by a voice, while a tool works', () => {
     expect(fillers()).toEqual([]);
   });
 
-  test('FI4: what has begun to sound is said to its end, but not behind the reply', async () => {
+  test('FILLER-4: what has begun to sound is said to its end, but not behind the reply', async () => {
     let more: () => void = () => {};
     const piece = { samples: new Int16Array(6000), sampleRateHz: 24_000 };
     const streaming: Voice = {
@@ -156,7 +156,7 @@ describe('said by a voice, while a tool works', () => {
     expect(clears()).toBe(0);
   });
 
-  test('FI3: the user speaks before it sounds: nothing is taken back', async () => {
+  test('FILLER-3: the user speaks before it sounds: nothing is taken back', async () => {
     const environment = simulatedEnvironment();
     const speaker = scriptedVoice({ environment, latencyMs: 500 });
     const { model, clears, sounds, fillers } = await waiting({ environment, speaker });
@@ -167,7 +167,7 @@ describe('said by a voice, while a tool works', () => {
     expect([clears(), sounds.length, fillers().length]).toEqual([0, 0, 0]);
   });
 
-  test('FI3: the user ends it at once, and has interrupted nobody', async () => {
+  test('FILLER-3: the user ends it at once, and has interrupted nobody', async () => {
     const { environment, model, clears, fillers, events } = await waiting();
     await environment.advance(AFTER_MS + 100);
     model().speechStarted('u2');
@@ -177,7 +177,7 @@ describe('said by a voice, while a tool works', () => {
     expect(events.filter(({ type }) => type === 'speech.interrupted')).toEqual([]);
   });
 
-  test('FI3: what was played to its end is not taken back', async () => {
+  test('FILLER-3: what was played to its end is not taken back', async () => {
     const { environment, model, clears, fillers } = await waiting();
     await environment.advance(AFTER_MS + WORD_MS + 100);
     model().speechStarted('u2');
@@ -186,7 +186,7 @@ describe('said by a voice, while a tool works', () => {
     expect(fillers()[0]).not.toHaveProperty('interrupted');
   });
 
-  test('FI1: once for several calls in a row; again after the model was heard', async () => {
+  test('FILLER-1: once for several calls in a row; again after the model was heard', async () => {
     const { environment, answer, calls, said, model, play, say } = await waiting({
       say: ['One.', 'Two.'],
     });
@@ -203,7 +203,7 @@ describe('said by a voice, while a tool works', () => {
     expect(said()).toEqual(['One.', 'Two.']);
   });
 
-  test('FI1: again once the model was heard, also if the user said nothing since', async () => {
+  test('FILLER-1: again once the model was heard, also if the user said nothing since', async () => {
     const { environment, answer, said, model, play } = await waiting({ say: ['One.', 'Two.'] });
     await environment.advance(AFTER_MS + WORD_MS);
     await answer('found something');
@@ -219,7 +219,7 @@ describe('said by a voice, while a tool works', () => {
     expect(said()).toEqual(['One.', 'Two.']);
   });
 
-  test('FI1: not while something is about to be told, nor when nobody is there', async () => {
+  test('FILLER-1: not while something is about to be told, nor when nobody is there', async () => {
     const { environment, session, said, leave } = await waiting();
     session.notifyBackground('The mail has come');
     await environment.advance(10_000);
@@ -229,7 +229,7 @@ describe('said by a voice, while a tool works', () => {
     expect(said()).toEqual([]);
   });
 
-  test('FI1: not while a question is open', async () => {
+  test('FILLER-1: not while a question is open', async () => {
     const options = ['economy', 'premium'].map((id) => ({ id, label: id }));
     const script = steps(calls(['ask_user', { question: 'Economy or premium?', options }]));
     const { environment, start, use, pause, play, model, say, question, said, ...talk } = setting({
@@ -293,7 +293,7 @@ describe('said by a voice, while a tool works', () => {
 });
 
 describe('said by a voice, while the model does not begin to speak', () => {
-  test('FI1: once, and not when it has begun', async () => {
+  test('FILLER-1: once, and not when it has begun', async () => {
     const { environment, start, say, model, said, play } = setting();
     await start();
     await say('tell me something');
@@ -306,7 +306,7 @@ describe('said by a voice, while the model does not begin to speak', () => {
     expect(said()).toEqual([WORD]);
   });
 
-  test('FI2: it is no sign of life of the model', async () => {
+  test('FILLER-2: it is no sign of life of the model', async () => {
     const { environment, start, say, errors } = setting({ voice: { responseTimeoutMs: 3000 } });
     await start();
     await say('tell me something');
@@ -316,7 +316,7 @@ describe('said by a voice, while the model does not begin to speak', () => {
 });
 
 describe('said by the model itself', () => {
-  test('FI2 FI5: out of band, and its sound has no name', async () => {
+  test('FILLER-2 FILLER-5: out of band, and its sound has no name', async () => {
     const { environment, model, sounds, fillers, answer, asked, state } = await waiting({
       speaker: null,
     });
@@ -335,7 +335,7 @@ describe('said by the model itself', () => {
     expect(asked()).toBe('reply');
   });
 
-  test('FI4 FI5: the answer comes first: it is called off, and then the reply is asked for', async () => {
+  test('FILLER-4 FILLER-5: the answer comes first: it is called off, and then the reply is asked for', async () => {
     const { environment, model, answer, asked, sounds } = await waiting({ speaker: null });
     await environment.advance(AFTER_MS);
     const saying = model().begin('Wait.', 0);
@@ -348,7 +348,7 @@ describe('said by the model itself', () => {
     expect(sounds).toEqual([]);
   });
 
-  test('FI4: a model that never ends it is not waited for, and not heard later', async () => {
+  test('FILLER-4: a model that never ends it is not waited for, and not heard later', async () => {
     const { environment, model, answer, asked, sounds } = await waiting({ speaker: null });
     await environment.advance(AFTER_MS);
     await answer('found it');
@@ -362,7 +362,7 @@ describe('said by the model itself', () => {
     expect(asked()).toBe('reply');
   });
 
-  test('FI5: it is not asked for while a reply is awaited of the model', async () => {
+  test('FILLER-5: it is not asked for while a reply is awaited of the model', async () => {
     const { environment, start, say, model } = setting({ speaker: null });
     await start();
     await say('tell me something');

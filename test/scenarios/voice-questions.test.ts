@@ -224,7 +224,7 @@ describe('words that are no answer', () => {
     expect(resultText()).toContain('Premium');
   });
 
-  test('Q7: "wait" into the question stops it, and it is put again after a while', async () => {
+  test('QUESTION-7: "wait" into the question stops it, and it is put again after a while', async () => {
     const { model, environment, play, pause, question, asked, speak } = await untilAsked();
     const putting = model().begin('Economy or Premium?', 2000);
     await play(putting.itemId, 700);

@@ -87,7 +87,7 @@ async function isAnswered(work: Work): Promise<void> {
   expect(model().openRequests).toEqual([]);
 }
 
-describe('F9: while a tool of the lead agent works', () => {
+describe('TURNS-9: while a tool of the lead agent works', () => {
   test('what is due is told, in the middle of its turn, and the answer is spoken to afterwards', async () => {
     const work = await atWork();
     const { environment, news, asked, told, saysIt, finish, turns, model, state } = work;

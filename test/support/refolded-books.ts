@@ -1,4 +1,4 @@
-// The books of a session, folded again from what its journal has: they must be what they were (W2).
+// The books of a session, folded again from what its journal has: they must be what they were (BOOKS-2).
 
 import { expect, vi } from 'vitest';
 import { Books } from '../../src/actors/session/state/books.ts';

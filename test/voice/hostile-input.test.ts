@@ -162,7 +162,7 @@ describe('a transport', () => {
     expect(talk.state().transcript.at(-1)?.text).toBe('hello');
   });
 
-  test('F8: that begins responses and ends none is bounded, and reported', async () => {
+  test('RESPONSES-8: that begins responses and ends none is bounded, and reported', async () => {
     const talk = voiceTalk({ transport: new FakeTransport(BY_ITSELF) });
     await talk.start();
     for (let n = 0; n < 100; n += 1) talk.model().beginByItself('', 0);
@@ -196,7 +196,7 @@ describe('a transport', () => {
   });
 });
 
-describe('L5: a response in many pieces', () => {
+describe('LIVE-CONVERSATION-5: a response in many pieces', () => {
   /** How many characters of what is read are new with each piece, summed up over all of them. */
   function charactersRead(pieces: number): number {
     const live = new LiveConversation({ maxItemChars: 1000 }, () => undefined);

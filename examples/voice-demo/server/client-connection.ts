@@ -1,10 +1,10 @@
 // One page's WebSocket: checks what comes in, bounds what goes out, notices when the
 // page is gone. What the messages mean is the hub's business.
 //
-// C1. What does not fit is answered with `client.error` that says what was expected, and
+// CLIENT-CONNECTION-1. What does not fit is answered with `client.error` that says what was expected, and
 //     dropped; too much of it closes the connection (1008).
-// C2. Nothing that a page sends throws out of here.
-// C3. A page that does not take what it is sent is closed (1013) before memory grows.
+// CLIENT-CONNECTION-2. Nothing that a page sends throws out of here.
+// CLIENT-CONNECTION-3. A page that does not take what it is sent is closed (1013) before memory grows.
 
 import { WebSocket, type RawData } from 'ws';
 import { z } from 'zod';

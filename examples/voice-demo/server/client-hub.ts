@@ -1,13 +1,13 @@
 // Joins the pages to the one session. Everybody sees everything and may type and click;
 // only one page speaks and listens: the one that was attached last.
 //
-// H1. The session begins when the first page is attached: nobody is greeted before somebody is
+// CLIENT-HUB-1. The session begins when the first page is attached: nobody is greeted before somebody is
 //     there, and no connection to a provider stands idle. It has a client exactly while a page is.
 //     What is typed before it has begun waits for it.
-// H2. When the voice moves to another page, the session sees its client leave and another
+// CLIENT-HUB-2. When the voice moves to another page, the session sees its client leave and another
 //     come, so that what was cut off is said again.
-// H3. What a page that is not the owner plays or hears does not reach the session.
-// H4. A page misses nothing: what happens while its welcome is prepared follows the welcome.
+// CLIENT-HUB-3. What a page that is not the owner plays or hears does not reach the session.
+// CLIENT-HUB-4. A page misses nothing: what happens while its welcome is prepared follows the welcome.
 
 import type { Subscription } from 'rxjs';
 import type { WebSocket } from 'ws';

@@ -4,12 +4,12 @@
 // Does not: end anybody (who is refused, or is told that the time is over, does that).
 //
 // Invariants
-//   V5. A child's own limits are reserved from what its parent has left, when it is
+//   BUDGET-5. A child's own limits are reserved from what its parent has left, when it is
 //       admitted, all of them or none; what it does not limit it shares with its parent.
-//   V6. A model call is refused before it is made when its tokens do not fit, when no step
+//   BUDGET-6. A model call is refused before it is made when its tokens do not fit, when no step
 //       is left, or when the time is over. Every attempt is a step.
-//   V7. It is settled once, at its end, and gives back what it did not use.
-//   V8. The one last call that hands in partial work is made in any case: it is counted, and
+//   BUDGET-7. It is settled once, at its end, and gives back what it did not use.
+//   BUDGET-8. The one last call that hands in partial work is made in any case: it is counted, and
 //       may go beyond the grant.
 
 import type { Failure } from '../../machines/index.ts';

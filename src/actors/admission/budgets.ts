@@ -4,9 +4,9 @@
 // Does not: count (Budget), or end anybody.
 //
 // Invariants
-//   V9. A subagent whose subtree nothing limits has no budget, and costs nothing here.
-//   V10. Who has a time is told once when it is over, unless it has ended.
-//   V11. The time of the scope is the time in which it is in some process: a scope that sleeps, or
+//   BUDGETS-9. A subagent whose subtree nothing limits has no budget, and costs nothing here.
+//   BUDGETS-10. Who has a time is told once when it is over, unless it has ended.
+//   BUDGETS-11. The time of the scope is the time in which it is in some process: a scope that sleeps, or
 //        whose process has died, uses none. The time of a subagent goes on.
 
 import type { Failure } from '../../machines/index.ts';
@@ -25,7 +25,7 @@ export interface BudgetUsed {
 interface Entry {
   readonly budget: Budget;
   readonly stopTimer: () => void;
-  /** Its time is its own, or that of one above it, and goes on while the scope sleeps (V11). */
+  /** Its time is its own, or that of one above it, and goes on while the scope sleeps (BUDGETS-11). */
   readonly hasOwnTime: boolean;
 }
 

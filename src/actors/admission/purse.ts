@@ -4,13 +4,13 @@
 // Does not: know what is counted, or whose it is.
 //
 // Invariants
-//   V1. Held and spent together never exceed what was granted, unless a call cost more than
+//   PURSE-1. Held and spent together never exceed what was granted, unless a call cost more than
 //       was held for it; then nothing more can be taken.
-//   V2. What is held is settled once: the used part is spent, the rest is free again.
-//   V3. A purse that was cut from another gives back what it did not use, once, when it is
+//   PURSE-2. What is held is settled once: the used part is spent, the rest is free again.
+//   PURSE-3. A purse that was cut from another gives back what it did not use, once, when it is
 //       closed; what is still held then is settled above.
-//   V4. What cannot be taken changes nothing.
-//   V12. What was used is never less than nothing: a provider's count that is no number, or a
+//   PURSE-4. What cannot be taken changes nothing.
+//   PURSE-12. What was used is never less than nothing: a provider's count that is no number, or a
 //        negative one, gives nothing back.
 
 /** Something taken from a purse, until it is known what it cost. */
@@ -102,7 +102,7 @@ export class Purse {
   }
 }
 
-/** V12 */
+/** PURSE-12 */
 function amountOf(used: number): number {
   return used > 0 ? used : 0;
 }

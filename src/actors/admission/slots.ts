@@ -4,11 +4,11 @@
 // Does not: start or stop anybody; a grant is a callback.
 //
 // Invariants
-//   L1. Never more holders than `perSession` of one session, nor than `total` of all.
-//   L2. First come, first served within a session, those that resume before those that
+//   SLOTS-1. Never more holders than `perSession` of one session, nor than `total` of all.
+//   SLOTS-2. First come, first served within a session, those that resume before those that
 //       start; between sessions the one that waits longest. A session that has reached
 //       its own limit does not hold up the others.
-//   L3. Whoever waits (for a slot, for the user) holds none, nor does anybody of a session that is
+//   SLOTS-3. Whoever waits (for a slot, for the user) holds none, nor does anybody of a session that is
 //       forgotten: it may be suspended in the middle of its work, and go on here under the same ids.
 
 interface Ticket {
@@ -45,7 +45,7 @@ export class Slots {
     this.#scopes.set(session, { held: 0, limit, resumed: new Map(), fresh: new Map() });
   }
 
-  /** Forgets a session, and whatever its subagents still held (L3). */
+  /** Forgets a session, and whatever its subagents still held (SLOTS-3). */
   close(session: string): void {
     this.#scopes.delete(session);
     this.#waiting.delete(session);

@@ -4,9 +4,9 @@
 // Does not: start subagents (the session does), or know what they do.
 //
 // Invariants
-//   A1. A request is accepted or rejected, once, and counted in the same step: two
+//   SUPERVISOR-1. A request is accepted or rejected, once, and counted in the same step: two
 //       requests in the same instant cannot both take the last place, nor the last run slot.
-//   A2. Whatever was accepted is counted until it has ended, and then no more.
+//   SUPERVISOR-2. Whatever was accepted is counted until it has ended, and then no more.
 
 import { ConfigurationError } from '../../values/errors.ts';
 import type { SessionLimits } from './limits.ts';

@@ -4,13 +4,13 @@
 // Does not: write summaries or facts, keep the conversation (books) or the facts (memory).
 //
 // Invariants
-//   K1. Nobody waits for it: a turn is never blocked, and what fails is reported and tried
+//   UPKEEP-1. Nobody waits for it: a turn is never blocked, and what fails is reported and tried
 //       again after a later turn.
-//   K2. A summary covers only what it has read: what came or changed meanwhile is kept.
-//   K3. Facts are drawn from everything that was said, once: also from what is about to be
+//   UPKEEP-2. A summary covers only what it has read: what came or changed meanwhile is kept.
+//   UPKEEP-3. Facts are drawn from everything that was said, once: also from what is about to be
 //       summarised, and at the end of the session.
-//   K4. A fact that is remembered already is not remembered again.
-//   K5. Each job ends, after `timeoutMs` at the latest.
+//   UPKEEP-4. A fact that is remembered already is not remembered again.
+//   UPKEEP-5. Each job ends, after `timeoutMs` at the latest.
 
 import type { ConversationLog } from '../conversation/conversation.ts';
 import { charsOf, type ConversationItem } from '../conversation/items.ts';
@@ -80,7 +80,7 @@ export class Upkeep {
     return this.#jobs.size > 0;
   }
 
-  /** It ended before, when the session was put away: facts were drawn from all that was said (K3). */
+  /** It ended before, when the session was put away: facts were drawn from all that was said (UPKEEP-3). */
   wasEnded(): void {
     this.#read = new Set(this.#finished.map(({ id }) => id));
   }

@@ -5,9 +5,9 @@
 // Does not: tell them to a model (lead), or decide when they end (books).
 //
 // Invariants
-//   G1. One value for each key and scope; of one key the agent's stands before the session's.
-//   G2. Bounded: so many keys, each of so many characters; what does not fit is refused.
-//   G3. A value is one entry: none of its lines can pass for another one.
+//   DIRECTIVES-1. One value for each key and scope; of one key the agent's stands before the session's.
+//   DIRECTIVES-2. Bounded: so many keys, each of so many characters; what does not fit is refused.
+//   DIRECTIVES-3. A value is one entry: none of its lines can pass for another one.
 
 import { shown } from '../../values/checks.ts';
 import { CapacityError, ConfigurationError } from '../../values/errors.ts';
@@ -48,7 +48,7 @@ export class Directives {
     return this.#all;
   }
 
-  /** In force, in the order in which their keys were first set (G1). */
+  /** In force, in the order in which their keys were first set (DIRECTIVES-1). */
   get inForce(): readonly Directive[] {
     const byKey = new Map<string, Directive>();
     for (const directive of this.#all)
@@ -72,7 +72,7 @@ export class Directives {
 
   /**
    * Could it be set?
-   * @throws {ConfigurationError} `INVALID_DIRECTIVE` when it is none, {CapacityError} `DIRECTIVES_FULL` (G2).
+   * @throws {ConfigurationError} `INVALID_DIRECTIVE` when it is none, {CapacityError} `DIRECTIVES_FULL` (DIRECTIVES-2).
    */
   check(key: unknown, value: unknown, scope: unknown): void {
     const invalid = (message: string) => new ConfigurationError('INVALID_DIRECTIVE', message);

@@ -6,17 +6,17 @@
 // Does not: decide when an utterance ends, write the summary, or speak to a model.
 //
 // Invariants
-//   C1. Items are ordered by `at`, when they began, and not by when their words arrived;
+//   CONVERSATION-1. Items are ordered by `at`, when they began, and not by when their words arrived;
 //       items that began in the same millisecond stand as they were begun, unless one says
 //       before which other it stands. A late transcript is filled into the item that was
 //       begun for it, or inserted by its `at`.
-//   C2. An id names one item: beginning it again, or finishing it again, changes nothing.
-//   C3. Partial text is appended as it came: white space and repetitions are kept.
-//   C4. A result follows its call; a call has at most one result. Neither stays without
+//   CONVERSATION-2. An id names one item: beginning it again, or finishing it again, changes nothing.
+//   CONVERSATION-3. Partial text is appended as it came: white space and repetitions are kept.
+//   CONVERSATION-4. A result follows its call; a call has at most one result. Neither stays without
 //       the other, but for a call in flight.
-//   C5. The log stays within its limits. What is still open (a call in flight, an
+//   CONVERSATION-5. The log stays within its limits. What is still open (a call in flight, an
 //       utterance that goes on) is given up last.
-//   C6. What a summary covers is not also kept.
+//   CONVERSATION-6. What a summary covers is not also kept.
 //
 // What nothing can be done about is not an error: words for an item that is unknown or
 // finished, or a result for an unknown call, leave the log as it is.
@@ -90,7 +90,7 @@ const stateSchema: z.ZodType<State> = z.object({
 });
 
 export class ConversationLog {
-  /** In order (C1). */
+  /** In order (CONVERSATION-1). */
   readonly items: readonly ConversationItem[];
   /** What came before the items, in a model's words. */
   readonly summary: string | null;
@@ -173,7 +173,7 @@ export class ConversationLog {
     }));
   }
 
-  /** More words of an unfinished message, exactly as they came (C3). */
+  /** More words of an unfinished message, exactly as they came (CONVERSATION-3). */
   append(id: string, delta: string): ConversationLog {
     return this.#change(id, (item) =>
       item.partial && delta !== ''
@@ -194,7 +194,7 @@ export class ConversationLog {
     return this.#change(id, (item) => (item.text === text ? item : this.#withText(item, text)));
   }
 
-  /** Nothing follows any more. `text`, if given, is the whole of it. The second time does nothing (C2). */
+  /** Nothing follows any more. `text`, if given, is the whole of it. The second time does nothing (CONVERSATION-2). */
   finish(id: string, text?: string): ConversationLog {
     return this.#change(id, (item) => {
       if (!item.partial) return item;
@@ -252,7 +252,7 @@ export class ConversationLog {
     }));
   }
 
-  /** The result of a call, or why there is none. Only the first one counts (C4). */
+  /** The result of a call, or why there is none. Only the first one counts (CONVERSATION-4). */
   toolResult(result: ToolResultInput): ConversationLog {
     const call = this.#call(result.callId);
     if (!call || this.isAnswered(result.callId)) return this;
@@ -302,7 +302,7 @@ export class ConversationLog {
   }
 
   /**
-   * Puts `text` in the place of what it covers (C6): all that is finished so far, or,
+   * Puts `text` in the place of what it covers (CONVERSATION-6): all that is finished so far, or,
    * where the conversation went on while the summary was made, what `upTo` says: the log
    * that was summarised (then words that came later are kept), the id of its last item (one
    * that is no longer kept covers nothing that remains), or the ids of its items. What is open stays.

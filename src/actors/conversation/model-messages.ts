@@ -1,13 +1,13 @@
 // The conversation as the messages of a text model (AI SDK).
 //
 // Invariants
-//   M1. Every tool call is followed by its result before anyone else speaks: the SDK
+//   MODEL-MESSAGES-1. Every tool call is followed by its result before anyone else speaks: the SDK
 //       refuses a history in which one is missing. A call in flight gets a placeholder
 //       that says so, or is left out.
-//   M2. A failed call keeps its error.
-//   M3. What is still being said is not in it.
-//   M4. The arguments of a call are an object, whatever the model wrote.
-//   M5. Words of the user, and results, stand as they are, but for the key of genuine notes.
+//   MODEL-MESSAGES-2. A failed call keeps its error.
+//   MODEL-MESSAGES-3. What is still being said is not in it.
+//   MODEL-MESSAGES-4. The arguments of a call are an object, whatever the model wrote.
+//   MODEL-MESSAGES-5. Words of the user, and results, stand as they are, but for the key of genuine notes.
 
 import type { ModelMessage } from 'ai';
 import { asArguments } from '../../values/json.ts';

@@ -5,12 +5,12 @@
 // Does not: ask the user (session), or hold what the user said (the subagent does).
 //
 // Invariants
-//   K1. Only the runtime mints an approval: from the user's answer, or from what the author
+//   APPROVAL-1. Only the runtime mints an approval: from the user's answer, or from what the author
 //       of the configuration wrote. Nothing that a model or a tool says is one.
-//   K2. An approval is of one call: this tool with exactly these arguments, once.
-//   K3. What was denied to a subagent is denied to all below it, at once and without asking;
+//   APPROVAL-2. An approval is of one call: this tool with exactly these arguments, once.
+//   APPROVAL-3. What was denied to a subagent is denied to all below it, at once and without asking;
 //       no pre-approval and no milder tool of the same name goes round it.
-//   K4. With doubt it is asked: a condition that throws approves nothing.
+//   APPROVAL-4. With doubt it is asked: a condition that throws approves nothing.
 
 import { asJson } from '../../values/json.ts';
 import { handleRejection } from '../../values/errors.ts';

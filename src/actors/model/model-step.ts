@@ -5,12 +5,12 @@
 // Does not: run tools, ask for approvals, try again, or decide what happens next.
 //
 // Invariants
-//   S1. It settles as soon as the signal aborts, whatever the model does.
-//   S2. After an abort it never resolves: an answer that came too late is not one.
-//   S3. The response is plain JSON, and no wall clock and no chance is in it.
-//   S4. A call that is not one (unknown tool, arguments that do not fit) comes back with the
+//   MODEL-STEP-1. It settles as soon as the signal aborts, whatever the model does.
+//   MODEL-STEP-2. After an abort it never resolves: an answer that came too late is not one.
+//   MODEL-STEP-3. The response is plain JSON, and no wall clock and no chance is in it.
+//   MODEL-STEP-4. A call that is not one (unknown tool, arguments that do not fit) comes back with the
 //       message that the model shall read; it never fails the step.
-//   S5. Any provider reads the messages of the response again: arguments are an object, and a
+//   MODEL-STEP-5. Any provider reads the messages of the response again: arguments are an object, and a
 //       blank text is not there, unless the provider put something of its own on it.
 
 import {

@@ -2,11 +2,11 @@
 // specification, whose answers are checked and whose tool calls have usable ids.
 //
 // Invariants
-//   M1. Every tool call that we run has an id that can be stored, and that no other call of the messages
+//   MODEL-1. Every tool call that we run has an id that can be stored, and that no other call of the messages
 //       has. The SDK takes a repeated id for the same call, and loses the arguments of the second.
-//   M2. An answer that is not one is a ProviderError that says what is wrong with it.
-//   M3. Arguments that are nested too deeply fail their call, and nothing else.
-//   M4. Counts of tokens are whole numbers of at least 0, or not there.
+//   MODEL-2. An answer that is not one is a ProviderError that says what is wrong with it.
+//   MODEL-3. Arguments that are nested too deeply fail their call, and nothing else.
+//   MODEL-4. Counts of tokens are whole numbers of at least 0, or not there.
 
 import { gateway, wrapLanguageModel, type LanguageModel, type ModelMessage } from 'ai';
 import { z } from 'zod';
@@ -102,7 +102,7 @@ interface CarefulOptions {
   readonly structured?: Structured | null | undefined;
 }
 
-/** The same model for one step: keeps M1 and M2, and stamps the answer with our clock. */
+/** The same model for one step: keeps MODEL-1 and MODEL-2, and stamps the answer with our clock. */
 export function carefulModel(model: Model, options: CarefulOptions): Model {
   return {
     specificationVersion: 'v4',
@@ -186,7 +186,7 @@ function withJsonMetadata<T extends { readonly providerMetadata?: unknown }>(par
 
 type Usage = Answer['usage'];
 
-/** Providers have been seen to give NaN, negative numbers, fractions and text (M4). */
+/** Providers have been seen to give NaN, negative numbers, fractions and text (MODEL-4). */
 function countedUsage({ inputTokens, outputTokens, ...rest }: Usage): Usage {
   return { ...rest, inputTokens: counted(inputTokens), outputTokens: counted(outputTokens) };
 }
@@ -234,7 +234,7 @@ function repairCalls(content: ContentPart[], { messages, ids }: CarefulOptions):
 
 /**
  * By the specification it is JSON text; some models give the value. What is nested too deeply becomes a
- * text that is no JSON, which fails this call and not the step (M3).
+ * text that is no JSON, which fails this call and not the step (MODEL-3).
  */
 function argumentsOf(input: unknown): string {
   if (typeof input !== 'string') {

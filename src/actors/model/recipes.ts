@@ -5,7 +5,7 @@
 // Does not: give it any tools (the grant is written down by itself, and cut again).
 //
 // Invariants
-//   RR1. A tool makes a configuration only from a recipe of its own kind.
+//   RECIPES-1. A tool makes a configuration only from a recipe of its own kind.
 
 import type { JSONValue } from 'ai';
 import { z } from 'zod';

@@ -3,9 +3,9 @@
 // stream that goes through the whole SDK.
 //
 // Invariants
-//   W1. The answer is what the model would have given at once: its parts in the order in
+//   STREAMED-ANSWER-1. The answer is what the model would have given at once: its parts in the order in
 //       which they began, without those that hold nothing.
-//   W2. An error in the stream, and a stream without an end, are errors of the call.
+//   STREAMED-ANSWER-2. An error in the stream, and a stream without an end, are errors of the call.
 
 import type { FinishReason } from 'ai';
 import { ProviderError } from '../../values/errors.ts';

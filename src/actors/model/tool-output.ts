@@ -1,8 +1,8 @@
 // What a tool gave back, as it is kept and as the model reads it: JSON, and not too large.
 //
 // Invariants
-//   O1. It is plain JSON, or it is an error that says why not.
-//   O2. What is too large is cut, and says so with `truncated` and `originalBytes`.
+//   TOOL-OUTPUT-1. It is plain JSON, or it is an error that says why not.
+//   TOOL-OUTPUT-2. What is too large is cut, and says so with `truncated` and `originalBytes`.
 
 import { convertDataContentToBase64String, type JSONValue, type ToolResultPart } from 'ai';
 import { z } from 'zod';

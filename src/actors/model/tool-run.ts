@@ -4,12 +4,12 @@
 // Does not: ask for approval (it says whether one is needed), try again, or record anything.
 //
 // Invariants
-//   R1. It always resolves: a tool that throws, hangs or returns nonsense is an error result.
-//   R2. It settles as soon as the signal aborts or the time is up; the tool's own signal
+//   TOOL-RUN-1. It always resolves: a tool that throws, hangs or returns nonsense is an error result.
+//   TOOL-RUN-2. It settles as soon as the signal aborts or the time is up; the tool's own signal
 //       aborts at the same moment, and a generator is told to return. The signal's reason says
 //       what happened: a `TimeoutError`, or the reason of the signal that it was given.
-//   R3. Whatever a tool does after that is neither heard nor an unhandled rejection.
-//   R4. An approval is needed whenever it is not certain that none is.
+//   TOOL-RUN-3. Whatever a tool does after that is neither heard nor an unhandled rejection.
+//   TOOL-RUN-4. An approval is needed whenever it is not certain that none is.
 
 import type { JSONValue, ModelMessage } from 'ai';
 import { CancelledError, isA, isError, messageOf, TimeoutError } from '../../values/errors.ts';

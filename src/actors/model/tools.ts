@@ -2,10 +2,10 @@
 // without anything that the SDK could execute, and one for the runtime, which executes.
 //
 // Invariants
-//   T1. No tool reaches the model without a schema: the SDK would send an empty one and
+//   TOOLS-1. No tool reaches the model without a schema: the SDK would send an empty one and
 //       pass the arguments through unchecked.
-//   T2. A schema is converted to JSON Schema once for each tool object, whatever the number of runs.
-//   T3. What the model is offered cannot be executed, approved or called back by the SDK.
+//   TOOLS-2. A schema is converted to JSON Schema once for each tool object, whatever the number of runs.
+//   TOOLS-3. What the model is offered cannot be executed, approved or called back by the SDK.
 
 import type { ModelMessage, Schema, ToolSet } from 'ai';
 import { z } from 'zod';

@@ -9,11 +9,11 @@
 // Does not: wake anybody (session-pool.ts), or know who has a session: its claim decides.
 //
 // Invariants
-//   AL1. From the first look on there is a round at least every 1.25 × `lookMs`, however a look went.
-//   AL2. Whoever could not be woken is tried again in the next round, and not before: a look that finds
+//   ALARM-1. From the first look on there is a round at least every 1.25 × `lookMs`, however a look went.
+//   ALARM-2. Whoever could not be woken is tried again in the next round, and not before: a look that finds
 //        somebody whom another process has, or who cannot be started, is not followed by a busy one.
-//   AL3. Processes that share a journal do not look at the same instant.
-//   AL4. After `stop` nobody is woken any more.
+//   ALARM-3. Processes that share a journal do not look at the same instant.
+//   ALARM-4. After `stop` nobody is woken any more.
 
 import type { Environment } from '../ports/environment.ts';
 import type { WakeTime, WakeTimes } from '../ports/wake-times.ts';
@@ -24,7 +24,7 @@ export const AT_ONCE = 0;
 const ASLEEP: WakeTime = { at: Number.MIN_VALUE, scope: '' };
 /** So many are woken together. */
 const BATCH = 16;
-/** AL3. A known time is looked at so much later at most, where others may know it too. */
+/** ALARM-3. A known time is looked at so much later at most, where others may know it too. */
 const SPREAD_MS = 1000;
 
 export interface AlarmPorts {
@@ -42,7 +42,7 @@ export interface AlarmPorts {
 
 export class Alarm {
   readonly #ports: AlarmPorts;
-  /** AL2 */
+  /** ALARM-2 */
   readonly #missed = new Set<string>();
   #roundAt = -Infinity;
   #at = Infinity;
@@ -59,10 +59,10 @@ export class Alarm {
     if (isRound) {
       this.#missed.clear();
       const { environment, lookMs } = this.#ports;
-      // AL3
+      // ALARM-3
       this.#roundAt = this.#now + lookMs * (0.75 + environment.random.next() / 2);
     }
-    // AL1. Before anything that can fail, or hang.
+    // ALARM-1. Before anything that can fail, or hang.
     this.#set(this.#roundAt);
     await this.#wakeDue(isRound ? undefined : ASLEEP);
   }

@@ -11,14 +11,14 @@
 //           when it looks for those who must be awake (alarm.ts).
 //
 // Invariants
-//   PL1. At most one session of an id is awake: whoever wants it while it leaves waits until it has left.
-//   PL2. Who is being used is not put away, nor who is not idle.
-//   PL3. Whoever is put away is looked at again when its next deadline is due, also by another
+//   SESSION-POOL-1. At most one session of an id is awake: whoever wants it while it leaves waits until it has left.
+//   SESSION-POOL-2. Who is being used is not put away, nor who is not idle.
+//   SESSION-POOL-3. Whoever is put away is looked at again when its next deadline is due, also by another
 //        process: the time is kept before it leaves. Who cannot be looked at then is later.
-//   PL4. What was awake when a process died is looked at by the next one's `start`, and by those that
+//   SESSION-POOL-4. What was awake when a process died is looked at by the next one's `start`, and by those that
 //        share its journal, once its claim is over.
-//   PL5. A look begins nothing: who has ended does not come back by itself.
-//   PL6. Of several processes that look at the same session one wakes it: the claim decides, before
+//   SESSION-POOL-5. A look begins nothing: who has ended does not come back by itself.
+//   SESSION-POOL-6. Of several processes that look at the same session one wakes it: the claim decides, before
 //        anything is opened or makes room. The others stay quiet.
 
 import { z } from 'zod';
@@ -167,7 +167,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
         return known;
       }
       if (!known) return this.#wake(sessionId, ifKnown);
-      // PL1
+      // SESSION-POOL-1
       await known.left;
     }
   }
@@ -199,7 +199,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
     guest.begin(async () => {
       try {
         await session.start({ ifKnown });
-        // PL4. Not before: it may be another process that has it.
+        // SESSION-POOL-4. Not before: it may be another process that has it.
         await this.#times.set(sessionId, AT_ONCE);
       } catch (error) {
         // Another try may begin as soon as it is gone.
@@ -243,7 +243,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
     const { id, session } = guest;
     const dueAt = session.isIdle ? session.nextDueAt : AT_ONCE;
     try {
-      // PL3
+      // SESSION-POOL-3
       await this.#times.set(id, dueAt);
     } catch (error) {
       // It stays until its time can be kept, unless all have to leave.
@@ -252,7 +252,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
     }
     const isStill = session.isIdle && session.nextDueAt === dueAt;
     if (!isStill && !this.#closed) {
-      // PL2. Something came meanwhile.
+      // SESSION-POOL-2. Something came meanwhile.
       await this.#times.set(id, AT_ONCE);
       // It may be over: then it does not stay, whatever came.
       if (!guest.isOver) return;
@@ -305,7 +305,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
       return true;
     } catch (error) {
       if (this.#closed) return true;
-      // PL6. Another process has it, or had it until it died.
+      // SESSION-POOL-6. Another process has it, or had it until it died.
       if (codeOf(error) !== 'SCOPE_IN_USE') this.#report(error, `waking ${sessionId}`);
       return false;
     }
@@ -313,7 +313,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
 
   async #wakeClaimed(sessionId: string): Promise<void> {
     const { journal } = this.#options.runtime;
-    // PL6
+    // SESSION-POOL-6
     await journal.claim?.(sessionId);
     try {
       const guest = await this.#guest(sessionId, true);
@@ -321,7 +321,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
     } catch (error) {
       // Whoever is awake here goes on under this claim.
       if (!this.#guests.has(sessionId)) await journal.release?.(sessionId);
-      // PL5
+      // SESSION-POOL-5
       if (codeOf(error) !== 'UNKNOWN_SESSION') throw error;
       await this.#times.set(sessionId, null);
     }

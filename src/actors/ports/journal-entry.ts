@@ -1,6 +1,6 @@
 // An entry as it is read back from outside: the one place that says what it must look like.
 //
-// JE1. What is no entry is an error that names where it is from, and scope, unit and seq as far as
+// JOURNAL-ENTRY-1. What is no entry is an error that names where it is from, and scope, unit and seq as far as
 //      it has them. What is one is returned with the very event that was read: no key is
 //      dropped, renamed or merged, whatever its name.
 
@@ -34,7 +34,7 @@ const entrySchema: z.ZodType<JournalEntry> = z.object({
 
 /**
  * Checks what was read. `source` says where it was: a path, a database.
- * @throws {JournalError} `JOURNAL_CORRUPT` (JE1)
+ * @throws {JournalError} `JOURNAL_CORRUPT` (JOURNAL-ENTRY-1)
  */
 export function journalEntryOf(value: unknown, source: string): JournalEntry {
   check('journalEntryOf(value, source)', z.string(), source);

@@ -1,7 +1,7 @@
 // The beginning of a session under another id: from there it goes on live, another way.
 //
-// FK1. The one that it is forked from is not touched.
-// FK2. A beginning of the entries of a scope is what a crash at that instant would have left: what
+// FORK-SESSION-1. The one that it is forked from is not touched.
+// FORK-SESSION-2. A beginning of the entries of a scope is what a crash at that instant would have left: what
 //      goes on from it goes on as after a crash.
 
 import { ConfigurationError } from '../../values/errors.ts';

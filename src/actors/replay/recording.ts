@@ -9,8 +9,8 @@
 // Does not: read or write files, or keep secrets out (`redactingJournal` does, before they are kept).
 //
 // Invariants
-//   RC1. What was exported can be read again, and the code that exported it finds no difference.
-//   RC2. A text that is cut, changed or of a newer version is an error that names the line.
+//   RECORDING-1. What was exported can be read again, and the code that exported it finds no difference.
+//   RECORDING-2. A text that is cut, changed or of a newer version is an error that names the line.
 
 import { check } from '../../values/checks.ts';
 import { z } from 'zod';

@@ -5,8 +5,8 @@
 // Does not: fold (the units that run live do), print, or compare.
 //
 // Invariants
-//   RS1. The same entries lead to the same steps, in any process.
-//   RS2. What is held is what the session would hold, and the views of subagents that have ended.
+//   REPLAY-SESSION-1. The same entries lead to the same steps, in any process.
+//   REPLAY-SESSION-2. What is held is what the session would hold, and the views of subagents that have ended.
 
 import { z } from 'zod';
 import { check, shown } from '../../values/checks.ts';

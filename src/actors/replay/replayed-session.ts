@@ -4,8 +4,8 @@
 // Does not: know subagents (units of their own), or carry anything out.
 //
 // Invariants
-//   RP1. It is made of its entries alone: what the app had to say is in them.
-//   RP2. What is over is forgotten after the entry that ended it, as a session that lives forgets it
+//   REPLAYED-SESSION-1. It is made of its entries alone: what the app had to say is in them.
+//   REPLAYED-SESSION-2. What is over is forgotten after the entry that ended it, as a session that lives forgets it
 //        when its effects are carried out.
 
 import { floorOf } from '../../machines/index.ts';
@@ -110,7 +110,7 @@ export class ReplayedSession {
     };
   }
 
-  /** RP2. To be called before the next entry. Returns what it was that is over: `question sub_1:1`. */
+  /** REPLAYED-SESSION-2. To be called before the next entry. Returns what it was that is over: `question sub_1:1`. */
   forgetWhatIsOver(): readonly string[] {
     return forgetWhatIsOver(this.#books, this.#unit);
   }

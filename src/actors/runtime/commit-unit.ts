@@ -6,22 +6,22 @@
 // Does not: know the machines inside (its body does) or what an effect means.
 //
 // Invariants
-//   C1. One event at a time. An event that the body does not accept leaves no entry.
-//   C2. Nothing follows from an event before its entry is committed: the machines
+//   COMMIT-UNIT-1. One event at a time. An event that the body does not accept leaves no entry.
+//   COMMIT-UNIT-2. Nothing follows from an event before its entry is committed: the machines
 //       have not even seen it. Then its messages inside the unit are delivered in the
 //       same transaction, and its effects released in order, through the router.
-//   C3. A failing journal loses nothing: the event stays at the head and is tried again.
-//   C4. Events named `xstate.*` are the machinery's own and are refused from outside.
-//   C5. After `dispose` nothing is accepted, no deadline fires and the journal is not tried again.
-//   C6. What was refolded is what was: the same entries lead to the same state, and none of
+//   COMMIT-UNIT-3. A failing journal loses nothing: the event stays at the head and is tried again.
+//   COMMIT-UNIT-4. Events named `xstate.*` are the machinery's own and are refused from outside.
+//   COMMIT-UNIT-5. After `dispose` nothing is accepted, no deadline fires and the journal is not tried again.
+//   COMMIT-UNIT-6. What was refolded is what was: the same entries lead to the same state, and none of
 //       their effects is carried out again. What is still due follows from the state.
-//   C7. A unit whose journal refuses for good (`retryable: false`) does not go on here: what was
+//   COMMIT-UNIT-7. A unit whose journal refuses for good (`retryable: false`) does not go on here: what was
 //       not written down has not happened, and another process may have taken over.
-//   C8. What follows from something that was accepted is never refused, however much waits. Whoever
+//   COMMIT-UNIT-8. What follows from something that was accepted is never refused, however much waits. Whoever
 //       asks for something new is, by a full mailbox, before anything of it has happened.
-//   C9. An event that does not have the shape that its type says is refused: it leaves no entry. Its texts
+//   COMMIT-UNIT-9. An event that does not have the shape that its type says is refused: it leaves no entry. Its texts
 //       are storable before anything sees it, so that the machines see what the journal keeps.
-//   C10. An entry that cannot be taken in, because its shape is wrong or a fold throws, is set aside by an
+//   COMMIT-UNIT-10. An entry that cannot be taken in, because its shape is wrong or a fold throws, is set aside by an
 //       entry of its own, and the unit is what it would be without it: in a refold always, in a process
 //       that runs where the body can go back (`goesOnWithout`).
 
@@ -119,7 +119,7 @@ export class CommitUnit implements Task {
   }
 
   /**
-   * Puts an event into the mailbox; it is taken in when its turn comes (C8).
+   * Puts an event into the mailbox; it is taken in when its turn comes (COMMIT-UNIT-8).
    * @throws {ProtocolError} for an event named `xstate.*` or `entry.*`.
    */
   receive(actor: string, event: UnitEvent): void {
@@ -142,7 +142,7 @@ export class CommitUnit implements Task {
   }
 
   /**
-   * For whoever asks for something new, before they do (C8).
+   * For whoever asks for something new, before they do (COMMIT-UNIT-8).
    * @throws {CapacityError} `MAILBOX_FULL`: 10,000 events wait already.
    */
   checkRoom(): void {
@@ -204,8 +204,8 @@ export class CommitUnit implements Task {
   }
 
   /**
-   * Takes in what the journal has of this unit, oldest first, as far as it goes (C6). An entry that cannot
-   * be taken in is set aside (C10); that is written down by `open`. `again` puts the body back to where these
+   * Takes in what the journal has of this unit, oldest first, as far as it goes (COMMIT-UNIT-6). An entry that cannot
+   * be taken in is set aside (COMMIT-UNIT-10); that is written down by `open`. `again` puts the body back to where these
    * entries begin: it is called when an entry was taken in by half.
    * @throws {JournalError} `JOURNAL_GAP`, `JOURNAL_VERSION`; `UNFOLDABLE_ENTRY` where nothing may be set aside,
    * or there is no `again`.
@@ -446,7 +446,7 @@ export class CommitUnit implements Task {
     }
   }
 
-  /** C10. The last entry was taken in by half: what follows waits until that is mended. */
+  /** COMMIT-UNIT-10. The last entry was taken in by half: what follows waits until that is mended. */
   #failed(failure: UnfoldableEntry, actor: string, event: UnitEvent & Stamped): void {
     if (this.#host.onUnfoldable === 'lose') {
       this.#body.crashed(failure);

@@ -2,8 +2,8 @@
 // *accept, commit, release* and the last entries, for a look at what happened.
 //
 // Invariants
-//   MJ1. What it knows is bounded by what it keeps: of a scope of which nothing is kept it knows nothing.
-//   MJ2. A scope is read whole, or not at all: from its first entry, or from the one that it was trimmed to.
+//   MEMORY-JOURNAL-1. What it knows is bounded by what it keeps: of a scope of which nothing is kept it knows nothing.
+//   MEMORY-JOURNAL-2. A scope is read whole, or not at all: from its first entry, or from the one that it was trimmed to.
 
 import { z } from 'zod';
 import { check, type ChecksOf } from '../../values/checks.ts';

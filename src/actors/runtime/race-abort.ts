@@ -1,9 +1,9 @@
 // The races of work against an abort signal, and against time.
 //
 // Invariants
-//   A1. It rejects with `signal.reason` as soon as the signal aborts, whatever the work does.
-//   A2. Once it settled, nothing of it is left on the signal, however long the signal lives.
-//   A3. The work's late rejection is handled.
+//   RACE-ABORT-1. It rejects with `signal.reason` as soon as the signal aborts, whatever the work does.
+//   RACE-ABORT-2. Once it settled, nothing of it is left on the signal, however long the signal lives.
+//   RACE-ABORT-3. The work's late rejection is handled.
 
 import type { Scheduler } from '../ports/environment.ts';
 

@@ -1,9 +1,9 @@
 // A journal that secrets do not reach: they are taken out of an event before it is kept.
 //
 // Invariants
-//   RJ1. An entry without secrets is handed on as it is, not as a copy.
-//   RJ2. The same entry is redacted the same way each time: one that is tried again is the same one.
-//   RJ3. Names and types of what an event consists of stay; only texts and numbers are replaced.
+//   REDACTING-JOURNAL-1. An entry without secrets is handed on as it is, not as a copy.
+//   REDACTING-JOURNAL-2. The same entry is redacted the same way each time: one that is tried again is the same one.
+//   REDACTING-JOURNAL-3. Names and types of what an event consists of stay; only texts and numbers are replaced.
 
 import { check, checkUnshown } from '../../values/checks.ts';
 import { z } from 'zod';
@@ -100,7 +100,7 @@ interface Redaction {
 
 function redacted(entry: JournalEntry, redaction: Redaction): JournalEntry {
   const event = clean(entry.event, redaction, false) as JournalEntry['event'];
-  // RJ1. What an event is called says what the machines are told.
+  // REDACTING-JOURNAL-1. What an event is called says what the machines are told.
   return event === entry.event ? entry : { ...entry, event: { ...event, type: entry.event.type } };
 }
 

@@ -5,8 +5,8 @@
 // Does not: know what an event or an effect means.
 //
 // Invariants
-//   R1. Never re-entrant: what happens during a task waits behind what waits already.
-//   R2. One task's failure is reported and harms no other task.
+//   ROUTER-1. Never re-entrant: what happens during a task waits behind what waits already.
+//   ROUTER-2. One task's failure is reported and harms no other task.
 
 /** Something that happens in one go. */
 export interface Task {

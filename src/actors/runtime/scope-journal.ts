@@ -5,9 +5,9 @@
 // Does not: know what is in an entry, or when one is made that stands for all (scope-snapshots.ts).
 //
 // Invariants
-//   SJ1. While an entry that stands for all before it is on its way, nothing else of the scope is
+//   SCOPE-JOURNAL-1. While an entry that stands for all before it is on its way, nothing else of the scope is
 //        written: what comes meanwhile waits behind it, however often it has to be tried.
-//   SJ2. Nobody waits for an entry that is refused for good.
+//   SCOPE-JOURNAL-2. Nobody waits for an entry that is refused for good.
 
 import type { Journal, JournalEntry, JournalPosition, JournalQuery } from '../ports/journal.ts';
 import { isForGood } from '../ports/journal-error.ts';
@@ -84,7 +84,7 @@ export class ScopeJournal implements Journal {
     return this.#inner.trim?.(entry);
   }
 
-  /** SJ1 */
+  /** SCOPE-JOURNAL-1 */
   async #appendForAll(entry: JournalEntry): Promise<void> {
     this.#barrier ??= barrier();
     try {
@@ -92,7 +92,7 @@ export class ScopeJournal implements Journal {
       this.#sinceAll = 0;
       this.#lift();
     } catch (error) {
-      // SJ2. One that is tried again is still before all others.
+      // SCOPE-JOURNAL-2. One that is tried again is still before all others.
       if (isForGood(error)) this.#lift();
       throw error;
     }

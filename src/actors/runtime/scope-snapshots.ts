@@ -5,12 +5,12 @@
 // Does not: know what is in it (session/lifecycle/snapshots.ts, subagents/service-history.ts).
 //
 // Invariants
-//   SN1. It is made when nothing is on its way: no unit of the scope has anything in its mailbox
+//   SCOPE-SNAPSHOTS-1. It is made when nothing is on its way: no unit of the scope has anything in its mailbox
 //        or at the journal. So what one part has forgotten since another one had it is in the other.
-//   SN2. Nothing is written between the instant in which it is made and its place in the journal.
-//   SN3. What goes on from it is what goes on from all entries before it: it holds nothing else.
-//   SN4. What is before it is deleted only when it is kept itself, and only where that was asked for;
-//        never where there is a snapshot that this version cannot read (snapshot-forms.ts, SF2).
+//   SCOPE-SNAPSHOTS-2. Nothing is written between the instant in which it is made and its place in the journal.
+//   SCOPE-SNAPSHOTS-3. What goes on from it is what goes on from all entries before it: it holds nothing else.
+//   SCOPE-SNAPSHOTS-4. What is before it is deleted only when it is kept itself, and only where that was asked for;
+//        never where there is a snapshot that this version cannot read (snapshot-forms.ts, SNAPSHOT-FORMS-2).
 
 import type { CommitUnit, UnitEvent } from './commit-unit.ts';
 import { callSafely, type Host } from './host.ts';
@@ -60,7 +60,7 @@ export class ScopeSnapshots {
     });
   }
 
-  /** Writes one down now. False: something is on its way (SN1), or nothing has happened since the last. */
+  /** Writes one down now. False: something is on its way (SCOPE-SNAPSHOTS-1), or nothing has happened since the last. */
   take(isAsleep = false): boolean {
     const { unit, actor } = this.#scope;
     if (unit.disposed || unit.isHeld || unit.isBusy || !this.#journal.isAtRest) return false;

@@ -5,8 +5,8 @@
 // the form up, and says here how a snapshot of the form before is written now; one that was written
 // just before the change goes to test/corpus. What is new and may be missing needs none of it.
 //
-// SF1. A snapshot is brought up one form at a time. It is read if all its versions are ours in the end.
-// SF2. One that cannot be read is read in no part, and nothing that is before it is deleted: it may be
+// SNAPSHOT-FORMS-1. A snapshot is brought up one form at a time. It is read if all its versions are ours in the end.
+// SNAPSHOT-FORMS-2. One that cannot be read is read in no part, and nothing that is before it is deleted: it may be
 //      all that there is of what was trimmed away, for a version that can.
 
 import { JournalError } from '../ports/journal-error.ts';
@@ -33,7 +33,7 @@ export interface SnapshotForms {
   readonly upcasters: Readonly<Record<number, SnapshotUpcaster>>;
 }
 
-/** The snapshot as this version would have written it (SF1); null: this is none, or it cannot be read. */
+/** The snapshot as this version would have written it (SNAPSHOT-FORMS-1); null: this is none, or it cannot be read. */
 export function readSnapshot(
   { event }: JournalEntry,
   forms: SnapshotForms,

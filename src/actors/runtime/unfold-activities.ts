@@ -4,8 +4,8 @@
 // nobody misses them.
 //
 // Invariants
-//   A1. It starts and stops the same activities, with the same inputs, in the same states.
-//   A2. Everything else is the machine as it was: states, transitions, ids, output.
+//   UNFOLD-ACTIVITIES-1. It starts and stops the same activities, with the same inputs, in the same states.
+//   UNFOLD-ACTIVITIES-2. Everything else is the machine as it was: states, transitions, ids, output.
 
 import { createMachine, type AnyStateMachine, type Snapshot } from 'xstate';
 

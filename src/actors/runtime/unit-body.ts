@@ -48,7 +48,7 @@ export interface UnitBody {
   goesOnWithout?(entry: SetAsideEntry): Promise<void>;
   /** In a refold: it had ended, with an entry that was set aside. Absent: the next process goes on with it. */
   endedBy?(reason: string): void;
-  /** The journal refuses for good (C7): whoever writes it now goes on with the unit. */
+  /** The journal refuses for good (COMMIT-UNIT-7): whoever writes it now goes on with the unit. */
   journalRefused(error: unknown): void;
 }
 

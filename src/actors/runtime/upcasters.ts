@@ -4,7 +4,7 @@
 // machine makes of an event counts it up, and says here how an event of the version before is
 // written now; a journal of the version before goes to test/corpus.
 //
-// UP1. An entry is brought up one version at a time, and only `actor` and `event` change: who
+// UPCASTERS-1. An entry is brought up one version at a time, and only `actor` and `event` change: who
 //      accepted it, when, and its place in the journal are facts.
 
 import { JournalError } from '../ports/journal-error.ts';

@@ -5,8 +5,8 @@
 // Does not: know what becomes of an event that was taken (service).
 //
 // Invariants
-//   EI1. Every emission gets one receipt.
-//   EI2. What `shouldInvoke` throws is reported, and the event is taken: a filter that is broken
+//   EVENT-INTAKE-1. Every emission gets one receipt.
+//   EVENT-INTAKE-2. What `shouldInvoke` throws is reported, and the event is taken: a filter that is broken
 //        must not hide what happens.
 
 import { ProtocolError } from '../../values/errors.ts';

@@ -4,7 +4,7 @@
 // Does not: decide when one is looked at (the service's machine), or judge what comes (intake).
 //
 // Invariant
-//   K2 of the service: every accepted event is told, silent, failed or dropped, and counted as such.
+//   EVENT-LEDGER-2 of the service: every accepted event is told, silent, failed or dropped, and counted as such.
 
 import { OffstageError } from '../../values/errors.ts';
 import type { Stamped } from '../../machines/index.ts';

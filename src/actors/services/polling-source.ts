@@ -6,11 +6,11 @@
 // Does not: keep anything across restarts of the process (give `cursor` what you stored).
 //
 // Invariants
-//   P1. One poll at a time, across attempts too: where one ignores its signal, the next
+//   POLLING-SOURCE-1. One poll at a time, across attempts too: where one ignores its signal, the next
 //       attempts fail until it has ended.
-//   P2. What a poll found is handed over once, in its order: what the service has no room for
+//   POLLING-SOURCE-2. What a poll found is handed over once, in its order: what the service has no room for
 //       is offered again before the next poll, and what has a known key is left out.
-//   P3. The cursor moves on only with a poll that succeeded.
+//   POLLING-SOURCE-3. The cursor moves on only with a poll that succeeded.
 
 import { z } from 'zod';
 import { aFunction, check, readable, type ChecksOf } from '../../values/checks.ts';

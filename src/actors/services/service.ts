@@ -6,10 +6,10 @@
 //           reach the user (ports).
 //
 // Invariants
-//   K1. Every emission gets one receipt; an accepted event is in the journal by then.
-//   K2. Every accepted event is told, silent, failed or dropped, and counted as such (event-ledger.ts).
-//   K3. Whatever a source or `shouldInvoke` throws is reported and ends nothing else.
-//   K4. After the stop nothing is emitted or invoked; `whenStopped` calls back once every
+//   SERVICE-1. Every emission gets one receipt; an accepted event is in the journal by then.
+//   SERVICE-2. Every accepted event is told, silent, failed or dropped, and counted as such (event-ledger.ts).
+//   SERVICE-3. Whatever a source or `shouldInvoke` throws is reported and ends nothing else.
+//   SERVICE-4. After the stop nothing is emitted or invoked; `whenStopped` calls back once every
 //       source was released or given up.
 
 import { z } from 'zod';

@@ -6,10 +6,10 @@
 // Does not: order events (service), decide limits (supervisor), speak (outbox).
 //
 // Invariants
-//   L1. A place that was granted is filled by a notice or given back, once.
-//   L2. An invocation that is left ends its subagent; what that one still finds is not told.
-//   L3. `stop` stops every service, and `whenStopped` calls back when nothing of them is left.
-//   L4. A service that the code does not have any more is kept as it was, and goes on from there, with
+//   SESSION-SERVICES-1. A place that was granted is filled by a notice or given back, once.
+//   SESSION-SERVICES-2. An invocation that is left ends its subagent; what that one still finds is not told.
+//   SESSION-SERVICES-3. `stop` stops every service, and `whenStopped` calls back when nothing of them is left.
+//   SESSION-SERVICES-4. A service that the code does not have any more is kept as it was, and goes on from there, with
 //       its numbers, when the code has it again.
 
 import { ConfigurationError, messageOf } from '../../values/errors.ts';
@@ -80,7 +80,7 @@ interface Invocation {
 export class SessionServices {
   readonly #ports: SessionServicesPorts;
   readonly #services: readonly Service[];
-  /** Those that the journal has and the code has not (L4). */
+  /** Those that the journal has and the code has not (SESSION-SERVICES-4). */
   #absent: readonly Service[] = [];
   readonly #host: Host;
   readonly #absentOf: (name: string) => Service;

@@ -4,8 +4,8 @@
 // Does not: decide when to try again (event-source-machine), or check events (the service).
 //
 // Invariants
-//   G1. `start` is called once, and not if the attempt was over before; `stop` once, after it.
-//   G2. After `abort` it neither emits nor fails.
+//   SOURCE-ATTEMPT-1. `start` is called once, and not if the attempt was over before; `stop` once, after it.
+//   SOURCE-ATTEMPT-2. After `abort` it neither emits nor fails.
 
 import { CancelledError } from '../../values/errors.ts';
 import type { EventReceipt, EventSourceConfig, ExternalEvent } from '../ports/event-source.ts';

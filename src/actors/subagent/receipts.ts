@@ -3,7 +3,7 @@
 // Owns:     which messages have no receipt yet.
 // Does not: keep their words (the log does), or decide when they are read (the machine does).
 //
-// It keeps B5 of the subagent: exactly one receipt for each message. The same message again has no
+// It keeps SUBAGENT-5 of the subagent: exactly one receipt for each message. The same message again has no
 // second one while the first is coming.
 
 import type { SubagentFace, SubagentPorts } from './subagent-ports.ts';

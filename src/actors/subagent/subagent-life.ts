@@ -6,8 +6,8 @@
 // Does not: know when it may be put away, or carry anything out (the subagent does).
 //
 // Invariants
-//   F1. What is put away comes back as it was: the same state, the same log.
-//   F2. What it is follows from its input and its events alone.
+//   SUBAGENT-LIFE-1. What is put away comes back as it was: the same state, the same log.
+//   SUBAGENT-LIFE-2. What it is follows from its input and its events alone.
 
 import type { Snapshot } from 'xstate';
 import {
@@ -154,7 +154,7 @@ export class SubagentLife implements Postbox {
 
   /** What its machine wants: the postbox of the subagent has it next. */
   post(effect: Effect): void {
-    // Here, not when it is carried out: what the model reads follows from the entries (F2).
+    // Here, not when it is carried out: what the model reads follows from the entries (SUBAGENT-LIFE-2).
     if (effect.kind === 'start' && effect.name === 'modelStep' && typeof this.#form === 'object')
       this.#form.log.beginStep(effect.input as ModelStepInput);
     this.#postbox.post(effect);

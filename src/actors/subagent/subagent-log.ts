@@ -6,10 +6,10 @@
 // Does not: call anything, or know what happens next.
 //
 // Invariants
-//   G1. Between two model calls every call is answered exactly once, in call order.
-//   G2. What was done is in the ledger, whatever the end, and what was not done is there as
+//   SUBAGENT-LOG-1. Between two model calls every call is answered exactly once, in call order.
+//   SUBAGENT-LOG-2. What was done is in the ledger, whatever the end, and what was not done is there as
 //       not run.
-//   G3. The words of a message are among the messages from the model call on that reads it.
+//   SUBAGENT-LOG-3. The words of a message are among the messages from the model call on that reads it.
 
 import type { ModelMessage } from 'ai';
 import { toolMessage, type StepResult } from '../model/messages.ts';

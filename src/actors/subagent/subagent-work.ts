@@ -5,10 +5,10 @@
 // Does not: decide what is done next (the machine does), or keep what comes of it (the log).
 //
 // Invariants
-//   K1. What was stopped reports nothing any more.
-//   K2. `dispose` of the instance runs once, after what was under way was stopped; also of one
+//   SUBAGENT-WORK-1. What was stopped reports nothing any more.
+//   SUBAGENT-WORK-2. `dispose` of the instance runs once, after what was under way was stopped; also of one
 //       that was still being made.
-//   K3. After a crash a call whose fate is not known is made again, with the same key, only if its
+//   SUBAGENT-WORK-3. After a crash a call whose fate is not known is made again, with the same key, only if its
 //       tool says that it may be; any other is settled as one that somebody must look after.
 
 import { messageOf } from '../../values/errors.ts';

@@ -5,14 +5,14 @@
 //           or talk to the user, to its parent or to its children (who runs it does).
 //
 // Invariants
-//   B1. `ended` is called exactly once, with everything that was done.
-//   B2. `dispose` of the instance runs exactly once, after the last effect was aborted.
-//   B3. While it waits for an answer it is parked: no actor, no controller, no timer and no
+//   SUBAGENT-1. `ended` is called exactly once, with everything that was done.
+//   SUBAGENT-2. `dispose` of the instance runs exactly once, after the last effect was aborted.
+//   SUBAGENT-3. While it waits for an answer it is parked: no actor, no controller, no timer and no
 //       promise, only one string. The next event wakes it. (An inspected one stays as it is.)
-//   B4. An effect that was stopped reports nothing any more.
-//   B5. Each message has exactly one receipt: applied, at the step that reads it, or refused.
-//   B6. Its log and its machine follow from its entries alone; the first one is its birth.
-//   B7. When the time of its budget is over, it ends at once if it waits for a run slot, without a
+//   SUBAGENT-4. An effect that was stopped reports nothing any more.
+//   SUBAGENT-5. Each message has exactly one receipt: applied, at the step that reads it, or refused.
+//   SUBAGENT-6. Its log and its machine follow from its entries alone; the first one is its birth.
+//   SUBAGENT-7. When the time of its budget is over, it ends at once if it waits for a run slot, without a
 //       model call. Otherwise it may finish its step and hand in what there is, within 30 seconds.
 
 import type { ModelMessage } from 'ai';
@@ -318,7 +318,7 @@ export class Subagent implements UnitBody, Worker {
     this.receive({ type: 'budget.exhausted', message, graceful });
   }
 
-  /** The time of its budget is over (B7). */
+  /** The time of its budget is over (SUBAGENT-7). */
   timeIsOver(message: string): void {
     const isHeldUp = this.state === 'spawning' || this.state === 'ready';
     this.exhaust(message, !isHeldUp);

@@ -4,14 +4,14 @@
 // Does not: keep time (waits.ts), or find cycles (wait-graph.ts).
 //
 // Invariants
-//   E2. Whoever is asked does not go on waiting for the asker, nor, if it is a subagent, for
+//   AWAITING-2. Whoever is asked does not go on waiting for the asker, nor, if it is a subagent, for
 //       anybody: nobody else would answer. A question that it has read already ends only
 //       waits for the asker itself; one that a handler of the program answers ends none.
-//   E3. A wait that could end only by its timeout is refused (WAIT_CYCLE), naming both ends.
-//   E4. Being hung ends no wait.
-//   E5. While the user waits for an answer of the lead agent, no wait of a tool of that agent begins
+//   AWAITING-3. A wait that could end only by its timeout is refused (WAIT_CYCLE), naming both ends.
+//   AWAITING-4. Being hung ends no wait.
+//   AWAITING-5. While the user waits for an answer of the lead agent, no wait of a tool of that agent begins
 //       or goes on (`heedsUser`): whom it waited for goes on.
-//   E6. A wait that ends for the user delivers no result: the lead agent answers the user first.
+//   AWAITING-6. A wait that ends for the user delivers no result: the lead agent answers the user first.
 
 import type { Environment } from '../ports/environment.ts';
 import { refusal } from './delegation-failure.ts';
@@ -108,7 +108,7 @@ export class Awaiting {
     );
   }
 
-  /** E5: the user has said something that the lead agent has not begun to answer, or has by now. */
+  /** AWAITING-5: the user has said something that the lead agent has not begun to answer, or has by now. */
   userWaits(waits: boolean): void {
     this.#userWaits = waits;
     for (const wait of this.#waits.all) this.#wake(wait);
@@ -172,7 +172,7 @@ export class Awaiting {
   #result(wait: Wait, why: WaitEnd): AwaitResult {
     if (why === 'cancelled') return refusal('CANCELLED', 'The wait was broken off');
     const requester = { subagentId: wait.by };
-    // E6
+    // AWAITING-6
     const tell = (record: SubagentRecord): SubagentReport =>
       why === 'user' && !record.isLive ? reportOf(record) : this.#options.tell(record, requester);
     const others = why === 'asked' ? this.#othersAsking(wait) : [];

@@ -4,8 +4,8 @@
 // Does not: read or write a journal (session/lifecycle/snapshots.ts), or put anybody back (restoration.ts).
 //
 // Invariants
-//   DR1. Whoever is known is in it, in the order of the births: nobody comes before its parent.
-//   DR2. Of those that are not known any more, what they used is: no limit is widened by a crash.
+//   DELEGATION-REST-1. Whoever is known is in it, in the order of the births: nobody comes before its parent.
+//   DELEGATION-REST-2. Of those that are not known any more, what they used is: no limit is widened by a crash.
 
 import type { ModelMessage } from 'ai';
 import type { Outcome } from '../contracts/outcome.ts';

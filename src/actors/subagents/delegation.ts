@@ -5,7 +5,7 @@
 //           (awaiting.ts).
 //
 // Invariants
-//   D6. Looking is free to whoever sees; ending and answering are for those above. What one
+//   DELEGATION-6. Looking is free to whoever sees; ending and answering are for those above. What one
 //       does not see is answered as what does not exist.
 
 import type { Observable } from 'rxjs';

@@ -4,9 +4,9 @@
 // Does not: start, stop or wait for anybody, or decide what is forgotten when.
 //
 // Invariants
-//   D1. A subagent sees itself, its descendants and its workstream; the lead agent and a
+//   FAMILY-1. A subagent sees itself, its descendants and its workstream; the lead agent and a
 //       program see all. What one does not see is as if it were not there.
-//   D2. Whom a record is below is known as long as the record: it does not need those above.
+//   FAMILY-2. Whom a record is below is known as long as the record: it does not need those above.
 
 import type { Subagent } from '../subagent/subagent.ts';
 import type { SubagentBirth } from '../subagent/subagent-birth.ts';

@@ -4,7 +4,7 @@
 // Does not: end anybody: what follows from being hung is the configuration's choice.
 //
 // Invariants
-//   H1. Hung are only those that are getting ready or running: whoever waits (for a slot, an
+//   HEALTH-1. Hung are only those that are getting ready or running: whoever waits (for a slot, an
 //       answer, a child) is not silent, but waiting.
 
 import type { SubagentRecord } from './family.ts';

@@ -4,11 +4,11 @@
 // Does not: know when a message is read (the subagent's machine does).
 //
 // Invariants
-//   R1. Every receipt settles once: applied, at the step that reads the message, or refused, and no
+//   MESSAGES-1. Every receipt settles once: applied, at the step that reads the message, or refused, and no
 //       later than all of it leaves this process.
-//   R2. A message with a key has its id from that and from whom it is for: the same again is the same
+//   MESSAGES-2. A message with a key has its id from that and from whom it is for: the same again is the same
 //       message, and is delivered once, by however many processes it is sent.
-//   R3. Whoever waits for a message to be written does not wait longer than it can be here.
+//   MESSAGES-3. Whoever waits for a message to be written does not wait longer than it can be here.
 
 import type { MessageMode } from '../../machines/index.ts';
 import { messageOf } from '../../values/errors.ts';
@@ -37,7 +37,7 @@ export class Messages {
     return this.#isStopped;
   }
 
-  /** R2. Of a message to this one: the same key to somebody else is another message. */
+  /** MESSAGES-2. Of a message to this one: the same key to somebody else is another message. */
   idOf({ id }: SubagentRecord, key: string | undefined): string {
     return key === undefined ? this.#ids.next('msg') : `msg_${id}_${key}`;
   }

@@ -4,8 +4,8 @@
 // Does not: run anything (delegation.ts), or put subagents back (restoration.ts).
 //
 // Invariants
-//   OS1. A recovery that failed has changed nothing, and has no claim: it can be tried again.
-//   OS2. Whoever leaves for another time tells nobody of an end, and what came in is written down.
+//   OWNED-SERVICE-1. A recovery that failed has changed nothing, and has no claim: it can be tried again.
+//   OWNED-SERVICE-2. Whoever leaves for another time tells nobody of an end, and what came in is written down.
 
 import { ConfigurationError, isA, OffstageError, TimeoutError } from '../../values/errors.ts';
 import { raceTime } from '../runtime/race-abort.ts';

@@ -5,7 +5,7 @@
 // Does not: know which subagents there are.
 //
 // Invariants
-//   N2. A question ends once: answered, expired or withdrawn. Then its signal aborts.
+//   PROGRAM-PORTS-2. A question ends once: answered, expired or withdrawn. Then its signal aborts.
 
 import type { LanguageModel } from 'ai';
 import { aFunction, shown, type ChecksOf } from '../../values/checks.ts';

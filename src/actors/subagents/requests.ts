@@ -4,8 +4,8 @@
 // Does not: find somebody who answers.
 //
 // Invariants
-//   Q1. A request is settled once: answered, expired or withdrawn; the asker is told how.
-//   Q2. One that is put again, since it was open in a process that is gone, keeps its time.
+//   SUBAGENTS-REQUESTS-1. A request is settled once: answered, expired or withdrawn; the asker is told how.
+//   SUBAGENTS-REQUESTS-2. One that is put again, since it was open in a process that is gone, keeps its time.
 
 import type { Environment } from '../ports/environment.ts';
 import type { OpenRequest, SubagentRecord } from './family.ts';

@@ -5,10 +5,10 @@
 // Does not: begin anything: those who live go on when all are there.
 //
 // Invariants
-//   RS1. Every subagent of the journal is in the family again: live, ended, or lost with a reason.
-//   RS2. It gets no more than the code of today grants it: its configuration is checked and its
+//   RESTORATION-1. Every subagent of the journal is in the family again: live, ended, or lost with a reason.
+//   RESTORATION-2. It gets no more than the code of today grants it: its configuration is checked and its
 //        grant cut as at its birth.
-//   RS3. One whose end is known to whom it worked for is told of no more.
+//   RESTORATION-3. One whose end is known to whom it worked for is told of no more.
 
 import type { Ending } from '../../machines/index.ts';
 import { messageOf } from '../../values/errors.ts';
@@ -197,7 +197,7 @@ export class Restoration {
     // Its end was told by a process that could not write it down (P1).
     if (told && problem === null) ending ??= endingOf(told);
     if (ending && (knowsEnd || parent !== null)) {
-      // RS3: what it came to can be looked up, and that is all.
+      // RESTORATION-3: what it came to can be looked up, and that is all.
       const { messages } = subagent;
       const at = entries.at(-1)?.at ?? bornAt;
       const recalled = subagent.recall(ending);
@@ -216,7 +216,7 @@ export class Restoration {
     else this.restored.live.push(record);
   }
 
-  /** It can be looked up, and that is all (RS3). */
+  /** It can be looked up, and that is all (RESTORATION-3). */
   #ended(record: SubagentRecord, { outcome, endedAt, deliveredAt, step }: EndedRest): void {
     const { id: scope, family, supervisor, budgets, retention } = this.#parts;
     const { id, parentId, place } = record;
@@ -234,7 +234,7 @@ export class Restoration {
     }
   }
 
-  /** RS2. `problem`: why there is none; what stands for it then does nothing. */
+  /** RESTORATION-2. `problem`: why there is none; what stands for it then does nothing. */
   #definitionOf(
     birth: SubagentBirth,
     parent: SubagentRecord | null,

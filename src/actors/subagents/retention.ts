@@ -4,8 +4,8 @@
 // Does not: look at a clock by itself: somebody sweeps.
 //
 // Invariants
-//   K1. A result is kept until it was delivered, whatever the time, and `retentionMs` longer.
-//   K2. Of delivered ones the last `MAX_DELIVERED` are kept at most, and more than
+//   RETENTION-1. A result is kept until it was delivered, whatever the time, and `retentionMs` longer.
+//   RETENTION-2. Of delivered ones the last `MAX_DELIVERED` are kept at most, and more than
 //       `MAX_UNDELIVERED` are not taken on: nothing grows for ever, and nothing is dropped unread.
 
 import type { Family, SubagentRecord } from './family.ts';

@@ -9,10 +9,10 @@
 // Does not: anything that the service of subagents does (owned-service.ts).
 //
 // Invariants
-//   N1. `result` resolves once, with how it ended and after its instance was disposed.
+//   RUN-SUBAGENT-N-1. `result` resolves once, with how it ended and after its instance was disposed.
 //       It never rejects.
-//   KR1. One id is one run, in however many processes: its outcome is kept under its id, for good.
-//   KR2. Where the journal is not there, a run with an id resolves as `lost`, and nothing of that is kept.
+//   RUN-SUBAGENT-KR-1. One id is one run, in however many processes: its outcome is kept under its id, for good.
+//   RUN-SUBAGENT-2. Where the journal is not there, a run with an id resolves as `lost`, and nothing of that is kept.
 
 import type { LanguageModel } from 'ai';
 import { z } from 'zod';

@@ -6,8 +6,8 @@
 // Does not: know the subagents, or find its place in the journal (service-history.ts).
 //
 // Invariants
-//   SL1. A result counts as had when that is in the journal: what a crash came between is told again.
-//   SL2. Taking in what the journal has can be tried again from its beginning, until it is opened.
+//   SERVICE-LEDGER-1. A result counts as had when that is in the journal: what a crash came between is told again.
+//   SERVICE-LEDGER-2. Taking in what the journal has can be tried again from its beginning, until it is opened.
 
 import { z } from 'zod';
 import { CommitUnit, type Posted, type UnitBody, type UnitEvent } from '../runtime/commit-unit.ts';
@@ -47,7 +47,7 @@ export class ServiceLedger implements UnitBody {
     this.unit.hold();
   }
 
-  /** @throws {OffstageError} for entries that it does not know (SL2). */
+  /** @throws {OffstageError} for entries that it does not know (SERVICE-LEDGER-2). */
   refold({ units, before, unfit }: ServiceHistory): void {
     const [first] = unfit;
     if (first && this.#host.onUnfoldable === 'lose') throw first;

@@ -5,9 +5,9 @@
 // Does not: hand out run slots: whoever waits for a lock has not asked for one yet.
 //
 // Invariants
-//   I1. At most one run of a name holds the lock, in the order in which they were spawned.
-//   I2. A lock is free again when its holder has ended, however; who has ended waits no more.
-//   I3. An instance is disposed once, when its last run is over and the session has closed, or
+//   SESSION-INSTANCES-1. At most one run of a name holds the lock, in the order in which they were spawned.
+//   SESSION-INSTANCES-2. A lock is free again when its holder has ended, however; who has ended waits no more.
+//   SESSION-INSTANCES-3. An instance is disposed once, when its last run is over and the session has closed, or
 //       nobody can begin another run of it.
 
 import type { ModelMessage } from 'ai';

@@ -3,8 +3,8 @@
 // and programs that follow a whole tree; beside the journal, and nothing is replayed.
 //
 // Invariants
-//   SC1. Of each child, `subagent_start` is the first chunk and `subagent_end` the last, once.
-//   SC2. Chunks come in the order of the service's events; what a child says is its own.
+//   SUB-AGENT-STREAM-1. Of each child, `subagent_start` is the first chunk and `subagent_end` the last, once.
+//   SUB-AGENT-STREAM-2. Chunks come in the order of the service's events; what a child says is its own.
 
 import { concatMap, type Observable } from 'rxjs';
 import type { SubagentChunk, SubagentService } from '../contracts/service-types.ts';

@@ -4,11 +4,11 @@
 // Does not: decide how many may run (supervisor) or run any of them (subagent).
 //
 // Invariants
-//   D3. Every request is accepted or rejected, once; every accepted one is reported ended once.
-//   D4. Nobody outlives whom it works for: when a subagent ends, those below it are cancelled,
+//   SUBAGENT-TREE-3. Every request is accepted or rejected, once; every accepted one is reported ended once.
+//   SUBAGENT-TREE-4. Nobody outlives whom it works for: when a subagent ends, those below it are cancelled,
 //       and killed after a grace. `stop` and `kill` do that to all, and `whenEnded` calls back
 //       when the last one is gone and every instance disposed.
-//   D5. What somebody waits for (an end, an answer, a receipt) is settled when it ends.
+//   SUBAGENT-TREE-5. What somebody waits for (an end, an answer, a receipt) is settled when it ends.
 
 import { messageOf } from '../../values/errors.ts';
 import type { Outcome } from '../contracts/outcome.ts';
@@ -145,7 +145,7 @@ export class SubagentTree {
     const ran = live.filter(({ subagent }) => subagent?.state === 'running');
     for (const record of new Set([...ran, ...live])) {
       this.#resumed(record);
-      // It was to be told that whom it worked for is gone (D4).
+      // It was to be told that whom it worked for is gone (SUBAGENT-TREE-4).
       const parent = record.parentId === null ? null : this.#parts.family.get(record.parentId);
       if (parent !== null && parent?.isLive !== true)
         record.subagent?.cancel('whom it worked for has ended');

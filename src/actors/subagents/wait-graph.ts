@@ -4,7 +4,7 @@
 // Does not: know why somebody waits (a wait, a question to a parent, a lock).
 //
 // Invariants
-//   G1. A wait is refused exactly if, were nothing to change from outside, it could never end:
+//   WAIT-GRAPH-1. A wait is refused exactly if, were nothing to change from outside, it could never end:
 //       of what must all come one never comes, of what may come none does.
 
 /** What somebody needs before it goes on: all of these to end, or any one of them. */

@@ -4,7 +4,7 @@
 // Does not: know when what is waited for has come (awaiting.ts does).
 //
 // Invariants
-//   E1. `settle` of a wait is called exactly once; then nothing of it is left anywhere.
+//   WAITS-1. `settle` of a wait is called exactly once; then nothing of it is left anywhere.
 
 import type { Environment } from '../ports/environment.ts';
 import type { SubagentRecord } from './family.ts';

@@ -1,7 +1,7 @@
 // Where the Gemini API is and with what key: read from options, else from the
 // environment, anew at each connect, so that a rotated key is picked up.
 //
-// G1. A key travels in a header. Only an ephemeral token, which the server takes nowhere
+// ADDRESS-1. A key travels in a header. Only an ephemeral token, which the server takes nowhere
 //     else, is in the address, and is the secret of that address.
 
 import { ConfigurationError } from '../../values/errors.ts';

@@ -1,7 +1,7 @@
 // Short-lived tokens for browsers, which must not see a key: made on a server, given to
 // `geminiLive({ ephemeralToken })` or to Google's own client.
 //
-// E1. What the token is locked to, nobody who holds it can change: model, instructions and tools.
+// EPHEMERAL-TOKEN-1. What the token is locked to, nobody who holds it can change: model, instructions and tools.
 
 import { checkUnshown } from '../../values/checks.ts';
 import { z } from 'zod';

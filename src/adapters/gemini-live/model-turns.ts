@@ -8,12 +8,12 @@
 // Owns: ids and ends of responses, their sound and transcripts, what of it is dropped.
 // Does not: whose request a response answers (`requests.ts`), tool calls.
 //
-// R1. A response has one beginning, one end and one item. The next one begins with content that
+// GEMINI-LIVE-MODEL-TURNS-1. A response has one beginning, one end and one item. The next one begins with content that
 //     comes after the end; a transcript that comes soon after it trails.
-// R2. Sound that comes after an interruption or a cancel, and before the wire has said that
+// GEMINI-LIVE-MODEL-TURNS-2. Sound that comes after an interruption or a cancel, and before the wire has said that
 //     the turn is over (of one by the user: or for a moment after that), is dropped.
-// R3. `response.ended` lists the sound that was handed on.
-// R4. Of a response whose key turns out to be doubtful the key is taken back while it is
+// GEMINI-LIVE-MODEL-TURNS-3. `response.ended` lists the sound that was handed on.
+// GEMINI-LIVE-MODEL-TURNS-4. Of a response whose key turns out to be doubtful the key is taken back while it is
 //     still being made: its request ends as cancelled, and it goes on without.
 
 import type { Environment } from '../../actors/ports/environment.ts';
@@ -161,7 +161,7 @@ export class ModelTurns {
     if (response) response.phase = 'over';
   }
 
-  /** R4 */
+  /** GEMINI-LIVE-MODEL-TURNS-4 */
   takeKeyBack(): void {
     const response = this.#response;
     if (response?.phase !== 'making' || response.key === null) return;
@@ -173,7 +173,7 @@ export class ModelTurns {
     this.#cancelTrailing();
   }
 
-  /** Where content goes; null: it is dropped (R2). */
+  /** Where content goes; null: it is dropped (GEMINI-LIVE-MODEL-TURNS-2). */
   #current(): Response | null {
     const response = this.#response;
     if (response !== null && response.phase !== 'over') {

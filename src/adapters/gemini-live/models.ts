@@ -2,7 +2,7 @@
 // honour on it. One row for each family; a model that is not known gets the row that
 // relies on least.
 //
-// M1. What a row says is what the vendor documents of the family; in doubt the row relies on less.
+// MODELS-1. What a row says is what the vendor documents of the family; in doubt the row relies on less.
 
 import type { TransportCapabilities } from '../../voice/connection/transport.ts';
 import { INPUT_SAMPLE_RATE_HZ, OUTPUT_SAMPLE_RATE_HZ } from './wire/index.ts';

@@ -5,12 +5,12 @@
 // Owns: the queue of what waits, and in which message a command travels.
 // Does not: whether the model is busy (the translator), who is answered (requests).
 //
-// O1. Messages are told in the order of their commands, and before the request that follows them.
-// O2. Nothing that interrupts is said while the model is busy, or for longer than HOLD_LIMIT_MS:
+// OUTGOING-1. Messages are told in the order of their commands, and before the request that follows them.
+// OUTGOING-2. Nothing that interrupts is said while the model is busy, or for longer than HOLD_LIMIT_MS:
 //     a turn whose end never comes holds up nobody for ever.
-// O3. The answer to a call goes at once: it may be what the model waits for. Only one that goes
+// OUTGOING-3. The answer to a call goes at once: it may be what the model waits for. Only one that goes
 //     with a request waits with it.
-// O4. Where the conversation can be added to only initially, messages wait for the next request.
+// OUTGOING-4. Where the conversation can be added to only initially, messages wait for the next request.
 
 import type { NoteWriter } from '../../actors/notes/note-marks.ts';
 import type { Environment } from '../../actors/ports/environment.ts';
@@ -181,7 +181,7 @@ export class Outgoing {
     this.#waiting.splice(index, 0, { kind: 'turn', turn });
   }
 
-  /** O3 */
+  /** OUTGOING-3 */
   #sendAnswers(): void {
     const answers = this.#answers;
     this.#answers = [];
@@ -254,7 +254,7 @@ export class Outgoing {
     return taken.flatMap((entry) => (entry.kind === 'turn' ? [entry.turn] : []));
   }
 
-  /** O2 */
+  /** OUTGOING-2 */
   #isHeld(): boolean {
     const { environment, isBusy, busyForMs, giveUp } = this.#ports;
     if (!isBusy()) return false;

@@ -6,9 +6,9 @@
 //   request ──sent──▶ pending ──a response begins──▶ (its key)
 //                        └──the user speaks, cancelled, the turn ends empty──▶ ended in vain
 //
-// A1. A response gets the key of a request only if nothing but the request was there to be answered.
-// A2. Each request ends: with its response, or in vain.
-// A3. What answers a request that was called off after it was sent is not heard.
+// GEMINI-LIVE-REQUESTS-1. A response gets the key of a request only if nothing but the request was there to be answered.
+// GEMINI-LIVE-REQUESTS-2. Each request ends: with its response, or in vain.
+// GEMINI-LIVE-REQUESTS-3. What answers a request that was called off after it was sent is not heard.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import type { TransportEvent } from '../../voice/connection/transport.ts';
@@ -59,7 +59,7 @@ export class Requests {
     this.#owesUntil = Number.NEGATIVE_INFINITY;
   }
 
-  /** A response begins (A1, A3). */
+  /** A response begins (GEMINI-LIVE-REQUESTS-1, GEMINI-LIVE-REQUESTS-3). */
   begins(): Cause {
     const key = this.#pending;
     const isUnwanted = this.#environment.clock.now() < this.#unwantedUntil;

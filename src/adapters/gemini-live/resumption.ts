@@ -3,11 +3,11 @@
 //
 // Owns: the token, and the messages since. Does not: when a new connection is opened (the session).
 //
-// H1. A token is offered only while nobody has said anything since the server gave its handle: a
+// RESUMPTION-1. A token is offered only while nobody has said anything since the server gave its handle: a
 //     session that is resumed would not know of that, and one that is replayed does.
-// H2. What we said since is said again, in order, in doubt twice rather than not at all. That the
+// RESUMPTION-2. What we said since is said again, in order, in doubt twice rather than not at all. That the
 //     model shall speak is not: who asked for that asks again.
-// H3. A handle that the server refused is not offered again, and not used.
+// RESUMPTION-3. A handle that the server refused is not offered again, and not used.
 
 import type { TransportEvent } from '../../voice/connection/transport.ts';
 import type { ToolCalls } from './tool-calls.ts';
@@ -56,7 +56,7 @@ class MessageLog {
     if (lasting !== null) this.#messages.push({ index: this.#lastIndex, lasting });
   }
 
-  /** Whether the server counts its first message as 0 or 1 it does not say: one more is kept (H2). */
+  /** Whether the server counts its first message as 0 or 1 it does not say: one more is kept (RESUMPTION-2). */
   consumed(index: number): void {
     this.#messages = this.#messages.filter((message) => message.index >= index);
   }
@@ -100,7 +100,7 @@ export class Resumption {
     this.#emit({ type: 'transport.resumable', resume: this.#offered });
   }
 
-  /** H1 */
+  /** RESUMPTION-1 */
   withdraw(): void {
     this.#log.consumedAll();
     if (this.#offered === null) return;

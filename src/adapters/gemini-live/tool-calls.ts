@@ -3,11 +3,11 @@
 //   (called) ──▶ open ──answer──▶ answered
 //                 └──cancelled by the model──▶ cancelled
 //
-// K1. A call id is told once, however often the wire says it.
-// K2. Every answer names its call and is an object; one that is empty says that it is complete,
+// TOOL-CALLS-1. A call id is told once, however often the wire says it.
+// TOOL-CALLS-2. Every answer names its call and is an object; one that is empty says that it is complete,
 //     since an empty one makes the model call again.
-// K3. A call that the model has cancelled is not answered.
-// K4. What the wire does not take as an answer is told as text: to a call of another connection,
+// TOOL-CALLS-3. A call that the model has cancelled is not answered.
+// TOOL-CALLS-4. What the wire does not take as an answer is told as text: to a call of another connection,
 //     whose id means nothing here, and to one that has been answered.
 
 import { BoundedMap } from '../socket/bounded-map.ts';
@@ -36,7 +36,7 @@ export class ToolCalls {
     return this.#open.size > 0;
   }
 
-  /** @returns whether it is a new one (K1) */
+  /** @returns whether it is a new one (TOOL-CALLS-1) */
   called(callId: string, name: string): boolean {
     if (this.#calls.has(callId)) return false;
     this.#calls.set(callId, { name, state: 'open' });
@@ -64,14 +64,14 @@ export class ToolCalls {
     return this.#calls.get(callId)?.name;
   }
 
-  /** How an answer is given: on the wire's own way, as text (K4), or not at all (K3). */
+  /** How an answer is given: on the wire's own way, as text (TOOL-CALLS-4), or not at all (TOOL-CALLS-3). */
   wayOf(callId: string): 'response' | 'text' | 'none' {
     const state = this.#calls.get(callId)?.state;
     if (state === 'open') return 'response';
     return state === 'cancelled' ? 'none' : 'text';
   }
 
-  /** K2 */
+  /** TOOL-CALLS-2 */
   answer(
     { callId, output }: Answer,
     scheduling: FunctionResponse['scheduling'] | null,

@@ -5,9 +5,9 @@
 // Does not: the life of a connection (`gemini-wire.ts`); responses (`model-turns.ts`), utterances
 // (`user-speech.ts`), calls (`tool-calls.ts`), requests (`requests.ts`), what waits (`outgoing.ts`).
 //
-// T1. The parts of one message are taken in the order in which they happened: an interruption, the
+// GEMINI-LIVE-TRANSLATOR-1. The parts of one message are taken in the order in which they happened: an interruption, the
 //     words of who broke in, what the model says, its end.
-// T2. An interruption that we caused is no sign of the user.
+// GEMINI-LIVE-TRANSLATOR-2. An interruption that we caused is no sign of the user.
 
 import type { NoteWriter } from '../../actors/notes/note-marks.ts';
 import type { Environment } from '../../actors/ports/environment.ts';
@@ -242,7 +242,7 @@ export class Translator {
     }
   }
 
-  /** T1 */
+  /** GEMINI-LIVE-TRANSLATOR-1 */
   #onContent(content: ServerContent): void {
     const { inputTranscription: words, interimInputTranscription: interim } = content;
     if (content.interrupted) this.#onInterrupted();

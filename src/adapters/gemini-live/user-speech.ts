@@ -8,13 +8,13 @@
 //
 // Owns: ids, beginning, end and words of utterances. Does not: what the model makes of them.
 //
-// U1. Each utterance begins, ends, and has its words or the word that there are none: once,
+// USER-SPEECH-1. Each utterance begins, ends, and has its words or the word that there are none: once,
 //     in this order.
-// U2. Words that trail the end belong to the utterance that ended. Once its words were given
+// USER-SPEECH-2. Words that trail the end belong to the utterance that ended. Once its words were given
 //     they do not begin another one, which would cut the answer off: they are told as late.
 //     The first words that come while the model answers nobody knows whom, and was not
 //     interrupted, are what it answers: that utterance began before the answer did.
-// U3. It began no later than is said: words are older than the moment at which they come.
+// USER-SPEECH-3. It began no later than is said: words are older than the moment at which they come.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import type { TransportEvent } from '../../voice/connection/transport.ts';
@@ -47,7 +47,7 @@ export interface UserSpeechPorts {
   began(): void;
   /** It is known what they said. `isAnswered`: the model has begun to answer it, or is done with that. */
   settled(words: string, isAnswered: boolean): void;
-  /** U2: words that nobody will hear of. */
+  /** USER-SPEECH-2: words that nobody will hear of. */
   late(words: string): void;
 }
 
@@ -59,7 +59,7 @@ interface Utterance {
   interim: string;
   hasEnded: boolean;
   isSignalled: boolean;
-  /** U2: the model was answering it when its first words came. */
+  /** USER-SPEECH-2: the model was answering it when its first words came. */
   isTrailing: boolean;
   isAnswered: boolean;
 }

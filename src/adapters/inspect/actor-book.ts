@@ -4,13 +4,13 @@
 // Does not: convert or send anything, or keep an actor alive.
 //
 // Invariants
-//   B1. An actor is named by its path: its id if it is the root of its system, else its
+//   ACTOR-BOOK-1. An actor is named by its path: its id if it is the root of its system, else its
 //       id below the name of its parent. The parent of a root `a/b` is the actor `a`.
-//   B2. An actor that went to rest (stopped in a state tagged `dormant`) and is woken
+//   ACTOR-BOOK-2. An actor that went to rest (stopped in a state tagged `dormant`) and is woken
 //       under its id is the same actor: for whoever watches, it never was away.
-//   B3. The next one under a name takes the place of the one before; two roots that
+//   ACTOR-BOOK-3. The next one under a name takes the place of the one before; two roots that
 //       live at the same time under one id get different names.
-//   B4. What rests below an actor that ends, ends with it. Of all that ended, the
+//   ACTOR-BOOK-4. What rests below an actor that ends, ends with it. Of all that ended, the
 //       latest `maxEnded` are kept.
 
 /** What is read of an XState actor. */

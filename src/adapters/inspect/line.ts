@@ -2,8 +2,8 @@
 // holds on to what it was given. It is converted once, when the first viewer takes it.
 //
 // Invariants
-//   L1. A message has at most `maxBytes` bytes as JSON text.
-//   L2. Converting never throws: what cannot be read is shown as unreadable.
+//   INSPECT-LINE-1. A message has at most `maxBytes` bytes as JSON text.
+//   INSPECT-LINE-2. Converting never throws: what cannot be read is shown as unreadable.
 
 import type { Identity, SeenSnapshot } from './actor-book.ts';
 import { definitionOf } from './definition.ts';

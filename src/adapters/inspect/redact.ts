@@ -3,12 +3,12 @@
 // or actor from another is shown.
 //
 // Invariants
-//   R1. A text is shown only if its key is one of the known ones (ids, `type`, `status` …)
+//   REDACT-1. A text is shown only if its key is one of the known ones (ids, `type`, `status` …)
 //       and it looks like a name: ASCII without spaces, at most 64 characters.
-//   R2. Within a payload (tool arguments, messages, results …) nothing is shown, numbers
+//   REDACT-2. Within a payload (tool arguments, messages, results …) nothing is shown, numbers
 //       and ids included: there the keys are somebody else's, and so is their meaning.
-//   R3. A key is shown only if it looks like a name.
-//   R4. What has the shape of a credential (values/secrets.ts) is never shown.
+//   REDACT-3. A key is shown only if it looks like a name.
+//   REDACT-4. What has the shape of a credential (values/secrets.ts) is never shown.
 
 import { secretRemover } from '../../values/secrets.ts';
 
@@ -94,7 +94,7 @@ const PAYLOAD_KEYS = new Set([
 
 const NAME = /^[\w.:/@#$+-]{1,64}$/;
 
-/** The default: hides what users and models said, by R1 and R2. */
+/** The default: hides what users and models said, by REDACT-1 and REDACT-2. */
 export const redactWords: Redact = (leaf, path) => {
   const isPayload = path[0] === 'output' || path.some((key, at) => at > 0 && PAYLOAD_KEYS.has(key));
   if (typeof leaf !== 'string') return isPayload ? `[redacted ${typeof leaf}]` : leaf;
@@ -107,7 +107,7 @@ export const redactWords: Redact = (leaf, path) => {
 /** Shows everything. */
 export const redactNothing: Redact = (leaf) => leaf;
 
-/** A key by R3. */
+/** A key by REDACT-3. */
 export function redactKey(key: string): string {
   return NAME.test(key) && withoutSecrets(key) === key ? key : hidden(key);
 }

@@ -3,9 +3,9 @@
 // browsers send to nobody.
 //
 // Invariants
-//   G1. Nothing but the frame with the inspector receives the stream, and nothing but
+//   RELAY-PAGE-1. Nothing but the frame with the inspector receives the stream, and nothing but
 //       it may ask for it: both by origin.
-//   G2. Whenever the inspector (re)connects, the stream begins anew, with everything.
+//   RELAY-PAGE-2. Whenever the inspector (re)connects, the stream begins anew, with everything.
 
 export interface RelayPage {
   readonly html: string;

@@ -6,11 +6,11 @@
 //           viewer is told by the stream.
 //
 // Invariants
-//   Y1. It listens on 127.0.0.1 only, and answers only under its own names (another
+//   RELAY-1. It listens on 127.0.0.1 only, and answers only under its own names (another
 //       name means that somebody's DNS points here).
-//   Y2. The stream needs the token. A browser also says where it is from: only the
+//   RELAY-2. The stream needs the token. A browser also says where it is from: only the
 //       relay's own page and `allowedOrigins` may read. Programs send no origin.
-//   Y3. Viewers only listen: what they send is not read, and may not be long.
+//   RELAY-3. Viewers only listen: what they send is not read, and may not be long.
 
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { Environment } from '../../actors/ports/environment.ts';

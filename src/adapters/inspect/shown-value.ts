@@ -3,9 +3,9 @@
 // more than what is shown of it.
 //
 // Invariants
-//   W1. The result is JSON: no cycles, no functions, nothing with a behaviour.
-//   W2. What does not fit is left out, and a mark says so: `[truncated …]`.
-//   W3. Only plain objects, lists, maps and sets are looked into; of anything else
+//   SHOWN-VALUE-1. The result is JSON: no cycles, no functions, nothing with a behaviour.
+//   SHOWN-VALUE-2. What does not fit is left out, and a mark says so: `[truncated …]`.
+//   SHOWN-VALUE-3. Only plain objects, lists, maps and sets are looked into; of anything else
 //       (sockets, controllers, audio) only its kind is shown, and no getter of it runs.
 
 import { redactKey, redactNothing, type Leaf, type Redact } from './redact.ts';

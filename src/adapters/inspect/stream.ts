@@ -4,12 +4,12 @@
 // Does not: know how a viewer is reached.
 //
 // Invariants
-//   I1. `inspect` never throws, converts nothing and sends nothing: it only notes. What
+//   STREAM-1. `inspect` never throws, converts nothing and sends nothing: it only notes. What
 //       waits is sent `flushMs` later, a slice in each turn of the event loop.
-//   I2. A viewer is told of every actor before anything else of it. One that comes late
+//   STREAM-2. A viewer is told of every actor before anything else of it. One that comes late
 //       begins with all actors and their latest snapshots.
-//   I3. An actor whose machine threw is shown as such, though XState does not report it.
-//   I4. A viewer that fails is let go; the others and the actors do not notice.
+//   STREAM-3. An actor whose machine threw is shown as such, though XState does not report it.
+//   STREAM-4. A viewer that fails is let go; the others and the actors do not notice.
 
 import type { InspectionEvent } from 'xstate';
 import type { Environment } from '../../actors/ports/environment.ts';

@@ -2,9 +2,9 @@
 // history is dropped from the front, and a line says that it was.
 //
 // Invariants
-//   Q1. That an actor exists, and its latest snapshot, are never dropped; only the
+//   VIEWER-QUEUE-1. That an actor exists, and its latest snapshot, are never dropped; only the
 //       earlier lives of one that was replaced are.
-//   Q2. What is dropped is counted, and the count is shown where the gap is.
+//   VIEWER-QUEUE-2. What is dropped is counted, and the count is shown where the gap is.
 
 import type { Line } from './line.ts';
 

@@ -2,7 +2,7 @@
 // words. What was packed with a dictionary names in a byte or two what is in it.
 //
 // Invariants
-//   DC1. A dictionary is never changed: nothing that was packed with it could be read any more. A
+//   DICTIONARIES-1. A dictionary is never changed: nothing that was packed with it could be read any more. A
 //        better one is another one behind it, and a new layout of the tables, so that what does not
 //        know it does not open them.
 

@@ -1,7 +1,7 @@
 // An entry of the journal as a row of a table, and back.
 //
-// E1. A row that is not what was written, or not what an entry is, is an error that names it.
-// E2. The same entry has the same checksum, packed or not.
+// STORED-ENTRY-1. A row that is not what was written, or not what an entry is, is an error that names it.
+// STORED-ENTRY-2. The same entry has the same checksum, packed or not.
 
 import { crc32 } from 'node:zlib';
 import { checkEntry, journalEntryOf } from '../../actors/ports/journal-entry.ts';
@@ -68,7 +68,7 @@ export interface StoredRow {
   readonly [column: string]: unknown;
 }
 
-/** @throws {JournalError} `JOURNAL_CORRUPT` (E1) */
+/** @throws {JournalError} `JOURNAL_CORRUPT` (STORED-ENTRY-1) */
 export function entryOf(row: StoredRow, source: string): JournalEntry {
   const { scope, unit, seq, at, actor, definition_version: definitionVersion } = row;
   const name = `entry ${String(seq)} of ${String(unit)} in ${String(scope)}`;

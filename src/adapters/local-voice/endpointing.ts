@@ -1,9 +1,9 @@
 // Finds where an utterance begins and ends in a stream of speech probabilities.
 // Pure: it knows the time of the sound only, never that of a clock.
 //
-// E1. `started` and `stopped` alternate, beginning with `started`.
-// E2. Speech shorter than two windows (64 ms: a click, a breath) starts nothing.
-// E3. An utterance ends when no window was speech for `silenceMs`; a pause that is shorter is part of it.
+// ENDPOINTING-1. `started` and `stopped` alternate, beginning with `started`.
+// ENDPOINTING-2. Speech shorter than two windows (64 ms: a click, a breath) starts nothing.
+// ENDPOINTING-3. An utterance ends when no window was speech for `silenceMs`; a pause that is shorter is part of it.
 
 import type { TurnDetection } from './session-config.ts';
 

@@ -1,9 +1,9 @@
 // The input audio buffer of one connection: sound of the user that comes in, the
 // detection of utterances in it, and its commitment as an utterance.
 //
-// I1. Times count from the first sample of the connection, on every event.
-// I2. What was committed or cleared never starts or ends another utterance.
-// I3. At most ten minutes are held; in a silence only what may become the start of an utterance.
+// INPUT-AUDIO-1. Times count from the first sample of the connection, on every event.
+// INPUT-AUDIO-2. What was committed or cleared never starts or ends another utterance.
+// INPUT-AUDIO-3. At most ten minutes are held; in a silence only what may become the start of an utterance.
 
 import { messageOf } from '../../values/errors.ts';
 import { Endpointer, endpointingSettings, type Endpoint } from './endpointing.ts';

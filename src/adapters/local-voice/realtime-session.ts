@@ -4,9 +4,9 @@
 // Owns: configuration, conversation, input audio, which configuration a response
 // gets. Does not: the socket (`server.ts`), threads and models (shared by all connections).
 //
-// V1. A client event is answered by its event or by one `error` that names its `event_id`; none ends the session.
-// V2. At most one response writes to the conversation; those out of band run beside it.
-// V3. A transcription never holds up anything but the response that must read it.
+// REALTIME-SESSION-1. A client event is answered by its event or by one `error` that names its `event_id`; none ends the session.
+// REALTIME-SESSION-2. At most one response writes to the conversation; those out of band run beside it.
+// REALTIME-SESSION-3. A transcription never holds up anything but the response that must read it.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import { OffstageError, messageOf } from '../../values/errors.ts';

@@ -5,11 +5,11 @@
 // a piece sent before it. Between two pieces the event loop gets a turn, and a
 // client that does not keep up is waited for.
 //
-// M1. The events of a message: output_item.added, conversation.item.added (unless out of band),
+// RESPONSE-MESSAGE-1. The events of a message: output_item.added, conversation.item.added (unless out of band),
 //     content_part.added, deltas, the `done`s of the content, content_part.done,
 //     conversation.item.done, output_item.done.
-// M2. After `close` nothing more is said of it.
-// M3. Words whose sound was not sent are neither in the item nor in the model's memory.
+// RESPONSE-MESSAGE-2. After `close` nothing more is said of it.
+// RESPONSE-MESSAGE-3. Words whose sound was not sent are neither in the item nor in the model's memory.
 
 import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
 import { encodePcm16Base64 } from '../../voice/audio/pcm16.ts';

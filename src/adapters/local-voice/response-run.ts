@@ -4,10 +4,10 @@
 // Owns: its output items, the abort of the model. Does not: which response may run
 // (`realtime-session.ts`).
 //
-// R1. The first event is `response.created`, the last `response.done`, whatever happens.
-// R2. `cancel` takes effect before it returns: open items end as `incomplete`, `response.done`
+// RESPONSE-RUN-1. The first event is `response.created`, the last `response.done`, whatever happens.
+// RESPONSE-RUN-2. `cancel` takes effect before it returns: open items end as `incomplete`, `response.done`
 //     says why, and nothing follows.
-// R3. Output items come one after the other; a call is announced when all speech before it was sent.
+// RESPONSE-RUN-3. Output items come one after the other; a call is announced when all speech before it was sent.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import { codeOf, messageOf } from '../../values/errors.ts';

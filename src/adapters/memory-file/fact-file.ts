@@ -1,9 +1,9 @@
 // The file format: one fact a line, as JSON. Reads it whole, writes it whole.
 //
 // Invariants
-//   F1. A write replaces the file by a rename, after the new content reached the disk: a
+//   FACT-FILE-1. A write replaces the file by a rename, after the new content reached the disk: a
 //       crash at any instant leaves the old content or the new, never a part of one.
-//   F2. A file that cannot be understood is refused, with its name and line, and never touched.
+//   FACT-FILE-2. A file that cannot be understood is refused, with its name and line, and never touched.
 
 import { mkdir, open, readFile, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -42,7 +42,7 @@ export async function readFacts(path: string): Promise<FactTable> {
 }
 
 /**
- * Replaces the content (F1). The folder is made if there is none.
+ * Replaces the content (FACT-FILE-1). The folder is made if there is none.
  * @throws {ProviderError} `MEMORY_FILE_UNWRITABLE`; the old content is still there then.
  */
 export async function writeFacts(path: string, table: FactTable): Promise<void> {

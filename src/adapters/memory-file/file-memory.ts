@@ -5,9 +5,9 @@
 //           would overwrite what the first one wrote.
 //
 // Invariants
-//   S1. A change is visible, and `remember` resolves, only after it is on the disk.
-//   S2. Changes are made in the order of the calls; those that wait are written together.
-//   S3. A change that cannot be written is undone and rejects; the ones after it go on.
+//   FILE-MEMORY-1. A change is visible, and `remember` resolves, only after it is on the disk.
+//   FILE-MEMORY-2. Changes are made in the order of the calls; those that wait are written together.
+//   FILE-MEMORY-3. A change that cannot be written is undone and rejects; the ones after it go on.
 
 import { z } from 'zod';
 import { check } from '../../values/checks.ts';

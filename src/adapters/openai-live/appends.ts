@@ -3,11 +3,11 @@
 // Owns: event ids, which appends are not answered yet, and what belongs to what. Does not:
 // say what follows from that: that the server took a text in proves nothing of its being said.
 //
-// A1. A text of several appends counts as taken in when the last of them is, and as refused
+// APPENDS-1. A text of several appends counts as taken in when the last of them is, and as refused
 //     when one of them is. Its ticket is the event id of the last.
-// A2. Some servers do not say which append they answer: then it is the oldest of its channel.
-// A4. Each append of a quotation begins as the first one does: no piece of it stands as words of its own.
-// A3. What was told to be remembered and is not taken in yet is known, so that a session that goes on
+// APPENDS-2. Some servers do not say which append they answer: then it is the oldest of its channel.
+// APPENDS-4. Each append of a quotation begins as the first one does: no piece of it stands as words of its own.
+// APPENDS-3. What was told to be remembered and is not taken in yet is known, so that a session that goes on
 //     from this one can be told it again.
 
 import { shortNameOf, type NoteWriter } from '../../actors/notes/note-marks.ts';
@@ -24,7 +24,7 @@ const MAX_PENDING = 512;
 interface Pending {
   readonly channel: AppendChannel;
   readonly ticket: string;
-  /** A3; null: it is of no use later. */
+  /** APPENDS-3; null: it is of no use later. */
   readonly memory: string | null;
 }
 
@@ -39,12 +39,12 @@ export class Appends {
     this.#notes = notes;
   }
 
-  /** What is not taken in yet (A3), in order. */
+  /** What is not taken in yet (APPENDS-3), in order. */
   get untaken(): readonly string[] {
     return [...this.#pending.values()].flatMap(({ memory }) => memory ?? []);
   }
 
-  /** The events that say this text. None for a text of white space. `isKept`: to be remembered (A3). */
+  /** The events that say this text. None for a text of white space. `isKept`: to be remembered (APPENDS-3). */
   say(
     channel: AppendChannel,
     text: string,

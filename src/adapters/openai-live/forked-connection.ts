@@ -6,8 +6,8 @@
 //
 // Owns: what is sent before it is settled. Does not: what either connection does.
 //
-// B1. The second attempt is made once, and is told everything that was sent before it.
-// B2. Nothing of the first attempt is seen after it was given up.
+// FORKED-CONNECTION-1. The second attempt is made once, and is told everything that was sent before it.
+// FORKED-CONNECTION-2. Nothing of the first attempt is seen after it was given up.
 
 import { Subject, type Observable } from 'rxjs';
 import { createBoundedBuffer } from '../../voice/audio/bounded-buffer.ts';
@@ -85,7 +85,7 @@ export class ForkedConnection implements TransportConnection {
   }
 
   #hear(event: TransportEvent): void {
-    // B2: what else is said before that is said again in the reason of its end.
+    // FORKED-CONNECTION-2: what else is said before that is said again in the reason of its end.
     if (this.#isSettled) {
       this.#events.next(event);
     } else if (event.type === 'transport.ready') {

@@ -5,11 +5,11 @@
 //
 // Owns: where an utterance begins and ends, and its id. Does not: hear sound.
 //
-// V1. An utterance begins with its first words, and ends when none came for `pauseMs`; sooner
+// HEARD-UTTERANCES-1. An utterance begins with its first words, and ends when none came for `pauseMs`; sooner
 //     when the model has begun to speak, since it took them for finished; at once when it
 //     delegates them. Then its words are final.
-// V2. A fragment that was said after a pause begins another one, also if it arrives early.
-// V3. A fragment that comes twice counts once; one that comes late begins another utterance:
+// HEARD-UTTERANCES-2. A fragment that was said after a pause begins another one, also if it arrives early.
+// HEARD-UTTERANCES-3. A fragment that comes twice counts once; one that comes late begins another utterance:
 //     no words are lost.
 
 import type { Environment } from '../../actors/ports/environment.ts';

@@ -5,9 +5,9 @@
 //
 // Owns: how much sound the server got, of the user and of silence. Does not: buffer sound.
 //
-// Z1. Silence begins when nothing came for `GAP_MS`, and ends with the next sound of the user:
+// INPUT-CLOCK-1. Silence begins when nothing came for `GAP_MS`, and ends with the next sound of the user:
 //     it never takes the place of sound that was only late.
-// Z2. Times of the server become times of what the user sent: silence does not count.
+// INPUT-CLOCK-2. Times of the server become times of what the user sent: silence does not count.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 
@@ -51,7 +51,7 @@ export class InputClock {
     this.#lastAt = this.#environment.clock.now();
   }
 
-  /** Z2 */
+  /** INPUT-CLOCK-2 */
   toSentMs(serverMs: number): number {
     let silenceMs = 0;
     for (const { atMs, durationMs } of this.#stretches)

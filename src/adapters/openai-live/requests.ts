@@ -10,12 +10,12 @@
 // Owns: the one request that is under way, and what else may make the model speak. Does not:
 // say or hear anything.
 //
-// Q1. A response is ours only if it began after the server took our text in, and nothing
+// OPENAI-LIVE-REQUESTS-1. A response is ours only if it began after the server took our text in, and nothing
 //     else could have caused it: since it was sent the user said nothing, nothing was
 //     delegated, and no other text was given to be said.
-// Q2. Another cause is forgotten with the response that follows it, or after `causeMs`.
-// Q3. Each request ends once: ours, lapsed, or refused.
-// Q4. A request is sent when the model is silent and nothing else may make it speak: while it
+// OPENAI-LIVE-REQUESTS-2. Another cause is forgotten with the response that follows it, or after `causeMs`.
+// OPENAI-LIVE-REQUESTS-3. Each request ends once: ours, lapsed, or refused.
+// OPENAI-LIVE-REQUESTS-4. A request is sent when the model is silent and nothing else may make it speak: while it
 //     talks, heard or not, or may be about to, the request is held. What was never sent is never
 //     said: it can be taken back, and asked for again, without being said twice.
 
@@ -54,7 +54,7 @@ interface Request {
   cancelledAt: number | null;
 }
 
-/** Q4. `send` gives the text to the model, and returns its ticket. */
+/** OPENAI-LIVE-REQUESTS-4. `send` gives the text to the model, and returns its ticket. */
 interface Held {
   readonly responseKey: string;
   readonly send: () => string;
@@ -76,7 +76,7 @@ export class Requests {
     this.#ports = ports;
   }
 
-  /** Asks for a response by the text that `send` gives to the model, now or later (Q4). */
+  /** Asks for a response by the text that `send` gives to the model, now or later (OPENAI-LIVE-REQUESTS-4). */
   ask(responseKey: string, send: () => string): void {
     this.#held = { responseKey, send };
     this.reconsider();
@@ -158,7 +158,7 @@ export class Requests {
     }, this.#options.timeoutMs);
   }
 
-  /** Q2: for so long the model may still speak because of something else. */
+  /** OPENAI-LIVE-REQUESTS-2: for so long the model may still speak because of something else. */
   get #causeForMs(): number {
     if (this.#lastCauseAt === null) return 0;
     return this.#lastCauseAt + this.#options.causeMs - this.#environment.clock.now();

@@ -8,15 +8,15 @@
 // Owns: where a response begins and ends, its ids, what was handed on of it. Does not: know
 // why the model speaks (`requests.ts`).
 //
-// O1. A response begins with audible sound or with words, whichever is first, and ends when
+// SPOKEN-RESPONSES-1. A response begins with audible sound or with words, whichever is first, and ends when
 //     neither came for `silenceMs` of the track, or for `stallMs` if the track itself stops.
-// O2. Sound is handed on while a response lasts, pauses included, and never between them.
-// O3. Of a response that was called off nothing is handed on any more. It ends with a pause, a
+// SPOKEN-RESPONSES-2. Sound is handed on while a response lasts, pauses included, and never between them.
+// SPOKEN-RESPONSES-3. Of a response that was called off nothing is handed on any more. It ends with a pause, a
 //     shorter one if the user spoke, or after `CANCEL_MS`: nobody waits longer for a model that
 //     talks to itself. What it says after the pause is another response.
-// O4. `response.ended` lists the sound up to the last that was audible: who heard that has
+// SPOKEN-RESPONSES-4. `response.ended` lists the sound up to the last that was audible: who heard that has
 //     heard it all.
-// O5. Words that come late belong to the response that they were said in.
+// SPOKEN-RESPONSES-5. Words that come late belong to the response that they were said in.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
@@ -130,7 +130,7 @@ export class SpokenResponses {
     this.#transcribed(response, delta, false);
   }
 
-  /** O3. @returns whether there was anything to call off */
+  /** SPOKEN-RESPONSES-3. @returns whether there was anything to call off */
   cancel(): boolean {
     const response = this.#response;
     if (!response) return false;

@@ -3,9 +3,9 @@
 // could be, but is not refused. Prose and code come out at nearly twice what OpenAI's
 // tokenizers count; only random letters can come out below.
 //
-// K1. No piece is estimated at more than its limit; together they are the text, but for
+// TOKENS-1. No piece is estimated at more than its limit; together they are the text, but for
 //     white space at the cuts.
-// K2. A cut is at the end of a sentence if one fits, else between words, else between characters.
+// TOKENS-2. A cut is at the end of a sentence if one fits, else between words, else between characters.
 
 /** Of one append: the server refuses more. */
 export const MAX_APPEND_TOKENS = 500;
@@ -34,7 +34,7 @@ function tokensOf(character: string): number {
 
 const sentences = new Intl.Segmenter(undefined, { granularity: 'sentence' });
 
-/** The text in pieces of at most `maxTokens` each (K1, K2). None for a text of white space. */
+/** The text in pieces of at most `maxTokens` each (TOKENS-1, TOKENS-2). None for a text of white space. */
 export function splitText(text: string, maxTokens = MAX_APPEND_TOKENS): readonly string[] {
   const pieces: string[] = [];
   let piece = '';

@@ -5,14 +5,14 @@
 // answers by itself and can only be told. Does not: infer turns (`spoken-responses.ts`,
 // `heard-utterances.ts`), attribute (`requests.ts`), split texts (`appends.ts`).
 //
-// T1. What the model shall know is told as thinking, what it shall say as commentary. Only
+// OPENAI-LIVE-TRANSLATOR-1. What the model shall know is told as thinking, what it shall say as commentary. Only
 //     that it shall speak now, after a request that came to nothing, is told as an instruction
 //     too: those may break into what it says. Results of tools are never instructions.
-// T2. An answer of a tool belongs to its delegation, and is said unless it shall only be known.
+// OPENAI-LIVE-TRANSLATOR-2. An answer of a tool belongs to its delegation, and is said unless it shall only be known.
 //     One from before this connection belongs to none, since the server knows only its own,
 //     and is only known.
-// T3. A delegation ends what the user was saying: its words are final before it is reported.
-// T4. A command that this wire does not know (what can't be shown, deleted, cut) is silence.
+// OPENAI-LIVE-TRANSLATOR-3. A delegation ends what the user was saying: its words are final before it is reported.
+// OPENAI-LIVE-TRANSLATOR-4. A command that this wire does not know (what can't be shown, deleted, cut) is silence.
 
 import { decodePcm16Base64 } from '../../voice/audio/pcm16.ts';
 import type { NoteWriter } from '../../actors/notes/note-marks.ts';
@@ -118,7 +118,7 @@ export class Translator {
     return this.#appends.say('thinking', text, null, true);
   }
 
-  /** What to send for a command; nothing where there is nothing to say (T4). */
+  /** What to send for a command; nothing where there is nothing to say (OPENAI-LIVE-TRANSLATOR-4). */
   toWire(command: TransportCommand): readonly AppendEvent[] {
     const subject = this.#subject;
     this.#subject = null;

@@ -1,7 +1,7 @@
 // When the server will end the session: it names the second, and we say so a while before.
 //
-// E1. Said once for each connection, `NOTICE_MS` before the end or as soon as it is known.
-// E2. A time that cannot be right (our clocks differ) is not believed: the session counts by itself then.
+// EXPIRY-1. Said once for each connection, `NOTICE_MS` before the end or as soon as it is known.
+// EXPIRY-2. A time that cannot be right (our clocks differ) is not believed: the session counts by itself then.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 

@@ -5,13 +5,13 @@
 //       └── refused (error)               │
 //       └─────────────── cancelled ───────┘   (a mark: the end still comes)
 //
-// L1. A response carries the `responseKey` of the request that made it, or none.
-// L2. After a cancel, sound of every response that was asked for before it is no longer
+// RESPONSE-LEDGER-1. A response carries the `responseKey` of the request that made it, or none.
+// RESPONSE-LEDGER-2. After a cancel, sound of every response that was asked for before it is no longer
 //     wanted, also of one that the server has not yet announced.
-// L3. Sound of a response that has ended is not wanted.
-// L5. What the server begins and never ends is bounded: of responses the oldest counts as ended,
+// RESPONSE-LEDGER-3. Sound of a response that has ended is not wanted.
+// RESPONSE-LEDGER-5. What the server begins and never ends is bounded: of responses the oldest counts as ended,
 //     of the calls of one response the oldest is forgotten.
-// L4. A tool call counts once, and only when the model completed it: the wire reports the
+// RESPONSE-LEDGER-4. A tool call counts once, and only when the model completed it: the wire reports the
 //     arguments of a call that was cut off in the same way as those of a complete one.
 
 import { BoundedMap } from '../socket/bounded-map.ts';
@@ -93,7 +93,7 @@ export class ResponseLedger {
     return this.#active.get(responseId);
   }
 
-  /** L2, L3 */
+  /** RESPONSE-LEDGER-2, RESPONSE-LEDGER-3 */
   wantsSoundOf(responseId: string): boolean {
     return !this.#ended.has(responseId) && this.#active.get(responseId)?.isCancelled !== true;
   }

@@ -5,13 +5,13 @@
 // Owns: event ids, correlation, the configuration in force, the generation gate, what was
 // received of each item, partial transcripts. Does not: queues, readiness, closing (`realtime-wire.ts`, the connection).
 //
-// T1. `response.started`, `response.ended` and refusals carry the `responseKey` of their request.
-// T2. No sound of a response comes after `response.cancel` was sent (generation gate: L2, L3).
-// T3. `response.ended` lists the sound that was handed on, so that it can be compared with
+// OPENAI-REALTIME-TRANSLATOR-1. `response.started`, `response.ended` and refusals carry the `responseKey` of their request.
+// OPENAI-REALTIME-TRANSLATOR-2. No sound of a response comes after `response.cancel` was sent (generation gate: RESPONSE-LEDGER-2, RESPONSE-LEDGER-3).
+// OPENAI-REALTIME-TRANSLATOR-3. `response.ended` lists the sound that was handed on, so that it can be compared with
 //     what was played. A truncation never names more than that, in whole milliseconds.
-// T4. A cancel that finds nothing to cancel is silence, not an error.
-// T5. Each `session.configure` is answered once, in order: `session.configured` or `.refused`.
-// T6. An utterance that we end ends with the commit of the buffer, under the id that it began
+// OPENAI-REALTIME-TRANSLATOR-4. A cancel that finds nothing to cancel is silence, not an error.
+// OPENAI-REALTIME-TRANSLATOR-5. Each `session.configure` is answered once, in order: `session.configured` or `.refused`.
+// OPENAI-REALTIME-TRANSLATOR-6. An utterance that we end ends with the commit of the buffer, under the id that it began
 //     with, whatever item the server makes of it; its end is told once.
 
 import { decodePcm16Base64 } from '../../voice/audio/pcm16.ts';
@@ -70,7 +70,7 @@ export class Translator {
   /** Keys of responses that leave nothing in the model's conversation: nothing of it can be cut off. */
   readonly #outOfBand = new BoundedMap<string, true>(REMEMBERED_ITEMS);
   readonly #partialTranscripts = new BoundedMap<string, string>(REMEMBERED_ITEMS);
-  /** T6: the utterance that we have asked the server to end. */
+  /** OPENAI-REALTIME-TRANSLATOR-6: the utterance that we have asked the server to end. */
   #ending: string | null = null;
   /** Utterances that we have ended, by the id of the item that the server made of them; and back. */
   readonly #utteranceOfItem = new BoundedMap<string, string>(REMEMBERED_ITEMS);
@@ -210,7 +210,7 @@ export class Translator {
       case 'response.output_text.done':
         return this.#onAssistantText(event, event.text, true);
       case 'response.function_call_arguments.done': {
-        // Held until we know that the call was not cut off (L4).
+        // Held until we know that the call was not cut off (RESPONSE-LEDGER-4).
         const record = this.#recordOf(event.response_id);
         const { call_id: callId, name, arguments: text } = event;
         record?.heldCalls.set(callId, { callId, name: name ?? '', arguments: text });
@@ -236,7 +236,7 @@ export class Translator {
     return `event_${this.#lastEventNumber}`;
   }
 
-  /** T6 */
+  /** OPENAI-REALTIME-TRANSLATOR-6 */
   #onCommitted(itemId: string): void {
     const utteranceId = this.#ending;
     this.#ending = null;

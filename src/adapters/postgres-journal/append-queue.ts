@@ -2,12 +2,12 @@
 // statement: a commit waits for the server's disk, and all of them share the wait.
 //
 // Invariants
-//   AQ1. An append resolves only after the statement that holds it was committed.
-//   AQ2. One statement at a time, so that entries are kept in the order of their appends.
-//   AQ3. Nothing is kept for a scope whose lease has another token by then: the statement locks the
+//   APPEND-QUEUE-1. An append resolves only after the statement that holds it was committed.
+//   APPEND-QUEUE-2. One statement at a time, so that entries are kept in the order of their appends.
+//   APPEND-QUEUE-3. Nothing is kept for a scope whose lease has another token by then: the statement locks the
 //        lease, and whoever takes it over waits until it is over. The append is refused: `FENCED`.
-//   AQ4. The same entry again is no error. Another one with its number is, and harms no other.
-//   AQ5. An entry that the server cannot keep is refused for good (`INVALID_ENTRY`), and harms no other of its
+//   APPEND-QUEUE-4. The same entry again is no error. Another one with its number is, and harms no other.
+//   APPEND-QUEUE-5. An entry that the server cannot keep is refused for good (`INVALID_ENTRY`), and harms no other of its
 //        statement: that is written again in halves, until the entry is alone.
 
 import type { Scheduler } from '../../actors/ports/environment.ts';
@@ -144,7 +144,7 @@ export class AppendQueue {
     await this.#tell(ours, tokens, said);
   }
 
-  /** AQ5. Nothing of the statement was kept. */
+  /** APPEND-QUEUE-5. Nothing of the statement was kept. */
   async #isolate(
     ours: readonly Waiting[],
     tokens: ReadonlyMap<string, Token>,
@@ -187,7 +187,7 @@ export class AppendQueue {
     }
   }
 
-  /** AQ4. There is an entry with this number already. */
+  /** APPEND-QUEUE-4. There is an entry with this number already. */
   async #compare({ row, resolve, reject }: Waiting): Promise<void> {
     const { pool, schema, name } = this.#database;
     const [scope, unit, seq] = row;

@@ -4,9 +4,9 @@
 // Does not: try anything again: a commit unit does, with what it knows.
 //
 // Invariants
-//   PD1. Tables that are not ours, or of a newer version, are never written to. Another process may bring
+//   POSTGRES-JOURNAL-DATABASE-1. Tables that are not ours, or of a newer version, are never written to. Another process may bring
 //        them up to date at any time: this one then claims no more.
-//   PD2. Several processes may make the tables at the same time: one does, the others see them.
+//   POSTGRES-JOURNAL-DATABASE-2. Several processes may make the tables at the same time: one does, the others see them.
 
 import { createRequire } from 'node:module';
 import type { Pool, PoolClient, PoolConfig } from 'pg';
@@ -95,7 +95,7 @@ const from1 = (schema: string): string => `
 
 /**
  * Makes the tables, if they are not there, and brings older ones up to date.
- * @throws {ConfigurationError} `JOURNAL_TOO_NEW`, `NOT_A_JOURNAL` (PD1), `CANNOT_OPEN`
+ * @throws {ConfigurationError} `JOURNAL_TOO_NEW`, `NOT_A_JOURNAL` (POSTGRES-JOURNAL-DATABASE-1), `CANNOT_OPEN`
  * @throws {JournalError} `JOURNAL_UNREACHABLE`, `JOURNAL_IO`
  */
 export async function prepareTables(database: Database): Promise<void> {
@@ -118,7 +118,7 @@ export function checkKnown(name: string, version: number | null): void {
     );
 }
 
-/** PD2. Returns the version that the tables have then, whoever has made them. */
+/** POSTGRES-JOURNAL-DATABASE-2. Returns the version that the tables have then, whoever has made them. */
 async function bringUpToDate(database: Database): Promise<number> {
   const { schema, schemaName } = database;
   return inTransaction(database, '', async (client) => {

@@ -1,9 +1,9 @@
 // What is deleted of a scope: the entries before one that says what they had led to, or all.
 //
 // Invariants
-//   DL1. What is before an entry is deleted by whoever writes the scope, or not at all: as an append
+//   DELETIONS-1. What is before an entry is deleted by whoever writes the scope, or not at all: as an append
 //        does, the statement locks the lease and looks at its token. Anybody else is refused: `FENCED`.
-//   DL2. What is left of a scope that is forgotten, if that is broken off, is a beginning of it.
+//   DELETIONS-2. What is left of a scope that is forgotten, if that is broken off, is a beginning of it.
 
 import type { JournalPosition } from '../../actors/ports/journal.ts';
 import { explained, type Database } from './database.ts';
@@ -27,7 +27,7 @@ const forget = (schema: string): string => `
     select id from ${schema}.entries where scope = $1 order by id desc limit ${ROWS_AT_A_TIME})`;
 
 /**
- * DL1. Deletes what is before an entry of a scope; an unknown one is before nothing.
+ * DELETIONS-1. Deletes what is before an entry of a scope; an unknown one is before nothing.
  * @throws {JournalError} `FENCED`
  */
 export async function trimTo(
@@ -43,7 +43,7 @@ export async function trimTo(
   throw fenced(database, scope);
 }
 
-/** DL2 */
+/** DELETIONS-2 */
 export async function forgetAll(database: Database, scope: string): Promise<void> {
   let deleted: number;
   do deleted = await run(database, forget(database.schema), [scope]);

@@ -5,12 +5,12 @@
 // Does not: keep anybody from writing: each statement that does looks at the token (append-queue.ts, deletions.ts).
 //
 // Invariants
-//   LE1. A scope has at most one lease. Its token is larger than that of any lease before.
-//   LE2. A lease passes to another process only if it is over, or was released. What time it is
+//   LEASES-1. A scope has at most one lease. Its token is larger than that of any lease before.
+//   LEASES-2. A lease passes to another process only if it is over, or was released. What time it is
 //        the database says, and nobody else.
-//   LE3. What is not ours any more is never renewed, and never released.
-//   LE4. Rows are locked in the order of their scopes, as appends do, so that none waits for another one in a circle.
-//   LE5. Whoever claims a scope here while it is being released claims it afterwards: it may be somebody else
+//   LEASES-3. What is not ours any more is never renewed, and never released.
+//   LEASES-4. Rows are locked in the order of their scopes, as appends do, so that none waits for another one in a circle.
+//   LEASES-5. Whoever claims a scope here while it is being released claims it afterwards: it may be somebody else
 //        of this process, whom that release is not for.
 
 import { hostname } from 'node:os';
@@ -63,7 +63,7 @@ export class Leases {
     if (this.#held.get(scope) === token) this.#held.delete(scope);
   }
 
-  /** @throws {CapacityError} `SCOPE_IN_USE`. @throws {ConfigurationError} `JOURNAL_TOO_NEW` (PD1) */
+  /** @throws {CapacityError} `SCOPE_IN_USE`. @throws {ConfigurationError} `JOURNAL_TOO_NEW` (POSTGRES-JOURNAL-DATABASE-1) */
   async claim(scope: string): Promise<void> {
     const claimed = this.#claim(scope);
     this.#claiming.add(claimed);
@@ -76,7 +76,7 @@ export class Leases {
 
   async #claim(scope: string): Promise<void> {
     const { schema } = this.#database;
-    // LE5
+    // LEASES-5
     await this.#releasing.get(scope)?.catch(() => {});
     // One of our own goes on under its token: what is being written under it is not fenced.
     const rows = await this.#query<{ token: Token }>(

@@ -1,7 +1,7 @@
 // What is kept is read in pages, since the server must answer in time.
 //
 // Invariants
-//   RD1. All pages are of one instant: of a scope that is trimmed meanwhile nothing is missing in the middle.
+//   READING-1. All pages are of one instant: of a scope that is trimmed meanwhile nothing is missing in the middle.
 
 import type { Pool, PoolClient } from 'pg';
 import type { JournalEntry, JournalQuery } from '../../actors/ports/journal.ts';

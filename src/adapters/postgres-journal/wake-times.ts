@@ -4,10 +4,10 @@
 // Does not: ask who writes a scope: a time says only that somebody must look, and who looks claims first.
 //
 // Invariants
-//   WT1. `set` resolves only after the statement that holds it was committed; the latest word counts.
-//   WT2. Those of one turn, and those that come while others are written, are one statement, so that
+//   POSTGRES-JOURNAL-WAKE-TIMES-1. `set` resolves only after the statement that holds it was committed; the latest word counts.
+//   POSTGRES-JOURNAL-WAKE-TIMES-2. Those of one turn, and those that come while others are written, are one statement, so that
 //        the many that are put away together do not keep appends and heartbeats waiting.
-//   WT3. Each statement locks rows in the order of their scopes, so that no two processes wait for
+//   POSTGRES-JOURNAL-WAKE-TIMES-3. Each statement locks rows in the order of their scopes, so that no two processes wait for
 //        one another in a circle.
 
 import type { Scheduler } from '../../actors/ports/environment.ts';
@@ -77,7 +77,7 @@ export class WakeTimeQueue implements WakeTimes {
     await Promise.allSettled([this.#latest]);
   }
 
-  /** WT2 */
+  /** POSTGRES-JOURNAL-WAKE-TIMES-2 */
   async #writeAfter(before: Promise<void>): Promise<void> {
     await Promise.allSettled([
       before,

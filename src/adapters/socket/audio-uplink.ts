@@ -2,9 +2,9 @@
 // while the wire is closed or congested, and knows the difference between the
 // sound that the session gave and the sound that the server got.
 //
-// U1. Frames leave in order; when there is too much, the oldest is dropped and counted.
-// U2. What waits here and in the socket is bounded: `maxBufferedMs` plus about a second.
-// U3. Times of the server (milliseconds of sound that it got) become times of the
+// AUDIO-UPLINK-1. Frames leave in order; when there is too much, the oldest is dropped and counted.
+// AUDIO-UPLINK-2. What waits here and in the socket is bounded: `maxBufferedMs` plus about a second.
+// AUDIO-UPLINK-3. Times of the server (milliseconds of sound that it got) become times of the
 //     session (milliseconds of sound that it gave): what was dropped counts.
 
 import { createBoundedBuffer, type DroppedAudio } from '../../voice/audio/bounded-buffer.ts';
@@ -31,7 +31,7 @@ export interface AudioUplink {
   open(): void;
   /** Sends what waits, as far as the socket takes it. */
   pump(): void;
-  /** U3 */
+  /** AUDIO-UPLINK-3 */
   toSessionMs(serverMs: number): number;
   readonly dropped: DroppedAudio;
 }

@@ -8,11 +8,11 @@
 // Does not: what frames mean (the `Wire`), sound on its way up (`audio-uplink.ts`),
 // reconnecting (the session: a connection ends once and for all).
 //
-// C1. Whatever goes wrong, from a bad address to a bad frame, arrives as an event; nothing throws.
-// C2. `transport.closed` is the last event and comes once; then both streams complete.
-// C3. The first thing on the wire is its start, then what was sent before readiness, in order.
-// C4. The memory that a slow wire can take is bounded; a wire that is too slow is given up.
-// C5. The key is where the wire must have it and nowhere else: not in events, errors or reasons.
+// SOCKET-CONNECTION-1. Whatever goes wrong, from a bad address to a bad frame, arrives as an event; nothing throws.
+// SOCKET-CONNECTION-2. `transport.closed` is the last event and comes once; then both streams complete.
+// SOCKET-CONNECTION-3. The first thing on the wire is its start, then what was sent before readiness, in order.
+// SOCKET-CONNECTION-4. The memory that a slow wire can take is bounded; a wire that is too slow is given up.
+// SOCKET-CONNECTION-5. The key is where the wire must have it and nowhere else: not in events, errors or reasons.
 
 import { Subject, type Observable } from 'rxjs';
 import { OffstageError, messageOf } from '../../values/errors.ts';
@@ -98,7 +98,7 @@ export class SocketConnection implements TransportConnection {
   #phase: Phase = 'connecting';
   #socket: WebSocketLike | null = null;
   #secret = '';
-  /** What waits for readiness (C3). */
+  /** What waits for readiness (SOCKET-CONNECTION-3). */
   #queue: string[] = [];
   #queuedBytes = 0;
   #cancelDeadline: () => void = () => {};
@@ -295,7 +295,7 @@ export class SocketConnection implements TransportConnection {
     });
   }
 
-  /** C3, C4 */
+  /** SOCKET-CONNECTION-3, SOCKET-CONNECTION-4 */
   #say(text: string): void {
     const isReady = this.#phase === 'ready';
     const waitingBytes = isReady ? (this.#socket?.bufferedAmount ?? 0) : this.#queuedBytes;

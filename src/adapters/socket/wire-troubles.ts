@@ -1,7 +1,7 @@
 // What a wire met that it could not use: counted, so that a protocol that moves on is seen.
 //
-// W1. A peer that invents types does not make us remember them all.
-// W2. An unknown type is told once, whatever follows.
+// WIRE-TROUBLES-1. A peer that invents types does not make us remember them all.
+// WIRE-TROUBLES-2. An unknown type is told once, whatever follows.
 
 import type { WireDiagnostics } from './wire.ts';
 

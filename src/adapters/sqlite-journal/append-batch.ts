@@ -2,9 +2,9 @@
 // transaction: a commit waits for the disk, so a hundred subagents share the wait.
 //
 // Invariants
-//   B1. A write resolves only after the transaction that holds it was committed.
-//   B2. One bad entry does not harm those that came with it.
-//   B3. The same entry again is no error: the first attempt was kept, and its answer lost.
+//   APPEND-BATCH-1. A write resolves only after the transaction that holds it was committed.
+//   APPEND-BATCH-2. One bad entry does not harm those that came with it.
+//   APPEND-BATCH-3. The same entry again is no error: the first attempt was kept, and its answer lost.
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Scheduler } from '../../actors/ports/environment.ts';
@@ -74,7 +74,7 @@ export class AppendBatch {
       else waiting.reject(error);
   }
 
-  /** B2, B3 */
+  /** APPEND-BATCH-2, APPEND-BATCH-3 */
   #insertOnce(row: Row): unknown {
     try {
       this.#insert.run(...row);

@@ -4,13 +4,13 @@
 // Does not: know what entries mean.
 //
 // Invariants
-//   D1. One process at a time: a second one gets `JOURNAL_IN_USE`, and touches nothing.
-//   D2. A file that is not ours, or of a newer version, is never written to.
-//   D3. What a process that died had written in part is not there for the next one: SQLite
+//   SQLITE-JOURNAL-DATABASE-1. One process at a time: a second one gets `JOURNAL_IN_USE`, and touches nothing.
+//   SQLITE-JOURNAL-DATABASE-2. A file that is not ours, or of a newer version, is never written to.
+//   SQLITE-JOURNAL-DATABASE-3. What a process that died had written in part is not there for the next one: SQLite
 //       ends its write-ahead log at the first frame that is not whole. Entries in it were not acknowledged.
-//   D4. Only the user that the process runs as can read the file, its log and its index, whatever the umask:
+//   SQLITE-JOURNAL-DATABASE-4. Only the user that the process runs as can read the file, its log and its index, whatever the umask:
 //       0600. A folder that is made for it is 0700. An older file of ours is narrowed.
-//   D5. A file that is shorter than it says is damaged: SQLite would read zeros for what is missing of its
+//   SQLITE-JOURNAL-DATABASE-5. A file that is shorter than it says is damaged: SQLite would read zeros for what is missing of its
 //       last page, and entries would be missing without an error.
 
 import {
@@ -72,7 +72,7 @@ export function openDatabase(path: string, synchronous: Synchronous): DatabaseSy
     const log = isKept ? sizeOf(`${path}-wal`) : 0;
     const before = isKept ? sizeOf(path) : 0;
     database = new DatabaseSync(path);
-    // D1: kept until the connection closes, or the process dies.
+    // SQLITE-JOURNAL-DATABASE-1: kept until the connection closes, or the process dies.
     database.exec('pragma locking_mode = exclusive');
     checkIdentity(database, path);
     if (isKept) narrow(path);
@@ -104,7 +104,7 @@ export function openDatabase(path: string, synchronous: Synchronous): DatabaseSy
   }
 }
 
-/** D4. Makes the file, unless it is there, and its folder. */
+/** SQLITE-JOURNAL-DATABASE-4. Makes the file, unless it is there, and its folder. */
 function makePrivately(path: string): void {
   const made = mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   if (made !== undefined) chmodSync(dirname(path), 0o700);
@@ -115,7 +115,7 @@ function makePrivately(path: string): void {
   closeSync(file);
 }
 
-/** D4. What SQLite makes beside the file later gets the mode of the file. */
+/** SQLITE-JOURNAL-DATABASE-4. What SQLite makes beside the file later gets the mode of the file. */
 function narrow(path: string): void {
   for (const one of [path, `${path}-wal`, `${path}-shm`]) {
     const state = statSync(one, { throwIfNoEntry: false });
@@ -133,7 +133,7 @@ function sizeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-/** D5. By its size, not by a descriptor: to close one would give up SQLite's locks. */
+/** SQLITE-JOURNAL-DATABASE-5. By its size, not by a descriptor: to close one would give up SQLite's locks. */
 export function checkWhole(database: DatabaseSync, path: string): void {
   const expected = numberOf(database, 'page_count') * numberOf(database, 'page_size');
   const size = sizeOf(path);
@@ -146,7 +146,7 @@ function checkStructure(database: DatabaseSync, path: string): void {
   if (found !== 'ok') throw journalCorrupt(path, found);
 }
 
-/** D2. Returns the version of its layout; 0: nothing is in it. */
+/** SQLITE-JOURNAL-DATABASE-2. Returns the version of its layout; 0: nothing is in it. */
 export function checkIdentity(database: DatabaseSync, path: string): number {
   const version = numberOf(database, 'user_version');
   const isNew = version === 0 && tablesOf(database) === 0;

@@ -1,7 +1,7 @@
 // The tables of the file, in their present version, and how older files become it.
 //
 // Invariants
-//   Y1. What is written anew of an older file is checked by its own checksums before. A file that
+//   LAYOUT-1. What is written anew of an older file is checked by its own checksums before. A file that
 //       is damaged stays in its old version, untouched.
 
 import type { DatabaseSync } from 'node:sqlite';

@@ -5,8 +5,8 @@
 // any file beside it, also in a folder that cannot be written. Source: sqlite.org/wal.html#readonly.
 //
 // Invariants
-//   RO1. The file and its log are as they were, whatever is called.
-//   RO2. What is read is whole: where a process began to write the file meanwhile, nobody gets a part of it.
+//   READ-ONLY-1. The file and its log are as they were, whatever is called.
+//   READ-ONLY-2. What is read is whole: where a process began to write the file meanwhile, nobody gets a part of it.
 
 import { existsSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
@@ -78,7 +78,7 @@ export function readOnlyJournal(path: string): SqliteJournal {
 
 interface Opened {
   readonly database: DatabaseSync;
-  /** RO2 @throws {ConfigurationError} `JOURNAL_IN_USE` */
+  /** READ-ONLY-2 @throws {ConfigurationError} `JOURNAL_IN_USE` */
   checkUnchanged(): void;
 }
 

@@ -4,8 +4,8 @@
 // Does not: make a transaction: what is set in a turn shares the one of its appends (append-batch.ts).
 //
 // Invariants
-//   WT1. A time is kept as safely as an entry, and before `set` resolves; the latest word of a turn counts.
-//   WT2. Whoever asks finds what was set before, also in the same turn.
+//   SQLITE-JOURNAL-WAKE-TIMES-1. A time is kept as safely as an entry, and before `set` resolves; the latest word of a turn counts.
+//   SQLITE-JOURNAL-WAKE-TIMES-2. Whoever asks finds what was set before, also in the same turn.
 
 import type { DatabaseSync } from 'node:sqlite';
 import type { WakeTime, WakeTimes } from '../../actors/ports/wake-times.ts';

@@ -6,8 +6,8 @@
 // Does not: decide whether an answer counts (session).
 //
 // Invariants
-//   K1. Keys never consent: an approval is put in words and answered in words.
-//   K2. Each key counts once: as an answer, or as a part of what was typed.
+//   KEYPAD-1. Keys never consent: an approval is put in words and answered in words.
+//   KEYPAD-2. Each key counts once: as an answer, or as a part of what was typed.
 
 import type { Scheduler } from '../../actors/ports/environment.ts';
 

@@ -10,12 +10,12 @@
 // Does not: know the socket, or why speech is stopped (session).
 //
 // Invariants
-//   M1. What is reported as played, a mark has proven that came back before anything that was
+//   OUTGOING-SOUND-1. What is reported as played, a mark has proven that came back before anything that was
 //       sent ahead of it was cleared. It grows in steps of `CHUNK_MS` or less, never between.
-//   M2. A mark that comes back after a clear proves nothing: Twilio also gives back those whose
+//   OUTGOING-SOUND-2. A mark that comes back after a clear proves nothing: Twilio also gives back those whose
 //       sound it dropped. What was played meanwhile counts as not heard.
-//   M3. At most `maxAheadMs` of sound (and one chunk) is with Twilio: marks pace it, no clock.
-//   M4. Sound leaves in order and whole. What does not fit into the queue is cut off at its end,
+//   OUTGOING-SOUND-3. At most `maxAheadMs` of sound (and one chunk) is with Twilio: marks pace it, no clock.
+//   OUTGOING-SOUND-4. Sound leaves in order and whole. What does not fit into the queue is cut off at its end,
 //       and is never reported as played.
 
 import { encodeMuLaw } from '../../voice/audio/mu-law.ts';
@@ -100,7 +100,7 @@ export class OutgoingSound {
   /** A mark came back. */
   marked(name: string): void {
     const index = this.#marks.findIndex((mark) => mark.name === name);
-    // M2: those of what was cleared are not known any more.
+    // OUTGOING-SOUND-2: those of what was cleared are not known any more.
     if (index < 0) return;
     // Twilio plays in order: what was sent before was played, also if its mark got lost.
     for (const { itemId, end, length } of this.#marks.splice(0, index + 1)) {
@@ -139,7 +139,7 @@ export class OutgoingSound {
   #enqueue(item: Item, samples: Int16Array): void {
     for (let from = 0; from < samples.length; from += CHUNK_LENGTH) {
       const codes = encodeMuLaw(samples.subarray(from, from + CHUNK_LENGTH));
-      // What follows a hole would be heard in the wrong place (M4).
+      // What follows a hole would be heard in the wrong place (OUTGOING-SOUND-4).
       if (this.#isFull || this.#queued + codes.length > this.#maxQueued) {
         if (!this.#isFull) this.#ports.overflowed();
         this.#isFull = true;

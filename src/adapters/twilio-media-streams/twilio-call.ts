@@ -9,11 +9,11 @@
 //           mean (keypad), check who opened the socket (signature).
 //
 // Invariants
-//   C1. It ends once, whoever ends it: the session is detached, and nothing is sent after that.
-//   C2. Nothing that the other side sends throws out of here, or is believed unchecked; of what
+//   TWILIO-CALL-1. It ends once, whoever ends it: the session is detached, and nothing is sent after that.
+//   TWILIO-CALL-2. Nothing that the other side sends throws out of here, or is believed unchecked; of what
 //       is not of this stream nothing is taken. Too much of that ends the call.
-//   C3. The caller's sound reaches the session in order, from the first word that is kept.
-//   C4. A method of the socket that throws, or returns a promise that rejects, ends this call at most.
+//   TWILIO-CALL-3. The caller's sound reaches the session in order, from the first word that is kept.
+//   TWILIO-CALL-4. A method of the socket that throws, or returns a promise that rejects, ends this call at most.
 
 import { z } from 'zod';
 import { check } from '../../values/checks.ts';

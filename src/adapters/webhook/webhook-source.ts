@@ -8,15 +8,15 @@
 //           (the journal of the session does) or remembers (a restart of the process forgets).
 //
 // Invariants
-//   H1. Nothing of a request is parsed before its signature is right. The signatures are
+//   WEBHOOK-SOURCE-1. Nothing of a request is parsed before its signature is right. The signatures are
 //       compared in constant time, and each refusal for them has the same answer.
-//   H2. A message is taken at most once: it is remembered for as long as its time would be
+//   WEBHOOK-SOURCE-2. A message is taken at most once: it is remembered for as long as its time would be
 //       accepted. One that could not be taken is not remembered, and may be sent again. While
 //       nobody knows yet, the same message is answered with 503.
-//   H3. 202 is answered only for what is accepted: in the journal of the session.
-//   H4. Requests without a right signature take nothing from those that have one: neither of their
+//   WEBHOOK-SOURCE-3. 202 is answered only for what is accepted: in the journal of the session.
+//   WEBHOOK-SOURCE-4. Requests without a right signature take nothing from those that have one: neither of their
 //       rate, nor a place. A body that is slow to come gives its place to the next one.
-//   H5. When it is stopped, requests under way are answered with 503, and the port is free.
+//   WEBHOOK-SOURCE-5. When it is stopped, requests under way are answered with 503, and the port is free.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ConfigurationError, messageOf, ProtocolError } from '../../values/errors.ts';

@@ -1,6 +1,6 @@
 // What was found on this machine, and what is missing. Pure of the machine: it is handed in.
 //
-// D1. No finding holds the value of a key, or a part of it.
+// FINDINGS-1. No finding holds the value of a key, or a part of it.
 
 import { ALWAYS, REQUIREMENTS, type Requirements } from './requirements.ts';
 

@@ -2,9 +2,9 @@
 // from the inspector and made into messages by the route of the check.
 //
 // Invariants
-//   R1. Messages are delivered in the order of the check: `sync` first sent first and before
+//   INTERPRETER-1. Messages are delivered in the order of the check: `sync` first sent first and before
 //       the step is over, `async` when the path says so.
-//   R2. Timers go off when the path says so, and only if the live actor has armed them.
+//   INTERPRETER-2. Timers go off when the path says so, and only if the live actor has armed them.
 
 import {
   createActor,

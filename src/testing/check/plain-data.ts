@@ -2,10 +2,10 @@
 // (`canonical`), once to be read in a trace (`show`).
 //
 // Invariants
-//   D1. `canonical` answers the same text exactly for equal data: the order of the keys
+//   PLAIN-DATA-1. `canonical` answers the same text exactly for equal data: the order of the keys
 //       of an object and of the members of a Set or Map does not count, nor does a key
 //       whose value is undefined.
-//   D2. What cannot be told apart by its data (a function, a promise, an instance with
+//   PLAIN-DATA-2. What cannot be told apart by its data (a function, a promise, an instance with
 //       private state) is refused with a ConfigurationError that says where it is.
 
 import { ConfigurationError } from '../../values/errors.ts';

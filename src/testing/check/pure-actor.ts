@@ -6,15 +6,15 @@
 // Does not: know of other actors, messages or properties.
 //
 // Invariants
-//   A1. Nothing runs: actions are listed, invoked actors are never started.
-//   A2. One object for each state (`ActorState`), so that `===` tells states apart, and each
+//   PURE-ACTOR-1. Nothing runs: actions are listed, invoked actors are never started.
+//   PURE-ACTOR-2. One object for each state (`ActorState`), so that `===` tells states apart, and each
 //       step is computed once: a machine is pure, so the same event has the same answer.
-//   A3. An actor that has ended takes nothing, as the real one. (`wouldLeave` tells what the
+//   PURE-ACTOR-3. An actor that has ended takes nothing, as the real one. (`wouldLeave` tells what the
 //       pure transition would have done.)
-//   A4. Delayed events (`after`, `raise` and `sendTo` self with a delay) are armed and
+//   PURE-ACTOR-4. Delayed events (`after`, `raise` and `sendTo` self with a delay) are armed and
 //       cancelled as in the interpreter, and fire once. What a machine sends itself without a
 //       delay is taken within the step.
-//   A5. An invoked or spawned actor completes (`xstate.done.actor.<id>`, `xstate.error.actor.<id>`)
+//   PURE-ACTOR-5. An invoked or spawned actor completes (`xstate.done.actor.<id>`, `xstate.error.actor.<id>`)
 //       while it runs, and once.
 
 import type {

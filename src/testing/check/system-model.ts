@@ -2,10 +2,10 @@
 // after it out. It knows nothing of what was explored before.
 //
 // Invariants
-//   M1. `sync`: a step and all deliveries that it causes, first sent first, are one transition.
-//   M2. `async`: each channel (sender, receiver) keeps its order; channels do not wait for each
+//   SYSTEM-MODEL-1. `sync`: a step and all deliveries that it causes, first sent first, are one transition.
+//   SYSTEM-MODEL-2. `async`: each channel (sender, receiver) keeps its order; channels do not wait for each
 //       other. The order of packets of different channels does not tell worlds apart.
-//   M3. The environment and timers act only while fewer than `maxInFlight` packets are in
+//   SYSTEM-MODEL-3. The environment and timers act only while fewer than `maxInFlight` packets are in
 //       flight; a delivery is always possible.
 
 import type { AnyEventObject } from 'xstate';

@@ -5,9 +5,9 @@
 // Does not: fake the event loop: promises and `yieldThen` run for real, in order.
 //
 // Invariants
-//   E1. Timers fire in the order of their times, one by one; what a timer leads to has
+//   SIMULATED-ENVIRONMENT-1. Timers fire in the order of their times, one by one; what a timer leads to has
 //       happened before the next one fires, so timers armed by timers are not skipped.
-//   E2. Nothing here depends on real time.
+//   SIMULATED-ENVIRONMENT-2. Nothing here depends on real time.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import { z } from 'zod';

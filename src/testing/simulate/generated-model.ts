@@ -7,7 +7,7 @@
 // Does not: know whether anybody hears it.
 //
 // Invariants
-//   M1. What a model says follows from the seed, who it is, its task and how often it has spoken:
+//   GENERATED-MODEL-1. What a model says follows from the seed, who it is, its task and how often it has spoken:
 //       asked the same again, after a crash or a failure, it says the same.
 
 import { ProviderError } from '../../values/errors.ts';
@@ -109,7 +109,7 @@ function stepOf(
     const calls = [move ?? callOf(chance.pick(callable), prompt, chance)];
     if (chance.happens(0.2)) calls.push(callOf(chance.pick(callable), prompt, chance));
     if (chance.happens(0.03)) calls.push({ name: FORBIDDEN, input: { amount: chance.below(100) } });
-    // M1: also by the same ids.
+    // GENERATED-MODEL-1: also by the same ids.
     return { calls: calls.map((call, at) => ({ ...call, id: `call_${turn + 1}_${at + 1}` })) };
   }
   if (prompt.user.includes(NOTHING_TO_TELL) && chance.happens(0.3))

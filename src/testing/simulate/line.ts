@@ -6,8 +6,8 @@
 // Does not: know what is said, or why.
 //
 // Invariants
-//   L1. What is slow keeps its order: nothing overtakes what came before it on the connection.
-//   L2. A process that is dead hears nothing and reaches nobody.
+//   SIMULATE-LINE-1. What is slow keeps its order: nothing overtakes what came before it on the connection.
+//   SIMULATE-LINE-2. A process that is dead hears nothing and reaches nobody.
 
 import { readable } from '../conformance/words.ts';
 import { Subject } from 'rxjs';
@@ -159,7 +159,7 @@ class Line implements TransportConnection {
     if (this.#isSlow) return;
     this.#isSlow = true;
     this.#later(ms, () => {
-      // What the model says in answer to the first of it comes behind the last (L1).
+      // What the model says in answer to the first of it comes behind the last (SIMULATE-LINE-1).
       for (let give = this.#behind.shift(); give; give = this.#behind.shift()) give();
       this.#isSlow = false;
     });

@@ -5,10 +5,10 @@
 // Does not: bring a process down itself (`crash` does), or start another one.
 //
 // Invariants
-//   J1. What is kept of a scope is a beginning of what was appended to it, also after a crash:
+//   WORLD-JOURNAL-1. What is kept of a scope is a beginning of what was appended to it, also after a crash:
 //       of the appends under way then the first ones may be kept, and never a later one alone.
-//   J2. An append of a process that is dead never settles and keeps nothing more.
-//   J3. Entries are kept as text: what is read again shares nothing with what was appended.
+//   WORLD-JOURNAL-2. An append of a process that is dead never settles and keeps nothing more.
+//   WORLD-JOURNAL-3. Entries are kept as text: what is read again shares nothing with what was appended.
 
 import { checkEntry } from '../../actors/ports/journal-entry.ts';
 import {
@@ -30,7 +30,7 @@ const SLOW_MS = 300;
 interface Kept {
   readonly scope: string;
   readonly unit: string;
-  /** The entry (J3). */
+  /** The entry (WORLD-JOURNAL-3). */
   readonly json: string;
 }
 
@@ -81,7 +81,7 @@ export class WorldJournal {
       .map(({ json }) => JSON.parse(json) as JournalEntry);
   }
 
-  /** The process is dead: of what was under way the first `share` is kept all the same (J1). */
+  /** The process is dead: of what was under way the first `share` is kept all the same (WORLD-JOURNAL-1). */
   settleCrash(share: number): void {
     const { length } = this.#pending;
     for (const { entry } of this.#pending.slice(0, Math.round(share * length))) this.#keep(entry);
@@ -113,7 +113,7 @@ export class WorldJournal {
       );
     const slow = faults.strikes('journal.slow');
     const { clock, scheduler } = this.#ports.environment;
-    // Whoever is behind somebody slow waits, too (J1).
+    // Whoever is behind somebody slow waits, too (WORLD-JOURNAL-1).
     const earliest = this.#pending.at(-1)?.dueAt ?? clock.now();
     const dueAt = Math.max(earliest, clock.now() + (slow ? slow.within(1, SLOW_MS) : 0));
     if (this.#pending.length === 0 && dueAt <= clock.now()) {

@@ -5,7 +5,7 @@
 // Does not: decide what happens (script, faults), or judge it (promises).
 //
 // Invariants
-//   W1. A process that has died is let go: nothing is called on it, none of its timers fires, and
+//   WORLD-1. A process that has died is let go: nothing is called on it, none of its timers fires, and
 //       what it still does reaches nobody. The next one has the same options and the same journal.
 
 import { createRuntime, type Runtime } from '../../actors/admission/runtime.ts';

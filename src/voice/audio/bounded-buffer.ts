@@ -2,9 +2,9 @@
 // it drops. For sound of the user the newest is worth keeping (what was said before
 // a stall is stale), for sound of a model the oldest (a sentence is heard from its start).
 //
-// B1. The sum of what it holds is never more than `maxMs`.
-// B2. What was pushed is held, was taken, was cleared, or is counted in `dropped`.
-// B3. Frames leave in the order in which they came.
+// BOUNDED-BUFFER-1. The sum of what it holds is never more than `maxMs`.
+// BOUNDED-BUFFER-2. What was pushed is held, was taken, was cleared, or is counted in `dropped`.
+// BOUNDED-BUFFER-3. Frames leave in the order in which they came.
 
 import { frameDurationMs, type AudioFrame } from './audio-frame.ts';
 import { z } from 'zod';

@@ -4,9 +4,9 @@
 //   s eee mmmm, all bits inverted:   s sign (1: negative), e segment, m step in the segment
 //   magnitude = ((m·2 + 33) · 2^e − 33) · 4      16 bits of scale where the standard has 14
 //
-// U1. A sample becomes the code between whose decision values it lies; the value of the code is
+// MU-LAW-1. A sample becomes the code between whose decision values it lies; the value of the code is
 //     the middle of them.
-// U2. Decoded and encoded again a code is the same; only −0 becomes +0, which sounds the same.
+// MU-LAW-2. Decoded and encoded again a code is the same; only −0 becomes +0, which sounds the same.
 
 import { assertBytes, assertSamples } from './audio-frame.ts';
 

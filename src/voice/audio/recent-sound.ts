@@ -3,8 +3,8 @@
 // seconds, each frame of each session would grow old, and cost the garbage collector a pause.)
 //
 // Invariants
-//   RS1. What is taken is the newest sound, in order, as it was given.
-//   RS2. No more is held than was asked for, and a piece.
+//   RECENT-SOUND-1. What is taken is the newest sound, in order, as it was given.
+//   RECENT-SOUND-2. No more is held than was asked for, and a piece.
 
 import type { AudioFrame } from './audio-frame.ts';
 
@@ -44,7 +44,7 @@ export class RecentSound {
       this.#length += length;
       from += length;
     }
-    // RS2: the oldest piece goes when all of it is too old.
+    // RECENT-SOUND-2: the oldest piece goes when all of it is too old.
     for (;;) {
       const oldest = this.#pieces[0];
       if (!oldest || this.#toMs(this.#length - oldest.length) < mostMs) return;

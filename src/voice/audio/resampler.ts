@@ -11,11 +11,11 @@
 //
 // Owns: history and phase of one stream. Does not: frames and items (`resample-frames.ts`).
 //
-// R1. Chunks do not matter: process(a) + process(b) + flush() is bit for bit process(a ++ b) + flush().
-// R2. n samples in, ceil(n·L/M) out after flush(): nothing is lost, and nothing drifts (phases are integers).
-// R3. Linear phase without delay: output sample n is the sound at input time n·M/L. The look-ahead
+// RESAMPLER-1. Chunks do not matter: process(a) + process(b) + flush() is bit for bit process(a ++ b) + flush().
+// RESAMPLER-2. n samples in, ceil(n·L/M) out after flush(): nothing is lost, and nothing drifts (phases are integers).
+// RESAMPLER-3. Linear phase without delay: output sample n is the sound at input time n·M/L. The look-ahead
 //     that this needs (taps/2 samples of the lower rate, 1.3 ms at 24 kHz) is held back until it is there.
-// R4. What the lower rate cannot carry is at least 80 dB down; up to 0.41 times the lower rate
+// RESAMPLER-4. What the lower rate cannot carry is at least 80 dB down; up to 0.41 times the lower rate
 //     (with the default taps) sound passes unchanged, 85 dB above what the filter adds.
 
 import { shown, check, type ChecksOf } from '../../values/checks.ts';
@@ -192,7 +192,7 @@ function filterBankFor(fromHz: number, toHz: number, taps: number): FilterBank {
   return bank;
 }
 
-/** Stopband attenuation that the window is designed for; R4 promises 10 dB less. */
+/** Stopband attenuation that the window is designed for; RESAMPLER-4 promises 10 dB less. */
 const STOPBAND_DB = 90;
 /** Kaiser's rule for the shape of a window with that attenuation. */
 const KAISER_BETA = 0.1102 * (STOPBAND_DB - 8.7);

@@ -5,8 +5,8 @@
 // Does not: know who hears, or when somebody speaks.
 //
 // Invariants
-//   UA1. What is kept is the newest `maxMs`, and is given in order, once.
-//   UA2. What was given lately is remembered for as long as it may have to be given again:
+//   USER-SOUND-1. What is kept is the newest `maxMs`, and is given in order, once.
+//   USER-SOUND-2. What was given lately is remembered for as long as it may have to be given again:
 //       while the user speaks up to `maxMs`, else so much as a wire takes to notice that they do.
 
 import type { AudioFrame } from './audio-frame.ts';

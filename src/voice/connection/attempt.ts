@@ -5,7 +5,7 @@
 // Does not: talk to the transport or the outbox.
 //
 // Invariants
-//   T1. Heard means: its response ended normally, and at least `heardFraction` of its
+//   ATTEMPT-1. Heard means: its response ended normally, and at least `heardFraction` of its
 //       audio was reported played (DESIGN: what was generated is not what was heard).
 
 import type { Offer } from '../../actors/session/lead/lead.ts';

@@ -5,11 +5,11 @@
 // Does not: open connections, or tell anything.
 //
 // Invariants
-//   CN1. A model that goes on knows what was in the conversation when its connection ended:
+//   CONTINUATION-1. A model that goes on knows what was in the conversation when its connection ended:
 //       what that was told and its server had not taken, the adapter tells again. One that took
 //       the history knows that. Any other knows nothing. What it does not know it is told.
 //       What was said on the connection itself it knows, also where that is not in the conversation yet.
-//   CN2. What the server did not want to go on from is not tried again. What it gave no answer
+//   CONTINUATION-2. What the server did not want to go on from is not tried again. What it gave no answer
 //       to is, `MAX_UNANSWERED` times.
 
 import type { Environment } from '../../actors/ports/environment.ts';

@@ -8,16 +8,16 @@
 //           a new connection begins with (continuation), or what is said.
 //
 // Invariants
-//   L1. Only the connection in use is listened to; what it and others have used is counted
+//   CONNECTION-LINE-1. Only the connection in use is listened to; what it and others have used is counted
 //       whenever they say so. Nothing that an adapter does brings the process down.
-//   L2. While nobody can take the user's sound (another agent is being prepared, the line is
+//   CONNECTION-LINE-2. While nobody can take the user's sound (another agent is being prepared, the line is
 //       lost or not ready) it is kept, the newest `keptAudioMs`, and then given, in order.
-//   L3. Make before break: the one in use stays until the other is ready, so that an exchange
+//   CONNECTION-LINE-3. Make before break: the one in use stays until the other is ready, so that an exchange
 //       that fails has changed nothing. It is closed when the other takes over: no two hear the
 //       user. Where the other goes on from where the one in use ends, that is closed first.
-//   L4. After a transfer that failed the model is told again who it was, if it may have
+//   CONNECTION-LINE-4. After a transfer that failed the model is told again who it was, if it may have
 //       taken itself for the other.
-//   L5. Nothing is told to a connection that is not ready: it is told what it does not know
+//   CONNECTION-LINE-5. Nothing is told to a connection that is not ready: it is told what it does not know
 //       when it is (continuation).
 
 import type { Host } from '../../actors/runtime/host.ts';
@@ -118,7 +118,7 @@ export class Line {
 
   /**
    * Sound of the user. `isUnderstood`: there are no words of theirs that are not known yet.
-   * Returns whether it was sent, or else kept (L2).
+   * Returns whether it was sent, or else kept (CONNECTION-LINE-2).
    */
   sendAudio(frame: AudioFrame, isUnderstood: boolean): boolean {
     if (this.isUp && !this.#transfer) {
@@ -170,13 +170,13 @@ export class Line {
       return;
     }
     this.#dropCandidate();
-    // L4. A refusal has changed nothing; an answer that is missing, or came too late, may have.
+    // CONNECTION-LINE-4. A refusal has changed nothing; an answer that is missing, or came too late, may have.
     const isRefused = link.answered >= transfer.configure && !transfer.isReady;
     if (transfer.configure > 0 && error && !isRefused) link.configure(before());
     this.#rotation.tell({ type: 'transfer.ended' });
   }
 
-  /** The candidate takes over (L3). */
+  /** The candidate takes over (CONNECTION-LINE-3). */
   #exchange(): void {
     const link = this.#candidate;
     if (!link) return;

@@ -8,16 +8,16 @@
 // Does not: know who works or speaks (turns).
 //
 // Invariants
-//   FI1. It is said once in a wait, and only while the user waits; not while a question has the
+//   FILLER-1. It is said once in a wait, and only while the user waits; not while a question has the
 //        floor, nor when something is about to be told.
-//   FI2. It is no speech: no item, no response of the session, no delivery. Nothing of it is heard,
+//   FILLER-2. It is no speech: no item, no response of the session, no delivery. Nothing of it is heard,
 //        answered, interrupted or remembered; it has not the floor. The transcript has it as what
 //        it is.
-//   FI3. The user's voice ends it at once.
-//   FI4. It never holds up what is waited for, but for its own end: what is not sounding when the
+//   FILLER-3. The user's voice ends it at once.
+//   FILLER-4. It never holds up what is waited for, but for its own end: what is not sounding when the
 //        answer comes is called off, nothing of it follows the model's first sound, and a model
 //        that does not end it is not waited for.
-//   FI5. The model is asked for it only while it is asked for nothing else (F1).
+//   FILLER-5. The model is asked for it only while it is asked for nothing else (RESPONSES-1).
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import { createResampler, type Resampler } from '../audio/resampler.ts';

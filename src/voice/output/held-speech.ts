@@ -11,11 +11,11 @@
 // Does not: decide who was meant (session), cancel (responses), or play (speech).
 //
 // Invariants
-//   D1. What is held is released or dropped, once, never both; what is released comes in the
+//   HELD-SPEECH-1. What is held is released or dropped, once, never both; what is released comes in the
 //       order in which it was said, before what follows.
-//   D2. Nothing of a silenced response is heard, shown or run, also what comes late. A call
+//   HELD-SPEECH-2. Nothing of a silenced response is heard, shown or run, also what comes late. A call
 //       in it is answered, so that the model does not wait for it.
-//   D3. Nothing is held for longer than `patienceMs` after the user has fallen silent, nor
+//   HELD-SPEECH-3. Nothing is held for longer than `patienceMs` after the user has fallen silent, nor
 //       more than `HELD_MS` of sound: what does not fit is cut off at its end.
 
 import type { Environment } from '../../actors/ports/environment.ts';
@@ -57,7 +57,7 @@ export class HeldSpeech {
   readonly #held = new Map<string, Held>();
   readonly #silenced = new RecentIds();
   readonly #unplayed = new RecentIds();
-  /** Released, but what follows did not fit (D3). */
+  /** Released, but what follows did not fit (HELD-SPEECH-3). */
   readonly #cutOff = new RecentIds();
   /** What begins before then answers words that were for a subagent. */
   #unwantedUntil = 0;

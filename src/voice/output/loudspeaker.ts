@@ -11,12 +11,12 @@
 //           them a pause is a client that plays nothing for a while.
 //
 // Invariants
-//   K1. What goes on begins where the last report ended: nothing is left out, and only what
+//   LOUDSPEAKER-1. What goes on begins where the last report ended: nothing is left out, and only what
 //       was played since that report is heard twice.
-//   K2. Sound of a paused item reaches the client once it goes on, in order, or never.
-//   K3. A report is translated to the item that the model made: of each the reports name the
+//   LOUDSPEAKER-2. Sound of a paused item reaches the client once it goes on, in order, or never.
+//   LOUDSPEAKER-3. A report is translated to the item that the model made: of each the reports name the
 //       same milliseconds, however often it was paused.
-//   K4. At most `KEPT_MS` of sound is kept. Where that is not enough there is no pause.
+//   LOUDSPEAKER-4. At most `KEPT_MS` of sound is kept. Where that is not enough there is no pause.
 
 import { Subject, type Observable } from 'rxjs';
 import { frameDurationMs, type AudioFrame } from '../audio/audio-frame.ts';
@@ -77,7 +77,7 @@ export class Loudspeaker {
     const startMs = this.#saidMs.get(itemId) ?? 0;
     const durationMs = frameDurationMs(frame);
     this.#saidMs.set(itemId, startMs + durationMs);
-    // K4: what follows a hole is of no use.
+    // LOUDSPEAKER-4: what follows a hole is of no use.
     this.#isWhole &&= this.#keptMs + durationMs <= KEPT_MS;
     if (this.#isWhole) {
       this.#kept.push({ frame, itemId, startMs });

@@ -6,9 +6,9 @@
 // Does not: decide what is worth a note, or keep the conversation (books).
 //
 // Invariants
-//   M1. Of what was broken off the model remembers what was heard: its end is taken out of
+//   MODEL-MEMORY-1. Of what was broken off the model remembers what was heard: its end is taken out of
 //       its memory, or it is told where it was cut, as it is of what it did not make itself.
-//   M2. A note makes nobody speak. Where the wire has a note answered, it waits for the next
+//   MODEL-MEMORY-2. A note makes nobody speak. Where the wire has a note answered, it waits for the next
 //       request to speak and goes before it; of those that wait the newest `MAX_NOTES` stay
 //       (the conversation has them all).
 //

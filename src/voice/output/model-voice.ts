@@ -5,8 +5,8 @@
 // Does not: decide what is asked for next, or whom the user's words were for (turns).
 //
 // Invariants
-//   F3. The user's voice stops ours at once, what is held back included.
-//   F7. An utterance is answered once: what the model says to words that may be for a subagent
+//   MODEL-VOICE-3. The user's voice stops ours at once, what is held back included.
+//   MODEL-VOICE-7. An utterance is answered once: what the model says to words that may be for a subagent
 //       is not heard before it is known (held-speech).
 
 import type { Observable } from 'rxjs';

@@ -5,8 +5,8 @@
 // Does not: know what it works at.
 //
 // Invariants
-//   N1. A model that works counts as generating: nothing is asked of it, and nothing offered.
-//   N2. Without a sign of life for `timeoutMs` its word is not believed any more (F6).
+//   MODEL-WORK-1. A model that works counts as generating: nothing is asked of it, and nothing offered.
+//   MODEL-WORK-2. Without a sign of life for `timeoutMs` its word is not believed any more (RESPONSES-6).
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import { Watchdog } from '../../actors/session/lead/watchdog.ts';

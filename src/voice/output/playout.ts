@@ -5,10 +5,10 @@
 // Does not: hold audio, or decide what an interruption means.
 //
 // Invariants
-//   P1. Played never exceeds sent, and never goes back.
-//   P2. An item is over when its response is complete and it was played to its end, or
+//   PLAYOUT-1. Played never exceeds sent, and never goes back.
+//   PLAYOUT-2. An item is over when its response is complete and it was played to its end, or
 //       when the client was told to drop the rest.
-//   P3. Items play in the order in which they were sent: a report that one has begun means
+//   PLAYOUT-3. Items play in the order in which they were sent: a report that one has begun means
 //       that those before it were played.
 
 /** Clients count in frames of 20 ms; the last one may not be reported in full. */

@@ -6,14 +6,14 @@
 //           own is wanted (held-speech), or hold audio (speech).
 //
 // Invariants
-//   F1. One response at a time is asked for, and none while another one is in the making. If
+//   RESPONSES-1. One response at a time is asked for, and none while another one is in the making. If
 //       the model began one by itself meanwhile, what was asked for is taken as interrupted:
 //       which of both it says is not known, so it is said again; and it is taken back, in case
 //       that it was not sent yet.
-//   F4. An offer ends in exactly one of: heard, interrupted, failed (with `speech`).
-//   F8. Of responses that the model begins by itself and never ends at most `MAX_OWN` are kept: the
+//   RESPONSES-4. An offer ends in exactly one of: heard, interrupted, failed (with `speech`).
+//   RESPONSES-8. Of responses that the model begins by itself and never ends at most `MAX_OWN` are kept: the
 //       oldest counts as ended.
-//   F6. A response that neither goes on nor ends is called off after `timeoutMs`, and after
+//   RESPONSES-6. A response that neither goes on nor ends is called off after `timeoutMs`, and after
 //       another moment taken as ended: nobody waits for it for ever. Whoever began it.
 
 import type { Environment } from '../../actors/ports/environment.ts';
@@ -153,7 +153,7 @@ export class Responses {
     return true;
   }
 
-  /** F8 */
+  /** RESPONSES-8 */
   #forgetOldest(): void {
     const [oldest] = this.#own.keys();
     if (oldest === undefined) return;
@@ -279,7 +279,7 @@ export class Responses {
     this.#ports.send({ type: 'response.withdraw', responseKey });
   }
 
-  /** The model said something of its own before what it was asked for (F1). */
+  /** The model said something of its own before what it was asked for (RESPONSES-1). */
   #collided(asked: Asked): void {
     const { attempt, isCancelled } = asked;
     this.#asked = null;

@@ -6,10 +6,10 @@
 // Does not: talk to the model; whoever owns it is told what happened.
 //
 // Invariants
-//   H1. An attempt ends in exactly one of heard, interrupted, failed, or is given up by us.
-//   H2. When speech is stopped the client is told at once; how much was heard is the
+//   SPEECH-1. An attempt ends in exactly one of heard, interrupted, failed, or is given up by us.
+//   SPEECH-2. When speech is stopped the client is told at once; how much was heard is the
 //       client's word, or its last report if it says nothing within `clearReportMs`.
-//   H3. A client that reports nothing any more, long after all must have been played, holds
+//   SPEECH-3. A client that reports nothing any more, long after all must have been played, holds
 //       up nobody: the speaker is taken as silent, and what it played as not heard. What it had
 //       begun to play is interrupted by that.
 

@@ -5,9 +5,9 @@
 // Does not: know who works or speaks (turns), or track what is played: it is no speech.
 //
 // Invariants
-//   W1. It is heard only while it is wanted, from `afterMs` on, and ends at once.
-//   W2. It has no item and no response: nothing of it is heard, interrupted or remembered.
-//   W3. It leaves in real time, at most `AHEAD_MS` early, so that little is to be taken back.
+//   THINKING-SOUND-1. It is heard only while it is wanted, from `afterMs` on, and ends at once.
+//   THINKING-SOUND-2. It has no item and no response: nothing of it is heard, interrupted or remembered.
+//   THINKING-SOUND-3. It leaves in real time, at most `AHEAD_MS` early, so that little is to be taken back.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import { createResampler } from '../audio/resampler.ts';

@@ -2,9 +2,9 @@
 // time: sentences where possible, so that the first sound comes early and the voice
 // does not break inside a phrase.
 //
-// C1. The pieces, joined, are exactly the text.
-// C2. No piece is longer than `MAX_PIECE_LENGTH`, but for white space at its end.
-// C3. A piece that was given is never taken back: what comes later does not change where it ended.
+// SENTENCE-CHUNKER-1. The pieces, joined, are exactly the text.
+// SENTENCE-CHUNKER-2. No piece is longer than `MAX_PIECE_LENGTH`, but for white space at its end.
+// SENTENCE-CHUNKER-3. A piece that was given is never taken back: what comes later does not change where it ended.
 //
 // Marks decide, and not `Intl.Segmenter`: that ends sentences at "Dr. " and at "am 3. Mai", and
 // changes its mind about an end when more text comes. It is asked only for the words of a script

@@ -1,8 +1,8 @@
 // What an assistant item said, and when: so that a client which stopped playing can
 // have the unheard end taken out of the model's memory.
 //
-// W1. `text()` is what was sent and not truncated; words follow each other as they were written.
-// W2. After `truncate` nothing is added any more.
+// SPOKEN-WORDS-1. `text()` is what was sent and not truncated; words follow each other as they were written.
+// SPOKEN-WORDS-2. After `truncate` nothing is added any more.
 
 interface SpokenWord {
   /** With the white space around it. */

@@ -5,9 +5,9 @@
 // Does not: decide it (session), or hold sound back (held-speech).
 //
 // Invariants
-//   AD1. While a question has the floor and it is not known what the user said, whatever the model
+//   ADDRESSEE-1. While a question has the floor and it is not known what the user said, whatever the model
 //        begins to say is undecided.
-//   AD2. Words for a subagent leave at most one answer of the model unheard; where it may answer
+//   ADDRESSEE-2. Words for a subagent leave at most one answer of the model unheard; where it may answer
 //        twice, since what was asked of it came to nothing meanwhile, both.
 
 import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
@@ -42,7 +42,7 @@ export class Addressee {
     this.#ports = ports;
   }
 
-  /** AD1 */
+  /** ADDRESSEE-1 */
   get isUndecided(): boolean {
     const { owner, questions } = this.#core.unit;
     if (owner === null) return false;

@@ -4,7 +4,7 @@
 // Does not: know when words are known (listening), or how long a doubt lasts (interruptions).
 //
 // Invariants
-//   F5. Interrupting the voice cancels no subagent, unless it wants that (`onBargeIn`).
+//   BARGE-IN-5. Interrupting the voice cancels no subagent, unless it wants that (`onBargeIn`).
 
 import { backchannelIn } from '../../language/backchannel.ts';
 import type { LeadSession } from '../../actors/session/lead/lead-session.ts';

@@ -10,11 +10,11 @@
 // Does not: know how they are worked out (delegation-step), or run what is called (session).
 //
 // Invariants
-//   G1. Each delegation is answered once (`delegation.accept` or `delegation.answer`), or
+//   DELEGATIONS-1. Each delegation is answered once (`delegation.accept` or `delegation.answer`), or
 //       forgotten with its connection; nothing is said of it on another one.
-//   G2. What the user said to a subagent is not done again by the lead agent.
-//   G3. It ends: words are waited for at most `settleTimeoutMs`, the model `timeoutMs`.
-//   G4. The model learns which calls are meant before any of them is answered.
+//   DELEGATIONS-2. What the user said to a subagent is not done again by the lead agent.
+//   DELEGATIONS-3. It ends: words are waited for at most `settleTimeoutMs`, the model `timeoutMs`.
+//   DELEGATIONS-4. The model learns which calls are meant before any of them is answered.
 
 import { CancelledError, ProviderError } from '../../values/errors.ts';
 import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
@@ -117,7 +117,7 @@ export class Delegations {
     const waiting = [...this.#waiting];
     this.#waiting.clear();
     for (const delegationId of waiting) {
-      // G2
+      // DELEGATIONS-2
       if (this.#wereForSubagent && !this.#wereForLead) this.#accept(delegationId, []);
       else void this.#work(delegationId);
     }

@@ -9,13 +9,13 @@
 // Does not: stop, keep or break off speech (loudspeaker, model-voice), or read words (answers).
 //
 // Invariants
-//   J1. The user's voice stops ours at once, in doubt as well (F3).
-//   J2. A doubt ends, once: at the words, when the utterance is longer than `backchannelMs`, when
+//   INTERRUPTIONS-1. The user's voice stops ours at once, in doubt as well (MODEL-VOICE-3).
+//   INTERRUPTIONS-2. A doubt ends, once: at the words, when the utterance is longer than `backchannelMs`, when
 //       the user begins once more, or `falseInterruptionMs` after they fell silent.
-//   J3. Words that may be an answer are never taken for a backchannel: not while somebody has
+//   INTERRUPTIONS-3. Words that may be an answer are never taken for a backchannel: not while somebody has
 //       asked the user, and not over a question of the lead agent.
 //       If whoever listens is gone by then, it is one as long as the user speaks.
-//   J4. Words that come after the doubt are still an interruption, if they are one.
+//   INTERRUPTIONS-4. Words that come after the doubt are still an interruption, if they are one.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import { Watchdog } from '../../actors/session/lead/watchdog.ts';

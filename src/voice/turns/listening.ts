@@ -5,7 +5,7 @@
 // Does not: decide what is answered, or to whom it was said (session).
 //
 // Invariants
-//   F2. The user has the floor while they speak, and until it is known what they said (for
+//   LISTENING-2. The user has the floor while they speak, and until it is known what they said (for
 //       `settleTimeoutMs` at most). Late words of one utterance do not end another one.
 //   LISTEN-1. An utterance that lasts longer than `maxUtteranceMs`, or whose microphone sends no
 //       sound any more, is ended by the session: the wire transcribes what it has heard where it

@@ -5,12 +5,12 @@
 // Does not: ask for it (voice-lead), or know what the model says.
 //
 // Invariants
-//   R1. A model that speaks when asked is asked for each reply. One that answers by itself is
+//   REPLIES-1. A model that speaks when asked is asked for each reply. One that answers by itself is
 //       asked only if it stays silent for `timeoutMs`, and again if that came to nothing, at
 //       most `MAX_ASKED` times: a model that will not speak is not asked for ever.
-//   R2. What it was saying already when a result came is no answer to that, but what it says on in
+//   REPLIES-2. What it was saying already when a result came is no answer to that, but what it says on in
 //       the response that made the call.
-//   R3. What the model has said since the user began to speak is its answer to them: words
+//   REPLIES-3. What the model has said since the user began to speak is its answer to them: words
 //       that become known later are owed none.
 
 import type { Environment } from '../../actors/ports/environment.ts';
@@ -42,7 +42,7 @@ export class Replies {
   #isOverdue = false;
   #hasAnswered = false;
   #isOwed = false;
-  /** R2: responses that were under way already. */
+  /** REPLIES-2: responses that were under way already. */
   #before: readonly string[] = [];
   #asked = 0;
   #cancel: (() => void) | null = null;
@@ -87,7 +87,7 @@ export class Replies {
     return true;
   }
 
-  /** A tool has answered, and the model shall speak to it. `before`: what it says at the moment (R2). */
+  /** A tool has answered, and the model shall speak to it. `before`: what it says at the moment (REPLIES-2). */
   toResult(before: readonly string[] = []): void {
     if (this.#options.answersResults) {
       this.#expect();

@@ -8,12 +8,12 @@
 //           (delegations).
 //
 // Invariants
-//   F1. One response at a time (responses). What asks for another one meanwhile is answered
+//   TURNS-1. One response at a time (responses). What asks for another one meanwhile is answered
 //       by the next.
-//   F2. Nothing is asked of the model while the user has the floor (listening).
-//   F7. An utterance is answered once: by the lead agent or by the subagent that it was for,
+//   TURNS-2. Nothing is asked of the model while the user has the floor (listening).
+//   TURNS-7. An utterance is answered once: by the lead agent or by the subagent that it was for,
 //       also where the model answers by itself what it hears.
-//   F9. While a tool of the lead agent works for longer than `HOLDS_FLOOR_MS`, what is due is told,
+//   TURNS-9. While a tool of the lead agent works for longer than `HOLDS_FLOOR_MS`, what is due is told,
 //       and the tool's answer is spoken to afterwards: where a response can be made while a call is
 //       open, and the model does not speak to results by itself. The turn of the lead agent goes on.
 
@@ -129,7 +129,7 @@ export class Turns {
     this.#bargeIn = new BargeIn(core, options, this.#transcript, this.voice, this.#replies);
     this.#waiting = new Waiting(core, this.voice, options, capabilities.outputSampleRateHz, {
       send: (command) => {
-        // F1: nothing is offered while the model is asked for a word.
+        // TURNS-1: nothing is offered while the model is asked for a word.
         if (command.type === 'response.request')
           core.receive('session', { type: 'response.requested' });
         send(command);
@@ -382,7 +382,7 @@ export class Turns {
     }
   }
 
-  /** F9: `holds`: for a while still; then what is due may be told. */
+  /** TURNS-9: `holds`: for a while still; then what is due may be told. */
   #holdFloor(holds: boolean): void {
     if (holds && this.#stopHolding) return;
     this.#stopHolding?.();
@@ -394,7 +394,7 @@ export class Turns {
     this.#stopHolding = holds ? scheduler.schedule(giveUp, HOLDS_FLOOR_MS) : null;
   }
 
-  /** F9: nothing else keeps the model from being asked for something. */
+  /** TURNS-9: nothing else keeps the model from being asked for something. */
   get #onlyToolWorks(): boolean {
     const isPossible = this.#options.capabilities.defersToolResults && !this.#answersResults;
     const isToolAwaited = this.#calls.areAwaited && this.#delegations?.areUnderWay !== true;

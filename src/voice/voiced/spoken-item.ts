@@ -5,8 +5,8 @@
 // Does not: synthesise, or know what was played.
 //
 // Invariants
-//   SI1. `textUntil` never gives words whose sound was not handed on, and gives all where it was.
-//   SI2. A sentence of which the length is not known yet is taken to be as long as others like it.
+//   SPOKEN-ITEM-1. `textUntil` never gives words whose sound was not handed on, and gives all where it was.
+//   SPOKEN-ITEM-2. A sentence of which the length is not known yet is taken to be as long as others like it.
 
 import { SentenceChunker } from '../speech/sentence-chunker.ts';
 import { placeWords } from '../speech/spoken-words.ts';

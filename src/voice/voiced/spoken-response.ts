@@ -9,13 +9,13 @@
 // Does not: know other responses, or what the model remembers.
 //
 // Invariants
-//   SR1. It ends once, after its last sound and after the model has ended it; its end lists the
+//   SPOKEN-RESPONSE-1. It ends once, after its last sound and after the model has ended it; its end lists the
 //        sound that was handed on.
-//   SR2. Once it is cancelled or has failed, no word and no sound of it follows, and its synthesis
+//   SPOKEN-RESPONSE-2. Once it is cancelled or has failed, no word and no sound of it follows, and its synthesis
 //        is aborted, whether the voice heeds that or not.
-//   SR3. Words are shown when their sound is handed on: what was never spoken is not in the
+//   SPOKEN-RESPONSE-3. Words are shown when their sound is handed on: what was never spoken is not in the
 //        transcript. The final transcript is what was spoken.
-//   SR4. A sentence is begun only when at most `maxAheadMs` of sound is still to be played.
+//   SPOKEN-RESPONSE-4. A sentence is begun only when at most `maxAheadMs` of sound is still to be played.
 
 import { messageOf } from '../../values/errors.ts';
 import type { Environment } from '../../actors/ports/environment.ts';
@@ -206,7 +206,7 @@ export class SpokenResponse {
     }
   }
 
-  /** SR4 */
+  /** SPOKEN-RESPONSE-4 */
   async #room(): Promise<void> {
     const { environment, maxAheadMs } = this.#ports;
     const aheadMs = this.#playedAt - environment.clock.now();

@@ -5,10 +5,10 @@
 // Does not: say them (spoken-response), or keep the model's memory true (voiced-memory).
 //
 // Invariants
-//   VC1. Responses are said one after the other, in the order in which the model began them.
-//   VC2. A cancel holds for everything that was asked for before it, also for what the model begins
+//   VOICED-CONNECTION-1. Responses are said one after the other, in the order in which the model began them.
+//   VOICED-CONNECTION-2. A cancel holds for everything that was asked for before it, also for what the model begins
 //        only afterwards. The model is told of it if it has anything in the making.
-//   VC3. A voice that fails is told once for each response, by `transport.error`; then the response
+//   VOICED-CONNECTION-3. A voice that fails is told once for each response, by `transport.error`; then the response
 //        ends as failed.
 
 import { unmarkedNotes, type NoteWriter } from '../../actors/notes/note-marks.ts';

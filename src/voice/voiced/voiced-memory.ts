@@ -5,9 +5,9 @@
 // Does not: know what was played; it is told.
 //
 // Invariants
-//   VM1. Where the wire can delete an item, what was not heard of it is taken out: in its place
+//   VOICED-MEMORY-1. Where the wire can delete an item, what was not heard of it is taken out: in its place
 //        stands what was. It is never put back.
-//   VM2. Elsewhere the session tells the model what was heard of an item that it cut; of what was
+//   VOICED-MEMORY-2. Elsewhere the session tells the model what was heard of an item that it cut; of what was
 //        never spoken it is told here.
 
 import type { NoteWriter } from '../../actors/notes/note-marks.ts';

@@ -21,7 +21,7 @@ const call = (budget: Budget, input: number): BudgetedCall => {
   return begun;
 };
 
-describe('V5: admission', () => {
+describe('BUDGET-5: admission', () => {
   test.each([
     ['tokens', { tokens: 101 }],
     ['steps', { steps: 11 }],
@@ -73,7 +73,7 @@ describe('V5: admission', () => {
   });
 });
 
-describe('V6: a call is refused before it is made', () => {
+describe('BUDGET-6: a call is refused before it is made', () => {
   test('when its input does not fit; what is left bounds the answer', () => {
     const { budget } = budgetOf({ tokens: 1_000 });
     expect(budget.beginCall(1_000)).toMatchObject({
@@ -85,7 +85,7 @@ describe('V6: a call is refused before it is made', () => {
     expect(budget.beginCall(1)).toMatchObject({ ok: false });
   });
 
-  test('V6: every attempt is a step', () => {
+  test('BUDGET-6: every attempt is a step', () => {
     const { budget } = budgetOf({ steps: 2 });
     call(budget, 10).settle(0);
     call(budget, 10).settle(10);
@@ -120,7 +120,7 @@ describe('V6: a call is refused before it is made', () => {
     expect(budget.report.tokens).toEqual({ granted: 100, spent: 50, reserved: 50, left: 0 });
   });
 
-  test('V8: the last call is made in any case, is bounded, and is counted', () => {
+  test('BUDGET-8: the last call is made in any case, is bounded, and is counted', () => {
     const { budget } = budgetOf({ tokens: 100, steps: 1 });
     call(budget, 50).settle(100);
     const last = budget.beginFinalCall();
@@ -134,7 +134,7 @@ describe('V6: a call is refused before it is made', () => {
   });
 });
 
-describe('V7: settled once', () => {
+describe('BUDGET-7: settled once', () => {
   test('what was not used goes back, also when a call is still under way', () => {
     const { budget } = budgetOf({ tokens: 100, agents: 5 });
     const child = admitted(budget, { tokens: 80, agents: 2 });

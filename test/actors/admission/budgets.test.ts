@@ -15,7 +15,7 @@ function scope(limits?: ConstructorParameters<typeof Budgets>[1]) {
   };
 }
 
-test('V9: what nothing limits has no budget', () => {
+test('BUDGETS-9: what nothing limits has no budget', () => {
   const { budgets, admit } = scope();
   expect([admit('a', null), admit('b', 'a')]).toEqual(['ok', 'ok']);
   expect([budgets.of('a'), budgets.of('b'), budgets.report]).toEqual([null, null, {}]);
@@ -33,7 +33,7 @@ test('a subtree is cut from its parent, and from the session', () => {
   expect(budgets.of('d')?.report.tokens).toMatchObject({ granted: 500, left: 500 });
 });
 
-test('V7: settled once at its end, and free for others', () => {
+test('BUDGET-7: settled once at its end, and free for others', () => {
   const { budgets, admit } = scope({ tokens: 1_000 });
   admit('a', null, { tokens: 900 });
   const call = budgets.of('a')?.beginCall(10);
@@ -47,7 +47,7 @@ test('V7: settled once at its end, and free for others', () => {
   ]);
 });
 
-test('V10: who has a time is told once, unless it has ended', async () => {
+test('BUDGETS-10: who has a time is told once, unless it has ended', async () => {
   const { environment, budgets, told, admit } = scope({ timeMs: 10_000 });
   admit('a', null, { timeMs: 3_000 });
   admit('b', null);
@@ -65,7 +65,7 @@ test('V10: who has a time is told once, unless it has ended', async () => {
   expect(environment.pendingTimers).toBe(0);
 });
 
-test('V11: the time of the scope is the time that it was awake; that of a subagent goes on', async () => {
+test('BUDGETS-11: the time of the scope is the time that it was awake; that of a subagent goes on', async () => {
   const { environment, budgets, told, admit } = scope({ timeMs: 10_000 });
   await environment.advance(4_000);
   expect(budgets.awakeMs).toBe(4_000);
@@ -82,7 +82,7 @@ test('V11: the time of the scope is the time that it was awake; that of a subage
   expect(told.map((line) => line.slice(0, 1)).toSorted()).toEqual(['a', 'b', 'c']);
 });
 
-test('V11: who left for another time tells nobody', async () => {
+test('BUDGETS-11: who left for another time tells nobody', async () => {
   const { environment, budgets, told, admit } = scope({ timeMs: 10_000 });
   admit('a', null, { timeMs: 1_000 });
   budgets.stop();

@@ -43,7 +43,7 @@ function run(commands: readonly { who: number; what: string; amount: number; par
     switch (what) {
       case 'take': {
         const hold = purse.take(amount);
-        // Taken exactly when it fits, and V4: what does not fit changes nothing.
+        // Taken exactly when it fits, and PURSE-4: what does not fit changes nothing.
         expect(hold !== null).toBe(amount <= before.left);
         if (hold) holds.push(hold);
         else expect({ left: purse.left, held: purse.held, spent: purse.spent }).toEqual(before);
@@ -79,7 +79,7 @@ function run(commands: readonly { who: number; what: string; amount: number; par
         expect(each.take(1)).toBeNull();
         continue;
       }
-      // V1, and nothing is lost: what is held is what is outstanding.
+      // PURSE-1, and nothing is lost: what is held is what is outstanding.
       expect(each.spent + each.held).toBeLessThanOrEqual(each.granted);
       expect(each.held).toBe(outstanding({ purse: each, open, ...rest }));
       expect(each.left).toBe(each.granted - each.spent - each.held);
@@ -88,14 +88,14 @@ function run(commands: readonly { who: number; what: string; amount: number; par
   return { root, world };
 }
 
-test('V1 to V4: never more spent or held than granted, whoever takes from whom', () => {
+test('PURSE-1 to PURSE-4: never more spent or held than granted, whoever takes from whom', () => {
   fc.assert(
     fc.property(fc.array(command, { maxLength: 60 }), (commands) => void run(commands)),
     { numRuns: 1_000 },
   );
 });
 
-test('V3: when all have ended, what was used is spent and all else is back', () => {
+test('PURSE-3: when all have ended, what was used is spent and all else is back', () => {
   const order = fc.array(fc.nat(50), { maxLength: 60 });
   fc.assert(
     fc.property(fc.array(command, { maxLength: 60 }), order, (commands, picks) => {
@@ -118,7 +118,7 @@ test('V3: when all have ended, what was used is spent and all else is back', () 
   );
 });
 
-test('V1: a call that cost more than was held for it is counted, and then nothing is left', () => {
+test('PURSE-1: a call that cost more than was held for it is counted, and then nothing is left', () => {
   const root = new Purse(100);
   const child = root.cut(60) as Purse;
   const [first, second] = [child.take(30), child.take(30)] as [Hold, Hold];

@@ -17,7 +17,7 @@ function slotsOf(total: number, sessions: Record<string, number>) {
   };
 }
 
-describe('L1: limits', () => {
+describe('SLOTS-1: limits', () => {
   test('[R12 RW6] n - 1, n and n + 1 of one session', () => {
     const { slots, granted, ask } = slotsOf(10, { a: 2 });
     ask('a', 'a1');
@@ -46,7 +46,7 @@ describe('L1: limits', () => {
   });
 });
 
-describe('L2: order', () => {
+describe('SLOTS-2: order', () => {
   test('first come, first served, across sessions', () => {
     const { slots, granted, ask } = slotsOf(1, { a: 1, b: 1 });
     ask('a', 'a1');
@@ -81,7 +81,7 @@ describe('L2: order', () => {
   });
 });
 
-describe('L3: who leaves', () => {
+describe('SLOTS-3: who leaves', () => {
   test('the queue gets nothing any more', () => {
     const { slots, granted, ask } = slotsOf(1, { a: 1 });
     for (const id of ['a1', 'a2', 'a3']) ask('a', id);
@@ -116,7 +116,7 @@ test('asking again while holding one changes nothing', () => {
   expect(slots.held).toBe(1);
 });
 
-test('L1 to L3 hold whatever happens in whatever order', () => {
+test('SLOTS-1 to SLOTS-3 hold whatever happens in whatever order', () => {
   const step = fc.record({
     session: fc.constantFrom('a', 'b', 'c'),
     number: fc.nat(7),

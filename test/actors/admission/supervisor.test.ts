@@ -22,13 +22,13 @@ const rejected = (code: string, ...words: string[]) => ({
   message: expect.stringMatching(new RegExp(words.join('.*'))),
 });
 
-describe('A1: a request is accepted or rejected, once', () => {
+describe('SUPERVISOR-1: a request is accepted or rejected, once', () => {
   test('[M26] maxLivePerSession: those that have not ended', () => {
     const { supervisor, admit } = supervised({ maxLivePerSession: 2 });
     expect(admit('1')).toEqual(accepted);
     expect(admit('2')).toEqual(accepted);
     expect(admit('3')).toEqual(rejected('SESSION_LIMIT', '2 subagents', 'maxLivePerSession is 2'));
-    // A2: what has ended counts no more.
+    // SUPERVISOR-2: what has ended counts no more.
     supervisor.ended('s', '1');
     expect(admit('4')).toEqual(accepted);
   });
@@ -91,7 +91,7 @@ describe('whenFull', () => {
     expect(admit('4')).toEqual(accepted);
   });
 
-  test('[R12 RW7] A1: reject: two requests in the same instant cannot both take the last place', () => {
+  test('[R12 RW7] SUPERVISOR-1: reject: two requests in the same instant cannot both take the last place', () => {
     const { supervisor, admit, run } = supervised({
       maxConcurrentPerSession: 1,
       whenFull: 'reject',
@@ -103,12 +103,12 @@ describe('whenFull', () => {
     supervisor.ended('s', '1');
     expect(admit('3')).toEqual(accepted);
     run('3');
-    // Whoever waits for the user holds no slot (L3), and its place may be taken.
+    // Whoever waits for the user holds no slot (SLOTS-3), and its place may be taken.
     supervisor.releaseSlot('s', '3');
     expect(admit('4')).toEqual(accepted);
   });
 
-  test('A1: reject: nor the last place of all sessions', () => {
+  test('SUPERVISOR-1: reject: nor the last place of all sessions', () => {
     const { supervisor, admit } = supervised({ whenFull: 'reject' }, 2);
     supervisor.open('t', sessionLimits({ whenFull: 'reject' }));
     expect(admit('1')).toEqual(accepted);
@@ -118,7 +118,7 @@ describe('whenFull', () => {
     expect(admit('4')).toEqual(accepted);
   });
 
-  test('A2: a session that was closed keeps no place', () => {
+  test('SUPERVISOR-2: a session that was closed keeps no place', () => {
     const { supervisor, admit } = supervised({ whenFull: 'reject' }, 1);
     supervisor.open('t', sessionLimits({ whenFull: 'reject' }));
     expect(supervisor.admit('t', '1')).toEqual(accepted);
@@ -127,7 +127,7 @@ describe('whenFull', () => {
   });
 });
 
-test('L2: sessions share what is left, and nobody overtakes', () => {
+test('SLOTS-2: sessions share what is left, and nobody overtakes', () => {
   const { supervisor } = supervised({}, 2);
   supervisor.open('t', sessionLimits({}));
   const running: string[] = [];

@@ -71,7 +71,7 @@ function upkeepOf(options: Partial<UpkeepOptions> = {}, start = talkOf()) {
 describe('a summary', () => {
   const lines = ['one', 'two', 'three', 'four', 'five', 'six'];
 
-  test('[B66 BW10] K2: takes the place of what it read, and of nothing that came meanwhile', async () => {
+  test('[B66 BW10] UPKEEP-2: takes the place of what it read, and of nothing that came meanwhile', async () => {
     let write: (text: string) => void = () => {};
     const asked: SummaryRequest[] = [];
     const { upkeep, book, environment } = upkeepOf(
@@ -87,7 +87,7 @@ describe('a summary', () => {
     );
     upkeep.turnEnded();
     expect(asked[0]?.items.map(({ id }) => id)).toEqual(['m0', 'm1', 'm2', 'm3']);
-    // K1: the conversation goes on; one utterance that was read is corrected, a late one comes before.
+    // UPKEEP-1: the conversation goes on; one utterance that was read is corrected, a late one comes before.
     book.log = book.log
       .correct('m1', 'TWO')
       .add({ id: 'late', at: 0.5, role: 'user', text: 'late' })
@@ -127,7 +127,7 @@ describe('a summary', () => {
     expect(itemsToSummarise(big, { keepItems: 5, keepChars: 100 })).toHaveLength(2);
   });
 
-  test('K1 K5: what fails or takes too long is reported, and tried again', async () => {
+  test('UPKEEP-1 UPKEEP-5: what fails or takes too long is reported, and tried again', async () => {
     let attempt = 0;
     const { upkeep, book, errors, environment } = upkeepOf(
       {
@@ -214,7 +214,7 @@ describe('facts', () => {
       return answers[requests.length - 1] ?? [];
     }) satisfies MemoryDistiller;
 
-  test('[B7 BW21] K3: are drawn every so many turns, from what is new, and remembered', async () => {
+  test('[B7 BW21] UPKEEP-3: are drawn every so many turns, from what is new, and remembered', async () => {
     const requests: DistilRequest[] = [];
     const { upkeep, book, environment, store, remembered } = upkeepOf(
       { distil: distilled(requests, [{ text: 'Prefers windows', category: 'travel' }]) },
@@ -248,7 +248,7 @@ describe('facts', () => {
     expect(requests).toHaveLength(2);
   });
 
-  test('K3: what is about to be summarised is read first, and what was said last at the end', async () => {
+  test('UPKEEP-3: what is about to be summarised is read first, and what was said last at the end', async () => {
     const requests: DistilRequest[] = [];
     const { upkeep, book, environment } = upkeepOf(
       { distil: distilled(requests), distilEveryTurns: 99, summarise: async () => 'Short.' },
@@ -265,7 +265,7 @@ describe('facts', () => {
     expect(requests[1]?.items.map(({ id }) => id)).toEqual(['last']);
   });
 
-  test('K1 K5: what fails is reported, and the words come again', async () => {
+  test('UPKEEP-1 UPKEEP-5: what fails is reported, and the words come again', async () => {
     let attempt = 0;
     const seen: number[] = [];
     const { upkeep, errors, environment } = upkeepOf(
@@ -291,7 +291,7 @@ describe('facts', () => {
     ]);
   });
 
-  test('K4: one that is known is not remembered again; one that has changed takes its place', async () => {
+  test('UPKEEP-4: one that is known is not remembered again; one that has changed takes its place', async () => {
     const environment = simulatedEnvironment();
     const store = memoryStore();
     const old = { id: 'f1', scope: 'anna', text: 'Lives in Graz.', at: 0 };

@@ -8,7 +8,7 @@ const message = fc.record({
   text: fc.string({ maxLength: 12 }),
 });
 
-test('C1: the order does not depend on the order of arrival', () => {
+test('CONVERSATION-1: the order does not depend on the order of arrival', () => {
   const shuffled = fc
     .array(message, { minLength: 1, maxLength: 12 })
     .chain((messages) =>
@@ -31,7 +31,7 @@ test('C1: the order does not depend on the order of arrival', () => {
   );
 });
 
-test('C3: however the words are split, the whole is the same', () => {
+test('CONVERSATION-3: however the words are split, the whole is the same', () => {
   fc.assert(
     fc.property(fc.array(fc.string({ maxLength: 5 }), { maxLength: 20 }), (deltas) => {
       let log = ConversationLog.empty().begin({ id: 'm', role: 'assistant', at: 0 });
@@ -89,7 +89,7 @@ const anyStep: fc.Arbitrary<Step> = fc
     }
   });
 
-test('C1, C4, C5: whatever happens, it is sorted, paired, bounded, and its history is acceptable', () => {
+test('CONVERSATION-1, CONVERSATION-4, CONVERSATION-5: whatever happens, it is sorted, paired, bounded, and its history is acceptable', () => {
   const limits = { maxItems: 6, maxChars: 60, maxItemChars: 20 };
   fc.assert(
     fc.property(fc.array(anyStep, { maxLength: 40 }), (steps) => {
@@ -122,7 +122,7 @@ function resultsWithoutCall(log: ConversationLog): string[] {
   return lost;
 }
 
-/** M1, as the AI SDK checks it: nobody speaks, and nothing ends, while a call has no result. */
+/** MODEL-MESSAGES-1, as the AI SDK checks it: nobody speaks, and nothing ends, while a call has no result. */
 function callsWithoutResult(messages: readonly ModelMessage[]): string[] {
   const open = new Set<string>();
   const lost: string[] = [];

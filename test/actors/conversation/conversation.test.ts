@@ -17,7 +17,7 @@ function talk(): ConversationLog {
     .toolResult({ callId: 'c1', at: 6_000, value: { status: 'booked' } });
 }
 
-describe('C1: order', () => {
+describe('CONVERSATION-1: order', () => {
   test('[B10] a transcript that arrives after the reply stands where its utterance began', () => {
     const log = ConversationLog.empty()
       .begin({ id: 'u1', role: 'user', at: 1_000 })
@@ -61,7 +61,7 @@ describe('C1: order', () => {
   });
 });
 
-describe('C2: an id names one item', () => {
+describe('CONVERSATION-2: an id names one item', () => {
   test('beginning and finishing twice changes nothing', () => {
     const once = ConversationLog.empty().add({ id: 'u1', role: 'user', at: 1, text: 'Yes.' });
     expect(once.begin({ id: 'u1', role: 'assistant', at: 9 })).toBe(once);
@@ -90,7 +90,7 @@ describe('C2: an id names one item', () => {
   });
 });
 
-describe('[B63 B65 BW11] C3: partial text', () => {
+describe('[B63 B65 BW11] CONVERSATION-3: partial text', () => {
   test('white space between the words is kept', () => {
     const log = ['hello', ' ', 'world'].reduce(
       (open, delta) => open.append('u1', delta),
@@ -132,7 +132,7 @@ test('speech that was made in full can still be broken off while it plays', () =
   expect(log.get('a1')).toMatchObject({ text: 'Your ride', interrupted: true, audioHeardMs: 300 });
 });
 
-describe('C4: calls and results', () => {
+describe('CONVERSATION-4: calls and results', () => {
   test('a result of an unknown call, a second result and a second call change nothing', () => {
     const log = talk();
     expect(log.toolResult({ callId: 'nobody', at: 1, value: 1 })).toBe(log);
@@ -167,7 +167,7 @@ describe('C4: calls and results', () => {
   });
 });
 
-describe('C5: bounds', () => {
+describe('CONVERSATION-5: bounds', () => {
   test('the oldest go first, a call with its result, and the number is told', () => {
     const log = ConversationLog.empty({ maxItems: 3 })
       .add({ id: 'u1', role: 'user', at: 1, text: 'a' })
@@ -239,7 +239,7 @@ describe('C5: bounds', () => {
   });
 });
 
-describe('[B66] C6: summaries', () => {
+describe('[B66] CONVERSATION-6: summaries', () => {
   test('[BW10] without a checkpoint it covers everything so far, but not what is open', () => {
     const log = talk()
       .toolCall({ callId: 'c2', toolName: 'report', args: {}, at: 7_000 })

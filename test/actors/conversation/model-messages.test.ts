@@ -23,7 +23,7 @@ async function promptOf(messages: ModelMessage[]): Promise<string[]> {
   return model.doGenerateCalls[0]!.prompt.map(({ role }) => role);
 }
 
-test('M1: a result is put after its call, however late it came', async () => {
+test('MODEL-MESSAGES-1: a result is put after its call, however late it came', async () => {
   const messages = start
     .toolCall({ callId: 'c1', toolName: 'ride', args: { to: 'airport' }, at: 2 })
     .toolCall({ callId: 'c2', toolName: 'report', args: {}, at: 2 })
@@ -64,7 +64,7 @@ test('M1: a result is put after its call, however late it came', async () => {
   expect(await promptOf(messages)).toEqual(['user', 'assistant', 'tool', 'assistant', 'user']);
 });
 
-test('M1: steps that follow one another stay apart', () => {
+test('MODEL-MESSAGES-1: steps that follow one another stay apart', () => {
   const roles = start
     .add({ id: 'a1', role: 'assistant', at: 2, text: 'Let me look.' })
     .toolCall({ callId: 'c1', toolName: 't', args: {}, at: 3 })
@@ -77,7 +77,7 @@ test('M1: steps that follow one another stay apart', () => {
   expect(roles).toEqual(['user', 'assistant', 'tool', 'assistant', 'tool', 'assistant']);
 });
 
-test('M1: a call in flight is answered by what was announced, or left out', async () => {
+test('MODEL-MESSAGES-1: a call in flight is answered by what was announced, or left out', async () => {
   const log = start
     .toolCall({ callId: 'c1', toolName: 't', args: {}, at: 2, pendingText: 'I am on it.' })
     .toolCall({ callId: 'c2', toolName: 't', args: {}, at: 3 })
@@ -92,7 +92,7 @@ test('M1: a call in flight is answered by what was announced, or left out', asyn
   ]);
 });
 
-test('[BW9] M2: a failed call keeps its error', () => {
+test('[BW9] MODEL-MESSAGES-2: a failed call keeps its error', () => {
   const [, , tool] = start
     .toolCall({ callId: 'c1', toolName: 't', args: {}, at: 2 })
     .toolResult({ callId: 'c1', at: 3, error: 'no such file' })
@@ -100,7 +100,7 @@ test('[BW9] M2: a failed call keeps its error', () => {
   expect(tool?.content).toMatchObject([{ output: { type: 'error-text', value: 'no such file' } }]);
 });
 
-test('M3: what is being said, and silence, are not in it', () => {
+test('MODEL-MESSAGES-3: what is being said, and silence, are not in it', () => {
   const log = start
     .begin({ id: 'a1', role: 'assistant', at: 2 })
     .append('a1', 'I was go')

@@ -43,14 +43,14 @@ describe('pre-authorisation', () => {
     expect(await asked(more).consent()).toBe(expected);
   });
 
-  test('K4: a condition that throws approves nothing, and is reported', async () => {
+  test('APPROVAL-4: a condition that throws approves nothing, and is reported', async () => {
     const { consent, reports } = asked({ preApproved: [small], input: null });
     expect(await consent()).toBe('ask');
     expect(reports).toEqual([expect.stringContaining('preApproved of pay')]);
   });
 });
 
-describe('K3: denials are inherited', () => {
+describe('APPROVAL-3: denials are inherited', () => {
   test.each([
     ['by a tool that asks', {}],
     ['by a tool of the same name that does not ask', { needed: () => false }],
@@ -60,7 +60,7 @@ describe('K3: denials are inherited', () => {
   });
 });
 
-describe('K2: a call is its tool and its exact arguments', () => {
+describe('APPROVAL-2: a call is its tool and its exact arguments', () => {
   test('whatever the order of keys', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (input) => {

@@ -76,7 +76,7 @@ afterEach(() => {
   globalThis.AI_SDK_DEFAULT_PROVIDER = undefined;
 });
 
-describe('S3: the response', () => {
+describe('MODEL-STEP-3: the response', () => {
   test('of text', async () => {
     const content: Part[] = [
       { type: 'reasoning', text: 'Let me see.', providerMetadata: { test: { signature: 's' } } },
@@ -220,7 +220,7 @@ describe('S3: the response', () => {
   });
 });
 
-describe('S5: any provider can read it again', () => {
+describe('MODEL-STEP-5: any provider can read it again', () => {
   test.each(['[7]', 'null', '"Rome"', '7'])('arguments are an object, not %s', async (json) => {
     const response = await step(model(answer([call('c1', 'weather', json)])));
     expect(response.calls[0]?.invalid?.message).toContain('Invalid input for tool weather');
@@ -237,7 +237,7 @@ describe('S5: any provider can read it again', () => {
   });
 });
 
-describe('S4: calls that are not', () => {
+describe('MODEL-STEP-4: calls that are not', () => {
   test('arguments that do not fit', async () => {
     const response = await step(model(answer([call('c1', 'weather', { city: 7 })])));
     expect(response.calls).toMatchObject([
@@ -303,7 +303,7 @@ describe('S4: calls that are not', () => {
   });
 });
 
-describe('M1: ids of calls', () => {
+describe('MODEL-1: ids of calls', () => {
   const inputs = (content: Part[]) =>
     step(model(answer(content))).then(({ calls }) =>
       calls.map(({ callId, input }) => [callId, input]),
@@ -381,7 +381,7 @@ describe('M1: ids of calls', () => {
   });
 });
 
-describe('M2: answers that are not', () => {
+describe('MODEL-2: answers that are not', () => {
   test.each([
     [undefined, 'content [parts], got undefined'],
     [{}, 'content [parts]'],
@@ -405,7 +405,7 @@ describe('M2: answers that are not', () => {
   });
 });
 
-describe('S1, S2: abort', () => {
+describe('MODEL-STEP-1, MODEL-STEP-2: abort', () => {
   test('a model that ignores it: the step rejects at once with the very reason', async () => {
     const controller = new AbortController();
     const reason = new Error('cancelled by the user');

@@ -43,7 +43,7 @@ async function read(parts: readonly Part[]) {
   return { answer, told };
 }
 
-describe('W1: the answer', () => {
+describe('STREAMED-ANSWER-1: the answer', () => {
   test('is what the model gives at once', async () => {
     const steps = [
       {
@@ -101,7 +101,7 @@ describe('W1: the answer', () => {
   });
 });
 
-test('W1: what proves the reasoning may come in a piece without words', async () => {
+test('STREAMED-ANSWER-1: what proves the reasoning may come in a piece without words', async () => {
   const providerMetadata = { anthropic: { signature: 'sig' } };
   const { answer } = await read([
     { type: 'reasoning-start', id: '1' },
@@ -113,7 +113,7 @@ test('W1: what proves the reasoning may come in a piece without words', async ()
   expect(answer.content).toEqual([{ type: 'reasoning', text: 'Hm.', providerMetadata }]);
 });
 
-describe('W2: the call fails', () => {
+describe('STREAMED-ANSWER-2: the call fails', () => {
   test('with the error in the stream', async () => {
     const error = new Error('overloaded');
     await expect(read([{ type: 'error', error }, finish])).rejects.toBe(error);

@@ -177,7 +177,7 @@ describe('what comes back, as the SDK gives it to a model', () => {
   });
 });
 
-describe('R1: it always resolves', () => {
+describe('TOOL-RUN-1: it always resolves', () => {
   const thrown = (value: unknown) => () => {
     throw value;
   };
@@ -264,7 +264,7 @@ describe('R1: it always resolves', () => {
   });
 });
 
-describe('O2: what is too large is cut, and says so', () => {
+describe('TOOL-OUTPUT-2: what is too large is cut, and says so', () => {
   const maxOutputBytes = 1000;
   const size = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
 
@@ -363,7 +363,7 @@ describe('preliminary outputs', () => {
   });
 });
 
-describe('R2: cancellation', () => {
+describe('TOOL-RUN-2: cancellation', () => {
   test.each<[string, () => unknown]>([
     ['a promise', () => never()],
     [
@@ -457,7 +457,7 @@ describe('R2: cancellation', () => {
   });
 });
 
-describe('R2: time', () => {
+describe('TOOL-RUN-2: time', () => {
   test('a tool that ignores its signal times out', async () => {
     const environment = manualTime();
     let toolSignal: AbortSignal | undefined;
@@ -495,7 +495,7 @@ describe('R2: time', () => {
   });
 });
 
-test('R3: what a tool does after it was given up is no unhandled rejection', async () => {
+test('TOOL-RUN-3: what a tool does after it was given up is no unhandled rejection', async () => {
   const unhandled = await countUnhandled(async () => {
     const controller = new AbortController();
     const late = deferred<void>();
@@ -548,7 +548,7 @@ test('R3: what a tool does after it was given up is no unhandled rejection', asy
   expect(unhandled).toBe(0);
 });
 
-describe('R4: approval', () => {
+describe('TOOL-RUN-4: approval', () => {
   const options = { callId: 'c1', messages: [{ role: 'user' as const, content: 'hi' }] };
 
   test.each([

@@ -50,7 +50,7 @@ function standardSchema(withJson = true) {
   return schema;
 }
 
-describe('T1: every tool has a schema', () => {
+describe('TOOLS-1: every tool has a schema', () => {
   test('a tool with neither inputSchema nor parameters is refused by name', () => {
     const tools = { search: { description: 'Searches', execute: () => 1 } };
     expect(() => prepareTools(tools, 'reporter.tools')).toThrow(ConfigurationError);
@@ -120,14 +120,14 @@ describe('T1: every tool has a schema', () => {
   });
 });
 
-test('T2: a schema is converted once, however often it is prepared and sent', async () => {
+test('TOOLS-2: a schema is converted once, however often it is prepared and sent', async () => {
   const schema = standardSchema();
   const tools = { weather: tool({ inputSchema: schema, execute: () => 1 }) };
   for (let run = 0; run < 3; run += 1) await offered(tools);
   expect(schema.counter.conversions).toBe(1);
 });
 
-describe('T3: what the model is offered', () => {
+describe('TOOLS-3: what the model is offered', () => {
   const full = {
     description: 'Weather',
     inputSchema: city,

@@ -1,4 +1,4 @@
-// PL1 to PL6, whatever happens: two processes on one journal, uses at any time and by either, processes
+// SESSION-POOL-1 to SESSION-POOL-6, whatever happens: two processes on one journal, uses at any time and by either, processes
 // that die, leave, or are gone for a while, times that cannot be kept. What was said is answered once,
 // each question has one end, nobody stays without need, and nobody who is due is left asleep.
 

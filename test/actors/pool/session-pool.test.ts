@@ -1,4 +1,4 @@
-// PL1 to PL4: sessions that are in memory only while something of them goes on.
+// SESSION-POOL-1 to SESSION-POOL-4: sessions that are in memory only while something of them goes on.
 
 import { describe, expect, test } from 'vitest';
 import {
@@ -117,7 +117,7 @@ describe('a session of a pool', () => {
     expect(errors).toEqual([]);
   });
 
-  test('PL2: stays while a subagent works, and leaves while it waits for the user', async () => {
+  test('SESSION-POOL-2: stays while a subagent works, and leaves while it waits for the user', async () => {
     const world = worldOf();
     const { pool, type, idle, said } = poolOf(world);
     await type('a', 'use slow');
@@ -140,7 +140,7 @@ describe('a session of a pool', () => {
     expect(pool.awakeCount).toBe(0);
   });
 
-  test('PL2: stays as long as somebody uses it', async () => {
+  test('SESSION-POOL-2: stays as long as somebody uses it', async () => {
     const world = worldOf();
     const { pool, idle } = poolOf(world);
     let release = (): void => {};
@@ -154,7 +154,7 @@ describe('a session of a pool', () => {
     expect(pool.awakeCount).toBe(0);
   });
 
-  test('PL3: is woken by the end of its own time, and nobody else is', async () => {
+  test('SESSION-POOL-3: is woken by the end of its own time, and nobody else is', async () => {
     const world = worldOf();
     const { type, idle, said, opened } = poolOf(world);
     await type('a', 'use paint');
@@ -166,7 +166,7 @@ describe('a session of a pool', () => {
     expect(said.at(-1)).toMatch(/^a: Told: .*did not respond in time/s);
   });
 
-  test('PL3: also in a pool of another process', async () => {
+  test('SESSION-POOL-3: also in a pool of another process', async () => {
     const world = worldOf();
     const first = poolOf(world);
     await first.type('a', 'use paint');
@@ -180,7 +180,7 @@ describe('a session of a pool', () => {
     expect(first.opened).toEqual(['a']);
   });
 
-  test('PL4: what was awake when the process died goes on in the next one', async () => {
+  test('SESSION-POOL-4: what was awake when the process died goes on in the next one', async () => {
     const world = worldOf();
     let isDead = false;
     const never = new Promise<never>(() => {});
@@ -205,7 +205,7 @@ describe('a session of a pool', () => {
     expect(second.pool.awakeCount).toBe(0);
   });
 
-  test('PL1: whoever wants it while it leaves gets it when it has left', async () => {
+  test('SESSION-POOL-1: whoever wants it while it leaves gets it when it has left', async () => {
     const world = worldOf();
     const { pool, type, idle, opened, errors } = poolOf(world);
     await type('a', 'hello');
@@ -275,7 +275,7 @@ describe('a session of a pool', () => {
     expect(errors).toEqual([]);
   });
 
-  test('PL3: stays while its time cannot be kept, and leaves when it can', async () => {
+  test('SESSION-POOL-3: stays while its time cannot be kept, and leaves when it can', async () => {
     const world = worldOf();
     let isBroken = false;
     const wakeTimes: WakeTimes = {
@@ -306,7 +306,7 @@ describe('a session of a pool', () => {
     expect(errors.at(-1)).toContain('the time of a: the disk is full');
   });
 
-  test('PL2: stays if something comes while its time is written down', async () => {
+  test('SESSION-POOL-2: stays if something comes while its time is written down', async () => {
     const world = worldOf();
     const slow = slowTimes(world);
     const { pool, type, idle, said, opened } = poolOf(world, {
@@ -383,7 +383,7 @@ describe('a session of a pool', () => {
     expect(await world.wakeTimes.earliest({ limit: 9 })).toContainEqual({ scope: 'b', at: 43 });
   });
 
-  test('PL4: also what its process still seemed to have when the next one began', async () => {
+  test('SESSION-POOL-4: also what its process still seemed to have when the next one began', async () => {
     const world = worldOf();
     let isDead = false;
     const never = new Promise<never>(() => {});
@@ -418,7 +418,7 @@ describe('a session of a pool', () => {
     expect(second.errors).toEqual([]);
   });
 
-  test('PL3: one that could not be looked at when it was due is looked at later', async () => {
+  test('SESSION-POOL-3: one that could not be looked at when it was due is looked at later', async () => {
     const world = worldOf();
     let isBroken = false;
     const wakeTimes: WakeTimes = {
@@ -441,7 +441,7 @@ describe('a session of a pool', () => {
     expect(said.at(-1)).toMatch(/^a: Told: .*did not respond in time/s);
   });
 
-  test('PL5: a look begins nothing: one that was closed stays closed', async () => {
+  test('SESSION-POOL-5: a look begins nothing: one that was closed stays closed', async () => {
     const world = worldOf();
     const first = poolOf(world);
     await first.type('a', 'hello');

@@ -1,4 +1,4 @@
-// PL3 to PL6, AL1 to AL4: pools of several processes on one journal, some of which die.
+// SESSION-POOL-3 to SESSION-POOL-6, ALARM-1 to ALARM-4: pools of several processes on one journal, some of which die.
 
 import { describe, expect, test } from 'vitest';
 import {
@@ -81,7 +81,7 @@ function processOf(
 const expired = expect.stringMatching(/^a: Told: .*did not respond in time/s) as string;
 
 describe('what another process put away', () => {
-  test('PL3 AL1: is woken when it is due though that one has died, by a pool that began before', async () => {
+  test('SESSION-POOL-3 ALARM-1: is woken when it is due though that one has died, by a pool that began before', async () => {
     const world = worldOf();
     const other = processOf(world);
     await other.pool.start();
@@ -98,7 +98,7 @@ describe('what another process put away', () => {
     expect([other.opened, other.pool.awakeCount, other.errors]).toEqual([['a'], 0, []]);
   });
 
-  test('PL6: is woken by one of all that are left, and nobody minds', async () => {
+  test('SESSION-POOL-6: is woken by one of all that are left, and nobody minds', async () => {
     const world = worldOf();
     const others = [processOf(world), processOf(world), processOf(world)];
     for (const { pool } of others) await pool.start();
@@ -112,7 +112,7 @@ describe('what another process put away', () => {
     expect(others.flatMap(({ errors }) => errors)).toEqual([]);
   });
 
-  test('PL4: goes on in another one if it was awake when its process died, once its claim is over', async () => {
+  test('SESSION-POOL-4: goes on in another one if it was awake when its process died, once its claim is over', async () => {
     const world = worldOf();
     const other = processOf(world);
     await other.pool.start();
@@ -166,7 +166,7 @@ describe('a process that lives', () => {
     expect([other.opened, other.errors, world.shared.refused]).toEqual([[], [], []]);
   });
 
-  test('PL6 AL2: is left alone also by one whose journal cannot say who has what: once in a round', async () => {
+  test('SESSION-POOL-6 ALARM-2: is left alone also by one whose journal cannot say who has what: once in a round', async () => {
     const world = worldOf({ knowsClaims: false });
     const other = processOf(world, { maxAwake: 1, idleMs: 60 * LOOK_MS });
     const first = processOf(world);
@@ -194,7 +194,7 @@ describe('a process that lives', () => {
   });
 });
 
-test('AL2: one that cannot be started is tried once in a round, and its claim is given back', async () => {
+test('ALARM-2: one that cannot be started is tried once in a round, and its claim is given back', async () => {
   const world = worldOf();
   const first = processOf(world);
   await first.type('a', 'hello');
@@ -218,7 +218,7 @@ test('AL2: one that cannot be started is tried once in a round, and its claim is
   expect(world.shared.holderOf('a')).toBeNull();
 });
 
-test('PL6: a look that finds nothing to go on with leaves no claim', async () => {
+test('SESSION-POOL-6: a look that finds nothing to go on with leaves no claim', async () => {
   const world = worldOf();
   await world.shared.store.wakeTimes.set('nobody', 0);
   const { pool, errors } = processOf(world, {
@@ -238,7 +238,7 @@ test('PL6: a look that finds nothing to go on with leaves no claim', async () =>
   expect(other.errors).toEqual([]);
 });
 
-test('AL3: processes that began at the same instant do not look at the same one', async () => {
+test('ALARM-3: processes that began at the same instant do not look at the same one', async () => {
   const world = worldOf();
   const all = [processOf(world), processOf(world), processOf(world), processOf(world)];
   await Promise.all(all.map(({ pool }) => pool.start()));
@@ -256,7 +256,7 @@ test('AL3: processes that began at the same instant do not look at the same one'
   expect(world.shared.refused).toEqual([]);
 });
 
-test('AL4: a pool that was closed looks no more, and cannot be started', async () => {
+test('ALARM-4: a pool that was closed looks no more, and cannot be started', async () => {
   const world = worldOf();
   const { pool, opened } = processOf(world);
   await pool.start();
@@ -283,7 +283,7 @@ test('AL4: a pool that was closed looks no more, and cannot be started', async (
   expect([claimed, other.errors]).toEqual([[], []]);
 });
 
-test('PL1: a pool that is closed while it looks has no claim any more when it is closed', async () => {
+test('SESSION-POOL-1: a pool that is closed while it looks has no claim any more when it is closed', async () => {
   const world = worldOf();
   await world.shared.store.wakeTimes.set('a', 0);
   let answer = (): void => {};

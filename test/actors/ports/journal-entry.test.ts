@@ -11,7 +11,7 @@ const written = {
   event: { type: 'model.responded' },
 };
 
-test('JE1: an entry is returned, with the very event that was read', () => {
+test('JOURNAL-ENTRY-1: an entry is returned, with the very event that was read', () => {
   const event = JSON.parse('{"type":"x","__proto__":{"a":1},"constructor":2}') as { type: string };
   const entry = journalEntryOf({ ...written, event }, 'the file');
   expect(entry).toEqual({ ...written, event });
@@ -41,7 +41,7 @@ test.each([
   );
 });
 
-test('JE1: the error names scope, unit and seq, as far as there are', () => {
+test('JOURNAL-ENTRY-1: the error names scope, unit and seq, as far as there are', () => {
   const read = (value: unknown) => () => journalEntryOf(value, 'the file');
   expect(read({ ...written, event: {} })).toThrow('entry 3 of sub_1 in ses_1');
   expect(read({ seq: 3, unit: { no: 'name' } })).toThrow('entry 3 of (unnamed) in (unnamed)');

@@ -33,7 +33,7 @@ describe('a fork', () => {
     expect(outcomeOf(other)).toContain('business');
     expect(other.state().subagents.map(({ id }) => id)).toEqual(['sub_1', 'sub_2']);
     expect(other.errors).toEqual([]);
-    // FK1
+    // FORK-SESSION-1
     const both = (scope: string) => of.entries.filter((entry) => entry.scope === scope);
     expect(JSON.stringify(both('ses'))).not.toContain('business');
     expect(JSON.stringify(both('other'))).not.toContain('comfort');

@@ -35,7 +35,7 @@ function withLine(number: number, change: (line: Record<string, unknown>) => obj
 const lineOf = (type: string): number =>
   lines.findIndex((line) => line.includes(`"type":"${type}"`)) + 1;
 
-describe('RC1: what was exported', () => {
+describe('RECORDING-1: what was exported', () => {
   test('is read again, and is as it was', () => {
     const { scope, steps } = parseRecording(text);
     expect(scope).toBe('ses');
@@ -117,7 +117,7 @@ describe('a difference', () => {
   });
 });
 
-describe('RC2: a text that is none', () => {
+describe('RECORDING-2: a text that is none', () => {
   test.each([
     ['', 'line 1: expected a line that `exportRecording` wrote: expected JSON'],
     ['hello', 'line 1: expected a line that `exportRecording` wrote: expected JSON'],

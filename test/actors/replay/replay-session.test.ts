@@ -93,7 +93,7 @@ describe('a replay', () => {
     ]);
   });
 
-  test('RS1: is the same whoever looks at it, and when', async () => {
+  test('REPLAY-SESSION-1: is the same whoever looks at it, and when', async () => {
     const { of } = await wholeRide();
     const looked = [...replaySession(of.entries)].map(({ changes }) => changes);
     const watched: object[] = [];
@@ -179,7 +179,7 @@ describe('a replay', () => {
   );
 });
 
-describe('RP1: what the app had to say is in the entries', () => {
+describe('REPLAYED-SESSION-1: what the app had to say is in the entries', () => {
   test('how long a tool may take', async () => {
     const of = world();
     const slow = defineTool({

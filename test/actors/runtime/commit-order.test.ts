@@ -87,7 +87,7 @@ async function cleanRun() {
 }
 
 describe('a slow journal', () => {
-  test('C2: nothing is noticed before the entry that it follows from is kept', async () => {
+  test('COMMIT-UNIT-2: nothing is noticed before the entry that it follows from is kept', async () => {
     const journal = gatedJournal();
     journal.shut();
     const talk = noticed(journal);
@@ -117,7 +117,7 @@ describe('a slow journal', () => {
     expect(log.toSorted()).toEqual(clean.log.toSorted());
   });
 
-  test('C2: a word of the user, a model’s answer, a question, an answer: each waits for its entry', async () => {
+  test('COMMIT-UNIT-2: a word of the user, a model’s answer, a question, an answer: each waits for its entry', async () => {
     const journal = gatedJournal();
     const talk = noticed(journal);
     const { session, environment, log, question } = talk;
@@ -187,7 +187,7 @@ describe('a slow journal', () => {
 });
 
 describe.each(['throws', 'rejects'] as const)('a journal that fails at first (%s)', (how) => {
-  test('C3: the story is the same, and nothing of it is noticed early', async () => {
+  test('COMMIT-UNIT-3: the story is the same, and nothing of it is noticed early', async () => {
     const inner = failingJournal(how);
     // Each entry alike: a subagent does not wait for the session's, and may not overtake it.
     const tries = new Map<string, number>();
@@ -210,7 +210,7 @@ describe.each(['throws', 'rejects'] as const)('a journal that fails at first (%s
     expect(talk.environment.pendingTimers).toBe(0);
   });
 
-  test('C3: one that fails for long holds everything back, and nothing is lost', async () => {
+  test('COMMIT-UNIT-3: one that fails for long holds everything back, and nothing is lost', async () => {
     const journal = failingJournal(how);
     const talk = noticed(journal);
     await talk.start();

@@ -125,7 +125,7 @@ describe('what is accepted', () => {
     ]);
   });
 
-  test('C1: an event that is not accepted leaves no entry, and somebody is told', async () => {
+  test('COMMIT-UNIT-1: an event that is not accepted leaves no entry, and somebody is told', async () => {
     const { unit, journal, ignored, body } = unitWith();
     unit.receive('a', { type: 'refused' });
     unit.receive('a', { type: 'go' });
@@ -134,7 +134,7 @@ describe('what is accepted', () => {
     expect((await journal.read()).map(({ seq, event }) => [seq, event.type])).toEqual([[1, 'go']]);
   });
 
-  test('[B83] C1: one event at a time, in the order of arrival, also when an effect brings another', () => {
+  test('[B83] COMMIT-UNIT-1: one event at a time, in the order of arrival, also when an effect brings another', () => {
     const { unit, body } = unitWith();
     body.onRelease = ({ effect }) => {
       if (effect.name === 'again') unit.receive('a', { type: 'go', n: 9 } as UnitEvent);
@@ -144,7 +144,7 @@ describe('what is accepted', () => {
     expect(body.released).toEqual(['again', 'effect']);
   });
 
-  test('C4: names that begin with "xstate." are refused', () => {
+  test('COMMIT-UNIT-4: names that begin with "xstate." are refused', () => {
     const { unit, body } = unitWith();
     for (const type of ['xstate.stop', 'xstate.init', 'xstate.done.actor.x'])
       expect(() => unit.receive('a', { type })).toThrow(
@@ -168,7 +168,7 @@ describe('what is accepted', () => {
 });
 
 describe('a transaction', () => {
-  test('C2: messages within the unit are delivered in it; effects go out after it, in order', async () => {
+  test('COMMIT-UNIT-2: messages within the unit are delivered in it; effects go out after it, in order', async () => {
     const { unit, journal, body } = unitWith();
     body.routes['first'] = [{ actor: 'b', event: { type: 'told', then: ['third'] } as UnitEvent }];
     body.onRelease = () => expect(body.applied).toEqual(['a.go', 'b.told', 'c.settled']);
@@ -199,7 +199,7 @@ describe('a transaction', () => {
 });
 
 describe('a slow journal', () => {
-  test('C2: nothing follows from an event before its entry is kept', async () => {
+  test('COMMIT-UNIT-2: nothing follows from an event before its entry is kept', async () => {
     const journal = gatedJournal();
     journal.shut();
     const { unit, body, environment } = unitWith(journal);
@@ -219,7 +219,7 @@ describe('a slow journal', () => {
     expect(journal.kept.map(({ seq }) => seq)).toEqual([1, 2, 3]);
   });
 
-  test('C2: may give any promise, also one that is no instance of Promise', async () => {
+  test('COMMIT-UNIT-2: may give any promise, also one that is no instance of Promise', async () => {
     const { unit, body, environment } = unitWith({
       append: () =>
         ({ then: (kept: () => void) => environment.scheduler.schedule(kept, 500) }) as never,
@@ -232,7 +232,7 @@ describe('a slow journal', () => {
     expect(body.applied).toEqual(['a.go']);
   });
 
-  test('C5: what was kept after the unit was disposed is not applied', async () => {
+  test('COMMIT-UNIT-5: what was kept after the unit was disposed is not applied', async () => {
     const journal = gatedJournal();
     journal.shut();
     const { unit, body, environment } = unitWith(journal);
@@ -244,7 +244,7 @@ describe('a slow journal', () => {
     expect(journal.kept).toHaveLength(1);
   });
 
-  describe('C8: while 10,000 events wait', () => {
+  describe('COMMIT-UNIT-8: while 10,000 events wait', () => {
     const full = () => {
       const journal = gatedJournal();
       journal.shut();
@@ -317,7 +317,7 @@ describe('what a unit cannot take', () => {
 });
 
 describe.each(['throws', 'rejects'] as const)('a journal that fails (%s)', (how) => {
-  test('C3: is tried again, later each time; nothing is lost, repeated or reordered', async () => {
+  test('COMMIT-UNIT-3: is tried again, later each time; nothing is lost, repeated or reordered', async () => {
     const journal = failingJournal(how);
     const { unit, body, environment, errors } = unitWith(journal);
     journal.failNext(3);
@@ -343,7 +343,7 @@ describe.each(['throws', 'rejects'] as const)('a journal that fails (%s)', (how)
     expect(errors).toHaveLength(3);
   });
 
-  test('C2: what goes out late goes out in the same order, before the next event is taken in', async () => {
+  test('COMMIT-UNIT-2: what goes out late goes out in the same order, before the next event is taken in', async () => {
     const journal = failingJournal(how);
     const { unit, body, environment } = unitWith(journal);
     const order: string[] = [];
@@ -358,7 +358,7 @@ describe.each(['throws', 'rejects'] as const)('a journal that fails (%s)', (how)
     expect(body.applied).toEqual(['a.go1', 'a.go2']);
   });
 
-  test('C3: the wait between two tries has an upper bound', async () => {
+  test('COMMIT-UNIT-3: the wait between two tries has an upper bound', async () => {
     const journal = failingJournal(how);
     const { unit, environment } = unitWith(journal);
     journal.failNext(1000);
@@ -369,7 +369,7 @@ describe.each(['throws', 'rejects'] as const)('a journal that fails (%s)', (how)
     expect(journal.failed.length - before).toBe(3);
   });
 
-  test('C5: a disposed unit waits for it no more', async () => {
+  test('COMMIT-UNIT-5: a disposed unit waits for it no more', async () => {
     const journal = failingJournal(how);
     const { unit, environment, body, errors } = unitWith(journal);
     journal.failNext(1000);
@@ -384,7 +384,7 @@ describe.each(['throws', 'rejects'] as const)('a journal that fails (%s)', (how)
   });
 });
 
-test('C5: a failure that arrives after the unit was disposed leads to nothing', async () => {
+test('COMMIT-UNIT-5: a failure that arrives after the unit was disposed leads to nothing', async () => {
   let fail: (error: Error) => void = () => {};
   const { unit, environment, errors } = unitWith({
     append: () =>
@@ -458,7 +458,7 @@ describe('a deadline', () => {
     expect(body.applied.at(-1)).toBe('a.deadline.due');
   });
 
-  test('C5: none outlives the unit', async () => {
+  test('COMMIT-UNIT-5: none outlives the unit', async () => {
     const { unit, body, environment } = unitWith();
     unit.receive('a', due);
     unit.dispose();
@@ -468,7 +468,7 @@ describe('a deadline', () => {
   });
 });
 
-describe('C6: from the journal', () => {
+describe('COMMIT-UNIT-6: from the journal', () => {
   const kept = async (events: readonly Event[] | readonly UnitEvent[]) => {
     const first = unitWith();
     for (const event of events) first.unit.receive('a', event);
@@ -536,7 +536,7 @@ describe('C6: from the journal', () => {
   });
 });
 
-describe('C7: a journal that refuses for good', () => {
+describe('COMMIT-UNIT-7: a journal that refuses for good', () => {
   test('is not tried again, and the unit does not go on', async () => {
     const refusal = new ProviderError('FENCED', 'another process has it', { retryable: false });
     let appends = 0;

@@ -77,7 +77,7 @@ function expectTogether(log: readonly string[]): void {
   expect(log.slice(first + together.length).toSorted()).toEqual(after);
 }
 
-describe('C2 R1: the effects of one event are not interleaved with what the first leads to', () => {
+describe('COMMIT-UNIT-2 ROUTER-1: the effects of one event are not interleaved with what the first leads to', () => {
   test('when a unit begins, and nothing else runs', () => {
     const { one, log } = units(memoryJournal());
     one.unit.start(() => one.begin('a'));

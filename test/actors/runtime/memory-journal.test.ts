@@ -53,7 +53,7 @@ const cut = expect.objectContaining({
 });
 
 describe('what was cut', () => {
-  test('MJ2: of a scope that lost its beginning nothing is read, of a whole one everything', () => {
+  test('MEMORY-JOURNAL-2: of a scope that lost its beginning nothing is read, of a whole one everything', () => {
     const journal = memoryJournal({ keep: 4 });
     for (let seq = 1; seq <= 3; seq += 1) journal.append(entry(seq, 'unit', 'first'));
     for (let seq = 1; seq <= 3; seq += 1) journal.append(entry(seq, 'unit', 'second'));
@@ -64,7 +64,7 @@ describe('what was cut', () => {
     expect(seqs(journal)).toEqual([3, 1, 2, 3]);
   });
 
-  test('MJ2: also when only another unit of the scope was cut', () => {
+  test('MEMORY-JOURNAL-2: also when only another unit of the scope was cut', () => {
     const journal = memoryJournal({ keep: 2 });
     journal.append(entry(1, 'session'));
     journal.append(entry(1, 'subagent'));
@@ -76,7 +76,7 @@ describe('what was cut', () => {
     expect(() => journal.read({ scope: 'scope' })).toThrow(cut);
   });
 
-  test('MJ1: one of which nothing was kept is known again when it goes on, and is cut', () => {
+  test('MEMORY-JOURNAL-1: one of which nothing was kept is known again when it goes on, and is cut', () => {
     const journal = memoryJournal({ keep: 2 });
     journal.append(entry(1, 'unit', 'first'));
     for (let seq = 1; seq <= 9; seq += 1) journal.append(entry(seq, 'unit', 'second'));
@@ -99,7 +99,7 @@ describe('what was cut', () => {
 });
 
 describe('what was trimmed', () => {
-  test('MJ2: is read from the entry that it was trimmed to, whatever goes on of what was before', () => {
+  test('MEMORY-JOURNAL-2: is read from the entry that it was trimmed to, whatever goes on of what was before', () => {
     const journal = memoryJournal({ keep: Infinity });
     journal.append(entry(1, 'session'));
     journal.append(entry(1, 'subagent'));
@@ -114,7 +114,7 @@ describe('what was trimmed', () => {
     ]);
   });
 
-  test('MJ2: is not taken for cut when entries of others are cut', () => {
+  test('MEMORY-JOURNAL-2: is not taken for cut when entries of others are cut', () => {
     const journal = memoryJournal({ keep: 3 });
     for (let seq = 1; seq <= 3; seq += 1) journal.append(entry(seq, 'unit', 'other'));
     journal.append(entry(1, 'session'));
@@ -130,7 +130,7 @@ describe('what was trimmed', () => {
     expect(() => journal.read({ scope: 'scope' })).toThrow(cut);
   });
 
-  test('MJ2: and it is whole again, if what was cut was before it', () => {
+  test('MEMORY-JOURNAL-2: and it is whole again, if what was cut was before it', () => {
     const journal = memoryJournal({ keep: 4 });
     for (let seq = 1; seq <= 9; seq += 1) journal.append(entry(seq));
     expect(() => journal.read({ scope: 'scope' })).toThrow(cut);
@@ -153,7 +153,7 @@ describe('what was trimmed', () => {
     expect(() => journal.read({ scope: 'scope' })).toThrow(cut);
   });
 
-  test('MJ1: when nothing of it is kept any more, its going on is cut', () => {
+  test('MEMORY-JOURNAL-1: when nothing of it is kept any more, its going on is cut', () => {
     const journal = memoryJournal({ keep: 1 });
     journal.append(entry(1));
     journal.append(entry(2));

@@ -5,7 +5,7 @@ import { deferred, macrotask, never, soon } from '../model/fakes.ts';
 
 const listeners = (signal: AbortSignal): number => getEventListeners(signal, 'abort').length;
 
-test('A1: it rejects with the very reason when the work never settles', async () => {
+test('RACE-ABORT-1: it rejects with the very reason when the work never settles', async () => {
   const controller = new AbortController();
   const reason = { any: 'thing' };
   const raced = raceAbort(never(), controller.signal);
@@ -13,7 +13,7 @@ test('A1: it rejects with the very reason when the work never settles', async ()
   await expect(soon(raced)).rejects.toBe(reason);
 });
 
-test('A1: an aborted signal wins over work that is done', async () => {
+test('RACE-ABORT-1: an aborted signal wins over work that is done', async () => {
   const reason = new Error('gone');
   await expect(raceAbort(Promise.resolve(1), AbortSignal.abort(reason))).rejects.toBe(reason);
   await expect(raceAbort(1, AbortSignal.abort(reason))).rejects.toBe(reason);
@@ -26,7 +26,7 @@ test('the work wins otherwise, and its error is handed on as it is', async () =>
   await expect(raceAbort(Promise.reject(new TypeError('no')), signal)).rejects.toThrow(TypeError);
 });
 
-test('A2: a long-lived signal collects no listeners', async () => {
+test('RACE-ABORT-2: a long-lived signal collects no listeners', async () => {
   const controller = new AbortController();
   const { signal } = controller;
   for (let round = 0; round < 50; round += 1) {
@@ -41,7 +41,7 @@ test('A2: a long-lived signal collects no listeners', async () => {
   expect(listeners(signal)).toBe(0);
 });
 
-test('A3: work that fails after the abort, or before it was raced, is handled', async () => {
+test('RACE-ABORT-3: work that fails after the abort, or before it was raced, is handled', async () => {
   const unhandled: unknown[] = [];
   const listen = (error: unknown): void => void unhandled.push(error);
   process.on('unhandledRejection', listen);

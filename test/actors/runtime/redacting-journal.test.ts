@@ -54,7 +54,7 @@ describe('by name', () => {
     expect(eventOf(event)).toEqual({ type: 'user.said', ...event });
   });
 
-  test('RJ3: numbers and all that is in it too; what it consists of stays', () => {
+  test('REDACTING-JOURNAL-3: numbers and all that is in it too; what it consists of stays', () => {
     const secret = { user: 'ann', pin: 1234, list: ['a', null, true, ''], none: null };
     expect(eventOf({ credentials: secret, token: null, password: '' })).toEqual({
       type: 'user.said',
@@ -114,7 +114,7 @@ describe('by value', () => {
     });
   });
 
-  test('RJ3: the type of an event is never touched', () => {
+  test('REDACTING-JOURNAL-3: the type of an event is never touched', () => {
     expect(kept({ text: 'said' }, { names: ['type'], values: [/said/] })?.event).toEqual({
       type: 'user.said',
       text: '[redacted]',
@@ -122,7 +122,7 @@ describe('by value', () => {
   });
 });
 
-test('RJ1: an entry without secrets is not copied; RJ2: one that is tried again is the same', () => {
+test('REDACTING-JOURNAL-1: an entry without secrets is not copied; REDACTING-JOURNAL-2: one that is tried again is the same', () => {
   const inner = memoryJournal();
   const journal = redactingJournal(inner, { values: [KEY] });
   const harmless = entry({ deep: [{ text: 'hello', n: 1 }], 'a-name': {} });

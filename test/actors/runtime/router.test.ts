@@ -17,7 +17,7 @@ describe('the router', () => {
     expect(log).toEqual(['ran']);
   });
 
-  test('R1: what happens during a task waits behind what waits already', () => {
+  test('ROUTER-1: what happens during a task waits behind what waits already', () => {
     const { router, log } = routed();
     router.enqueue({
       run() {
@@ -35,7 +35,7 @@ describe('the router', () => {
     expect(log).toEqual(['outer ends', 'first begins', 'first ends', 'second', 'third']);
   });
 
-  test('R1: a long queue, filled while it runs, keeps its order', () => {
+  test('ROUTER-1: a long queue, filled while it runs, keeps its order', () => {
     const { router } = routed();
     const seen: number[] = [];
     const total = 5000;
@@ -55,7 +55,7 @@ describe('the router', () => {
     expect(seen).toEqual(Array.from({ length: total }, (_, index) => index));
   });
 
-  test('R1: of tasks that come together, what the first leads to waits behind the last', () => {
+  test('ROUTER-1: of tasks that come together, what the first leads to waits behind the last', () => {
     const { router, log } = routed();
     router.enqueueAll([
       {
@@ -69,7 +69,7 @@ describe('the router', () => {
     expect(log).toEqual(['first', 'second', 'follows']);
   });
 
-  test('R2: a task that throws is reported, and the others run', () => {
+  test('ROUTER-2: a task that throws is reported, and the others run', () => {
     const { router, log, errors } = routed();
     router.enqueue({
       run() {

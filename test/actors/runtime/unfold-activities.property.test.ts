@@ -213,7 +213,7 @@ function deadlines({ underWay }: Form): Event[] {
 }
 
 describe.each(cases)('$name', ({ machine, input, events }) => {
-  test('A1, A2: both forms go the same way, also after they were put to rest', () => {
+  test('UNFOLD-ACTIVITIES-1, UNFOLD-ACTIVITIES-2: both forms go the same way, also after they were put to rest', () => {
     fc.assert(
       fc.property(fc.array(fc.nat(), { maxLength: 40 }), fc.nat(40), (choices, restAt) => {
         let inspected = form(machine, input, true);

@@ -33,7 +33,7 @@ const table: Upcasters = {
 };
 const definition = { kind: 'tea', version: 3 };
 
-test('UP1: one version at a time, and nothing but actor and event changes', () => {
+test('UPCASTERS-1: one version at a time, and nothing but actor and event changes', () => {
   expect(upcast(entry(1, { type: 'poured', cups: 8 }), definition, table)).toEqual(
     entry(3, { type: 'poured', litres: 2 }, 'kettle'),
   );

@@ -23,7 +23,7 @@ describe('[B76] events become invocations', () => {
     ]);
   });
 
-  test('K1: an accepted event is in the journal, with its data, before the receipt', async () => {
+  test('SERVICE-1: an accepted event is in the journal, with its data, before the receipt', async () => {
     const stage = serviceStage();
     await stage.start();
     stage.journal.shut();
@@ -77,7 +77,7 @@ describe('[B76] events become invocations', () => {
 });
 
 describe('[BW32] no event is lost silently', () => {
-  test('K2: what comes when too many wait is refused; something urgent takes a place', async () => {
+  test('SERVICE-2: what comes when too many wait is refused; something urgent takes a place', async () => {
     const stage = serviceStage({ maxWaiting: 2 });
     await stage.start();
     for (const n of [0, 1, 2]) await stage.emit(order({ n }));
@@ -93,7 +93,7 @@ describe('[BW32] no event is lost silently', () => {
     expect({ accepted, dropped }).toEqual({ accepted: 4, dropped: 2 });
   });
 
-  test('K1: while the journal hangs, so many at most wait for it, and the agent is still heard', async () => {
+  test('SERVICE-1: while the journal hangs, so many at most wait for it, and the agent is still heard', async () => {
     const stage = serviceStage();
     await stage.start();
     await stage.emit(order({ n: 0 }));
@@ -202,7 +202,7 @@ describe('nothing to tell', () => {
 describe('[B77] a source that fails', () => {
   const sourceOf = ({ service }: ReturnType<typeof serviceStage>) => service.view.sources[0];
 
-  test('K3: at its start, with a throw or a rejection, is started again later and later', async () => {
+  test('SERVICE-3: at its start, with a throw or a rejection, is started again later and later', async () => {
     const stage = serviceStage();
     stage.source.onStart = () => {
       if (stage.source.starts === 1) throw new Error('the port is taken');
@@ -265,7 +265,7 @@ describe('[B77] a source that fails', () => {
 });
 
 describe('[BW20] the stop', () => {
-  test('K4: stops every source exactly once; nothing is emitted after it', async () => {
+  test('SERVICE-4: stops every source exactly once; nothing is emitted after it', async () => {
     const other = new ManualSource('other');
     const source = new ManualSource('shop');
     const stage = serviceStage({ eventSources: [source, other] });
@@ -354,7 +354,7 @@ describe('[BW20] the stop', () => {
   });
 });
 
-test('K4: what was decided before a kill, and not done yet, is not done any more', async () => {
+test('SERVICE-4: what was decided before a kill, and not done yet, is not done any more', async () => {
   const stage = serviceStage({}, { onChanged: (service) => service.kill() });
   await stage.start();
   expect(stage.source.starts).toBe(0);

@@ -170,7 +170,7 @@ describe('dismissed or seen', () => {
   );
 });
 
-describe('O6: the outbox is bounded', () => {
+describe('OUTBOX-6: the outbox is bounded', () => {
   test('work whose result would not fit is refused, and the model reads the limit', async () => {
     const answers: unknown[] = [];
     const { start, type, said, session } = textTalk({
@@ -238,7 +238,7 @@ describe('O6: the outbox is bounded', () => {
   });
 });
 
-describe('seen in text (X2)', () => {
+describe('seen in text (TEXT-OUTPUT-2)', () => {
   test('is what an observer was given', async () => {
     const { start, type, state } = textTalk({ subagents: { report: done } });
     await start();

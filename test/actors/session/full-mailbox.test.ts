@@ -56,7 +56,7 @@ test.each(['text', 'voice'] as const)('C8: by %s, each way in is bounded', async
   await talk.close();
 });
 
-test('C8: an answer, a call and a subagent that are there', async () => {
+test('COMMIT-UNIT-8: an answer, a call and a subagent that are there', async () => {
   const journal = gatedJournal();
   const talk = textTalk({
     journal,
@@ -100,7 +100,7 @@ const codes = ({ errors }: Talk) => errors.map(({ error }) => (error as { code?:
 const floors = (events: readonly SessionEvent[]) =>
   events.flatMap((event) => (event.type === 'floor.changed' ? [event.floor] : []));
 
-test('C8: by text, whoever asks is refused, and the reply under way ends', async () => {
+test('COMMIT-UNIT-8: by text, whoever asks is refused, and the reply under way ends', async () => {
   const journal = gatedJournal();
   const { model, answers } = handModel();
   const talk = textTalk({ journal, wire: () => model });
@@ -135,7 +135,7 @@ test('C8: by text, whoever asks is refused, and the reply under way ends', async
   await talk.close();
 });
 
-test('C8: by voice, what the wire and the loudspeaker say is taken in', async () => {
+test('COMMIT-UNIT-8: by voice, what the wire and the loudspeaker say is taken in', async () => {
   const journal = gatedJournal();
   const talk = voiceTalk({ journal });
   const { environment, session, model, events } = talk;

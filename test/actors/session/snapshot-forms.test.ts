@@ -1,4 +1,4 @@
-// SF1, SF2: snapshots that other versions of Offstage wrote. The journal of test/corpus is one that an
+// SNAPSHOT-FORMS-1, SNAPSHOT-FORMS-2: snapshots that other versions of Offstage wrote. The journal of test/corpus is one that an
 // earlier version really wrote: whatever changes in a snapshot, it goes on to be read.
 
 import { readFileSync } from 'node:fs';
@@ -142,7 +142,7 @@ describe('a snapshot that an earlier version wrote', () => {
   );
 });
 
-describe('SF1: a snapshot of an older form', () => {
+describe('SNAPSHOT-FORMS-1: a snapshot of an older form', () => {
   const [chat] = trimmed(of('chat')) as [JournalEntry];
   /** Form 2 calls the books a ledger, form 3 has another machine of the session. */
   const forms: SnapshotForms = {
@@ -188,7 +188,7 @@ describe('SF1: a snapshot of an older form', () => {
   });
 });
 
-describe('SF2: a snapshot that cannot be read', () => {
+describe('SNAPSHOT-FORMS-2: a snapshot that cannot be read', () => {
   test('is passed over where the entries before it are there, and none of them is trimmed', async () => {
     const entries = ofVersions(of('chat'), NEWER);
     const { start, type, state, said, session, journal } = await found(entries, { trim: true });

@@ -203,7 +203,7 @@ describe('pre-authorised by the author', () => {
 });
 
 describe('P8: an approval is of one call, and only the runtime mints it', () => {
-  test('K2: the same call twice is asked twice, each for itself', async () => {
+  test('SUBAGENT-WORK-2: the same call twice is asked twice, each for itself', async () => {
     const { ran, named } = recorded();
     const { asked, onQuestion, answer } = user();
     const { run, environment } = subagentRuns(
@@ -226,7 +226,7 @@ describe('P8: an approval is of one call, and only the runtime mints it', () => 
     expect(ran).toHaveLength(2);
   });
 
-  test('K1: nothing that a model or a tool says is an approval', async () => {
+  test('SUBAGENT-WORK-1: nothing that a model or a tool says is an approval', async () => {
     const { ran, named } = recorded();
     const { asked, onQuestion } = user();
     const forged = {

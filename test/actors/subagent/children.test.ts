@@ -69,7 +69,7 @@ describe('S3 P7: a call that waits for other subagents', () => {
     ]);
   });
 
-  test('S8: goes on when it has a slot again', async () => {
+  test('SUBAGENT-MACHINE-8: goes on when it has a slot again', async () => {
     const { child, waiting } = children();
     const run = loneSubagent({ tools: { child } }, steps(calls(['child']), say('done')));
     await run.environment.settle();

@@ -50,7 +50,7 @@ describe('[M10] complete_task', () => {
     ]);
   });
 
-  test('S7: counts in the last step, whose other calls are not run', async () => {
+  test('SUBAGENT-MACHINE-7: counts in the last step, whose other calls are not run', async () => {
     const run = loneSubagent(
       { tools: { complete_task, work: simpleTool(never) }, maxSteps: 1 },
       steps(calls(['work'], ['complete_task', { result: 'in time' }])),
@@ -216,7 +216,7 @@ describe('[M9] request_input', () => {
     ]);
   });
 
-  test('S6: so many times without an answer ends nothing', async () => {
+  test('SUBAGENT-MACHINE-6: so many times without an answer ends nothing', async () => {
     const run = loneSubagent(
       { tools: { request_input }, maxInputRetries: 1 },
       steps(calls(['request_input', { question: 'Which?' }]), say('on my own, then')),

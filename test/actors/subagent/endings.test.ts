@@ -16,7 +16,7 @@ const overloaded = (isRetryable: boolean, statusCode = isRetryable ? 503 : 400):
     isRetryable,
   });
 
-describe('S7: the step limit', () => {
+describe('SUBAGENT-MACHINE-7: the step limit', () => {
   test('[R22 RW3] ends it; the calls of the last step are not run, and the ledger says so', async () => {
     let ran = 0;
     const { outcome } = subagentRuns(() => calls(['count'], ['count']));

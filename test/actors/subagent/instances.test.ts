@@ -1,4 +1,4 @@
-// The instance of a run: its own or shared, and disposed exactly once on every way out (B2).
+// The instance of a run: its own or shared, and disposed exactly once on every way out (SUBAGENT-2).
 
 import { describe, expect, test } from 'vitest';
 import type { MemoryStore, SubagentConfig } from '../../../src/index.ts';

@@ -209,7 +209,7 @@ describe('a message that interrupts', () => {
   });
 });
 
-describe('B5: a message', () => {
+describe('SUBAGENT-5: a message', () => {
   test('[MW6] to one that has ended is refused', async () => {
     const run = loneSubagent({}, steps(say('done')));
     await run.result;

@@ -48,7 +48,7 @@ async function wholeStory(runtimeOptions: Partial<RuntimeOptions>) {
   };
 }
 
-describe('B3: a subagent that waits', () => {
+describe('SUBAGENT-3: a subagent that waits', () => {
   test('goes on as if it had never been put away', async () => {
     const parked = await wholeStory({});
     const kept = await wholeStory({ inspect: () => {} });

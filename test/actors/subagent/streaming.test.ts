@@ -55,7 +55,7 @@ describe('[H6 H22] with stream: true', () => {
     expect(plain.chunks).toEqual([]);
   });
 
-  test('B4: what was broken off says nothing any more', async () => {
+  test('SUBAGENT-4: what was broken off says nothing any more', async () => {
     const run = loneSubagent({ stream: true }, steps({ text: 'late words', delayMs: 1000 }));
     await run.environment.settle();
     run.subagent.cancel('enough');
@@ -79,7 +79,7 @@ test('it shows a sign of life when something happens to it, and not otherwise', 
   expect(run.signsOfLife()).toBe(before);
 });
 
-describe('S12: when its budget is exhausted', () => {
+describe('SUBAGENT-MACHINE-12: when its budget is exhausted', () => {
   test('it hands in what it has, without tools, and has failed', async () => {
     let release: (value: unknown) => void = () => {};
     const work = simpleTool(

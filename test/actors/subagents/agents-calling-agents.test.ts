@@ -258,7 +258,7 @@ test('[MW1] a child that asks while its parent waits is told at once that nobody
   ]);
 });
 
-test('AT1: a child that is ended while it asks ends the call', async () => {
+test('SUB-AGENT-TOOL-1: a child that is ended while it asks ends the call', async () => {
   const { plan, service } = program({
     planner: [call('subagent__summarizer', { texts: [] }), { text: 'Done.' }],
     summarizer: [call('request_input', { question: 'How long?' })],
@@ -308,7 +308,7 @@ function use(tools: object, name: string, input: object, context?: object): Prom
   return execute(input, { toolCallId: 'call_1', messages: [], context });
 }
 
-describe('[H18] CP1: a message to a companion is never lost', () => {
+describe('[H18] COMPANIONS-1: a message to a companion is never lost', () => {
   const researcher = { name: 'researcher', instructions: 'You are the researcher.' };
 
   test.each([

@@ -182,7 +182,7 @@ describe('P8, K3: a denial holds for all below', () => {
     expect(ran).toEqual([{ sum: 6 }, { sum: 5 }]);
   });
 
-  test('K1: no message and no agent gives an approval', async () => {
+  test('RETENTION-1: no message and no agent gives an approval', async () => {
     const ran: unknown[] = [];
     const { environment, service, outcomes, start } = program(
       {

@@ -133,7 +133,7 @@ async function play(commands: readonly Command[]) {
     expect(running.length).toBeLessThanOrEqual(LIMITS.maxConcurrentPerSession);
     for (const { parentId, depth } of live) {
       expect(depth).toBeLessThanOrEqual(LIMITS.maxDepth);
-      // D4: whoever lives has a parent that lives.
+      // SUBAGENT-TREE-4: whoever lives has a parent that lives.
       if (parentId !== null) expect(live.map(({ id }) => id)).toContain(parentId);
     }
   }
@@ -159,7 +159,7 @@ async function play(commands: readonly Command[]) {
   expect(stage.errors).toEqual([]);
 }
 
-test('D3 D4 D5 E1 Q1 R1 P1 P7: whatever happens, everything settles and nobody is left', async () => {
+test('SUBAGENT-TREE-3 SUBAGENT-TREE-4 SUBAGENT-TREE-5 WAITS-1 SUBAGENTS-REQUESTS-1 MESSAGES-1 P1 P7: whatever happens, everything settles and nobody is left', async () => {
   await fc.assert(fc.asyncProperty(fc.array(command, { minLength: 5, maxLength: 30 }), play), {
     numRuns: 200,
   });

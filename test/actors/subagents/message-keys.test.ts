@@ -1,4 +1,4 @@
-// R2: a message with a key is told once, and who sends it learns when it is in the journal.
+// MESSAGES-2: a message with a key is told once, and who sends it learns when it is in the journal.
 
 import { expect, test } from 'vitest';
 import {
@@ -50,7 +50,7 @@ async function isSettled(environment: { settle(): Promise<void> }, promise: Prom
   return settled;
 }
 
-test('R2: the same key is the same message: one entry, one receipt', async () => {
+test('MESSAGES-2: the same key is the same message: one entry, one receipt', async () => {
   const { environment, service, id, told } = await atWork();
   const message = { content: 'Hurry', mode: 'interrupt', idempotencyKey: 'k' } as const;
   const sent = [1, 2].map(() => service.send(id, message, THE_LEAD));
@@ -66,7 +66,7 @@ test('R2: the same key is the same message: one entry, one receipt', async () =>
   expect(told()).toHaveLength(2);
 });
 
-test('R2: the same key to somebody else is another message', async () => {
+test('MESSAGES-2: the same key to somebody else is another message', async () => {
   const { environment, service, spawn, id, told } = await atWork();
   const other = spawn();
   await environment.settle();
@@ -77,7 +77,7 @@ test('R2: the same key to somebody else is another message', async () => {
   expect(told()).toHaveLength(2);
 });
 
-test('R2: the same key is the same answer, also while it is on its way', async () => {
+test('MESSAGES-2: the same key is the same answer, also while it is on its way', async () => {
   const { environment, journal, service, id, told } = await atWork({
     call: ['request_input', { question: 'Which?' }],
   });
@@ -133,7 +133,7 @@ test('B3: one that waits for the user is not woken by what it was told already',
   expect(second.rest?.subagents).toMatchObject([{ rest: { life: { isParked: true } } }]);
 });
 
-test('R3: who is left to the journal writes nothing more: nobody waits for it', async () => {
+test('MESSAGES-3: who is left to the journal writes nothing more: nobody waits for it', async () => {
   const { environment, journal, service, id } = await atWork();
   journal.shut();
   const sent = service.send(id, { content: 'Hurry' }, THE_LEAD);
@@ -142,7 +142,7 @@ test('R3: who is left to the journal writes nothing more: nobody waits for it', 
   expect(await isSettled(environment, sent.written)).toBe(true);
 });
 
-test('R1: whoever waits until a message is read hears that it is not here', async () => {
+test('MESSAGES-1: whoever waits until a message is read hears that it is not here', async () => {
   const { environment, service, id } = await atWork();
   const sent = service.send(id, { content: 'Hurry', mode: 'queue' }, THE_LEAD);
   if (!sent.ok) throw new Error(sent.error.message);
@@ -161,7 +161,7 @@ test('R1: whoever waits until a message is read hears that it is not here', asyn
   }
 });
 
-test('R1: an answer that comes after all have left answers nothing', async () => {
+test('MESSAGES-1: an answer that comes after all have left answers nothing', async () => {
   const { environment, service, id } = await atWork({
     call: ['request_input', { prompt: 'Which?', question: 'Which?' }],
   });
@@ -177,7 +177,7 @@ test('R1: an answer that comes after all have left answers nothing', async () =>
   expect(await isSettled(environment, sent.written)).toBe(true);
 });
 
-test('R2: it is `written` when its entry is kept, not before', async () => {
+test('MESSAGES-2: it is `written` when its entry is kept, not before', async () => {
   const { environment, journal, service, id, told } = await atWork();
   journal.shut();
   const sent = service.send(id, { content: 'Hurry' }, THE_LEAD);
@@ -188,7 +188,7 @@ test('R2: it is `written` when its entry is kept, not before', async () => {
   expect(told()).toEqual([sent.messageId]);
 });
 
-test('R2: the tool answers when the message is in the journal', async () => {
+test('MESSAGES-2: the tool answers when the message is in the journal', async () => {
   const { environment, journal, service, id } = await atWork();
   const { send_to_subagent: tool } = createParentSubagentToolset({ service });
   journal.shut();
@@ -201,7 +201,7 @@ test('R2: the tool answers when the message is in the journal', async () => {
   expect(await isSettled(environment, answered)).toBe(true);
 });
 
-test('D5: who ends takes nothing: nobody waits for it to be written', async () => {
+test('SUBAGENT-TREE-5: who ends takes nothing: nobody waits for it to be written', async () => {
   const { environment, journal, service, id } = await atWork();
   journal.shut();
   // Something is on its way already: this waits behind it.

@@ -1,4 +1,4 @@
-// DR2: no limit is widened by a crash: what those had used that nobody knows any more counts for
+// DELEGATION-REST-2: no limit is widened by a crash: what those had used that nobody knows any more counts for
 // whoever they worked for.
 
 import { expect, test } from 'vitest';

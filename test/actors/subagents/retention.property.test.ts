@@ -20,7 +20,7 @@ const command = fc.record({
   ms: fc.nat(80),
 });
 
-test('K1: never before it was delivered, always once it was long enough ago', () => {
+test('RETENTION-1: never before it was delivered, always once it was long enough ago', () => {
   fc.assert(
     fc.property(fc.array(command, { maxLength: 60 }), (commands) => {
       const family = new Family();
@@ -64,7 +64,7 @@ test('K1: never before it was delivered, always once it was long enough ago', ()
   );
 });
 
-test('K2: of those delivered the last are kept; 0 keeps none', () => {
+test('RETENTION-2: of those delivered the last are kept; 0 keeps none', () => {
   const family = new Family();
   const retention = new Retention(family, RETENTION_MS);
   const forgetful = new Retention(family, 0);

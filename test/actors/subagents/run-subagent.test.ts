@@ -64,7 +64,7 @@ describe('a run', () => {
     expect(steps).toEqual([1, 2]);
   });
 
-  test('N1: resolves after its instance was disposed, and its hook may throw', async () => {
+  test('RUN-SUBAGENT-N-1: resolves after its instance was disposed, and its hook may throw', async () => {
     let disposed = 0;
     const { run, errors } = setUp(() => ({ text: 'done' }));
     const outcome = await run(
@@ -85,7 +85,7 @@ describe('a run', () => {
     expect(errors).toEqual([expect.objectContaining({ message: 'the hook is broken' })]);
   });
 
-  test('N1: a run that cannot begin is an outcome too', async () => {
+  test('RUN-SUBAGENT-N-1: a run that cannot begin is an outcome too', async () => {
     const { run } = setUp(() => ({ text: 'never' }));
     const { result } = run({}, { model: undefined });
     expect(await result).toMatchObject({
@@ -168,7 +168,7 @@ describe('its questions', () => {
     expect(second.errors).toEqual([expect.objectContaining({ code: 'INVALID_ANSWER' })]);
   });
 
-  test('N2: expire, and a later answer does not count', async () => {
+  test('PROGRAM-PORTS-2: expire, and a later answer does not count', async () => {
     const answers: ((answer: { text: string }) => void)[] = [];
     const signals: AbortSignal[] = [];
     const { run, environment, errors } = setUp(() => ask('Still there?'));
@@ -198,7 +198,7 @@ describe('its questions', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('N2: are withdrawn when the run is cancelled', async () => {
+  test('PROGRAM-PORTS-2: are withdrawn when the run is cancelled', async () => {
     let signal: AbortSignal | undefined;
     const { run, environment } = setUp(asking);
     const { result, cancel } = run(

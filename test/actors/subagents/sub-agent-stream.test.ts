@@ -97,7 +97,7 @@ describe('[H6 H22] chunks', () => {
   });
 });
 
-test('SC2: chunks come in the order of the events', async () => {
+test('SUB-AGENT-STREAM-2: chunks come in the order of the events', async () => {
   const events = from([
     { ...base, type: 'spawned', input: {} },
     { ...base, subagentId: 'other', type: 'spawned', input: {} },

@@ -15,7 +15,7 @@ function family(stage: ReturnType<typeof puppets>) {
   return { parent, child, grandchild };
 }
 
-describe('[MW7 HW4] D4: when a parent ends', () => {
+describe('[MW7 HW4] SUBAGENT-TREE-4: when a parent ends', () => {
   test.each(['completed', 'cancelled', 'failed'] as const)(
     '%s: those below it are cancelled, all the way down',
     async (how) => {
@@ -96,7 +96,7 @@ describe('[MW7 HW4] D4: when a parent ends', () => {
   });
 });
 
-test('D3: who is cancelled by whoever sees it begin ends, and is told of in order', async () => {
+test('SUBAGENT-TREE-3: who is cancelled by whoever sees it begin ends, and is told of in order', async () => {
   const stage = puppets();
   const cancelled: boolean[] = [];
   stage.service.events.subscribe(({ type, subagentId }) => {
@@ -110,7 +110,7 @@ test('D3: who is cancelled by whoever sees it begin ends, and is told of in orde
   expect(stage.errors).toEqual([]);
 });
 
-describe('D3: close', () => {
+describe('SUBAGENT-TREE-3: close', () => {
   test('cancels all, disposes all, and resolves once nobody is left', async () => {
     const disposed: string[] = [];
     const stage = puppets();
@@ -207,7 +207,7 @@ describe('[M18 MW9] what has ended', () => {
     expect(stage.look(id)).toBeUndefined();
   });
 
-  test('[BW31] K2: unread results are bounded by refusing work, read ones by forgetting the oldest', async () => {
+  test('[BW31] RETENTION-2: unread results are bounded by refusing work, read ones by forgetting the oldest', async () => {
     const stage = puppets({
       constraints: { maxConcurrentPerSession: 5000, maxLivePerSession: 5000 },
     });

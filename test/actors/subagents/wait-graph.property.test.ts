@@ -35,7 +35,7 @@ function canEnd(id: string, needs: Record<string, readonly Need[]>): boolean {
   return false;
 }
 
-test('G1: refused exactly if it could never end; the way that is named is one of waits', () => {
+test('WAIT-GRAPH-1: refused exactly if it could never end; the way that is named is one of waits', () => {
   fc.assert(
     fc.property(graph, need, (needs, wanted) => {
       const whole = { ...needs, a: [...(needs['a'] ?? []), wanted] };

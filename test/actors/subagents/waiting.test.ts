@@ -147,7 +147,7 @@ describe('[MW1] a wait is woken by a question', () => {
       ],
     });
     const requestId = wait.value?.ok ? wait.value.reports[0]?.pendingRequest?.requestId : '';
-    // M5: it is still so.
+    // MODEL-MESSAGES-5: it is still so.
     expect(await service.await([id], THE_LEAD)).toMatchObject({ why: 'asked' });
     const sent = service.send(
       id,
@@ -197,7 +197,7 @@ describe('[MW1] a wait is woken by a question', () => {
   });
 });
 
-describe('E2: a question and a wait', () => {
+describe('AWAITING-2: a question and a wait', () => {
   test('that begins to depend on the answer after the question was asked', async () => {
     const { spawn, calls, service } = puppets();
     const asker = spawn('b', { workstreamId: 'w' });
@@ -277,7 +277,7 @@ describe('WAIT_CYCLE', () => {
   });
 });
 
-test('[M17] E4: hung ends no wait', async () => {
+test('[M17] AWAITING-4: hung ends no wait', async () => {
   const { spawn, service, environment, look } = puppets({
     constraints: { inactivityTimeoutMs: 1000, sweepIntervalMs: 500 },
   });

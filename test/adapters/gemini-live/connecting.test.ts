@@ -214,7 +214,7 @@ describe('the conversation so far', () => {
     expect(peer.said[0]).not.toHaveProperty('setup.historyConfig');
   });
 
-  test('K4: the answer to a call of before is told as text', async () => {
+  test('TOOL-CALLS-4: the answer to a call of before is told as text', async () => {
     const call = await reconnected('gemini-3.8-live');
     call.peer.news();
     const said = await call.sends({ type: 'tool.answer', callId: 'c1', output: 'Booked.' });

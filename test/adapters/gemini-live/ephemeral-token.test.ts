@@ -26,7 +26,7 @@ test('a token is made with the key in a header', async () => {
   expect(JSON.parse(made?.body ?? '')).toEqual({ uses: 3 });
 });
 
-test('E1: it is locked to what a session is', async () => {
+test('EPHEMERAL-TOKEN-1: it is locked to what a session is', async () => {
   const { requests, access } = await started(200, '{"name":"auth_tokens/1"}');
   await createEphemeralToken({
     ...access,

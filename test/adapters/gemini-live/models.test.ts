@@ -57,7 +57,7 @@ test('what a transport can do depends on its model', () => {
   expect(able('gemini-3.1-flash-live-preview')).toEqual(nothing);
 });
 
-test('M1: a model that is not known is relied on for nothing', () => {
+test('MODELS-1: a model that is not known is relied on for nothing', () => {
   expect(able('gemini-9-live')).toEqual(able('gemini-3.1-flash-live-preview'));
 });
 

@@ -66,7 +66,7 @@ describe('messages', () => {
     expect(await call.sends(note('[note] Rain.'))).toEqual([content(false, '[note] Rain.')]);
   });
 
-  test('O2: wait while the model talks, until its turn is over', async () => {
+  test('OUTGOING-2: wait while the model talks, until its turn is over', async () => {
     const call = await startCall();
     call.says(sound());
     expect(await call.sends(note('Rain.'))).toEqual([]);
@@ -76,7 +76,7 @@ describe('messages', () => {
     expect(call.peer.news()).toEqual([content(false, '[note] Rain.')]);
   });
 
-  test('O2: while the user speaks, and until the model answers them', async () => {
+  test('OUTGOING-2: while the user speaks, and until the model answers them', async () => {
     const call = await startCall();
     call.says(words('Hello.'));
     await call.sends(note('Rain.'));
@@ -87,7 +87,7 @@ describe('messages', () => {
     expect(call.peer.news()).toHaveLength(1);
   });
 
-  test('O2: or does not answer them', async () => {
+  test('OUTGOING-2: or does not answer them', async () => {
     const call = await startCall();
     call.says(words('Hello.'));
     await call.sends(note('Rain.'));
@@ -97,7 +97,7 @@ describe('messages', () => {
     expect(call.peer.news()).toHaveLength(1);
   });
 
-  test('O2: at once where the model says that it waits', async () => {
+  test('OUTGOING-2: at once where the model says that it waits', async () => {
     const call = await startCall();
     call.says(words('Hm.'));
     await call.sends(note('Rain.'));
@@ -106,7 +106,7 @@ describe('messages', () => {
     expect(call.peer.news()).toHaveLength(1);
   });
 
-  test('O2: while it works', async () => {
+  test('OUTGOING-2: while it works', async () => {
     const call = await startCall();
     call.says({ serverContent: { turnComplete: true, interactionStatus: 'IN_PROGRESS' } });
     expect(await call.sends(note('Rain.'))).toEqual([]);
@@ -114,7 +114,7 @@ describe('messages', () => {
     expect(call.peer.news()).toHaveLength(1);
   });
 
-  test('O2: a turn that never ends holds them up for 15 seconds', async () => {
+  test('OUTGOING-2: a turn that never ends holds them up for 15 seconds', async () => {
     const call = await startCall();
     call.says(sound());
     await call.sends(note('Rain.'));
@@ -125,7 +125,7 @@ describe('messages', () => {
     expect(call.last('response.ended')).toMatchObject({ status: 'incomplete' });
   });
 
-  test('O4: wait for the next request where they would be answered', async () => {
+  test('OUTGOING-4: wait for the next request where they would be answered', async () => {
     const call = await startCall({ model: 'gemini-3.1-flash-live-preview' });
     expect(await call.sends(note('Rain.'))).toEqual([]);
     expect(await call.sends(request)).toEqual([
@@ -135,7 +135,7 @@ describe('messages', () => {
 });
 
 describe('a request', () => {
-  test('O1: is one message with what was told before it', async () => {
+  test('OUTGOING-1: is one message with what was told before it', async () => {
     const call = await startCall();
     expect(await call.sends(note('Rain.'), request)).toEqual([
       content(true, '[note] Rain.', '[note] Tell it.'),
@@ -170,7 +170,7 @@ describe('a request', () => {
     ]);
   });
 
-  test('A1: has the next response', async () => {
+  test('GEMINI-LIVE-REQUESTS-1: has the next response', async () => {
     const call = await startCall();
     await call.sends(request);
     call.says(sound(), generated, turnComplete, sound());
@@ -178,7 +178,7 @@ describe('a request', () => {
     expect(call.last('response.started')).toMatchObject({ responseKey: null });
   });
 
-  test('O2: waits until nothing else can be answered', async () => {
+  test('OUTGOING-2: waits until nothing else can be answered', async () => {
     const call = await startCall();
     call.says(sound());
     expect(await call.sends(request)).toEqual([]);
@@ -189,7 +189,7 @@ describe('a request', () => {
     expect(keyed(call.events)).toEqual(['started']);
   });
 
-  test('A1: is in vain when somebody speaks before it is answered', async () => {
+  test('GEMINI-LIVE-REQUESTS-1: is in vain when somebody speaks before it is answered', async () => {
     const call = await startCall();
     await call.sends(request);
     call.says(words('Wait'));
@@ -198,7 +198,7 @@ describe('a request', () => {
     expect(call.last('response.started')).toMatchObject({ responseKey: null });
   });
 
-  test('R4: loses its response to words that came late, and the response goes on', async () => {
+  test('GEMINI-LIVE-MODEL-TURNS-4: loses its response to words that came late, and the response goes on', async () => {
     const call = await startCall();
     await call.sends(request);
     call.says(sound());
@@ -222,7 +222,7 @@ describe('a request', () => {
     expect(keyed(call.events)).toEqual(['started', 'cancelled']);
   });
 
-  test('A2: comes to nothing where the model says nothing', async () => {
+  test('GEMINI-LIVE-REQUESTS-2: comes to nothing where the model says nothing', async () => {
     const call = await startCall();
     await call.sends(request);
     call.says({ serverContent: { turnComplete: true, turnCompleteReason: 'RESPONSE_REJECTED' } });
@@ -233,7 +233,7 @@ describe('a request', () => {
     });
   });
 
-  test('A2 A3: called off before it was answered, what answers it is not heard', async () => {
+  test('GEMINI-LIVE-REQUESTS-2 GEMINI-LIVE-REQUESTS-3: called off before it was answered, what answers it is not heard', async () => {
     const call = await startCall();
     await call.sends(request);
     await call.sends({ type: 'response.cancel' });
@@ -269,7 +269,7 @@ describe('a request', () => {
     expect(call.peer.news()).toHaveLength(1);
   });
 
-  test('A2: called off before it was sent, it is not sent', async () => {
+  test('GEMINI-LIVE-REQUESTS-2: called off before it was sent, it is not sent', async () => {
     const call = await startCall();
     call.says(sound());
     await call.sends(note('Rain.'), request);
@@ -279,7 +279,7 @@ describe('a request', () => {
     expect(call.peer.news()).toEqual([content(false, '[note] Rain.')]);
   });
 
-  test('A2: taken back before it was sent, it is not sent, and what is said goes on', async () => {
+  test('GEMINI-LIVE-REQUESTS-2: taken back before it was sent, it is not sent, and what is said goes on', async () => {
     const call = await startCall();
     call.says(sound());
     await call.sends(note('Rain.'), request);
@@ -402,7 +402,7 @@ describe('the answer to a call', () => {
     },
   );
 
-  test('K4: a second one is told as text', async () => {
+  test('TOOL-CALLS-4: a second one is told as text', async () => {
     const call = await openCall();
     await call.sends(answer('c1'));
     const [said] = await call.sends(answer('c1', 'Driver found.'));

@@ -12,7 +12,7 @@ import {
 
 const types = (events: readonly TransportEvent[]) => events.map(({ type }) => type);
 
-describe('R1: a turn is a response with one item', () => {
+describe('GEMINI-LIVE-MODEL-TURNS-1: a turn is a response with one item', () => {
   test('from its first sound to the end of its making', async () => {
     const call = await startCall();
     call.says(sound(100), spoken('Good '), sound(50), spoken('morning.'), generated, turnComplete);
@@ -137,7 +137,7 @@ describe('how it ends', () => {
     expect(call.last('response.ended')).toMatchObject({ status });
   });
 
-  test('R2: what strays after an interruption is dropped until the turn is over', async () => {
+  test('GEMINI-LIVE-MODEL-TURNS-2: what strays after an interruption is dropped until the turn is over', async () => {
     const call = await startCall();
     call.says(sound(), interrupted, sound(), turnComplete, sound());
     expect(call.frames).toHaveLength(1);
@@ -148,7 +148,7 @@ describe('how it ends', () => {
     expect(call.events.filter(({ type }) => type === 'response.started')).toHaveLength(2);
   });
 
-  test('R2: or for a moment, where the end of the turn is missing', async () => {
+  test('GEMINI-LIVE-MODEL-TURNS-2: or for a moment, where the end of the turn is missing', async () => {
     const call = await startCall();
     call.says(sound(), interrupted, sound());
     await call.advance(1_000);
@@ -168,7 +168,7 @@ describe('cancelled by us', () => {
     expect(call.frames).toHaveLength(1);
     call.news();
     call.says(interrupted);
-    // T2: nobody spoke.
+    // GEMINI-LIVE-TRANSLATOR-2: nobody spoke.
     expect(call.news()).toEqual([]);
     call.says(turnComplete, sound());
     expect(call.frames).toHaveLength(2);
@@ -225,7 +225,7 @@ test('a model that waits for us does not work', async () => {
 });
 
 describe('calls', () => {
-  test('belong to a response; K1: one that is said again is not told again', async () => {
+  test('belong to a response; TOOL-CALLS-1: one that is said again is not told again', async () => {
     const call = await startCall();
     call.says(toolCall('c1', 'book_ride', { to: 'airport' }), toolCall('c1'));
     const { responseId } = call.last('response.started') ?? {};
@@ -255,7 +255,7 @@ describe('calls', () => {
     expect(call.last('tool.called')?.callId).toMatch(/^call_/);
   });
 
-  test('K3: one that is cancelled is told so once, and not answered', async () => {
+  test('TOOL-CALLS-3: one that is cancelled is told so once, and not answered', async () => {
     const call = await startCall();
     const cancellation = { toolCallCancellation: { ids: ['c1', 'c2'] } };
     call.says(toolCall('c1'), turnComplete, cancellation, cancellation);

@@ -29,7 +29,7 @@ function goOn(from: Call, options?: GeminiLiveOptions): Call {
   return call;
 }
 
-describe('H1: a token is offered while it is true', () => {
+describe('RESUMPTION-1: a token is offered while it is true', () => {
   test('from the handle of the server on', async () => {
     const call = await startCall();
     call.says(handle('h1'));
@@ -62,7 +62,7 @@ describe('a session that goes on', () => {
     expect(next.events).toEqual([{ type: 'transport.ready', resumed: true }]);
   });
 
-  test('H2: is told again what was said since the handle, also after it was offered', async () => {
+  test('RESUMPTION-2: is told again what was said since the handle, also after it was offered', async () => {
     const call = await startCall();
     await call.sends({ ...note, text: '[note] known' });
     call.says(handle('h1'));
@@ -79,7 +79,7 @@ describe('a session that goes on', () => {
     ]);
   });
 
-  test('H2: what the server has not consumed is said again, by the index of the message', async () => {
+  test('RESUMPTION-2: what the server has not consumed is said again, by the index of the message', async () => {
     const call = await startCall();
     call.hears();
     await call.sends({ ...note, text: '[note] known' });
@@ -91,7 +91,7 @@ describe('a session that goes on', () => {
     expect(next.peer.said.slice(1)).toEqual([rain]);
   });
 
-  test('H2: is not asked again to speak', async () => {
+  test('RESUMPTION-2: is not asked again to speak', async () => {
     const call = await startCall();
     call.says(toolCall('c1'), turnComplete, handle('h1'));
     await call.sends(
@@ -123,7 +123,7 @@ describe('a session that goes on', () => {
   });
 });
 
-describe('H3: a handle that is refused', () => {
+describe('RESUMPTION-3: a handle that is refused', () => {
   test.each([1007, 1008, 1011])('%i: is worth another try, without it', async (code) => {
     const call = await startCall();
     call.says(handle('h1'));

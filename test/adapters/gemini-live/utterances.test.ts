@@ -21,7 +21,7 @@ function told(events: readonly TransportEvent[]): readonly string[] {
 const ids = ({ events }: Call) =>
   new Set(events.flatMap((event) => ('utteranceId' in event ? [event.utteranceId] : [])));
 
-describe('U1: an utterance begins, ends and has its words, once', () => {
+describe('USER-SPEECH-1: an utterance begins, ends and has its words, once', () => {
   test('of scraps that never say which one is the last', async () => {
     const call = await startCall();
     call.says(words('A taxi '));
@@ -137,7 +137,7 @@ describe('U1: an utterance begins, ends and has its words, once', () => {
   });
 });
 
-describe('U2: words that come late', () => {
+describe('USER-SPEECH-2: words that come late', () => {
   test('begin no utterance that would cut the answer off; they are told', async () => {
     const call = await startCall();
     call.says(words('Hello.'), sound());
@@ -185,14 +185,14 @@ describe('U2: words that come late', () => {
   });
 });
 
-test('U3: words are older than the moment at which they come', async () => {
+test('USER-SPEECH-3: words are older than the moment at which they come', async () => {
   const call = await startCall();
   call.hears(2_000);
   call.says(words('Hi.'));
   expect(call.last('utterance.started')).toMatchObject({ audioStartMs: 1_200 });
 });
 
-test('U3: the wire may say when they began', async () => {
+test('USER-SPEECH-3: the wire may say when they began', async () => {
   const call = await startCall();
   call.hears(2_000);
   call.says({ serverContent: { inputTranscription: { text: 'Hi.', startOffset: '0.4s' } } });

@@ -174,7 +174,7 @@ describe('a scenario', () => {
       expect(message.type).toBe(index % 2 === 0 ? '@xstate.event' : '@xstate.snapshot');
   });
 
-  test('B2: a question that was dormant in between is one actor, which never was away', async () => {
+  test('ACTOR-BOOK-2: a question that was dormant in between is one actor, which never was away', async () => {
     const { inspect, view } = await watched();
     ride(inspect);
     await view.until(isOver);
@@ -196,7 +196,7 @@ describe('a scenario', () => {
     ]);
   });
 
-  test('R1, R2: nothing that was said is in the stream, and what tells one thing from another is', async () => {
+  test('REDACT-1, REDACT-2: nothing that was said is in the stream, and what tells one thing from another is', async () => {
     const { inspect, view } = await watched();
     ride(inspect);
     await view.until(isOver);
@@ -231,7 +231,7 @@ describe('a scenario', () => {
 });
 
 describe('a viewer that comes late', () => {
-  test('I2: gets every actor with its latest state, and none of the history', async () => {
+  test('STREAM-2: gets every actor with its latest state, and none of the history', async () => {
     const { inspect, view, inspector: relay } = await watched();
     ride(inspect);
     await view.until(isOver);
@@ -251,7 +251,7 @@ describe('a viewer that comes late', () => {
     expect(late.snapshots('ses_2/interaction').at(-1)?.snapshot.value).toBe('subagent_interaction');
   });
 
-  test('I2: nothing is lost when there were thousands of events', async () => {
+  test('STREAM-2: nothing is lost when there were thousands of events', async () => {
     const { inspect, inspector: relay } = await watched({ maxQueuedLines: 100 });
     const session = startSession(inspect);
     const interaction = startInteraction(inspect);

@@ -67,7 +67,7 @@ const lines: fc.Arbitrary<Line> = fc.oneof(
     })),
 );
 
-test('L1, R1: by default no message has the secret, or is larger than it may be', () => {
+test('INSPECT-LINE-1, REDACT-1: by default no message has the secret, or is larger than it may be', () => {
   fc.assert(
     fc.property(lines, (line) => {
       const { text } = new Converter(redactWords, MAX_BYTES).convert(line);
@@ -78,7 +78,7 @@ test('L1, R1: by default no message has the secret, or is larger than it may be'
   );
 });
 
-test('L1: nor is one that shows everything', () => {
+test('INSPECT-LINE-1: nor is one that shows everything', () => {
   fc.assert(
     fc.property(lines, (line) => {
       const { text, message } = new Converter(redactNothing, MAX_BYTES).convert(line);
@@ -89,7 +89,7 @@ test('L1: nor is one that shows everything', () => {
   );
 });
 
-test('W2: what was left out is marked', () => {
+test('SHOWN-VALUE-2: what was left out is marked', () => {
   const context = { words: Array.from({ length: 5000 }, (_, index) => `word ${index}`) };
   const line = { kind: 'snapshot', identity, at: 1, event: { type: 'x' }, snapshot: { context } };
   const { text } = new Converter(redactNothing, MAX_BYTES).convert(line as Line);
@@ -97,7 +97,7 @@ test('W2: what was left out is marked', () => {
   expect(text.length).toBeGreaterThan(MAX_BYTES / 4);
 });
 
-test('L2: what cannot be read is shown as unreadable', () => {
+test('INSPECT-LINE-2: what cannot be read is shown as unreadable', () => {
   const context = {
     get text(): string {
       throw new Error(SECRET);

@@ -7,7 +7,7 @@ import { shownValue } from '../../../src/adapters/inspect/shown-value.ts';
 const show = (value: unknown, section = 'context', redact: Redact = redactWords): unknown =>
   shownValue(value, section, redact, { bytesLeft: 100_000 });
 
-describe('R1: a text is shown only under a known key, if it looks like a name', () => {
+describe('REDACT-1: a text is shown only under a known key, if it looks like a name', () => {
   test.each([
     ['type', 'outbox.add'],
     ['status', 'timed_out'],
@@ -40,7 +40,7 @@ describe('R1: a text is shown only under a known key, if it looks like a name', 
   });
 });
 
-describe('R2: within a payload nothing is shown but its structure', () => {
+describe('REDACT-2: within a payload nothing is shown but its structure', () => {
   test.each(['args', 'input', 'output', 'content', 'messages', 'result', 'answer', 'data'])(
     '%s',
     (key) => {
@@ -65,7 +65,7 @@ describe('R2: within a payload nothing is shown but its structure', () => {
   });
 });
 
-test('R3: a key that does not look like a name is hidden, and two stay two', () => {
+test('REDACT-3: a key that does not look like a name is hidden, and two stay two', () => {
   expect(show({ 'likes sushi': 1, 'likes apple': 2, 'sub_1.q1': 3 })).toEqual({
     '[redacted 11 chars] (0)': 1,
     '[redacted 11 chars] (1)': 2,
@@ -92,7 +92,7 @@ test('an own decision is asked for every leaf, with the way to it', () => {
   ]);
 });
 
-describe('W1, W3: what is no plain data', () => {
+describe('SHOWN-VALUE-1, SHOWN-VALUE-3: what is no plain data', () => {
   test('errors, dates, maps, sets, functions, actors and sounds', () => {
     const cause = new Error('the user said so');
     const error = Object.assign(new TypeError('of Ann', { cause }), { code: 'E_ANN' });

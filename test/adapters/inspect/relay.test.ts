@@ -57,7 +57,7 @@ function get(port: number, path: string, headers: Record<string, string> = {}, m
   );
 }
 
-describe('Y2: the stream', () => {
+describe('RELAY-2: the stream', () => {
   test('is for those who know the token', async () => {
     const { streamUrl } = await relay();
     expect(await knock(streamUrl)).toBe('open');
@@ -86,7 +86,7 @@ describe('Y2: the stream', () => {
     expect(await knock(next.streamUrl.replace(/token=.*/, `token=${token}`))).toBe('401');
   });
 
-  test('Y3: a viewer that sends too much is cut off; the others stay', async () => {
+  test('RELAY-3: a viewer that sends too much is cut off; the others stay', async () => {
     const { streamUrl, inspector: own } = await relay();
     const view = receive(streamUrl);
     const loud = new WebSocket(streamUrl);
@@ -143,7 +143,7 @@ describe('the page', () => {
   });
 });
 
-describe('Y1: the port', () => {
+describe('RELAY-1: the port', () => {
   test('is on 127.0.0.1 only, and free again after `stop`', async () => {
     const { inspector: own, port, streamUrl } = await relay();
     const view = receive(streamUrl);

@@ -69,7 +69,7 @@ const fragile = setup({
   },
 }).createMachine({ id: 'fragile', on: { BREAK: { actions: 'fail' } } });
 
-describe('I1: inspecting is cheap and harmless', () => {
+describe('STREAM-1: inspecting is cheap and harmless', () => {
   test('nothing is converted or sent before it is time', async () => {
     const { environment, view, inspect } = await watched();
     const get = vi.fn<() => string>(() => 'x');
@@ -132,7 +132,7 @@ describe('I1: inspecting is cheap and harmless', () => {
   });
 });
 
-describe('I3: a machine that throws', () => {
+describe('STREAM-3: a machine that throws', () => {
   test('is shown as failed, though XState reports no snapshot of it', async () => {
     const { environment, view, inspect } = await watched();
     const actor = createActor(fragile, { id: 'fragile', inspect });
@@ -147,7 +147,7 @@ describe('I3: a machine that throws', () => {
   });
 });
 
-describe('B1, B3: names', () => {
+describe('ACTOR-BOOK-1, ACTOR-BOOK-3: names', () => {
   test('the next invocation takes the place of the one before', async () => {
     const { environment, view, inspect } = await watched();
     const machine = setup({ actors: { wait: fromCallback(() => {}) } }).createMachine({
@@ -232,7 +232,7 @@ describe('B1, B3: names', () => {
   });
 });
 
-describe('B4: the end', () => {
+describe('ACTOR-BOOK-4: the end', () => {
   test('what rests below an actor that ends, ends with it', async () => {
     const { environment, view, inspect } = await watched();
     const session = startSession(inspect);
@@ -268,7 +268,7 @@ describe('B4: the end', () => {
   });
 });
 
-describe('Q1, Q2: a viewer that is too slow', () => {
+describe('VIEWER-QUEUE-1, VIEWER-QUEUE-2: a viewer that is too slow', () => {
   test('misses history, is told that it does, and never an actor or a latest state', async () => {
     const { environment, stream } = bare({ maxQueuedLines: 100 });
     let isReady = false;
@@ -302,7 +302,7 @@ describe('Q1, Q2: a viewer that is too slow', () => {
   });
 });
 
-test('Q1: an actor that is invoked again and again does not fill the queue', async () => {
+test('VIEWER-QUEUE-1: an actor that is invoked again and again does not fill the queue', async () => {
   const { environment, stream } = bare({ maxQueuedLines: 100 });
   let isReady = false;
   const slow = viewer(() => isReady);
@@ -324,7 +324,7 @@ test('Q1: an actor that is invoked again and again does not fill the queue', asy
   expect(slow.view.snapshots('m/wait').at(-1)?.snapshot.status).toBe('active');
 });
 
-describe('I4: a viewer that fails', () => {
+describe('STREAM-4: a viewer that fails', () => {
   test('is let go; the actors and the others do not notice', async () => {
     const { environment, stream, errors } = bare();
     const good = viewer();

@@ -19,11 +19,11 @@ test('what is short is not packed', () => {
   expect(packed('x'.repeat(3999))).toBeNull();
 });
 
-test('DC1: dictionaries are what they were: whoever changes one makes journals unreadable', () => {
+test('DICTIONARIES-1: dictionaries are what they were: whoever changes one makes journals unreadable', () => {
   expect(DICTIONARIES.map((one) => crc32(one))).toEqual([2_101_770_692]);
 });
 
-test('DC1: what was packed with the first one is read for ever', () => {
+test('DICTIONARIES-1: what was packed with the first one is read for ever', () => {
   const bytes = 'AavGMxqOWteBvAWKJ6WsRB2FUTyKR/EoHsWjeBSP4lE8ikfxKB7Fo3gUDyxWiq0FAA==';
   expect(unpacked(Buffer.from(bytes, 'base64'))).toBe(
     `{"type":"session.snapshot","services":{},"texts":["${'ja, '.repeat(1000)}"]}`,

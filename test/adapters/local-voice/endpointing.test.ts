@@ -34,18 +34,18 @@ describe('Endpointer', () => {
     expect(run(speech(2))).toMatchObject([{ type: 'started', startMs: 0 }]);
   });
 
-  test('E2: a click starts nothing', () => {
+  test('ENDPOINTING-2: a click starts nothing', () => {
     expect(run([...silence(5), 0.99, ...silence(5), 0.99, ...silence(40)])).toEqual([]);
   });
 
-  test('E3: a short pause is part of the utterance, and fading speech still counts', () => {
+  test('ENDPOINTING-3: a short pause is part of the utterance, and fading speech still counts', () => {
     const pause = [...speech(5), ...silence(15), ...speech(5)];
     expect(run([...pause, ...silence(20)]).map(({ type }) => type)).toEqual(['started', 'stopped']);
     const fading = [...speech(5), ...Array.from({ length: 30 }, () => 0.4)];
     expect(run(fading).map(({ type }) => type)).toEqual(['started']);
   });
 
-  test('E1: starts and stops alternate, whatever comes', () => {
+  test('ENDPOINTING-1: starts and stops alternate, whatever comes', () => {
     const probabilities = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 400 });
     fc.assert(
       fc.property(probabilities, (given) => {

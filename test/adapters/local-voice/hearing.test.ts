@@ -90,7 +90,7 @@ describe('SoundBuffer', () => {
 });
 
 describe('SpokenWords', () => {
-  test('W1: words have their share of the sentence’s sound, white space included', () => {
+  test('SPOKEN-WORDS-1: words have their share of the sentence’s sound, white space included', () => {
     const words = placeWords('It is  booked. ', 1_000, 1_500);
     expect(words.map(({ text }) => text).join('')).toBe('It is  booked. ');
     expect(words[0]?.startMs).toBe(1_000);
@@ -102,7 +102,7 @@ describe('SpokenWords', () => {
     expect(placeWords(' ', 0, 0)).toMatchObject([{ text: ' ' }]);
   });
 
-  test('W1, W2: a truncation keeps what had sounded, and nothing is added after it', () => {
+  test('SPOKEN-WORDS-1, SPOKEN-WORDS-2: a truncation keeps what had sounded, and nothing is added after it', () => {
     const spoken = new SpokenWords();
     for (const word of placeWords('One two three', 0, 1_300)) spoken.addWord(word);
     spoken.addSound(1_300);

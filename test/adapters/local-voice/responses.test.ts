@@ -6,7 +6,7 @@ import { MS_PER_CHARACTER } from './support/scripted-speech.ts';
 const RATE_HZ = 24_000;
 
 describe('a response', () => {
-  test('R1, M1: in text: every event of the real server, in its order', async () => {
+  test('RESPONSE-RUN-1, RESPONSE-MESSAGE-1: in text: every event of the real server, in its order', async () => {
     const { connect, model } = await startHarness({ answers: [['Hi there, friend!']] });
     const client = await connect();
     client.send({
@@ -109,7 +109,7 @@ describe('a response', () => {
     expect(order.slice(0, lastWord).filter((each) => each === '♪').length).toBeGreaterThan(5);
   });
 
-  test('R3: speaks before it calls; the arguments are those that the model wrote', async () => {
+  test('RESPONSE-RUN-3: speaks before it calls; the arguments are those that the model wrote', async () => {
     const { connect, model } = await startHarness({
       answers: [
         ['One moment.', { call: 'book_ride', input: { to: 'airport' } }],
@@ -182,7 +182,7 @@ describe('a response', () => {
     ]);
   });
 
-  test('V2: a second one is refused, and the error names the event', async () => {
+  test('REALTIME-SESSION-2: a second one is refused, and the error names the event', async () => {
     const held = gate();
     const { connect } = await startHarness({ answers: [['a', { until: held.opened }, 'b']] });
     const client = await connect();
@@ -275,7 +275,7 @@ describe('a response', () => {
     });
   });
 
-  test('R1: a model that fails ends it as failed, with what was written', async () => {
+  test('RESPONSE-RUN-1: a model that fails ends it as failed, with what was written', async () => {
     const { connect } = await startHarness({
       answers: [['Half a', { fail: 'no credit' }], ['ok']],
     });
@@ -294,7 +294,7 @@ describe('a response', () => {
     expect((await client.next('response.done'))['response'].status).toBe('completed');
   });
 
-  test('R1: a voice that fails ends it as failed', async () => {
+  test('RESPONSE-RUN-1: a voice that fails ends it as failed', async () => {
     const { connect, speech } = await startHarness({ answers: [['Hello.']] });
     speech.synthesize = () => Promise.reject(new Error('hoarse'));
     const client = await connect();
@@ -308,7 +308,7 @@ describe('a response', () => {
 });
 
 describe('cancelling', () => {
-  test('R2: takes effect at once: the item is incomplete and nothing follows', async () => {
+  test('RESPONSE-RUN-2: takes effect at once: the item is incomplete and nothing follows', async () => {
     const held = gate();
     const { connect, model } = await startHarness({
       answers: [['First part. ', { until: held.opened }, 'Second part.'], ['ok']],
@@ -349,7 +349,7 @@ describe('cancelling', () => {
     expect(JSON.stringify(model.prompt(1))).not.toContain('Second');
   });
 
-  test('R2: in the middle of a sentence', async () => {
+  test('RESPONSE-RUN-2: in the middle of a sentence', async () => {
     const endless = 'and then we went on and on '.repeat(20);
     const { connect } = await startHarness({ answers: [[endless], ['And so it ended.']] });
     const client = await connect();
@@ -370,7 +370,7 @@ describe('cancelling', () => {
     expect(endless.startsWith(transcript)).toBe(true);
   });
 
-  test('R2: while the model still thinks', async () => {
+  test('RESPONSE-RUN-2: while the model still thinks', async () => {
     const held = gate();
     const { connect } = await startHarness({ answers: [[{ until: held.opened }, 'late']] });
     const client = await connect();
@@ -403,7 +403,7 @@ describe('cancelling', () => {
 });
 
 describe('out of band', () => {
-  test('V2: runs beside the active one, in no conversation', async () => {
+  test('REALTIME-SESSION-2: runs beside the active one, in no conversation', async () => {
     const [first, second] = [gate(), gate()];
     const { connect, model } = await startHarness({
       answers: [

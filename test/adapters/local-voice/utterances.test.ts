@@ -195,7 +195,7 @@ describe('server_vad', () => {
     expect(client.events.filter(({ type }) => type.includes('transcription'))).toEqual([]);
   });
 
-  test('V3: a transcription that fails is said; the answer knows only that something was said', async () => {
+  test('REALTIME-SESSION-3: a transcription that fails is said; the answer knows only that something was said', async () => {
     const { client, model, speech } = await start({ answers: [['Pardon?']] });
     speech.nextTranscriptions.push(() =>
       Promise.reject(new ProviderError('SPEECH_ENGINE_FAILED', 'out of memory')),
@@ -214,7 +214,7 @@ describe('server_vad', () => {
     ]);
   });
 
-  test('V3: the response begins before the words are known, and waits for them', async () => {
+  test('REALTIME-SESSION-3: the response begins before the words are known, and waits for them', async () => {
     const { client, model, speech } = await start({ answers: [['Noted.']] });
     const held = gate();
     speech.nextTranscriptions.push(async () => {
@@ -255,7 +255,7 @@ describe('server_vad', () => {
     expect((await client.next(type))['transcript']).toBe('premium');
   });
 
-  test('I2: clear forgets an utterance that is under way', async () => {
+  test('INPUT-AUDIO-2: clear forgets an utterance that is under way', async () => {
     const { client } = await start();
     configure(client, { type: 'server_vad', create_response: false });
     client.speak(tone(ECONOMY, 400));
@@ -269,13 +269,13 @@ describe('server_vad', () => {
     client.speak(tone(0, 600));
     const second = await client.next('input_audio_buffer.speech_started');
     expect(second['item_id']).not.toBe(first['item_id']);
-    // I1: 400 ms and 1000 ms were written before; 300 ms of padding.
+    // INPUT-AUDIO-1: 400 ms and 1000 ms were written before; 300 ms of padding.
     expect(second['audio_start_ms']).toBe(1100);
     const completed = 'conversation.item.input_audio_transcription.completed';
     expect((await client.next(completed))['transcript']).toBe('premium');
   });
 
-  test('I2: what is recognized late, after a clear, starts nothing', async () => {
+  test('INPUT-AUDIO-2: what is recognized late, after a clear, starts nothing', async () => {
     const { client, speech } = await start();
     configure(client, { type: 'server_vad', create_response: false });
     const held = gate();
@@ -378,7 +378,7 @@ describe('without turn detection', () => {
     });
   });
 
-  test('I3: ten minutes are held and no more', async () => {
+  test('INPUT-AUDIO-3: ten minutes are held and no more', async () => {
     const { client } = await start();
     configure(client, null);
     const minute = encodePcm16Base64(tone(0, 60_000));

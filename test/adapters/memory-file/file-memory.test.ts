@@ -35,7 +35,7 @@ test('the folder is made, and without a file there are no facts', async () => {
   expect(await readdir(join(folder, 'deep', 'er'))).toEqual(['memory.jsonl']);
 });
 
-test('S2: a hundred calls at once are all kept, in order', async () => {
+test('FILE-MEMORY-2: a hundred calls at once are all kept, in order', async () => {
   const store = fileMemory({ path });
   const names = Array.from({ length: 100 }, (_, n) => `n${n}`);
   const forgotten: Promise<boolean>[] = [];
@@ -53,7 +53,7 @@ test('S2: a hundred calls at once are all kept, in order', async () => {
   expect(lines.map((line) => (JSON.parse(line) as { id: string }).id)).toEqual(even);
 });
 
-test('S2: one that is refused does not harm the others', async () => {
+test('FILE-MEMORY-2: one that is refused does not harm the others', async () => {
   const store = fileMemory({ path, limits: { maxFacts: 2, maxTextChars: undefined } });
   const ends = await Promise.allSettled(
     ['a', 'b', 'c'].map(async (id) => store.remember(fact(id))),
@@ -63,7 +63,7 @@ test('S2: one that is refused does not harm the others', async () => {
   expect((await allOf()).toSorted()).toEqual(['a', 'b']);
 });
 
-describe('F1: a crash', () => {
+describe('FACT-FILE-1: a crash', () => {
   test('in mid-write leaves a draft, which nobody reads and the next write replaces', async () => {
     await fileMemory({ path }).remember(fact('a'));
     await writeFile(`${path}.tmp`, '{"id":"b","scope":"ann","te');
@@ -74,7 +74,7 @@ describe('F1: a crash', () => {
     expect(await readdir(folder)).toEqual(['memory.jsonl']);
   });
 
-  test('S1, S3: a write that fails rejects, changes nothing, and the next one can succeed', async () => {
+  test('FILE-MEMORY-1, FILE-MEMORY-3: a write that fails rejects, changes nothing, and the next one can succeed', async () => {
     const store = fileMemory({ path });
     await store.remember(fact('a'));
     const before = await readFile(path, 'utf8');
@@ -94,7 +94,7 @@ describe('F1: a crash', () => {
   });
 });
 
-describe('F2: a file that cannot be understood', () => {
+describe('FACT-FILE-2: a file that cannot be understood', () => {
   const good = JSON.stringify(fact('a'));
 
   test.each([

@@ -104,7 +104,7 @@ describe('going on from it', () => {
     expect(call.peer.audioFrames).toHaveLength(1);
   });
 
-  test('B1: when that fails too, the connection is lost', () => {
+  test('FORKED-CONNECTION-1: when that fails too, the connection is lost', () => {
     const call = dial({ store: true }, { resume: stored() });
     call.peer.fails('gone');
     call.peer.fails('gone');

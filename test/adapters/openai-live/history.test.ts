@@ -13,7 +13,7 @@ const said = (text: string): TransportCommand => ({
 const sentence = 'The train to Rome leaves at noon. ';
 
 describe('historyOf', () => {
-  test('Y1, Y2: of a long conversation the newest are kept, and how many are missing is said', () => {
+  test('HISTORY-1, HISTORY-2: of a long conversation the newest are kept, and how many are missing is said', () => {
     const history = historyOf(Array.from({ length: 300 }, (_, index) => said(`Word ${index}.`)));
     expect(history).toHaveLength(128);
     expect(history[0]).toEqual({
@@ -24,7 +24,7 @@ describe('historyOf', () => {
     expect(history.at(-1)?.text).toBe('Word 299.');
   });
 
-  test('Y1: one that does not fit is left out whole, with all before it', () => {
+  test('HISTORY-1: one that does not fit is left out whole, with all before it', () => {
     const history = historyOf([said('First.'), said(sentence.repeat(700)), said('Last.')]);
     expect(history.map(({ text }) => text)).toEqual([
       expect.stringContaining('2 older messages'),
@@ -32,7 +32,7 @@ describe('historyOf', () => {
     ]);
   });
 
-  test('Y1: the newest of all is cut, if it must be', () => {
+  test('HISTORY-1: the newest of all is cut, if it must be', () => {
     const history = historyOf([said('First.'), said(sentence.repeat(2000))]);
     expect(history).toHaveLength(2);
     expect(history[1]?.text.startsWith(sentence)).toBe(true);

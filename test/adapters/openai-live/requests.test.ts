@@ -9,7 +9,7 @@ function asked(options?: Parameters<typeof startCall>[0]) {
   return call;
 }
 
-describe('Q1: a response is what was asked for', () => {
+describe('OPENAI-LIVE-REQUESTS-1: a response is what was asked for', () => {
   test('if it begins after the text was taken in, and nothing else could have caused it', () => {
     const { peer, news } = asked();
     peer.replies('It is done.');
@@ -65,7 +65,7 @@ describe('Q1: a response is what was asked for', () => {
   });
 });
 
-describe('Q4: a request is held', () => {
+describe('OPENAI-LIVE-REQUESTS-4: a request is held', () => {
   const told = ({ peer }: ReturnType<typeof startCall>) => peer.told.map(([channel]) => channel);
 
   test('while the model may still answer the user; what it says then is not taken for it', async () => {
@@ -142,7 +142,7 @@ describe('Q4: a request is held', () => {
   });
 });
 
-describe('Q2: another cause is forgotten', () => {
+describe('OPENAI-LIVE-REQUESTS-2: another cause is forgotten', () => {
   test('with the response that follows it', async () => {
     const { peer, news, advance, request } = startCall();
     peer.hears('Book it.', 0);
@@ -180,7 +180,7 @@ describe('Q2: another cause is forgotten', () => {
   });
 });
 
-describe('Q3: a request ends once', () => {
+describe('OPENAI-LIVE-REQUESTS-3: a request ends once', () => {
   test('when nothing is said in time', async () => {
     const { news, advance, peer } = asked({ turns: { requestTimeoutMs: 4000 } });
     await advance(3999);
@@ -294,7 +294,7 @@ describe('how it is asked', () => {
     expect(news()).toEqual(['started offer:1']);
   });
 
-  test('A2: a server that does not say what it answers answers in order', () => {
+  test('APPENDS-2: a server that does not say what it answers answers in order', () => {
     const { peer, request, news } = startCall();
     request('offer:1', 'Tell the user: it is done.');
     peer.says({ type: 'session.commentary.appended', start_ms: 0, end_ms: 0 });

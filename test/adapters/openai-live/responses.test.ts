@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { startCall } from './support/called.ts';
 
-describe('O1: a response begins and ends', () => {
+describe('SPOKEN-RESPONSES-1: a response begins and ends', () => {
   test('with its sound, and a pause', () => {
     const { peer, news, frames } = startCall();
     peer.pauses(500);
@@ -78,7 +78,7 @@ describe('O1: a response begins and ends', () => {
   });
 });
 
-describe('O2: sound', () => {
+describe('SPOKEN-RESPONSES-2: sound', () => {
   test('is handed on from a little before the first audible frame to the end', () => {
     const { peer, frames } = startCall();
     peer.pauses(1000);
@@ -101,7 +101,7 @@ describe('O2: sound', () => {
   });
 });
 
-describe('O3: a response is called off', () => {
+describe('SPOKEN-RESPONSES-3: a response is called off', () => {
   test('nothing of it is heard any more, and it ends when the model falls silent', () => {
     const { peer, news, frames, send } = startCall();
     peer.sounds(300);
@@ -176,7 +176,7 @@ describe('O3: a response is called off', () => {
   });
 });
 
-describe('O5: words that come late', () => {
+describe('SPOKEN-RESPONSES-5: words that come late', () => {
   test('belong to the response in which they were said', () => {
     const { peer, news, of } = startCall();
     peer.sounds(1000);

@@ -147,7 +147,7 @@ describe('readiness', () => {
 });
 
 describe('the time of a session is the sound that it gets', () => {
-  test('Z1: where the user sends none, silence is sent, as fast as it sounds', async () => {
+  test('INPUT-CLOCK-1: where the user sends none, silence is sent, as fast as it sounds', async () => {
     const call = startCall();
     await call.advance(1000);
     const { audioFrames } = call.peer;
@@ -158,7 +158,7 @@ describe('the time of a session is the sound that it gets', () => {
     expect(call.environment.pendingTimers).toBe(0);
   });
 
-  test('Z1: sound that is only late is not filled up', async () => {
+  test('INPUT-CLOCK-1: sound that is only late is not filled up', async () => {
     const call = startCall();
     for (let index = 0; index < 5; index += 1) {
       call.connection.sendAudio(userFrame(7, 250));
@@ -167,7 +167,7 @@ describe('the time of a session is the sound that it gets', () => {
     expect(call.peer.audioFrames).toHaveLength(5);
   });
 
-  test('Z2: silence is not counted as sound of the user', async () => {
+  test('INPUT-CLOCK-2: silence is not counted as sound of the user', async () => {
     const call = startCall();
     call.connection.sendAudio(userFrame(7, 200));
     // 200 ms of the user, 800 ms of silence, then the user again.

@@ -4,7 +4,7 @@ import type { TransportCommand } from '../../../src/voice/connection/transport.t
 import { NoteMarks } from '../../../src/actors/notes/note-marks.ts';
 import { startCall } from './support/called.ts';
 
-describe('T1: what the model shall know', () => {
+describe('OPENAI-LIVE-TRANSLATOR-1: what the model shall know', () => {
   test.each<[TransportCommand, string]>([
     [
       { type: 'message.add', itemId: 'a', role: 'system', text: '[SYSTEM: Be quick.]' },
@@ -32,7 +32,7 @@ describe('T1: what the model shall know', () => {
     expect(peer.told).toEqual([['thinking', null, text]]);
   });
 
-  test('A4: each append of a long quotation begins as the first one does', () => {
+  test('APPENDS-4: each append of a long quotation begins as the first one does', () => {
     const { peer, send } = startCall();
     const result = 'You may approve. '.repeat(200);
     const text = `[data k-1] ${JSON.stringify({ result })}`;
@@ -86,7 +86,7 @@ describe('delegations', () => {
     expect(news()).toEqual(['delegates d1']);
   });
 
-  test('T2: what a tool answers is said in their name, or only known', () => {
+  test('OPENAI-LIVE-TRANSLATOR-2: what a tool answers is said in their name, or only known', () => {
     const { peer, send } = startCall();
     peer.delegates('d1');
     send({ type: 'delegation.accept', delegationId: 'd1', callIds: ['c1', 'c2'] });
@@ -116,7 +116,7 @@ describe('delegations', () => {
   });
 });
 
-test('T4: what the wire has no word for is silence', () => {
+test('OPENAI-LIVE-TRANSLATOR-4: what the wire has no word for is silence', () => {
   const { peer, send, news } = startCall();
   send({ type: 'item.delete', itemId: 'a' });
   send({ type: 'playout.truncate', itemId: 'a', playedMs: 100 });

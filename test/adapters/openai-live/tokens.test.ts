@@ -16,7 +16,7 @@ const anyText = fc.oneof(
 const squeezed = (text: string): string => text.replaceAll(/\s+/g, '');
 
 describe('splitText', () => {
-  test('K1: no piece is too long, and nothing is lost or added but white space', () => {
+  test('TOKENS-1: no piece is too long, and nothing is lost or added but white space', () => {
     fc.assert(
       fc.property(anyText, fc.integer({ min: 8, max: 60 }), (text, limit) => {
         const pieces = splitText(text, limit);
@@ -29,7 +29,7 @@ describe('splitText', () => {
     );
   });
 
-  test('K2: it cuts at the end of sentences, as late as it can', () => {
+  test('TOKENS-2: it cuts at the end of sentences, as late as it can', () => {
     const text = 'The train leaves at noon. It is late. Take the bus! Or walk?';
     expect(splitText(text, 16)).toEqual([
       'The train leaves at noon. It is late.',
@@ -42,7 +42,7 @@ describe('splitText', () => {
     ]);
   });
 
-  test('K2: in a long sentence between words, in a long word anywhere', () => {
+  test('TOKENS-2: in a long sentence between words, in a long word anywhere', () => {
     expect(splitText('one two three four five six', 6)).toEqual(['one two three', 'four five six']);
     expect(splitText('one two three four five six', 7)).toEqual(['one two three four', 'five six']);
     expect(splitText('a'.repeat(40), 7)).toEqual(['a'.repeat(20), 'a'.repeat(20)]);

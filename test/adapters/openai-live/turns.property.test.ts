@@ -56,7 +56,7 @@ test('every story is told in responses and utterances that begin and end', async
   );
 });
 
-/** Q3: those that have not ended. Each ends once. */
+/** OPENAI-LIVE-REQUESTS-3: those that have not ended. Each ends once. */
 function openRequests(events: readonly TransportEvent[], asked: readonly string[]): string[] {
   return asked.filter((key) => {
     const ends = events.filter(

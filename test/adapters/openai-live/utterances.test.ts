@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { startCall } from './support/called.ts';
 
-describe('V1: an utterance', () => {
+describe('HEARD-UTTERANCES-1: an utterance', () => {
   test('begins with its words and ends with a pause; then they are final', async () => {
     const { peer, news, advance } = startCall();
     peer.hears('Book', 600);
@@ -78,7 +78,7 @@ describe('V1: an utterance', () => {
   });
 });
 
-describe('V2, V3: fragments', () => {
+describe('HEARD-UTTERANCES-2, HEARD-UTTERANCES-3: fragments', () => {
   test('after a pause begin another utterance, also if they arrive at once', () => {
     const { peer, news } = startCall();
     peer.hears('Yes.', 0);

@@ -14,7 +14,7 @@ describe('commands become client events', () => {
     expect(session).toEqual({ type: 'realtime', instructions: 'Be kind.', tools: [] });
   });
 
-  test('[B69] T5: a change is answered once: by session.updated, or by the error that names it', async () => {
+  test('[B69] OPENAI-REALTIME-TRANSLATOR-5: a change is answered once: by session.updated, or by the error that names it', async () => {
     const { client, peer } = await startCall();
     for (const instructions of ['First.', 'Second.'])
       client.send({ type: 'session.configure', configuration: { instructions, tools: [] } });

@@ -14,7 +14,7 @@ async function settle({ client, peer }: Call) {
   await client.next('utterance.ended');
 }
 
-describe('T1: a response and its request', () => {
+describe('OPENAI-REALTIME-TRANSLATOR-1: a response and its request', () => {
   test('start, sound, words, end', async () => {
     const call = await startCall();
     const { client, peer } = call;
@@ -131,7 +131,7 @@ describe('T1: a response and its request', () => {
   });
 });
 
-describe('T1: errors', () => {
+describe('OPENAI-REALTIME-TRANSLATOR-1: errors', () => {
   const conflict = {
     type: 'invalid_request_error',
     code: 'conversation_already_has_active_response',
@@ -189,7 +189,7 @@ describe('T1: errors', () => {
   });
 });
 
-describe('T4: cancelling', () => {
+describe('OPENAI-REALTIME-TRANSLATOR-4: cancelling', () => {
   test('with nothing active nothing is sent', async () => {
     const { client, peer } = await startCall();
     client.send({ type: 'response.cancel' });
@@ -233,7 +233,7 @@ describe('T4: cancelling', () => {
   });
 });
 
-describe('T2: the generation gate', () => {
+describe('OPENAI-REALTIME-TRANSLATOR-2: the generation gate', () => {
   test('sound after the cancel is dropped, before and after the end of its response', async () => {
     const call = await startCall();
     const { client, peer } = call;
@@ -250,7 +250,7 @@ describe('T2: the generation gate', () => {
     peer.send(response.audio(100, 3));
     await settle(call);
     expect(client.frames.map(({ samples }) => samples[0])).toEqual([1]);
-    // T3: only what was handed on can be heard.
+    // OPENAI-REALTIME-TRANSLATOR-3: only what was handed on can be heard.
     expect(await client.next('response.ended')).toMatchObject({
       status: 'cancelled',
       audio: [{ itemId: 'resp_1_item', durationMs: 100 }],
@@ -292,7 +292,7 @@ describe('T2: the generation gate', () => {
   });
 });
 
-describe('T3: truncation', () => {
+describe('OPENAI-REALTIME-TRANSLATOR-3: truncation', () => {
   async function spoken(ms: number) {
     const call = await startCall();
     const response = responseEvents('resp_1', { itemId: 'item_1' });
@@ -335,7 +335,7 @@ describe('T3: truncation', () => {
   });
 });
 
-describe('L4: tool calls', () => {
+describe('RESPONSE-LEDGER-4: tool calls', () => {
   const called = {
     type: 'tool.called',
     callId: 'call_1',

@@ -55,7 +55,7 @@ describe('the end of the session', () => {
     return { environment, said, expiry };
   };
 
-  test('E1: is told five minutes before, once', async () => {
+  test('EXPIRY-1: is told five minutes before, once', async () => {
     const { environment, said, expiry } = started(60 * 60_000);
     expiry.known(environment.clock.now() / 1000 + 1800);
     await environment.advance(54 * 60_000);
@@ -64,7 +64,7 @@ describe('the end of the session', () => {
     expect(said).toEqual([5 * 60_000]);
   });
 
-  test('E1: at once, if it is nearer than that', async () => {
+  test('EXPIRY-1: at once, if it is nearer than that', async () => {
     const { environment, said } = started(60_000);
     await environment.advance(1);
     expect(said).toEqual([60_000]);

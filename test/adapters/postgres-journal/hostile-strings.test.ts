@@ -15,7 +15,7 @@ test('models, tools and users may say what they like', async () => {
   expect(read).toEqual(JSON.parse(JSON.stringify(inMemory.read())));
 });
 
-test('AQ5: an entry that the server cannot keep harms no other of its statement', async () => {
+test('APPEND-QUEUE-5: an entry that the server cannot keep harms no other of its statement', async () => {
   const schema = newSchema();
   const journal = await open({ schema });
   await journal.claim('scope');

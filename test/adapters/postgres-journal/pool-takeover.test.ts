@@ -1,4 +1,4 @@
-// PL3, PL4 on a real server: a process with a pool is killed, and the pool of another one, which was there
+// SESSION-POOL-3, SESSION-POOL-4 on a real server: a process with a pool is killed, and the pool of another one, which was there
 // before, sees to its sessions: to those that it had put away when they are due, to the others at once.
 
 import { spawn } from 'node:child_process';
@@ -28,7 +28,7 @@ function forwardClock(): Environment & { forward(ms: number): void } {
   };
 }
 
-test('PL3 PL4: what a killed process had put away is woken when it is due, what it had awake at once', async () => {
+test('SESSION-POOL-3 SESSION-POOL-4: what a killed process had put away is woken when it is due, what it had awake at once', async () => {
   const schema = newSchema();
   const environment = forwardClock();
   const journal = await open({ schema, leaseMs: LEASE_MS });

@@ -41,7 +41,7 @@ async function untilWaiting(schema: string, count: number): Promise<void> {
 }
 
 describe('appends', () => {
-  test('AQ1 AQ2: those of one turn of the event loop are one statement, in their order', async () => {
+  test('APPEND-QUEUE-1 APPEND-QUEUE-2: those of one turn of the event loop are one statement, in their order', async () => {
     const schema = newSchema();
     const journal = await open({ schema });
     await journal.claim('scope');
@@ -71,7 +71,7 @@ describe('appends', () => {
     expect(transactions.length).toBeGreaterThan(2);
   });
 
-  test('AQ4: of two entries with one number in one statement the first one is kept', async () => {
+  test('APPEND-QUEUE-4: of two entries with one number in one statement the first one is kept', async () => {
     const journal = await open({ schema: newSchema() });
     await journal.claim('scope');
     const other = { ...entry(1), event: { type: 'another' } };
@@ -83,7 +83,7 @@ describe('appends', () => {
     ]);
   });
 
-  test('AQ3: what nobody has claimed is not written', async () => {
+  test('APPEND-QUEUE-3: what nobody has claimed is not written', async () => {
     const journal = await open({ schema: newSchema() });
     await expect(journal.append(entry(1))).rejects.toMatchObject({
       code: 'FENCED',
@@ -93,7 +93,7 @@ describe('appends', () => {
     expect(await journal.read()).toEqual([]);
   });
 
-  test('AQ3: whoever takes over waits for the append that is under way, and finds it', async () => {
+  test('APPEND-QUEUE-3: whoever takes over waits for the append that is under way, and finds it', async () => {
     const schema = newSchema();
     const named = { schema, connection: { ...connection, application_name: schema } };
     const journal = await open({ ...named, leaseMs: 600_000 });
@@ -185,7 +185,7 @@ describe('a connection that is lost', () => {
 });
 
 describe('leases', () => {
-  test('LE2: the heartbeat renews them, in the background', async () => {
+  test('LEASES-2: the heartbeat renews them, in the background', async () => {
     const environment = simulatedEnvironment();
     const schema = newSchema();
     const journal = await open({ schema, environment, leaseMs: 3000 });
@@ -204,7 +204,7 @@ describe('leases', () => {
     expect(environment.backgroundTimers).toBe(0);
   });
 
-  test('LE3: what another process has is not renewed, and its append says so without asking', async () => {
+  test('LEASES-3: what another process has is not renewed, and its append says so without asking', async () => {
     const environment = simulatedEnvironment();
     const schema = newSchema();
     const journal = await open({ schema, environment, leaseMs: 3000 });
@@ -225,7 +225,7 @@ describe('leases', () => {
     expect(await ask(lease)).toEqual(before);
   });
 
-  test('LE1: tokens grow, also after a release', async () => {
+  test('LEASES-1: tokens grow, also after a release', async () => {
     const schema = newSchema();
     const tokens: number[] = [];
     for (let turn = 0; turn < 3; turn += 1) {
@@ -280,7 +280,7 @@ describe('leases', () => {
     expect(environment.backgroundTimers).toBe(0);
   });
 
-  test('LE5: whoever claims a scope while it is being released has it afterwards', async () => {
+  test('LEASES-5: whoever claims a scope while it is being released has it afterwards', async () => {
     const journal = await open({ schema: newSchema() });
     await journal.claim('scope');
     const last = journal.append(entry(1));
@@ -400,7 +400,7 @@ describe('trimming', () => {
     expect(await journal.read()).toEqual([entry(1), entry(2), entry(3)]);
   });
 
-  test('RD1: whoever reads meanwhile finds a scope as it was before, or as it is then', async () => {
+  test('READING-1: whoever reads meanwhile finds a scope as it was before, or as it is then', async () => {
     const schema = newSchema();
     // A page looks at its own rows only.
     const options = '-c enable_seqscan=off -c enable_bitmapscan=off -c enable_sort=off';
@@ -430,7 +430,7 @@ describe('trimming', () => {
     expect(found).toEqual(entries.slice(-found.length));
   });
 
-  test('DL1: one that meets a takeover under way deletes nothing, and is refused', async () => {
+  test('DELETIONS-1: one that meets a takeover under way deletes nothing, and is refused', async () => {
     const schema = newSchema();
     const named = { ...connection, application_name: schema };
     const journal = await open({ schema, connection: named, leaseMs: 600_000 });
@@ -449,7 +449,7 @@ describe('trimming', () => {
     await expect(journal.append(entry(4))).rejects.toMatchObject({ code: 'FENCED' });
   });
 
-  test('DL1: whoever takes over waits for one that is under way', async () => {
+  test('DELETIONS-1: whoever takes over waits for one that is under way', async () => {
     const schema = newSchema();
     const named = { schema, connection: { ...connection, application_name: schema } };
     const journal = await open({ ...named, leaseMs: 600_000 });
@@ -500,7 +500,7 @@ describe('wake times', () => {
     expect(found).toEqual(times.toSorted(inOrder));
   });
 
-  test('WT2: those of one turn of the event loop are one statement', async () => {
+  test('POSTGRES-JOURNAL-WAKE-TIMES-2: those of one turn of the event loop are one statement', async () => {
     const schema = newSchema();
     const { wakeTimes } = await open({ schema });
     await Promise.all(timesOf(200).map(async ({ scope, at }) => wakeTimes.set(scope, at)));
@@ -508,7 +508,7 @@ describe('wake times', () => {
     expect(written).toHaveLength(1);
   });
 
-  test('WT1 WT2: what is set while others are written is written behind them, and the latest word counts', async () => {
+  test('POSTGRES-JOURNAL-WAKE-TIMES-1 POSTGRES-JOURNAL-WAKE-TIMES-2: what is set while others are written is written behind them, and the latest word counts', async () => {
     const schema = newSchema();
     const { wakeTimes } = await open({
       schema,
@@ -530,7 +530,7 @@ describe('wake times', () => {
     ]);
   });
 
-  test('WT3: processes that set the same ones in any order do not wait for each other for good', async () => {
+  test('POSTGRES-JOURNAL-WAKE-TIMES-3: processes that set the same ones in any order do not wait for each other for good', async () => {
     const schema = newSchema();
     const journals = await Promise.all([1, 2, 3].map(() => open({ schema })));
     const times = timesOf(300);
@@ -602,7 +602,7 @@ describe('wake times', () => {
 });
 
 describe('opening', () => {
-  test('PD2: several processes make the tables at the same time', async () => {
+  test('POSTGRES-JOURNAL-DATABASE-2: several processes make the tables at the same time', async () => {
     const schema = newSchema();
     const journals = await Promise.all(Array.from({ length: 5 }, () => open({ schema })));
     await journals[0]?.claim('scope');
@@ -650,7 +650,7 @@ describe('opening', () => {
     expect(await ask(`select version from ${schema}.layout`)).toEqual([{ version: 1 }]);
   });
 
-  test('PD1: tables of a newer version are left alone', async () => {
+  test('POSTGRES-JOURNAL-DATABASE-1: tables of a newer version are left alone', async () => {
     const schema = newSchema();
     await (await open({ schema })).close();
     await ask(`update ${schema}.layout set version = 99`);
@@ -661,7 +661,7 @@ describe('opening', () => {
     });
   });
 
-  test('PD1: also when another process brings them up to date: what is claimed goes on, and no more is', async () => {
+  test('POSTGRES-JOURNAL-DATABASE-1: also when another process brings them up to date: what is claimed goes on, and no more is', async () => {
     const schema = newSchema();
     const journal = await open({ schema });
     await journal.claim('ours');
@@ -674,7 +674,7 @@ describe('opening', () => {
     expect(await journal.read()).toEqual([entry(1, 'unit', 'ours')]);
   });
 
-  test('PD1: so are tables of somebody else, and all of them', async () => {
+  test('POSTGRES-JOURNAL-DATABASE-1: so are tables of somebody else, and all of them', async () => {
     const schema = newSchema();
     await ask(`create schema ${schema}`);
     await ask(`create table ${schema}.entries (mine text)`);
@@ -683,7 +683,7 @@ describe('opening', () => {
     expect(tables).toEqual([{ tablename: 'entries' }]);
   });
 
-  test('PD1: also where they are named as ours are', async () => {
+  test('POSTGRES-JOURNAL-DATABASE-1: also where they are named as ours are', async () => {
     const schema = newSchema();
     await ask(`create schema ${schema}`);
     await ask(`create table ${schema}.layout (color text)`);

@@ -66,7 +66,7 @@ test('P9: one that is killed is followed by another one, and nothing that was ke
   }
 });
 
-test('AQ3: one that was stopped finds itself fenced when it goes on, and writes nothing more', async () => {
+test('APPEND-QUEUE-3: one that was stopped finds itself fenced when it goes on, and writes nothing more', async () => {
   const schema = newSchema();
   const journal = await open({ schema, leaseMs: LEASE_MS });
   const process = start(schema);

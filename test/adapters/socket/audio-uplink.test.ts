@@ -32,7 +32,7 @@ function start(maxBufferedMs = 300) {
   };
 }
 
-describe('U1, U2: bounded, oldest dropped first', () => {
+describe('AUDIO-UPLINK-1, AUDIO-UPLINK-2: bounded, oldest dropped first', () => {
   test('while closed', () => {
     const { uplink, marks, congestions } = start();
     for (const mark of [1, 2, 3, 4, 5]) uplink.push(userAudio(mark));
@@ -68,7 +68,7 @@ describe('U1, U2: bounded, oldest dropped first', () => {
   });
 });
 
-describe('U3: times of the server become times of the session', () => {
+describe('AUDIO-UPLINK-3: times of the server become times of the session', () => {
   test('without drops they are the same', () => {
     const { uplink } = start();
     uplink.push(userAudio());

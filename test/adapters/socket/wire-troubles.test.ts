@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { WireTroubles } from '../../../src/adapters/socket/wire-troubles.ts';
 
-test('W1, W2: a peer that invents types is counted, told once, and does not fill the memory', () => {
+test('WIRE-TROUBLES-1, WIRE-TROUBLES-2: a peer that invents types is counted, told once, and does not fill the memory', () => {
   const troubles = new WireTroubles();
   expect(troubles.unknown('a')).toBe(true);
   expect(troubles.unknown('a')).toBe(false);

@@ -1,4 +1,4 @@
-// D4, D5: who may read the file, and a file that is shorter than it says; and that whatever is wrong with a
+// SQLITE-JOURNAL-DATABASE-4, SQLITE-JOURNAL-DATABASE-5: who may read the file, and a file that is shorter than it says; and that whatever is wrong with a
 // path or a file is one of our errors, which names it.
 
 import {
@@ -53,7 +53,7 @@ async function written(name: string, entries: number): Promise<void> {
   journal.close();
 }
 
-describe('D4', () => {
+describe('SQLITE-JOURNAL-DATABASE-4', () => {
   test.each([0o000, 0o022, 0o277])(
     'with the umask %o: 0600, and 0700 the folder',
     async (umask) => {
@@ -96,7 +96,7 @@ describe('D4', () => {
   });
 });
 
-test('D5: a file that is cut anywhere is damaged, or whole: never a part of it', async () => {
+test('SQLITE-JOURNAL-DATABASE-5: a file that is cut anywhere is damaged, or whole: never a part of it', async () => {
   await written('whole', 60);
   const journal = open('whole');
   const all = journal.read();
@@ -124,7 +124,7 @@ test('D5: a file that is cut anywhere is damaged, or whole: never a part of it',
   expect(all).toHaveLength(60);
 });
 
-test('D5: a file whose log is still there is whole', async () => {
+test('SQLITE-JOURNAL-DATABASE-5: a file whose log is still there is whole', async () => {
   const journal = open('a');
   const appended = Array.from({ length: 40 }, (_, index) => journal.append(entry(index + 1)));
   journal.read();

@@ -1,4 +1,4 @@
-// RO1, RO2: a journal that is only looked at.
+// READ-ONLY-1, READ-ONLY-2: a journal that is only looked at.
 
 import { spawnSync } from 'node:child_process';
 import {
@@ -65,7 +65,7 @@ const files = () =>
 
 const code = (expected: string): unknown => expect.objectContaining({ code: expected });
 
-describe('RO1: a journal that was closed', () => {
+describe('READ-ONLY-1: a journal that was closed', () => {
   test('is read, and nothing of it or beside it is written', async () => {
     await write(entry(1), entry(2), entry(1, 'other'));
     const before = files();
@@ -134,7 +134,7 @@ describe('a journal that was not closed', () => {
     rmSync(from, { recursive: true });
   }
 
-  test('RO1: is read with its log, and both are as they were', async () => {
+  test('READ-ONLY-1: is read with its log, and both are as they were', async () => {
     await leave();
     const [file, log] = [readFileSync(path), readFileSync(`${path}-wal`)];
     const journal = open();
@@ -154,7 +154,7 @@ describe('a journal that was not closed', () => {
     expect(writer.read()).toHaveLength(2);
   });
 
-  test('RO2: nor when a process began to write it after it was opened', async () => {
+  test('READ-ONLY-2: nor when a process began to write it after it was opened', async () => {
     await write(entry(1));
     const journal = open();
     expect(journal.read()).toHaveLength(1);
@@ -235,7 +235,7 @@ describe('a folder that cannot be written', () => {
     return stdout + stderr;
   }
 
-  test('RO1: a file that was closed is read there', async () => {
+  test('READ-ONLY-1: a file that was closed is read there', async () => {
     await write(entry(1), entry(2));
     expect(readElsewhere()).toBe('2 entries\n');
     expect(readdirSync(folder)).toHaveLength(1);

@@ -62,7 +62,7 @@ test('what was appended is read in order, also by the next one who opens the fil
   expect(again.read({ scope: 'nobody' })).toEqual([]);
 });
 
-test('B1: an append of a turn that has not ended has not resolved; one commit serves all of them', async () => {
+test('APPEND-BATCH-1: an append of a turn that has not ended has not resolved; one commit serves all of them', async () => {
   const environment = simulatedEnvironment();
   const journal = open(environment);
   const kept: number[] = [];
@@ -86,14 +86,14 @@ test('what waits is kept when the file is closed', async () => {
 });
 
 describe('two writers of one unit', () => {
-  test('B3: the same entry again is no error', async () => {
+  test('APPEND-BATCH-3: the same entry again is no error', async () => {
     const journal = open();
     await journal.append(entry(1));
     await journal.append(entry(1));
     expect(journal.read()).toEqual([entry(1)]);
   });
 
-  test('B2: another one with its number is refused, and those that came with it are kept', async () => {
+  test('APPEND-BATCH-2: another one with its number is refused, and those that came with it are kept', async () => {
     const journal = open();
     await journal.append(entry(1));
     const [conflict, other] = await Promise.allSettled([
@@ -193,7 +193,7 @@ describe('scopes', () => {
     expect(open().read()).toEqual([...before, long]);
   });
 
-  test('Y1: an earlier file that is damaged is left as it was', () => {
+  test('LAYOUT-1: an earlier file that is damaged is left as it was', () => {
     path = join(folder, 'old.journal');
     copyFileSync(corpus('sqlite-layout-1.journal'), path);
     const file = new DatabaseSync(path);
@@ -345,7 +345,7 @@ describe('wake times', () => {
     expect(found).toEqual(expected);
   });
 
-  test('B1: those of one turn have not resolved before it has ended', async () => {
+  test('APPEND-BATCH-1: those of one turn have not resolved before it has ended', async () => {
     const environment = simulatedEnvironment();
     const journal = open(environment);
     const kept: string[] = [];
@@ -380,7 +380,7 @@ describe('wake times', () => {
     await journal.wakeTimes.set('a', 1);
   });
 
-  test('WT2: whoever asks in the same turn finds what was set', async () => {
+  test('SQLITE-JOURNAL-WAKE-TIMES-2: whoever asks in the same turn finds what was set', async () => {
     const journal = open(simulatedEnvironment());
     const set = [2, 1].map(async (at) => journal.wakeTimes.set('a', at));
     expect(await journal.wakeTimes.earliest({ limit: 9 })).toEqual([{ scope: 'a', at: 1 }]);
@@ -455,7 +455,7 @@ describe('a file that cannot be used', () => {
     journal.close();
   };
 
-  test('D2: another database is left as it was', () => {
+  test('SQLITE-JOURNAL-DATABASE-2: another database is left as it was', () => {
     path = join(folder, 'other.db');
     const other = new DatabaseSync(path);
     other.exec('create table mine (x)');
@@ -465,14 +465,14 @@ describe('a file that cannot be used', () => {
     expect(readFileSync(path).equals(before)).toBe(true);
   });
 
-  test('D2: no database at all', () => {
+  test('SQLITE-JOURNAL-DATABASE-2: no database at all', () => {
     path = join(folder, 'letter.txt');
     writeFileSync(path, 'Dear Sir or Madam, '.repeat(100));
     expect(() => open()).toThrow(expect.objectContaining({ code: 'NOT_A_JOURNAL' }));
     expect(readFileSync(path, 'utf8')).toContain('Dear Sir');
   });
 
-  test('D2: one of a newer version', async () => {
+  test('SQLITE-JOURNAL-DATABASE-2: one of a newer version', async () => {
     await write(1);
     const file = new DatabaseSync(path);
     expect(file.prepare('pragma user_version').get()).toEqual({ user_version: 3 });
@@ -534,7 +534,7 @@ describe('a file that cannot be used', () => {
   });
 });
 
-test('D3: a log that ends anywhere opens with what was committed before', async () => {
+test('SQLITE-JOURNAL-DATABASE-3: a log that ends anywhere opens with what was committed before', async () => {
   const journal = open();
   // Each is a transaction of its own.
   for (let seq = 1; seq <= 8; seq += 1) await journal.append(entry(seq));
@@ -590,7 +590,7 @@ describe('other processes', () => {
     }
   });
 
-  test('D1: a second process is told so, and the first goes on', async () => {
+  test('SQLITE-JOURNAL-DATABASE-1: a second process is told so, and the first goes on', async () => {
     const journal = open();
     await journal.append(entry(1));
     const { child, lines } = start('unit');

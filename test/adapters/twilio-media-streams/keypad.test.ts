@@ -65,7 +65,7 @@ describe('while a question with options waits', () => {
 });
 
 describe('otherwise', () => {
-  test('K2: keys are one text, complete after a pause or at #', async () => {
+  test('KEYPAD-2: keys are one text, complete after a pause or at #', async () => {
     const { press, done, environment } = keypadFor({ options: [] });
     press('47');
     await environment.advance(1999);
@@ -78,7 +78,7 @@ describe('otherwise', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('K1: no key consents', () => {
+  test('KEYPAD-1: no key consents', () => {
     const { press, done } = keypadFor({ kind: 'approval' });
     press('1#');
     expect(done).toEqual(['1']);

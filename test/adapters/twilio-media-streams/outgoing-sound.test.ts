@@ -46,7 +46,7 @@ function onPhone({ maxAheadMs = 1000, maxQueuedMs = 300_000 } = {}) {
 
 const total = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0);
 
-describe('M1: what is reported', () => {
+describe('OUTGOING-SOUND-1: what is reported', () => {
   test('is what marks have proven, by item, from its beginning', () => {
     const phone = onPhone();
     phone.speak('a', 250);
@@ -89,7 +89,7 @@ describe('M1: what is reported', () => {
   });
 });
 
-describe('M2: after a clear', () => {
+describe('OUTGOING-SOUND-2: after a clear', () => {
   test('the marks that come back prove nothing', () => {
     const phone = onPhone();
     phone.speak('a', 500);
@@ -137,7 +137,7 @@ describe('M2: after a clear', () => {
   });
 });
 
-describe('M3: marks pace', () => {
+describe('OUTGOING-SOUND-3: marks pace', () => {
   test('what is with Twilio', () => {
     const phone = onPhone({ maxAheadMs: 300 });
     phone.speak('a', 1000);
@@ -161,7 +161,7 @@ describe('M3: marks pace', () => {
   });
 });
 
-describe('M4: what leaves', () => {
+describe('OUTGOING-SOUND-4: what leaves', () => {
   test('is what was said, in order, at 8 kHz', () => {
     const phone = onPhone();
     phone.speak('a', 60, 5000, 24_000);
@@ -194,7 +194,7 @@ describe('M4: what leaves', () => {
   });
 });
 
-test('M1 M2 M3: whatever happens, no more is reported than was played', () => {
+test('OUTGOING-SOUND-1 OUTGOING-SOUND-2 OUTGOING-SOUND-3: whatever happens, no more is reported than was played', () => {
   const action = fc.oneof(
     fc.record({ do: fc.constant('speak'), item: fc.nat(3), ms: fc.integer({ min: 1, max: 400 }) }),
     fc.record({ do: fc.constant('mark'), item: fc.nat(3), ms: fc.constant(0) }),

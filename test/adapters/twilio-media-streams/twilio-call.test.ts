@@ -144,7 +144,7 @@ describe('a call begins', () => {
   });
 });
 
-describe('C3: what the caller says', () => {
+describe('TWILIO-CALL-3: what the caller says', () => {
   test('reaches the session, also what was said before it was there', async () => {
     const { twilio, session, connect } = await inCall();
     twilio.say(8);
@@ -229,7 +229,7 @@ describe('keys', () => {
   });
 });
 
-describe('C1: it ends', () => {
+describe('TWILIO-CALL-1: it ends', () => {
   test.each([
     ['stopped', 1000, ({ twilio }: Ringing) => twilio.stop()],
     ['closed', null, ({ twilio }: Ringing) => twilio.vanish()],
@@ -284,7 +284,7 @@ describe('C1: it ends', () => {
 
 type Ringing = Awaited<ReturnType<typeof inCall>>;
 
-describe('C2: what should not come', () => {
+describe('TWILIO-CALL-2: what should not come', () => {
   test('is told, and nothing is taken of it', async () => {
     const { twilio, session, connect, errors } = await inCall();
     connect();
@@ -325,7 +325,7 @@ describe('C2: what should not come', () => {
   });
 });
 
-describe('C4: a socket of another package', () => {
+describe('TWILIO-CALL-4: a socket of another package', () => {
   const failed = new Error('not this socket');
   const ways = {
     throws: (): never => {

@@ -25,7 +25,7 @@ describe('B76: a signed request becomes an event', () => {
     ]);
   });
 
-  test('H3: not before', async () => {
+  test('WEBHOOK-SOURCE-3: not before', async () => {
     await start();
     let accept: (receipt: EventReceipt) => void = () => {};
     hook.receipt = new Promise((resolve) => (accept = resolve));
@@ -110,7 +110,7 @@ describe('B76: a signed request becomes an event', () => {
   });
 });
 
-describe('H1: the signature', () => {
+describe('WEBHOOK-SOURCE-1: the signature', () => {
   test('one with another secret, of another body, or none is 401, all alike', async () => {
     await start();
     const at = hook.seconds();
@@ -196,7 +196,7 @@ describe('H1: the signature', () => {
   });
 });
 
-describe('H2: a message is taken once', () => {
+describe('WEBHOOK-SOURCE-2: a message is taken once', () => {
   test('one that is late, or of the future, is 401', async () => {
     await start({ toleranceMs: 60_000 });
     const now = hook.seconds();
@@ -323,7 +323,7 @@ describe('the shape of a request', () => {
   });
 });
 
-describe('H4: how much comes in', () => {
+describe('WEBHOOK-SOURCE-4: how much comes in', () => {
   test('too many signed requests are 429; those without a right signature take nothing', async () => {
     await start({ rate: { burst: 2, perSecond: 1 } });
     for (let n = 0; n < 5; n++) await hook.send({ body: '{}' });
@@ -397,7 +397,7 @@ describe('H4: how much comes in', () => {
     expect((await hook.sendSigned({}, { id: 'b' })).status).toBe(202);
   });
 
-  test('H5: the stop answers what is under way, and frees the port', async () => {
+  test('WEBHOOK-SOURCE-5: the stop answers what is under way, and frees the port', async () => {
     await start();
     const { answered } = dribble();
     await read(1);

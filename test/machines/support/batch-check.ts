@@ -1,4 +1,4 @@
-// Every state of a batch of up to three calls: what may come, and what shall hold in it (BT1 to BT7).
+// Every state of a batch of up to three calls: what may come, and what shall hold in it (BATCH-1 to BATCH-7).
 //
 // Time: nothing depends on it but the two clocks, which begin at 0; the key leaves `dueAt` out.
 

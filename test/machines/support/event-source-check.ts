@@ -1,4 +1,4 @@
-// Every state of an event source: what may come, and what shall hold in it (ES1 to ES5).
+// Every state of an event source: what may come, and what shall hold in it (EVENT-SOURCE-1 to EVENT-SOURCE-5).
 //
 // Time: each attempt begins at 0 and fails at 0 (too soon) or at 10 (it was stable). The key
 // counts failures up to 4, where the pause has long reached its longest, and leaves moments out.

@@ -1,5 +1,5 @@
 // Every state of the outbox with three items at a time: what may come, and what shall
-// hold in it (O1 to O9).
+// hold in it (O1 to OUTBOX-9).
 //
 // The generation counts up for ever and only its equality matters: the key leaves it out, and
 // reports come about this attempt and about the one before. Time counts from `quietSince`: what

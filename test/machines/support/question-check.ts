@@ -1,4 +1,4 @@
-// Every state of a question: what may come, and what shall hold in it (Q1 to Q7).
+// Every state of a question: what may come, and what shall hold in it (Q1 to QUESTION-7).
 //
 // Time: each presentation begins at 0, and each stretch in `open`; the key leaves moments out
 // and keeps what is left of the user's time (3, 2, 1 or 0). An utterance began before the

@@ -1,4 +1,4 @@
-// Every state of a rotation: what may come, and what shall hold in it (RO1 to RO4).
+// Every state of a rotation: what may come, and what shall hold in it (RO1 to ROTATION-4).
 //
 // Time: a connection is opened at 0, due at 10, and nobody waits for a pause after 20. What
 // comes, comes at 5 (early), 10 (due) or 20 (late). The key counts failures up to 3.

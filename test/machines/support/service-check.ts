@@ -1,4 +1,4 @@
-// Every state of a service: what may come, and what shall hold in it (SV1 to SV6).
+// Every state of a service: what may come, and what shall hold in it (SERVICE-MACHINE-1 to SERVICE-MACHINE-6).
 //
 // Two may wait beside the current one, and an invocation is tried twice. Normal events are n1
 // to n3, urgent ones u1 to u3; an id that is over may come again, as a new event.
@@ -67,7 +67,7 @@ export function checkService(
       running({ children }),
     ],
     events: serviceEvents,
-    // SV1: what arrives while it works never falls on deaf ears.
+    // SERVICE-MACHINE-1: what arrives while it works never falls on deaf ears.
     unhandled: ({ type }, snapshot) => type !== 'event.arrived' || !snapshot.matches('working'),
     ghost: {
       initial: [],

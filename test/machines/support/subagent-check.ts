@@ -1,4 +1,4 @@
-// Every state of a subagent: what shall hold in it (S1 to S12).
+// Every state of a subagent: what shall hold in it (S1 to SUBAGENT-MACHINE-12).
 
 import {
   requestIdOf,

@@ -68,7 +68,7 @@ async function outcome(of: World, result: Promise<Outcome>): Promise<Outcome | n
 
 const booked = { status: 'completed', text: 'Booked {"userResponse":"comfort"}' };
 
-describe('KR1: a run with an id', () => {
+describe('RUN-SUBAGENT-KR-1: a run with an id', () => {
   test.each([
     ['all entries', {}],
     ['the last snapshot', { snapshots: { afterEntries: 1000, trim: true } }],
@@ -127,7 +127,7 @@ describe('KR1: a run with an id', () => {
     expect(seen.asked).toBe(0);
   });
 
-  test('KR2: a journal that takes no more: lost, also where the handler of errors throws', async () => {
+  test('RUN-SUBAGENT-2: a journal that takes no more: lost, also where the handler of errors throws', async () => {
     const environment = simulatedEnvironment();
     const inner = memoryJournal({ keep: Infinity });
     let entries = 0;
@@ -155,7 +155,7 @@ describe('KR1: a run with an id', () => {
     expect(await result).toMatchObject({ status: 'lost', error: { code: 'FENCED' } });
   });
 
-  test('KR2: a journal that is not there: lost, and it can be run again', async () => {
+  test('RUN-SUBAGENT-2: a journal that is not there: lost, and it can be run again', async () => {
     const environment = simulatedEnvironment();
     const inner = memoryJournal({ keep: Infinity });
     let isThere = false;
@@ -177,7 +177,7 @@ describe('KR1: a run with an id', () => {
     expect(await begin().result).toMatchObject({ status: 'completed', text: 'Done.' });
   });
 
-  test('KR2: a journal that refuses it for good while it runs: lost here', async () => {
+  test('RUN-SUBAGENT-2: a journal that refuses it for good while it runs: lost here', async () => {
     const environment = simulatedEnvironment();
     const inner = memoryJournal({ keep: Infinity });
     let isOurs = true;

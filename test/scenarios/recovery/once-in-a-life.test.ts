@@ -25,7 +25,7 @@ const cases = Object.entries(ways).flatMap(([how, leave]) =>
 
 const AN_HOUR = 3_600_000;
 
-describe('V11: the time of the budget of a session passes while it is awake', () => {
+describe('BUDGETS-11: the time of the budget of a session passes while it is awake', () => {
   const options: TalkOptions = {
     budget: { timeMs: 10_000 },
     subagents: {

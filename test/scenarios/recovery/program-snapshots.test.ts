@@ -24,7 +24,7 @@ const nothing = { resumed: [], ended: [], lost: [] };
 const quick: Work = { script: turns(say('Done.')) };
 
 describe('snapshots of a service', () => {
-  test('SN4: after so many entries; what is before is deleted, and nothing grows', async () => {
+  test('SCOPE-SNAPSHOTS-4: after so many entries; what is before is deleted, and nothing grows', async () => {
     const of = world({ snapshots: { afterEntries: 20, trim: true } });
     const program = programLife(of, quick, { constraints: { stateRetentionMs: 1000 } });
     await program.service.recover();
@@ -121,7 +121,7 @@ describe('snapshots of a service', () => {
   });
 });
 
-describe('SF2: a service whose snapshot this version cannot read', () => {
+describe('SNAPSHOT-FORMS-2: a service whose snapshot this version cannot read', () => {
   /** Two orders that wait, and a snapshot of them, as another version would have written it. */
   const kept = async (trim: boolean) => {
     const of = world({ snapshots: { afterEntries: 1000, trim } });
@@ -187,7 +187,7 @@ describe('SF2: a service whose snapshot this version cannot read', () => {
 });
 
 describe('a service that is put away', () => {
-  test('OS2 P3: ends nobody, breaks off waits and handlers, and goes on under the same ids', async () => {
+  test('OWNED-SERVICE-2 P3: ends nobody, breaks off waits and handlers, and goes on under the same ids', async () => {
     const of = world({ snapshots: { afterEntries: 1000, trim: true } });
     const signals: AbortSignal[] = [];
     const before = programLife(of, askingOrder, {
@@ -262,7 +262,7 @@ describe('a service that is put away', () => {
   });
 });
 
-describe('OS1: a recovery that failed', () => {
+describe('OWNED-SERVICE-1: a recovery that failed', () => {
   const fails = (over: (journal: Journal) => Partial<Journal>) => {
     const environment = simulatedEnvironment();
     const kept = memoryJournal({ keep: Infinity });

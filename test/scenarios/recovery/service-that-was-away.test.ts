@@ -108,7 +108,7 @@ test('what a limit refused is tried no less often because its code was away', as
   await life.session.suspend();
 });
 
-test('SV1: what it has not looked at is dropped where the session is closed without it', async () => {
+test('SERVICE-MACHINE-1: what it has not looked at is dropped where the session is closed without it', async () => {
   const of = world();
   const first = orderMonitor();
   const before = await begin(of, [first.service]);

@@ -1,4 +1,4 @@
-// C10 on the frozen stories of test/corpus: one entry of each is changed at random, as no version wrote it. The
+// COMMIT-UNIT-10 on the frozen stories of test/corpus: one entry of each is changed at random, as no version wrote it. The
 // session opens, says what it set aside, goes on, is closed, and its id begins a new one.
 
 import { readFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// C9, C10, ASIDE-1 to ASIDE-3: an entry that cannot be taken in never ends a session for good. The journal
+// COMMIT-UNIT-9, COMMIT-UNIT-10, ASIDE-1 to ASIDE-3: an entry that cannot be taken in never ends a session for good. The journal
 // of test/corpus is one that an earlier version really wrote; no process could go on with it then.
 
 import { readFileSync } from 'node:fs';

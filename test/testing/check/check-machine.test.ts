@@ -243,7 +243,7 @@ describe('what it explores', () => {
     ]);
   });
 
-  test('A4: a delayed event fires once; cancelled, it does not', () => {
+  test('PURE-ACTOR-4: a delayed event fires once; cancelled, it does not', () => {
     const machine = createMachine({
       context: { beats: 0 },
       initial: 'on',
@@ -276,7 +276,7 @@ describe('what it explores', () => {
     ).toBe(2);
   });
 
-  test('A5: an invoked actor completes while it runs, and once', () => {
+  test('PURE-ACTOR-5: an invoked actor completes while it runs, and once', () => {
     const machine = setup({
       types: { context: {} as { results: number } },
       actors: { work: fromPromise(async () => 1) },

@@ -85,7 +85,7 @@ describe('delivery', () => {
     expect(states[0]).toBeLessThan(states[2] ?? 0);
   });
 
-  test('M3: the environment waits while `maxInFlight` messages are in flight', () => {
+  test('SYSTEM-MODEL-3: the environment waits while `maxInFlight` messages are in flight', () => {
     const step = (before: { inFlight: readonly Message[] }, { kind }: Step): boolean =>
       kind !== 'environment' || before.inFlight.length < 2;
     expect(checkSystem(floor({ mode: 'async', maxInFlight: 2, steps: { M3: step } })).ok).toBe(
@@ -96,7 +96,7 @@ describe('delivery', () => {
     ).toMatchObject({ kind: 'step' });
   });
 
-  test('M2: a channel keeps its order, and only the order within channels tells worlds apart', () => {
+  test('SYSTEM-MODEL-2: a channel keeps its order, and only the order within channels tells worlds apart', () => {
     const letters = ['a', 'b', 'c'];
     const writer = createMachine({
       initial: 'writing',

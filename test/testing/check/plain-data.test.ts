@@ -5,13 +5,13 @@ import { canonical, show, showValue } from '../../../src/testing/check/plain-dat
 const text = (value: unknown): string => canonical(value, 'the context of "door"');
 
 describe('canonical', () => {
-  test('D1: the order of keys and of members does not count, nor do undefined members', () => {
+  test('PLAIN-DATA-1: the order of keys and of members does not count, nor do undefined members', () => {
     expect(text({ a: 1, b: [1, 2] })).toBe(text({ b: [1, 2], a: 1, c: undefined }));
     expect(text(new Set([1, 2]))).toBe(text(new Set([2, 1])));
     expect(text(new Map([['a', 1]]))).toBe(text(new Map([['a', 1]])));
   });
 
-  test('D1: different data has different texts', () => {
+  test('PLAIN-DATA-1: different data has different texts', () => {
     const different: unknown[] = [
       null,
       undefined,
@@ -74,7 +74,7 @@ describe('canonical', () => {
     );
   });
 
-  test('D2: a cycle is refused', () => {
+  test('PLAIN-DATA-2: a cycle is refused', () => {
     const ring: { self?: unknown } = {};
     ring.self = ring;
     expect(() => text(ring)).toThrow(/a cycle, or data deeper than 64 levels at `self\.self/);

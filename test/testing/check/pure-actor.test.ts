@@ -110,7 +110,7 @@ const custom = (effects: readonly { type: string; params?: unknown }[]): unknown
     .filter(({ type }) => !type.startsWith('xstate.'))
     .map(({ type, params }) => [type, params]);
 
-test('A1: a step is that of `transition()`, and its named actions too', () => {
+test('PURE-ACTOR-1: a step is that of `transition()`, and its named actions too', () => {
   fc.assert(
     fc.property(fc.array(events, { maxLength: 12 }), (path) => {
       const pure = begin();
@@ -131,7 +131,7 @@ test('A1: a step is that of `transition()`, and its named actions too', () => {
   );
 });
 
-test('A2: it is the state and the outcome of a live actor, and equal states are one object', () => {
+test('PURE-ACTOR-2: it is the state and the outcome of a live actor, and equal states are one object', () => {
   fc.assert(
     fc.property(fc.array(events, { maxLength: 12 }), (path) => {
       const pure = begin();
@@ -154,7 +154,7 @@ test('A2: it is the state and the outcome of a live actor, and equal states are 
   );
 });
 
-test('A4: the armed timers are those of a live actor', () => {
+test('PURE-ACTOR-4: the armed timers are those of a live actor', () => {
   fc.assert(
     fc.property(fc.array(events, { maxLength: 12 }), (path) => {
       const pure = begin();

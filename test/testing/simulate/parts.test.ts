@@ -181,7 +181,7 @@ describe('the journal of a world', () => {
     return { environment, process, journal, mine: journal.of(process), names };
   };
 
-  test('J1: of the appends under way at a crash the first ones are kept, or none', () => {
+  test('WORLD-JOURNAL-1: of the appends under way at a crash the first ones are kept, or none', () => {
     for (const [share, kept] of [
       [0, []],
       [0.5, ['a1', 'b1']],
@@ -201,7 +201,7 @@ describe('the journal of a world', () => {
     }
   });
 
-  test('J1: whoever comes after somebody slow waits, too', async () => {
+  test('WORLD-JOURNAL-1: whoever comes after somebody slow waits, too', async () => {
     const { environment, mine, names } = setUp({ 'journal.slow': { at: [1] } });
     const done: string[] = [];
     void Promise.resolve(mine.append(entry('a', 1))).then(() => done.push('a'));
@@ -213,7 +213,7 @@ describe('the journal of a world', () => {
     expect(names()).toEqual(['a1', 'b1']);
   });
 
-  test('a crash before an append keeps nothing of it, one after it keeps it; J2: neither settles', async () => {
+  test('a crash before an append keeps nothing of it, one after it keeps it; WORLD-JOURNAL-2: neither settles', async () => {
     for (const [point, kept] of [
       ['crash.beforeAppend', []],
       ['crash.afterAppend', ['a1']],
@@ -259,7 +259,7 @@ runJournalConformance({
   },
 });
 
-test('L1: what is said in answer to what came late comes behind all that is late', async () => {
+test('SIMULATE-LINE-1: what is said in answer to what came late comes behind all that is late', async () => {
   const environment = simulatedEnvironment();
   const transport = new FakeTransport();
   const line = lineOf(

@@ -10,7 +10,7 @@ const frame = (samples: readonly number[], sampleRateHz = 8000) => ({
 const allOf = (frames: readonly { readonly samples: Int16Array }[]): number[] =>
   frames.flatMap(({ samples }) => [...samples]);
 
-test('RS1, RS2: the newest sound comes back as it was given, whatever the frames were like', () => {
+test('RECENT-SOUND-1, RECENT-SOUND-2: the newest sound comes back as it was given, whatever the frames were like', () => {
   fc.assert(
     fc.property(
       fc.array(fc.integer({ min: 0, max: 6000 }), { maxLength: 40 }),

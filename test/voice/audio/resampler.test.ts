@@ -21,7 +21,7 @@ function resampleAll(samples: Int16Array, fromHz: number, toHz: number, taps?: n
   return concatSamples([resampler.process(samples), resampler.flush()]);
 }
 
-describe('R4: quality', () => {
+describe('RESAMPLER-4: quality', () => {
   test.each(RATIOS)('%i to %i Hz keeps tones at 85 dB above error', (fromHz, toHz) => {
     const lower = Math.min(fromHz, toHz);
     for (const hz of [100, 1000, Math.round(lower * 0.25), Math.round(lower * 0.4)]) {
@@ -66,7 +66,7 @@ describe('R4: quality', () => {
   });
 });
 
-describe('R3: linear phase without delay', () => {
+describe('RESAMPLER-3: linear phase without delay', () => {
   test.each(RATIOS)('%i to %i Hz puts a tone where it was', (fromHz, toHz) => {
     const out = resampleAll(tone({ hz: 1000, sampleRateHz: fromHz, seconds: 1 }), fromHz, toHz);
     expect(fitTone(out, 1000, toHz).delayMs).toBeCloseTo(0, 4);
@@ -86,7 +86,7 @@ describe('R3: linear phase without delay', () => {
   });
 });
 
-describe('R2: length', () => {
+describe('RESAMPLER-2: length', () => {
   test.each(RATIOS)('%i to %i Hz: ceil(n·L/M) samples', (fromHz, toHz) => {
     for (const length of [0, 1, 2, 7, 480, 1_001]) {
       const out = resampleAll(new Int16Array(length), fromHz, toHz);

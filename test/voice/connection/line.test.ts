@@ -74,7 +74,7 @@ const configured = (connection: FakeConnection): string[] =>
 
 const sound = { samples: new Int16Array(480), sampleRateHz: 24_000, responseId: 'r', itemId: 'i' };
 
-test('L1: who was hung up is not listened to, and a listener that throws is reported', () => {
+test('CONNECTION-LINE-1: who was hung up is not listened to, and a listener that throws is reported', () => {
   const { line, told, reported, first, connections } = lineOf();
   first.events.next({ type: 'transport.ready' });
   first.audio.next(sound);
@@ -91,7 +91,7 @@ test('L1: who was hung up is not listened to, and a listener that throws is repo
   expect(reported).toEqual([]);
 });
 
-describe('L4: after a transfer that failed the model is told who it was', () => {
+describe('CONNECTION-LINE-4: after a transfer that failed the model is told who it was', () => {
   test('if it has said that it is the other one', async () => {
     const { line, told, first } = lineOf();
     first.events.next({ type: 'transport.ready' });
@@ -132,7 +132,7 @@ describe('L4: after a transfer that failed the model is told who it was', () => 
   });
 });
 
-describe('L3: make before break', () => {
+describe('CONNECTION-LINE-3: make before break', () => {
   const apart = () => {
     const made = lineOf(new FakeTransport({ updatesSession: false }));
     made.first.events.next({ type: 'transport.ready' });
@@ -196,7 +196,7 @@ describe('L3: make before break', () => {
   });
 });
 
-test('L2: without anybody to talk to, nothing is said; before and after, sound is not kept for later', () => {
+test('CONNECTION-LINE-2: without anybody to talk to, nothing is said; before and after, sound is not kept for later', () => {
   const { line, first } = lineOf();
   line.close();
   expect(line.sendAudio(sound, true)).toBe(false);

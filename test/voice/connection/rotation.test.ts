@@ -79,7 +79,7 @@ const open = ({ transport }: ReturnType<typeof lineOf>): boolean[] =>
   transport.connections.map(({ isClosed }) => !isClosed);
 
 describe('make before break', () => {
-  test('RO2 L3: the fresh one is prepared in time, takes over in a pause, and then the old one is closed', async () => {
+  test('RO2 CONNECTION-LINE-3: the fresh one is prepared in time, takes over in a pause, and then the old one is closed', async () => {
     const made = lineOf({ maxConnectionMs: HOUR });
     const { line, told, who, environment, transport, at } = made;
     who.isAtRest = false;
@@ -139,7 +139,7 @@ describe('make before break', () => {
     expect(open(made)).toEqual([false, false]);
   });
 
-  test('RO4: one that fails, or hangs, is followed by another; meanwhile the old one is in use', async () => {
+  test('ROTATION-4: one that fails, or hangs, is followed by another; meanwhile the old one is in use', async () => {
     const { told, who, environment, transport, at } = lineOf({});
     at(0).events.next({ type: 'transport.expiring', inMs: 120_000 });
     at(1).drop(true, 'no room');
@@ -174,7 +174,7 @@ describe('make before break', () => {
     ).toEqual([agent('lead, slowly')]);
   });
 
-  test('RO3: a transfer takes the place of a rotation; one that fails is followed by it', async () => {
+  test('ROTATION-3: a transfer takes the place of a rotation; one that fails is followed by it', async () => {
     const made = lineOf({ updatesSession: false });
     const { line, told, who, at } = made;
     who.isAtRest = false;
@@ -192,7 +192,7 @@ describe('make before break', () => {
     expect(open(made)).toEqual([false, false, false, false, true]);
   });
 
-  test('RO3: what is due during a transfer on the same connection comes after it', () => {
+  test('ROTATION-3: what is due during a transfer on the same connection comes after it', () => {
     const { line, transport, at } = lineOf({});
     line.transfer(agent('billing'));
     at(0).events.next({ type: 'transport.expiring', inMs: 60_000 });
@@ -218,7 +218,7 @@ describe('going on where another one ended', () => {
     return made;
   };
 
-  test('L3: it is closed in a pause, before the other goes on; then that is told only what is new', async () => {
+  test('CONNECTION-LINE-3: it is closed in a pause, before the other goes on; then that is told only what is new', async () => {
     const made = resumable();
     const { line, told, who, at } = made;
     who.isAtRest = false;
@@ -257,7 +257,7 @@ describe('going on where another one ended', () => {
     await environment.settle();
   });
 
-  test('CN1: a server that begins anew is told everything', () => {
+  test('CONTINUATION-1: a server that begins anew is told everything', () => {
     const { line, told, who, at } = resumable();
     at(0).drop();
     line.dial(who.leads);
@@ -265,7 +265,7 @@ describe('going on where another one ended', () => {
     expect(told.at(-1)).toBe('ready: hello');
   });
 
-  test('CN1: a message that was cut since is not told again to one that has it', () => {
+  test('CONTINUATION-1: a message that was cut since is not told again to one that has it', () => {
     const { line, told, who, at } = resumable();
     at(0).drop();
     line.dial(who.leads);
@@ -274,7 +274,7 @@ describe('going on where another one ended', () => {
     expect(told.at(-1)).toBe('ready: new');
   });
 
-  test('CN2: what was refused is not tried again, what had no answer is, a few times', () => {
+  test('CONTINUATION-2: what was refused is not tried again, what had no answer is, a few times', () => {
     const { line, told, who, transport, at } = resumable();
     at(0).drop();
     const resumes = () => transport.connections.slice(1).map(({ resume }) => resume ?? null);
@@ -306,7 +306,7 @@ describe('going on where another one ended', () => {
     expect(resumes().slice(4)).toEqual(['fresh', null]);
   });
 
-  test('CN1: a wire that took the conversation with its first message is told what came after', () => {
+  test('CONTINUATION-1: a wire that took the conversation with its first message is told what came after', () => {
     const { line, told, who, at } = lineOf({});
     at(0).drop();
     line.dial(who.leads);
@@ -316,7 +316,7 @@ describe('going on where another one ended', () => {
     expect(told.at(-1)).toBe('ready: new');
   });
 
-  test('CN1: so is one that took it and had to wait for a pause', () => {
+  test('CONTINUATION-1: so is one that took it and had to wait for a pause', () => {
     const { line, told, who, at } = lineOf({});
     who.isAtRest = false;
     at(0).events.next({ type: 'transport.expiring', inMs: 60_000 });
@@ -330,7 +330,7 @@ describe('going on where another one ended', () => {
 });
 
 describe('the sound of the user', () => {
-  test('L2: is kept between two attempts, the newest, and given once', () => {
+  test('CONNECTION-LINE-2: is kept between two attempts, the newest, and given once', () => {
     const { line, who, at } = lineOf({});
     line.sendAudio(frame(1), true);
     at(0).drop();
@@ -345,7 +345,7 @@ describe('the sound of the user', () => {
     expect(line.takeSound()).toEqual([]);
   });
 
-  test('UA2: what was not understood is given again, before what was kept', () => {
+  test('USER-SOUND-2: what was not understood is given again, before what was kept', () => {
     const { line, who, at } = lineOf({});
     for (const mark of [1, 2]) line.sendAudio(frame(mark), true);
     for (const mark of [3, 4]) line.sendAudio(frame(mark), false);
@@ -359,7 +359,7 @@ describe('the sound of the user', () => {
     expect(samples).toEqual([3, 4, 5].flatMap((mark) => [...frame(mark).samples]));
   });
 
-  test('L1: what a connection has used is counted, also when it says so last of all', () => {
+  test('CONNECTION-LINE-1: what a connection has used is counted, also when it says so last of all', () => {
     const { line, told, at } = lineOf({});
     line.hangUp();
     at(0).events.next({ type: 'usage.reported', inputTokens: 1, outputTokens: 2, raw: null });

@@ -75,7 +75,7 @@ test('where nobody else can be meant nothing is held', () => {
   expect(told).toEqual(['sound i_r 240', 'assistant.transcribed Hi']);
 });
 
-describe('D1', () => {
+describe('HELD-SPEECH-1', () => {
   test('released, it comes in order, before what follows', () => {
     const { held, say, told, happen } = heldOf();
     held.began('r');
@@ -145,7 +145,7 @@ describe('D1', () => {
   });
 });
 
-describe('D2', () => {
+describe('HELD-SPEECH-2', () => {
   test('silenced, nothing of it is heard, shown or run, also what comes late', () => {
     const { held, say, told, happen } = heldOf();
     held.began('r');
@@ -199,7 +199,7 @@ describe('D2', () => {
   });
 });
 
-describe('D3', () => {
+describe('HELD-SPEECH-3', () => {
   test('it is released when nothing becomes known, but not while somebody speaks', async () => {
     const { held, say, told, world, environment } = heldOf();
     held.began('r');

@@ -46,7 +46,7 @@ test('what is said goes to the client as it is', () => {
 });
 
 describe('a pause', () => {
-  test('K1: what the client had not begun yet, and says so, leaves what came before as it was', () => {
+  test('LOUDSPEAKER-1: what the client had not begun yet, and says so, leaves what came before as it was', () => {
     const { speaker, say, given, heard } = loud();
     say('a', 100);
     say('b', 80);
@@ -61,7 +61,7 @@ describe('a pause', () => {
     ]);
   });
 
-  test('K1 K2: goes on where it was heard, with what was said meanwhile', () => {
+  test('LOUDSPEAKER-1 LOUDSPEAKER-2: goes on where it was heard, with what was said meanwhile', () => {
     const { speaker, say, given, heard, clears } = loud();
     say('a', 100);
     say('a', 100);
@@ -83,7 +83,7 @@ describe('a pause', () => {
     expect(clears()).toBe(1);
   });
 
-  test('K3: reports are of what the model made, however often it was paused', () => {
+  test('LOUDSPEAKER-3: reports are of what the model made, however often it was paused', () => {
     const { speaker, say, given } = loud();
     say('a', 200);
     speaker.pause();
@@ -102,7 +102,7 @@ describe('a pause', () => {
     expect(speaker.played({ itemId: 'a~2', playedMs: 20 })).toEqual({ itemId: 'a', playedMs: 70 });
   });
 
-  test('K1: leaves out what came before the item that was reported', () => {
+  test('LOUDSPEAKER-1: leaves out what came before the item that was reported', () => {
     const { speaker, say, given, heard } = loud();
     say('a', 100);
     say('b', 100);
@@ -114,7 +114,7 @@ describe('a pause', () => {
     expect(given(since)).toEqual([['c~2', 0, 100]]);
   });
 
-  test('K3: an item that was played as far as it was made gets a new name for the rest', () => {
+  test('LOUDSPEAKER-3: an item that was played as far as it was made gets a new name for the rest', () => {
     const { speaker, say, given, heard } = loud();
     say('a', 100);
     speaker.pause();
@@ -147,7 +147,7 @@ describe('a pause', () => {
     expect(clears()).toBe(1);
   });
 
-  test('K4: is none where too much would have to be kept, until all is played', () => {
+  test('LOUDSPEAKER-4: is none where too much would have to be kept, until all is played', () => {
     const { speaker, say, clears } = loud();
     for (let count = 0; count < 13; count += 1) say('a', 10_000);
     expect(speaker.pause()).toBe(false);
@@ -158,7 +158,7 @@ describe('a pause', () => {
   });
 });
 
-test('K1 K2 K3: whatever happens, the user hears each millisecond, and none before its time', () => {
+test('LOUDSPEAKER-1 LOUDSPEAKER-2 LOUDSPEAKER-3: whatever happens, the user hears each millisecond, and none before its time', () => {
   const step = fc.oneof(
     fc.record({ do: fc.constant('say'), item: fc.nat(4), ms: fc.integer({ min: 1, max: 80 }) }),
     fc.record({ do: fc.constant('play'), item: fc.nat(0), ms: fc.integer({ min: 1, max: 120 }) }),

@@ -57,7 +57,7 @@ describe('SentenceChunker', () => {
     expect(chunker.push(` here. ${long}`)).toEqual(['and the best of them is here. ']);
   });
 
-  test('C1, C2: nothing is lost, nothing is endless', () => {
+  test('SENTENCE-CHUNKER-1, SENTENCE-CHUNKER-2: nothing is lost, nothing is endless', () => {
     const deltas = fc.array(
       fc.oneof(
         fc.string({ maxLength: 20 }),
@@ -74,7 +74,7 @@ describe('SentenceChunker', () => {
     );
   });
 
-  test('C2: a script without spaces is cut between words', () => {
+  test('SENTENCE-CHUNKER-2: a script without spaces is cut between words', () => {
     const given = pieces('สวัสดีครับ'.repeat(60));
     expect(given.length).toBeGreaterThan(1);
     for (const piece of given) {

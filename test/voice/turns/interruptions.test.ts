@@ -32,7 +32,7 @@ function speaking({ falseInterruptionMs = 2000, canPause = true } = {}) {
   return { environment, interruptions, done };
 }
 
-describe('J1 J2: speech stops at once, and', () => {
+describe('INTERRUPTIONS-1 INTERRUPTIONS-2: speech stops at once, and', () => {
   test('goes on after a word of somebody who listens', () => {
     const { interruptions, done } = speaking();
     interruptions.began('u1');
@@ -125,7 +125,7 @@ describe('without words in time', () => {
     return talk;
   }
 
-  test('J4: it goes on, and words that come then still break it off', async () => {
+  test('INTERRUPTIONS-4: it goes on, and words that come then still break it off', async () => {
     const { interruptions, done } = await letGo();
     expect(interruptions.understood('u1', 'stop', true)).toBe(false);
     expect(done).toEqual(['pause', 'goOn', 'breakOff']);

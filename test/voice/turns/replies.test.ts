@@ -15,7 +15,7 @@ function repliesOf(answersWords: boolean, answersResults = answersWords) {
   return { environment, world, replies };
 }
 
-describe('R1', () => {
+describe('REPLIES-1', () => {
   test('a model that speaks when asked is asked for each reply, once', () => {
     const { replies } = repliesOf(false);
     expect(replies.toWords(false)).toBe(true);
@@ -48,7 +48,7 @@ describe('R1', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('R2: what it was saying already is no answer to a result; what comes after it is', async () => {
+  test('REPLIES-2: what it was saying already is no answer to a result; what comes after it is', async () => {
     const { replies, environment, world } = repliesOf(true);
     world.isBusy = true;
     replies.toResult(['before']);
@@ -85,7 +85,7 @@ describe('R1', () => {
   });
 });
 
-test('R3: words that it has answered already are owed nothing; those that follow are', () => {
+test('REPLIES-3: words that it has answered already are owed nothing; those that follow are', () => {
   const { replies } = repliesOf(true);
   replies.userSpeaks();
   replies.given();

@@ -72,7 +72,7 @@ function stage({ can, script, voice: own, ...options }: StageOptions = {}) {
 }
 
 describe('what the model writes is heard', () => {
-  test('SR1: sentence after sentence, with its ids; the end comes after the last sound', async () => {
+  test('SPOKEN-RESPONSE-1: sentence after sentence, with its ids; the end comes after the last sound', async () => {
     const { environment, begin, write, end, voice, frames, events, soundMs, of } = stage({
       script: { latencyMs: 200 },
     });
@@ -104,7 +104,7 @@ describe('what the model writes is heard', () => {
     expect(of('response.ended')).toHaveLength(1);
   });
 
-  test('SR3: words are shown with their sound; the final transcript is what was spoken', async () => {
+  test('SPOKEN-RESPONSE-3: words are shown with their sound; the final transcript is what was spoken', async () => {
     const { environment, begin, write, end, shown, of } = stage({ script: { latencyMs: 100 } });
     begin();
     write('One. Two. ', true);
@@ -120,7 +120,7 @@ describe('what the model writes is heard', () => {
     expect(shown()).toBe('One. Two. ');
   });
 
-  test('SR3: a voice that streams: words are shown as their sound comes', async () => {
+  test('SPOKEN-RESPONSE-3: a voice that streams: words are shown as their sound comes', async () => {
     let more: () => void = () => {};
     const samples = new Int16Array(24_000);
     const voice: Voice = {
@@ -143,7 +143,7 @@ describe('what the model writes is heard', () => {
     expect(shown()).toContain('ten. ');
   });
 
-  test('SR4: a sentence is not begun long before it can be heard', async () => {
+  test('SPOKEN-RESPONSE-4: a sentence is not begun long before it can be heard', async () => {
     const { environment, begin, write, voice } = stage({ maxAheadMs: 1000 });
     begin();
     // Each is 2 s long.
@@ -158,7 +158,7 @@ describe('what the model writes is heard', () => {
     expect(voice.said).toHaveLength(3);
   });
 
-  test('SR4: also of a voice that is so slow that the client has nothing to play meanwhile', async () => {
+  test('SPOKEN-RESPONSE-4: also of a voice that is so slow that the client has nothing to play meanwhile', async () => {
     const { environment, begin, write, voice } = stage({
       maxAheadMs: 1000,
       script: { latencyMs: 5000 },
@@ -175,7 +175,7 @@ describe('what the model writes is heard', () => {
     expect(voice.said).toHaveLength(3);
   });
 
-  test('VC1: responses are said in the order in which the model began them', async () => {
+  test('VOICED-CONNECTION-1: responses are said in the order in which the model began them', async () => {
     const { environment, begin, write, end, frames, of } = stage({
       script: { latencyMs: 500 },
       can: { responds: 'by_itself' },
@@ -235,7 +235,7 @@ describe('what the model writes is heard', () => {
 });
 
 describe('broken off', () => {
-  test('SR2: while the model writes: synthesis is aborted, and the model told', async () => {
+  test('SPOKEN-RESPONSE-2: while the model writes: synthesis is aborted, and the model told', async () => {
     const { environment, connection, begin, write, end, voice, frames, of, model } = stage({
       script: { latencyMs: 500 },
     });
@@ -259,7 +259,7 @@ describe('broken off', () => {
     expect(of('assistant.transcribed')).toEqual([]);
   });
 
-  test('SR2: when the model has ended: it ends by itself, and the model is not bothered', async () => {
+  test('SPOKEN-RESPONSE-2: when the model has ended: it ends by itself, and the model is not bothered', async () => {
     const { environment, connection, begin, write, end, of, soundMs, model } = stage({
       script: { latencyMs: 500 },
     });
@@ -281,7 +281,7 @@ describe('broken off', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('SR2: a voice that does not heed its signal holds up nobody', async () => {
+  test('SPOKEN-RESPONSE-2: a voice that does not heed its signal holds up nobody', async () => {
     const voice: Voice = { synthesize: () => new Promise(() => {}) };
     const { environment, connection, begin, write, end, of } = stage({ voice });
     begin();
@@ -309,7 +309,7 @@ describe('broken off', () => {
     },
   );
 
-  test('VC2: before the model has begun', async () => {
+  test('VOICED-CONNECTION-2: before the model has begun', async () => {
     const { environment, connection, begin, write, end, voice, of, model } = stage();
     connection.send({ type: 'response.request', responseKey: 'k1' });
     connection.send({ type: 'response.cancel' });
@@ -355,7 +355,7 @@ describe('broken off', () => {
 });
 
 describe('a voice that fails', () => {
-  test('VC3: it is told once, and the response has failed', async () => {
+  test('VOICED-CONNECTION-3: it is told once, and the response has failed', async () => {
     const { environment, begin, write, end, voice, of, events, model } = stage();
     voice.fail(5);
     begin();
@@ -373,7 +373,7 @@ describe('a voice that fails', () => {
     expect(of('transport.error')).toHaveLength(1);
   });
 
-  test('VC3: what is no sound is a failure that says what it is', async () => {
+  test('VOICED-CONNECTION-3: what is no sound is a failure that says what it is', async () => {
     const voice = {
       synthesize: async () => ({ samples: new Float32Array(1), sampleRateHz: 24_000 }),
     };
@@ -388,7 +388,7 @@ describe('a voice that fails', () => {
 });
 
 describe('the memory of the model', () => {
-  test('VM1: what was not heard is taken out of it, in its place', async () => {
+  test('VOICED-MEMORY-1: what was not heard is taken out of it, in its place', async () => {
     const { environment, connection, begin, write, end, told } = stage();
     begin();
     write('One. Two and three. ', true);
@@ -412,7 +412,7 @@ describe('the memory of the model', () => {
     expect(told().slice(2)).toEqual([{ type: 'item.delete', itemId: 'i1.1' }]);
   });
 
-  test('VM1: nothing is done where all was heard', async () => {
+  test('VOICED-MEMORY-1: nothing is done where all was heard', async () => {
     const { environment, connection, begin, write, end, told } = stage();
     begin();
     write('One. ', true);
@@ -422,7 +422,7 @@ describe('the memory of the model', () => {
     expect(told()).toEqual([]);
   });
 
-  test('VM1: what was never spoken is taken out when the response is broken off', async () => {
+  test('VOICED-MEMORY-1: what was never spoken is taken out when the response is broken off', async () => {
     const { environment, connection, begin, write, end, told } = stage({
       script: { latencyMs: 500 },
     });
@@ -435,7 +435,7 @@ describe('the memory of the model', () => {
     expect(told()).toEqual([{ type: 'item.delete', itemId: 'i1' }]);
   });
 
-  test('VM1: nor of a response that leaves nothing in it', async () => {
+  test('VOICED-MEMORY-1: nor of a response that leaves nothing in it', async () => {
     const { environment, connection, begin, write, end, told } = stage();
     connection.send({ type: 'response.request', responseKey: 'k1', outOfBand: true });
     begin();
@@ -446,7 +446,7 @@ describe('the memory of the model', () => {
     expect(told()).toEqual([]);
   });
 
-  test('VM2: where nothing can be deleted the model is told what was never spoken', async () => {
+  test('VOICED-MEMORY-2: where nothing can be deleted the model is told what was never spoken', async () => {
     const { environment, transport, connection, begin, write, end, told } = stage({
       can: { deletesItems: false },
       script: { latencyMs: 500 },
@@ -463,7 +463,7 @@ describe('the memory of the model', () => {
     ]);
   });
 
-  test('VM2: but not of a response that leaves nothing in it', async () => {
+  test('VOICED-MEMORY-2: but not of a response that leaves nothing in it', async () => {
     const { environment, connection, begin, write, end, told } = stage({
       can: { deletesItems: false },
       script: { latencyMs: 500 },

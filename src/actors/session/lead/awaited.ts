@@ -4,10 +4,10 @@
 // Does not: decide when something is told (outbox), or whether a delivery was heard.
 //
 // Invariants
-//   AW1. Each result is handed out once, in the order of telling; one that was told before anybody
+//   AWAITED-1. Each result is handed out once, in the order of telling; one that was told before anybody
 //        waited is handed out at once. Of those that nobody wants the latest `KEPT` are kept.
-//   AW2. A result that is handed out was seen: whoever waits for it counts as a listener.
-//   AW3. Whoever waits is told once: by what they wait for, their signal, or the end of the session.
+//   AWAITED-2. A result that is handed out was seen: whoever waits for it counts as a listener.
+//   AWAITED-3. Whoever waits is told once: by what they wait for, their signal, or the end of the session.
 
 import { z } from 'zod';
 import { check } from '../../../values/checks.ts';
@@ -126,7 +126,7 @@ export class Awaited {
     return this.#waiters.size > 0;
   }
 
-  /** AW2: does somebody wait for one of these? */
+  /** AWAITED-2: does somebody wait for one of these? */
   wants(deliveryIds: readonly string[]): boolean {
     const { projection } = this.#session;
     return deliveryIds.some((id) => {

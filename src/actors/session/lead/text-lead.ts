@@ -6,23 +6,23 @@
 //           may be said (outbox).
 //
 // Invariants
-//   E1. One response at a time. What asks for another one meanwhile is answered by the next.
-//   E2. The model is called again for tool results only when every call of its last
+//   TEXT-LEAD-1. One response at a time. What asks for another one meanwhile is answered by the next.
+//   TEXT-LEAD-2. The model is called again for tool results only when every call of its last
 //       response that is answered at once has its answer.
-//   E3. An offer was heard when its whole text was pushed and an observer or a waiter took it, or a
+//   TEXT-LEAD-3. An offer was heard when its whole text was pushed and an observer or a waiter took it, or a
 //       reader asked for more after it. Who reads has `ACKNOWLEDGE_MS` for that: an offer that nobody
 //       has acknowledged by then, or that nobody can any more, was told (`delivery.told`) and holds up
 //       nothing. An acknowledgement counts whenever it comes.
-//   E4. A reply that was cut off for something urgent is given afterwards, whatever becomes of
+//   TEXT-LEAD-4. A reply that was cut off for something urgent is given afterwards, whatever becomes of
 //       what was urgent.
-//   E6. An offer is told in a few responses at most: the model may call tools in between, as in a
+//   TEXT-LEAD-6. An offer is told in a few responses at most: the model may call tools in between, as in a
 //       reply, and in the last one it may not. It was told when words were said and no call follows.
 //       Calls alone are no telling. No call is made twice while one delivery is told, however often
 //       it is tried, nor the call again whose result it is (P6): what that came to stands in the
 //       conversation. What is told starts only so much before the user speaks again (`MAX_UNASKED`).
-//   E7. While the model waits for a tool that takes long, what is due may be told; words of the user
+//   TEXT-LEAD-7. While the model waits for a tool that takes long, what is due may be told; words of the user
 //       end its waits for subagents.
-//   E5. Where nobody listens to a delivery, the app is told so, once for a session in this process.
+//   TEXT-LEAD-5. Where nobody listens to a delivery, the app is told so, once for a session in this process.
 
 import type { LanguageModel } from 'ai';
 import { CancelledError, ConfigurationError, ProviderError } from '../../../values/errors.ts';
@@ -77,7 +77,7 @@ export class TextLead implements Lead {
   /** Calls of the last response whose answers the model waits for. */
   readonly #awaited = new Set<string>();
   #wantsReply = false;
-  /** A reply was cut off for something urgent (E4). */
+  /** A reply was cut off for something urgent (TEXT-LEAD-4). */
   #owesReply = false;
   #offer: Offer | null = null;
   /** How far the telling of the offer is; null: it has not begun. */
@@ -97,7 +97,7 @@ export class TextLead implements Lead {
   #idle: (() => void)[] = [];
   /** What ends the times to acknowledge that run. */
   readonly #acknowledging = new Set<() => void>();
-  /** E5 */
+  /** TEXT-LEAD-5 */
   #hasWarned = false;
 
   constructor(core: LeadSession, model: LanguageModel, output: TextOutput) {
@@ -210,7 +210,7 @@ export class TextLead implements Lead {
     this.#rounds = 0;
     this.#unasked = 0;
     this.#owesReply = false;
-    // E7: it may be about to begin such a wait, too.
+    // TEXT-LEAD-7: it may be about to begin such a wait, too.
     this.#core.delegation.userWaits(true);
     this.#want();
   }
@@ -261,7 +261,7 @@ export class TextLead implements Lead {
     this.#tell(questionPart(question, offer.text), generation);
   }
 
-  /** All of an offer is said; what becomes of it is told to the outbox (E3). */
+  /** All of an offer is said; what becomes of it is told to the outbox (TEXT-LEAD-3). */
   #tell(part: TextPart, generation: number): void {
     const core = this.#core;
     let isOver = false;
@@ -289,7 +289,7 @@ export class TextLead implements Lead {
     this.#acknowledging.add(stopClock);
   }
 
-  /** E5 */
+  /** TEXT-LEAD-5 */
   #checkSomebodyListens({ kind, deliveryId }: Offer): void {
     const core = this.#core;
     const { awaited, door } = core;
@@ -319,7 +319,7 @@ export class TextLead implements Lead {
       this.note(OWED_REPLY_NOTE);
       this.#wantsReply = true;
     }
-    // E2: the answers that are still due belong to what the model reads next.
+    // TEXT-LEAD-2: the answers that are still due belong to what the model reads next.
     const isToldOn = this.#called.size === 0;
     const isReply = this.#wantsReply && this.#awaited.size === 0 && isToldOn;
     const offer = isReply || !isToldOn ? null : this.#offer;
@@ -349,7 +349,7 @@ export class TextLead implements Lead {
     );
   }
 
-  /** E7: the floor is given up while a tool takes long, unless it is called in a telling. */
+  /** TEXT-LEAD-7: the floor is given up while a tool takes long, unless it is called in a telling. */
   #hold(holds: boolean): void {
     if (holds && (this.#stopHolding || !this.#requested || this.#offer)) return;
     this.#stopHolding?.();
@@ -461,7 +461,7 @@ export class TextLead implements Lead {
     const { generation } = offer;
     const telling = this.#offer?.generation === generation ? this.#telling : null;
     if (!isBroken && hasCalled) {
-      // E6: it goes on when the calls are answered; nothing does if it is off meanwhile.
+      // TEXT-LEAD-6: it goes on when the calls are answered; nothing does if it is off meanwhile.
       if (telling && text !== '') telling.said = done;
       else if (text !== '')
         this.#output.push({ type: 'text.done', itemId, text, deliveryId: null });

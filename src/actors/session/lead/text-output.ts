@@ -5,14 +5,14 @@
 // Does not: make text, or decide what becomes of a delivery that nobody saw (text-lead).
 //
 // Invariants
-//   X1. Every reader gets every piece since it began to read, in order.
-//   X2. `seen` of a piece is called at most once: at once where an observer or a waiter took it,
+//   TEXT-OUTPUT-1. Every reader gets every piece since it began to read, in order.
+//   TEXT-OUTPUT-2. `seen` of a piece is called at most once: at once where an observer or a waiter took it,
 //       else when a reader asks for more after it. A reader that breaks off at a piece has not
 //       seen it: it may have failed to show it.
-//   X3. A reader's buffer is bounded: the oldest pieces go, and a `gap` says how many.
-//   X4. `unseen` of a piece is called at most once, and never after `seen`: when no reader is left
+//   TEXT-OUTPUT-3. A reader's buffer is bounded: the oldest pieces go, and a `gap` says how many.
+//   TEXT-OUTPUT-4. `unseen` of a piece is called at most once, and never after `seen`: when no reader is left
 //       that could still see it, at once where nobody listens.
-//   X5. A card is given to everybody who listens and does not have the piece that it stands for, and
+//   TEXT-OUTPUT-5. A card is given to everybody who listens and does not have the piece that it stands for, and
 //       to everybody who comes later, until one of them has seen it or it is not due any more.
 
 import { Observable, Subject } from 'rxjs';
@@ -196,7 +196,7 @@ export class TextOutput {
     else drop(piece, 0);
   }
 
-  /** X5 */
+  /** TEXT-OUTPUT-5 */
   #unseenCards(): readonly Piece[] {
     return this.#isComplete
       ? []

@@ -5,11 +5,11 @@
 // Does not: decide when to respond, or what becomes of the response (text-lead).
 //
 // Invariants
-//   N1. What is said stands in the conversation where it began: before the calls that follow
+//   TEXT-RESPONSE-1. What is said stands in the conversation where it began: before the calls that follow
 //       it, and before what the user says meanwhile.
-//   N2. A response without words and calls is a failure, unless all was said before the calls that it
+//   TEXT-RESPONSE-2. A response without words and calls is a failure, unless all was said before the calls that it
 //       follows: silence explains nothing to a user.
-//   N3. Whatever happens it comes to an end, and never throws.
+//   TEXT-RESPONSE-3. Whatever happens it comes to an end, and never throws.
 
 import { streamText, type LanguageModel } from 'ai';
 import { isA, ProviderError } from '../../../values/errors.ts';
@@ -61,7 +61,7 @@ export interface TextResponse {
   readonly isBroken: boolean;
 }
 
-/** Asks the lead model for a response, and says it. Never rejects (N3). */
+/** Asks the lead model for a response, and says it. Never rejects (TEXT-RESPONSE-3). */
 export async function runResponse(options: TextResponseOptions): Promise<TextResponse> {
   const { core, output, signal } = options;
   const { clock, ids } = core.host.environment;

@@ -8,11 +8,11 @@
 //           or know who leads (books). Subagents are no concern of it: they go on.
 //
 // Invariants
-//   A1. One transfer at a time. Whoever asks meanwhile is refused (a tool) or comes after it,
+//   TRANSFER-1. One transfer at a time. Whoever asks meanwhile is refused (a tool) or comes after it,
 //       the last one only (a hook).
-//   A2. Whatever happens, somebody leads: `agent.exited` and `agent.entered` take turns, and
+//   TRANSFER-2. Whatever happens, somebody leads: `agent.exited` and `agent.entered` take turns, and
 //       the agent that entered last is the one in charge.
-//   A3. Who asked is answered once, when it is done or has failed. Hooks that throw or take
+//   TRANSFER-3. Who asked is answered once, when it is done or has failed. Hooks that throw or take
 //       too long are reported and hold up nothing.
 
 import { OffstageError } from '../../../values/errors.ts';
@@ -213,7 +213,7 @@ export class Transfers {
     void this.transfer(to, null);
   }
 
-  /** Somebody else's code, waited for, but not for ever (A3). */
+  /** Somebody else's code, waited for, but not for ever (TRANSFER-3). */
   #hook(name: string, agent: MainAgent, call: (context: AgentContext) => unknown): Promise<void> {
     const { host } = this.#session;
     const where = `${name} of agent "${agent.name}"`;

@@ -6,15 +6,15 @@
 // Does not: fold (units), or decide what is due of each kind (its effects).
 //
 // Invariants
-//   RC1. No effect of an old entry is carried out again as such. What is due follows from the
+//   RECOVERY-1. No effect of an old entry is carried out again as such. What is due follows from the
 //        state: deadlines with their old time, work that was under way, ends that were not told.
-//   RC2. What somebody did that is no more (a client, a connection, a voice) is over first
+//   RECOVERY-2. What somebody did that is no more (a client, a connection, a voice) is over first
 //        (`session.recovered`), and is in the journal as such: questions are put again under
 //        their old ids, and what was not heard is due again. Not so where it was put away idle
 //        (`session.woken`): whoever was there still is.
-//   RC3. Messages between units that the crash may have lost are sent again; who had them
+//   RECOVERY-3. Messages between units that the crash may have lost are sent again; who had them
 //        ignores them.
-//   RC4. An entry that cannot be taken in is set aside (runtime/set-aside.ts), a snapshot as well: then what
+//   RECOVERY-4. An entry that cannot be taken in is set aside (runtime/set-aside.ts), a snapshot as well: then what
 //        it follows from is folded, if that is there.
 
 import { messageOf } from '../../../values/errors.ts';
@@ -108,7 +108,7 @@ export function recover(
 type OwnParts = Pick<HostedSession, 'id' | 'host' | 'unit' | 'books'>;
 
 /**
- * Puts the unit and the books to where the journal has them (RC4). Returns what the journal has.
+ * Puts the unit and the books to where the journal has them (RECOVERY-4). Returns what the journal has.
  * `isFresh`: nothing has happened to them yet. Their actors, which somebody may follow already, stay.
  */
 function putBack(

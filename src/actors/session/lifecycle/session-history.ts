@@ -146,7 +146,7 @@ function beginningOf(
     const snapshot = fitSnapshot(entry, unfit);
     if (snapshot || isOpening(entry)) return { begins, snapshot };
   }
-  // SF2
+  // SNAPSHOT-FORMS-2
   const last = entries.findLast((entry) => isUnreadable(entry, SNAPSHOT_FORMS));
   if (last) throw unreadable(last, SNAPSHOT_FORMS);
   // What was written before there were openings says by its version what is wrong with it.

@@ -6,12 +6,12 @@
 //           journal (recovery.ts), or look after sessions that are away (session-pool.ts).
 //
 // Invariants
-//   LF1. A start is settled once: when the lead agent is connected, or when it cannot be any more.
-//   LF2. A start that failed before anything had begun can be tried again, and has no claim.
-//   LF3. Whoever leaves for another time tells nobody of an end, and what came in is written down.
-//   LF4. Who has left takes no claim away from a session that has its id here by then: that one goes on
+//   SESSION-LIFE-1. A start is settled once: when the lead agent is connected, or when it cannot be any more.
+//   SESSION-LIFE-2. A start that failed before anything had begun can be tried again, and has no claim.
+//   SESSION-LIFE-3. Whoever leaves for another time tells nobody of an end, and what came in is written down.
+//   SESSION-LIFE-4. Who has left takes no claim away from a session that has its id here by then: that one goes on
 //        under the same claim.
-//   LF5. A start after the end, or after the session was left to its journal, is refused; the error says
+//   SESSION-LIFE-5. A start after the end, or after the session was left to its journal, is refused; the error says
 //        what the session is and what to do. The store says so, too: `closed` or `suspended`.
 
 import { CancelledError, ConfigurationError, isA, OffstageError } from '../../../values/errors.ts';
@@ -56,17 +56,17 @@ export class SessionLife {
 
   /** Resolves when the lead agent is connected; rejects with why it cannot be. */
   start({ ifKnown = false }: StartOptions = {}): Promise<void> {
-    // LF5. The first start of one that could not even begin says why.
+    // SESSION-LIFE-5. The first start of one that could not even begin says why.
     if (this.#isEnding && (this.#hasBegun || !this.#started))
       return Promise.reject(this.#overError());
     this.#started ??= (async () => {
       const entries = await this.#read(ifKnown).catch((error: unknown) => {
-        // LF2. The journal may be there, or free, another time.
+        // SESSION-LIFE-2. The journal may be there, or free, another time.
         this.#started = null;
         throw error;
       });
       await new Promise<void>((resolve, reject) => {
-        // First: it may be over, or left to the journal, before all of it has come back (LF1).
+        // First: it may be over, or left to the journal, before all of it has come back (SESSION-LIFE-1).
         this.#settleStart = { resolve, reject };
         this.#recovery = this.#recover(entries);
         this.#core.receive('session', { type: 'session.start' });
@@ -124,7 +124,7 @@ export class SessionLife {
     try {
       return recover(this.#core, this.#effects, entries);
     } catch (error) {
-      // LF2. It does not fit this process: another one may go on with it.
+      // SESSION-LIFE-2. It does not fit this process: another one may go on with it.
       if (!this.#isLostBy(error)) callSafely(this.#core.host, 'journal', () => this.#release());
       throw error;
     }
@@ -266,7 +266,7 @@ export class SessionLife {
     this.#left({ type: 'session.ended', error }, error);
   }
 
-  /** LF4 */
+  /** SESSION-LIFE-4 */
   #release(): void | Promise<void> {
     const { journal, supervisor, id } = this.#core;
     if (!this.#unit.disposed || !supervisor.isOpen(id)) return journal.release(id);
@@ -281,7 +281,7 @@ export class SessionLife {
     void upkeep.end();
     supervisor.close(id);
     door.close(error && new OffstageError(error.code, error.message));
-    // LF1
+    // SESSION-LIFE-1
     this.#settleStart?.reject(
       error ? new OffstageError(error.code, error.message) : new CancelledError('closed'),
     );

@@ -5,8 +5,8 @@
 // Does not: decide to whom words go, or whether an answer counts (user-input).
 //
 // Invariants
-//   I1. Each caller is told once: what became of its words or its answer, or that the session has ended.
-//   I2. A call never resolves for words that the session does not have: it rejects with the error that
+//   USER-DOOR-1. Each caller is told once: what became of its words or its answer, or that the session has ended.
+//   USER-DOOR-2. A call never resolves for words that the session does not have: it rejects with the error that
 //       kept them out. So does an answer, unless its question, or the session, was over.
 
 import { CancelledError, ConfigurationError } from '../../../values/errors.ts';
@@ -168,7 +168,7 @@ export class UserDoor {
     this.#saying.delete(utteranceId);
   }
 
-  /** The session does not take this event in (I1, I2). `error`: why; null: it came too late. */
+  /** The session does not take this event in (USER-DOOR-1, USER-DOOR-2). `error`: why; null: it came too late. */
   ignored(event: UnitEvent, error: Error | null): void {
     const { utteranceId, ticket } = event as { utteranceId?: unknown; ticket?: unknown };
     if (event.type === 'user.said') {
@@ -190,7 +190,7 @@ export class UserDoor {
     this.#receipts.delete(ticket);
   }
 
-  /** The session has ended here (I1, I2). `error`: what ended it; null: it was closed. */
+  /** The session has ended here (USER-DOOR-1, USER-DOOR-2). `error`: what ended it; null: it was closed. */
   close(error: Error | null): void {
     for (const { resolve } of this.#receipts.values()) resolve({ accepted: false, reason: 'over' });
     this.#receipts.clear();

@@ -5,14 +5,14 @@
 // Does not: understand them (user-words), or know when a question may be answered (machine).
 //
 // Invariants
-//   Y1. Words go to exactly one: the question that has the floor, the lead agent, or (a
+//   USER-INPUT-1. Words go to exactly one: the question that has the floor, the lead agent, or (a
 //       plain "wait") nobody.
-//   Y2. Words that began before the question was put to the user are not about it.
-//   Y3. A yes approves nothing while more than one approval waits: the exact action is read
+//   USER-INPUT-2. Words that began before the question was put to the user are not about it.
+//   USER-INPUT-3. A yes approves nothing while more than one approval waits: the exact action is read
 //       back, and only a yes to that counts. A no needs no reading.
-//   Y4. How words were read is in their entry: later versions of the tables change nothing that was.
-//   Y5. A wait is given, and ends: the question is put again after it.
-//   Y6. Words of somebody who may not answer the question that has the floor go where words go without
+//   USER-INPUT-4. How words were read is in their entry: later versions of the tables change nothing that was.
+//   USER-INPUT-5. A wait is given, and ends: the question is put again after it.
+//   USER-INPUT-6. Words of somebody who may not answer the question that has the floor go where words go without
 //       it, and the question stays open (WHO-1).
 
 import type { Stamped } from '../../../machines/index.ts';
@@ -46,7 +46,7 @@ export function userSaid(books: Books, unit: SessionUnit, said: Said): readonly 
     : follow;
 }
 
-/** The words with what they are to the question that has the floor, as its entry keeps them (Y4). */
+/** The words with what they are to the question that has the floor, as its entry keeps them (USER-INPUT-4). */
 export function withReading<T extends { readonly type: string }>(
   books: Books,
   unit: SessionUnit,

@@ -5,8 +5,8 @@
 // Does not: decide what an event leads to (machines), or publish anything.
 //
 // Invariants
-//   W1. A record exists as long as its life, and until what it led to is over.
-//   W2. Folding is a function of the events alone: the same events give the same books.
+//   BOOKS-1. A record exists as long as its life, and until what it led to is over.
+//   BOOKS-2. Folding is a function of the events alone: the same events give the same books.
 
 import type { OutboxItem, Stamped } from '../../../machines/index.ts';
 import type { ConversationLog } from '../../conversation/conversation.ts';

@@ -5,10 +5,10 @@
 // Does not: know what they show, or when anybody looks.
 //
 // Invariants
-//   V1. What goes on is always kept. Of what is over, so many are kept as were over last.
-//   V2. A change costs the same however many there are. A list is made only when there was one
+//   KEPT-VIEWS-1. What goes on is always kept. Of what is over, so many are kept as were over last.
+//   KEPT-VIEWS-2. A change costs the same however many there are. A list is made only when there was one
 //       since the last.
-//   V3. Views and lists are frozen: the session looks at them, too, and a screen must not change them for it.
+//   KEPT-VIEWS-3. Views and lists are frozen: the session looks at them, too, and a screen must not change them for it.
 
 export class KeptViews<T> {
   readonly #kept: number;

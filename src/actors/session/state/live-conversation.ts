@@ -7,13 +7,13 @@
 //           or keep the calls whose results it names (books).
 //
 // Invariants
-//   L1. What is kept is a function of the folded events: nothing else changes it.
-//   L2. What was said can be read at once, whenever its event is committed; then it stands
+//   LIVE-CONVERSATION-1. What is kept is a function of the folded events: nothing else changes it.
+//   LIVE-CONVERSATION-2. What was said can be read at once, whenever its event is committed; then it stands
 //       where the same event puts it when it is folded again.
-//   L3. Words that are still being said are never kept: a rate is no event.
-//   L5. Words are appended in constant time: what is read of a message is its beginning, and its
+//   LIVE-CONVERSATION-3. Words that are still being said are never kept: a rate is no event.
+//   LIVE-CONVERSATION-5. Words are appended in constant time: what is read of a message is its beginning, and its
 //       whole is put together once, when it is over.
-//   L4. What is said stands before whatever came while it was being said, also if that began
+//   LIVE-CONVERSATION-4. What is said stands before whatever came while it was being said, also if that began
 //       in the same millisecond.
 
 import { head as headOf } from '../../../values/clip.ts';
@@ -26,7 +26,7 @@ import type { ConversationEvent, SessionInputEvent } from '../../contracts/recor
 /** What the lead agent is saying. */
 interface Saying {
   readonly saidAt: number;
-  /** What of it is read (L5). */
+  /** What of it is read (LIVE-CONVERSATION-5). */
   head: string;
   /** All of it, in pieces. */
   readonly pieces: string[];
@@ -60,7 +60,7 @@ export class LiveConversation {
     this.#outputOf = outputOf;
   }
 
-  /** What follows from the events that were folded (L1). */
+  /** What follows from the events that were folded (LIVE-CONVERSATION-1). */
   get kept(): ConversationLog {
     return this.#kept;
   }
@@ -172,7 +172,7 @@ export class LiveConversation {
     return this.#told;
   }
 
-  /** What came first while this was being said, in the millisecond in which it began (L4). */
+  /** What came first while this was being said, in the millisecond in which it began (LIVE-CONVERSATION-4). */
   #follower(itemId: string): string | null {
     const saying = this.#saying.get(itemId);
     if (!saying) return null;

@@ -3,11 +3,11 @@
 // Does not: say what is in it, or when it changes (projection.ts).
 //
 // Invariants
-//   ST1. When nothing changes any more, whoever subscribed is let go of: a listener holds its screen, a
+//   SESSION-STORE-1. When nothing changes any more, whoever subscribed is let go of: a listener holds its screen, a
 //        screen its session, and a store may be kept for long. (V8 puts the functions of
 //        @xstate/store's subscriptions among the old objects at once, with all they refer to.)
-//   ST2. A listener that throws keeps nobody else from hearing.
-//   ST3. Only `replace` changes the state. `send` and `trigger` of the store throw `READ_ONLY_STORE`: screens
+//   SESSION-STORE-2. A listener that throws keeps nobody else from hearing.
+//   SESSION-STORE-3. Only `replace` changes the state. `send` and `trigger` of the store throw `READ_ONLY_STORE`: screens
 //        show what the session is, and not what one of them sent.
 
 import { createStore } from '@xstate/store';
@@ -36,9 +36,9 @@ type Observer = Observe | { readonly next?: Observe };
 
 export interface CreatedStore {
   readonly store: SessionStore;
-  /** Replaces the state, and tells the listeners of it (ST3). */
+  /** Replaces the state, and tells the listeners of it (SESSION-STORE-3). */
   replace(state: SessionState): void;
-  /** ST1 */
+  /** SESSION-STORE-1 */
   release(): void;
 }
 
@@ -82,7 +82,7 @@ const readOnly = {
 
 interface Listeners {
   readonly listeners: Set<Listener>;
-  /** Null: released. It leads to the session, too (ST1). */
+  /** Null: released. It leads to the session, too (SESSION-STORE-1). */
   threw: ((error: unknown) => void) | null;
 }
 

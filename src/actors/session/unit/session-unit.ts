@@ -7,12 +7,12 @@
 //           speak (lead), run subagents.
 //
 // Invariants
-//   U1. An accepted answer, the release of the floor and the next grant are one transaction.
-//   U2. The gate of the outbox is told in the transaction that changes it.
-//   U3. Words of the user go to exactly one: the owner's question or the lead agent.
-//   U4. Background work is delegated only when the place of its result was reserved in the
+//   SESSION-UNIT-1. An accepted answer, the release of the floor and the next grant are one transaction.
+//   SESSION-UNIT-2. The gate of the outbox is told in the transaction that changes it.
+//   SESSION-UNIT-3. Words of the user go to exactly one: the owner's question or the lead agent.
+//   SESSION-UNIT-4. Background work is delegated only when the place of its result was reserved in the
 //       same transaction; else the call is rejected in it. A place is freed once.
-//   U5. The result of a subagent that was spawned by a tool waits for its siblings only in a place that was
+//   SESSION-UNIT-5. The result of a subagent that was spawned by a tool waits for its siblings only in a place that was
 //       reserved in the transaction that brings it; else it is told by itself. It is never dropped.
 
 import type { AnyActorRef, AnyMachineSnapshot } from 'xstate';

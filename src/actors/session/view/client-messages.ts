@@ -2,10 +2,10 @@
 // following `session.events`. Made of these events alone.
 //
 // Invariants
-//   J1. Each subscriber is told of a question and of an end once, and of a progress when it
+//   CLIENT-MESSAGES-1. Each subscriber is told of a question and of an end once, and of a progress when it
 //       has changed. (Who subscribes late is told of what happens from then on; what there is
 //       already is in `session.store`.)
-//   J2. A delivery that a client may acknowledge comes with its `deliveryId`: with the words that tell
+//   CLIENT-MESSAGES-2. A delivery that a client may acknowledge comes with its `deliveryId`: with the words that tell
 //       it, or as a card; as a card also to who subscribes later, until somebody has acknowledged it.
 
 import { concat, concatMap, defer, type Observable } from 'rxjs';
@@ -150,7 +150,7 @@ class Told {
     return [];
   }
 
-  /** J2 */
+  /** CLIENT-MESSAGES-2 */
   cardOf({ deliveryId, subagentId, label, text, ...view }: DeliveryView): readonly ClientMessage[] {
     const isCard = view.card && view.state === 'pending' && view.kind !== 'question';
     if (!isCard || this.#deliveries.get(deliveryId)) return [];

@@ -5,8 +5,8 @@
 //           so the service keeps it from run to run, until it is forgotten here.
 //
 // Invariants
-//   CB1. Who has ended has no companions: what nobody can reach is not kept.
-//   CB2. After a crash those of an agent are found again by their runs: what they were called, and
+//   COMPANION-BOOK-1. Who has ended has no companions: what nobody can reach is not kept.
+//   COMPANION-BOOK-2. After a crash those of an agent are found again by their runs: what they were called, and
 //        how many there have been of a type. One that was sent away while it did nothing comes back.
 
 import type { SubagentConfig } from '../../contracts/config.ts';

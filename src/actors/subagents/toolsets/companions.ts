@@ -5,11 +5,11 @@
 // Does not: keep history or run anything (service).
 //
 // Invariants
-//   CP1. A companion works on one thing at a time: a message while it works is read by the run
+//   COMPANIONS-1. A companion works on one thing at a time: a message while it works is read by the run
 //        under way; one that this run has not read, and any other, begins the next run, which
 //        knows all the earlier ones. A message to one that asks is the answer.
-//   CP2. An agent has its own companions and sees nobody else's.
-//   CP3. After a crash an agent has the companions that it had, with what they know. A call that was
+//   COMPANIONS-2. An agent has its own companions and sees nobody else's.
+//   COMPANIONS-3. After a crash an agent has the companions that it had, with what they know. A call that was
 //        under way is made again, except a message: it would be read twice.
 
 import type { Toolset } from '../../contracts/toolset.ts';

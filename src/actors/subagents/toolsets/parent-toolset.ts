@@ -7,10 +7,10 @@
 //           where a program calls.
 //
 // Invariants
-//   PT1. What the service refuses comes back as a result, `{ error: { code, message } }` with
+//   PARENT-TOOLSET-1. What the service refuses comes back as a result, `{ error: { code, message } }` with
 //        the code of the service; no tool here throws.
-//   PT2. A wait that is broken off, or has taken too long, ends nobody.
-//   PT3. After a crash a call that was under way is made again (`idempotent`): a spawn finds what it
+//   PARENT-TOOLSET-2. A wait that is broken off, or has taken too long, ends nobody.
+//   PARENT-TOOLSET-3. After a crash a call that was under way is made again (`idempotent`): a spawn finds what it
 //        had spawned by its key, a message is known by its key to whom it is for, the others look, or
 //        end who has ended. A message is answered when it is in the journal: it is never lost.
 

@@ -6,9 +6,9 @@
 //           and only the result comes out.
 //
 // Invariants
-//   AT1. One call is one subagent: it has ended, or was cancelled, when the call has, unless its
+//   SUB-AGENT-TOOL-1. One call is one subagent: it has ended, or was cancelled, when the call has, unless its
 //        question is the result (`questions: 'return'`).
-//   AT2. A failure is a result, `{ error, code }`: the model that called decides what follows.
+//   SUB-AGENT-TOOL-2. A failure is a result, `{ error, code }`: the model that called decides what follows.
 
 import { tool, type FlexibleSchema, type Tool } from 'ai';
 import { z } from 'zod';

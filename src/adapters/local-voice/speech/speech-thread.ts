@@ -1,9 +1,9 @@
 // One thread of the built-in speech engine, seen from outside: calls that answer
 // with promises, and a new thread when the old one died.
 //
-// S1. Every call settles: answered, failed, or rejected when the thread ends.
-// S2. A call after the thread died starts a new one; what the old one remembered is gone.
-// S3. Nothing stops a model while it runs, neither closing nor the exit of the process: its native
+// SPEECH-THREAD-1. Every call settles: answered, failed, or rejected when the thread ends.
+// SPEECH-THREAD-2. A call after the thread died starts a new one; what the old one remembered is gone.
+// SPEECH-THREAD-3. Nothing stops a model while it runs, neither closing nor the exit of the process: its native
 //     code would abort the whole process.
 
 import { Worker } from 'node:worker_threads';
@@ -141,7 +141,7 @@ export class SpeechThread {
   }
 }
 
-/** S3 */
+/** SPEECH-THREAD-3 */
 function endAfterStep(worker: Worker): void {
   worker.postMessage({ call: 'end' } satisfies ThreadEnding, []);
 }

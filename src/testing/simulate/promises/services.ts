@@ -86,7 +86,7 @@ function* resultsHad(kept: readonly JournalEntry[]): Iterable<Broken> {
     const { scope, unit } = entry;
     const birth = birthIn(entry);
     if (!birth || birth.worksFor !== 'program' || birth.parentId !== null) continue;
-    // Of a run with an id: that has its result for good (KR1), and whoever runs it again has it again.
+    // Of a run with an id: that has its result for good (RUN-SUBAGENT-KR-1), and whoever runs it again has it again.
     const isKeptRun = birth.idempotencyKey === scope;
     if (!programs.has(scope) || isKeptRun) continue;
     const times = had.get(`${scope}/${unit}`) ?? 0;

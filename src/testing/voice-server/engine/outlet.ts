@@ -1,7 +1,7 @@
 // The way of the server's frames to the client, with what a bad network does to them.
 //
-// O1. Order is kept, whatever is delayed; a close waits for the frames before it.
-// O2. After the end nothing leaves.
+// OUTLET-1. Order is kept, whatever is delayed; a close waits for the frames before it.
+// OUTLET-2. After the end nothing leaves.
 
 import type { Environment } from '../../../actors/ports/environment.ts';
 import type { FaultMoment } from './fault-control.ts';

@@ -1,9 +1,9 @@
 // The turns of a model that answers by itself (Live, Gemini): one at a time, in order,
 // none while something holds them up (the user who speaks, a call that blocks).
 //
-// Q1. At most one turn is in the making; the next begins when it is over.
-// Q2. What is held begins when each holder has let go.
-// Q3. A turn that never comes to a word (a silent model) does not hold up the next.
+// TURN-QUEUE-1. At most one turn is in the making; the next begins when it is over.
+// TURN-QUEUE-2. What is held begins when each holder has let go.
+// TURN-QUEUE-3. A turn that never comes to a word (a silent model) does not hold up the next.
 
 import type { CallStep } from './call-step.ts';
 import type { VoiceCause, VoiceStep } from './control.ts';

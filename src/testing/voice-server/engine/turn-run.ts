@@ -1,8 +1,8 @@
 // A turn of a model whose wire knows of no responses: its script, step by step, in the
 // time of the environment. What a step means on the wire is the engine's.
 //
-// T1. After `cancel` no step follows, and `ended` was called once.
-// T2. Steps follow each other; nothing happens before `begin` returns.
+// TURN-RUN-1. After `cancel` no step follows, and `ended` was called once.
+// TURN-RUN-2. Steps follow each other; nothing happens before `begin` returns.
 
 import type { Scheduler } from '../../../actors/ports/environment.ts';
 import type { CallStep } from './call-step.ts';

@@ -3,10 +3,10 @@
 //
 // Owns: what the client says and what follows from it, calls and their scheduling, resumption.
 // Does not: the schemas (`client-messages.ts`), what is remembered (`gemini-memory.ts`),
-// what a turn sounds like and how it ends (`model-turns.ts`: G1, G2).
+// what a turn sounds like and how it ends (`model-turns.ts`: GEMINI-MODEL-TURNS-1, GEMINI-MODEL-TURNS-2).
 //
-// G3. While a blocking call is open the model says nothing; an interruption takes it back.
-// G4. A result of a call that does not block is spoken of as its scheduling says; content
+// GEMINI-ENGINE-3. While a blocking call is open the model says nothing; an interruption takes it back.
+// GEMINI-ENGINE-4. A result of a call that does not block is spoken of as its scheduling says; content
 //     that comes while the model generates is read but not answered.
 
 import { messageOf } from '../../../values/errors.ts';

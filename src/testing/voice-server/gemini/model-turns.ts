@@ -1,8 +1,8 @@
 // What the Gemini model says, turn by turn, and how a turn ends on the wire.
 //
-// G1. A normal turn ends with generationComplete, then, when its sound would have been
+// GEMINI-MODEL-TURNS-1. A normal turn ends with generationComplete, then, when its sound would have been
 //     played, turnComplete. An interrupted one ends with interrupted, then turnComplete.
-// G2. A turn that made a blocking call ends without a word: the result goes on with it.
+// GEMINI-MODEL-TURNS-2. A turn that made a blocking call ends without a word: the result goes on with it.
 
 import { encodePcm16Base64 } from '../../../voice/audio/pcm16.ts';
 import type { CallStep } from '../engine/call-step.ts';

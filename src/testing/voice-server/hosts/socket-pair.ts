@@ -1,8 +1,8 @@
 // Two ends of a socket without a network: what one end sends the other gets in the
 // microtask after, in order. No time passes unless a fault makes it pass.
 //
-// P1. The client hears nothing before its `open` or its refusal.
-// P2. `close` is the last event of the client and comes once; then the server has lost it, too.
+// SOCKET-PAIR-1. The client hears nothing before its `open` or its refusal.
+// SOCKET-PAIR-2. `close` is the last event of the client and comes once; then the server has lost it, too.
 
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';

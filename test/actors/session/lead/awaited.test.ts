@@ -116,7 +116,7 @@ describe('idle', () => {
 describe('nextResult', () => {
   const words = ({ text, said, state }: SessionResult): unknown => [text, said?.slice(0, 5), state];
 
-  test('AW2: is told to whoever waits, and that counts as heard', async () => {
+  test('AWAITED-2: is told to whoever waits, and that counts as heard', async () => {
     const { session, environment, events } = working({ report: 5000 });
     await session.start();
     await session.sendText('use report');
@@ -184,7 +184,7 @@ describe('nextResult', () => {
     expect(ofAny.isSettled).toBe(false);
   });
 
-  test('AW3: ends with the session, and with its signal', async () => {
+  test('AWAITED-3: ends with the session, and with its signal', async () => {
     const { session, start, close } = textTalk();
     await start();
     const controller = new AbortController();

@@ -67,7 +67,7 @@ async function talk(
   };
 }
 
-describe('N1: what is said stands where it began', () => {
+describe('TEXT-RESPONSE-1: what is said stands where it began', () => {
   test('words before a tool call are before it when the model reads them again', async () => {
     const { type, go, read } = await talk([inline('look', () => 'seen')]);
     await type('Look.');
@@ -123,7 +123,7 @@ describe('a model that stalls', () => {
   });
 });
 
-describe('E4: an answer that was interrupted for something urgent is given afterwards', () => {
+describe('TEXT-LEAD-4: an answer that was interrupted for something urgent is given afterwards', () => {
   const fire = 'The building is on fire';
 
   test.each(['dismiss', 'shown'] as const)('also if that was %s while it was told', async (how) => {

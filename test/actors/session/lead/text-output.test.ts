@@ -16,7 +16,7 @@ const told = (deliveryId: string): TextPart => ({
   deliveryId,
 });
 
-describe('X1: readers', () => {
+describe('TEXT-OUTPUT-1: readers', () => {
   test('get every piece since they began to read, in order, each at its own pace', async () => {
     const output = new TextOutput();
     output.push(piece('before'));
@@ -49,7 +49,7 @@ describe('X1: readers', () => {
     expect(await output.read().parts.next()).toEqual({ done: true, value: undefined });
   });
 
-  test('X3: that are too slow lose the oldest, and are told how many', async () => {
+  test('TEXT-OUTPUT-3: that are too slow lose the oldest, and are told how many', async () => {
     const output = new TextOutput();
     const { parts } = output.read();
     for (let index = 0; index < 10_003; index += 1) output.push(piece(String(index)));
@@ -68,7 +68,7 @@ function fates() {
   return { log, fate };
 }
 
-describe('X2: seen', () => {
+describe('TEXT-OUTPUT-2: seen', () => {
   test('by observers at once, also while somebody reads', () => {
     const output = new TextOutput();
     const { log, fate } = fates();
@@ -101,7 +101,7 @@ describe('X2: seen', () => {
   });
 });
 
-describe('X4: unseen', () => {
+describe('TEXT-OUTPUT-4: unseen', () => {
   test('at once where nobody listens', () => {
     const output = new TextOutput();
     const { log, fate } = fates();
@@ -151,7 +151,7 @@ describe('X4: unseen', () => {
   });
 });
 
-describe('X5: a card', () => {
+describe('TEXT-OUTPUT-5: a card', () => {
   const card = (output: TextOutput, log: string[], isDue: () => boolean = () => true): void =>
     output.card('d1', told('d1'), isDue, () => log.push('seen'));
 

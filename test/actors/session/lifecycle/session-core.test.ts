@@ -199,7 +199,7 @@ describe('W1: what is over is forgotten (P7)', () => {
   });
 });
 
-test('U4 O6: a call that is refused and called off in the same instant frees one place, not two', async () => {
+test('SESSION-UNIT-4 OUTBOX-6: a call that is refused and called off in the same instant frees one place, not two', async () => {
   const journal = gatedJournal();
   const { core, call, events, environment } = await coreTalk(
     {
@@ -231,7 +231,7 @@ test('U4 O6: a call that is refused and called off in the same instant frees one
   expect(reserved()).toBe(1);
 });
 
-describe('O7: progress', () => {
+describe('OUTBOX-7: progress', () => {
   const progress = (text: string, subagentId: string) => ({
     type: 'notice.posted' as const,
     deliveryId: `p_${text}`,
@@ -340,7 +340,7 @@ const settled = (promise: Promise<unknown>) =>
     (error: unknown) => ({ code: codeOf(error) }),
   );
 
-describe('C10: an entry that cannot be taken in', () => {
+describe('COMMIT-UNIT-10: an entry that cannot be taken in', () => {
   /** With subagents at work, a question that is open and a tool that runs. */
   async function busy(more: Parameters<typeof coreTalk>[1] = {}, journal = memoryJournal()) {
     const signals: AbortSignal[] = [];
@@ -499,7 +499,7 @@ describe('C10: an entry that cannot be taken in', () => {
     });
   });
 
-  test('C9: an event without the shape of its type is refused before it is written', async () => {
+  test('COMMIT-UNIT-9: an event without the shape of its type is refused before it is written', async () => {
     const { core, environment, events, journal, state } = await busy();
     const before = journal.read().length;
     const requestId = state().questions[0]?.requestId ?? '';

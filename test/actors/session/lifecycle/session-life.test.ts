@@ -85,7 +85,7 @@ describe('start', () => {
   });
 });
 
-describe('LF5: start', () => {
+describe('SESSION-LIFE-5: start', () => {
   test('after close rejects, also while it is being closed', async () => {
     const talk = textTalk();
     await talk.start();
@@ -145,7 +145,7 @@ describe('LF5: start', () => {
   });
 });
 
-describe('LF1: what is over while it begins has its start settled', () => {
+describe('SESSION-LIFE-1: what is over while it begins has its start settled', () => {
   test('the journal takes nothing of it', async () => {
     const journal: Journal = {
       append() {
@@ -184,7 +184,7 @@ describe('LF1: what is over while it begins has its start settled', () => {
   });
 });
 
-describe('LF4: closed while it begins', () => {
+describe('SESSION-LIFE-4: closed while it begins', () => {
   test('it takes no claim away from the next session with its id', async () => {
     const environment = simulatedEnvironment();
     const journal = claimedJournal(environment);

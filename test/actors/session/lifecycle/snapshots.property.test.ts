@@ -1,4 +1,4 @@
-// SN3: what goes on from a snapshot is what goes on from all entries before it. Whole conversations
+// SCOPE-SNAPSHOTS-3: what goes on from a snapshot is what goes on from all entries before it. Whole conversations
 // with everything that goes wrong, each snapshot of them; what follows is looked at both ways.
 
 import { expect, test } from 'vitest';

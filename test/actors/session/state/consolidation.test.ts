@@ -40,7 +40,7 @@ describe('siblings of one request [R34]', () => {
     expect(prompts.at(-1)).toMatch(/"task":"hotel","error":"[^"]*no rooms in Prague/);
   });
 
-  test('BT4: one alone is told at once, in the words of one', async () => {
+  test('BATCH-4: one alone is told at once, in the words of one', async () => {
     const { start, type, finish, told, prompts } = siblingTalk(['flight']);
     await start();
     await type('use flight');
@@ -303,7 +303,7 @@ describe('P4: what is told together is not lost', () => {
     ]);
   });
 
-  test('O6: told, all their places are free', async () => {
+  test('OUTBOX-6: told, all their places are free', async () => {
     const { start, type, finish, told } = siblingTalk(['flight', 'hotel'], {
       limits: { maxDeliveries: 2 },
     });

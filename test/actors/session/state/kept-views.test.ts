@@ -15,13 +15,13 @@ function twoKept() {
   return { views, show: (id: string, over = false) => views.set(id, { id, over }) };
 }
 
-test('V1: what goes on is kept, however much of it there is', () => {
+test('KEPT-VIEWS-1: what goes on is kept, however much of it there is', () => {
   const { views, show } = twoKept();
   for (const id of ['a', 'b', 'c', 'd']) show(id);
   expect(names(views)).toEqual(['a', 'b', 'c', 'd']);
 });
 
-test('V1: what was over last is kept, whenever it began', () => {
+test('KEPT-VIEWS-1: what was over last is kept, whenever it began', () => {
   const { views, show } = twoKept();
   for (const id of ['oldest', 'b', 'c', 'd']) show(id);
   for (const id of ['b', 'c', 'oldest']) show(id, true);
@@ -29,7 +29,7 @@ test('V1: what was over last is kept, whenever it began', () => {
   expect(views.get('b')).toBeUndefined();
 });
 
-test('V1: what goes on again is not over', () => {
+test('KEPT-VIEWS-1: what goes on again is not over', () => {
   const { views, show } = twoKept();
   show('a', true);
   show('a');
@@ -37,7 +37,7 @@ test('V1: what goes on again is not over', () => {
   expect(names(views)).toEqual(['a', 'c', 'd']);
 });
 
-test('V2: the list is the same until something changes', () => {
+test('KEPT-VIEWS-2: the list is the same until something changes', () => {
   const { views, show } = twoKept();
   show('a');
   const { list } = views;
@@ -47,7 +47,7 @@ test('V2: the list is the same until something changes', () => {
   expect(list).toHaveLength(1);
 });
 
-test('V3: a reader changes neither a view nor the list', () => {
+test('KEPT-VIEWS-3: a reader changes neither a view nor the list', () => {
   const views = new KeptViews<{ id: string; over: boolean }>(1, ({ over }) => over);
   views.set('a', { id: 'a', over: false });
   expect(() => Object.assign(views.list[0] ?? {}, { over: true })).toThrow(TypeError);

@@ -43,7 +43,7 @@ test('who subscribed may leave by the function alone, as `useSelector` does', ()
   expect(told).toEqual([]);
 });
 
-test('ST2: a listener that throws keeps nobody else from hearing the last state', () => {
+test('SESSION-STORE-2: a listener that throws keeps nobody else from hearing the last state', () => {
   const errors: unknown[] = [];
   const { store, replace, release } = createSessionStore(state, (error) => errors.push(error));
   const told: string[] = [];
@@ -72,7 +72,7 @@ test('a listener may leave, and have others leave, while it is told', () => {
   expect(told).toEqual(['active']);
 });
 
-test('ST1: once released it tells nobody, and can still be read', () => {
+test('SESSION-STORE-1: once released it tells nobody, and can still be read', () => {
   const { store, replace, release } = createSessionStore(state, failed);
   const told: unknown[] = [];
   const subscription = store.subscribe((snapshot) => told.push(snapshot));
@@ -83,7 +83,7 @@ test('ST1: once released it tells nobody, and can still be read', () => {
   expect(store.getSnapshot().context.connection).toBe('closed');
 });
 
-test('ST1: what listened goes, however long the store is kept', async () => {
+test('SESSION-STORE-1: what listened goes, however long the store is kept', async () => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
   const { created, listened, session } = (() => {
@@ -105,7 +105,7 @@ test('ST1: what listened goes, however long the store is kept', async () => {
   expect(created.store.get().context).toBe(state);
 });
 
-test('ST3: the store is read-only, and is the store that XState knows for its readers', () => {
+test('SESSION-STORE-3: the store is read-only, and is the store that XState knows for its readers', () => {
   const { store, replace } = createSessionStore(state, failed);
   const readOnly = expect.objectContaining({ name: 'ConfigurationError', code: 'READ_ONLY_STORE' });
   const told: string[] = [];

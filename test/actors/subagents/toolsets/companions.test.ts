@@ -69,7 +69,7 @@ describe('[H18] a background companion', () => {
     });
   });
 
-  test('CP1: told something when it is idle, it begins its next run under the same name', async () => {
+  test('COMPANIONS-1: told something when it is idle, it begins its next run under the same name', async () => {
     const { service, call } = withCompanions();
     await call('spawnAgent', { agentType: 'critic', message: 'First' });
     service.end('sub_1', { result: 'Doubtful' });
@@ -164,7 +164,7 @@ describe('[H18] a blocking companion', () => {
   });
 });
 
-test('CP2: nobody sees the companions of another agent', async () => {
+test('COMPANIONS-2: nobody sees the companions of another agent', async () => {
   const { service, call } = withCompanions();
   await call('spawnAgent', { agentType: 'critic', message: 'a' });
   const context = withCaller(undefined, {

@@ -425,7 +425,7 @@ describe('await_subagent', () => {
       });
   });
 
-  test('PT2: a wait that is broken off ends nobody', async () => {
+  test('PARENT-TOOLSET-2: a wait that is broken off ends nobody', async () => {
     const { service, call, spawn } = parent();
     await spawn();
     const controller = new AbortController();

@@ -30,7 +30,7 @@ function fragileThread(): SpeechThread {
 }
 
 describe('a speech thread', () => {
-  test('S1, S2: when it dies, calls reject; the next call has a new one', async () => {
+  test('SPEECH-THREAD-1, SPEECH-THREAD-2: when it dies, calls reject; the next call has a new one', async () => {
     const thread = fragileThread();
     await thread.start();
     expect(await thread.call('transcribe', speech)).toBe('call 1');
@@ -43,13 +43,13 @@ describe('a speech thread', () => {
     expect(await thread.call('transcribe', speech)).toBe('call 1');
   });
 
-  test('S1: an error inside is told, not swallowed', async () => {
+  test('SPEECH-THREAD-1: an error inside is told, not swallowed', async () => {
     const thread = fragileThread();
     await expect(thread.call('forget', { streamId: 1 })).rejects.toThrow('it threw: a bug');
     await thread.start();
   });
 
-  test('S1: closing rejects what is under way, and what comes later', async () => {
+  test('SPEECH-THREAD-1: closing rejects what is under way, and what comes later', async () => {
     const thread = fragileThread();
     await thread.start();
     const pending = thread.call('synthesize', request);
@@ -59,7 +59,7 @@ describe('a speech thread', () => {
     await expect(thread.call('transcribe', speech)).rejects.toBeInstanceOf(CancelledError);
   });
 
-  test('S3: closing waits for the step of a model that is running', async () => {
+  test('SPEECH-THREAD-3: closing waits for the step of a model that is running', async () => {
     const thread = fragileThread();
     const steps = new Int32Array(new SharedArrayBuffer(12));
     const samples = new Int16Array(steps.buffer);
@@ -75,7 +75,7 @@ describe('a speech thread', () => {
     expect([...steps]).toEqual([1, 1, 1]);
   });
 
-  test('S3: a process that exits in a step of a model ends as it wanted to', async () => {
+  test('SPEECH-THREAD-3: a process that exits in a step of a model ends as it wanted to', async () => {
     const program = new URL('../support/exits-in-a-step.ts', import.meta.url);
     const child = spawn(process.execPath, [fileURLToPath(program)], { stdio: 'ignore' });
     expect(await once(child, 'exit')).toEqual([7, null]);
