@@ -1,20 +1,16 @@
 // Usage: node examples/08-background-research.ts
 //
 // Research in the background. The primary agent spawns a subagent with a description and goes
+import { createWorkingMemoryToolset } from '../src/entries/memory.ts';
+import { rockbotLimits } from '../src/compat/index.ts';
+
 // on talking; progress reaches the screen as it is, without a model. The findings are too long
 // to say: the subagent saves them in working memory, in a namespace of its own, and its result
 // says where. When the user wants details, the primary agent reads them there.
 
 import { tool } from 'ai';
 import { z } from 'zod';
-import {
-  createWorkingMemoryToolset,
-  leadTools,
-  rockbotLimits,
-  rockbotToolset,
-  TextSession,
-  workingMemory,
-} from '../src/index.ts';
+import { leadTools, rockbotToolset, TextSession, workingMemory } from '../src/index.ts';
 import { scriptedModel, type Script, type ScriptedCall } from '../src/testing/index.ts';
 import { scriptedLead } from './scripted-lead.ts';
 

@@ -1,6 +1,9 @@
 // Usage: node examples/09-subagents-as-tools.ts
 //
 // A subagent as a typed tool: zod says what goes in and what comes out, nothing else is
+import { subAgentRefs, subAgentStream, type SubAgentConfig } from '../src/compat/index.ts';
+import { THE_LEAD } from '../src/entries/subagents.ts';
+
 // shared. An ordinary AI SDK agent, outside of any session, calls three at once; their words
 // come in one stream, each under its own ids; the one that fails is a result like any other.
 
@@ -10,11 +13,7 @@ import {
   createRuntime,
   createSubAgentTool,
   createSubagentService,
-  subAgentRefs,
-  subAgentStream,
   subAgentTools,
-  THE_LEAD,
-  type SubAgentConfig,
 } from '../src/index.ts';
 import { scriptedModel } from '../src/testing/index.ts';
 

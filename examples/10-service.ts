@@ -1,13 +1,15 @@
 // Usage: node examples/10-service.ts
 //
 // A service subagent: for as long as the session lives it looks at what happens outside, and
+import { pollingSource } from '../src/entries/services.ts';
+
 // tells the user what matters. Here a shop sends signed webhooks over real HTTP, and a
 // warehouse is polled. A normal event waits for a pause; an urgent one interrupts.
 // The model is scripted, so that this runs without a key.
 
 import { createHmac } from 'node:crypto';
 import { webhookSource } from '../src/adapters/webhook/index.ts';
-import { defineService, pollingSource, TextSession } from '../src/index.ts';
+import { defineService, TextSession } from '../src/index.ts';
 import { readNotes, scriptedModel } from '../src/testing/index.ts';
 
 const secret = 'shared-with-the-shop-and-nobody-else';

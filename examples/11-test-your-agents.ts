@@ -2,6 +2,9 @@
 //
 // How to test agents that call agents, without a key and without waiting. Each agent has a
 // script of its own, found by its name, so that a parent and children that run at once never
+import { subAgentRefs } from '../src/compat/index.ts';
+import { THE_LEAD } from '../src/entries/subagents.ts';
+
 // race for one list of answers; the clock is simulated, so that ten minutes take no time.
 // These are plain assertions: use them in the test runner that you have.
 
@@ -12,9 +15,7 @@ import {
   createRuntime,
   createSubAgentTool,
   createSubagentService,
-  subAgentRefs,
   subAgentTools,
-  THE_LEAD,
 } from '../src/index.ts';
 import { scriptedModel, simulatedEnvironment, type ScriptLike } from '../src/testing/index.ts';
 

@@ -447,6 +447,7 @@ export const layers: readonly Layer[] = [
       'voice/output',
       'voice/speech',
       'voice/turns',
+      'voice/voiced',
     ],
     packages: ['ai', 'rxjs', 'zod'],
   },
@@ -498,6 +499,7 @@ export const layers: readonly Layer[] = [
     files: 'cli',
     sources: [
       'adapters',
+      'entries',
       'testing',
       'voice',
       'actors',
@@ -515,6 +517,18 @@ export const layers: readonly Layer[] = [
     files: 'real-time.ts',
     sources: ['language', 'results', 'memory', 'values', 'voice', 'actors', 'adapters/node'],
     packages: ['zod'],
+  },
+  // The public names by theme; they only pass on.
+  {
+    files: 'entries',
+    sources: ['actors', 'memory', 'results', 'machines', 'values', 'voice'],
+    packages: [],
+  },
+  // The dialects of the superseded systems: nothing but the root may import them.
+  {
+    files: 'compat',
+    sources: ['actors', 'language', 'machines', 'memory', 'results', 'values', 'voice'],
+    packages: runtimePackages,
   },
   {
     files: 'index.ts',

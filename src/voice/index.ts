@@ -25,3 +25,7 @@ export type {
   TransportEvent,
   TransportTool,
 } from './connection/transport.ts';
+export type { FillerOptions } from './output/filler-options.ts';
+export type { ThinkingSoundOptions } from './output/thinking-sound.ts';
+export type { PlayoutReport } from './voice-session.ts';
+export type { VoicedTransport, WithVoiceOptions } from './voiced/with-voice.ts';

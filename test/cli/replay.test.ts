@@ -18,7 +18,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { nodeEnvironment } from '../../src/adapters/node/index.ts';
 import { sqliteJournal } from '../../src/adapters/sqlite-journal/index.ts';
 import { replayFor } from '../../src/cli/replay/replay.ts';
-import { checkRecording, exportRecording, forkSession, parseRecording } from '../../src/index.ts';
+import {
+  checkRecording,
+  exportRecording,
+  forkSession,
+  parseRecording,
+} from '../../src/entries/replay.ts';
 import { wholeRide } from '../actors/replay/support.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'replay-'));

@@ -30,15 +30,15 @@ test('the arguments of the rows are right: each is accepted', async () => {
 /** Objects that are no options: they may have more properties than this library reads. */
 const noOptions: Readonly<Record<string, readonly string[]>> = {
   'objects of others, of which some properties are read': [
-    'offstage#callerOf 0', 'offstage#exportRecording 0', 'offstage#forkSession 0', 'offstage#importRecording 0',
-    'offstage#isLargeOutput 0', 'offstage#isToolFailure 0', 'offstage#planStepProcessing 1', 'offstage#redactingJournal 0',
-    'offstage#speakable 0', 'offstage#subAgentRefs 0', 'offstage#verifyClaims 1', 'offstage#withVoice 0',
+    'offstage#callerOf 0', 'offstage/replay#exportRecording 0', 'offstage/replay#forkSession 0', 'offstage/replay#importRecording 0',
+    'offstage/results#isLargeOutput 0', 'offstage/subagents#isToolFailure 0', 'offstage/compat#planStepProcessing 1', 'offstage/journal#redactingJournal 0',
+    'offstage/results#speakable 0', 'offstage/compat#subAgentRefs 0', 'offstage/results#verifyClaims 1', 'offstage#withVoice 0',
     'offstage/voice#encodeWav 0', 'offstage/voice#frameDurationMs 0', 'offstage/ai-sdk-speech#aiSdkEars 0',
     'offstage/ai-sdk-speech#aiSdkVoice 0', 'offstage/twilio#acceptTwilioCall 0', 'offstage/twilio#isTwilioRequest 1',
   ],
   'records, which a later version may have added to': [
-    'offstage#checkRecording 0', 'offstage#importRecording 1', 'offstage#journalEntryOf 0', 'offstage#priorWorkSection 0',
-    'offstage#subAgentStream 0', 'offstage#verifyClaims 0',
+    'offstage/replay#checkRecording 0', 'offstage/replay#importRecording 1', 'offstage/journal#journalEntryOf 0', 'offstage/results#priorWorkSection 0',
+    'offstage/compat#subAgentStream 0', 'offstage/results#verifyClaims 0',
   ],
   'options of an error, which must not fail itself': ['offstage#ProviderError 2'],
 }; // prettier-ignore

@@ -103,7 +103,6 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     CancelledError: { args: () => ['over'], trusts: ofErrors },
     CapacityError: { args: () => ['FULL', 'full'], trusts: ofErrors },
     ConfigurationError: { args: () => ['WRONG', 'wrong'], trusts: ofErrors },
-    JournalError: { args: () => ['BROKEN', 'broken'], trusts: ofErrors },
     OffstageError: { args: () => ['ANY', 'any'], trusts: ofErrors },
     ProtocolError: { args: () => ['PROTOCOL', 'wrong'], trusts: ofErrors },
     ProviderError: { args: () => ['PROVIDER', 'failed', { retryable: true }], trusts: ofErrors },
@@ -116,7 +115,6 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
       walks: true,
     },
     callerOf: { args: () => [{}], trusts: recordMade },
-    checkRecording: { args: () => [{ steps: [] }], trusts: recordMade },
     companions: { args: () => [[{ agent: config() }], { model: model() }] },
     createChildSubagentToolset: { args: () => [{ structured: true }] },
     createParentSubagentToolset: { args: () => [{}] },
@@ -156,21 +154,35 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
       ],
       walks: true,
     },
-    createWorkingMemoryToolset: { args: () => [{ memory: {} }], trusts: recordMade },
     defineService: {
       args: () => [{ agent: config(), eventSources: [{ name: 's', start: () => undefined }] }],
     },
     defineSubagent: { args: () => [config()] },
     defineTool: { args: () => [{ ...tool }] },
-    exportRecording: { args: () => [memoryJournal(), 'session'], trusts: recordMade },
-    forkSession: {
-      args: () => [memoryJournal(), { from: 'a', after: 1, to: 'b' }],
-      trusts: recordMade,
+    leadSubagents: { args: () => [{}] },
+    leadTools: { args: () => [{}, {}] },
+    memoryJournal: { args: () => [{ keep: 10 }], walks: 'trusts' },
+    memoryStore: { args: () => [{}], walks: 'trusts' },
+    rockbotToolset: { args: () => [{}] },
+    runSubagent: {
+      args: ({ environment }) => [config(), 'Find out.', { environment, model: model() }],
+      walks: true,
     },
-    importRecording: { args: () => [memoryJournal(), { steps: [] }], trusts: recordMade },
-    isLargeOutput: { args: () => [{}] },
-    isSubAgentTool: { args: () => ['subagent__a'] },
-    isToolFailure: { args: () => [{}] },
+    subAgentTools: { args: () => [], trusts: recordMade },
+    withVoice: {
+      args: ({ environment }) => [
+        {
+          name: 'fake',
+          connect: () => undefined,
+          capabilities: { ...new FakeTransport().capabilities, output: 'text' },
+        },
+        { voice: scriptedVoice({ environment }), speed: 1 },
+      ],
+    },
+    workingMemory: { args: ({ environment }) => [{ environment }], walks: 'trusts' },
+  },
+  './journal': {
+    JournalError: { args: () => ['BROKEN', 'broken'], trusts: ofErrors },
     journalEntryOf: {
       args: () => [
         {
@@ -185,16 +197,46 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
         'the test',
       ],
     },
-    leadSubagents: { args: () => [{}] },
-    leadTools: { args: () => [{}, {}] },
-    memoryJournal: { args: () => [{ keep: 10 }], walks: 'trusts' },
-    memoryStore: { args: () => [{}], walks: 'trusts' },
     memoryWakeTimes: { args: () => [], walks: 'trusts' },
-    modelClaimJudge: { args: ({ environment }) => [{ model: model(), environment }] },
+    redactingJournal: { args: () => [memoryJournal(), {}], walks: 'trusts' },
+  },
+  './replay': {
+    checkRecording: { args: () => [{ steps: [] }], trusts: recordMade },
+    exportRecording: { args: () => [memoryJournal(), 'session'], trusts: recordMade },
+    forkSession: {
+      args: () => [memoryJournal(), { from: 'a', after: 1, to: 'b' }],
+      trusts: recordMade,
+    },
+    importRecording: { args: () => [memoryJournal(), { steps: [] }], trusts: recordMade },
+    parseRecording: { args: () => ['{"recording":1,"scope":"s","entries":0}', 'the test'] },
+    replaySession: { args: () => [[]] },
+  },
+  './memory': {
+    createWorkingMemoryToolset: { args: () => [{ memory: {} }], trusts: recordMade },
     modelDistiller: { args: () => [{ model: model() }] },
     modelSummary: { args: () => [{ model: model() }] },
-    parseRecording: { args: () => ['{"recording":1,"scope":"s","entries":0}', 'the test'] },
+  },
+  './results': {
+    isLargeOutput: { args: () => [{}] },
+    modelClaimJudge: { args: ({ environment }) => [{ model: model(), environment }] },
+    priorWorkSection: {
+      args: () => [{ request: null, inputs: [], results: [] }, 'task', 100],
+      trusts: recordMade,
+    },
+    speakable: { args: () => [{ a: 1 }, 100], trusts: recordMade },
+    verifyClaims: { args: () => [{ text: 'I did it.', toolLedger: [] }, {}], trusts: recordMade },
+  },
+  './compat': {
+    isSubAgentTool: { args: () => ['subagent__a'] },
     planStepProcessing: { args: () => [[], {}], trusts: recordMade },
+    rockbotChildToolset: { args: () => [] },
+    subAgentRefs: { args: () => [{ list: () => [] }, null], trusts: recordMade },
+    subAgentStream: { args: () => [{ id: 'a', events: from([]) }], trusts: recordMade },
+  },
+  './subagents': {
+    isToolFailure: { args: () => [{}] },
+  },
+  './services': {
     pollingSource: {
       args: () => [
         {
@@ -204,34 +246,6 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
         },
       ],
     },
-    priorWorkSection: {
-      args: () => [{ request: null, inputs: [], results: [] }, 'task', 100],
-      trusts: recordMade,
-    },
-    redactingJournal: { args: () => [memoryJournal(), {}], walks: 'trusts' },
-    replaySession: { args: () => [[]] },
-    rockbotChildToolset: { args: () => [] },
-    rockbotToolset: { args: () => [{}] },
-    runSubagent: {
-      args: ({ environment }) => [config(), 'Find out.', { environment, model: model() }],
-      walks: true,
-    },
-    speakable: { args: () => [{ a: 1 }, 100], trusts: recordMade },
-    subAgentRefs: { args: () => [{ list: () => [] }, null], trusts: recordMade },
-    subAgentStream: { args: () => [{ id: 'a', events: from([]) }], trusts: recordMade },
-    subAgentTools: { args: () => [], trusts: recordMade },
-    verifyClaims: { args: () => [{ text: 'I did it.', toolLedger: [] }, {}], trusts: recordMade },
-    withVoice: {
-      args: ({ environment }) => [
-        {
-          name: 'fake',
-          connect: () => undefined,
-          capabilities: { ...new FakeTransport().capabilities, output: 'text' },
-        },
-        { voice: scriptedVoice({ environment }), speed: 1 },
-      ],
-    },
-    workingMemory: { args: ({ environment }) => [{ environment }], walks: 'trusts' },
   },
   './machines': Object.fromEntries(
     [

@@ -1,7 +1,8 @@
 // What `docs/coming-from.md` says of RockBot, where no other test happens to say it.
 
 import { expect, test } from 'vitest';
-import { leadTools, rockbotToolset, type SubagentResultMessage } from '../../src/index.ts';
+import { type SubagentResultMessage } from '../../src/compat/index.ts';
+import { leadTools, rockbotToolset } from '../../src/index.ts';
 import { calls, never, say, simpleTool } from '../support/subagent-runs.ts';
 import { instructionsOf, textTalk } from '../support/text-talk.ts';
 

@@ -2,13 +2,13 @@
 // reported, and the run, the service and the session come to their end.
 
 import { describe, expect, test } from 'vitest';
+import { THE_LEAD } from '../../src/entries/subagents.ts';
 import { z } from 'zod';
 import {
   createRuntime,
   createSubagentService,
   defineTool,
   memoryJournal,
-  THE_LEAD,
   type MemoryStore,
   type SubagentConfig,
   type TextSessionOptions,

@@ -2,7 +2,8 @@
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { defineTool, type ClientMessage } from '../../src/index.ts';
+import { type ClientMessage } from '../../src/compat/index.ts';
+import { defineTool } from '../../src/index.ts';
 import { calls, say, simpleTool, steps } from '../support/subagent-runs.ts';
 import { textTalk, type TalkOptions } from '../support/text-talk.ts';
 import { voiceTalk } from '../support/voice-talk.ts';

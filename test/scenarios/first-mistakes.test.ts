@@ -3,6 +3,12 @@
 
 import { tool } from 'ai';
 import { describe, expect, test } from 'vitest';
+import {
+  createWorkingMemoryToolset,
+  modelDistiller,
+  modelSummary,
+} from '../../src/entries/memory.ts';
+import { pollingSource } from '../../src/entries/services.ts';
 import { z } from 'zod';
 import {
   ConfigurationError,
@@ -11,14 +17,10 @@ import {
   createRuntime,
   createSubAgentTool,
   createSubagentService,
-  createWorkingMemoryToolset,
   defineSubagent,
   defineTool,
   leadTools,
   memoryJournal,
-  modelDistiller,
-  modelSummary,
-  pollingSource,
   rockbotToolset,
   runSubagent,
   TextSession,

@@ -1,8 +1,8 @@
 // How an app follows a text session, and what that means for what is told: which ways count as the
 // user, what becomes of a delivery that nobody acknowledges, and that it holds up no other.
-
+import type { ClientMessage } from '../../src/compat/index.ts';
 import { describe, expect, test } from 'vitest';
-import type { ClientMessage, TextPart } from '../../src/index.ts';
+import type { TextPart } from '../../src/index.ts';
 import { textLife, world } from '../support/crashes.ts';
 import { calls, say, steps } from '../support/subagent-runs.ts';
 import { textTalk, type TalkOptions } from '../support/text-talk.ts';

@@ -1,12 +1,8 @@
 // Conversations whose process is killed and begun again on the same journal.
 
 import { isAskedFor } from '../../src/actors/ports/journal.ts';
-import {
-  createRuntime,
-  type Journal,
-  type JournalEntry,
-  type RuntimeOptions,
-} from '../../src/index.ts';
+import { type JournalEntry } from '../../src/entries/journal.ts';
+import { createRuntime, type Journal, type RuntimeOptions } from '../../src/index.ts';
 import {
   simulatedEnvironment,
   type Script,

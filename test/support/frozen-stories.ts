@@ -1,16 +1,12 @@
 // Conversations that stop in the middle, to be frozen as journals that this version wrote, and to
+import { type JournalEntry } from '../../src/entries/journal.ts';
+
 // be continued by every later version (see test/corpus/README.md).
 //
 // A story never changes once a journal of it is frozen: a later version plays `options`, then
 // `continued`, on entries that it did not write.
 
-import {
-  companions,
-  createParentSubagentToolset,
-  defineTool,
-  leadTools,
-  type JournalEntry,
-} from '../../src/index.ts';
+import { companions, createParentSubagentToolset, defineTool, leadTools } from '../../src/index.ts';
 import { z } from 'zod';
 import { textLife, turns, voiceLife, world, type Inheritance, type World } from './crashes.ts';
 import { FakeTransport } from './fake-transport.ts';

@@ -2,8 +2,9 @@
 // character 0, halves of surrogate pairs, ids that are too long, arguments nested deeply. Played on any journal.
 
 import { expect } from 'vitest';
+import { replaySession } from '../../src/entries/replay.ts';
 import { z } from 'zod';
-import { createRuntime, defineTool, replaySession, type Journal } from '../../src/index.ts';
+import { createRuntime, defineTool, type Journal } from '../../src/index.ts';
 import { simulatedEnvironment } from '../../src/testing/index.ts';
 import { chance } from './mutated-entries.ts';
 import { calls, say, simpleTool } from './subagent-runs.ts';

@@ -1,7 +1,8 @@
 // Journals that a test holds back or lets fail, to see what waits for them.
 
 import { isAskedFor } from '../../src/actors/ports/journal.ts';
-import type { Journal, JournalEntry, JournalPosition } from '../../src/index.ts';
+import type { JournalEntry, JournalPosition } from '../../src/entries/journal.ts';
+import type { Journal } from '../../src/index.ts';
 
 /** What a journal does that is asked to trim: it deletes what is before, of the same scope. */
 export function trimTo(kept: JournalEntry[], { scope, unit, seq }: JournalPosition): void {

@@ -1,7 +1,7 @@
 // Entries of a journal, one of which is not what was written: a value of another type, a property that
-// is missing, an event of another kind, an event nested deeply.
+import type { JournalEntry } from '../../src/entries/journal.ts';
 
-import type { JournalEntry } from '../../src/index.ts';
+// is missing, an event of another kind, an event nested deeply.
 
 /** A number in [0, 1), each time another one: mulberry32. */
 export function chance(seed: number): () => number {

@@ -1,13 +1,8 @@
 // The service of Bodhi's pattern 4, an order monitor, for scenarios: its model looks at an event
 // as the event's data say, and its source is in the hands of the test.
-
+import type { EmitEvent, EventSourceConfig, ExternalEvent } from '../../src/entries/services.ts';
 import { scriptedModel, type Script, type ScriptedPrompt } from '../../src/testing/index.ts';
-import type {
-  EmitEvent,
-  EventSourceConfig,
-  ExternalEvent,
-  ServiceSubagentConfig,
-} from '../../src/index.ts';
+import type { ServiceSubagentConfig } from '../../src/index.ts';
 
 /** Says what the data's `say` says; without it, that there is nothing to tell. */
 const report: Script = ({ user }) => {

@@ -1,8 +1,8 @@
 // A voice model whose connections do not last: some can be gone on from where they ended,
+import type { Random } from '../../src/entries/journal.ts';
+
 // some refuse that, some take the conversation with their first message. It remembers what
 // each of them knows, so that a test can say what is missing, and what was told twice.
-
-import type { Random } from '../../src/index.ts';
 import { readNotes } from '../../src/testing/index.ts';
 import type {
   TransportCapabilities,

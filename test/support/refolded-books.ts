@@ -2,7 +2,8 @@
 
 import { expect, vi } from 'vitest';
 import { Books } from '../../src/actors/session/state/books.ts';
-import type { Journal, JournalEntry } from '../../src/index.ts';
+import type { JournalEntry } from '../../src/entries/journal.ts';
+import type { Journal } from '../../src/index.ts';
 
 type Options = readonly [
   agentName: string,

@@ -1,4 +1,4 @@
-import type { JournalEntry } from '../../src/index.ts';
+import type { JournalEntry } from '../../src/entries/journal.ts';
 import type { RunRecord } from '../../src/testing/index.ts';
 
 /** What a simulated session has in its journal. A program beside it has a scope of its own. */

@@ -1,7 +1,9 @@
 // What must be true of a tree of subagents at every moment, and at its end: P1, P7, P8, and
+import type { SubagentChunk } from '../../src/entries/subagents.ts';
+
 // that nobody was cancelled without a reason (P5).
 
-import type { Runtime, SubagentChunk } from '../../src/index.ts';
+import type { Runtime } from '../../src/index.ts';
 import { Budgets } from '../../src/actors/admission/budgets.ts';
 import type { Supervisor } from '../../src/actors/admission/supervisor.ts';
 import type { Person, Stage } from './tree-stage.ts';

@@ -1,6 +1,5 @@
 // A session at one moment, whole.
-
-import type { ReplayView } from '../../index.ts';
+import type { ReplayView } from '../../entries/replay.ts';
 import { cell, COLUMNS, counted, fitted, moment } from './lines.ts';
 
 const NAME = 24;

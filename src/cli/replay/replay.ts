@@ -4,21 +4,19 @@
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import {
+  checkRecording,
+  exportRecording,
+  forkSession,
+  replaySession,
+  type Recording,
+} from '../../entries/replay.ts';
+import { JournalError, type JournalEntry, type ScopeSummary } from '../../entries/journal.ts';
+import {
   ConfigurationError,
   messageOf,
   OffstageError,
   ProtocolError,
 } from '../../values/errors.ts';
-import {
-  checkRecording,
-  exportRecording,
-  forkSession,
-  JournalError,
-  replaySession,
-  type JournalEntry,
-  type Recording,
-  type ScopeSummary,
-} from '../../index.ts';
 import type { Command } from '../command/command.ts';
 import { enterPressed, type Reader } from './enter.ts';
 import { cell, counted, moment, offset } from './lines.ts';

@@ -4,7 +4,8 @@ import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } fro
 import { nodeEnvironment } from '../../adapters/node/index.ts';
 import type { SqliteJournal } from '../../adapters/sqlite-journal/index.ts';
 import { ConfigurationError } from '../../values/errors.ts';
-import { parseRecording, type Journal, type Recording } from '../../index.ts';
+import { parseRecording, type Recording } from '../../entries/replay.ts';
+import { type Journal } from '../../index.ts';
 
 /** How each SQLite database begins. Source: sqlite.org/fileformat.html. */
 const SQLITE = 'SQLite format 3\0';

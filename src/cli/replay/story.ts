@@ -1,6 +1,6 @@
 // A recorded session as a story: each entry a line, and below it what has changed.
-
-import type { JournalEntry, ReplayStep } from '../../index.ts';
+import type { JournalEntry } from '../../entries/journal.ts';
+import type { ReplayStep } from '../../entries/replay.ts';
 import { cell, COLUMNS, filled, fitted, offset } from './lines.ts';
 
 const NUMBER = 6;

@@ -1,18 +1,16 @@
 // SESSION-POOL-1 to SESSION-POOL-4: sessions that are in memory only while something of them goes on.
 
 import { describe, expect, test } from 'vitest';
+import { JournalError, memoryWakeTimes, type WakeTimes } from '../../../src/entries/journal.ts';
 import {
   CapacityError,
   createRuntime,
   createSessionPool,
-  JournalError,
   memoryJournal,
-  memoryWakeTimes,
   type Journal,
   type SessionPool,
   type SessionPoolOptions,
   type TextSession,
-  type WakeTimes,
 } from '../../../src/index.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
 import { textTalk } from '../../support/text-talk.ts';

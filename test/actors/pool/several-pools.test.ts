@@ -1,10 +1,10 @@
 // SESSION-POOL-3 to SESSION-POOL-6, ALARM-1 to ALARM-4: pools of several processes on one journal, some of which die.
 
 import { describe, expect, test } from 'vitest';
+import { JournalError } from '../../../src/entries/journal.ts';
 import {
   createRuntime,
   createSessionPool,
-  JournalError,
   type Journal,
   type SessionPoolOptions,
   type TextSession,

@@ -1,13 +1,9 @@
 // A journal that several processes share, in simulated time: whoever has claimed a scope has it for as
+import { JournalError, type JournalEntry } from '../../../src/entries/journal.ts';
+
 // long as its process lives, and for a lease after that.
 
-import {
-  CapacityError,
-  JournalError,
-  memoryJournal,
-  type Journal,
-  type JournalEntry,
-} from '../../../src/index.ts';
+import { CapacityError, memoryJournal, type Journal } from '../../../src/index.ts';
 import type { SimulatedEnvironment } from '../../../src/testing/index.ts';
 import type { SimulatedProcess } from '../../../src/testing/simulate/simulated-process.ts';
 

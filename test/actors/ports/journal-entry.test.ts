@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { journalEntryOf } from '../../../src/index.ts';
+import { journalEntryOf } from '../../../src/entries/journal.ts';
 
 const written = {
   scope: 'ses_1',

@@ -1,7 +1,8 @@
 // The beginning of a session goes on under another id, another way.
 
 import { describe, expect, test } from 'vitest';
-import { exportRecording, forkSession, memoryJournal, type Journal } from '../../../src/index.ts';
+import { exportRecording, forkSession } from '../../../src/entries/replay.ts';
+import { memoryJournal, type Journal } from '../../../src/index.ts';
 import { textLife, world } from '../../support/crashes.ts';
 import { textTalk } from '../../support/text-talk.ts';
 import { inMidQuestion, replayed, rideStory, wholeRide } from './support.ts';

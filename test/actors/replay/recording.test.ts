@@ -5,10 +5,10 @@ import {
   checkRecording,
   exportRecording,
   importRecording,
-  memoryJournal,
   parseRecording,
-  redactingJournal,
-} from '../../../src/index.ts';
+} from '../../../src/entries/replay.ts';
+import { redactingJournal } from '../../../src/entries/journal.ts';
+import { memoryJournal } from '../../../src/index.ts';
 import { SubagentLog } from '../../../src/actors/subagent/subagent-log.ts';
 import { wholeRide } from './support.ts';
 

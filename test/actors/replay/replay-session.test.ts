@@ -2,16 +2,9 @@
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import {
-  createRuntime,
-  defineTool,
-  replaySession,
-  runSubagent,
-  type JournalEntry,
-  type ReplayStep,
-  type ReplayView,
-  type SessionState,
-} from '../../../src/index.ts';
+import { replaySession, type ReplayStep, type ReplayView } from '../../../src/entries/replay.ts';
+import { type JournalEntry } from '../../../src/entries/journal.ts';
+import { createRuntime, defineTool, runSubagent, type SessionState } from '../../../src/index.ts';
 import {
   eventsOf,
   scriptedModel,

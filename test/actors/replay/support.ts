@@ -1,13 +1,9 @@
 // A conversation that is lived, so that it can be looked at again.
 
 import { z } from 'zod';
-import {
-  createSubAgentTool,
-  defineTool,
-  replaySession,
-  type JournalEntry,
-  type ReplayStep,
-} from '../../../src/index.ts';
+import { replaySession, type ReplayStep } from '../../../src/entries/replay.ts';
+import { type JournalEntry } from '../../../src/entries/journal.ts';
+import { createSubAgentTool, defineTool } from '../../../src/index.ts';
 import { textLife, turns, world, type World } from '../../support/crashes.ts';
 import { calls, say, simpleTool } from '../../support/subagent-runs.ts';
 import { castOf, configOf, type TalkOptions } from '../../support/text-talk.ts';

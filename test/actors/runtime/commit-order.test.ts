@@ -2,8 +2,9 @@
 // event, no hook, no snapshot, no model call, no promise), and nothing is lost or reordered.
 
 import { describe, expect, test } from 'vitest';
+import type { JournalEntry } from '../../../src/entries/journal.ts';
 import type { AnyActorRef } from 'xstate';
-import type { Journal, JournalEntry } from '../../../src/index.ts';
+import type { Journal } from '../../../src/index.ts';
 import { failingJournal, gatedJournal } from '../../support/journals.ts';
 import { calls, say, simpleTool, steps } from '../../support/subagent-runs.ts';
 import { textTalk } from '../../support/text-talk.ts';

@@ -2,7 +2,8 @@
 
 import { APICallError } from 'ai';
 import { describe, expect, test } from 'vitest';
-import { memoryJournal, type JournalEntry } from '../../../src/index.ts';
+import { type JournalEntry } from '../../../src/entries/journal.ts';
+import { memoryJournal } from '../../../src/index.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
 import { calls, never, say, simpleTool, steps } from '../../support/subagent-runs.ts';
 import { textTalk } from '../../support/text-talk.ts';

@@ -2,11 +2,11 @@
 
 import { describe, expect, test } from 'vitest';
 import {
-  memoryJournal,
   type JournalEntry,
   type JournalQuery,
   type MemoryJournal,
-} from '../../../src/index.ts';
+} from '../../../src/entries/journal.ts';
+import { memoryJournal } from '../../../src/index.ts';
 
 const entry = (seq: number, unit = 'unit', scope = 'scope'): JournalEntry => ({
   scope,

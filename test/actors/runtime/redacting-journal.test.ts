@@ -2,13 +2,13 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { memoryJournal } from '../../../src/index.ts';
 import {
-  memoryJournal,
   redactingJournal,
   SECRET_NAMES,
   type JournalEntry,
   type RedactionOptions,
-} from '../../../src/index.ts';
+} from '../../../src/entries/journal.ts';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
 import { sqliteJournal } from '../../../src/adapters/sqlite-journal/index.ts';
 

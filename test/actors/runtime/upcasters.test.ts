@@ -1,7 +1,7 @@
 // Entries of older versions, through a definition that is made up for it.
 
 import { expect, test } from 'vitest';
-import type { JournalEntry } from '../../../src/index.ts';
+import type { JournalEntry } from '../../../src/entries/journal.ts';
 import { upcast, type Upcasters } from '../../../src/actors/runtime/upcasters.ts';
 
 interface Poured {

@@ -1,6 +1,6 @@
 // What the methods of a session do with arguments that TypeScript would not let pass: a caller
 // without types, or JSON. Nothing but what a method names gets in, and wrong values are refused.
-
+import { THE_LEAD } from '../../../src/entries/subagents.ts';
 import { describe, expect, test } from 'vitest';
 import {
   createRuntime,
@@ -8,7 +8,6 @@ import {
   createSubagentService,
   memoryJournal,
   OffstageError,
-  THE_LEAD,
 } from '../../../src/index.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
 import { calls, say, simpleTool, steps } from '../../support/subagent-runs.ts';

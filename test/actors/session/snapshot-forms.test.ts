@@ -12,13 +12,10 @@ import {
 import { nothingFollows, replayHost } from '../../../src/actors/replay/replay-host.ts';
 import { Books } from '../../../src/actors/session/state/books.ts';
 import { SessionUnit } from '../../../src/actors/session/unit/session-unit.ts';
+import { replaySession } from '../../../src/entries/replay.ts';
+import { type JournalEntry } from '../../../src/entries/journal.ts';
 import { SNAPSHOT_FORMS, snapshotIn } from '../../../src/actors/session/lifecycle/snapshots.ts';
-import {
-  createRuntime,
-  memoryJournal,
-  replaySession,
-  type JournalEntry,
-} from '../../../src/index.ts';
+import { createRuntime, memoryJournal } from '../../../src/index.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
 import { turns } from '../../support/crashes.ts';
 import { orderMonitor } from '../../support/order-monitor.ts';

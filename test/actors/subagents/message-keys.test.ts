@@ -1,13 +1,13 @@
 // MESSAGES-2: a message with a key is told once, and who sends it learns when it is in the journal.
 
 import { expect, test } from 'vitest';
+import { THE_LEAD } from '../../../src/entries/subagents.ts';
 import {
   createChildSubagentToolset,
   createParentSubagentToolset,
   createRuntime,
   createSubagentService,
   memoryJournal,
-  THE_LEAD,
 } from '../../../src/index.ts';
 import { ownedService } from '../../../src/actors/subagents/subagent-service.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';

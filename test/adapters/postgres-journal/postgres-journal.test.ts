@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
 import { describe, expect, test } from 'vitest';
-import type { JournalEntry, WakeTime } from '../../../src/index.ts';
+import type { JournalEntry, WakeTime } from '../../../src/entries/journal.ts';
 import { inOrder } from '../../../src/actors/ports/wake-times.ts';
 import { openPool } from '../../../src/adapters/postgres-journal/database.ts';
 import { postgresJournal } from '../../../src/adapters/postgres-journal/index.ts';

@@ -3,7 +3,8 @@
 import { randomUUID } from 'node:crypto';
 import { Client } from 'pg';
 import { afterEach, inject } from 'vitest';
-import type { Environment, JournalEntry } from '../../../src/index.ts';
+import type { JournalEntry } from '../../../src/entries/journal.ts';
+import type { Environment } from '../../../src/index.ts';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
 import {
   postgresJournal,

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect, inject, test } from 'vitest';
-import type { JournalEntry } from '../../../src/index.ts';
+import type { JournalEntry } from '../../../src/entries/journal.ts';
 import type { PostgresJournal } from '../../../src/adapters/postgres-journal/index.ts';
 import { entry, newSchema, open } from './support.ts';
 

@@ -23,9 +23,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
 import { DICTIONARIES } from '../../../src/adapters/journal-rows/dictionaries.ts';
 import { sqliteJournal } from '../../../src/adapters/sqlite-journal/index.ts';
+import type { JournalEntry } from '../../../src/entries/journal.ts';
 import { OffstageError } from '../../../src/values/errors.ts';
-import type { JournalEntry } from '../../../src/index.ts';
-
 const environment = nodeEnvironment();
 let folder: string;
 beforeEach(() => {

@@ -20,7 +20,9 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
 import { sqliteJournal, type SqliteJournal } from '../../../src/adapters/sqlite-journal/index.ts';
-import { createRuntime, forkSession, type JournalEntry } from '../../../src/index.ts';
+import { forkSession } from '../../../src/entries/replay.ts';
+import { type JournalEntry } from '../../../src/entries/journal.ts';
+import { createRuntime } from '../../../src/index.ts';
 import { textTalk } from '../../support/text-talk.ts';
 
 let folder: string;

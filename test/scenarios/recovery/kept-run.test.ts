@@ -1,15 +1,14 @@
 // `runSubagent` with an id: a run that outlives its process; and without one, of which nothing stays.
 
 import { describe, expect, test } from 'vitest';
+import { JournalError, type JournalEntry } from '../../../src/entries/journal.ts';
 import {
   createRuntime,
   createSubagentService,
-  JournalError,
   memoryJournal,
   OffstageError,
   runSubagent,
   type Journal,
-  type JournalEntry,
   type Outcome,
 } from '../../../src/index.ts';
 import { simulatedEnvironment, type Script } from '../../../src/testing/index.ts';

@@ -1,12 +1,11 @@
 // What an agent tells a subagent (`send_to_subagent`) is read once, whenever the process is killed: a
 // message, and the answer to what it asked.
-
+import { THE_LEAD } from '../../../src/entries/subagents.ts';
 import { describe, expect, test } from 'vitest';
 import {
   createChildSubagentToolset,
   createParentSubagentToolset,
   createSubagentService,
-  THE_LEAD,
   type DoubtfulCall,
 } from '../../../src/index.ts';
 import type { Script, ScriptedPrompt } from '../../../src/testing/index.ts';

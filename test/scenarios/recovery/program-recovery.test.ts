@@ -1,13 +1,13 @@
 // A program whose process dies while its subagents work, and that is started again.
 
 import { describe, expect, test } from 'vitest';
+import { THE_LEAD } from '../../../src/entries/subagents.ts';
 import {
   createParentSubagentToolset,
   createRuntime,
   createSubagentService,
   ProviderError,
   runSubagent,
-  THE_LEAD,
   type DoubtfulCall,
   type Journal,
 } from '../../../src/index.ts';

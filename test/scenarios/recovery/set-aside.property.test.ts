@@ -3,8 +3,9 @@
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
+import { replaySession } from '../../../src/entries/replay.ts';
 import { OffstageError } from '../../../src/values/errors.ts';
-import { replaySession, type SessionEvent } from '../../../src/index.ts';
+import { type SessionEvent } from '../../../src/index.ts';
 import { textLife, voiceLife, world, type World } from '../../support/crashes.ts';
 import { frozenScope, storyOf, type FrozenStory } from '../../support/frozen-stories.ts';
 import { mutated } from '../../support/mutated-entries.ts';

@@ -2,15 +2,17 @@
 // of test/corpus is one that an earlier version really wrote; no process could go on with it then.
 
 import { readFileSync } from 'node:fs';
+import {
+  exportRecording,
+  checkRecording,
+  parseRecording,
+  replaySession,
+} from '../../../src/entries/replay.ts';
+import { type JournalEntry } from '../../../src/entries/journal.ts';
 import { describe, expect, test } from 'vitest';
 import {
   createRuntime,
-  exportRecording,
-  checkRecording,
   memoryJournal,
-  parseRecording,
-  replaySession,
-  type JournalEntry,
   type RuntimeOptions,
   type SessionEvent,
 } from '../../../src/index.ts';

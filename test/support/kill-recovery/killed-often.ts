@@ -9,13 +9,13 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import type { JournalEntry } from '../../../src/entries/journal.ts';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { build } from 'vite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { JournalEntry } from '../../../src/index.ts';
 import { chanceOf } from '../../../src/testing/doubles/chance.ts';
 import { readWorld, token, tokensIn, wish, type Kind, type Line, type Written } from './world.ts';
 

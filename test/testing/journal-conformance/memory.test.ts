@@ -1,4 +1,5 @@
-import { memoryJournal, redactingJournal } from '../../../src/index.ts';
+import { memoryJournal } from '../../../src/index.ts';
+import { redactingJournal } from '../../../src/entries/journal.ts';
 import { runJournalConformance } from './support/run-journal-conformance.ts';
 
 const whole = () => memoryJournal({ keep: Infinity });

@@ -4,10 +4,10 @@ import { describe, expect, test } from 'vitest';
 import {
   JournalError,
   memoryWakeTimes,
-  type Journal,
   type JournalEntry,
   type WakeTimes,
-} from '../../../src/index.ts';
+} from '../../../src/entries/journal.ts';
+import { type Journal } from '../../../src/index.ts';
 import { journalConformance } from '../../../src/testing/index.ts';
 import { runJournalConformance } from './support/run-journal-conformance.ts';
 import { sharedStore, type Spoiled } from './support/shared-store.ts';

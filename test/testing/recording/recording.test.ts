@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { exportRecording } from '../../../src/index.ts';
+import { exportRecording } from '../../../src/entries/replay.ts';
 import { recording, RecordingError } from '../../../src/testing/index.ts';
 import { wholeRide } from '../../actors/replay/support.ts';
 

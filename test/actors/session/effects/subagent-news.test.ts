@@ -1,8 +1,8 @@
 // What subagents report: to topics, to readers of a text session, to the ear; and what the
 // lead agent makes of a result.
-
+import { type SubagentTopics } from '../../../../src/compat/index.ts';
 import { describe, expect, test } from 'vitest';
-import { TextSession, type SubagentTopics, type TextPart } from '../../../../src/index.ts';
+import { TextSession, type TextPart } from '../../../../src/index.ts';
 import { resultsIn, calls, say, simpleTool, steps } from '../../../support/subagent-runs.ts';
 import { agentOf, castOf, configsOf, textTalk } from '../../../support/text-talk.ts';
 import { voiceTalk } from '../../../support/voice-talk.ts';

@@ -8,13 +8,13 @@ import { codeOf } from '../../../../src/values/errors.ts';
 import type { Lead, Offer } from '../../../../src/actors/session/lead/lead.ts';
 import type { LeadSession } from '../../../../src/actors/session/lead/lead-session.ts';
 import { SessionCore } from '../../../../src/actors/session/lifecycle/session-core.ts';
+import { JournalError } from '../../../../src/entries/journal.ts';
+import { replaySession } from '../../../../src/entries/replay.ts';
 import type { SessionOptions } from '../../../../src/actors/session/lifecycle/session-options.ts';
 import {
   createRuntime,
   defineTool,
-  JournalError,
   memoryJournal,
-  replaySession,
   type Journal,
   type SessionEvent,
 } from '../../../../src/index.ts';

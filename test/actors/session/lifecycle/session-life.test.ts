@@ -1,15 +1,16 @@
 // The life of a session as an app sees it: start, greeting, hooks, close, and what is
 // refused before and after.
-
+import {
+  JournalError,
+  type JournalEntry,
+  type JournalQuery,
+} from '../../../../src/entries/journal.ts';
 import { describe, expect, test } from 'vitest';
 import {
   createRuntime,
   createSubagentService,
-  JournalError,
   memoryJournal,
   type Journal,
-  type JournalEntry,
-  type JournalQuery,
   type SessionEvent,
 } from '../../../../src/index.ts';
 import { simulatedEnvironment, type SimulatedEnvironment } from '../../../../src/testing/index.ts';

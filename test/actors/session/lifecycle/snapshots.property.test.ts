@@ -5,8 +5,9 @@ import { expect, test } from 'vitest';
 import { nothingFollows, replayHost } from '../../../../src/actors/replay/replay-host.ts';
 import { Books } from '../../../../src/actors/session/state/books.ts';
 import { SessionUnit } from '../../../../src/actors/session/unit/session-unit.ts';
+import { replaySession, type ReplayView } from '../../../../src/entries/replay.ts';
+import { type JournalEntry } from '../../../../src/entries/journal.ts';
 import { snapshotIn } from '../../../../src/actors/session/lifecycle/snapshots.ts';
-import { replaySession, type JournalEntry, type ReplayView } from '../../../../src/index.ts';
 import { simulateOnce } from '../../../../src/testing/index.ts';
 import { sessionEntries } from '../../../support/session-entries.ts';
 

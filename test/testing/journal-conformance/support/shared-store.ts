@@ -1,7 +1,9 @@
 // A store that several processes share, in memory: the smallest journal that passes all cases,
+import { JournalError } from '../../../../src/entries/journal.ts';
+
 // for the planted faults to spoil.
 
-import { CapacityError, JournalError, memoryJournal, type Journal } from '../../../../src/index.ts';
+import { CapacityError, memoryJournal, type Journal } from '../../../../src/index.ts';
 import type { JournalConformanceSetup } from '../../../../src/testing/index.ts';
 
 export interface Spoiled {

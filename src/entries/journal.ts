@@ -1,0 +1,20 @@
+// `offstage/journal`: entries, errors, redaction and wake times, for apps that write or read a journal.
+
+export type { OnUnfoldable } from '../actors/runtime/set-aside.ts';
+export type { Clock, Ids, Random, Scheduler } from '../actors/ports/environment.ts';
+export type {
+  JournalEntry,
+  JournalPosition,
+  JournalQuery,
+  ScopeSummary,
+} from '../actors/ports/journal.ts';
+export { journalEntryOf } from '../actors/ports/journal-entry.ts';
+export { JournalError } from '../actors/ports/journal-error.ts';
+export { memoryWakeTimes } from '../actors/ports/wake-times.ts';
+export type { WakeTime, WakeTimes } from '../actors/ports/wake-times.ts';
+export type { MemoryJournal, MemoryJournalOptions } from '../actors/runtime/memory-journal.ts';
+export { redactingJournal } from '../actors/runtime/redacting-journal.ts';
+export type { RedactionOptions } from '../actors/runtime/redacting-journal.ts';
+export { SECRET_NAMES } from '../values/secrets.ts';
+export type { SetAsideEntry } from '../actors/contracts/session-views.ts';
+export type { SnapshotPolicy } from '../actors/runtime/scope-snapshots.ts';

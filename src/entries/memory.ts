@@ -1,0 +1,31 @@
+// `offstage/memory`: working memory, remembered facts and summaries.
+
+export { modelDistiller } from '../actors/context/distiller.ts';
+export type {
+  DistilledFact,
+  DistilRequest,
+  MemoryDistiller,
+  ModelDistillerOptions,
+} from '../actors/context/distiller.ts';
+export { modelSummary } from '../actors/context/summary.ts';
+export type { ModelSummaryOptions, Summarise, SummaryRequest } from '../actors/context/summary.ts';
+export type { ConversationLimits } from '../actors/conversation/limits.ts';
+export type { ConversationItem } from '../actors/conversation/items.ts';
+export type { ConversationTurn } from '../actors/conversation/turns.ts';
+export type { WorkingMemoryLimits } from '../memory/options.ts';
+export type { WorkingMemoryOptions } from '../memory/working-memory.ts';
+export { createWorkingMemoryToolset, WORKING_MEMORY_TOOLSET } from '../memory/toolset.ts';
+export type { WorkingMemoryToolsetOptions } from '../memory/toolset.ts';
+export type { FactQuery, MemoryFact } from '../actors/ports/memory-store.ts';
+export type {
+  MemoryAnswer,
+  MemoryEntry,
+  MemoryEntryInfo,
+  MemoryFilter,
+  MemoryMatch,
+  MemoryOwner,
+  MemoryQuery,
+  MemoryRefusal,
+  MemoryRefusalCode,
+  NewMemoryEntry,
+} from '../actors/ports/working-memory.ts';

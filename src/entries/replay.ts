@@ -1,0 +1,21 @@
+// `offstage/replay`: sessions from their journal, step by step; recordings and forks.
+
+export { replaySession } from '../actors/replay/replay-session.ts';
+export type { ReplayStep } from '../actors/replay/replay-session.ts';
+export type { Changes } from '../actors/replay/facts.ts';
+export type {
+  ReplayCall,
+  ReplayDelivery,
+  ReplayItem,
+  ReplaySubagent,
+  ReplayView,
+} from '../actors/replay/replay-view.ts';
+export {
+  checkRecording,
+  exportRecording,
+  importRecording,
+  parseRecording,
+} from '../actors/replay/recording.ts';
+export type { RecordedStep, Recording, RecordingDifference } from '../actors/replay/recording.ts';
+export { forkSession } from '../actors/replay/fork-session.ts';
+export type { ForkOptions } from '../actors/replay/fork-session.ts';

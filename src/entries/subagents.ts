@@ -1,0 +1,59 @@
+// `offstage/subagents`: the tree of subagents for programs, and the types of its toolsets.
+
+export type { RunTask } from '../actors/subagents/run-subagent.ts';
+export type { HostedActor } from '../actors/runtime/hosting.ts';
+export type { TransferAnswer } from '../actors/session/lead/transfer.ts';
+export type { HungSubagent, RetryOptions } from '../actors/contracts/config.ts';
+export { PARENT_TOOLSET, toolsetAnnotations } from '../actors/subagents/toolsets/parent-toolset.ts';
+export type { ParentToolsetOptions } from '../actors/subagents/toolsets/parent-toolset.ts';
+export { CHILD_TOOLSET } from '../actors/subagent/child-toolset.ts';
+export type { ChildToolsetOptions } from '../actors/subagent/child-toolset.ts';
+export type {
+  HostNames,
+  SpawnBase,
+  SpawnOptions,
+} from '../actors/subagents/toolsets/spawn-plan.ts';
+export { isToolFailure } from '../actors/model/tool-failure.ts';
+export type { ToolFailure } from '../actors/model/tool-failure.ts';
+export type {
+  SubAgentFailure,
+  SubAgentQuestion,
+  SubAgentTool,
+  SubAgentToolOptions,
+} from '../actors/subagents/toolsets/sub-agent-tool.ts';
+export type { LeadToolsOptions } from '../actors/subagents/toolsets/lead-toolset.ts';
+export type { ProgramOptions } from '../actors/subagents/program-service.ts';
+export type { CallerContext } from '../actors/model/caller.ts';
+export type {
+  OwnedSubagentService,
+  ServiceRecovery,
+  SubagentServiceOptions,
+} from '../actors/subagents/subagent-service.ts';
+export type {
+  ProgramAnswer,
+  ProgramHandlers,
+  ProgramRequest,
+} from '../actors/subagents/program-ports.ts';
+export { THE_LEAD } from '../actors/contracts/service-types.ts';
+export type {
+  AwaitOptions,
+  AwaitResult,
+  CheckResult,
+  DelegationErrorCode,
+  DelegationFailure,
+  ListOptions,
+  MessageReceipt,
+  PendingInput,
+  ProgressNote,
+  Refused,
+  Requester,
+  SendRequest,
+  SendResult,
+  SpawnReceipt,
+  SpawnRequest,
+  SubagentChunk,
+  SubagentReport,
+  ToolGrant,
+} from '../actors/contracts/service-types.ts';
+export type { ApprovalGrade } from '../actors/contracts/outcome.ts';
+export type { StreamedChunk } from '../actors/contracts/task.ts';
