@@ -16,7 +16,7 @@ const configuration = {
 
 /** What the model is to answer: the last thing that was said to it, but for the word that it is its turn. */
 const about = (request: ChatCompletionRequest): { role: string; content: unknown } | undefined =>
-  request.messages.findLast(({ content }) => !JSON.stringify(content).startsWith('"[SYSTEM'));
+  request.messages.findLast(({ content }) => !JSON.stringify(content).startsWith('"[note'));
 
 async function mock(): Promise<LLMock> {
   const aimock = new LLMock({ port: 0, host: '127.0.0.1', logLevel: 'silent' });
