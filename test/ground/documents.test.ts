@@ -1,0 +1,36 @@
+// Documents name what is there: each path of a source file or a test that docs/ and README.md mention exists.
+
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const documents = ['README.md', 'AGENTS.md', ...globSync('docs/**/*.md', { cwd: root })];
+
+/** Where a path in a document may begin. */
+const bases = ['', 'src', 'src/actors', 'src/actors/session', 'test', 'test/actors', 'src/testing'];
+const allFiles = globSync(
+  ['src/**/*.ts', 'test/**/*.ts', 'scripts/**/*.ts', 'bench/**/*.ts', 'examples/**/*'],
+  {
+    cwd: root,
+  },
+).map((file) => `/${file}`);
+
+const isThere = (path: string): boolean =>
+  bases.some((base) => existsSync(join(root, base, path))) ||
+  // A file that was named with its folder just before.
+  (!path.includes('/') && allFiles.some((file) => file.endsWith(`/${path}`)));
+
+test.each(documents)('%s names files that exist', (document) => {
+  const text = readFileSync(join(root, document), 'utf8');
+  const named = [...text.matchAll(/(?:`|participant \w+ as )([\w./-]+\.ts)\b/g)].map(([, path = '']) => path);
+  expect(named.filter((path) => !isThere(path))).toEqual([]);
+});
+
+test.each(documents)('%s links to files that exist', (document) => {
+  const text = readFileSync(join(root, document), 'utf8');
+  const links = [...text.matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)].map(([, link = '']) => link);
+  const local = links.filter((link) => !/^\w+:/.test(link));
+  expect(local.filter((link) => !existsSync(join(root, dirname(document), link)))).toEqual([]);
+});
