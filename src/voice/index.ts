@@ -1,4 +1,4 @@
-// For those who write a transport or handle audio themselves.
+// The API for authors of transports and of audio components.
 
 export { frameDurationMs, type AudioFrame } from './audio/audio-frame.ts';
 export {

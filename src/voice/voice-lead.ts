@@ -1,9 +1,10 @@
-// The lead agent of a voice session: a voice model behind a transport. It is the only
-// one that asks the model to speak, so two responses never collide.
+// The lead agent of a voice session: a voice model behind a transport. No other component asks the model to
+// speak, so two responses never collide.
 //
-// Owns:     the line, and who the model is on it: its agent, its greeting, what it was told.
-// Does not: decide who speaks next (turns), when an offer may be said (outbox) or who an
-//           utterance is for (session), run tools.
+// Owns:     the connection, and the model's identity on it: its agent, its greeting, the instructions that it
+//           received.
+// Does not: decide who speaks next (turns), when an offer may be said (outbox) or to whom an utterance is
+//           addressed (session), or run tools.
 
 import type { Observable } from 'rxjs';
 import type { Lead, Offer } from '../actors/session/lead/lead.ts';
@@ -35,7 +36,7 @@ import type { Utterance } from '../actors/contracts/records.ts';
 
 export interface VoiceLeadOptions extends ReconnectDelays, Omit<TurnsOptions, 'capabilities'> {
   readonly transport: Transport;
-  /** So much of the user's sound is kept while nobody can hear it; the newest. */
+  /** The length of the user's sound that is kept while no model can hear it; the newest is kept. */
   readonly keptAudioMs: number;
   readonly connectTimeoutMs: number;
 }
@@ -47,9 +48,9 @@ export class VoiceLead implements Lead {
   readonly #turns: Turns;
   readonly #meter: Meter;
   #transferId = '';
-  /** Whoever leads has not said its greeting yet. */
+  /** The current lead agent has not said its greeting yet. */
   #owesGreeting = false;
-  /** The user had asked something when the process ended, and had no answer. */
+  /** The process ended before a question of the user was answered. */
   #owesReply = false;
 
   constructor(core: LeadSession, options: VoiceLeadOptions) {
@@ -117,7 +118,7 @@ export class VoiceLead implements Lead {
     const { agent } = this.#core.leads;
     this.#line.endTransfer(error, () => this.#configurationOf(agent.name));
     this.#giveSound();
-    // A new connection has been told of it with everything else.
+    // A new connection receives the session settings together with the conversation.
     const isNew = !this.#options.transport.capabilities.updatesSession;
     const told = handoverNote(this.#core.books.conversation.get(this.#transferId));
     if (told && !error && !isNew) this.#turns.memory.tell(told.itemId, told.note);
@@ -141,7 +142,7 @@ export class VoiceLead implements Lead {
     this.note(directivesNote(inForce));
   }
 
-  /** Returns whether there is somebody to see it: a model that is on the line. */
+  /** Shows a picture to the model. Returns false if no model is connected. */
   showImage({ mediaType, data }: ShownImage): boolean {
     if (!this.#line.isUp) return false;
     const itemId = this.#core.host.environment.ids.next('img');
@@ -150,14 +151,14 @@ export class VoiceLead implements Lead {
     return true;
   }
 
-  /** Sound of the user, at the transport's rate. */
+  /** Handles sound of the user, at the transport's rate. */
   userSpoke(frame: AudioFrame): void {
     const { listening } = this.#turns;
     const isSent = this.#line.sendAudio(frame, !listening.hasFloor);
     listening.sound(frameDurationMs(frame), isSent);
   }
 
-  /** The client's word on what it played. */
+  /** Handles a client report of played sound. */
   played(itemId: string, playedMs: number): void {
     this.#turns.voice.played(itemId, playedMs);
   }
@@ -194,7 +195,9 @@ export class VoiceLead implements Lead {
     this.#turns.overheard(utterance, subagentName, isAnswer);
   }
 
-  /** Somebody is there. The first one is greeted; before that nobody would hear it. */
+  /**
+   * Handles the arrival of a client. The first one is greeted; before that no one would hear the greeting.
+   */
   clientCame(): void {
     const greeting = this.#owesGreeting ? greetingNote(this.#core.leads.agent) : undefined;
     if (greeting === undefined && !this.#owesReply) return;
@@ -204,7 +207,7 @@ export class VoiceLead implements Lead {
     this.#turns.askToSpeak();
   }
 
-  /** The client is gone: what it has not played nobody will hear. */
+  /** Handles the loss of the client: the sound that it has not played will not be heard. */
   clientLeft(): void {
     this.#turns.clientLeft();
   }
@@ -220,7 +223,7 @@ export class VoiceLead implements Lead {
     this.#turns.next();
   }
 
-  /** The conversation, for a model that knows nothing. */
+  /** Returns the commands that tell the conversation to a model that knows nothing. */
   #history(): readonly TransportCommand[] {
     const { books, notes } = this.#core;
     return replay(books.conversation.toReplay(), this.#options.transport.capabilities, notes);
@@ -231,28 +234,28 @@ export class VoiceLead implements Lead {
     for (const command of untold) this.#line.send(command);
   }
 
-  /** What was kept of the user's sound is for whoever listens now. */
+  /** Sends the kept sound of the user to the current model. */
   #giveSound(): void {
     for (const frame of this.#line.takeSound()) this.userSpoke(frame);
   }
 
-  /** Another connection is in use: for another agent, or because the one before was about to end. */
+  /** Switches to another connection: for another agent, or because the previous one was about to end. */
   #replaced(untold: readonly TransportCommand[]): void {
     this.#left();
-    // First: what is offered once the session knows goes behind it.
+    // The untold messages go first: offers that follow must come after them.
     this.#tell(untold);
     this.#core.receive('session', { type: 'transport.replaced' });
     this.#giveSound();
     this.#turns.next();
   }
 
-  /** The connection in use was hung up, to go on over another one. */
+  /** Handles the planned close of the connection in use, before the session continues on another one. */
   #renewing(): void {
     this.#left();
     this.#core.receive('session', { type: 'transport.renewing' });
   }
 
-  /** Whoever listened is gone. What was said to them and not understood is said again. */
+  /** Handles the loss of a model. Words that it was told and did not understand are sent again. */
   #left(): void {
     const hearsAgain = this.#line.hearAgain(this.#turns.unheardMs);
     this.#turns.lineLost(hearsAgain);
@@ -275,7 +278,7 @@ export class VoiceLead implements Lead {
   }
 }
 
-/** The same transport, whose connections write notes as this session does. */
+/** Wraps a transport so that its connections mark notes as this session does. */
 function withNotes(transport: Transport, notes: NoteMarks): Transport {
   const { name, capabilities } = transport;
   return {

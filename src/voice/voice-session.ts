@@ -1,5 +1,5 @@
-// A conversation by voice: the lead agent is a voice model behind a transport; audio
-// goes in and out as streams, and the client says what was played.
+// A conversation by voice: the lead agent is a voice model behind a transport. Audio goes in and out as
+// streams, and the client reports the sound that it has played.
 
 import type { LanguageModel } from 'ai';
 import { Subject, type Observable, type Observer } from 'rxjs';
@@ -40,55 +40,64 @@ import type { Transport } from './connection/transport.ts';
 import { VoiceLead } from './voice-lead.ts';
 
 export interface VoiceOptions {
-  /** A pause so long before something unasked is said, in milliseconds. @defaultValue 300 */
+  /** Silence required before an unprompted delivery is spoken, in milliseconds. @defaultValue 300 */
   readonly quietMs: number;
-  /** So much of the audio must have been played to count as heard, 0 to 1. @defaultValue 0.9 */
+  /** Fraction of the audio that must have been played to count as heard, 0 to 1. @defaultValue 0.9 */
   readonly heardFraction: number;
-  /** No audio was played by then: the attempt failed. In milliseconds. @defaultValue 15000 */
+  /** Time without any played audio after which an attempt fails, in milliseconds. @defaultValue 15000 */
   readonly offerTimeoutMs: number;
-  /** The end was not played by then: the attempt failed. In milliseconds. @defaultValue 120000 */
+  /**
+   * Time without reaching the end of playback after which an attempt fails, in milliseconds. @defaultValue
+   * 120000
+   */
   readonly playTimeoutMs: number;
-  /** So many failed attempts, and it rests as a card on the screen. @defaultValue 3 */
+  /** Failed attempts after which a delivery stays as a card on the screen. @defaultValue 3 */
   readonly maxAttempts: number;
-  /** A transcript may come so long after the utterance, in milliseconds. @defaultValue 5000 */
+  /** Time allowed for a transcript after the utterance, in milliseconds. @defaultValue 5000 */
   readonly settleTimeoutMs: number;
-  /** Failed connections in a row before the session gives up. @defaultValue 5 */
+  /** Consecutive failed connections after which the session gives up. @defaultValue 5 */
   readonly maxReconnects: number;
-  /** Before the first reconnect, in milliseconds; doubles each time. @defaultValue 1000 */
+  /** Delay before the first reconnect, in milliseconds; doubles with each attempt. @defaultValue 1000 */
   readonly reconnectDelayMs: number;
-  /** @defaultValue 30000 */
+  /** Upper bound of the reconnect delay, in milliseconds. @defaultValue 30000 */
   readonly maxReconnectDelayMs: number;
-  /** The client reports what it played so long after it was told to stop. @defaultValue 300 */
+  /** Time allowed for the client's playout report after a stop, in milliseconds. @defaultValue 300 */
   readonly clearReportMs: number;
   /**
-   * What the user says over the lead agent's speech stops it at once. If it turns out to be a noise,
-   * or a word of somebody who listens ("mm-hm"), within so long after they fell silent, or nothing
-   * is known of it by then, speech goes on from where it was heard. 0: every sound of the user is
-   * an interruption. In milliseconds. @defaultValue 2000
+   * The user's voice stops the lead agent's speech at once. If the utterance turns out to be a noise or a
+   * backchannel ("mm-hm") within this time after it ended, or nothing is known of it by then, speech
+   * continues from where it was heard. 0: every sound of the user is an interruption. In milliseconds.
+   * @defaultValue 2000
    */
   readonly falseInterruptionMs: number;
-  /** What the user says for longer over the lead agent's speech is an interruption. @defaultValue 1000 */
+  /**
+   * An utterance over the lead agent's speech that lasts longer than this is an interruption, in
+   * milliseconds. @defaultValue 1000
+   */
   readonly backchannelMs: number;
   /**
-   * An utterance that lasts longer is ended by the session, such as that of a television: what was
-   * understood of it is taken for all of it. What goes on directly behind it takes the floor no
-   * more, until it was quiet for three seconds. In milliseconds, at least 1000. @defaultValue 60000
+   * The session ends an utterance that lasts longer than this, such as that of a television: the words
+   * understood so far count as all of it. Sound that directly follows does not take the floor again until it
+   * was quiet for three seconds. In milliseconds, at least 1000. @defaultValue 60000
    */
   readonly maxUtteranceMs: number;
-  /** A response without any sign of life for so long has failed. @defaultValue 30000 */
+  /** Time without any sign of life after which a response fails, in milliseconds. @defaultValue 30000 */
   readonly responseTimeoutMs: number;
   /**
-   * A model that answers by itself, and stays silent for so long after words that were for it or
-   * a tool's answer, is asked to speak. In milliseconds. @defaultValue 5000
+   * A model that answers by itself is asked to speak if it stays silent for this long after words addressed
+   * to it or after a tool result. In milliseconds. @defaultValue 5000
    */
   readonly replyTimeoutMs: number;
-  /** A connection that is not ready by then has failed, in milliseconds. @defaultValue 30000 */
+  /** Time allowed for a connection to become ready, in milliseconds. @defaultValue 30000 */
   readonly connectTimeoutMs: number;
-  /** An agent that is not ready to lead by then does not lead, in milliseconds; at most 45000. @defaultValue 30000 */
+  /**
+   * Time allowed for an agent to become ready to lead, in milliseconds; at most 45000. After that the agent
+   * does not lead. @defaultValue 30000
+   */
   readonly transferTimeoutMs: number;
   /**
-   * So much of the user's sound is kept while nobody can hear it, in milliseconds; the newest: while
-   * the connection is lost or not ready, or the lead agent changes. @defaultValue 10000
+   * Length of the user's sound that is kept while no model can hear it, in milliseconds: while the connection
+   * is lost or not ready, or the lead agent changes. The newest is kept. @defaultValue 10000
    */
   readonly keptAudioMs: number;
 }
@@ -115,37 +124,37 @@ export const defaultVoiceOptions = {
 } as const satisfies VoiceOptions;
 
 export interface VoiceSessionOptions extends SessionOptions {
-  /** The way to the voice model: `openaiRealtime(…)`. */
+  /** The transport to the voice model: `openaiRealtime(…)`. */
   readonly transport: Transport;
   readonly runtime: Runtime;
   readonly voice?: Partial<VoiceOptions>;
   /**
-   * What the user hears while the lead agent waits for a tool and nobody speaks, such as
-   * `{ loop: workingSound() }`. It has no `itemId`, and ends at once. @defaultValue none
+   * A sound that the user hears while the lead agent waits for a tool and no one speaks, such as `{ loop:
+   * workingSound() }`. Its frames have no `itemId`, and it ends at once. @defaultValue none
    */
   readonly thinkingSound?: ThinkingSoundOptions;
   /**
-   * A short word that the user hears when the lead agent is silent for long: while it waits for a tool,
-   * and, where a voice of ours says it, before it begins to reply. Such as `{ afterMs: 1500 }`. It is
-   * no reply and no delivery, the user's voice ends it, and the transcript has it with `filler: true`.
-   * Without a voice (`filler.voice`, or a transport `withVoice`) the model says it, where
+   * A short phrase that the user hears when the lead agent is silent for long: while it waits for a tool and,
+   * if a voice of the session says it, before it begins to reply. Such as `{ afterMs: 1500 }`. It is no reply
+   * and no delivery, the user's voice ends it, and the transcript marks it with `filler: true`. Without a
+   * voice (`filler.voice`, or a transport `withVoice`) the model says it if the transport has
    * `speaksOutOfBand`. @defaultValue none
    */
   readonly filler?: FillerOptions;
   /**
-   * Works out which tools a voice model means that delegates without naming any: one short step
-   * for each delegation. Needed only with such a transport, unless each agent has at most one
-   * tool, which takes one required string: that gets the user's words. @defaultValue `model`
+   * The model that chooses the tools for a voice model that delegates without naming any: one short step per
+   * delegation. Needed only with such a transport, unless each agent has at most one tool with exactly one
+   * required string: that tool gets the user's words. @defaultValue `model`
    */
   readonly delegationModel?: LanguageModel;
 }
 
 const sessionSchema = z.strictObject({
   ...sessionChecks,
-  // By itself, first.
+  // Checked separately, before the other options.
   transport: z.unknown().optional(),
   runtime: anObject('a runtime: createRuntime(…)'),
-  // Where they are used.
+  // Checked by the components that use them.
   voice: z.unknown().optional(),
   thinkingSound: z.unknown().optional(),
   filler: z.unknown().optional(),
@@ -155,7 +164,7 @@ const sessionSchema = z.strictObject({
 const EXAMPLE =
   "new VoiceSession({ transport: openaiRealtime({ apiKey }), agents: [{ name: 'lead', instructions: 'You help the user.' }] })";
 
-/** @throws {ConfigurationError} for an option that is unknown or wrong. */
+/** @throws {ConfigurationError} for an unknown or invalid option. */
 function checkVoiceSession(options: VoiceSessionOptions): void {
   checkIsObject('new VoiceSession(options)', options, EXAMPLE);
   const { transport } = options;
@@ -193,22 +202,22 @@ const voiceSchema = z.strictObject(voiceChecks);
 
 const playoutReport = z.object({ itemId: z.string(), playedMs: milliseconds });
 
-/** The client's word on what it has played. */
+/** A client's report of the sound that it has played. */
 export interface PlayoutReport {
   readonly itemId: string;
-  /** Of this item, from its beginning, in milliseconds. */
+  /** The played length of this item from its beginning, in milliseconds. */
   readonly playedMs: number;
 }
 
 export class VoiceSession extends SessionFace {
-  /** Sound of the user: mono, 8 to 48 kHz, in the rate that each frame states. */
+  /** The user's sound: mono, 8 to 48 kHz, at the rate that each frame states. */
   readonly audioIn: Observer<AudioFrame>;
-  /** What the client has played: about every 100 ms, at the end of an item, and after `playout.clear`. */
+  /** The client's playout reports: about every 100 ms, at the end of an item, and after `playout.clear`. */
   readonly playout: Observer<PlayoutReport>;
   readonly #lead: VoiceLead;
   readonly #transport: Transport;
 
-  /** @throws {ConfigurationError} for options that cannot work. */
+  /** @throws {ConfigurationError} for options that cannot work together. */
   constructor(options: VoiceSessionOptions) {
     checkVoiceSession(options);
     const voice = checkedVoice(options.voice);
@@ -231,8 +240,8 @@ export class VoiceSession extends SessionFace {
       maxReconnects: voice.maxReconnects,
       connectTimeoutMs: voice.connectTimeoutMs,
       transferTimeoutMs: voice.transferTimeoutMs,
-      // Stopped is what can be cancelled. Where the model's memory cannot be cut it is told what
-      // was heard; but one that talks on into the void would talk over what is urgent.
+      // Only a cancellable response can be interrupted. If the model's memory cannot be cut, a note names the
+      // heard part; but a model that cannot be cancelled would keep talking and drown an urgent delivery.
       canInterrupt: transport.capabilities.cancelsResponses,
       acknowledgesCalls: !transport.capabilities.defersToolResults,
       hasVoice: true,
@@ -259,17 +268,17 @@ export class VoiceSession extends SessionFace {
     this.playout = playout;
   }
 
-  /** Sound of the model; frames carry the `itemId` that playout reports must name. Hot. */
+  /** The model's sound; frames carry the `itemId` that playout reports must name. Hot. */
   get audioOut(): Observable<AudioFrame> {
     return this.#lead.audioOut;
   }
 
   /**
-   * Shows the lead model a picture; no answer is asked for. It is not kept: a model on a later
-   * connection, and subagents, only know that there was one. Returns whether it was shown: false
-   * while the model is not on the line.
-   * @throws {ConfigurationError} `IMAGES_NOT_ACCEPTED` where the transport takes none,
-   * `INVALID_IMAGE` for one of another type or size than `ShownImage` says.
+   * Shows a picture to the lead model without asking for an answer. The picture is not kept: a model on a
+   * later connection, and subagents, only know that there was one. Returns whether it was shown: false while
+   * the model is not connected.
+   * @throws {ConfigurationError} `IMAGES_NOT_ACCEPTED` if the transport takes none, `INVALID_IMAGE` for a
+   *   type or size other than `ShownImage` allows.
    */
   override showImage(image: ShownImage): boolean {
     if (!this.#transport.capabilities.acceptsImages) refuseImages(this.#transport.name);
@@ -289,8 +298,8 @@ export class VoiceSession extends SessionFace {
 }
 
 /**
- * What a client sends, checked: what cannot be taken is dropped and reported, the first time and then
- * ever more seldom, with how often it has happened. Nothing that a client sends throws.
+ * Checks the input of a client: invalid input is dropped and reported, the first time and then at growing
+ * intervals, with a count. Client input never makes the session throw.
  */
 function checkedStreams(
   core: SessionCore,
@@ -315,7 +324,7 @@ function checkedStreams(
     microphone = new Subject();
     microphone.pipe(resampleFrames(sampleRateHz)).subscribe({
       next: (frame) => lead.userSpoke(frame),
-      // What follows is resampled anew.
+      // The frames that follow are resampled from a fresh state.
       error: (error: unknown) => {
         open();
         drop('audioIn', 'INVALID_FRAME', messageOf(error), null);
@@ -327,7 +336,7 @@ function checkedStreams(
   const heard = (frame: AudioFrame): void => {
     const wasResampling = isResampling;
     isResampling = frame.sampleRateHz !== sampleRateHz;
-    // What has the rate already takes the short way, behind what is still held back.
+    // A frame at the target rate skips the resampler, but follows the frames that are still held back.
     if (isResampling || wasResampling) microphone.next(frame);
     else if (frame.samples.length > 0) lead.userSpoke(frame);
   };
@@ -365,7 +374,7 @@ function checkedStreams(
   };
 }
 
-/** How delegations are worked out; null: the model names its tools. */
+/** Returns the component that chooses the tools of a delegation; null if the model names its tools. */
 function workOutOf(core: LeadSession, options: VoiceSessionOptions): WorkOut | null {
   const { transport, agents, delegationModel = options.model } = options;
   if (transport.capabilities.toolCalls !== 'delegation') return null;

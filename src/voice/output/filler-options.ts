@@ -1,4 +1,5 @@
-// What a filler is: a word while the user waits, in their language, and who says it.
+// The options of a filler: a short phrase while the user waits, in their language, and the voice that says
+// it.
 
 import { check } from '../../values/checks.ts';
 import { z } from 'zod';
@@ -7,26 +8,26 @@ import { checkVoice, type Voice } from '../speech/voice.ts';
 import type { Transport } from '../connection/transport.ts';
 
 export interface FillerOptions {
-  /** It is said after so much silence, in milliseconds. @defaultValue 2000 */
+  /** Silence before the phrase is said, in milliseconds. @defaultValue 2000 */
   readonly afterMs?: number;
   /**
-   * What is said, one after the other from wait to wait; or that by language, such as
-   * `{ en: ['One moment.'], it: ['Un attimo.'] }`. In a language that has none nothing is said.
+   * The phrases, used in turn from wait to wait; or the phrases by language, such as `{ en: ['One moment.'],
+   * it: ['Un attimo.'] }`. In a language without phrases the filler stays silent.
    * @defaultValue phrases in English, German, French and Spanish
    */
   readonly say?: readonly string[] | Readonly<Record<string, readonly string[]>>;
   /**
-   * Says it. @defaultValue the voice of the transport (`withVoice`), else the model itself, where
-   * its wire can speak out of band
+   * The voice that says the phrase. @defaultValue the voice of the transport (`withVoice`), else the model
+   * itself, if the transport can speak out of band
    */
   readonly voice?: Voice;
 }
 
-/** Options with their defaults, checked. */
+/** Checked options with their defaults. */
 export interface FillerSettings {
   readonly afterMs: number;
   readonly say: NonNullable<FillerOptions['say']>;
-  /** Null: the model says it. */
+  /** Null if the model says the phrase. */
   readonly voice: Voice | null;
 }
 
@@ -48,8 +49,8 @@ const optionsSchema = z.strictObject({
 });
 
 /**
- * @throws {ConfigurationError} `INVALID_OPTION`, or `FILLER_NEEDS_VOICE` where nobody can say it: the
- * wire cannot make its model speak out of band, and no voice is given.
+ * @throws {ConfigurationError} `INVALID_OPTION`, or `FILLER_NEEDS_VOICE` if the transport cannot make its
+ *   model speak out of band and no voice is given.
  */
 export function checkedFiller(options: FillerOptions, transport: Transport): FillerSettings {
   check('filler', optionsSchema, options);
@@ -65,7 +66,7 @@ export function checkedFiller(options: FillerOptions, transport: Transport): Fil
   return { afterMs, say, voice };
 }
 
-/** What may be said in the language of this tag, such as `en-GB`. */
+/** Returns the phrases for a language tag such as `en-GB`. */
 export function phrasesIn(say: FillerSettings['say'], tag: string): readonly string[] {
   if (isList(say)) return say;
   const language = tag.toLowerCase();

@@ -1,23 +1,24 @@
-// A short word while the user waits ("One moment."), so that silence is not taken for a lost call.
+// The filler: a short phrase while the user waits ("One moment."), so that silence is not mistaken for a lost
+// connection.
 //
 //   nobody waits ──▶ waiting ── afterMs ──▶ asked for ──▶ sounding ──▶ said: nothing more in this wait
 //        ▲              │                      │             └── the user speaks ──▶ silent, at once
 //        └──────────────┴── the answer is here ┘
 //
-// Owns:     when it is said, what, and its sound.
-// Does not: know who works or speaks (turns).
+// Owns:     when the filler is said, its text and its sound.
+// Does not: know who is working or speaking (turns).
 //
 // Invariants
-//   FILLER-1. It is said once in a wait, and only while the user waits; not while a question has the
-//        floor, nor when something is about to be told.
-//   FILLER-2. It is no speech: no item, no response of the session, no delivery. Nothing of it is heard,
-//        answered, interrupted or remembered; it has not the floor. The transcript has it as what
-//        it is.
+//   FILLER-1. The filler is said once per wait, and only while the user waits: not while a question has the
+//        floor, and not when a delivery is about to be spoken.
+//   FILLER-2. The filler is not speech: it creates no item, no response of the session and no delivery. It is
+//        never heard, answered, interrupted or remembered, and it does not take the floor. The transcript
+//        marks it as a filler.
 //   FILLER-3. The user's voice ends it at once.
-//   FILLER-4. It never holds up what is waited for, but for its own end: what is not sounding when the
-//        answer comes is called off, nothing of it follows the model's first sound, and a model
-//        that does not end it is not waited for.
-//   FILLER-5. The model is asked for it only while it is asked for nothing else (RESPONSES-1).
+//   FILLER-4. The filler never delays the answer, except by the rest of a phrase that is already sounding: a
+//        phrase that is not sounding when the answer comes is cancelled, no sound of it follows the model's
+//        first sound, and the session does not wait for a model that never ends it.
+//   FILLER-5. The model is asked for a filler only while it is asked for nothing else (RESPONSES-1).
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import { createResampler, type Resampler } from '../audio/resampler.ts';
@@ -28,12 +29,12 @@ import { soundOf, type Voice } from '../speech/voice.ts';
 import type { TransportCommand, TransportEvent } from '../connection/transport.ts';
 
 const KEY = 'filler:';
-/** A model that was asked for so little is not waited for any longer. */
+/** The session waits no longer than this for the model to say a filler. */
 const PATIENCE_MS = 5000;
-/** One that was called off says so, or is taken as ended. */
+/** A cancelled filler reports its end within this time, or counts as ended. */
 const CANCEL_GRACE_MS = 1000;
 
-/** As the transcript has it. */
+/** A filler as the transcript records it. */
 export interface Filled {
   readonly id: string;
   readonly text: string;
@@ -43,36 +44,36 @@ export interface Filled {
 }
 
 export interface FillerPorts {
-  /** Does the user wait for the lead agent, and nobody speaks? */
+  /** Returns whether the user waits for the lead agent while no one speaks. */
   isWaitedFor(): boolean;
-  /** Is the model heard? Then this wait is over. */
+  /** Returns whether the model is being heard, which ends the wait. */
   isHeard(): boolean;
-  /** Does the user speak, or is nobody there? */
+  /** Returns whether the user is speaking or no client is connected. */
   mustBeSilent(): boolean;
-  /** Does somebody ask the user something, or is there something to tell? */
+  /** Returns whether a question is open or a delivery is due. */
   isDue(): boolean;
-  /** The tag of the language that is spoken, such as `en-GB`. */
+  /** Returns the tag of the spoken language, such as `en-GB`. */
   language(): string;
   send(command: TransportCommand): void;
   sounds(frame: AudioFrame): void;
-  /** What of it is not played shall not be. */
+  /** Drops the filler sound that the client has not played. */
   ends(): void;
   wrote(item: Filled): void;
-  /** There may be room for something else. */
+  /** Reports that the model may be free for another request. */
   settled(): void;
   report(error: unknown): void;
 }
 
-/** One filler, until it was played or called off. */
+/** One filler, until it was played or cancelled. */
 interface Saying {
   readonly id: string;
   readonly text: string;
   readonly at: number;
   readonly abort: AbortController;
   written: string;
-  /** When its sound will have been played; milliseconds since 1970, null: there is none yet. */
+  /** When its sound will have been played, in milliseconds since 1970; null while it has no sound. */
   endsAt: number | null;
-  /** No more sound of it comes. */
+  /** True once all of its sound has arrived. */
   isMade: boolean;
 }
 
@@ -81,19 +82,19 @@ export class Filler {
   readonly #ports: FillerPorts;
   readonly #environment: Environment;
   readonly #sampleRateHz: number;
-  /** Responses that the model was asked for. */
+  /** The responses that the model makes for fillers. */
   readonly #responses = new RecentIds();
   #cancelWait: (() => void) | null = null;
   #saying: Saying | null = null;
   #cancelEnd: (() => void) | null = null;
-  /** The key of the request that the model has not answered to its end. */
+  /** The key of the request that the model has not finished yet. */
   #askedKey: string | null = null;
   #isCalledOff = false;
   #cancelPatience: (() => void) | null = null;
   #wasSaid = false;
   #count = 0;
 
-  /** `sampleRateHz`: that of the model's sound. */
+  /** @param sampleRateHz The rate of the model's sound. */
   constructor(
     environment: Environment,
     settings: FillerSettings,
@@ -106,12 +107,12 @@ export class Filler {
     this.#ports = ports;
   }
 
-  /** It is said by a voice, whatever the model does. */
+  /** Whether a voice, and not the model, says the filler. */
   get hasVoice(): boolean {
     return this.#settings.voice !== null;
   }
 
-  /** The model is asked for it, and can be asked for nothing else. */
+  /** Whether the model is asked for a filler and cannot be asked for anything else. */
   get isAsked(): boolean {
     return this.#askedKey !== null;
   }
@@ -121,7 +122,7 @@ export class Filler {
     return endsAt !== null && endsAt > this.#environment.clock.now();
   }
 
-  /** Something has changed: a wait may have begun, or be over. */
+  /** Reconsiders the state after a change: starts or ends a wait. */
   look(): void {
     const { isWaitedFor, isHeard, mustBeSilent } = this.#ports;
     if (mustBeSilent()) {
@@ -136,7 +137,7 @@ export class Filler {
     } else if (!this.#wasSaid && this.#saying === null && !this.isAsked) this.#wait();
   }
 
-  /** Silence, now. */
+  /** Stops the filler at once. */
   stop(): void {
     this.#stopWaiting();
     const saying = this.#saying;
@@ -147,7 +148,7 @@ export class Filler {
     this.#write(saying, true, true);
   }
 
-  /** Whoever was asked is gone; what sounds sounds on. */
+  /** Handles the loss of the connection. A filler that is sounding plays on. */
   lost(): void {
     this.#answered();
     const saying = this.#saying;
@@ -156,7 +157,9 @@ export class Filler {
     else this.#saying = null;
   }
 
-  /** Takes what is about what the model was asked for. */
+  /**
+   * Handles the events of the responses that the model makes for fillers. Returns whether the event was one.
+   */
   takes(event: TransportEvent): boolean {
     const { type } = event;
     if (type === 'response.started' || type === 'response.ended') {
@@ -171,7 +174,7 @@ export class Filler {
       if (this.#saying) this.#words(this.#saying, event.text, event.final);
       return true;
     }
-    // It was told to call none; outside the conversation nobody could answer it.
+    // The request allows no calls; outside the conversation no component could answer one.
     if (type === 'tool.called') return this.#responses.has(event.responseId);
     if (type === 'transport.error' && this.isAsked && event.responseKey === this.#askedKey)
       this.#modelEnded();
@@ -259,7 +262,7 @@ export class Filler {
     this.#ports.sounds(frame);
   }
 
-  /** Words of it are known; partials append. */
+  /** Records words of the filler; partials append. */
   #words(saying: Saying, text: string, final: boolean): void {
     saying.written = final ? text : saying.written + text;
     this.#write(saying, final, false);
@@ -269,7 +272,7 @@ export class Filler {
     if (text !== '') this.#ports.wrote({ id, text, final, at, interrupted });
   }
 
-  /** All of its sound is there: it is over when that has been played. */
+  /** All sound has arrived: the filler is over when that has been played. */
   #made(saying: Saying): void {
     if (saying !== this.#saying || saying.isMade) return;
     saying.isMade = true;
@@ -288,7 +291,7 @@ export class Filler {
     this.#ports.settled();
   }
 
-  /** What was waited for is here: what has sounded so far sounds to its end, and nothing behind it. */
+  /** The answer has arrived: the sound that has already come plays to its end, and no more follows. */
   #noMore(): void {
     const saying = this.#saying;
     if (saying === null || saying.isMade) return;
@@ -299,7 +302,7 @@ export class Filler {
     }
   }
 
-  /** It is not wanted any more. */
+  /** Cancels the filler. */
   #callOff(): void {
     this.#saying?.abort.abort();
     this.#saying = null;

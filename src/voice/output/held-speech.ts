@@ -1,22 +1,22 @@
-// What the model says by itself to words that may be for somebody else: an utterance is
-// answered by the lead agent or by the subagent that asked, never by both. A model that
-// answers by itself does not wait until it is known who was meant, so we do.
+// Withholds the replies that a voice model starts by itself while the addressee of the user's words is
+// undecided: either the lead agent or the subagent that asked answers an utterance, never both. A model that
+// answers by itself does not wait for that decision, so this component holds its output back.
 //
 //   began ─┬─▶ free                                       nobody else can be meant
 //          ├─▶ held ─┬─ for the lead agent, or unknown ─▶ released
 //          │         └─ for a subagent, broken off ─────▶ silenced
 //          └─▶ silenced                                   to words that were for a subagent
 //
-// Owns:     what is held, for how long, and what is not to be heard any more.
+// Owns:     the held output, how long it is held, and the responses that are silenced.
 // Does not: decide who was meant (session), cancel (responses), or play (speech).
 //
 // Invariants
-//   HELD-SPEECH-1. What is held is released or dropped, once, never both; what is released comes in the
-//       order in which it was said, before what follows.
-//   HELD-SPEECH-2. Nothing of a silenced response is heard, shown or run, also what comes late. A call
-//       in it is answered, so that the model does not wait for it.
-//   HELD-SPEECH-3. Nothing is held for longer than `patienceMs` after the user has fallen silent, nor
-//       more than `HELD_MS` of sound: what does not fit is cut off at its end.
+//   HELD-SPEECH-1. Held output is released or dropped, exactly once. Released output keeps its order and goes
+//       before any output that follows.
+//   HELD-SPEECH-2. No part of a silenced response is heard, shown or run, even if it arrives late. A call in
+//       it is answered, so that the model does not wait for it.
+//   HELD-SPEECH-3. Output is held for at most `patienceMs` after the user has fallen silent, and for at most
+//       `HELD_MS` of sound: the rest is cut off at the end.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import type { AudioFrame } from '../audio/audio-frame.ts';
@@ -28,18 +28,18 @@ const HELD_MS = 60_000;
 const MAX_EVENTS = 1000;
 
 export interface HeldSpeechPorts {
-  /** Could what the user says, or has just said, be for somebody else than the lead agent? */
+  /** Returns whether the user's current or last words may be addressed to a subagent. */
   isUndecided(): boolean;
-  /** Do they still have the floor? */
+  /** Returns whether the user still has the floor. */
   hasFloor(): boolean;
-  /** Released: as if it were said now. */
+  /** Plays a released frame as if it had just arrived. */
   spoke(frame: AudioFrame): void;
   happened(event: TransportEvent): void;
-  /** Nobody shall hear this response. `isOver`: it is not in the making any more. */
+  /** Silences a response. `isOver`: the model no longer generates it. */
   silenced(responseId: string, isOver: boolean): void;
-  /** Of a silenced response: this call is not run. */
+  /** Answers a call of a silenced response without running it. */
   refused(callId: string): void;
-  /** Of a silenced response: nothing of this item was played. Once for each. */
+  /** Reports that no sound of an item of a silenced response was played; once per item. */
   unplayed(itemId: string): void;
 }
 
@@ -57,9 +57,9 @@ export class HeldSpeech {
   readonly #held = new Map<string, Held>();
   readonly #silenced = new RecentIds();
   readonly #unplayed = new RecentIds();
-  /** Released, but what follows did not fit (HELD-SPEECH-3). */
+  /** Released responses whose further sound did not fit (HELD-SPEECH-3). */
   readonly #cutOff = new RecentIds();
-  /** What begins before then answers words that were for a subagent. */
+  /** A response that begins before this time answers words that were addressed to a subagent. */
   #unwantedUntil = 0;
   #cancelPatience: (() => void) | null = null;
 
@@ -69,7 +69,7 @@ export class HeldSpeech {
     this.#patienceMs = patienceMs;
   }
 
-  /** The model has begun a response by itself. */
+  /** Handles the start of a response that the model began by itself. */
   began(responseId: string): void {
     if (this.#environment.clock.now() < this.#unwantedUntil) this.#silence(responseId);
     else if (this.#ports.isUndecided()) {
@@ -79,7 +79,7 @@ export class HeldSpeech {
     }
   }
 
-  /** Takes a frame that is not to be heard now. */
+  /** Holds or drops a frame. Returns whether it did; otherwise the frame is to be heard now. */
   takesFrame(frame: AudioFrame): boolean {
     const { responseId = '', itemId } = frame;
     if (this.#silenced.has(responseId)) {
@@ -88,30 +88,30 @@ export class HeldSpeech {
     }
     const held = this.#held.get(responseId);
     if (!held) return this.#cutOff.has(responseId);
-    // A frame that did not fit is followed by none: there is no hole in what is heard.
+    // After a frame that did not fit no other is kept, so that the sound has no hole.
     held.isFull ||= !held.frames.push(frame);
     return true;
   }
 
-  /** Takes what is said about a response that is held or silenced. */
+  /** Holds or drops an event of a held or silenced response. Returns whether it did. */
   takesEvent(event: TransportEvent): boolean {
     if (event.type === 'tool.cancelled') return this.#takesBack(event.callId);
     if (!('responseId' in event)) return false;
     const { responseId, type } = event;
     if (this.#silenced.has(responseId)) {
       if (type === 'tool.called') this.#ports.refused(event.callId);
-      // That it began and ended is nobody's words.
+      // The start and the end of a silenced response carry no words, so they pass.
       return type === 'tool.called' || type === 'assistant.transcribed';
     }
     const held = this.#held.get(responseId);
     if (!held || type === 'response.started') return false;
-    // What is lost beyond the bound are words, never an end or a call.
+    // Beyond the bound only transcripts are dropped, never an end or a call.
     if (held.events.length < MAX_EVENTS || type !== 'assistant.transcribed')
       held.events.push(event);
     return true;
   }
 
-  /** The words were for the lead agent, or nobody knows: it is heard. */
+  /** Releases the held output: the words were addressed to the lead agent, or the addressee stays unknown. */
   release(): void {
     this.#stopWaiting();
     for (const held of this.#takeAll()) {
@@ -122,7 +122,7 @@ export class HeldSpeech {
   }
 
   /**
-   * It is not heard: the words were for a subagent, or the user goes on. Returns whether
+   * Drops the held output: the words were addressed to a subagent, or the user speaks on. Returns whether
    * anything was held.
    */
   silence(): boolean {
@@ -139,17 +139,20 @@ export class HeldSpeech {
     return all.length > 0;
   }
 
-  /** The user's words were for a subagent: what the model begins to say to them is silenced, for `forMs`. */
+  /**
+   * Silences for `forMs` the responses that the model begins: they answer words that were addressed to a
+   * subagent.
+   */
   expectUnwanted(forMs: number): void {
     this.#unwantedUntil = this.#environment.clock.now() + forMs;
   }
 
-  /** What the model says from now on has another cause. */
+  /** Stops silencing new responses: they no longer answer words that were addressed to a subagent. */
   expectWanted(): void {
     this.#unwantedUntil = 0;
   }
 
-  /** Whoever said it is gone. */
+  /** Forgets all held output when its connection or agent is gone. */
   reset(): void {
     this.#stopWaiting();
     this.#held.clear();
@@ -168,7 +171,7 @@ export class HeldSpeech {
     if (this.#unplayed.add(itemId)) this.#ports.unplayed(itemId);
   }
 
-  /** A call that is held is taken back: it was never made. */
+  /** Removes a held call, as if it had never been made. */
   #takesBack(callId: string): boolean {
     for (const { events } of this.#held.values()) {
       const index = events.findIndex(
@@ -191,7 +194,7 @@ export class HeldSpeech {
     this.#stopWaiting();
     this.#cancelPatience = this.#environment.scheduler.schedule(() => {
       this.#cancelPatience = null;
-      // Whoever speaks now will be waited for in turn.
+      // A user who speaks now is waited for again.
       if (this.#ports.hasFloor()) this.#wait();
       else this.release();
     }, this.#patienceMs);

@@ -1,31 +1,30 @@
-// The sound on its way to the client. It can be stopped at once, and go on from where it was
-// heard: what was sent is kept until it is known to be played.
+// The model's sound on its way to the client. It can be paused at once and continued from where it was heard:
+// sent sound is kept until the client has reported it as played.
 //
 //   playing ── pause ─▶ paused ─┬─ goOn ─▶ playing    the rest, as new items `<id>~2` …
 //      ▲                        └─ drop ─┐
 //      └──────── drop ◀─────────────────-┘            nothing of it is heard any more
 //
-// Owns:     the stream of sound, what of it may still be needed, and the names that the client
-//           knows its items by.
-// Does not: decide when speech stops or goes on (interruptions), or what was heard (speech): to
-//           them a pause is a client that plays nothing for a while.
+// Owns:     the stream of sound, the kept part of it, and the names by which the client knows the items.
+// Does not: decide when speech stops or continues (interruptions), or how much was heard (speech): both see a
+//           pause as a client that plays nothing for a while.
 //
 // Invariants
-//   LOUDSPEAKER-1. What goes on begins where the last report ended: nothing is left out, and only what
-//       was played since that report is heard twice.
-//   LOUDSPEAKER-2. Sound of a paused item reaches the client once it goes on, in order, or never.
-//   LOUDSPEAKER-3. A report is translated to the item that the model made: of each the reports name the
-//       same milliseconds, however often it was paused.
-//   LOUDSPEAKER-4. At most `KEPT_MS` of sound is kept. Where that is not enough there is no pause.
+//   LOUDSPEAKER-1. Continued sound begins where the last report ended: nothing is left out, and only the
+//       sound played since that report is heard twice.
+//   LOUDSPEAKER-2. Sound of a paused item reaches the client in order after the item continues, or never.
+//   LOUDSPEAKER-3. Each report is translated to the item that the model made: its milliseconds stay those of
+//       that item, however often it was paused.
+//   LOUDSPEAKER-4. At most `KEPT_MS` of sound is kept. If more would be needed, the item cannot be paused.
 
 import { Subject, type Observable } from 'rxjs';
 import { frameDurationMs, type AudioFrame } from '../audio/audio-frame.ts';
 
 const KEPT_MS = 120_000;
-/** Reports of a name that was given so long ago come no more. */
+/** Number of names whose reports are still translated; older names are forgotten. */
 const MAX_RENAMED = 50;
 
-/** So much of an item was played, from its beginning. */
+/** How far an item was played, from its beginning. */
 export interface PlayedItem {
   readonly itemId: string;
   readonly playedMs: number;
@@ -34,11 +33,11 @@ export interface PlayedItem {
 interface Kept {
   readonly frame: AudioFrame;
   readonly itemId: string;
-  /** Where in its item it begins. */
+  /** The position in its item where this sound begins. */
   readonly startMs: number;
 }
 
-/** The client knows an item, from a point on, by another name. */
+/** Another name by which the client knows an item from some position on. */
 interface Renamed {
   readonly itemId: string;
   readonly alias: string;
@@ -48,7 +47,7 @@ interface Renamed {
 export class Loudspeaker {
   readonly #clear: () => void;
   readonly #audioOut = new Subject<AudioFrame>();
-  /** How much was said of the items of which something may still be needed. */
+  /** The length of the sound sent for each item that may still be needed. */
   readonly #saidMs = new Map<string, number>();
   #kept: Kept[] = [];
   #keptMs = 0;
@@ -56,10 +55,10 @@ export class Loudspeaker {
   #renamed: readonly Renamed[] = [];
   #pauses = 0;
   #isPaused = false;
-  /** The client's word on where it stopped, since the pause. */
+  /** The position where the client stopped, as reported since the pause. */
   #stoppedAt: PlayedItem | null = null;
 
-  /** `clear`: tells the client to drop what it has not played. */
+  /** @param clear Tells the client to drop the sound that it has not played. */
   constructor(clear: () => void) {
     this.#clear = clear;
   }
@@ -77,7 +76,7 @@ export class Loudspeaker {
     const startMs = this.#saidMs.get(itemId) ?? 0;
     const durationMs = frameDurationMs(frame);
     this.#saidMs.set(itemId, startMs + durationMs);
-    // LOUDSPEAKER-4: what follows a hole is of no use.
+    // LOUDSPEAKER-4: sound behind a hole is useless.
     this.#isWhole &&= this.#keptMs + durationMs <= KEPT_MS;
     if (this.#isWhole) {
       this.#kept.push({ frame, itemId, startMs });
@@ -86,19 +85,23 @@ export class Loudspeaker {
     if (!this.#isPaused) this.#send(frame, itemId);
   }
 
-  /** The client's word on what it played, in the terms of what was made. */
+  /** Translates a report of the client to the item that the model made. */
   played(report: PlayedItem): PlayedItem {
     const renamed = this.#renamed.find(({ alias }) => alias === report.itemId);
     const itemId = renamed?.itemId ?? report.itemId;
     const playedMs = Math.max(0, report.playedMs) + (renamed?.offsetMs ?? 0);
-    // A client that is told to stop also reports what it had not begun: that says nothing of what came before.
+    // A client that is told to stop also reports items that it had not begun: that implies nothing about
+    // earlier items.
     const hasBegun = report.playedMs > 0;
     if (hasBegun) this.#wasPlayed(itemId, playedMs);
     if (this.#isPaused && (hasBegun || !this.#stoppedAt)) this.#stoppedAt = { itemId, playedMs };
     return { itemId, playedMs };
   }
 
-  /** Silence, and perhaps not for good. False: it could not go on; nothing has changed then. */
+  /**
+   * Stops the sound so that it can continue later. Returns false, and changes nothing, if it could not
+   * continue.
+   */
   pause(): boolean {
     if (!this.#isWhole || this.#isPaused) return false;
     this.#isPaused = true;
@@ -107,11 +110,11 @@ export class Loudspeaker {
     return true;
   }
 
-  /** From where it was heard. Returns where that is; null: there is nothing left of it. */
+  /** Continues from where the sound was heard. Returns that position; null if no sound is left. */
   goOn(): PlayedItem | null {
     this.#isPaused = false;
     this.#pauses += 1;
-    // The client has heard of each of them, and dropped it.
+    // The client knows each of these names and has dropped its sound.
     for (const [itemId, saidMs] of this.#saidMs) {
       const first = this.#kept.find((kept) => kept.itemId === itemId);
       const alias = `${itemId}~${this.#pauses + 1}`;
@@ -123,27 +126,27 @@ export class Loudspeaker {
     return first ? { itemId: first.itemId, playedMs: first.startMs } : null;
   }
 
-  /** Silence, for good. Returns where the client stopped, if it was paused and has said so. */
+  /** Drops the sound for good. Returns where the client stopped, if it was paused and has reported that. */
   drop(): PlayedItem | null {
     const stoppedAt = this.#stoppedAt;
-    // One that is paused has dropped it all.
+    // A paused client has already dropped all sound.
     if (!this.#isPaused) this.#clear();
     this.drained();
     return stoppedAt;
   }
 
-  /** Sound that is no speech: nobody asks whether it was heard. */
+  /** Plays background sound that is not speech: no report tells whether it was heard. */
   murmur(frame: AudioFrame): void {
     this.#audioOut.next(frame);
   }
 
-  /** What of it is not played shall not be. */
+  /** Drops the background sound that the client has not played. */
   endMurmur(): void {
-    // Speech that is on its way is worth more than silence.
+    // Speech that is on its way takes precedence over silencing the background sound.
     if (this.#kept.length === 0) this.#clear();
   }
 
-  /** Nothing of what was said is to be played any more. */
+  /** Forgets the kept sound: none of it will be played any more. */
   drained(): void {
     this.#isPaused = false;
     this.#stoppedAt = null;
@@ -153,7 +156,7 @@ export class Loudspeaker {
     this.#isWhole = true;
   }
 
-  /** Nothing follows. */
+  /** Ends the stream. */
   complete(): void {
     this.drained();
     this.#audioOut.complete();
@@ -164,7 +167,7 @@ export class Loudspeaker {
     this.#audioOut.next(renamed ? { ...frame, itemId: renamed.alias } : frame);
   }
 
-  /** It was played: what came before this item, and so much of it. */
+  /** Records that all sound before this item was played, and the item itself up to `playedMs`. */
   #wasPlayed(itemId: string, playedMs: number): void {
     if (!this.#saidMs.has(itemId)) return;
     for (const earlier of this.#saidMs.keys()) {
@@ -185,7 +188,7 @@ export class Loudspeaker {
   }
 }
 
-/** What of it is not played; null: nothing. */
+/** Returns the unplayed part of the kept sound; null if all was played. */
 function restOf(kept: Kept, playedMs: number): Kept | null {
   const { frame, startMs } = kept;
   const { samples, sampleRateHz } = frame;

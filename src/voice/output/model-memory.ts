@@ -1,19 +1,20 @@
-// What a voice model remembers of the conversation, kept true: what was heard, not what was
-// made, and what it must know without speaking to it.
+// Keeps the conversation memory of a voice model accurate: the memory holds the words that were heard instead
+// of those that were generated, and the facts that the model must know without speaking to them.
 //
-// Owns:     the emulation of what a wire cannot do to the model's memory, and the notes that
-//           wait because the wire would have them answered.
-// Does not: decide what is worth a note, or keep the conversation (books).
+// Owns:     the emulation of memory operations that a transport lacks, and the notes that are queued because
+//           the transport would have them answered.
+// Does not: decide which facts are worth a note, or keep the conversation (books).
 //
 // Invariants
-//   MODEL-MEMORY-1. Of what was broken off the model remembers what was heard: its end is taken out of
-//       its memory, or it is told where it was cut, as it is of what it did not make itself.
-//   MODEL-MEMORY-2. A note makes nobody speak. Where the wire has a note answered, it waits for the next
-//       request to speak and goes before it; of those that wait the newest `MAX_NOTES` stay
+//   MODEL-MEMORY-1. After an interruption the model's memory holds only the part that was heard: the rest is
+//       deleted from it, or a note tells the model where it was cut off. The model also gets such a note
+//       about speech that it did not generate itself.
+//   MODEL-MEMORY-2. A note makes no agent speak. If the transport would have a note answered, the note is
+//       queued and sent just before the next request to speak; the newest `MAX_NOTES` queued notes are kept
 //       (the conversation has them all).
 //
-// Where an item cannot be deleted nothing is done about words that were not for the model:
-// the note that they were answered says so, and an utterance without words says nothing.
+// If a transport cannot delete items, words that were not addressed to the model stay in its memory: a note
+// says that they were answered. An utterance without words needs none.
 
 import type { Prompt } from '../../actors/notes/note.ts';
 import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
@@ -31,7 +32,7 @@ export class ModelMemory {
   readonly #capabilities: TransportCapabilities;
   readonly #send: (command: TransportCommand) => void;
   #waiting: (readonly AddMessage[])[] = [];
-  /** Items that were made on another connection: where there is one now, they are only text. */
+  /** Items made on an earlier connection: on the current connection they are only text. */
   #ofAnother: ReadonlySet<string> = new Set();
 
   constructor(
@@ -46,64 +47,66 @@ export class ModelMemory {
     this.#send = send;
   }
 
-  /** The model shall know this, and not speak to it. */
+  /** Tells the model a fact without having it answered. */
   note(prompt: Prompt): void {
     this.tell(this.#transcript.note(prompt), prompt);
   }
 
-  /** What is about to be asked for is about this. Once for each id. */
+  /** Sends the note that the next request is about; once per id. */
   noteOnce(itemId: string, prompt: Prompt): void {
     if (this.#core.books.conversation.get(itemId)) return;
     this.#transcript.note(prompt, itemId);
     this.tell(itemId, prompt);
   }
 
-  /** It has seen this; whoever comes later has not, and reads the note. */
+  /**
+   * Records a note that this connection has already seen; later connections read it from the conversation.
+   */
   noteShown(itemId: string, prompt: Prompt): void {
     this.#transcript.note(prompt, itemId);
   }
 
-  /** A note that is in the conversation, by this id. */
+  /** Sends a note that the conversation already has under this id. */
   tell(itemId: string, prompt: Prompt): void {
     this.#add(noteMessages(this.#core.notes, itemId, prompt));
   }
 
-  /** Words that the user typed. */
+  /** Sends words that the user typed. */
   typed(itemId: string, words: string): void {
     const text = this.#core.notes.guard(words);
     this.#add([{ type: 'message.add', itemId, role: 'user', text }]);
   }
 
-  /** Messages of the conversation that nobody shall answer. */
+  /** Adds messages that the model must not answer. */
   #add(messages: readonly AddMessage[]): void {
     if (this.#capabilities.silentContext) for (const message of messages) this.#send(message);
     else this.#waiting = [...this.#waiting, messages].slice(-MAX_NOTES);
   }
 
-  /** Is this one that waits? */
+  /** Returns whether this command is to be queued. */
   isWaiting(command: TransportCommand): boolean {
     if (command.type !== 'message.add') return false;
     return this.#waiting.flat().some(({ itemId }) => itemId === command.itemId);
   }
 
-  /** The model is about to be asked to speak: now it may be told. */
+  /** Sends the queued notes just before a request to speak. */
   tellWaiting(): void {
     const waiting = this.#waiting;
     this.#waiting = [];
     for (const message of waiting.flat()) this.#send(message);
   }
 
-  /** The connection is gone, and of these items it is not known yet how much is heard. */
+  /** Handles the loss of the connection. The heard part of `unsettled` items is not known yet. */
   lineLost(unsettled: readonly string[]): void {
     this.#ofAnother = new Set(unsettled);
   }
 
-  /** Another connection has been told the conversation. */
+  /** Records that a new connection has received the conversation. */
   retold(): void {
     this.#waiting = [];
   }
 
-  /** The user heard only a part of this item. */
+  /** Cuts an item to the part that the user heard. */
   heardPart(cut: Played): void {
     const { itemId, playedMs } = cut;
     const heard = this.#transcript.cut(cut);
@@ -112,18 +115,18 @@ export class ModelMemory {
     else this.note(unheardNote(heard, playedMs));
   }
 
-  /** Nothing of this item was played. */
+  /** Removes an item of which nothing was played. */
   unplayed(itemId: string): void {
     if (itemId !== '' && this.#capabilities.truncatesAudio)
       this.#send({ type: 'playout.truncate', itemId, playedMs: 0 });
   }
 
-  /** Nothing of a response was played. */
+  /** Tells the model that no part of a response was played. */
   silenced(): void {
     if (!this.#capabilities.truncatesAudio) this.note(UNPLAYED_NOTE);
   }
 
-  /** The model shall not answer it, nor believe that it was meant. */
+  /** Removes an item that the model must neither answer nor take as addressed to it. */
   forget(itemId: string): void {
     if (this.#capabilities.deletesItems) this.#send({ type: 'item.delete', itemId });
   }

@@ -1,13 +1,13 @@
-// What the model says, from its first thought to the user's ear: asked for or by itself,
-// held back, sent, broken off.
+// The speech of the voice model from generation to playback: requested or unprompted, held back, sent and
+// interrupted.
 //
-// Owns:     the responses, what is held of them, the sound on its way and the stream of it.
-// Does not: decide what is asked for next, or whom the user's words were for (turns).
+// Owns:     the responses, their held output, the sound on its way and its stream.
+// Does not: decide what is requested next, or to whom the user's words are addressed (turns).
 //
 // Invariants
-//   MODEL-VOICE-3. The user's voice stops ours at once, what is held back included.
-//   MODEL-VOICE-7. An utterance is answered once: what the model says to words that may be for a subagent
-//       is not heard before it is known (held-speech).
+//   MODEL-VOICE-3. The user's voice stops the model's speech at once, including held output.
+//   MODEL-VOICE-7. An utterance is answered once: a reply to words that may be addressed to a subagent is not
+//       heard before the addressee is known (held-speech).
 
 import type { Observable } from 'rxjs';
 import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
@@ -30,24 +30,24 @@ export interface ModelVoiceOptions {
   readonly capabilities: TransportCapabilities;
   readonly clearReportMs: number;
   readonly responseTimeoutMs: number;
-  /** What is held back is held so long after the user has fallen silent, at most. */
+  /** The longest time for which output is held after the user has fallen silent. */
   readonly settleTimeoutMs: number;
 }
 
 export interface ModelVoicePorts {
   send(command: TransportCommand): void;
-  /** Released, as if it were said now. */
+  /** Handles a released event as if it had just arrived. */
   happened(event: TransportEvent): void;
-  /** May what the model begins to say be an answer to words for somebody else? */
+  /** Returns whether a response that the model begins may answer words that are addressed to a subagent. */
   isUndecided(): boolean;
   userHasFloor(): boolean;
-  /** The model replies, in this response: the user hears it. */
+  /** Reports that the model replies to the user in this response. */
   replying(responseId: string): void;
-  /** What was asked for is over; see `ResponsesPorts.ended`. */
+  /** Reports the end of a requested response; see `ResponsesPorts.ended`. */
   responded(said: Attempt | null, status: string, calledOff: boolean): void;
-  /** There may be room for something else. */
+  /** Reports that the model may be free for another request. */
   settled(): void;
-  /** Nothing plays any more. */
+  /** Reports that no sound is playing any more. */
   drained(): void;
 }
 
@@ -59,7 +59,7 @@ export class ModelVoice {
   readonly #responses: Responses;
   readonly #held: HeldSpeech;
   readonly #work: ModelWork;
-  /** Where speech that is stopped now had been paused. */
+  /** The position at which the speech that is being stopped was paused before. */
   #pausedAt: PlayedItem | null = null;
 
   constructor(
@@ -135,42 +135,42 @@ export class ModelVoice {
     );
   }
 
-  /** The sound, as it goes to the client. Hot. */
+  /** The sound on its way to the client. Hot. */
   get audioOut(): Observable<AudioFrame> {
     return this.#loudspeaker.audioOut;
   }
 
-  /** What is said to words that may not be for the model. */
+  /** Controls the held responses to words that may not be addressed to the model. */
   get held(): Pick<HeldSpeech, 'release' | 'silence' | 'expectUnwanted' | 'expectWanted'> {
     return this.#held;
   }
 
-  /** A response is in the making, or the model works at one. */
+  /** Whether a response is being generated, or the model works on one. */
   get isBusy(): boolean {
     return this.#responses.isUnderWay || this.#work.isWorking;
   }
 
-  /** Something is said, or about to be, that the user could break off. */
+  /** Whether there is or will soon be speech that the user could interrupt. */
   get isSpeaking(): boolean {
     return this.#responses.isUnderWay || !this.#speech.isSilent;
   }
 
-  /** The items that play, or are about to. */
+  /** The ids of the items that play or are about to. */
   get playing(): readonly string[] {
     return this.#speech.playing;
   }
 
-  /** The items of which it is still to be seen how much is heard. */
+  /** The ids of the items whose heard part is not known yet. */
   get unsettled(): readonly string[] {
     return this.#speech.unsettled;
   }
 
-  /** What is in the making replies to the user. */
+  /** Whether the response being generated replies to the user. */
   get isReply(): boolean {
     return this.#responses.isReply;
   }
 
-  /** When the model last began to respond by itself; milliseconds since 1970. */
+  /** When the model last began a response by itself, in milliseconds since 1970. */
   get ownSince(): number {
     return this.#responses.ownSince;
   }
@@ -183,24 +183,24 @@ export class ModelVoice {
     this.#responses.say(attempt, instructions, about);
   }
 
-  /** Tells the outbox what became of an attempt, if it was not heard. */
+  /** Tells the outbox the outcome of an attempt that was not heard. */
   notHeard(type: string, { offer: { generation } }: Attempt): void {
     this.#core.receive('outbox', { type, generation });
   }
 
-  /** It need not be said any more. */
+  /** Gives up an attempt that need not be said any more. */
   abandon(generation: number): void {
     if (this.#speech.attempt?.offer.generation !== generation) return;
     this.#speech.giveUp();
     this.#breakOff();
   }
 
-  /** Sound of the model. */
+  /** Handles a frame of the model's sound. */
   spoke(frame: AudioFrame): void {
     if (!this.#held.takesFrame(frame)) this.#say(frame);
   }
 
-  /** Takes what is about responses, and what is not to be known now. */
+  /** Handles events about responses, and events that are to be held. Returns whether the event was one. */
   takes(event: TransportEvent): boolean {
     if (this.#held.takesEvent(event)) return true;
     if (event.type === 'response.started') {
@@ -212,34 +212,36 @@ export class ModelVoice {
     return true;
   }
 
-  /** The wire refused a request. */
+  /** Handles the transport's refusal of a request. */
   refused(responseKey: string, code: string): void {
     this.#responses.refused(responseKey, code);
   }
 
-  /** A sign of life. */
+  /** Records a sign of life of the model. */
   sign(): void {
     this.#work.sign();
   }
 
-  /** The client's word on what it played. */
+  /** Handles a client report of played sound. */
   played(itemId: string, playedMs: number): void {
     const played = this.#loudspeaker.played({ itemId, playedMs });
     this.#speech.played(played.itemId, played.playedMs);
   }
 
-  /** Silence, now. */
+  /** Stops all speech at once. */
   hush(): void {
     this.#held.silence();
     this.#breakOff();
   }
 
-  /** Silence, now, that may turn out not to be for good. False: there is nothing to go on with. */
+  /**
+   * Stops all speech at once so that it can continue later. Returns false if there is nothing to continue.
+   */
   pause(): boolean {
     return !this.#speech.isSilent && this.#loudspeaker.pause();
   }
 
-  /** The sound on its way, for what is no speech. */
+  /** The loudspeaker, for sound that is not speech. */
   get background(): Pick<Loudspeaker, 'murmur' | 'endMurmur'> {
     return this.#loudspeaker;
   }
@@ -248,12 +250,12 @@ export class ModelVoice {
     return this.#loudspeaker.isPaused;
   }
 
-  /** What is in the making, by the ids of the responses. */
+  /** The ids of the responses being generated. */
   get underWay(): readonly string[] {
     return this.#responses.underWay;
   }
 
-  /** From where it was heard. */
+  /** Continues the speech from where it was heard. */
   goOn(): void {
     const from = this.#loudspeaker.goOn();
     if (!from) return;
@@ -261,7 +263,7 @@ export class ModelVoice {
     this.#core.projection.emit({ type: 'speech.resumed', itemId, playedMs });
   }
 
-  /** Nobody is there to hear it, or to say how much was heard. */
+  /** Handles the loss of the client: no one hears the sound or reports how much was heard. */
   nobodyListens(): void {
     this.#speech.stopWaiting();
     this.#speech.giveUp();
@@ -269,7 +271,10 @@ export class ModelVoice {
     this.#speech.stopWaiting();
   }
 
-  /** The connection is gone. What was sent goes on playing. Returns whether a reply was under way. */
+  /**
+   * Handles the loss of the connection. Sound that was sent plays on. Returns whether a reply was being
+   * generated.
+   */
   lost(): boolean {
     this.#speech.completedAll();
     this.#held.reset();
@@ -277,7 +282,7 @@ export class ModelVoice {
     return this.#responses.lost();
   }
 
-  /** Nothing is said any more. */
+  /** Stops for good. */
   stop(): void {
     this.#responses.stopWatching();
     this.#held.reset();
@@ -296,7 +301,7 @@ export class ModelVoice {
 
   #breakOff(): void {
     this.#responses.stop();
-    // A client that was paused has said already how far it came.
+    // A paused client has already reported its position.
     const at = this.#pausedAt;
     this.#pausedAt = null;
     if (at) this.#speech.played(at.itemId, at.playedMs);

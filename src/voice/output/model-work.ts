@@ -1,12 +1,12 @@
-// A model that thinks before it speaks says that it works: it is not idle then, though it
-// has no response under way.
+// Tracks a model that reports that it is thinking before it speaks: such a model is not idle, although it has
+// no response under way.
 //
-// Owns:     what the model last said of itself, and the patience with it.
-// Does not: know what it works at.
+// Owns:     the last working state that the model reported, and the timeout for it.
+// Does not: know the task that the model works on.
 //
 // Invariants
-//   MODEL-WORK-1. A model that works counts as generating: nothing is asked of it, and nothing offered.
-//   MODEL-WORK-2. Without a sign of life for `timeoutMs` its word is not believed any more (RESPONSES-6).
+//   MODEL-WORK-1. A working model counts as generating: it receives no request and no offer.
+//   MODEL-WORK-2. After `timeoutMs` without a sign of life the model counts as idle (RESPONSES-6).
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import { Watchdog } from '../../actors/session/lead/watchdog.ts';
@@ -14,7 +14,7 @@ import { ProviderError } from '../../values/errors.ts';
 
 export interface ModelWorkPorts {
   begun(): void;
-  /** It is idle, or taken as idle. */
+  /** Reports that the model is idle, or is taken as idle. */
   ended(): void;
   report(error: unknown): void;
 }
@@ -48,12 +48,12 @@ export class ModelWork {
     if (!this.#isWorking && wasWorking) this.#ports.ended();
   }
 
-  /** Something was heard of the model. */
+  /** Records a sign of life of the model. */
   sign(): void {
     if (this.#isWorking) this.#watchdog.sign();
   }
 
-  /** Whoever said it is gone. */
+  /** Forgets the state when the connection or its agent is gone. */
   reset(): void {
     this.#isWorking = false;
     this.#watchdog.stop();

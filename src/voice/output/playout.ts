@@ -1,17 +1,17 @@
-// What has left the speaker. Audio is made faster than it plays, so only the client
-// knows; it reports played milliseconds by item, and everything here follows from that.
+// Tracks the sound that has left the speaker. Sound is generated faster than it plays, so only the client
+// knows the position; it reports played milliseconds per item, and all state here follows from these reports.
 //
-// Owns:     for each item, how much was sent to the client and how much it played.
-// Does not: hold audio, or decide what an interruption means.
+// Owns:     for each item, the length sent to the client and the length played.
+// Does not: hold audio, or interpret an interruption.
 //
 // Invariants
-//   PLAYOUT-1. Played never exceeds sent, and never goes back.
-//   PLAYOUT-2. An item is over when its response is complete and it was played to its end, or
-//       when the client was told to drop the rest.
-//   PLAYOUT-3. Items play in the order in which they were sent: a report that one has begun means
-//       that those before it were played.
+//   PLAYOUT-1. The played length never exceeds the sent length, and never decreases.
+//   PLAYOUT-2. An item is over when its response is complete and the item was played to its end, or when the
+//       client was told to drop the rest.
+//   PLAYOUT-3. Items play in the order in which they were sent: a report that an item has begun implies that
+//       all items before it were played.
 
-/** Clients count in frames of 20 ms; the last one may not be reported in full. */
+/** Clients count in frames of 20 ms; the last frame may not be reported in full. */
 const TOLERANCE_MS = 30;
 
 interface Tracked {
@@ -22,18 +22,18 @@ interface Tracked {
   isComplete: boolean;
 }
 
-/** How much of an item the user heard. */
+/** How much of an item was sent and played. */
 export type Played = Readonly<Omit<Tracked, 'isComplete'>>;
 
 export class Playout {
   readonly #items = new Map<string, Tracked>();
 
-  /** Nothing is playing, or about to. */
+  /** Whether no sound is playing or about to play. */
   get isDrained(): boolean {
     return this.#items.size === 0;
   }
 
-  /** What was sent and is not reported as played, of all items together. */
+  /** The sent sound that is not reported as played, over all items, in milliseconds. */
   get unplayedMs(): number {
     let total = 0;
     for (const { sentMs, playedMs } of this.#items.values()) total += sentMs - playedMs;
@@ -57,18 +57,18 @@ export class Playout {
       });
   }
 
-  /** No more audio comes for this response. Returns the items that are over by that. */
+  /** Marks a response as complete. Returns the items that are over because of that. */
   complete(responseId: string): readonly Played[] {
     for (const item of this.#items.values())
       if (item.responseId === responseId) item.isComplete = true;
     return this.#takeOver();
   }
 
-  /** The client has played so much of the item. Returns the items that are over by that. */
+  /** Records how far the client has played an item. Returns the items that are over because of that. */
   played(itemId: string, playedMs: number): readonly Played[] {
     const item = this.#items.get(itemId);
     if (!item || !(playedMs >= 0)) return [];
-    // A client that is told to stop also reports what it had not begun.
+    // A client that is told to stop also reports items that it had not begun.
     if (playedMs > 0)
       for (const earlier of this.#items.values()) {
         if (earlier === item) break;
@@ -78,7 +78,7 @@ export class Playout {
     return this.#takeOver();
   }
 
-  /** The client drops what it has not played. Returns what was cut off, in order. */
+  /** Drops the unplayed sound. Returns the items that were cut off, in order. */
   clear(): readonly Played[] {
     const cut = this.current;
     this.#items.clear();

@@ -1,5 +1,4 @@
-// After a reconnect the model starts from nothing: the conversation is told to it
-// again, calls that are still open included.
+// Replays the conversation to a model after a reconnect, including calls that are still open.
 
 import type { ReplayItem } from '../../actors/conversation/replay.ts';
 import type { NoteMarks } from '../../actors/notes/note-marks.ts';
@@ -8,8 +7,8 @@ import { answerNote, recallNote, tellsCallsInWords } from './speech-prompts.ts';
 import type { TransportCapabilities, TransportCommand } from '../connection/transport.ts';
 
 /**
- * The commands that restore a conversation on a fresh connection. A model that speaks by itself is told not
- * to speak to results that it had before.
+ * Returns the commands that restore a conversation on a fresh connection. A model that speaks by itself is
+ * told not to respond to results that it received before.
  */
 export function replay(
   items: readonly ReplayItem[],

@@ -1,20 +1,20 @@
-// The responses that a voice model has under way: the one that was asked for, and those
-// that it began by itself.
+// The responses of a voice model: the requested one, and those that the model began by itself.
 //
-// Owns:     the responses, which ones were called off, and the patience with them.
-// Does not: decide what is responded to next (voice-lead), whether a response of the model's
-//           own is wanted (held-speech), or hold audio (speech).
+// Owns:     the responses, their cancellations, and their timeouts.
+// Does not: decide the next response (voice-lead), decide whether an unprompted response is wanted
+//           (held-speech), or hold audio (speech).
 //
 // Invariants
-//   RESPONSES-1. One response at a time is asked for, and none while another one is in the making. If
-//       the model began one by itself meanwhile, what was asked for is taken as interrupted:
-//       which of both it says is not known, so it is said again; and it is taken back, in case
-//       that it was not sent yet.
-//   RESPONSES-4. An offer ends in exactly one of: heard, interrupted, failed (with `speech`).
-//   RESPONSES-8. Of responses that the model begins by itself and never ends at most `MAX_OWN` are kept: the
+//   RESPONSES-1. At most one response is requested at a time, and none while another one is being generated.
+//       If the model began one by itself meanwhile, the requested response counts as interrupted: which of
+//       the two the model says is unknown, so the request is repeated; it is also withdrawn, in case it was
+//       not sent yet.
+//   RESPONSES-4. Each offer ends in exactly one of: heard, interrupted, failed (with `speech`).
+//   RESPONSES-8. At most `MAX_OWN` unended responses that the model began by itself are kept: beyond that the
 //       oldest counts as ended.
-//   RESPONSES-6. A response that neither goes on nor ends is called off after `timeoutMs`, and after
-//       another moment taken as ended: nobody waits for it for ever. Whoever began it.
+//   RESPONSES-6. A response without progress is cancelled after `timeoutMs`, and counts as ended after a
+//       further grace time, so that no component waits for it forever. This holds for requested and
+//       unprompted responses.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import { Watchdog } from '../../actors/session/lead/watchdog.ts';
@@ -29,22 +29,23 @@ import type {
   TransportEvent,
 } from '../connection/transport.ts';
 
-/** A response that was cancelled says so within this time, or is taken as ended. */
+/** A cancelled response reports its end within this time, or counts as ended. */
 const CANCEL_GRACE_MS = 3000;
-/** A model makes one response at a time; so many can only be a fault. */
+/** The limit of unprompted responses. A model makes one response at a time, so more can only be a fault. */
 const MAX_OWN = 16;
 
 type Ended = Extract<TransportEvent, { type: 'response.ended' }>;
 
 export interface ResponsesPorts {
   send(command: TransportCommand): void;
-  /** One is in the making. */
+  /** Reports that a response has begun. */
   begun(): void;
   /**
-   * What was asked for is over. `said`: what it was to say; null: it was a reply. `calledOff`: by us.
+   * Reports the end of the requested response. `said`: the attempt that it spoke; null for a reply.
+   * `calledOff`: the session cancelled it.
    */
   ended(said: Attempt | null, status: Ended['status'], calledOff: boolean): void;
-  /** There may be room for the next one. */
+  /** Reports that the model may be free for the next request. */
   settled(): void;
   interrupted(attempt: Attempt): void;
   failed(attempt: Attempt): void;
@@ -55,7 +56,7 @@ interface Asked {
   readonly key: string;
   id: string | null;
   readonly attempt: Attempt | null;
-  /** We have asked for its end. */
+  /** Whether the session has requested its cancellation. */
   isCancelled: boolean;
 }
 
@@ -67,9 +68,9 @@ export class Responses {
   readonly #cancels: boolean;
   readonly #isByItself: boolean;
   readonly #cancelled = new RecentIds();
-  /** Those that reply to the user. */
+  /** The responses that reply to the user. */
   readonly #replied = new RecentIds();
-  /** Those that the model began by itself, by id; true: called off. */
+  /** The responses that the model began by itself, by id; true if cancelled. */
   readonly #own = new Map<string, boolean>();
   readonly #clock: Environment['clock'];
   #asked: Asked | null = null;
@@ -96,32 +97,32 @@ export class Responses {
     return this.#asked !== null || this.#own.size > 0;
   }
 
-  /** By their ids. */
+  /** The ids of the responses under way. */
   get underWay(): readonly string[] {
     return [...(this.#asked?.id ? [this.#asked.id] : []), ...this.#own.keys()];
   }
 
   /**
-   * What is under way replies to the user, and says nothing that was offered; if nothing is, what
-   * still plays.
+   * Whether the response under way replies to the user and says no offer; if none is under way, whether the
+   * response that still plays does.
    */
   get isReply(): boolean {
     if (!this.isUnderWay) return this.#speech.playingOf.some((id) => this.#replied.has(id));
     return this.#asked === null || this.#asked.attempt === null;
   }
 
-  /** When the model last began to respond by itself; milliseconds since 1970. */
+  /** When the model last began a response by itself, in milliseconds since 1970. */
   get ownSince(): number {
     return this.#ownSince;
   }
 
-  /** Asks for a reply. */
+  /** Requests a reply. */
   reply(): void {
     this.#replies += 1;
     this.#request(`reply:${this.#replies}`, null);
   }
 
-  /** Asks the model to say what was offered. */
+  /** Requests that the model says an offer. */
   say(attempt: Attempt, instructions: string, about: string): void {
     this.#speech.begin(attempt);
     this.#request(attempt.responseKey, attempt, {
@@ -130,12 +131,12 @@ export class Responses {
     });
   }
 
-  /** Returns whether the model began it by itself. */
+  /** Handles the start of a response. Returns whether the model began it by itself. */
   started(responseId: string, responseKey: string | null): boolean {
     const asked = this.#asked;
     if (asked && this.#answers(responseKey, asked)) {
       asked.id = responseId;
-      // It was called off before it had a name.
+      // The response was cancelled before it had an id.
       if (asked.isCancelled) this.#cancelled.add(responseId);
       if (asked.attempt) asked.attempt.responseId = responseId;
       else this.#replied.add(responseId);
@@ -148,7 +149,7 @@ export class Responses {
     this.#ownSince = this.#clock.now();
     this.#watchdog.watch(this.#timeoutMs);
     this.#ports.begun();
-    // One that names an older request leaves no doubt: what was asked for is still to come.
+    // A response that names an older request is unambiguous: the requested response is still to come.
     if (responseKey === null && asked?.id === null) this.#collided(asked);
     return true;
   }
@@ -162,7 +163,7 @@ export class Responses {
     this.#gone(oldest, null, 'forgotten');
   }
 
-  /** Is this sound of a response that is still wanted? If so it is a sign of life. */
+  /** Returns whether a frame belongs to a wanted response, and if so records a sign of life. */
   wants({ responseId }: AudioFrame): boolean {
     if (this.#cancelled.has(responseId ?? '')) return false;
     this.#watchdog.sign();
@@ -174,12 +175,12 @@ export class Responses {
     const isOwn = this.#own.delete(event.responseId);
     const isAsked = asked !== null && !isOwn && this.#answers(event.responseKey, asked);
     if (isAsked) this.#asked = null;
-    // Its key was taken back: it goes on, and who knows what it answers.
+    // The key was withdrawn: the response goes on, and it is unknown what it answers.
     if (isAsked && this.#isByItself && asked.id !== null && asked.id !== event.responseId)
       this.#own.set(asked.id, asked.isCancelled);
     if (!this.isUnderWay) this.#watchdog.stop();
     if (isAsked) {
-      // A wire that cannot cancel goes on to the end; nobody heard that.
+      // A transport that cannot cancel generates to the end; that end was not heard.
       const wasCancelled = this.#cancelled.has(event.responseId);
       this.#judge(asked.attempt, wasCancelled ? { ...event, status: 'cancelled' } : event);
       this.#ports.ended(asked.attempt, event.status, asked.isCancelled);
@@ -188,12 +189,12 @@ export class Responses {
     this.#ports.settled();
   }
 
-  /** The wire refused the request. */
+  /** Handles the transport's refusal of the request. */
   refused(responseKey: string, code: string): void {
     if (responseKey === this.#asked?.key) this.#fail(responseKey, code);
   }
 
-  /** Silence, now: what is in the making, and what is sent but not played. */
+  /** Stops the generation and the unplayed sound at once. */
   stop(): void {
     const asked = this.#asked;
     let isNew = false;
@@ -210,14 +211,16 @@ export class Responses {
     this.#speech.stop(attempt !== null && asked?.attempt === attempt);
   }
 
-  /** Nobody shall hear this response of the model's own. `isOver`: the wire is done with it. */
+  /** Silences an unprompted response. `isOver`: the transport has finished it. */
   silence(responseId: string, isOver: boolean): void {
     if (this.#own.get(responseId) !== false) return;
     this.#callOff(responseId);
     if (!isOver) this.#cancel();
   }
 
-  /** The connection is gone, and with it what was in the making. Returns whether that was a reply. */
+  /**
+   * Handles the loss of the connection and of the responses on it. Returns whether one of them was a reply.
+   */
   lost(): boolean {
     const asked = this.#asked;
     const { attempt } = this.#speech;
@@ -232,14 +235,14 @@ export class Responses {
     return wasReply;
   }
 
-  /** Nobody waits any more; what was under way is nobody's concern. */
+  /** Cancels the timeouts: the responses under way are no longer waited for. */
   stopWatching(): void {
     this.#asked = null;
     this.#own.clear();
     this.#watchdog.stop();
   }
 
-  /** Without a key it is what was asked for only where the model never speaks unasked. */
+  /** A response without a key is the requested one only if the model never speaks unprompted. */
   #answers(responseKey: string | null, { key }: Asked): boolean {
     return responseKey === null ? !this.#isByItself : responseKey === key;
   }
@@ -274,12 +277,12 @@ export class Responses {
     this.#watchdog.watch(CANCEL_GRACE_MS);
   }
 
-  /** Nobody waits for it, if the transport still holds it. */
+  /** Withdraws a request that the transport may still hold. */
   #withdraw({ key: responseKey }: Asked): void {
     this.#ports.send({ type: 'response.withdraw', responseKey });
   }
 
-  /** The model said something of its own before what it was asked for (RESPONSES-1). */
+  /** The model began a response by itself before the requested one (RESPONSES-1). */
   #collided(asked: Asked): void {
     const { attempt, isCancelled } = asked;
     this.#asked = null;
@@ -291,7 +294,7 @@ export class Responses {
     this.#ports.ended(attempt, 'cancelled', isCancelled);
   }
 
-  /** What the end of the response means for the offer that it was to say. */
+  /** Derives the outcome of the offer from the end of its response. */
   #judge(attempt: Attempt | null, { status, audio }: Ended): void {
     if (!attempt || this.#speech.attempt !== attempt) return;
     if (status === 'completed') attempt.ended(audio);
@@ -310,7 +313,7 @@ export class Responses {
       this.stop();
       if (this.#cancels) return;
     }
-    // Each end makes room, and something else may be asked for then: that is not overdue.
+    // The end of a response frees the model, and a new request may follow at once: that one is not overdue.
     const asked = this.#asked;
     for (const id of this.#own.keys()) this.#gone(id, null, 'timeout');
     if (asked && asked === this.#asked) this.#fail(asked.key, 'timeout');
@@ -320,7 +323,7 @@ export class Responses {
     this.#gone(this.#asked?.id ?? '', responseKey, reason);
   }
 
-  /** Nothing more will be heard of this response. */
+  /** Forgets a response: none of its sound will be heard any more. */
   #gone(responseId: string, responseKey: string | null, reason: string): void {
     this.ended({
       type: 'response.ended',

@@ -1,20 +1,20 @@
-// What a voice model is told when it shall say something that it was not asked for, and of what was
-// not heard.
+// The notes and instructions for a voice model about speech that it is asked to say unprompted, and about
+// speech that was not heard.
 
 import { note, sentence, type Note } from '../../actors/notes/note.ts';
 import type { TransportCapabilities } from '../connection/transport.ts';
 import type { Offer } from '../../actors/session/lead/lead.ts';
 
 /**
- * Instructions for the one response that says this offer: which note it is about. What that quotes is
- * not repeated in them, since instructions have the role of the system.
+ * Returns the instructions for the one response that says this offer: they name the note that it is about.
+ * They do not repeat quoted content, since instructions have the role of the system.
  */
 export function offerInstructions(offer: Offer, mark: string): string {
   const again =
     offer.attempt > 1
       ? ' The user was interrupted before hearing it to the end: say it again.'
       : '';
-  // An earlier version kept it as text, without a mark: it is what the model was told last.
+  // Earlier versions kept the prompt as text without a mark: it is the last note that the model received.
   const which = typeof offer.prompt === 'string' ? 'what you were just told' : `note ${mark}`;
   if (offer.kind === 'question')
     return (
@@ -25,7 +25,10 @@ export function offerInstructions(offer: Offer, mark: string): string {
   return `Tell the user now, in one or two sentences, ${what}. Call no tool.${again}`;
 }
 
-/** Of what the model said only this was heard; null: its words are not known. For a wire that cannot take the rest out of its memory. */
+/**
+ * Returns a note that names the heard part of the model's speech; `heard` is null if the words are unknown.
+ * For transports that cannot delete the rest from the model's memory.
+ */
 export function unheardNote(heard: string | null, playedMs: number): Note {
   const seconds = Math.round(playedMs / 100) / 10;
   if (heard === null)
@@ -40,17 +43,17 @@ export function unheardNote(heard: string | null, playedMs: number): Note {
   );
 }
 
-/** The model spoke to words that were not for it. */
+/** Says that the model responded to words that were not addressed to it. */
 export const UNPLAYED_NOTE = note(
   sentence`What you last said was not played: the user does not know it. Do not say it again.`,
 );
 
-/** The answer to a call that the model made for words that were not for it. */
+/** The output of a call that the model made for words that were not addressed to it. */
 export const NOT_RUN = JSON.stringify({
   error: 'Not run: what the user said was for somebody else, and is dealt with.',
 });
 
-/** A picture was shown to a model on another connection. */
+/** Returns a note that a picture was shown to the model on an earlier connection. */
 export function shownNote(mediaType: string): Note {
   return note(
     sentence`The user showed a picture here. Who did not see it then cannot see it now.`,
@@ -58,12 +61,14 @@ export function shownNote(mediaType: string): Note {
   );
 }
 
-/** Calls of another connection are told in words: the wire has no items for them. */
+/**
+ * Returns whether calls of another connection are told in words because the transport has no items for them.
+ */
 export function tellsCallsInWords(can: TransportCapabilities): boolean {
   return can.takesSystemMessages === false || can.toolCalls === 'delegation';
 }
 
-/** A call that the model made on another connection. */
+/** Returns a note about a call that the model made on another connection. */
 export function recallNote(callId: string, name: string, args: string): Note {
   return note(
     sentence`You have made this call before. Do not make it again: its result follows when it is there.`,
@@ -71,7 +76,7 @@ export function recallNote(callId: string, name: string, args: string): Note {
   );
 }
 
-/** The answer to a call, where the wire does not know the call. */
+/** Returns the output of a call as a note, for a connection that does not know the call. */
 export function answerNote(callId: string, name: string | null, output: string): Note {
   return note(sentence`The result of a call that you made before.`, {
     callId,

@@ -1,40 +1,39 @@
-// What the session is saying at the moment, as the user hears it: the audio on its way
-// to the speaker, the offer that is being said, and what remains of both when the user
-// breaks in.
+// The current speech of the session as the user hears it: the audio on its way to the speaker, the offer
+// being said, and the remainder of both after an interruption.
 //
-// Owns:     the playout, the attempt under way, and what was cut off.
-// Does not: talk to the model; whoever owns it is told what happened.
+// Owns:     the playout, the attempt under way, and the speech that was cut off.
+// Does not: talk to the model; its owner receives events.
 //
 // Invariants
-//   SPEECH-1. An attempt ends in exactly one of heard, interrupted, failed, or is given up by us.
-//   SPEECH-2. When speech is stopped the client is told at once; how much was heard is the
-//       client's word, or its last report if it says nothing within `clearReportMs`.
-//   SPEECH-3. A client that reports nothing any more, long after all must have been played, holds
-//       up nobody: the speaker is taken as silent, and what it played as not heard. What it had
-//       begun to play is interrupted by that.
+//   SPEECH-1. An attempt ends in exactly one of heard, interrupted, failed, or is given up by the session.
+//   SPEECH-2. A stop reaches the client at once. The heard part follows from the client's report; without a
+//       report within `clearReportMs` it follows from the previous one.
+//   SPEECH-3. A client that stops reporting does not block the session: long after all sound must have been
+//       played, the speaker counts as silent and the unreported sound as not heard. An attempt whose playback
+//       had begun counts as interrupted.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import type { Attempt } from '../connection/attempt.ts';
 import { frameDurationMs, type AudioFrame } from '../audio/audio-frame.ts';
 import { Playout, type Played } from './playout.ts';
 
-/** The client reports about every 100 ms: after so long without a word there will be none. */
+/** The client reports about every 100 ms: after this long without a report none will come. */
 const STALL_GRACE_MS = 5000;
 
 export interface SpeechPorts {
-  /** Audio is on its way again. */
+  /** Reports that audio is on its way again. */
   started(): void;
-  /** Nothing is on its way any more. */
+  /** Reports that no audio is on its way any more. */
   drained(): void;
-  /** The user begins to hear the attempt. */
+  /** Reports that the user begins to hear the attempt. */
   begun(attempt: Attempt): void;
   heard(attempt: Attempt): void;
   interrupted(attempt: Attempt): void;
-  /** The client shall drop what it has not played. */
+  /** Tells the client to drop the sound that it has not played. */
   clear(): void;
-  /** The user heard only so much of this item. */
+  /** Reports the part of an item that the user heard before it was cut off. */
   cut(item: Played): void;
-  /** Everything that was cut off is settled. */
+  /** Reports that the heard part of all cut-off speech is known. */
   settled(): void;
 }
 
@@ -60,17 +59,17 @@ export class Speech {
     return this.#playout.isDrained;
   }
 
-  /** What was sent and is not played to its end. */
+  /** The ids of the items that were sent and are not played to their end. */
   get playing(): readonly string[] {
     return this.#playout.current.map(({ itemId }) => itemId);
   }
 
-  /** Those, and what was cut off and is not settled: how much of each is heard is still to be seen. */
+  /** The ids in `playing` and those of cut-off items whose heard part is not known yet. */
   get unsettled(): readonly string[] {
     return [...this.playing, ...this.#cut.map(({ itemId }) => itemId)];
   }
 
-  /** The responses of which something plays, or is about to. */
+  /** The ids of the responses whose sound plays or is about to. */
   get playingOf(): readonly string[] {
     return this.#playout.current.map(({ responseId }) => responseId);
   }
@@ -79,12 +78,12 @@ export class Speech {
     return this.#attempt;
   }
 
-  /** From now on it is this offer that is being said. */
+  /** Makes this attempt the one being said. */
   begin(attempt: Attempt): void {
     this.#attempt = attempt;
   }
 
-  /** The attempt is over, for reasons of our own. */
+  /** Gives up the attempt for reasons of the session. */
   giveUp(): void {
     this.#attempt = null;
   }
@@ -99,17 +98,17 @@ export class Speech {
     this.#ports.started();
   }
 
-  /** No more audio comes for this response. */
+  /** Marks the audio of a response as complete. */
   completed(responseId: string): void {
     this.#over(this.#playout.complete(responseId));
   }
 
-  /** No more audio comes at all; what has come goes on playing. */
+  /** Marks all audio as complete; sound that has come plays on. */
   completedAll(): void {
     for (const { responseId } of this.#playout.current) this.completed(responseId);
   }
 
-  /** The client's word on what it played. */
+  /** Handles a client report of played sound. */
   played(itemId: string, playedMs: number): void {
     const cut = this.#cut.find((item) => item.itemId === itemId);
     if (cut) {
@@ -132,7 +131,7 @@ export class Speech {
     this.#over(over);
   }
 
-  /** Silence, now. `isGenerating`: the attempt's response will still say how it ended. */
+  /** Stops all speech at once. `isGenerating`: the attempt's response will still report its end. */
   stop(isGenerating: boolean): void {
     if (this.#playout.isDrained) return;
     this.#endCut?.();
@@ -150,13 +149,13 @@ export class Speech {
     };
   }
 
-  /** Nobody will report any more: the last word counts. */
+  /** Stops waiting for reports: the last one counts. */
   stopWaiting(): void {
     this.#endCut?.();
     this.#cancelStall?.();
   }
 
-  /** Has the attempt been heard? If so it is over. */
+  /** Ends the attempt if it has been heard. */
   checkHeard(): void {
     const attempt = this.#attempt;
     if (!attempt?.isHeard) return;
@@ -183,7 +182,7 @@ export class Speech {
       }
       const stalled = this.#playout.clear();
       this.#drained();
-      // Of one that reports nothing at all nobody knows: it may well have been heard.
+      // If the client reports nothing at all, it is unknown whether the speech was heard.
       if (this.#attempt?.hasBegun) this.#endAttempt(stalled);
     }, delayMs);
   }
@@ -209,7 +208,7 @@ export class Speech {
     this.#ports.settled();
   }
 
-  /** Of these items no more is played: what they were to say was not heard. */
+  /** Ends the attempt: these items will not be played any further, so their content was not heard. */
   #endAttempt(items: readonly Played[]): void {
     const attempt = this.#attempt;
     if (!attempt || !items.some(({ responseId }) => responseId === attempt.responseId)) return;

@@ -1,13 +1,13 @@
-// What the user hears while the lead agent waits for a tool and nobody speaks: a soft sound, so
-// that silence is not taken for a lost call.
+// A soft sound while the lead agent waits for a tool and no one speaks, so that silence is not mistaken for a
+// lost connection.
 //
-// Owns:     when it begins and ends, and its pace.
-// Does not: know who works or speaks (turns), or track what is played: it is no speech.
+// Owns:     when the sound begins and ends, and its pace.
+// Does not: know who is working or speaking (turns), or track playback: the sound is not speech.
 //
 // Invariants
-//   THINKING-SOUND-1. It is heard only while it is wanted, from `afterMs` on, and ends at once.
-//   THINKING-SOUND-2. It has no item and no response: nothing of it is heard, interrupted or remembered.
-//   THINKING-SOUND-3. It leaves in real time, at most `AHEAD_MS` early, so that little is to be taken back.
+//   THINKING-SOUND-1. The sound is heard only while it is wanted, from `afterMs` on, and ends at once.
+//   THINKING-SOUND-2. The sound has no item and no response: it is never heard, interrupted or remembered.
+//   THINKING-SOUND-3. Frames leave in real time, at most `AHEAD_MS` early, so that few have to be dropped.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import { createResampler } from '../audio/resampler.ts';
@@ -17,17 +17,17 @@ const FRAME_MS = 100;
 const AHEAD_MS = 200;
 
 export interface ThinkingSoundOptions {
-  /** Played over and over: mono, 8 to 48 kHz, at least 100 ms. `workingSound()` makes one. */
+  /** The sound, repeated: mono, 8 to 48 kHz, at least 100 ms. `workingSound()` makes one. */
   readonly loop: AudioFrame;
-  /** It begins after so much silence, in milliseconds. @defaultValue 800 */
+  /** Silence before the sound begins, in milliseconds. @defaultValue 800 */
   readonly afterMs?: number;
 }
 
 export interface ThinkingSoundPorts {
-  /** Does the user wait for a tool, and nobody speaks? */
+  /** Returns whether the user waits for a tool while no one speaks. */
   isWanted(): boolean;
   sounds(frame: AudioFrame): void;
-  /** What of it is not played shall not be. */
+  /** Drops the sound that the client has not played. */
   ends(): void;
 }
 
@@ -41,7 +41,7 @@ export class ThinkingSound {
   #cancel: (() => void) | null = null;
   #isHeard = false;
 
-  /** `sampleRateHz`: that of the model's sound. */
+  /** @param sampleRateHz The rate of the model's sound. */
   constructor(
     environment: Environment,
     { loop, afterMs = 800 }: ThinkingSoundOptions,
@@ -57,14 +57,14 @@ export class ThinkingSound {
     this.#afterMs = afterMs;
   }
 
-  /** Something has changed: it may be time to begin, or to end. */
+  /** Reconsiders the state after a change: starts or stops the sound. */
   look(): void {
     const isWanted = this.#ports.isWanted();
     if (!isWanted) this.#end();
     else this.#cancel ??= this.#after(this.#afterMs, () => this.#begin());
   }
 
-  /** It is not wanted any more, whatever happens. */
+  /** Stops for good. */
   stop(): void {
     this.#end();
   }

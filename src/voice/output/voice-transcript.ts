@@ -1,9 +1,9 @@
-// What is said in a voice session, written down: into the conversation, that subagents
-// and reconnects read, and onto screens.
+// Writes down the speech of a voice session: into the conversation, which subagents and reconnects read, and
+// to clients.
 //
-// Owns:     how speech becomes text: partials, the end, and what is left of it after
-//           an interruption; what was understood so far of what the user still says.
-// Does not: decide who is meant by what was said.
+// Owns:     how speech becomes text: partials, the end, and the remainder after an interruption; the words of
+//           the user's unfinished utterances.
+// Does not: decide to whom an utterance is addressed.
 
 import type { ConversationItem } from '../../actors/conversation/items.ts';
 import type { Prompt } from '../../actors/notes/note.ts';
@@ -13,39 +13,39 @@ import { ProviderError } from '../../values/errors.ts';
 import type { Played } from './playout.ts';
 import type { TransportEvent } from '../connection/transport.ts';
 
-/** So many messages the model may be saying at a time. */
+/** The limit of messages that the model may be saying at the same time. */
 const MAX_UNFINISHED = 32;
 
 export class VoiceTranscript {
   readonly #core: LeadSession;
-  /** What the user is saying, as far as it was understood, by utterance. */
+  /** The words understood so far of the user's unfinished utterances, by utterance id. */
   readonly #unfinished = new Map<string, string>();
 
   constructor(core: LeadSession) {
     this.#core = core;
   }
 
-  /** What was understood of what the user has not ended saying. */
+  /** The words understood so far of all unfinished utterances. */
   get unfinished(): string {
     return [...this.#unfinished.values()].join(' ').trim();
   }
 
-  /** What was understood so far of an utterance; empty: nothing. */
+  /** Returns the words understood so far of an utterance; empty if there are none. */
   unfinishedOf(utteranceId: string): string {
     return (this.#unfinished.get(utteranceId) ?? '').trim();
   }
 
-  /** It is whole, or nothing more will come of it. */
+  /** Marks an utterance as finished: its transcript is complete, or no more of it will come. */
   finished(utteranceId: string): void {
     this.#unfinished.delete(utteranceId);
   }
 
-  /** Whoever listened is gone. */
+  /** Forgets the unfinished utterances when the connection or agent that listened is gone. */
   reset(): void {
     this.#unfinished.clear();
   }
 
-  /** The connection is gone: what it had begun to say or to understand stays as it is. */
+  /** Handles the loss of the connection: unfinished words of the model and the user stay as they are. */
   lost(): void {
     this.reset();
     for (const { itemId, text, saidAt } of this.#core.books.unfinished) {
@@ -54,22 +54,22 @@ export class VoiceTranscript {
     }
   }
 
-  /** The user's words so far. */
+  /** Records the user's words so far. */
   userPartial(utteranceId: string, text: string, startedAt: number): void {
     this.#unfinished.set(utteranceId, text);
     const item = { id: utteranceId, role: 'user', text, final: false, at: startedAt } as const;
     this.#core.projection.emit({ type: 'transcript.changed', item });
   }
 
-  /** The model's words; partials append. */
+  /** Records the model's words; partials append. */
   modelSaid(event: Extract<TransportEvent, { type: 'assistant.transcribed' }>): void {
     const { books } = this.#core;
     const { itemId, text, final } = event;
     const said = books.item(itemId);
     const saidAt = said?.at ?? this.#now();
-    // What was cut off stays as it was heard, whatever comes late.
+    // An interrupted message stays as it was heard, whatever arrives late.
     if (isOpen(said) && !final) {
-      // What is too long to be shown is not shown again with every word.
+      // A message that is too long to be shown is not sent again with every word.
       if (books.saying(itemId, text, saidAt)) this.#show(itemId);
       if (books.sayings > MAX_UNFINISHED) this.#finishOldest();
       return;
@@ -79,7 +79,7 @@ export class VoiceTranscript {
     this.#show(itemId);
   }
 
-  /** A model that begins messages and ends none: what it said of the oldest is all of it. */
+  /** A model may begin messages and end none: the words so far of the oldest count as all of it. */
   #finishOldest(): void {
     const [oldest] = this.#core.books.unfinished;
     if (!oldest) return;
@@ -95,7 +95,7 @@ export class VoiceTranscript {
     );
   }
 
-  /** Of this item the user heard only a part. Returns what, in words; null: they are not known. */
+  /** Cuts an item to the part that the user heard. Returns its words; null if they are unknown. */
   cut({ itemId: id, playedMs, sentMs }: Played): string | null {
     const { books, projection } = this.#core;
     const said = books.conversation.get(id);
@@ -116,7 +116,7 @@ export class VoiceTranscript {
     return heard;
   }
 
-  /** The lead agent asks the user something in one of these items. */
+  /** Returns whether the lead agent asks the user a question in one of these items. */
   asks(itemIds: readonly string[]): boolean {
     const { conversation } = this.#core.books;
     return itemIds.some((itemId) => {
@@ -125,13 +125,13 @@ export class VoiceTranscript {
     });
   }
 
-  /** A word of the runtime to the model. Returns the id of its item. */
+  /** Adds a note of the runtime to the model. Returns the id of its item. */
   note(prompt: Prompt, id = this.#core.host.environment.ids.next('note')): string {
     intoConversation(this.#core, noted(id, prompt, 'system', this.#now()));
     return id;
   }
 
-  /** What is written down of what the model said. */
+  /** Sends a message of the model to clients. */
   #show(itemId: string): void {
     const { books, projection } = this.#core;
     const said = books.item(itemId);
@@ -146,12 +146,14 @@ export class VoiceTranscript {
   }
 }
 
-/** More of it may come. */
+/** Returns whether more of the item may come. */
 function isOpen(item: ConversationItem | undefined): boolean {
   return item === undefined || (item.role === 'assistant' && item.partial);
 }
 
-/** The words that fit into the part of the audio that was played: speech is even enough for that. */
+/**
+ * Returns the words that fit into the played part of the audio; the pace of speech is even enough for that.
+ */
 function heardPart(text: string, fraction: number): string {
   if (fraction >= 1) return text;
   const words = text.split(/(?<=\s)/);

@@ -1,7 +1,8 @@
-// What the user hears while they wait for the lead agent and nobody speaks: a soft sound, a word.
+// The sounds that the user hears while they wait for the lead agent and no one speaks: the thinking sound and
+// the filler.
 //
-// Owns:     when the user waits, and that one of both is heard at a time.
-// Does not: know who works (turns), or when which is due (thinking-sound, filler).
+// Owns:     the wait of the user, and that only one of the two sounds at a time.
+// Does not: know who is working (turns), or when either sound is due (thinking-sound, filler).
 
 import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
 import type { AudioFrame } from '../audio/audio-frame.ts';
@@ -12,21 +13,21 @@ import { ThinkingSound, type ThinkingSoundOptions } from './thinking-sound.ts';
 import type { TransportCommand, TransportEvent } from '../connection/transport.ts';
 
 export interface WaitingOptions {
-  /** What is heard while a tool works; none without it. */
+  /** The sound while a tool works; absent: none. */
   readonly thinkingSound?: ThinkingSoundOptions | undefined;
-  /** What is said while the user waits; nothing without it. */
+  /** The phrase while the user waits; absent: none. */
   readonly filler?: FillerSettings | undefined;
 }
 
 export interface WaitingPorts {
   send(command: TransportCommand): void;
-  /** A tool works, or it is worked out which, and the model waits for that. */
+  /** Returns whether the model waits for a tool, or for the choice of the tool. */
   isToolAwaited(): boolean;
-  /** A reply is owed, or about to be given. */
+  /** Returns whether a reply is owed or about to be given. */
   isReplyAwaited(): boolean;
   userHasFloor(): boolean;
   isOffLine(): boolean;
-  /** There may be room for something else. */
+  /** Reports that the model may be free for another request. */
   settled(): void;
 }
 
@@ -37,7 +38,7 @@ export class Waiting {
   readonly #thinkingSound: ThinkingSound | null;
   readonly #filler: Filler | null;
 
-  /** `sampleRateHz`: that of the model's sound. */
+  /** @param sampleRateHz The rate of the model's sound. */
   constructor(
     core: LeadSession,
     voice: ModelVoice,
@@ -78,18 +79,18 @@ export class Waiting {
       : null;
   }
 
-  /** The model is asked for a word, and can be asked for nothing else. */
+  /** Whether the model is asked for a filler and cannot be asked for anything else. */
   get isAsked(): boolean {
     return this.#filler?.isAsked === true;
   }
 
-  /** Something has changed. */
+  /** Reconsiders both sounds after a change. */
   look(): void {
     this.#filler?.look();
     this.#thinkingSound?.look();
   }
 
-  /** Takes what is about a word that the model was asked for. */
+  /** Handles the events of a filler that the model was asked for. Returns whether the event was one. */
   takes(event: TransportEvent): boolean {
     return this.#filler?.takes(event) === true;
   }
@@ -98,17 +99,17 @@ export class Waiting {
     return this.#filler?.takesFrame(frame) === true;
   }
 
-  /** Somebody is about to speak: no word more. */
+  /** Stops the filler because speech is about to begin. */
   hush(): void {
     this.#filler?.stop();
   }
 
-  /** The connection is gone. */
+  /** Handles the loss of the connection. */
   lost(): void {
     this.#filler?.lost();
   }
 
-  /** Nobody waits any more, whatever happens. */
+  /** Stops both sounds for good. */
   stop(): void {
     this.#filler?.stop();
     this.#thinkingSound?.stop();
@@ -125,7 +126,7 @@ export class Waiting {
     return this.#ports.isToolAwaited() && !this.#voice.isSpeaking && this.#canBeHeard;
   }
 
-  /** The model has not begun to speak. */
+  /** Whether a reply is owed and the model has not begun to speak. */
   get #isReplyAwaited(): boolean {
     return this.#ports.isReplyAwaited() && this.#voice.playing.length === 0 && this.#canBeHeard;
   }
@@ -138,7 +139,7 @@ export class Waiting {
     return this.#core.unit.session.getSnapshot().matches({ client: 'attached' });
   }
 
-  /** Somebody asks the user something, or something is to be told. */
+  /** Whether a question is open or a delivery is due. */
   get #isDue(): boolean {
     const { owner, outbox } = this.#core.unit;
     const { current, pending } = outbox.getSnapshot().context;
