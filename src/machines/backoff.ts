@@ -1,4 +1,4 @@
-// How long to wait before something that failed is tried again.
+// The pause before a failed operation is tried again.
 
 export interface BackoffInput {
   /** The pause after the first failure, in milliseconds. */
@@ -8,9 +8,9 @@ export interface BackoffInput {
 }
 
 /**
- * The pause after so many failures in a row, in milliseconds: it doubles with each, up to
- * `maxDelayMs`. `jitter`, uniform in [0, 1), takes away up to half of it: those who failed
- * together do not come back together.
+ * Returns the pause after so many failures in a row, in milliseconds: it doubles with each, up to
+ * `maxDelayMs`. `jitter`, uniform in [0, 1), takes away up to half of it, so that clients that failed
+ * together do not retry together.
  */
 export function backoffMs(
   { baseDelayMs, maxDelayMs }: BackoffInput,

@@ -1,43 +1,43 @@
-// The background calls that the lead agent made for one request, and the subagents that it spawned for
-// it by a tool: their results are told together, in one reply. All of them are named calls here.
+// The batch of one request: the background calls that the lead agent made for it, and the subagents that it
+// spawned for it by a tool. Their results are told together, in one reply. All of them are named calls here.
 //
 //   gathering: idle ⇄ holding ─▶ (closing) ─┬─▶ telling ─▶ trailing ─▶ over
 //                                           └─ one only ────▲
 //
-//   idle: nobody has ended     closing: who is late was told to stop
-//   holding: results wait      trailing: who is late is told by itself
+//   idle: no call has ended    closing: late calls were told to stop
+//   holding: results wait      trailing: each late call is told by itself
 //
-// Owns:     which results are told together, and how long one waits for its siblings.
-// Does not: hold what they say, speak (outbox), or run anything.
+// Owns:     the choice of results that are told together, and how long a result waits for its siblings.
+// Does not: hold the text of results, speak (outbox), or run anything.
 //
 // Invariants
-//   BATCH-1. Each result is told once: with the others, by itself, or not at all because the user
-//        saw it or waved it away. A call that left without a result is not told.
+//   BATCH-1. Each result is told once: with the others, by itself, or not at all because the user saw it or
+//        dismissed it. A call that left without a result is not told.
 //   BATCH-2. A result waits only while a sibling works or the lead agent still makes calls, and
 //        never longer than `ceilingMs`, counted from the first result.
-//   BATCH-3. A sibling that waits for the user holds nobody up: nobody knows how long that takes. Nor does one
-//        that the lead agent awaits itself.
-//   BATCH-4. A result alone is passed on as it is.
-//   BATCH-5. They are told together once; what ends later is passed on by itself. Nothing is
-//        thrown away at the ceiling.
+//   BATCH-3. A sibling that waits for the user delays no result, because the length of that wait is unknown.
+//        Nor does a sibling that the lead agent awaits itself.
+//   BATCH-4. A single result is passed on unchanged.
+//   BATCH-5. The batch is told together once; a later result is passed on by itself. The ceiling discards
+//        nothing.
 //   BATCH-6. Each result keeps its reserved place in the outbox until it was told or seen.
-//   BATCH-7. Over when nobody works any more and everything was told.
+//   BATCH-7. The batch is over when no call works any more and every result was told.
 
 import { and, assign, not, setup, type SnapshotFrom } from 'xstate';
 import { activity, effect, machineOptions, type DeadlineInput, type Stamped } from './effect.ts';
 import { byOf } from './outbox-events.ts';
 import type { HearingGrade } from './outbox-queue.ts';
 
-/** What becomes of those that still work at the ceiling: told later, or stopped. */
+/** The treatment of calls that still work at the ceiling: `deliver` tells them later, `cancel` stops them. */
 export type AtCeiling = 'deliver' | 'cancel';
 
 export interface BatchInput {
-  /** Names the batch, and what is told together. */
+  /** Names the batch, and its delivery. */
   readonly batchId: string;
-  /** A result waits so long for its siblings, in milliseconds. */
+  /** The longest time that a result waits for its siblings, in milliseconds. */
   readonly ceilingMs: number;
   readonly atCeiling: AtCeiling;
-  /** Those that were told to stop may take so long, in milliseconds. */
+  /** The longest time that calls may take to stop once told to, in milliseconds. */
   readonly graceMs: number;
 }
 
@@ -46,25 +46,25 @@ interface BatchContext extends BatchInput {
   readonly isReplying: boolean;
   /** Calls without a result. */
   readonly working: readonly string[];
-  /** Those of them that wait for the user. */
+  /** The working calls that wait for the user. */
   readonly asking: readonly string[];
-  /** Results that are told together, in the order in which they came. */
+  /** Results that are told together, in the order of their arrival. */
   readonly parts: readonly string[];
   readonly dueAt: number;
 }
 
 type Unstamped =
   | { readonly type: 'batch.joined'; readonly callId: string }
-  /** It will have no result. */
+  /** The call will have no result. */
   | { readonly type: 'batch.left'; readonly callId: string }
   | { readonly type: 'batch.settled'; readonly callId: string }
   | { readonly type: 'batch.asking'; readonly callId: string }
   | { readonly type: 'batch.resumed'; readonly callId: string }
   /** The lead agent has answered the request: no more calls come. */
   | { readonly type: 'batch.replied' }
-  /** What was told together has reached the user. */
+  /** The joint delivery has reached the user. */
   | { readonly type: 'batch.told'; readonly grade: HearingGrade }
-  /** One of the results was seen, as a card. */
+  /** One of the results was shown as a card. */
   | { readonly type: 'delivery.shown'; readonly deliveryId: string; readonly by?: string }
   | { readonly type: 'delivery.dismissed'; readonly deliveryId: string; readonly by?: string }
   | { readonly type: 'deadline.ceiling'; readonly dueAt: number }
@@ -107,7 +107,10 @@ const retract = {
   params: ({ context }: { context: BatchContext }) => ({ batchId: context.batchId }),
 } as const;
 
-/** Does anybody work that the others wait for? Whoever asks, works. */
+/**
+ * Tells whether the other results wait for a call that still works. A call that asks the user counts as
+ * working.
+ */
 const someAreLate = ({ working, asking }: BatchContext): boolean => working.length > asking.length;
 
 const lateOf = ({ working, asking }: BatchContext): readonly string[] => {
@@ -124,25 +127,25 @@ export const batchMachine = setup({
   },
   actors: { deadline: activity<DeadlineInput>('deadline') },
   actions: {
-    /** Tell the parts, together, as one item of the outbox. */
+    /** Tells the parts together, as one item of the outbox. */
     tell: effect<{ readonly batchId: string }>(),
-    /** Tell this one by itself. */
+    /** Tells this result by itself. */
     pass: effect<{ readonly callId: string }>(),
-    /** There is nothing left to tell. */
+    /** Retracts the item: nothing is left to tell. */
     retract: effect<{ readonly batchId: string }>(),
-    /** Reserved places in the outbox that are not needed any more. */
+    /** Frees reserved places in the outbox that are no longer needed. */
     free: effect<{ readonly places: number }>(),
-    /** These reached the user. */
+    /** These results reached the user. */
     delivered: effect<{
       readonly deliveryIds: readonly string[];
       readonly grade: HearingGrade;
       readonly by?: string;
     }>(),
-    /** The user waved these away. */
+    /** The user dismissed these results. */
     dismissed: effect<{ readonly deliveryIds: readonly string[]; readonly by?: string }>(),
-    /** Their time is over. `batch.settled` or `batch.left` comes back for each. */
+    /** Stops calls whose time is over. `batch.settled` or `batch.left` comes back for each. */
     stop: effect<{ readonly callIds: readonly string[] }>(),
-    /** Nothing comes of it any more. */
+    /** The batch is over, and produces nothing more. */
     ended: effect<{ readonly batchId: string }>(),
     join: assign(({ context }, { callId }: { callId: string }) => ({
       working: [...context.working, callId],
@@ -181,7 +184,7 @@ export const batchMachine = setup({
     hasParts: ({ context }) => context.parts.length > 0,
     hasOnePart: ({ context }) => context.parts.length === 1,
     nobodyWorks: ({ context }) => context.working.length === 0,
-    /** Whoever could still be waited for has ended, and no more calls come. */
+    /** Every call that could still be waited for has ended, and no more calls come. */
     isComplete: ({ context }) => !context.isReplying && !someAreLate(context),
     nobodyIsLate: ({ context }) => !someAreLate(context),
     isThisDeadline: ({ context }, { dueAt }: { dueAt: number }) => dueAt === context.dueAt,
@@ -207,12 +210,12 @@ export const batchMachine = setup({
       guard: works,
       actions: leave,
     },
-    // The others were told without it.
+    // The other results were told without this one.
     'batch.settled': {
       guard: works,
       actions: [leave, { type: 'pass', params: ({ event }) => ({ callId: event.callId }) }],
     },
-    // Seen while it waits, or while all are being told: the rest is told without it.
+    // Shown while it waits, or while all are being told: the others are told without it.
     'delivery.shown': {
       guard: { type: 'isPart', params: ({ event }) => event },
       actions: [shown, { type: 'free', params: { places: 1 } }, removed],
@@ -251,10 +254,10 @@ export const batchMachine = setup({
       states: {
         idle: {
           tags: ['dormant'],
-          // Every call was refused or called off.
+          // Every call was refused or cancelled.
           always: { guard: and(['nobodyWorks', 'isComplete']), target: '#batch.over' },
         },
-        // The first result. One that nobody has to be waited for starts no clock.
+        // The first result. If no call has to be waited for, no clock starts.
         arriving: {
           always: [{ guard: 'isComplete', target: '#batch.releasing' }, { target: 'holding' }],
         },
@@ -344,7 +347,7 @@ export const batchMachine = setup({
                 grade: event.grade,
               }),
             },
-            // The item that told them has left one place already.
+            // The joint item that was delivered has already freed one place.
             { type: 'free', params: ({ context }) => ({ places: context.parts.length - 1 }) },
             'clear',
           ],

@@ -1,7 +1,6 @@
-// How a machine says what shall happen without doing it. An effect is a *named*
-// action with params, or an invoked actor by name; the machine only names it. An
-// app provides the implementation; the runtime posts it to its router; a model
-// checker reads it as data. Left unprovided, an action does nothing.
+// How a machine names effects without executing them. An effect is a *named* action with params, or an
+// invoked actor by name. An app provides the implementation; the runtime posts it to its router; a model
+// checker reads it as data. An action without an implementation does nothing.
 
 import { fromCallback, type CallbackActorLogic, type EventObject } from 'xstate';
 
@@ -16,14 +15,14 @@ export function effect<P>(): EffectAction<P> {
   return declaration;
 }
 
-/** Tells an effect from an action that the machine itself carries out. */
+/** Distinguishes an effect from an action that the machine itself carries out. */
 export function isEffect(action: unknown): boolean {
   return typeof action === 'function' && declared.has(action);
 }
 
 /**
- * Declares an invoked actor that somebody else must provide: work that lasts as
- * long as the state that owns it. It reports back with ordinary events.
+ * Declares an invoked actor that the host provides: work that lasts as long as the state that owns it. It
+ * reports back with ordinary events.
  */
 export function activity<I>(name: string): CallbackActorLogic<EventObject, I & object> {
   return fromCallback<EventObject, I & object>(() => {
@@ -39,14 +38,13 @@ export interface DeadlineInput {
   readonly event: string;
 }
 
-/** Each event carries when it was accepted: a machine reads no clock. */
+/** The time at which an event was accepted: a machine reads no clock. */
 export interface Stamped {
-  /** Milliseconds since 1970, stamped by whoever hosts the machine. */
+  /** Milliseconds since 1970, stamped by the host of the machine. */
   readonly at: number;
 }
 
 /**
- * XState stops a machine that runs in circles only if it is told to; without
- * this, a loop of eventless transitions hangs the process.
+ * XState limits loops of eventless transitions only on request; without this, such a loop hangs the process.
  */
 export const machineOptions = { maxIterations: 1000 } as const;

@@ -7,25 +7,26 @@
 //               └─▶ backing_off           ▲ stop, while it is being released already
 //
 // Owns:     whether an attempt is under way, and when the next one begins.
-// Does not: call the source, draw lots (the jitter comes with the event), or see its events.
+// Does not: call the source, draw random numbers (the jitter comes with the event), or see its events.
 //
 // Invariants
 //   EVENT-SOURCE-1. An attempt runs in `live` only, one at a time, and each is released exactly once
 //        before the next one begins or the source is stopped.
-//   EVENT-SOURCE-2. A failure is followed by another attempt after a pause, for ever: it doubles with each
-//        failure in a row, up to `maxDelayMs`, and is shortened by up to half by the jitter.
-//   EVENT-SOURCE-3. An attempt that lived for `stableMs` forgets the failures before it.
-//   EVENT-SOURCE-4. News of another attempt than the one under way changes nothing.
-//   EVENT-SOURCE-5. Once it shall stop, no attempt begins any more; the end comes also if the release hangs.
+//   EVENT-SOURCE-2. A failure is followed by another attempt after a pause, without limit: it doubles with
+//        each failure in a row, up to `maxDelayMs`, and is shortened by up to half by the jitter.
+//   EVENT-SOURCE-3. An attempt that lived for `stableMs` resets the count of failures.
+//   EVENT-SOURCE-4. Events of an attempt other than the one under way change nothing.
+//   EVENT-SOURCE-5. After `source.stop` no attempt begins; the source reaches `stopped` even if its release
+//       hangs.
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
 import { backoffMs, type BackoffInput } from './backoff.ts';
 import { activity, effect, machineOptions, type DeadlineInput, type Stamped } from './effect.ts';
 
 export interface EventSourceInput extends BackoffInput {
-  /** An attempt that lived for so long was a success, in milliseconds. */
+  /** An attempt that lived this long counts as a success, in milliseconds. */
   readonly stableMs: number;
-  /** The source may take so long to free what it holds, in milliseconds. */
+  /** The longest time that the source may take to free its resources, in milliseconds. */
   readonly stopTimeoutMs: number;
 }
 
@@ -41,7 +42,7 @@ interface EventSourceContext extends EventSourceInput {
 
 type Unstamped =
   | { readonly type: 'source.start' }
-  /** It is up: it said so, or its first event came. */
+  /** The source is running: it reported so, or its first event came. */
   | { readonly type: 'source.started'; readonly attempt: number }
   /** `jitter`: uniform in [0, 1). */
   | { readonly type: 'source.failed'; readonly attempt: number; readonly jitter: number }
@@ -73,7 +74,7 @@ export const eventSourceMachine = setup({
     release: activity<AttemptInput>('release'),
   },
   actions: {
-    /** The source did not stop in time: it is given up. */
+    /** The source did not stop in time and is abandoned. */
     abandoned: effect<AttemptInput>(),
     begin: assign(({ context }, { at }: Stamped) => ({
       attempt: context.attempt + 1,
@@ -169,7 +170,7 @@ export const eventSourceMachine = setup({
               target: '#eventSource.backing_off',
               actions: { type: 'abandoned', params: attemptOf },
             },
-            // What is being released already is not released twice.
+            // A release that is under way is not repeated.
             'source.stop': 'for_good',
           },
         },

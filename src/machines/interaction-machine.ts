@@ -1,4 +1,4 @@
-// Who owns what the user says: the lead agent, or one question at a time.
+// The owner of the user's words: the lead agent, or one question at a time.
 //
 //   main_agent ⇄ subagent_interaction ──▶ revoking
 //        ▲                                   │
@@ -8,11 +8,11 @@
 // Does not: know what the questions are, how long they take or how they end.
 //
 // Invariants
-//   INTERACTION-1. At most one owner. A grant carries its epoch; a release counts only with it, or
-//       with 0 from one that was over before its grant arrived.
-//   INTERACTION-2. First come, first served: a new owner was the head of the queue. Asking twice
-//       does not queue twice, and nobody overtakes.
-//   INTERACTION-3. The floor is free while nobody waits: `main_agent` has an empty queue.
+//   INTERACTION-1. At most one owner. A grant carries its epoch; a release counts only with it, or with 0
+//       from a question that was over before its grant arrived.
+//   INTERACTION-2. First come, first served: a new owner was the head of the queue. Asking twice does not
+//       queue twice, and no request overtakes another.
+//   INTERACTION-3. The floor is free while the queue is empty: `main_agent` has an empty queue.
 //   INTERACTION-4. Taking the floor away has two phases: the owner is told and the next grant
 //       waits for its release. A single phase gives two owners when messages cross.
 
@@ -27,19 +27,22 @@ interface InteractionContext {
 }
 
 export type InteractionEvent =
-  /** Wants the floor. */
+  /** The question wants the floor. */
   | { readonly type: 'interaction.request'; readonly id: string }
-  /** Has the floor no longer, or leaves the queue. `epoch` is that of its grant, 0 if it had none. */
+  /**
+   * The question no longer has the floor, or leaves the queue. `epoch` is that of its grant, 0 if it had
+   * none.
+   */
   | { readonly type: 'interaction.release'; readonly id: string; readonly epoch: number }
-  /** Shall not have the floor (any longer). */
+  /** The session takes the floor away from the question, or removes it from the queue. */
   | { readonly type: 'interaction.withdraw'; readonly id: string };
 
 export const interactionMachine = setup({
   types: { context: {} as InteractionContext, events: {} as InteractionEvent },
   actions: {
-    /** You own what the user says, until you release it. */
+    /** Grants the floor: the question owns the user's words until it releases them. */
     grant: effect<{ readonly id: string; readonly epoch: number }>(),
-    /** Release it, please. */
+    /** Asks the question to release the floor. */
     revoke: effect<{ readonly id: string; readonly epoch: number }>(),
     enqueue: assign(({ context }, { id }: { id: string }) => ({ queue: [...context.queue, id] })),
     leave: assign(({ context }, { id }: { id: string }) => ({
@@ -53,7 +56,7 @@ export const interactionMachine = setup({
   },
   guards: {
     isOwner: ({ context }, { id }: { id: string }) => context.owner === id,
-    // 0: the release and the grant crossed, and nobody is there to give the floor back.
+    // 0: the release and the grant crossed, so the grant has no owner that could release it.
     isGrant: ({ context }, { id, epoch }: { id: string; epoch: number }) =>
       context.owner === id && (context.epoch === epoch || epoch === 0),
     isKnown: ({ context }, { id }: { id: string }) =>
@@ -130,7 +133,7 @@ export const interactionMachine = setup({
 
 export type InteractionSnapshot = SnapshotFrom<typeof interactionMachine>;
 
-/** The question that owns what the user says, or null while the lead agent does. */
+/** Returns the question that owns the user's words, or null while the lead agent does. */
 export function ownerOf(snapshot: InteractionSnapshot): string | null {
   return snapshot.matches('subagent_interaction') ? snapshot.context.owner : null;
 }

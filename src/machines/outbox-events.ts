@@ -1,4 +1,4 @@
-// What the outbox is told.
+// The configuration and the events of the outbox.
 
 import type { Stamped } from './effect.ts';
 import type { OutboxItem } from './outbox-queue.ts';
@@ -7,13 +7,13 @@ export interface OutboxInput {
   /** Results waiting or reserved, and notices; questions come on top, one at a time. */
   readonly capacity: number;
   /**
-   * Before something is said the gate must have been open, and nothing been tried, for so long,
-   * in milliseconds. It counts from then, not from when there was something to say.
+   * The time that the gate must have been open without any attempt before an item is said, in milliseconds.
+   * It counts from then, not from the arrival of the item.
    */
   readonly quietMs: number;
-  /** No audio by then: the attempt failed. */
+  /** Time until the audio must have begun; then the attempt has failed. */
   readonly offerTimeoutMs: number;
-  /** No end of the audio by then: the attempt failed. */
+  /** Time until the audio must have ended; then the attempt has failed. */
   readonly playTimeoutMs: number;
   readonly maxAttempts: number;
 }
@@ -23,7 +23,7 @@ type Unstamped =
   | { readonly type: 'outbox.unreserve' }
   | { readonly type: 'outbox.add'; readonly item: OutboxItem }
   | { readonly type: 'outbox.retract'; readonly deliveryId: string }
-  /** News that is old by now: dropped if it still waits. Results and questions are none. */
+  /** The item is out of date: dropped if it still waits. Never sent for results and questions. */
   | { readonly type: 'outbox.outdate'; readonly deliveryId: string }
   | { readonly type: 'gate.opened' }
   | { readonly type: 'gate.closed'; readonly interruptible: boolean }
@@ -33,7 +33,7 @@ type Unstamped =
       readonly generation: number;
       readonly grade: 'played' | 'assumed';
     }
-  /** It was said in full, and nobody has acknowledged it: whoever has it may still do so. */
+  /** The item was said in full and not acknowledged; the client that has it may still do so. */
   | { readonly type: 'delivery.told'; readonly generation: number }
   | { readonly type: 'delivery.interrupted'; readonly generation: number }
   | { readonly type: 'delivery.failed'; readonly generation: number }
@@ -49,6 +49,6 @@ type Unstamped =
 
 export type OutboxEvent = Unstamped & Stamped;
 
-/** The identity that an event names, for the params of its effect; nothing where it names none. */
+/** Returns the identity that an event names, for the params of its effect; empty if it names none. */
 export const byOf = ({ by }: { readonly by?: string }): { readonly by?: string } =>
   by === undefined ? {} : { by };

@@ -1,35 +1,35 @@
-// What wants to be said to the user, and when it is said.
+// The items that are to be said to the user, and the moment at which each is said.
 //
-//   gate: closed ⇄ open            may something be said now?
-//   slot: empty ─▶ (dwelling) ─▶ offered ─▶ playing ─▶ empty …   what is being said
+//   gate: closed ⇄ open            may an item be said now?
+//   slot: empty ─▶ (dwelling) ─▶ offered ─▶ playing ─▶ empty …   the item that is being said
 //
 //   an item: pending ─▶ offered ─▶ playing ─▶ heard | shown | dismissed | dropped
 //               ▲          └──────────┴── interrupted, failed, no audio, detached
 //               └─────────────────────┘
-//      told, and not acknowledged: it rests, and is not said again
+//      told, and not acknowledged: the item rests, and is not said again
 //
-// Owns:     the order of the items, which one is being said, and the number of the attempt.
-// Does not: hold what is said, speak, or decide when the gate opens.
+// Owns:     the order of the items, the item that is being said, and the number of the attempt.
+// Does not: hold the text of items, speak, or decide when the gate opens.
 //
 // Invariants
-//   OUTBOX-1. One item at a time, and only from an open gate after a pause: `quietMs` since the gate
-//       opened and since the last attempt ended. What comes later than that is offered at once;
-//       what is urgent does not wait for the pause.
-//   OUTBOX-2. What ends as heard was offered, in this very attempt (`generation`), or in the one that
+//   OUTBOX-1. One item at a time, and only from an open gate after a pause: `quietMs` since the gate opened
+//       and since the last attempt ended. An item that comes later than that is offered at once; an urgent
+//       item does not wait for the pause.
+//   OUTBOX-2. An item that ends as heard was offered in this very attempt (`generation`), or in the one that
 //       told it in full.
-//   OUTBOX-3. An item leaves by being heard, shown, dismissed, retracted, or dropped with a reason;
-//       nothing else loses it. Results and questions are never dropped.
+//   OUTBOX-3. An item leaves by being heard, shown, dismissed, retracted, or dropped with a reason; no other
+//       event removes it. Results and questions are never dropped.
 //   OUTBOX-4. Urgent before high before normal; first come, first served within each. An item
 //       that was interrupted goes back to the front of its own class.
-//   OUTBOX-5. After `maxAttempts` it rests as a card on the screen until the user speaks or
-//       somebody attaches, so that a wire that always fails is not tried for ever.
+//   OUTBOX-5. After `maxAttempts` an item rests as a card on the screen until the user speaks or a client
+//       attaches, so that a wire that always fails is not tried for ever.
 //   OUTBOX-6. At most `capacity` items and reservations of results; a reserved result always fits.
 //   OUTBOX-7. Of each subagent only the latest progress waits.
-//   OUTBOX-8. What is silent is never offered: it rests until it was shown or dismissed. What skips
-//       when busy is silent if it comes while it cannot be said; else it is like any other.
-//   OUTBOX-9. What was told in full and not acknowledged leaves the slot at once and rests as a card until it
-//       is acknowledged: nothing wakes it, and it holds no room. Of more than `capacity` such items the
-//       one that was told first ends with the grade `told`. A question that is added again is put again.
+//   OUTBOX-8. A silent item is never offered: it rests until it was shown or dismissed. An item with
+//       `skip_if_busy` is silent if it comes while it cannot be said; else it is like any other.
+//   OUTBOX-9. An item that was told in full and not acknowledged leaves the slot at once and rests as a card
+//       until it is acknowledged: nothing wakes it, and it holds no room. Of more than `capacity` such items
+//       the one that was told first ends with the grade `told`. A question that is added again is put again.
 import { and, assign, type SnapshotFrom } from 'xstate';
 import { machineOptions } from './effect.ts';
 import { byOf } from './outbox-events.ts';
@@ -123,7 +123,7 @@ export const outboxMachine = outboxSetup.createMachine({
       },
       { actions: { type: 'add', params: ({ event }) => event } },
     ],
-    // The client that was given it in that attempt acknowledges it now.
+    // The client that received the item in that attempt acknowledges it now.
     'delivery.heard': {
       guard: { type: 'isToldAttempt', params: ({ event }) => event },
       actions: [
@@ -227,7 +227,7 @@ export const outboxMachine = outboxSetup.createMachine({
                 actions: { type: 'keepInterruptible', params: ({ event }) => event },
               },
             ],
-            // Nobody is there to hear what is urgent, whatever the session says next.
+            // Without a client no urgent item can be heard, whatever the session reports next.
             'client.detached': 'closed',
           },
         },

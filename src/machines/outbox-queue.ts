@@ -1,7 +1,7 @@
-// The order in which things are said: pure data, no machine.
+// The order in which items are said: pure data, no machine.
 //
-// By class (urgent, high, normal), first come first served within a class. What was
-// interrupted goes back to the front of its own class, so nothing overtakes it there.
+// By class (urgent, high, normal), first come first served within a class. An item that was interrupted goes
+// back to the front of its own class, so nothing overtakes it there.
 
 export type DeliveryKind = 'result' | 'question' | 'notice' | 'progress';
 export type DeliveryPriority = 'normal' | 'high' | 'urgent';
@@ -10,29 +10,29 @@ export type DeliveryPriority = 'normal' | 'high' | 'urgent';
 export const DELIVERY_MODES = ['when_idle', 'interrupt', 'silent', 'skip_if_busy'] as const;
 export type DeliveryMode = (typeof DELIVERY_MODES)[number];
 
-/** Something that wants to be said; what it says is kept by the host under `deliveryId`. */
+/** An item that is to be said; the host keeps its text under `deliveryId`. */
 export interface OutboxItem {
   readonly deliveryId: string;
   readonly kind: DeliveryKind;
   readonly priority: DeliveryPriority;
   /** A later one with the same key replaces it (the progress of one subagent). */
   readonly replaces: string | null;
-  /** It fills a reservation. */
+  /** The item fills a reservation. */
   readonly reserved: boolean;
-  /** Not worth saying after this; null: it keeps. Results and questions always keep. */
+  /** The time after which the item is not worth saying; null: never. Results and questions never expire. */
   readonly expiresAt: number | null;
   /**
-   * It rests from the beginning, as a card that nothing wakes: in any case, or unless it comes
-   * when the gate is open and nothing else waits. @defaultValue 'never'
+   * The item rests from the beginning, as a card that nothing wakes: always, or unless it arrives when the
+   * gate is open and the queue is empty. @defaultValue 'never'
    */
   readonly rests?: 'never' | 'always' | 'if_busy';
 }
 
-/** Why an item will not be said. */
+/** Why an item is not said any more. */
 export type DropReason = 'full' | 'expired' | 'replaced';
 /**
- * How sure we are that it was heard. `assumed`: the wire gives no correlation. `told`: it was told
- * in full, nobody ever acknowledged it, and it made room for later ones of its kind.
+ * How certain it is that the item was heard. `assumed`: the wire gives no correlation. `told`: it was told in
+ * full, no client ever acknowledged it, and it made room for later ones of its kind.
  */
 export type HearingGrade = 'played' | 'assumed' | 'shown' | 'told';
 
@@ -40,7 +40,7 @@ export type HearingGrade = 'played' | 'assumed' | 'shown' | 'told';
 export type Waiting = OutboxItem & {
   readonly attempts: number;
   readonly resting: boolean;
-  /** The attempt that told it in full. It rests until somebody acknowledges it. Absent: none did. */
+  /** The attempt that told it in full: it rests until it is acknowledged. Absent: no attempt did. */
   readonly toldIn?: number;
 };
 
@@ -52,14 +52,17 @@ export const keeps = (item: OutboxItem): boolean =>
 export const isUrgent = (item: OutboxItem | null | undefined): boolean =>
   item?.priority === 'urgent';
 
-/** Told in full, and not acknowledged? */
+/** Tells whether the item was told in full and not acknowledged. */
 export const isTold = ({ toldIn }: { readonly toldIn?: number }): boolean => toldIn !== undefined;
 
-/** The next to be said, or undefined. */
+/** Returns the next item to be said, or undefined. */
 export const next = (queue: { readonly pending: readonly Waiting[] }): Waiting | undefined =>
   queue.pending.find((item) => !item.resting);
 
-/** Room for one more that has no reservation? What was told holds no room. Also asked by admission. */
+/**
+ * Tells whether there is room for one more item without a reservation. Told items hold no room. Admission
+ * asks this, too.
+ */
 export function hasRoom(queue: {
   readonly pending: readonly (OutboxItem & Pick<Waiting, 'toldIn'>)[];
   readonly current: OutboxItem | null;
@@ -77,7 +80,10 @@ export const replaces = (item: OutboxItem, other: OutboxItem): boolean =>
 export const isExpired = (item: OutboxItem, at: number): boolean =>
   item.expiresAt !== null && !keeps(item) && item.expiresAt <= at;
 
-/** By class, and within a class in order; what was interrupted goes back to the front of its own. */
+/**
+ * Inserts by class, and within a class in order; an item that was interrupted goes back to the front of its
+ * own.
+ */
 export function insert(
   pending: readonly Waiting[],
   item: Waiting,

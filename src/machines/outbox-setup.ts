@@ -1,7 +1,7 @@
-// What the outbox can do and judge: its context, its effects, and what its charts name.
+// The context, the effects, the guards and the actions of the charts of the outbox.
 //
 // Owns:     the arithmetic of the queue and of the attempts.
-// Does not: say when (outbox-machine and outbox-slot do).
+// Does not: decide when they apply (outbox-machine and outbox-slot do).
 
 import { assign, not, or, setup, stateIn } from 'xstate';
 import { activity, effect, type DeadlineInput, type Stamped } from './effect.ts';
@@ -27,22 +27,22 @@ export interface OutboxContext extends OutboxInput {
   /** Numbers the attempts. */
   readonly generation: number;
   readonly reserved: number;
-  /** When the gate opened, or the last attempt ended: whichever was later. */
+  /** The time at which the gate opened, or the last attempt ended: the later of the two. */
   readonly quietSince: number;
   readonly dueAt: number;
-  /** The transport can stop what it says: urgent items may interrupt. */
+  /** The transport can stop its audio: urgent items may interrupt. */
   readonly interruptible: boolean;
 }
 
-/** A later word of the same subagent waits. */
+/** Tells whether later progress of the same subagent waits. */
 const isOutdone = ({ current, pending }: Pick<OutboxContext, 'current' | 'pending'>): boolean =>
   current !== null && pending.some((other) => replaces(current, other));
 
-/** Those that were told and not acknowledged; questions end by themselves, and are not counted. */
+/** Returns the items that were told and not acknowledged; questions end by themselves and are not counted. */
 const toldOf = ({ pending }: Pick<OutboxContext, 'pending'>): readonly Waiting[] =>
   pending.filter((item) => isTold(item) && item.kind !== 'question');
 
-/** The one of them that was told first. */
+/** Returns the told item that was told first. */
 export const oldestTold = (context: Pick<OutboxContext, 'pending'>): Waiting | undefined =>
   toldOf(context).toSorted((a, b) => (a.toldIn ?? 0) - (b.toldIn ?? 0))[0];
 
@@ -54,7 +54,7 @@ export const outboxSetup = setup({
   },
   actors: { deadline: activity<DeadlineInput>('deadline') },
   actions: {
-    /** Say it now. One of the `delivery.*` events comes back with this generation. */
+    /** Offers the item now. One of the `delivery.*` events comes back with this generation. */
     offer: effect<{
       readonly deliveryId: string;
       readonly generation: number;
@@ -62,27 +62,27 @@ export const outboxSetup = setup({
     }>(),
     /** The user begins to hear it. */
     begun: effect<{ readonly deliveryId: string }>(),
-    /** Stop what is being said: something urgent waits. */
+    /** Stops the item that is being said: an urgent one waits. */
     interrupt: effect<{ readonly deliveryId: string }>(),
-    /** The attempt under way is off: its item was answered, shown or withdrawn meanwhile. */
+    /** Abandons the attempt under way: its item was answered, shown or withdrawn meanwhile. */
     abandon: effect<{ readonly deliveryId: string; readonly generation: number }>(),
-    /** It reached the user. */
+    /** The item reached the user. */
     delivered: effect<{
       readonly deliveryId: string;
       readonly grade: HearingGrade;
       readonly by?: string;
     }>(),
-    /** The user waved it away. */
+    /** The user dismissed the item. */
     dismissed: effect<{ readonly deliveryId: string; readonly by?: string }>(),
-    /** These will not be said, and why. */
+    /** These items will not be said; `reason` says why. */
     dropped: effect<{ readonly deliveryIds: readonly string[]; readonly reason: DropReason }>(),
-    /** It could not be said `attempts` times; show it as a card. */
+    /** The item could not be said in `attempts` attempts; show it as a card. */
     card: effect<{ readonly deliveryId: string; readonly attempts: number }>(),
-    /** It was said in full and not acknowledged; show it as a card until somebody does. */
+    /** The item was said in full and not acknowledged; show it as a card until it is. */
     told: effect<{ readonly deliveryId: string; readonly generation: number }>(),
-    /** It is not to be said: the lead model shall know it, and a screen shows it as a card. */
+    /** The item is not said: the lead model learns of it, and a screen shows it as a card. */
     rested: effect<{ readonly deliveryId: string }>(),
-    /** It was not heard and waits again. */
+    /** The item was not heard and waits again. */
     returned: effect<{ readonly deliveryId: string; readonly attempts: number }>(),
     beginQuiet: assign((_, { at }: Stamped) => ({ quietSince: at })),
     awaitQuiet: assign(({ context }) => ({ dueAt: context.quietSince + context.quietMs })),
@@ -104,7 +104,7 @@ export const outboxSetup = setup({
       const resting = item.attempts >= context.maxAttempts;
       return { current: null, pending: insert(context.pending, { ...item, resting }, 'front') };
     }),
-    /** It leaves the slot, and rests until it is acknowledged. */
+    /** The item leaves the slot, and rests until it is acknowledged. */
     keepTold: assign(({ context }) => {
       const item = context.current;
       if (item === null) return {};
@@ -117,7 +117,7 @@ export const outboxSetup = setup({
     removeOldestTold: assign(({ context }) => ({
       pending: context.pending.filter((item) => item !== oldestTold(context)),
     })),
-    /** A question that was told is to be put again: in the words that it has by now. */
+    /** A question that was told is put again, in its current words. */
     addAgain: assign(({ context }, { item }: { item: OutboxItem }) => ({
       pending: insert(
         context.pending.filter(({ deliveryId }) => deliveryId !== item.deliveryId),
@@ -125,7 +125,7 @@ export const outboxSetup = setup({
         'back',
       ),
     })),
-    /** Nobody could have heard this attempt: that is not the wire's fault. */
+    /** No client could have heard this attempt, so it does not count against the wire. */
     forgiveAttempt: assign(({ context }) => ({
       current: context.current && { ...context.current, attempts: context.current.attempts - 1 },
     })),
@@ -143,7 +143,7 @@ export const outboxSetup = setup({
         'back',
       ),
     })),
-    /** Until it was shown or dismissed. */
+    /** Adds an item that rests until it was shown or dismissed. */
     addSilent: assign(({ context }, { item }: { item: OutboxItem }) => ({
       reserved: item.reserved ? Math.max(0, context.reserved - 1) : context.reserved,
       pending: insert(
@@ -168,7 +168,7 @@ export const outboxSetup = setup({
     gateIsOpen: stateIn({ gate: 'open' }),
     hasNext: ({ context }) => next(context) !== undefined,
     isUrgent: ({ context }) => isUrgent(next(context)),
-    /** Something waits, and has waited for a pause; what is urgent does not wait for one. */
+    /** An item waits, and the pause is over; an urgent item does not wait for the pause. */
     isDue: ({ context, event: { at } }) => {
       const item = next(context);
       const isQuiet = at >= context.quietSince + context.quietMs;

@@ -1,12 +1,12 @@
-// What is being said: one item at a time, from an open gate after a pause.
+// The slot of the outbox: says one item at a time, from an open gate after a pause.
 //
 //   empty ──────────────▶ speaking: offered ─▶ playing ─▶ empty
 //    ▲  │ ▲                             └── returning ◀──┘   not heard: it waits again; told: it rests
-//    │  └─┴─ dwelling: the rest of a pause         │
+//    ▲  │ ▲                             └── returning ◀──┘   not heard: waits again; told: rests
 //    └─────────────────────────────────────────────┘
 //
 // Owns:     the attempt under way, and its clocks.
-// Does not: take items in or let them go while they wait (outbox-machine).
+// Does not: add items, or remove waiting ones (outbox-machine).
 
 import { and, not } from 'xstate';
 import { isExpired } from './outbox-queue.ts';
@@ -143,7 +143,7 @@ export const outboxSlot = outboxSetup.createStateConfig({
           ],
         },
         'delivery.told': [
-          // A later word of the same subagent waits: this one needs no acknowledgement any more.
+          // Later progress of the same subagent waits: this item needs no acknowledgement any more.
           {
             guard: { type: 'isOutdoneAttempt', params: ({ event }) => event },
             target: 'empty',
@@ -181,7 +181,7 @@ export const outboxSlot = outboxSetup.createStateConfig({
           target: 'empty',
           actions: [abandonCurrent, 'clear'],
         },
-        // It goes on being said, but need not be: it has reached the user.
+        // The audio continues, but is no longer needed: the item has reached the user.
         'delivery.shown': {
           guard: { type: 'isCurrent', params: ({ event }) => event },
           target: 'empty',
@@ -213,7 +213,7 @@ export const outboxSlot = outboxSetup.createStateConfig({
     },
     returning: {
       always: [
-        // A later word of the same subagent waits: this one is old news.
+        // Later progress of the same subagent waits: this item is out of date.
         {
           guard: 'isOutdone',
           target: 'empty',

@@ -1,15 +1,15 @@
-// How a subagent ended. A failure that is part of a life is data, never thrown.
+// The end of a subagent. A failure in its life is data, never thrown.
 
-/** Why something did not work, as data. */
+/** The failure of an operation, as data. */
 export interface Failure {
   /** Stable: `STEP_LIMIT`, `INPUT_TIMEOUT`, `TIMEOUT`, `INTERNAL`, … */
   readonly code: string;
   readonly message: string;
-  /** Would the same work have a chance if it were tried again? */
+  /** Whether the same work may succeed if it is tried again. */
   readonly retryable: boolean;
 }
 
-/** What the machine of a subagent says at its end; the runtime adds what was done (`Outcome`). */
+/** The end of a subagent as its machine reports it; the runtime adds the work that was done (`Outcome`). */
 export interface Ending {
   readonly status: 'completed' | 'failed' | 'cancelled' | 'timed_out' | 'lost';
   readonly error?: Failure;

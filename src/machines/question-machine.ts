@@ -3,7 +3,7 @@
 //   queued ──▶ presenting ──▶ open ──▶ answered | expired | withdrawn | superseded   (final)
 //                  ▲  ├─────────┤
 //                  │  └─ held ◀─┤   the user asked for time: asked again when it is over
-//                  └── parked ◀─┘   nobody is attached
+//                  └── parked ◀─┘   no client is attached
 //
 // Owns:     whether an answer may count now, and the time that the user has left.
 // Does not: speak, match words to options, or decide whose turn it is to ask.
@@ -12,16 +12,16 @@
 //   QUESTION-1. Nothing answers it before it was put to the user: a button counts from shown,
 //       speech from the moment it began to play; nothing counts once it is over.
 //   QUESTION-2. An utterance that began before the question played never answers it.
-//   QUESTION-3. Speech that interrupts the question counts only if it is `decisive` (it names
-//       an option); for consent and free text only once the question was heard in full.
-//   QUESTION-4. The clock runs in `open` only. It starts when heard, or when shown if no voice
-//       is attached; it stands still while nobody is attached, and while it is held.
+//   QUESTION-3. Speech that interrupts the question counts only if it is `decisive` (it names an option);
+//       consent and free text count only once the question was heard in full.
+//   QUESTION-4. The clock runs in `open` only. It starts when heard, or when shown if no voice is attached;
+//       it stands still while no client is attached, and while the question is held.
 //   QUESTION-5. It ends once, and every end releases the floor, takes the question back from
 //       the outbox and tells the asker.
-//   QUESTION-6. Read back, it is put to the user anew, within its time: words count as in a first
-//       presentation, speech once the reading was heard; its buttons go on to count.
-//   QUESTION-7. Held, it is said no more until `remindAt`, and then put again; answers count meanwhile.
-//       Only the user holds it, each time for a bounded while.
+//   QUESTION-6. When it is read back, it is put to the user anew, within its time: words count as in a first
+//       presentation, speech once the reading was heard; its buttons continue to count.
+//   QUESTION-7. While held it is not said until `remindAt`, and then put again; answers count meanwhile. Only
+//       the user holds it, each time for a bounded while.
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
 import { activity, effect, machineOptions, type DeadlineInput, type Stamped } from './effect.ts';
@@ -39,15 +39,15 @@ interface QuestionContext {
   readonly epoch: number;
   readonly remainingMs: number;
   readonly dueAt: number;
-  /** Since when a client shows it. */
+  /** The time since which a client shows it. */
   readonly shownAt: number | null;
-  /** Since when it plays, in the presentation under way. */
+  /** The time since which it plays, in the presentation under way. */
   readonly playingSince: number | null;
   /** It was heard in full, in the presentation under way. */
   readonly heard: boolean;
-  /** Its clock has begun, in the presentation under way. */
+  /** Its clock has started, in the presentation under way. */
   readonly hasBegun: boolean;
-  /** Held: when it is put to the user again. */
+  /** For a held question: the time at which it is put to the user again. */
   readonly remindAt: number;
 }
 
@@ -56,7 +56,7 @@ export type AnswerChannel = 'speech' | 'typing' | 'button';
 
 type Unstamped =
   | { readonly type: 'question.granted'; readonly epoch: number }
-  /** A client shows it. `startsClock`: no voice is attached, so being shown is all it gets. */
+  /** A client shows it. `startsClock`: no voice is attached, so it will not be heard. */
   | { readonly type: 'question.shown'; readonly startsClock: boolean }
   | { readonly type: 'question.playing' }
   | { readonly type: 'question.heard' }
@@ -65,10 +65,10 @@ type Unstamped =
       readonly channel: AnswerChannel;
       /** For speech: when the utterance began. */
       readonly utteranceStartedAt: number | null;
-      /** Names an option beyond doubt: may interrupt the question. */
+      /** The answer names an option beyond doubt: it may interrupt the question. */
       readonly decisive: boolean;
     }
-  /** The answer was clear, but not what it was about: say the question again, exactly. */
+  /** The answer was clear, but not the question that it refers to: say the question again, verbatim. */
   | { readonly type: 'question.readBack' }
   /** The user asked for time: wait until then, and put it again. */
   | { readonly type: 'question.hold'; readonly remindAt: number }
@@ -83,7 +83,7 @@ type Unstamped =
 
 export type QuestionEvent = Unstamped & Stamped;
 
-/** How a question ended, for the one who asked. */
+/** How a question ended, for its asker. */
 export type QuestionEnd = 'answered' | 'expired' | 'withdrawn' | 'superseded';
 
 const present = {
@@ -91,10 +91,10 @@ const present = {
   params: ({ context }: { context: QuestionContext }) => ({ requestId: context.requestId }),
 } as const;
 
-/** The clock goes on, and it is said and shown again. */
+/** The clock continues, and the question is said and shown again. */
 const putAgain = { target: 'open', actions: present } as const;
 
-/** The ways out of each state that owns the transcript. */
+/** The transitions that leave each state that owns the transcript. */
 const exits = {
   'client.detached': 'parked',
   'question.withdraw': 'withdrawn',
@@ -113,7 +113,7 @@ const stamp = ({ event }: { event: QuestionEvent }) => event;
 /** Reports of the client on a question that the user has been given once already. */
 const reports = {
   'question.shown': { actions: { type: 'markShown', params: stamp } },
-  // It was only shown so far. Said again on request, it keeps its first moment.
+  // So far it was only shown. When it is said on request, it keeps its first moment.
   'question.playing': {
     guard: 'hasNotPlayed',
     actions: { type: 'markPlaying', params: stamp },
@@ -130,9 +130,9 @@ export const questionMachine = setup({
   },
   actors: { deadline: activity<DeadlineInput>('deadline') },
   actions: {
-    /** Say and show it (again). */
+    /** Says and shows it (again). */
     present: effect<{ readonly requestId: string }>(),
-    /** Say and show it no more. */
+    /** Stops saying and showing it. */
     retract: effect<{ readonly requestId: string }>(),
     /** Gives the floor back, or leaves the queue for it. */
     release: effect<{ readonly requestId: string; readonly epoch: number }>(),
@@ -151,7 +151,7 @@ export const questionMachine = setup({
     forgetHearing: assign({ playingSince: null, heard: false }),
     markShown: assign(({ context }, { at }: Stamped) => ({ shownAt: context.shownAt ?? at })),
     markPlaying: assign((_, { at }: Stamped) => ({ playingSince: at })),
-    /** A wire that does not tell when it began to play tells at least that it was heard. */
+    /** A wire that does not report the start of playback reports at least its end. */
     markHeard: assign(({ context }, { at }: Stamped) => ({
       playingSince: context.playingSince ?? at,
       heard: true,
@@ -208,7 +208,7 @@ export const questionMachine = setup({
     presenting: {
       tags: ['owner', 'answerable'],
       entry: [
-        // What was shown or heard before was another presentation.
+        // Earlier showing and hearing belong to another presentation.
         assign({ shownAt: null, playingSince: null, heard: false, hasBegun: false }),
         present,
       ],

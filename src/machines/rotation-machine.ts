@@ -1,4 +1,4 @@
-// A connection that ends soon is exchanged for a fresh one while nobody speaks.
+// The exchange of a connection that ends soon for a fresh one while both parties are silent.
 //
 //   idle ─opened─▶ unlimited, limited ─due─▶ preparing ─ready─▶ prepared ─rest─▶ idle  takeOver
 //                        │                    ▲   │ failed        │ failed
@@ -6,62 +6,62 @@
 //                        │                    pausing ◀───────────┘
 //                        └─due, and can resume─▶ awaiting ─rest─▶ idle  renew
 //
-// There are two ways. Make before break: a fresh connection is prepared, and takes over
-// (`takeOver`). Where the wire can go on from where the old one ends, break before make: it is
-// closed first, and the session connects again (`renew`).
+// There are two ways. Make before break: a fresh connection is prepared, and takes over (`takeOver`). If the
+// wire can resume a closed connection, break before make: it is closed first, and the session connects again
+// (`renew`).
 //
 // Owns:     when a connection is exchanged, and in which way.
-// Does not: hold connections, or know why nobody speaks.
+// Does not: hold connections, or know why both parties are silent.
 //
 // Invariants
 //   ROTATION-1. One candidate at a time, in `making` only: it takes over, is dropped, or is lost.
 //   ROTATION-2. The exchange is made at rest; else at `lastAt`, or when the old connection is lost.
-//   ROTATION-3. Nothing is exchanged while a transfer is under way, or without a connection: a
-//        transfer takes the place of a rotation, and what is due by then comes after it.
-//   ROTATION-4. A candidate that fails, or is not ready in time, is followed by another after a pause
-//        that grows, for as long as the old connection lasts.
+//   ROTATION-3. Nothing is exchanged while a transfer is under way, or without a connection: a transfer takes
+//        the place of a rotation, and a rotation that is due by then follows it.
+//   ROTATION-4. A candidate that fails, or is not ready in time, is followed by another after a pause that
+//        grows, for as long as the old connection lasts.
 
 import { and, assign, or, setup, type SnapshotFrom } from 'xstate';
 import { backoffMs, type BackoffInput } from './backoff.ts';
 import { activity, effect, machineOptions, type DeadlineInput } from './effect.ts';
 
 export interface RotationInput extends BackoffInput {
-  /** A candidate that is not ready by then has failed, in milliseconds. */
+  /** The time until a candidate must be ready; then it has failed, in milliseconds. */
   readonly connectTimeoutMs: number;
 }
 
 interface RotationContext extends RotationInput {
-  /** When a fresh connection is needed; null: no limit is known. */
+  /** The time at which a fresh connection is needed; null: no limit is known. */
   readonly dueAt: number | null;
-  /** When nobody waits for a pause any more. */
+  /** The time at which the exchange no longer waits for a pause. */
   readonly lastAt: number;
   readonly failures: number;
   readonly attemptBy: number;
   readonly retryAt: number;
 }
 
-/** What is the case when an event is accepted: the machine cannot look. */
+/** The facts at the moment when an event is accepted: the machine cannot look them up. */
 export interface RotationNow {
   readonly at: number;
-  /** Nobody speaks, and nobody is about to. */
+  /** Both parties are silent, and neither is about to speak. */
   readonly isAtRest: boolean;
-  /** The connection can be gone on from where it ends. */
+  /** The wire can resume the connection after it ends. */
   readonly canResume: boolean;
 }
 
 export type RotationFact =
   /** A connection is in use. */
   | { readonly type: 'line.opened'; readonly dueAt: number | null; readonly lastAt: number }
-  /** It ends sooner than was known. */
+  /** The connection ends sooner than was known. */
   | { readonly type: 'line.expiring'; readonly lastAt: number }
-  /** Something has changed that may make it a good moment. */
+  /** A fact has changed that may make this a good moment. */
   | { readonly type: 'line.rested' }
-  /** It is gone. */
+  /** The connection is lost. */
   | { readonly type: 'line.lost' }
-  /** It was hung up. */
+  /** The connection was closed on purpose. */
   | { readonly type: 'line.closed' }
   | { readonly type: 'transfer.began' }
-  /** On the connection before; one that came with another connection says `line.opened`. */
+  /** The transfer ended on the connection before it; a transfer to another connection sends `line.opened`. */
   | { readonly type: 'transfer.ended' }
   | { readonly type: 'candidate.ready' }
   /** `jitter`: uniform in [0, 1). */
@@ -84,7 +84,7 @@ const begins = [
   { target: '#rotation.making' },
 ] as const;
 
-/** How it begins where the end comes sooner than was known. */
+/** How an exchange begins if the connection ends sooner than was known. */
 const hurries = [
   { guard: 'isGoodMoment', ...renews },
   { guard: 'canResume', target: '#rotation.awaiting', actions: ['expires', 'isDueNow'] },
@@ -101,11 +101,11 @@ export const rotationMachine = setup({
   actions: {
     /** Opens a candidate; `candidate.ready` or `candidate.lost` comes back. */
     prepare: effect<object>(),
-    /** The candidate is not wanted any more. */
+    /** Drops the candidate. */
     drop: effect<object>(),
-    /** The candidate is the connection from now on; `line.opened` comes back. */
+    /** Makes the candidate the connection; `line.opened` comes back. */
     takeOver: effect<object>(),
-    /** The connection is hung up, and another one is to go on from there. */
+    /** Closes the connection, and resumes the session on another one. */
     renew: effect<object>(),
     opened: assign(({ event }) =>
       event.type === 'line.opened' ? { dueAt: event.dueAt, lastAt: event.lastAt, failures: 0 } : {},
@@ -153,7 +153,7 @@ export const rotationMachine = setup({
     'transfer.began': '.held',
   },
   states: {
-    // There is no connection: nothing to exchange.
+    // Without a connection there is nothing to exchange.
     idle: { on: { 'line.closed': {}, 'line.lost': {}, 'transfer.began': {} } },
     unlimited: { on: { 'line.expiring': hurries } },
     limited: {

@@ -1,11 +1,11 @@
-// The life of one service: events come in, and one after the other an agent looks at them.
+// The life of one service: events come in, and an agent examines them one after the other.
 //
-//   created ─▶ idle ⇄ invoking            one event is looked at
+//   created ─▶ idle ⇄ invoking            one event is examined
 //                ▲        │ refused
 //                └─ waiting (backing off)     stop, from anywhere ─▶ stopped   (final)
 //
-// Owns:     the order of the events that wait, and what becomes of each.
-// Does not: hold what they say, run the agent, tell the user, or know the life of a source
+// Owns:     the order of the events that wait, and how each ends.
+// Does not: hold their content, run the agent, tell the user, or know the life of a source
 //           (event-source-machine).
 //
 // Invariants
@@ -15,12 +15,12 @@
 //   SERVICE-MACHINE-3. Urgent before normal; first come, first served within each. An event whose invocation
 //        was refused goes back to the front of its own class.
 //   SERVICE-MACHINE-4. At most `maxWaiting` events wait, beside the one whose invocation is under way or was
-//        refused. When it is full an urgent one takes the place of the youngest normal one;
-//        otherwise what arrives is dropped.
-//   SERVICE-MACHINE-5. A refused invocation is tried again after a pause that grows, `maxInvocations` times in
-//        all; what will be refused for ever is not tried again.
-//   SERVICE-MACHINE-6. Stop drops what waits, breaks off the invocation and stops the sources, once; nothing
-//        follows it. (Sources that never began are stopped too: they have nothing to free.)
+//        refused. When the queue is full an urgent event takes the place of the youngest normal one; any
+//        other is dropped.
+//   SERVICE-MACHINE-5. A refused invocation is tried again after a pause that grows, `maxInvocations` times
+//        in all; an invocation that will always be refused is not tried again.
+//   SERVICE-MACHINE-6. Stop drops the waiting events, breaks off the invocation and stops the sources, once;
+//        nothing follows it. (Sources that never began are stopped too: they have nothing to free.)
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
 import { backoffMs, type BackoffInput } from './backoff.ts';
@@ -28,7 +28,7 @@ import { activity, effect, machineOptions, type DeadlineInput, type Stamped } fr
 
 export interface ServiceInput extends BackoffInput {
   readonly maxWaiting: number;
-  /** How often an event's invocation is tried. */
+  /** How many times an event's invocation is tried. */
   readonly maxInvocations: number;
 }
 
@@ -43,13 +43,13 @@ interface WaitingEvent {
 }
 
 interface ServiceContext extends ServiceInput {
-  /** In the order in which they will be looked at. */
+  /** The waiting events, in the order in which they will be examined. */
   readonly waiting: readonly WaitingEvent[];
   readonly current: WaitingEvent | null;
   readonly retryAt: number;
 }
 
-/** Why an event is not looked at. */
+/** Why an event is not examined. */
 export type EventDropReason = 'full' | 'displaced' | 'refused' | 'stopped';
 
 type Unstamped =
@@ -85,15 +85,15 @@ export const serviceMachine = setup({
   },
   actors: {
     deadline: activity<DeadlineInput>('deadline'),
-    /** The agent looks at the event; `invocation.ended` or `invocation.refused` comes back. */
+    /** The agent examines the event; `invocation.ended` or `invocation.refused` comes back. */
     invocation: activity<{ readonly eventId: string }>('invocation'),
   },
   actions: {
     startSources: effect<object>(),
     stopSources: effect<object>(),
-    /** It waits to be looked at. */
+    /** The event waits to be examined. */
     accepted: effect<{ readonly eventId: string }>(),
-    /** It was looked at. */
+    /** The event was examined. */
     settled: effect<{ readonly eventId: string }>(),
     dropped: effect<{ readonly eventIds: readonly string[]; readonly reason: EventDropReason }>(),
     add: assign(({ context }, { eventId, priority }: Omit<WaitingEvent, 'refusals'>) => ({
@@ -258,12 +258,12 @@ export const serviceMachine = setup({
 
 export type ServiceSnapshot = SnapshotFrom<typeof serviceMachine>;
 
-/** The one that gives way to something urgent: the normal one that came last. */
+/** Returns the event that makes room for an urgent one: the latest normal one. */
 function displaced({ waiting }: ServiceContext): WaitingEvent | undefined {
   return waiting.findLast(({ priority }) => priority === 'normal');
 }
 
-/** Urgent before normal; at the front or the back of its own class. */
+/** Inserts urgent events before normal ones, at the front or the back of their class. */
 function inserted(
   waiting: readonly WaitingEvent[],
   event: WaitingEvent,

@@ -1,9 +1,9 @@
-// How a service and its sources are wired to each other: which effect of the service is which
-// event of a source. Pure, so that what is model-checked as a composition is what runs.
+// Wires a service to its sources: maps each effect of the service to an event of a source. Pure, so that the
+// model checker checks the composition that runs.
 
 import type { WiredMessage } from './session-wiring.ts';
 
-/** The messages to its sources that an effect of a service means. */
+/** Returns the messages to its sources that an effect of a service means. */
 export function sourceMessages(
   effect: string,
   sources: readonly string[],

@@ -1,19 +1,19 @@
-// What a session is told: the events of its machine, and what they carry.
+// The events of the session's machine, and their payloads.
 
 import type { Stamped } from './effect.ts';
 import type { Failure } from './outcome.ts';
 
 export interface SessionInput {
   readonly maxReconnects: number;
-  /** A connection may take so long to be ready, in milliseconds. @defaultValue 30000 */
+  /** The longest time until a connection is ready, in milliseconds. @defaultValue 30000 */
   readonly connectTimeoutMs?: number;
-  /** The lead agent's successor may take so long to be ready, in milliseconds. @defaultValue 30000 */
+  /** The longest time until the lead agent's successor is ready, in milliseconds. @defaultValue 30000 */
   readonly transferTimeoutMs?: number;
-  /** What the user said may still be transcribed for so long after it ended, in milliseconds. */
+  /** The longest time that transcription may take after an utterance ended, in milliseconds. */
   readonly settleTimeoutMs: number;
-  /** Subagents may take so long to stop before they are killed, in milliseconds. */
+  /** The longest time that subagents may take to stop before they are killed, in milliseconds. */
   readonly closeGraceMs: number;
-  /** Open questions are withdrawn when nobody was attached for so long; null: never. */
+  /** Open questions are withdrawn when no client was attached for so long; null: never. */
   readonly detachGraceMs: number | null;
 }
 
@@ -23,9 +23,14 @@ export const DEFAULT_TRANSFER_TIMEOUT_MS = 30_000;
 type Unstamped =
   | { readonly type: 'session.start' }
   | { readonly type: 'session.close' }
-  /** Another process goes on with it: nobody is connected, attached or speaking any more. */
+  /**
+   * Another process continues the session: no client is attached, the transport is not connected, all are
+   * silent.
+   */
   | { readonly type: 'session.recovered' }
-  /** It goes on where it was put away, idle: nobody is connected, and nothing else has changed. */
+  /**
+   * The session resumes where it was parked, idle: the transport is not connected; nothing else has changed.
+   */
   | { readonly type: 'session.woken' }
   | { readonly type: 'transport.ready' }
   /** `retryInMs` null: trying again is pointless. */
@@ -34,13 +39,13 @@ type Unstamped =
       readonly error: Failure;
       readonly retryInMs: number | null;
     }
-  /** It was hung up, to go on over another one: that is to be opened now. */
+  /** The connection was closed to be resumed on another one, which must be opened now. */
   | { readonly type: 'transport.renewing' }
   /** Another connection has taken its place. */
   | { readonly type: 'transport.replaced' }
-  /** Another agent shall lead. `transferId` names this attempt and no other. */
+  /** Another agent is to lead. `transferId` names this attempt and no other. */
   | { readonly type: 'transfer.started'; readonly transferId: string; readonly to: string }
-  /** It leads, or (`error`) it does not and the one before it still does. */
+  /** The agent leads, or (`error`) it does not and the one before it still does. */
   | {
       readonly type: 'transfer.ended';
       readonly transferId: string;
@@ -53,7 +58,7 @@ type Unstamped =
   | { readonly type: 'utterance.ended' }
   | { readonly type: 'utterance.settled' }
   | { readonly type: 'response.requested' }
-  /** The model has said nothing more for a while: its turn goes on when a tool has answered. */
+  /** The model has been silent for a while: its turn continues when a tool has answered. */
   | { readonly type: 'response.waiting' }
   | { readonly type: 'response.ended' }
   | { readonly type: 'playout.started' }

@@ -1,5 +1,5 @@
-// What becomes of a session's line to the lead model: what its machine remembers of it,
-// and the transitions that several of its states share.
+// The session's connection to the lead model: the machine's memory of it, and the transitions that several of
+// its states share.
 
 import type { Stamped } from './effect.ts';
 import type { Failure } from './outcome.ts';
@@ -38,7 +38,7 @@ export const countNotReady = {
   }),
 } as const;
 
-/** What the loss of the line leads to, in every state that has one. */
+/** The transitions after the connection is lost, in every state that has one. */
 export const lost = [
   {
     guard: { type: 'mayReconnect', params: ({ event }: { event: Lost }) => event },
@@ -48,10 +48,10 @@ export const lost = [
   { target: 'closing', actions: countLost },
 ] as const;
 
-/** Whoever was connected was so in another process. */
+/** Connections and clients of an earlier process are gone. */
 export const backToStart = { target: 'created', actions: 'forgetFailures' } as const;
 
-/** Says how the transfer under way has ended. */
+/** Reports how the transfer under way has ended. */
 export function transferEnded<E>(
   errorOf: (args: { context: SessionContext; event: E }) => Failure | null,
 ) {

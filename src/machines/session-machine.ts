@@ -1,32 +1,32 @@
-// One conversation: five things that go on side by side.
+// One conversation: five regions side by side.
 //
 //   connection  created → connecting → active ⇄ reconnecting / transferring → closing → closed
-//   client      detached ⇄ attached            is anybody there?
+//   client      detached ⇄ attached            is a client there?
 //   user        silent → speaking → settling → silent
 //   model       idle ⇄ generating ⇄ waiting    for a tool, in the middle of its turn
 //   playout     drained ⇄ playing              audio still leaving the speaker
 //
-// Whose turn it is, is derived (`floorOf`), so that barge-in, backchannel and full
-// duplex fit; and so is whether the outbox may speak (`gateIsOpen`).
+// The holder of the floor is derived (`floorOf`), so that barge-in, backchannel and full duplex fit; and so
+// is whether the outbox may speak (`gateIsOpen`).
 //
-// Owns:     the life of the connection and what is known of both parties.
+// Owns:     the life of the connection and the state of both parties.
 // Does not: hold sockets, audio, transcripts, subagents or questions.
 //
 // Invariants
 //   SESSION-1. Nothing leaves `closed`; `closing` ends by itself (grace, then kill).
 //   SESSION-2. The gate is open only while connected, attached, and both parties are quiet:
 //       the user silent, the model idle or waiting, the playout drained.
-//   SESSION-3. Another connection, whatever it is for, forgets what the old one was in the middle of
-//       (generation), never what the user's device is doing (playout, speech are told anew).
-//   SESSION-4. After `maxReconnects` failed reconnects in a row the session closes and says why.
-//   SESSION-5. A transfer that was begun ends once: done, or failed, after `transferTimeoutMs` at the
-//       latest. Its end closes nothing, and a late word about another one counts for nothing.
-//   SESSION-6. A connection that is not ready after `connectTimeoutMs` is given up, as one that failed.
-//   SESSION-7. A turn of the model ends when it has said what it had to say, not when its line is lost.
+//   SESSION-3. Another connection, for whatever reason, discards what the old one was in the middle of
+//       (generation), never the state of the user's device (playout and speech are reported anew).
+//   SESSION-4. After `maxReconnects` failed reconnects in a row the session closes and reports the reason.
+//   SESSION-5. A transfer that was begun ends once: done, or failed, after `transferTimeoutMs` at the latest.
+//       Its end closes nothing, and a late event of another transfer changes nothing.
+//   SESSION-6. A connection that is not ready after `connectTimeoutMs` is given up, like one that failed.
+//   SESSION-7. A turn of the model ends when it has said everything, not when its connection is lost.
 //   V8. A connection that was hung up to be renewed is no failure: another one is opened at once.
-//   SESSION-9. After a recovery it is as before its start: not connected, nobody attached, all silent. One
-//       that was closing goes on closing.
-//  SESSION-10. A model that waits for a tool has the floor and its turn goes on, but what is due may be said
+//   SESSION-9. After a recovery the session is as before its start: not connected, no client attached, all
+//       silent. A session that was closing continues to close.
+//  SESSION-10. A model that waits for a tool has the floor and its turn continues, but a due item may be said
 //       meanwhile: the gate does not wait for the tool.
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
@@ -59,19 +59,19 @@ export const sessionMachine = setup({
     /** Opens a connection; `transport.ready` or `transport.lost` comes back. */
     connect: effect<{ readonly attempt: number }>(),
     disconnect: effect<object>(),
-    /** The connection that is being opened is not wanted any more. */
+    /** Closes the connection that is being opened: it is no longer wanted. */
     hangUp: effect<object>(),
     /** Makes another agent the lead agent; `transfer.ended` comes back. */
     transfer: effect<{ readonly transferId: string; readonly to: string }>(),
-    /** The transfer is over; on an error the agent before it leads on. */
+    /** The transfer is over; on an error the agent before it still leads. */
     transferEnded: effect<{ readonly transferId: string; readonly error: Failure | null }>(),
-    /** The model has said what it had to say. */
+    /** The model has said everything. */
     turnEnded: effect<object>(),
-    /** Nobody has been there for `detachGraceMs`: open questions are withdrawn. */
+    /** No client was attached for `detachGraceMs`: open questions are withdrawn. */
     giveUpOnUser: effect<object>(),
     /** Cancels every subagent; `subagents.ended` comes back. */
     stopSubagents: effect<object>(),
-    /** The grace is over. */
+    /** Kills the subagents: the grace is over. */
     killSubagents: effect<object>(),
     ended: effect<{ readonly error: Failure | null }>(),
     countFailure: assign(({ context }, { at, error, retryInMs }: Lost) => ({
@@ -169,7 +169,7 @@ export const sessionMachine = setup({
             'session.woken': backToStart,
           },
         },
-        // Who leads is being changed: nobody speaks meanwhile.
+        // The lead agent is being exchanged: neither party speaks meanwhile.
         transferring: {
           invoke: {
             id: 'transfer',
@@ -265,7 +265,7 @@ export const sessionMachine = setup({
       initial: 'detached',
       states: {
         detached: {
-          // Waits for somebody to come for as long as it takes, unless somebody left.
+          // Waits without limit for a first client; after a client left, for `detachGraceMs`.
           initial: 'patient',
           states: {
             patient: {},
@@ -312,13 +312,13 @@ export const sessionMachine = setup({
           on: {
             'utterance.ended': 'settling',
             'utterance.settled': 'silent',
-            // The connection that would have told the end is gone.
+            // The connection that would have reported the end is gone.
             'transport.lost': 'silent',
             'transport.renewing': 'silent',
             'transport.replaced': 'silent',
           },
         },
-        // What was said is not known yet: whoever speaks now may answer the wrong thing.
+        // The transcript is not known yet: anything said now may answer the wrong thing.
         settling: {
           entry: assign(({ context, event }) => ({
             settleBy: event.at + context.settleTimeoutMs,
@@ -386,7 +386,7 @@ export const sessionMachine = setup({
 
 export type SessionSnapshot = SnapshotFrom<typeof sessionMachine>;
 
-/** May the outbox say something now? (It waits for a pause on top of this.) */
+/** Tells whether the outbox may say something now. (It waits for a pause on top of this.) */
 export function gateIsOpen(snapshot: SessionSnapshot): boolean {
   const { client, user, model, playout } = snapshot.value;
   return (
@@ -398,7 +398,7 @@ export function gateIsOpen(snapshot: SessionSnapshot): boolean {
   );
 }
 
-/** Who is being heard: a derived label, not a state. */
+/** Returns the party that is being heard: a derived label, not a state. */
 export function floorOf(snapshot: SessionSnapshot): 'user' | 'model' | 'nobody' {
   const { user, model, playout } = snapshot.value;
   if (user !== 'silent') return 'user';

@@ -1,12 +1,11 @@
-// How the machines of one session are wired to each other: which effect of which is
-// which event of which other one. Pure, so that what is model-checked as a composition
-// is what runs.
+// Wires the machines of one session to each other: maps each effect of a machine to an event of another one.
+// Pure, so that the model checker checks the composition that runs.
 //
 //   subagent ─ask─▶ question ⇄ interaction        question ⇄ outbox ⇄ session (gate)
 //                                tool call ─deliver─▶ (batch ─tell─▶) outbox
 //
 // Owns:     the messages within a session.
-// Does not: say what leaves it (to the lead agent, the subagents, screens).
+// Does not: define the messages that leave it (to the lead agent, the subagents, screens).
 
 import type { DeliveryMode, DeliveryPriority, HearingGrade, OutboxItem } from './outbox-queue.ts';
 import { gateIsOpen, type SessionSnapshot } from './session-machine.ts';
@@ -18,7 +17,7 @@ export interface WiredMessage {
   readonly event: { readonly type: string } & Readonly<Record<string, unknown>>;
 }
 
-/** What the wired effects carry, together. */
+/** The params of all wired effects, together. */
 interface WiredParams {
   readonly requestId: string;
   readonly deliveryId: string;
@@ -34,8 +33,8 @@ interface WiredParams {
 }
 
 /**
- * The messages that an effect means within the session. `kind` is the part of the address before
- * its colon; `batchOf` says with which batch the result of a call is told, or null.
+ * Returns the messages that an effect means within the session. `kind` is the part of the address before its
+ * colon; `batchOf` returns the batch that the result of a call is told with, or null.
  */
 export function wire(
   kind: string,
@@ -75,7 +74,7 @@ export function wire(
     }
     case 'call.answer':
       return params.answer === 'pending' ? [] : leaving(params.callId, batchOf);
-    // Its result will not come, or is told already: the place that was reserved for it is free.
+    // Its result will not come, or is told already: the reserved place is free.
     case 'call.known':
     case 'call.cancelSubagent':
       return [to('outbox', { type: 'outbox.unreserve' }), ...leaving(params.callId, batchOf)];
@@ -97,14 +96,14 @@ export function wire(
   }
 }
 
-/** A question wants the floor as soon as it is there. */
+/** The message by which a new question requests the floor. */
 export function askingFor(requestId: string): WiredMessage {
   return to('interaction', { type: 'interaction.request', id: requestId });
 }
 
 /**
- * Facts that others share with the session; `owner` is the question that has the floor, `batch`
- * the one that calls of the request that is being answered join.
+ * The session's messages for facts that several machines share; `owner` is the question that has the floor,
+ * `batch` the one that calls of the request that is being answered join.
  */
 export function shared(
   event: { readonly type: string },
@@ -118,7 +117,7 @@ export function shared(
         { actor: 'outbox', event },
         ...(owner === null ? [] : [{ actor: `question:${owner}`, event }]),
       ];
-    // Whoever was there has gone with the process.
+    // Clients and connections have gone with the process.
     case 'session.recovered': {
       const left = { type: 'client.detached' };
       return [
@@ -139,15 +138,15 @@ export function shared(
   }
 }
 
-/** May the outbox speak, and may what is being said be interrupted for something urgent? */
+/** Whether the outbox may speak, or may interrupt the model for an urgent item. */
 export type Gate = 'open' | 'interruptible' | 'closed';
 
-/** The gate as the session's regions say. `canInterrupt`: the transport can stop in mid-sentence. */
+/** Derives the gate from the session's regions. `canInterrupt`: the transport can stop in mid-sentence. */
 export function gateOf(session: SessionSnapshot, canInterrupt: boolean): Gate {
   if (gateIsOpen(session)) return 'open';
-  // Where nobody is there to hear what is urgent, it breaks nothing off.
+  // Without a client to hear the urgent item, it interrupts nothing.
   const { client, user, model, playout } = session.value;
-  // While the model only waits for a tool there is nothing to break off.
+  // While the model only waits for a tool there is nothing to interrupt.
   const isSpeaking = user === 'silent' && (model === 'generating' || playout === 'playing');
   return canInterrupt && isSpeaking && client === 'attached' ? 'interruptible' : 'closed';
 }
@@ -161,7 +160,7 @@ export function gateMessage(gate: Gate): WiredMessage {
   );
 }
 
-/** A question goes before results: somebody waits for its answer. */
+/** The item of a question. It goes before results: a subagent waits for its answer. */
 export function questionItem(requestId: string): OutboxItem {
   return {
     deliveryId: requestId,
@@ -186,7 +185,7 @@ export function resultItem(deliveryId: string, delivery: DeliveryMode = 'when_id
   };
 }
 
-/** What interrupts is urgent. */
+/** An item that interrupts is urgent. */
 export function priorityOf(delivery: DeliveryMode): DeliveryPriority {
   return delivery === 'interrupt' ? 'urgent' : 'normal';
 }

@@ -1,5 +1,5 @@
-// The calls of the step under way, and the messages that have not been read: plain lists,
-// and what follows from them. All functions are pure.
+// The calls of the step under way, and the unread messages: plain lists, and pure functions that derive facts
+// from them.
 
 import type { StepCall } from './subagent-events.ts';
 
@@ -13,16 +13,16 @@ export const isRunnable = (call: CallState): boolean => call.kind === 'tool' && 
 export const isDelegation = (call: CallState): boolean =>
   call.kind === 'delegation' && !call.settled;
 
-/** Waits for somebody's answer. */
+/** Waits for an answer of the user or of another agent. */
 export const isAsk = (call: CallState): boolean =>
   !call.settled && (call.kind === 'question' || call.kind === 'approval' || call.kind === 'input');
 
 export const isCompletion = ({ kind }: StepCall): boolean => kind === 'completion';
 
-/** Of whom a call asks something. */
+/** How a call asks: the user for an answer or for consent, or the agent that gave the task. */
 export type AskKind = 'question' | 'approval' | 'input';
 
-/** The call whose question is the one under way: the first unsettled one that asks. */
+/** Returns the call whose question is the one under way: the first unsettled one that asks. */
 export function askOf(calls: Calls): (CallState & { readonly kind: AskKind }) | undefined {
   return calls.find(isAsk) as (CallState & { readonly kind: AskKind }) | undefined;
 }
@@ -36,7 +36,7 @@ export const unsettled = (calls: readonly StepCall[]): Calls =>
 export const settle = (calls: Calls, callId: string): Calls =>
   calls.map((call) => (call.callId === callId ? { ...call, settled: true } : call));
 
-/** The question under way is over. An approved call becomes the call that it is. */
+/** Settles the question under way. An approved call becomes the call that it stands for. */
 export function settleAsk(calls: Calls, isApproved: boolean): Calls {
   const head = askOf(calls);
   return calls.map((call) => {

@@ -1,11 +1,11 @@
-// What a subagent's machine is told, and the reasons for which it fails.
+// The events of a subagent's machine, and the reasons for which it fails.
 
 import type { Stamped } from './effect.ts';
 import type { Failure } from './outcome.ts';
 
 export interface SubagentInput {
   readonly id: string;
-  /** When it was accepted; the preparation's deadline counts from here. */
+  /** When the subagent was accepted; the preparation's deadline counts from here. */
   readonly at: number;
   readonly maxSteps: number;
   /** Time that it may spend in `running`, in milliseconds. */
@@ -27,8 +27,8 @@ export interface StepCall {
 }
 
 /**
- * When a message to a subagent that runs is read. `steer`: at its next step. `queue`: when it
- * would have ended. `interrupt`: at once, and what it was about is broken off.
+ * When a message to a running subagent is read. `steer`: at its next step. `queue`: when it would have ended.
+ * `interrupt`: at once, and the step under way is broken off.
  */
 export type MessageMode = 'queue' | 'steer' | 'interrupt';
 
@@ -48,18 +48,18 @@ type Unstamped =
   | {
       readonly type: 'question.answered';
       readonly requestId: string;
-      /** For an approval: does the user consent? */
+      /** For an approval: whether the user consents. */
       readonly approved?: boolean;
     }
   | { readonly type: 'question.expired'; readonly requestId: string }
   | { readonly type: 'question.withdrawn'; readonly requestId: string }
-  /** Somebody tells it something; each message has an id of its own. */
+  /** A message to the subagent; each has an id of its own. */
   | {
       readonly type: 'subagent.message';
       readonly messageId: string;
       readonly mode: MessageMode;
     }
-  /** What it may use is used up: one last step to hand in what there is, if `graceful`. */
+  /** The budget is exhausted: one last step to hand in the work done, if `graceful`. */
   | {
       readonly type: 'budget.exhausted';
       readonly graceful: boolean;
@@ -73,10 +73,10 @@ type Unstamped =
 
 export type SubagentEvent = Unstamped & Stamped;
 
-/** A subagent that is not ready to run by then has failed. */
+/** The time after which a subagent that is not ready to run has failed. */
 export const PREPARATION_TIMEOUT_MS = 30_000;
 
-/** The question that a waiting subagent waits for: unique, and the same after a restart. */
+/** The id of the question that a waiting subagent waits for: unique, and the same after a restart. */
 export const requestIdOf = (id: string, asked: number): string => `${id}.q${asked}`;
 
 export function cancelled(reason: string): Failure {

@@ -6,31 +6,32 @@
 //
 //   running: deciding ─▶ thinking ─▶ deciding ─▶ acting ─▶ deciding …
 //
-// Owns:     which of these it is in, the step count, which calls of the step are still
-//           unsettled, which messages are unread, and what is left of the run's time.
-// Does not: call a model or a tool, hold words, read a clock, know other subagents.
+// Owns:     the state of the subagent, the step count, the unsettled calls of the step, the unread messages,
+//           and the remaining time of the run.
+// Does not: call a model or a tool, hold texts, read a clock, know other subagents.
 //
 // Invariants
 //   SUBAGENT-MACHINE-1. It ends once: nothing leaves completed, failed or cancelled.
 //   SUBAGENT-MACHINE-2. The run's clock runs in `running` only; waiting for a slot, the user or another
 //       agent costs nothing.
 //   SUBAGENT-MACHINE-3. While it waits for an answer nothing else of the step runs: ordinary calls settle
-//       first, then its delegations, side by side, then its questions are asked in call
-//       order, one at a time; what it hands in comes last.
+//       first, then its delegations, side by side, then its questions are asked in call order, one at a time;
+//       its completion call comes last.
 //   SUBAGENT-MACHINE-4. A step begins only when every call of the step before is settled, or was given up.
 //   SUBAGENT-MACHINE-5. An approval gates its own call: that call runs once approved, never otherwise.
 //   SUBAGENT-MACHINE-6. `maxInputRetries` questions in a row that the user did not answer end it with
 //       INPUT_TIMEOUT; an answer starts the count again. Another agent's silence is no miss.
-//   SUBAGENT-MACHINE-7. At most `maxSteps` steps: calls of the last step are not run (STEP_LIMIT), but what
-//       it hands in counts.
+//   SUBAGENT-MACHINE-7. At most `maxSteps` steps: calls of the last step are not run (STEP_LIMIT), but its
+//       completion call counts.
 //   SUBAGENT-MACHINE-8. It holds a run slot exactly while it is `running`.
 //   SUBAGENT-MACHINE-9. A question that it gives up is withdrawn.
 //   SUBAGENT-MACHINE-10. A message is read by one model call at most, in the order of arrival: a `queue`
-//       message where the model would have ended (it goes on instead), any other at the next
-//       step. What came before it ran at all is read at once. It completes with something
-//       unread only in its last step.
-//   SUBAGENT-MACHINE-11. A message with `interrupt` breaks off what is under way (model call, tools, waiting),
-//       and what has not begun; the next step reads it. Without a step left it is like `steer`.
+//       message where the model would have ended (it continues instead), any other at the next step. A
+//       message that came before the first step is read in it. The subagent completes with unread messages
+//       only in its last step.
+//   SUBAGENT-MACHINE-11. A message with `interrupt` breaks off the work under way (model call, tools,
+//       waiting), and calls that have not begun; the next step reads it. Without a step left it is like
+//       `steer`.
 //   SUBAGENT-MACHINE-12. Once the budget is exhausted nothing more of the step begins and one more model call
 //       at most is made, the final one, after which it has failed with BUDGET_EXHAUSTED. A
 //       result that was under way counts. A step whose call was refused is the final one.
@@ -253,7 +254,7 @@ export const subagentMachine = subagentSetup.createMachine({
         },
       },
     },
-    // It holds no slot: whoever waits for a child must not be in its way.
+    // Holds no slot: a subagent that waits for a child must not block it.
     waiting_for_children: {
       tags: ['live', 'waiting'],
       invoke: {
@@ -341,7 +342,7 @@ export const subagentMachine = subagentSetup.createMachine({
             },
           },
         },
-        // Further questions of the step follow at once; anything else needs a slot again.
+        // Further questions of the step follow at once; any other call needs a slot again.
         settled: {
           always: [
             { guard: 'hasRunnable', target: '#subagent.ready' },

@@ -1,5 +1,5 @@
-// What the chart of a subagent is made of: its context, its effects, its guards, and what all
-// of its states have in common.
+// The parts of a subagent's chart: its context, its effects, its guards, and the transitions that all of its
+// states share.
 
 import { assign, setup } from 'xstate';
 import { activity, effect, type DeadlineInput, type Stamped } from './effect.ts';
@@ -43,9 +43,9 @@ export interface SubagentContext {
   readonly unread: readonly Unread[];
   /** The messages that the step under way reads. */
   readonly reading: readonly string[];
-  /** Why what it may use is used up; null while it is not. */
+  /** Why the budget is exhausted; null while it is not. */
   readonly exhausted: string | null;
-  /** The step under way is the one that hands in what there is. */
+  /** The step under way hands in the work done so far. */
   readonly isFinal: boolean;
   readonly ending: Ending | null;
 }
@@ -55,7 +55,7 @@ export interface ModelStepInput {
   readonly step: number;
   /** The messages that this model call reads. */
   readonly messageIds: readonly string[];
-  /** Without tools: what it says is the last thing. */
+  /** Without tools: the text of this step is the result. */
   readonly final: boolean;
 }
 
@@ -73,18 +73,18 @@ export interface AskInput {
   readonly kind: AskKind;
 }
 
-/** What the model answered. */
+/** The model's response. */
 export interface Answered {
   readonly step: number;
   readonly calls: readonly StepCall[];
   readonly again?: boolean;
 }
 
-/** The model has nothing more to do: it gave its result, or hands it in. */
+/** Tells whether the model has nothing more to do: it gave its result, or calls a completion tool. */
 const hasEnded = ({ calls, again }: Answered): boolean =>
   calls.length === 0 ? again !== true : calls.some(isCompletion);
 
-/** The question under way. */
+/** Returns the question under way. */
 export const openRequest = ({
   context,
 }: {
@@ -113,19 +113,19 @@ export const subagentSetup = setup({
     deadline: activity<DeadlineInput>('deadline'),
   },
   actions: {
-    /** Wants to run; the supervisor sends `slot.granted`. `resumed` ones go first. */
+    /** Requests a run slot; the supervisor sends `slot.granted`. `resumed` requests go first. */
     requestSlot: effect<{ readonly id: string; readonly resumed: boolean }>(),
-    /** Has a slot, or waits for one, and wants it no more. */
+    /** Releases the slot, or the request for one. */
     releaseSlot: effect<{ readonly id: string }>(),
-    /** Asks; one of `question.answered / expired / withdrawn` comes back. */
+    /** Asks the question; one of `question.answered / expired / withdrawn` comes back. */
     ask: effect<AskInput>(),
-    /** The question is pointless now. */
+    /** Withdraws the question. */
     withdraw: effect<Omit<AskInput, 'callId'>>(),
     startClock: assign(({ context }, { at }: Stamped) => ({ dueAt: at + context.remainingMs })),
     stopClock: assign(({ context }, { at }: Stamped) => ({
       remainingMs: Math.max(0, context.dueAt - at),
     })),
-    /** Reads what is due of the messages; all of them where it would have ended. */
+    /** Reads the due messages; all of them where the subagent would have ended. */
     beginStep: assign(({ context }) => {
       const { calls, exhausted, unread } = context;
       const readsAll = exhausted !== null || calls.some(isCompletion);
@@ -137,7 +137,7 @@ export const subagentSetup = setup({
         isFinal: exhausted !== null,
       };
     }),
-    /** Without a call it would have ended: it reads everything first. */
+    /** Without a call the subagent would have ended: it reads all messages first. */
     keepCalls: assign(({ context }, answered: Answered) => ({
       calls: context.exhausted === null ? unsettled(answered.calls) : [],
       unread:
@@ -145,11 +145,11 @@ export const subagentSetup = setup({
           ? context.unread.map((message) => ({ ...message, waits: false }))
           : context.unread,
     })),
-    /** Gives up what is not settled, but not what it hands in. */
+    /** Drops the unsettled calls, except completion calls. */
     dropCalls: assign(({ context }) => ({
       calls: context.calls.filter((call) => call.settled || isCompletion(call)),
     })),
-    /** Gives up what was not begun, but not what it hands in. */
+    /** Drops the calls that have not begun, except completion calls. */
     dropUnbegun: assign(({ context }) => ({
       calls: context.calls.filter((call) => call.settled || isRunnable(call) || isCompletion(call)),
     })),
@@ -161,14 +161,14 @@ export const subagentSetup = setup({
       calls: settleAsk(context.calls, approved),
     })),
     countAsk: assign(({ context }) => ({ asked: context.asked + 1 })),
-    /** Of the user: another agent's answers and silence do not count. */
+    /** Counts misses of the user: the answers and the silence of another agent do not count. */
     countMiss: assign(({ context }) => ({
       missed: context.missed + (askOf(context.calls)?.kind === 'input' ? 0 : 1),
     })),
     forgetMisses: assign(({ context }) => ({
       missed: askOf(context.calls)?.kind === 'input' ? context.missed : 0,
     })),
-    /** What comes before it ran at all is read at once. */
+    /** A message that comes before the first step is read at once. */
     keepMessage: assign(
       ({ context }, { messageId, mode }: { messageId: string; mode: MessageMode }) => ({
         unread: [...context.unread, { messageId, waits: mode === 'queue' && context.step > 0 }],
@@ -178,7 +178,7 @@ export const subagentSetup = setup({
     exhaust: assign(({ context }, { message }: { message: string }) => ({
       exhausted: context.exhausted ?? message,
     })),
-    /** The step under way hands in what there is. */
+    /** Marks the step under way as the final one. */
     makeFinal: assign({ isFinal: true }),
     complete: assign(({ context }) => ended(context, 'completed')),
     fail: assign(({ context }, { error }: { error: Failure }) => ended(context, 'failed', error)),
@@ -202,14 +202,14 @@ export const subagentSetup = setup({
       step === context.step && context.isFinal,
     isBeyondLastStep: ({ context }, { step }: { step: number }) =>
       step === context.step && step >= context.maxSteps,
-    /** With nothing before it and nothing to be read first, if there is a step left to do so. */
+    /** The response is the result: no message is to be read first, or no step is left to do so. */
     isResult: ({ context }, answered: Answered) =>
       answered.step === context.step &&
       hasEnded(answered) &&
       (context.step >= context.maxSteps ||
         context.exhausted !== null ||
         (answered.calls.length === 0 && context.unread.length === 0)),
-    /** What the step handed in is the result. */
+    /** The completion call of the step is the result. */
     isHandedIn: ({ context }) =>
       context.calls.some(isCompletion) &&
       (context.unread.length === 0 || context.exhausted !== null),
@@ -221,7 +221,7 @@ export const subagentSetup = setup({
       context.calls.some((call) => call.callId === callId && isDelegation(call)),
     isThisQuestion: ({ context }, { requestId }: { requestId: string }) =>
       requestId === requestIdOf(context.id, context.asked),
-    /** The user's, and one too many: another agent may have its reasons to be silent. */
+    /** The user missed one question too many; another agent may have its reasons for silence. */
     isLastMiss: ({ context }, { requestId }: { requestId: string }) =>
       requestId === requestIdOf(context.id, context.asked) &&
       askOf(context.calls)?.kind !== 'input' &&
@@ -245,7 +245,9 @@ type EventOf<T extends SubagentEvent['type']> = {
   readonly event: Extract<SubagentEvent, { readonly type: T }>;
 };
 
-/** What every live state does, unless it says otherwise. Above them, it would be done at the end, too. */
+/**
+ * Transitions of every live state, unless it defines its own. On the root they would apply at the end, too.
+ */
 export const whileLive = {
   'subagent.message': {
     actions: {

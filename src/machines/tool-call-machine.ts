@@ -1,20 +1,20 @@
-// The life of one tool call of the lead agent. Each call has its own, so that a slow
-// one blocks none.
+// The life of one tool call of the lead agent. Each call has its own machine, so that a slow call blocks no
+// other.
 //
 //   received ─▶ validated ─┬─▶ executing ──────────────────────────────▶ answered   (inline)
 //       │                  └─▶ acknowledged ─▶ delegated ─▶ settled ─▶ delivered    (background)
 //       └─ invalid ─▶ answered             any before settled ─▶ cancelled
 //
 // Owns:     whether the model has its answer, and whether the result is delivered.
-// Does not: run the tool, hold arguments or results, or decide when the user hears it.
+// Does not: run the tool, hold arguments or results, or decide when the user hears the result.
 //
 // Invariants
 //   TOOL-CALL-1. The model gets exactly one answer to each call, whatever happens.
 //   TOOL-CALL-2. A background call is delegated once, and settles once.
 //   TOOL-CALL-3. A settled result stays until it was heard, shown or dismissed.
 //   TOOL-CALL-4. Nothing leaves answered, delivered or cancelled.
-//   TOOL-CALL-5. A result that the lead agent has told from another tool (`known`) is delivered by that: it goes to
-//       no outbox, and the place that was reserved for it is free.
+//   TOOL-CALL-5. A result that the lead agent has told from another tool (`known`) is delivered by that: it
+//       goes to no outbox, and its reserved place is free.
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
 import { activity, effect, machineOptions, type DeadlineInput, type Stamped } from './effect.ts';
@@ -35,7 +35,7 @@ interface ToolCallContext {
   readonly dueAt: number;
   /** The model already has an answer ("still in progress"). */
   readonly acknowledged: boolean;
-  /** How its result wants to reach the user. */
+  /** How the result is to reach the user. */
   readonly delivery: DeliveryMode;
 }
 
@@ -45,16 +45,16 @@ type Unstamped =
       readonly execution: 'inline' | 'background';
       /** Background: the model is told at once that the work goes on. */
       readonly acknowledge: boolean;
-      /** Background: how the result wants to reach the user. @defaultValue 'when_idle' */
+      /** Background: how the result is to reach the user. @defaultValue 'when_idle' */
       readonly delivery?: DeliveryMode;
     }
   | { readonly type: 'call.invalid' }
   /** `failed`: the tool threw, or what it returned cannot be kept. @defaultValue false */
   | { readonly type: 'call.executed'; readonly failed?: boolean }
   | { readonly type: 'subagent.accepted' }
-  /** Admission refused the work; what the model gets instead is the reason. */
+  /** Admission refused the work; the reason is the model's answer. */
   | { readonly type: 'subagent.rejected' }
-  /** `known`: the lead agent has told the user of it already. @defaultValue false */
+  /** `known`: the lead agent has already told the user of the result. @defaultValue false */
   | { readonly type: 'subagent.ended'; readonly known?: boolean }
   | { readonly type: 'delivery.settled' }
   | { readonly type: 'call.cancel'; readonly reason?: string }
@@ -62,7 +62,7 @@ type Unstamped =
 
 export type ToolCallEvent = Unstamped & Stamped;
 
-/** What the model is told. */
+/** The answer that the model gets. */
 export type CallAnswer =
   | 'result'
   | 'failed'
@@ -97,9 +97,9 @@ export const toolCallMachine = setup({
       readonly acknowledged: boolean;
       readonly delivery: DeliveryMode;
     }>(),
-    /** The result is told already: nobody waits for it, and no place is needed. */
+    /** The result is told already: nothing waits for it, and its reserved place is free. */
     known: effect<{ readonly callId: string; readonly acknowledged: boolean }>(),
-    /** The subagent of this call is wanted no more. */
+    /** Cancels the subagent of this call. */
     cancelSubagent: effect<{ readonly callId: string }>(),
     startClock: assign(({ context }, { at }: Stamped) => ({ dueAt: at + context.timeoutMs })),
   },

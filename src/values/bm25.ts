@@ -1,17 +1,17 @@
-// Which of some texts are about the words of a query: Okapi BM25 over words, for a few
-// hundred texts that are gone through each time. What needs an index is an adapter's affair.
+// Ranks texts by the words of a query: Okapi BM25 over words, for a few hundred texts that are scanned at
+// each query. An index for more texts is left to adapters.
 
-/** The words of one text, counted. */
+/** The words of one text, with their counts. */
 export interface WordCounts {
   readonly counts: ReadonlyMap<string, number>;
-  /** Words in all. */
+  /** The number of words. */
   readonly length: number;
 }
 
 const SATURATION = 1.2;
 const LENGTH_WEIGHT = 0.75;
 
-/** Words without case, accents and the plural's s, in any script. */
+/** Returns the words of a text without case, accents and the plural's s, in any script. */
 export function wordsOf(text: string): string[] {
   const plain = text
     .normalize('NFKD')
@@ -28,7 +28,7 @@ export function countWords(text: string): WordCounts {
   return { counts, length: words.length };
 }
 
-/** How well each text fits the query, in the order of the texts: 0 for none of its words. */
+/** Scores how well each text matches the query, in the order of the texts; 0 if it has none of the words. */
 export function relevance(texts: readonly WordCounts[], query: string): number[] {
   const meanLength = texts.reduce((sum, { length }) => sum + length, 0) / texts.length || 1;
   const terms = [...new Set(wordsOf(query))].map((word) => {

@@ -1,5 +1,5 @@
-// Checks what callers pass to the public API: options and arguments. TypeScript checks
-// most of it at compile time; callers without types, and JSON, are checked here.
+// Checks the options and arguments that callers pass to the public API. TypeScript checks most of them at
+// compile time; callers without types, and JSON, are checked here.
 
 import { z } from 'zod';
 import { secretRemover } from './secrets.ts';
@@ -8,7 +8,7 @@ import { ConfigurationError, messageOf } from './errors.ts';
 /** Characters of a wrong value that an error message shows. */
 const MAX_SHOWN_CHARS = 80;
 const MAX_LOOKED_AT_CHARS = 2000;
-/** Unknown options that one message names: what was meant may be any object, with a million keys. */
+/** Unknown options that one message names: the given value may be any object, with a million keys. */
 const MAX_UNKNOWN_KEYS = 5;
 
 const withoutSecrets = secretRemover([]);
@@ -31,7 +31,7 @@ export function check<Schema extends z.ZodType>(
 }
 
 /**
- * As `check`, for options among which are secrets: the message names what was expected, and shows no value.
+ * As `check`, for options that include secrets: the message names the expectation and shows no value.
  * @throws {ConfigurationError}
  */
 export function checkUnshown<Schema extends z.ZodType>(
@@ -59,7 +59,7 @@ export const aFunction = z.custom<(...given: never[]) => unknown>(
   { error: 'expected a function' },
 );
 
-/** An object of others, such as a journal or a runtime, with at least these methods. */
+/** Checks for an object, such as a journal or a runtime, with at least these methods. */
 export function anObject(what: string, ...methods: readonly string[]): z.ZodType {
   return z.custom(
     (value) =>
@@ -74,8 +74,8 @@ export function anObject(what: string, ...methods: readonly string[]): z.ZodType
 }
 
 /**
- * Options as a whole, before any of them is read: an object, and no promise of one.
- * @param example is what to write instead, such as `new TextSession({ model, agents: [agent] })`.
+ * Checks that the options as a whole are an object, and not a promise of one, before any of them is read.
+ * @param example the code to write instead, such as `new TextSession({ model, agents: [agent] })`.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function checkIsObject(where: string, value: unknown, example: string): void {
@@ -87,7 +87,7 @@ export function checkIsObject(where: string, value: unknown, example: string): v
   );
 }
 
-/** What a value is instead of a plain object; null: it is one. */
+/** Describes a value that is not a plain object; null if it is one. */
 export function notAnObject(value: unknown): string | null {
   try {
     if (typeof value === 'function') return `${shown(value)}, which is not called`;
@@ -135,7 +135,7 @@ function described(issue: z.core.$ZodIssue, value: unknown, schema: z.ZodType): 
   return `${path === '' ? '' : `\`${path}\`: `}${issue.message}, got ${got}`;
 }
 
-/** The options that a schema knows at this path; none where it cannot be told. */
+/** Returns the options that a schema knows at this path; none if the schema does not list them. */
 function optionsAt(schema: z.ZodType, path: readonly PropertyKey[]): readonly string[] {
   let at: unknown = schema;
   for (const key of [...path, null]) {
@@ -150,7 +150,7 @@ function optionsAt(schema: z.ZodType, path: readonly PropertyKey[]): readonly st
   return at instanceof z.ZodObject ? Object.keys(at.shape) : [];
 }
 
-/** `; did you mean …?`, or all that there is, or nothing. */
+/** Returns `; did you mean …?`, or the list of all options, or nothing. */
 function meant(key: string, known: readonly string[]): string {
   const near = nearest(key, known);
   if (near !== null) return `; did you mean \`${near}\`?`;
@@ -158,7 +158,10 @@ function meant(key: string, known: readonly string[]): string {
   return `; expected ${known.map((name) => `\`${name}\``).join(', ')}`;
 }
 
-/** The name that was probably meant: the same but for case, or a few letters; null: none is near. */
+/**
+ * Returns the known name that was probably meant: equal except for case, or a few letters away; null if none
+ * is near.
+ */
 export function nearest(key: string, known: readonly string[]): string | null {
   const plain = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]|ms$/g, '');
   const wanted = plain(key);
@@ -173,7 +176,7 @@ export function nearest(key: string, known: readonly string[]): string | null {
 
 const MAX_COMPARED_CHARS = 64;
 
-/** Letters to insert, delete or replace (Levenshtein). */
+/** Counts the letters to insert, delete or replace (Levenshtein). */
 function edits(one: string, other: string): number {
   const [from, to] = [one.slice(0, MAX_COMPARED_CHARS), other.slice(0, MAX_COMPARED_CHARS)];
   let row = Array.from({ length: to.length + 1 }, (_, index) => index);
@@ -199,10 +202,10 @@ function property(value: unknown, key: PropertyKey): unknown {
 }
 
 /**
- * A shallow copy of the options that a caller gave, each read once: what cannot be read is refused here,
- * and nothing that is read later can throw or change.
+ * Returns a shallow copy of the options that a caller gave. Each is read once: an unreadable option is
+ * refused here, and no later read can throw or return another value.
  * @param where names the function; the message begins with it.
- * @throws {ConfigurationError} `INVALID_OPTION` for what is no object, or cannot be read.
+ * @throws {ConfigurationError} `INVALID_OPTION` if the value is no object, or cannot be read.
  */
 export function readable<Options extends object>(where: string, options: Options): Options {
   let why: string;
@@ -217,7 +220,7 @@ export function readable<Options extends object>(where: string, options: Options
 }
 
 /**
- * Time and chance, as a port: an object with all of its parts.
+ * Checks that the environment (time and chance) is an object with all members of the port.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function checkEnvironment(where: string, environment: unknown): void {
@@ -235,7 +238,7 @@ const environmentSchema = z.looseObject({
   random: z.looseObject({ next: method }),
 });
 
-/** A value as an error message shows it: short, on one line, never throws. */
+/** Formats a value for an error message: short, on one line. Never throws. */
 export function shown(value: unknown): string {
   try {
     const text =
@@ -244,11 +247,11 @@ export function shown(value: unknown): string {
         : ((typeof value === 'object' || typeof value === 'string'
             ? JSON.stringify(value)
             : undefined) ?? String(value));
-    // Before it is cut: half of a credential has no shape any more.
+    // Before the text is cut: half of a credential no longer matches its shape.
     const clean = withoutSecrets(text.slice(0, MAX_LOOKED_AT_CHARS));
     return clean.length > MAX_SHOWN_CHARS ? `${clean.slice(0, MAX_SHOWN_CHARS)}…` : clean;
   } catch {
-    // Not even `Array.isArray` may be asked of a revoked Proxy.
+    // Even `Array.isArray` throws for a revoked Proxy.
     return `${typeof value} that cannot be read`;
   }
 }

@@ -1,20 +1,22 @@
-// The beginning of a text that is too long, so that whoever reads it sees that it is one.
+// Cuts texts that are too long, and marks the cut for the reader.
 
-/** `text`, or its beginning and a mark that says how much is missing: at most `maxChars` and the mark. */
+/**
+ * Returns `text`, or its beginning and a mark that says how much is missing: at most `maxChars` and the mark.
+ */
 export function clip(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text;
   const kept = head(text, maxChars);
   return `${kept} ${cutMark(text.length - kept.length)}`;
 }
 
-/** The first `maxChars` characters; never half of a surrogate pair. */
+/** Returns the first `maxChars` characters; never half of a surrogate pair. */
 export function head(text: string, maxChars: number): string {
   const last = text.charCodeAt(maxChars - 1);
   const splitsPair = text.length > maxChars && last >= 0xd800 && last <= 0xdbff;
   return text.slice(0, splitsPair ? maxChars - 1 : maxChars);
 }
 
-/** Stands where so many characters were cut off. */
+/** The mark in the place of so many characters that were cut off. */
 export function cutMark(chars: number): string {
   return `[… ${chars} more characters]`;
 }

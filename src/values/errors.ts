@@ -1,6 +1,5 @@
-// What Offstage throws. A failure that is part of a life is data (`Outcome`);
-// a thrown error means that somebody must act, and its class says who.
-// The message names the value and what was expected instead.
+// The errors that Offstage throws. A failure in the life of a subagent is data (`Outcome`); a thrown error
+// calls for action, and its class says by whom. The message names the value and what was expected instead.
 
 interface OffstageErrorOptions {
   readonly cause?: unknown;
@@ -10,7 +9,7 @@ interface OffstageErrorOptions {
 export class OffstageError extends Error {
   readonly code: string;
   constructor(code: string, message: string, options: OffstageErrorOptions = {}) {
-    // Also without types: whoever reports an error must not get another one.
+    // Also for callers without types: reporting an error must not raise another one.
     super(message, options?.cause === undefined ? undefined : { cause: options.cause });
     this.name = new.target.name;
     this.code = code;
@@ -20,7 +19,10 @@ export class OffstageError extends Error {
 /** The programmer must act: an option, a definition or a call is wrong. Thrown at construction. */
 export class ConfigurationError extends OffstageError {}
 
-/** The author of an adapter must act: the other side sent what its protocol does not allow. Keeps `raw`. */
+/**
+ * The author of an adapter must act: the other side sent something that its protocol does not allow. Keeps
+ * `raw`.
+ */
 export class ProtocolError extends OffstageError {
   readonly raw: unknown;
   constructor(
@@ -36,7 +38,7 @@ export class ProtocolError extends OffstageError {
 /** The caller must act: wait, or shed load. The message names the limit. */
 export class CapacityError extends OffstageError {}
 
-/** A provider failed. The supervisor may try again if `retryable`. */
+/** A provider failed. The caller may try again if `retryable`. */
 export class ProviderError extends OffstageError {
   readonly retryable: boolean;
   constructor(
@@ -49,7 +51,7 @@ export class ProviderError extends OffstageError {
   }
 }
 
-/** Nobody must act: the work was stopped on purpose. `reason` says by whom. Never logged as a failure. */
+/** No action is needed: the work was stopped on purpose. `reason` says by whom. Never logged as a failure. */
 export class CancelledError extends OffstageError {
   readonly reason: string;
   constructor(reason: string, options: OffstageErrorOptions = {}) {
@@ -59,8 +61,8 @@ export class CancelledError extends OffstageError {
 }
 
 /**
- * Something took longer than it may. Nothing throws it; it is the `reason` of an `AbortSignal`, and
- * what is reported of a callback that is not waited for any more.
+ * An operation took longer than its limit. It is not thrown: it is the `reason` of an `AbortSignal`, and the
+ * reported error of a callback that the runtime no longer waits for.
  */
 export class TimeoutError extends OffstageError {
   constructor(message: string, options: OffstageErrorOptions & { readonly code?: string } = {}) {
@@ -76,7 +78,7 @@ const MAX_MESSAGE_CHARS = 16_000;
 
 const UNREADABLE = 'a value that cannot be read was thrown';
 
-/** The message of anything that was thrown: never throws, at most 16,000 characters. */
+/** Returns the message of any thrown value, at most 16,000 characters. Never throws. */
 export function messageOf(thrown: unknown): string {
   const message = textOf(thrown);
   return message.length > MAX_MESSAGE_CHARS
@@ -85,14 +87,14 @@ export function messageOf(thrown: unknown): string {
 }
 
 /**
- * The stable code of an `OffstageError`, `fallback` of anything else that was thrown. Never throws.
+ * Returns the stable code of an `OffstageError`, `fallback` for any other thrown value. Never throws.
  * @defaultValue 'INTERNAL'
  */
 export function codeOf(thrown: unknown, fallback = 'INTERNAL'): string {
   return isA(thrown, OffstageError) ? thrown.code : fallback;
 }
 
-/** `instanceof` that never throws: a value that cannot be read is an instance of nothing. */
+/** As `instanceof`, but never throws: an unreadable value is an instance of nothing. */
 export function isA<T>(
   thrown: unknown,
   type: abstract new (...parameters: never[]) => T,
@@ -104,7 +106,7 @@ export function isA<T>(
   }
 }
 
-/** Is it an error, also of another realm? Never throws. */
+/** Tells whether the value is an error, also one of another realm. Never throws. */
 export function isError(thrown: unknown): thrown is Error {
   try {
     return thrown instanceof Error || Object.prototype.toString.call(thrown) === '[object Error]';
@@ -114,8 +116,8 @@ export function isError(thrown: unknown): thrown is Error {
 }
 
 /**
- * A caller's listener for errors, made safe to call: whatever it throws, or rejects with, is dropped,
- * because nobody is left to be told.
+ * Makes a caller's error listener safe to call: anything that it throws or rejects with is dropped, because
+ * no other listener is left.
  */
 export function quietly<Told extends readonly unknown[]>(
   onError: ((...told: Told) => unknown) | undefined,
@@ -124,7 +126,7 @@ export function quietly<Told extends readonly unknown[]>(
     try {
       handleRejection(onError?.(...told), () => {});
     } catch {
-      // Nobody is left to be told.
+      // The error of the last listener has no further listener.
     }
   };
 }
@@ -154,7 +156,7 @@ function textOf(thrown: unknown): string {
   }
 }
 
-/** It has no JSON: cyclic, too deep, a BigInt, or a getter that throws. */
+/** Renders a value that has no JSON: cyclic, too deep, a BigInt, or with a getter that throws. */
 function textOfUnserializable(thrown: unknown): string {
   try {
     const text: unknown = String(thrown);

@@ -1,19 +1,21 @@
-// What is JSON, and how large it is.
+// Recognizes JSON, and measures its size.
 
 import type { JSONValue } from 'ai';
 import { isA, messageOf } from './errors.ts';
 
 /**
  * Levels of objects and arrays within each other. Journals, schemas and the AI SDK walk through JSON
- * recursively: what is nested some thousands deep overflows the stack of one of them, and fails all
- * that it is part of. So it is refused where it comes in.
+ * recursively: a value that is nested some thousands deep overflows the stack of one of them, and fails every
+ * operation that contains it. So it is refused at the edge.
  */
 export const MAX_DEPTH = 200;
 
-/** Why a value is no JSON here. */
+/** The reason why a value that is nested too deeply is not accepted as JSON. */
 export const TOO_DEEP = `it is nested deeper than ${MAX_DEPTH} levels`;
 
-/** Would this be the same after it was written to a journal and read again, and is it not nested too deeply? */
+/**
+ * Tells whether the value survives being written to a journal and read again, and is not nested too deeply.
+ */
 export function isJson(value: unknown): value is JSONValue {
   try {
     return isJsonWithin(value, 0);
@@ -35,7 +37,7 @@ function isJsonWithin(value: unknown, depth: number): boolean {
   return Object.values(value).every((held) => held === undefined || isJsonWithin(held, depth + 1));
 }
 
-/** Is this JSON nested deeper than 200 levels? */
+/** Tells whether this JSON is nested deeper than 200 levels. */
 export function isTooDeep(json: unknown, depth = 0): boolean {
   if (typeof json !== 'object' || json === null) return false;
   return depth >= MAX_DEPTH || Object.values(json).some((held) => isTooDeep(held, depth + 1));
@@ -45,7 +47,7 @@ export type AsJson =
   | {
       readonly ok: true;
       readonly value: JSONValue;
-      /** As it was written. */
+      /** The serialized JSON. */
       readonly text: string;
     }
   | { readonly ok: false; readonly message: string };
@@ -53,9 +55,9 @@ export type AsJson =
 type Replacer = (this: Record<string, unknown>, key: string, value: unknown) => unknown;
 
 /**
- * The JSON that `JSON.stringify` makes of it: `toJSON` is applied, undefined is null. Big
- * integers, cycles, a function or a symbol as the whole value, and what is nested deeper than 200
- * levels have none.
+ * Serializes and parses a value as `JSON.stringify` does: `toJSON` is applied, undefined is null. Big
+ * integers, cycles, a function or a symbol as the whole value, and values nested deeper than 200 levels have
+ * no JSON.
  */
 export function asJson(value: unknown, replacer?: Replacer): AsJson {
   if (typeof value === 'function' || typeof value === 'symbol')
@@ -66,14 +68,14 @@ export function asJson(value: unknown, replacer?: Replacer): AsJson {
     if (isTooDeep(written)) return { ok: false, message: TOO_DEEP };
     return { ok: true, value: written, text };
   } catch (error) {
-    // The stack overflows sooner or later, as deep as the caller already is.
+    // Whether the stack overflows depends on how deep the caller already is.
     return { ok: false, message: isA(error, RangeError) ? TOO_DEEP : messageOf(error) };
   }
 }
 
 /**
- * The arguments of a call as a history may hold them: an object. Models write other things now
- * and then, and providers refuse every later request that repeats them.
+ * Returns the arguments of a call in the form that a history may hold: an object. Models sometimes write
+ * other values, and providers refuse every later request that repeats them.
  */
 export function asArguments(input: unknown): object {
   return typeof input === 'object' && input !== null && !Array.isArray(input) ? input : {};
@@ -82,13 +84,13 @@ export function asArguments(input: unknown): object {
 const MAX_BYTES_PER_CHARACTER = 3;
 const encoder = new TextEncoder();
 
-/** Is it longer than that in UTF-8? */
+/** Tells whether the text is longer than that in UTF-8. */
 export function isLongerThan(text: string, maxBytes: number): boolean {
   // Counting bytes is needed for long texts only.
   return text.length * MAX_BYTES_PER_CHARACTER > maxBytes && byteLength(text) > maxBytes;
 }
 
-/** Its length in UTF-8. */
+/** The length of the text in UTF-8. */
 export function byteLength(text: string): number {
   return encoder.encode(text).length;
 }

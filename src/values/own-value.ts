@@ -1,6 +1,6 @@
 // Tables are plain objects; a name from outside must not reach `constructor` and its like.
 
-/** What the table itself holds under this key. */
+/** Returns the table's own value under this key. */
 export function ownValue<T>(
   table: Readonly<Record<string, T>>,
   key: string | undefined,

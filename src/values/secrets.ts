@@ -11,8 +11,8 @@
 const SHORTEST_SECRET = 8;
 
 /**
- * `needs`: the pattern is tried only on texts that have one of these in lower case, since a lookbehind is tried at each
- * character. `is`: what has the shape is a credential only if this holds, too.
+ * A pattern with conditions. `needs`: the pattern is tried only on texts that contain one of these in lower
+ * case, since a lookbehind is tried at each character. `is`: a match is a credential only if this holds, too.
  */
 interface Shape {
   readonly pattern: RegExp;
@@ -23,7 +23,8 @@ interface Shape {
 /** SHAPES-1 */
 const SHAPES: readonly (RegExp | Shape)[] = [
   /-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g,
-  // After the scheme of a header: any after its name; else with letters and digits, or long and no plain word.
+  // After the scheme of a header: any value after its name; else one with letters and digits, or a long one
+  // that is no plain word.
   {
     pattern:
       /(?<=\bauthorization\\*["']?\s{0,9}[:=]\s{0,9}\\*["']?(?:bearer|basic|token)\s{1,9})[^\s"'\\,]+/gi,
@@ -38,7 +39,7 @@ const SHAPES: readonly (RegExp | Shape)[] = [
     pattern: /(?<=\b(?:bearer|BEARER)\s{1,9})(?=[\w.~+/-]*[a-z][A-Z])[\w.~+/-]{24,}=*/g,
     needs: ['bearer'],
   },
-  // Parts with dots between them, as of a signed token: `Bearer abc.def`. Words have a space after a dot.
+  // Parts with dots between them, as in a signed token: `Bearer abc.def`. In prose, a space follows a dot.
   { pattern: /(?<=\bBearer\s{1,9})[\w~+/-]{3,}(?:\.[\w~+/-]{3,})+=*/g, needs: ['bearer'] },
   {
     pattern: /(?<=\bbasic\s{1,9})[\w+/-]{6,}={0,2}/gi,
@@ -72,7 +73,7 @@ const SHAPES: readonly (RegExp | Shape)[] = [
   /\bwhsec_[\w+/-]{8,}={0,2}/g,
   // A JSON Web Token
   /\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*/g,
-  // In a URL: of a user, and by the name of a parameter.
+  // In a URL: the password of a user, and parameters by their name.
   { pattern: /(?<=:\/\/[^\s/:@?#]{0,64}:)[^\s/@?#]+(?=@)/g, needs: ['://'] },
   { pattern: /(?<=:\/\/)(?=[\w-]*\d)(?=[\w-]*[a-z])[\w-]{20,}(?=@)/gi, needs: ['://'] },
   {
@@ -86,7 +87,7 @@ const SHAPES: readonly (RegExp | Shape)[] = [
       /(?<=[?&](?:auth|key|sig|token)=)(?:(?=[^&\s"'#\\]*\d)[^&\s"'#\\]{6,}|[^&\s"'#\\]{24,})/gi,
     needs: ['='],
   },
-  // By its name in a text: a value with a digit; each value of a line of an environment file.
+  // By its name in a text: a value with a digit; in a line of an environment file, any value.
   {
     pattern:
       /(?<=(?:api[_-]?key|password|passwd|pwd|secret|token|passwort|kennwort|contraseña|mot de passe)\\*["']?\s{0,9}[:=]\s{0,9}\\*["']?)(?=[^\s"'\\,;}&]*\d)[^\s"'\\,;}&]{6,}/gi,
@@ -127,7 +128,7 @@ export const SECRET_NAMES: readonly string[] = [
   'token',
 ];
 
-/** One expression for all names: every property of every event is held against it. */
+/** Builds one expression for all names: every property of every event is tested against it. */
 export function nameMatcher(names: readonly string[]): (name: string) => boolean {
   if (names.length === 0) return () => false;
   const loose = names.map((name) =>
@@ -141,7 +142,10 @@ export function nameMatcher(names: readonly string[]): (name: string) => boolean
 
 const listed = nameMatcher(SECRET_NAMES);
 
-/** Is it the name of a property that holds a credential: one of `SECRET_NAMES`, or one that ends like them? */
+/**
+ * Tells whether the name belongs to a property that holds a credential: one of `SECRET_NAMES`, or one with
+ * such an ending.
+ */
 export function isSecretName(name: string): boolean {
   return listed(name) || endsAsSecret(name);
 }
@@ -150,7 +154,7 @@ export function isSecretName(name: string): boolean {
 const SECRET_TAIL =
   /(?:^|_)(?:(?:api|access|secret|private|signing|encryption)_?key|password|passwd|pwd|passphrase|secret|(?:access|refresh|session|id|auth|api|bearer|bot|client|ephemeral)_?token)$|api_?key$/;
 
-/** Is it the name of a property that holds a credential, in camel, snake or kebab case? */
+/** Tells whether the name ends like that of a credential, in camel, snake or kebab case. */
 function endsAsSecret(name: string): boolean {
   if (name.length > 100) return false;
   const words = name
@@ -161,12 +165,12 @@ function endsAsSecret(name: string): boolean {
 
 export const REDACTED = '[redacted]';
 
-/** Takes secrets out of a text. */
+/** Removes secrets from a text. */
 export type TakeOut = (text: string) => string;
 
 /**
- * Takes out these, wherever they occur, and all that looks like a key. Texts of less than eight
- * characters are left.
+ * Returns a function that removes these secrets wherever they occur, and everything that looks like a key.
+ * Secrets of less than eight characters are left.
  */
 export function secretRemover(
   secrets: readonly (string | RegExp)[],
@@ -175,9 +179,9 @@ export function secretRemover(
   const texts = secrets.filter((secret) => typeof secret === 'string');
   const known = texts
     .filter(({ length }) => length >= SHORTEST_SECRET)
-    // As JSON within a text has it, and JSON within that.
+    // As JSON within a text writes it, and JSON within that.
     .flatMap((secret) => [secret, quoted(secret), quoted(quoted(secret))])
-    // A secret that is part of another one comes after it, or would leave the rest of it.
+    // Longer secrets first: a shorter one that is part of a longer one would leave the rest of it.
     .toSorted((a, b) => b.length - a.length);
   const shapes: readonly Shape[] = [
     ...Array.from(new Set(known), (secret) => ({ pattern: exactly(secret) })),
@@ -188,7 +192,7 @@ export function secretRemover(
     const plain = unescaped(text);
     let clean = plain ? without(text, plain, shapes, replacement) : text;
     for (const { pattern, is } of tried(shapes, clean))
-      // As a function: `$&` in a text means something.
+      // As a function, because `$&` in a replacement text has a meaning.
       clean = clean.replace(pattern, (...found: readonly string[]) =>
         !is || is(found) ? replacement : (found[0] ?? ''),
       );
@@ -203,15 +207,15 @@ interface Plain {
 }
 
 /**
- * Escapes of JSON, however deep, and of URLs: of characters that credentials and their names consist of, and of
- * spaces, whose letter would stand before a credential as a part of its word (`\nghp_…`).
+ * Escapes of JSON, at any depth, and of URLs: of the characters that credentials and their names consist of,
+ * and of spaces, whose letter would otherwise stand before a credential as a part of its word (`\nghp_…`).
  */
 const ESCAPE = /\\+(?:u00([2-7][\da-f])|([/bfnrt]))|%([2-7][\da-f])/gi;
 
 /** Escapes within escapes are few: `%252F`, `%5Cu0041`. */
 const ESCAPED_TIMES = 3;
 
-/** SHAPES-2. Null: it has no escapes. */
+/** SHAPES-2. Removes the escapes of a text; null if it has none. */
 function unescaped(text: string): Plain | null {
   let plain = unescapedOnce(text);
   for (let times = 1; plain && times < ESCAPED_TIMES; times += 1) {
@@ -245,7 +249,7 @@ function unescapedOnce(text: string): Plain | null {
   return { text: plain, at };
 }
 
-/** The text without what is found in its plain form. */
+/** Removes from the text the secrets that are found in its plain form. */
 function without(
   text: string,
   plain: Plain,
@@ -274,12 +278,12 @@ function tried(shapes: readonly Shape[], text: string): readonly Shape[] {
   return shapes.filter(({ needs }) => !needs || needs.some((need) => lower.includes(need)));
 }
 
-/** As it stands within the quotes of JSON. */
+/** The text as it stands within the quotes of JSON. */
 function quoted(text: string): string {
   return JSON.stringify(text).slice(1, -1);
 }
 
-/** Is it `user:password` in base64? */
+/** Tells whether the text is `user:password` in base64. */
 function isUserAndPassword(text: string | undefined): boolean {
   try {
     return /^[\x20-\x7E]*:[\x20-\x7E]*$/.test(
@@ -295,6 +299,6 @@ function exactly(text: string): RegExp {
 }
 
 function everywhere({ source, flags }: RegExp): RegExp {
-  // A sticky one would look at the beginning only.
+  // A sticky expression would match at the beginning only.
   return new RegExp(source, `${flags.replace(/[gy]/g, '')}g`);
 }

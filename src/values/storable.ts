@@ -1,5 +1,5 @@
-// Makes what comes from models, providers, tools and users storable: text that every database and
-// every wire keeps as it is, in values that JSON can hold.
+// Makes values of models, providers, tools and users storable: texts that every database and every wire keep
+// unchanged, in values that JSON can hold.
 //
 // Applied by the mailbox of a commit unit to each event, so that memory and journal agree, and to
 // ids where they enter (model.ts, text-response.ts, voice/connection/link.ts), so that an id is the same
@@ -23,13 +23,15 @@ const REPLACEMENT = '\uFFFD';
 const TOO_DEEP = '[nested too deeply]';
 const CIRCULAR = '[circular]';
 
-/** The text with U+FFFD in the place of each character 0 and each half of a surrogate pair (STORE-1). */
+/**
+ * Returns the text with U+FFFD in the place of each character 0 and each half of a surrogate pair (STORE-1).
+ */
 export function storableText(text: string): string {
   if (isStorable(text)) return text;
   return text.toWellFormed().replaceAll('\0', REPLACEMENT);
 }
 
-/** An id of at most 256 characters that is the same for the same id, and different for others (STORE-3). */
+/** Returns an id of at most 256 characters: the same for the same id, and different for others (STORE-3). */
 export function storableId(id: string): string {
   const text = isStorable(id)
     ? id
@@ -42,14 +44,14 @@ export function storableId(id: string): string {
 }
 
 /**
- * The value with storable texts and keys, however deep they are; a `bigint` becomes text. Levels below
- * the thousandth, and an object that contains itself, are replaced by a text that says so.
+ * Returns the value with storable texts and keys at any depth; a `bigint` becomes text. Levels below the
+ * thousandth, and an object that contains itself, are replaced by a text that says so.
  */
 export function storable<T>(value: T): T {
   return made(value, []) as T;
 }
 
-/** Is there neither the character 0 in it nor half of a surrogate pair? */
+/** Tells whether the text has neither the character 0 nor half of a surrogate pair. */
 export function isStorable(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0');
 }
@@ -66,7 +68,7 @@ function made(value: unknown, within: object[]): unknown {
   if (typeof value === 'bigint') return String(value);
   if (typeof value !== 'object' || value === null) return value;
   const isArray = Array.isArray(value);
-  // A Date and its like say themselves what they are as JSON.
+  // Dates and similar objects define their own JSON.
   if (!isArray && !isPlain(value)) return value;
   if (within.includes(value)) return CIRCULAR;
   if (within.length >= MAX_DEPTH) return TOO_DEEP;

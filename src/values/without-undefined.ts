@@ -1,8 +1,8 @@
-// Keys that hold undefined: they are no JSON, and no choice of whoever wrote the object.
+// Removes keys that hold undefined: JSON has none, and the author of the object did not choose them.
 
 type Defined<T> = { [K in keyof T]: Exclude<T[K], undefined> };
 
-/** A copy without the keys that hold undefined. */
+/** Returns a copy without the keys that hold undefined. */
 export function withoutUndefined<T extends object>(object: T): Defined<T> {
   const kept: Partial<T> = {};
   for (const key of Object.keys(object) as (keyof T)[])
