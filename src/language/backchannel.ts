@@ -1,17 +1,17 @@
-// What a listener says to show that they listen ("mm-hm", "okay", "right"): it takes no turn,
-// and whoever speaks goes on. Whether it is meant so also depends on when it is said; here it
-// is only words.
+// Backchannels, the sounds and words by which a listener shows attention ("mm-hm", "okay", "right"): they
+// take no turn, and the speaker continues. Whether a word is meant so also depends on its moment; this module
+// reads only the words.
 //
 // Owns:     the words, by language.
-// Does not: know who speaks, or whether an answer is waited for (then "okay" is one).
+// Does not: know the speaker, or whether a question is open (then "okay" is an answer).
 
 import { languageFor } from './languages.ts';
 import { phraseAt, standsAt, type Phrases } from './tables.ts';
 import { readUtterance, wordsOf } from './utterance.ts';
 
-/** In any language. */
+/** Backchannels of every language. */
 const sounds = 'mm, mmm, hm, hmm, mhm, mm-hm, mm-hmm, uh-huh, ah, aha, oh, okay';
-/** Sounds that are a no. */
+/** Sounds that mean no. */
 const denials = 'mm-mm';
 
 const byLanguage: Readonly<Record<string, string>> = {
@@ -33,9 +33,9 @@ const byLanguage: Readonly<Record<string, string>> = {
 const made = new Map<string, { readonly phrases: Phrases; readonly denials: Phrases }>();
 
 /**
- * Is this nothing but such words? `beginning`: not yet, but it may become so, as the beginning
- * of what is still being said. `language`: a tag such as `en-GB`; of an unknown one only sounds
- * are known. What is asked ("right?") is none.
+ * Tells whether a text consists of backchannels only. `beginning`: not yet, but it may become so, as the
+ * beginning of an unfinished utterance. `language`: a tag such as `en-GB`; for an unknown language only
+ * sounds are recognized. A question ("right?") is no backchannel.
  */
 export function backchannelIn(text: string, language = 'en'): 'whole' | 'beginning' | 'none' {
   const answers = languageFor(language);

@@ -7,7 +7,7 @@ import { readUtterance, wordsOf, type Utterance } from './utterance.ts';
 export interface Choice {
   readonly option: AnswerOption;
   readonly label: Words;
-  /** The words of label and description that can tell it from others. */
+  /** The words of label and description that distinguish the option from others. */
   readonly content: Words;
 }
 
@@ -23,7 +23,9 @@ export function choicesOf(options: readonly AnswerOption[], tables: Tables): rea
   });
 }
 
-/** Says nothing about which option is meant: politeness, hesitation, "I'd like the … one". */
+/**
+ * Tells whether a word says nothing about the chosen option: politeness, hesitation, "I'd like the … one".
+ */
 export function isSlight(
   { words, proforms }: Utterance,
   { frame, noise }: Tables,
@@ -33,7 +35,7 @@ export function isSlight(
   return proforms.has(index) || frame.has(word) || noise.has(word);
 }
 
-/** Where the other words stand. */
+/** Returns the indexes of the other words. */
 export function contentOf(said: Utterance, tables: Tables): readonly number[] {
   return [...said.words.keys()].filter((index) => !isSlight(said, tables, index));
 }

@@ -1,7 +1,7 @@
 // English consent: data only. See `language.ts` for what each table does.
 //
-// `yes` leaves out what is also said while listening ("okay", "right", "mm-hm", "fine",
-// "sounds good"): such a word must never let something happen. It may stand beside a yes.
+// `yes` leaves out words that are also backchannels ("okay", "right", "mm-hm", "fine", "sounds good"): such a
+// word must never approve an action. It may stand beside a yes.
 
 import type { ConsentTables } from './language.ts';
 

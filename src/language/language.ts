@@ -1,30 +1,34 @@
-// What the matching of answers knows of a language: tables of words, nothing else. The
-// phrases in them are written plainly ("don't"); they are brought to the form that
-// utterances have (see `utterance.ts`) when a table is first used. Which languages there
-// are is said in `languages.ts`.
+// The data that the matching of answers has for a language: tables of words, nothing else. Their phrases are
+// written plainly ("don't") and brought to the form of utterances (see `utterance.ts`) when a table is first
+// used. `languages.ts` lists the languages.
 
-/** The words of a yes or a no to something that will really happen. Every list may be empty. */
+/** The words of a yes or a no to an action that will really run. Every list may be empty. */
 export interface ConsentTables {
   /** The only words that approve. None may contain a negation. */
   readonly yes: readonly string[];
-  /** Say nothing, but may stand beside a yes or a no: `okay`, `then`, `sounds good`. None may contain a negation. */
+  /**
+   * Words that decide nothing, but may stand beside a yes or a no: `okay`, `then`, `sounds good`. None may
+   * contain a negation.
+   */
   readonly asides: readonly string[];
-  /** May stand between the verb of the action and its object: `yes, send it`. */
+  /** Words that may stand between the verb of the action and its object: `yes, send it`. */
   readonly pronouns: readonly string[];
   /** Words that deny. */
   readonly no: readonly string[];
-  /** Deny wherever they stand: `yes, but don't send it`. */
+  /** Words that deny wherever they stand: `yes, but don't send it`. */
   readonly refusals: readonly string[];
-  /** Beginnings of a question whether something may be done: `may I`. What follows is the action. */
+  /** Beginnings of a question whether an action may run: `may I`. The action follows. */
   readonly asks: readonly string[];
   /** Longer phrases with a refusal or a no in them that deny nothing: `don't know`, `no problem`. */
   readonly notRefusals: readonly string[];
-  /** Assent that is as often meant ironically, or to put somebody off: `yeah right`. It consents to nothing. */
+  /**
+   * Assent that is as often meant ironically, or to put the assistant off: `yeah right`. It is no consent.
+   */
   readonly ironies: readonly string[];
   /**
-   * How the verb of an action is said as a command or an infinitive, by the first word of a
-   * tool's name: `send` as `envoyez`. A separable verb has its parts around `…`: `schick … ab`.
-   * The verb of the tool itself is understood in every language.
+   * The forms of an action's verb as a command or an infinitive, by the first word of a tool's name: `send`
+   * as `envoyez`. A separable verb has its parts around `…`: `schick … ab`. The verb of the tool itself is
+   * understood in every language.
    */
   readonly verbs: Readonly<Record<string, readonly string[]>>;
   /** A label that begins with one of these is the yes (the no) among the options. */
@@ -47,23 +51,23 @@ export interface AnswerLanguage {
   readonly cardinals: Readonly<Record<string, number>>;
   /** `hundred`, `thousand`. */
   readonly multipliers: Readonly<Record<string, number>>;
-  /** May stand after a multiplier: `two hundred and six`. */
+  /** A word that may stand after a multiplier: `two hundred and six`. */
   readonly numberJoint: string;
   readonly ordinals: Readonly<Record<string, number>>;
-  /** What makes a digit an ordinal: `2nd`. */
+  /** Suffixes that make a digit an ordinal: `2nd`. */
   readonly ordinalSuffixes: readonly string[];
-  /** The last of any number of options. */
+  /** Words for the last option, however many there are. */
   readonly lastWords: readonly string[];
-  /** The first and the second of exactly two options. */
+  /** Words for the first and the second of exactly two options. */
   readonly ofTwo: { readonly first: readonly string[]; readonly second: readonly string[] };
   /** Words before a position: `option two`. Mishearings of them belong here too. */
   readonly numberLeads: readonly string[];
-  /** What a number sounds like after such a word: `option to`. */
+  /** Numbers as they are misheard after such a word: `option to`. */
   readonly numberHomophones: Readonly<Record<string, number>>;
   /** Words, numbers among them, that can stand for a noun: `the premium one`. */
   readonly proforms: readonly string[];
 
-  /** In a question the verb of the action is its last word: "soll ich sie schicken?". */
+  /** Whether the verb of the action is the last word of a question: "soll ich sie schicken?". */
   readonly verbsLast: boolean;
   /** Words that lose their vowel before another word: `l` in "l'eau". */
   readonly elisions: readonly string[];
@@ -74,67 +78,72 @@ export interface AnswerLanguage {
   readonly leadIns: readonly string[];
   /** Sounds of thinking. */
   readonly hesitations: readonly string[];
-  /** Those of them that say nothing at all, not even doubt: `um`, unlike `hmm`. */
+  /** Hesitations that mean nothing at all, not even doubt: `um`, unlike `hmm`. */
   readonly fillers: readonly string[];
   /** Words around the name of an option: `I'd like the … one`. */
   readonly frame: readonly string[];
 
-  /** Any of these outside the name of an option, and nothing is chosen. */
+  /** Negations: with one of them outside the name of an option, nothing is chosen. */
   readonly negations: readonly string[];
   /** A mention of an option with one of these is an opinion or a condition, not a choice. */
   readonly doubts: readonly string[];
   /** Several, none, or any of the options: an answer in words. */
   readonly quantifiers: readonly string[];
 
-  /** Describe an option without naming it: `cheaper`, `the other`. */
+  /** Words that describe an option without naming it: `cheaper`, `the other`. */
   readonly references: readonly string[];
 
-  /** Asks for time. */
+  /** Phrases that ask for time. */
   readonly holds: readonly string[];
-  /** May follow them: `wait a second`. */
+  /** Words that may follow such a phrase: `wait a second`. */
   readonly holdTails: readonly string[];
-  /** Thinks aloud: with a choice it is part of it, alone it asks for time. */
+  /** Thinking aloud: beside a choice it belongs to the choice, alone it asks for time. */
   readonly musings: readonly string[];
-  /** How one goes on after thinking aloud, where no answer follows: `let me see what …`. */
+  /** Continuations of thinking aloud, without an answer: `let me see what …`. */
   readonly musingTails: readonly string[];
-  /** How one goes on after asking for time: `hold on, I need to …`. */
+  /** Continuations of asking for time: `hold on, I need to …`. */
   readonly holdReasons: readonly string[];
-  /** Takes back what was said before: `scratch that`. */
+  /** Phrases that take back the words before them: `scratch that`. */
   readonly corrections: readonly string[];
-  /** The same, if punctuation follows: a bare `no` may also negate what comes next. */
+  /** Corrections only if punctuation follows: a bare `no` may also negate the words after it. */
   readonly bareCorrections: readonly string[];
-  /** Beginnings of a wish to hear the question again. */
+  /** Beginnings of a request to hear the question again. */
   readonly repeats: readonly string[];
-  /** The same, if nothing else is said. */
+  /** Requests to hear the question again, if nothing else is said. */
   readonly repeatsAlone: readonly string[];
-  /** Wants to be rid of the question: the lead agent must hear it. */
+  /** Phrases that dismiss the question: the lead agent must hear them. */
   readonly commands: readonly string[];
-  /** What was asked about is not wanted any more: `don't need`, `any more`. */
+  /** Phrases that withdraw the subject of the question: `don't need`, `any more`. */
   readonly withdrawals: readonly string[];
   /** Beginnings of a request: imperatives, `I want you to`. */
   readonly requests: readonly string[];
-  /** A request with one of these at its end comes before the answer: `first`. */
+  /** Words at the end of a request that comes before the answer: `first`. */
   readonly beforehand: readonly string[];
-  /** Join a request to an answer: `and`. */
+  /** Words that join a request to an answer: `and`. */
   readonly joints: readonly string[];
-  /** Beginnings that are meant for the lead agent, whatever follows. */
+  /** Beginnings of an utterance for the lead agent, whatever follows. */
   readonly digressionStarts: readonly string[];
   /** Beginnings of a question. */
   readonly questionStarts: readonly string[];
-  /** Those of them that choose: `how about …`. */
+  /** Beginnings of a question that choose: `how about …`. */
   readonly requestStarts: readonly string[];
 
   readonly consent: ConsentTables;
 
-  /** How it sounds: replacements in order, from lower-case letters to upper-case codes. Empty: no matching by sound or spelling. */
+  /**
+   * Phonetic rules: replacements in order, from lower-case letters to upper-case codes. Empty: no matching by
+   * sound or spelling.
+   */
   readonly sounds: readonly (readonly [pattern: RegExp, code: string])[];
-  /** What turns a word into its opposite: `un`. With and without it is never nearly the same. */
+  /**
+   * Prefixes that turn a word into its opposite: `un`. A word with one never nearly matches the word without.
+   */
   readonly negativePrefixes: readonly string[];
-  /** Codes that are easily taken for one another. */
+  /** Codes that sound alike. */
   readonly similarSounds: readonly string[];
 }
 
-/** No language in particular: only what is literally the same matches. */
+/** No language in particular: only literally equal words match. */
 export const literal: AnswerLanguage = {
   code: 'und',
   symbols: {},

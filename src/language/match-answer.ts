@@ -1,12 +1,12 @@
-// Matches what a user said or typed to a question (promise P3). Pure: the same words always
-// mean the same. Whether the question may be answered now is not its business.
+// Matches the user's words, spoken or typed, to a question (promise P3). Pure: the same words always give the
+// same result. The caller decides whether the question may be answered now.
 //
 // Invariants
-//   MATCH-ANSWER-1. Case and politeness never change the result, and punctuation only where the words can be
-//       read in two ways: a bare "no" between two options, a question behind an address, a
-//       command with more behind it.
-//   MATCH-ANSWER-2. Nothing is guessed: between two options that are about as likely it is ambiguous,
-//       and a negation outside the name of an option chooses nothing.
+//   MATCH-ANSWER-1. Case and politeness never change the result, and punctuation only where the words have
+//       two readings: a bare "no" between two options, a question after an address, a command with more words
+//       after it.
+//   MATCH-ANSWER-2. Nothing is guessed: if two options are about as likely, the result is ambiguous, and a
+//       negation outside the name of an option chooses nothing.
 //   MATCH-ANSWER-3. An approval is never inferred (see `match-approval.ts`).
 
 import { contentOf } from './choice.ts';
@@ -30,8 +30,8 @@ import { readUtterance, type Utterance } from './utterance.ts';
 
 export interface MatchAnswerOptions {
   /**
-   * A language tag, or tables of your own. For a language without tables only labels and ids
-   * match, as they are written.
+   * A language tag, or tables of your own. For a language without tables only labels and ids match, as they
+   * are written.
    * @defaultValue 'en'
    */
   readonly language?: string | AnswerLanguage;
@@ -55,7 +55,7 @@ export function matchAnswer(
   }
 }
 
-/** Everything is an answer, but for what clearly is none. */
+/** Reads every utterance as an answer, unless it clearly is none. */
 function matchFreeText(
   said: Utterance,
   tables: Tables,
@@ -65,7 +65,7 @@ function matchFreeText(
   if (said.raw === '') return unclear;
   if (isHold(said, tables, 'whole')) return hold;
   if (wantsRepeat(said, tables)) return repeat;
-  // A microphone hears what the loudspeaker says.
+  // A microphone picks up the loudspeaker.
   if (
     said.words.length > 2 &&
     sameWords(said.words, readUtterance(question, tables.language).words)
@@ -82,7 +82,7 @@ function matchFreeText(
   return isOther ? digression : { kind: 'free_text', text: said.raw };
 }
 
-/** The words of a question that say what it is about. */
+/** Returns the words of a question that name its subject. */
 function topicOf({ question = '' }: AnswerableQuestion, tables: Tables): Words {
   const said = readUtterance(question, tables.language);
   const asking = new Set(tables.phrases.questionStarts.flat());

@@ -1,17 +1,17 @@
-// A yes or a no to something that will really happen.
+// Matches a yes or a no to an action that will really run.
 //
 // Invariants
-//   MATCH-APPROVAL-1. Approved is only an utterance that consists of the closed list `yes` and nothing
-//       else (politeness, fillers, asides and an echo of this very action apart: "yes, cancel
-//       it" where it was asked whether to cancel). Nothing like it is enough: recognition
-//       turns "go ahead" into "no head".
-//   MATCH-APPROVAL-2. Any negation wins: with one anywhere in it nothing is approved; it is denied if it
-//       reads as a refusal, and asked again if not ("no problem"). The action's own verb is no
-//       negation, and without a yes no consent either.
-//   MATCH-APPROVAL-3. "Wait" and a question are neither, and a condition is no consent. With doubt it is
-//       unclear: ask again.
-//   MATCH-APPROVAL-4. A filler ("um") changes nothing; a sound of doubt ("hmm") is not one.
-//   MATCH-APPROVAL-5. Assent that is as often ironical ("yeah, right") consents to nothing.
+//   MATCH-APPROVAL-1. An utterance approves only if it consists of the closed list `yes` and nothing else
+//       (except politeness, fillers, asides and an echo of this very action: "yes, cancel it" if the question
+//       was whether to cancel). Similar words are not enough: speech recognition turns "go ahead" into "no
+//       head".
+//   MATCH-APPROVAL-2. Any negation wins: an utterance that contains one approves nothing; it denies if it
+//       reads as a refusal, and the question is asked again if not ("no problem"). The action's own verb is
+//       no negation, and without a yes no consent either.
+//   MATCH-APPROVAL-3. "Wait" and a question are neither, and a condition is no consent. A doubtful utterance
+//       is unclear: the question is asked again.
+//   MATCH-APPROVAL-4. A filler ("um") changes nothing; a sound of doubt ("hmm") is no filler.
+//   MATCH-APPROVAL-5. Assent that is as often ironical ("yeah, right") is no consent.
 
 import { digression, hold, repeat, unclear, type AnswerableQuestion, type Match } from './match.ts';
 import {
@@ -37,7 +37,7 @@ import { wordsOf, type Utterance } from './utterance.ts';
 const denied = { kind: 'denied' } as const satisfies Match;
 const approved = { kind: 'approved' } as const satisfies Match;
 
-/** Of what a question asks to do, so many words behind the verb are compared. */
+/** The number of words after the verb of a requested action that are compared. */
 const MOST_OBJECT_WORDS = 8;
 
 export function matchApproval(
@@ -49,12 +49,12 @@ export function matchApproval(
   if (wantsRepeat(said, tables)) return repeat;
   const words = said.words.filter((word) => !tables.fillers.has(word));
   const utterance = { ...said, words };
-  // Sounds of thinking, and politeness at most.
+  // At most sounds of thinking, and politeness.
   const isSound = (word: string): boolean => tables.fillers.has(word) || tables.thinking.has(word);
   if (words.length < said.words.length && said.words.every(isSound)) return hold;
 
   const names = namesOf(question, tables);
-  // "Cancel it" is no refusal where it was asked whether to cancel.
+  // "Cancel it" is no refusal if the question was whether to cancel.
   const no = tables.phrases.no.filter((phrase) => !names.all.has(phrase.join(' ')));
   const verdict = verdictOf(words, { ...tables.phrases, no }, names);
   if (verdict === 'action' || (verdict && said.asks)) return unclear;
@@ -65,7 +65,7 @@ export function matchApproval(
   const isQuestion = said.asks || startsQuestion(utterance, tables);
   if (!isQuestion && refuses(words, tables, no)) return denied;
   if (isHold(utterance, tables, 'anywhere'))
-    // "Let me think … yes": whoever says nothing now would keep the user waiting.
+    // "Let me think … yes": a hold would keep a user who has answered waiting.
     return endsInConsent(words, tables) ? unclear : hold;
   const isOther =
     isQuestion || startsDigression(utterance, tables) || startsRequest(utterance, tables);
@@ -73,10 +73,13 @@ export function matchApproval(
 }
 
 type Said = 'nothing' | 'action' | 'yes' | 'no';
-/** The later of two of them is what both say together. */
+/** The later of two of them is the meaning of both together. */
 const WEIGHT: readonly Said[] = ['nothing', 'action', 'yes', 'no'];
 
-/** Reads the words as a row of listed phrases; null if a word is left over, or nothing was said. `action`: it was only named. */
+/**
+ * Reads the words as a sequence of listed phrases; null if a word is left over, or there is none. `action`:
+ * the action was only named.
+ */
 function verdictOf(
   words: Words,
   phrases: Tables['phrases'],
@@ -88,8 +91,8 @@ function verdictOf(
     { entries: phrases.polite, says: 'nothing' },
     { entries: phrases.asides, says: 'nothing' },
   ];
-  // For each number of words read so far: what can have been said ("please do not" can be
-  // read in two ways; only one of them comes to the end).
+  // For each number of words read so far: the possible meanings ("please do not" has two readings; only one
+  // of them reaches the end).
   const readings: Set<Said>[] = [...words, ''].map(() => new Set());
   readings[0]?.add('nothing');
   for (let start = 0; start < words.length; start += 1) {
@@ -119,10 +122,10 @@ interface Names {
 
 const noNames: Names = { byFirst: new Map(), all: new Set() };
 
-/** Those of the last question in each language: several utterances are read against one. */
+/** The names for the last question in each language: several utterances are read against one question. */
 const lastNames = new WeakMap<Tables, { readonly key: string; readonly names: Names }>();
 
-/** How the action may be named: "send", "send it", "send the email". */
+/** Returns the names of the action: "send", "send it", "send the email". */
 function namesOf(question: Pick<AnswerableQuestion, 'action' | 'question'>, tables: Tables): Names {
   const key = JSON.stringify([question.action, question.question]);
   const last = lastNames.get(tables);
@@ -174,7 +177,7 @@ function namePhrases(
   ]);
 }
 
-/** The verbs as they are, and as the language says them. */
+/** Returns the verbs, and their forms in the language. */
 function formsOf(verbs: Words, tables: Tables): readonly VerbForm[] {
   const spoken = tables.verbs.filter(
     ([verb, forms]) =>
@@ -190,7 +193,10 @@ function formsOf(verbs: Words, tables: Tables): readonly VerbForm[] {
   ];
 }
 
-/** What a question asks to do: "May I cancel your subscription?"; null where that is not one plain action. */
+/**
+ * Returns the action that a question asks to run: "May I cancel your subscription?"; null if the question is
+ * not about one plain action.
+ */
 function askedAction(
   words: Words,
   { language, phrases, verbs }: Tables,
@@ -212,7 +218,10 @@ function askedAction(
   return { verb, objects: sizes.map((size) => object.slice(0, size)) };
 }
 
-/** Irony is in it, and not the beginning of something longer: "yeah, right away" is none. */
+/**
+ * Tells whether the words contain irony that is not the beginning of a longer phrase: "yeah, right away" has
+ * none.
+ */
 function isIronical(words: Words, { phrases }: Tables): boolean {
   return phrases.ironies.some((irony) =>
     findPhrase(words, irony).some((start) => {
@@ -222,14 +231,17 @@ function isIronical(words: Words, { phrases }: Tables): boolean {
   );
 }
 
-/** Begins with a request: something else shall be done, or this in another way. */
+/** Tells whether the utterance begins with a request: for another action, or for this one in another way. */
 function startsRequest(said: Utterance, tables: Tables): boolean {
   const first = said.words.findIndex((word) => !tables.noise.has(word));
   const [start] = requestsIn(said, tables);
   return start !== undefined && start === first && start === 0;
 }
 
-/** A refusal is in it ("yes, but don't send it"), or it begins with a no and goes on ("no, send it to Peter"). */
+/**
+ * Tells whether the words contain a refusal ("yes, but don't send it"), or begin with a no and continue ("no,
+ * send it to Peter").
+ */
 function refuses(words: Words, { phrases }: Tables, no: Phrases): boolean {
   const harmless = phrases.notRefusals.flatMap((phrase) =>
     findPhrase(words, phrase).map((start) => ({ start, end: start + phrase.length })),
@@ -243,7 +255,7 @@ function refuses(words: Words, { phrases }: Tables, no: Phrases): boolean {
   const start = skip(words, 0, beside);
   const length = phraseAt(words, start, no);
   if (length === 0 || !counts(start, length)) return false;
-  // One odd word after a no may be a slip of the recogniser: "no head" was "go ahead".
+  // One odd word after a no may be a recognition error: "no head" was "go ahead".
   return words.length - skip(words, start + length, beside) !== 1;
 }
 
@@ -251,7 +263,7 @@ function endsInConsent(words: Words, tables: Tables): boolean {
   return words.some((_, start) => verdictOf(words.slice(start), tables.phrases, noNames) === 'yes');
 }
 
-/** The first index from `start` on where none of `phrases` stands. */
+/** Returns the first index from `start` on where none of `phrases` stands. */
 function skip(words: Words, start: number, phrases: Phrases): number {
   let index = start;
   for (let length = 1; length > 0; index += length) length = phraseAt(words, index, phrases);

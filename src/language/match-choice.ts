@@ -1,7 +1,7 @@
-// Which option did the user choose?
+// Finds the option that the user chose.
 //
-// The ways to say it, the surest first; the first that leads anywhere decides:
-//   the label or the id, alone  →  yes or no among the options  →  what follows the last
+// The ways to name it, the surest first; the first that gives a result decides:
+//   the label or the id, alone  →  yes or no among the options  →  the words after the last
 //   hold or correction  →  (no answer at all: a wait, a question, a request, a negation …)  →
 //   the label in a sentence  →  its position, or words that only it has  →  nearly its label.
 
@@ -33,32 +33,32 @@ import {
 import { findPhrase, phraseAt, sameWords, standsAt, type Tables, type Words } from './tables.ts';
 import { fold, from, isNumber, ordinalOf, wordsOf, type Utterance } from './utterance.ts';
 
-/** Content words beside a label in a sentence; with more it is rather a remark that mentions it. */
+/** Content words beside a label in a sentence; a sentence with more is rather a remark that mentions it. */
 const maxWordsBeside = 3;
 
-/** Beside "neither" or "I don't care" little is said; with more it is about something else. */
+/** Words beside "neither" or "I don't care"; a sentence with more has another subject. */
 const MOST_BESIDE_QUANTIFIER = 3;
-/** So many words that have nothing to do with the options are a sentence of its own. */
+/** The number of words without relation to the options that form a sentence of their own. */
 const SENTENCE_WORDS = 3;
 
-/** What was asked. */
+/** The question, as the matching reads it. */
 interface Asked {
   readonly choices: readonly Choice[];
   readonly tables: Tables;
   readonly topic: Words;
 }
 
-/** Where a label stands in the utterance. */
+/** The position of a label in the utterance. */
 interface Mention {
   readonly choice: Choice;
   readonly start: number;
   readonly end: number;
 }
 
-/** The labels in an utterance, and what is around them. */
+/** The labels in an utterance, and the words around them. */
 interface Sentence {
   readonly mentions: readonly Mention[];
-  /** Belongs to no label. */
+  /** The word belongs to no label. */
   readonly isOutside: (index: number) => boolean;
   readonly isDoubted: boolean;
   readonly choices: readonly Choice[];
@@ -66,7 +66,10 @@ interface Sentence {
   readonly tables: Tables;
 }
 
-/** `topic`: the words of the question that say what it is about. */
+/**
+ * Matches an utterance to the options of a question. `topic`: the words of the question that name its
+ * subject.
+ */
 export function matchChoice(
   options: readonly AnswerOption[],
   said: Utterance,
@@ -76,7 +79,7 @@ export function matchChoice(
   return read({ choices: choicesOf(options, tables), tables, topic }, said, null);
 }
 
-/** `after`: what stands before it asked for time, or took something back. */
+/** Reads an utterance. `after`: the words before it asked for time, or took something back. */
 function read(asked: Asked, said: Utterance, after: Turn['kind'] | null): Match {
   const { choices, tables, topic } = asked;
   const named = byName(choices, said, tables) ?? byMeaning(choices, said, tables);
@@ -133,8 +136,8 @@ function read(asked: Asked, said: Utterance, after: Turn['kind'] | null): Match 
 }
 
 /**
- * What follows the last hold or correction decides: "economy, no wait, premium". Where nothing
- * follows, a hold is one, and what was taken back is no answer.
+ * Reads the words after the last hold or correction, which decide: "economy, no wait, premium". If no words
+ * follow, a hold is a hold, and a choice that was taken back is no answer.
  */
 function afterTurn(
   asked: Asked,
@@ -178,7 +181,7 @@ function afterTurn(
   return isOwn && !isReason ? match : hold;
 }
 
-/** "Order me the twelve dollar one": what is chosen, without the request around it. */
+/** "Order me the twelve dollar one": reads the choice without the request around it. */
 function withoutRequest({ choices, tables }: Asked, said: Utterance): Match | null {
   const [start] = requestsIn(said, tables);
   if (start === undefined) return null;
@@ -188,7 +191,7 @@ function withoutRequest({ choices, tables }: Asked, said: Utterance): Match | nu
   return byPositionOrWords(choices, from(said, start + length), tables);
 }
 
-/** Is it a word of the options or of the question, or one that describes an option? */
+/** Tells whether the word belongs to the options or to the question, or describes an option. */
 function isAbout(word: string, { choices, topic, tables }: Asked): boolean {
   return (
     topic.includes(word) ||
@@ -197,7 +200,7 @@ function isAbout(word: string, { choices, topic, tables }: Asked): boolean {
   );
 }
 
-/** Wants something else done: "order lunch", "premium, and book a table". */
+/** Tells whether the utterance requests another action: "order lunch", "premium, and book a table". */
 function hasOwnRequest(
   said: Utterance,
   asked: Asked,
@@ -213,7 +216,7 @@ function hasOwnRequest(
       (index) =>
         content.has(index) && isOutside(index) && !isAbout(said.words[index] as string, asked),
     );
-    // "Cancel the ride": of what was asked about, but no choice.
+    // "Cancel the ride": it refers to the subject of the question, but is no choice.
     const dropsIt = phraseAt(said.words, start, tables.phrases.commands) > 0;
     const refers = rest.some((index) => refersToOption(said, index, asked));
     const isFirst = said.words.slice(0, start).every((word) => tables.noise.has(word));
@@ -225,7 +228,7 @@ function hasOwnRequest(
   });
 }
 
-/** Names an option, stands for one, or describes one. */
+/** Tells whether the word names an option, stands for one, or describes one. */
 function refersToOption({ words, proforms }: Utterance, index: number, { choices, tables }: Asked) {
   const word = words[index] as string;
   return (
@@ -235,7 +238,7 @@ function refersToOption({ words, proforms }: Utterance, index: number, { choices
   );
 }
 
-/** "Not economy, premium": of two that are named one is ruled out. */
+/** "Not economy, premium": of two named options, one is ruled out. */
 function byContrast({
   mentions,
   isOutside,
@@ -274,9 +277,11 @@ function byContrast({
   return theOne([only], 'label', 0.8);
 }
 
-/** Words of the options, or such as describe them, and little else. */
+/**
+ * Tells whether the sentence consists of words of the options, or words that describe them, and little else.
+ */
 function describes({ said, choices, tables, isDoubted }: Sentence, alien: number): boolean {
-  // A language of which nothing is known: whoever asked can tell.
+  // Without tables for the language, the asker resolves the words.
   if (tables.phrases.references.length === 0) return true;
   if (isDoubted) return false;
   const asked = { choices, tables, topic: [] };
@@ -286,7 +291,7 @@ function describes({ said, choices, tables, isDoubted }: Sentence, alien: number
   return refers > 0 && alien <= refers;
 }
 
-/** The utterance is the label, or the id. Word boundaries do not count: "wi-fi" is "wifi". */
+/** Matches an utterance that is the label, or the id. Word boundaries do not count: "wi-fi" is "wifi". */
 function byName(
   choices: readonly Choice[],
   said: Utterance,
@@ -295,7 +300,7 @@ function byName(
   const spoken = fold(said.raw);
   if (spoken === '') return null;
   const bare = (words: Words): string => words.filter((word) => !noise.has(word)).join('');
-  // "No, sorry, yes": what says nothing elsewhere may be an option here.
+  // "No, sorry, yes": words without meaning elsewhere may be an option here.
   const namesOther = (choice: Choice): boolean =>
     choices.some(
       (other) =>
@@ -322,7 +327,7 @@ function byName(
   return null;
 }
 
-/** "Yeah" where one option is a yes: only words of the closed lists. */
+/** "Yeah" if one option is a yes: only words of the closed lists. */
 function byMeaning(
   choices: readonly Choice[],
   { words }: Utterance,
@@ -338,7 +343,7 @@ function byMeaning(
   return null;
 }
 
-/** The labels in the utterance. One that lies in a longer one ("save" in "don't save") is not meant. */
+/** Finds the labels in the utterance. A label within a longer one ("save" in "don't save") does not count. */
 function mentionsIn(
   choices: readonly Choice[],
   said: Utterance,
@@ -367,7 +372,10 @@ function mentionsIn(
   );
 }
 
-/** A label such as "OK" or "A" is also an ordinary word: it must begin or end the sentence, and be all it says. */
+/**
+ * A label such as "OK" or "A" is also an ordinary word: it must begin or end the sentence, and be its only
+ * content.
+ */
 function isPointOf(said: Utterance, { start, end }: Mention, tables: Tables): boolean {
   const indexes = [...said.words.keys()];
   const says = (index: number): boolean =>
@@ -388,7 +396,7 @@ function byMention({
 }: Sentence): Match | null {
   if (mentions.length === 0) return null;
   const mentioned = new Set(mentions.map(({ choice }) => choice));
-  // "The first one, premium": which of the two?
+  // "The first one, premium": two options are named.
   for (const position of positionsIn(said, tables, choices.length, isOutside).named) {
     const choice = choices[position];
     if (choice) mentioned.add(choice);
@@ -400,7 +408,7 @@ function byMention({
   return theOne([...mentioned], 'label', beside.length === 0 ? 0.95 : 0.8);
 }
 
-/** "The second one"; "the twelve dollar one". Nothing but that may be said. */
+/** "The second one"; "the twelve dollar one". No other words may be said. */
 function byPositionOrWords(
   choices: readonly Choice[],
   said: Utterance,
@@ -412,7 +420,7 @@ function byPositionOrWords(
   const content = contentOf(said, tables).map((index) => said.words[index] as string);
   const byWords = content.length === 0 ? [] : choices.filter((choice) => saysAll(choice, content));
 
-  // A bare number that the labels themselves have ("2 tickets") is not a position.
+  // A bare number that occurs in the labels ("2 tickets") is not a position.
   const [only] = content;
   const isInLabel =
     content.length === 1 && isNumber(only) && choices.some(({ label }) => label.includes(only));
@@ -423,7 +431,10 @@ function byPositionOrWords(
   return theOne(byPosition, 'ordinal', 0.95) ?? theOne(byWords, 'words', 0.85);
 }
 
-/** All these words are its words; a number also counts the same thing ("5 minutes", "12 dollars"). */
+/**
+ * Tells whether all these words are words of the option; a number also counts the same thing ("5 minutes",
+ * "12 dollars").
+ */
 function saysAll({ content: own }: Choice, content: Words): boolean {
   return content.every((word, n) =>
     own.some((other, m) => {

@@ -1,4 +1,4 @@
-// What an utterance is to a question.
+// The questions that can be answered in words, and the result of matching an utterance to one.
 
 export interface AnswerOption {
   readonly id: string;
@@ -8,15 +8,15 @@ export interface AnswerOption {
 
 export interface AnswerableQuestion {
   readonly kind: 'choice' | 'free_text' | 'approval';
-  /** Those of a `choice`; the other kinds have none. */
+  /** The options of a `choice`; the other kinds have none. */
   readonly options: readonly AnswerOption[];
-  /** What was asked: its words tell what an answer may be about. */
+  /** The text of the question: its words tell the subject of an answer. */
   readonly question?: string;
-  /** The name of the tool that an `approval` is about: "yes, send it" names it, too. */
+  /** The name of the tool that an `approval` is about: "yes, send it" names it as well. */
   readonly action?: string;
 }
 
-/** What gave the option away, the surest first. */
+/** The evidence for the option, the surest first. */
 export type MatchEvidence =
   /** Its label, whole. */
   | 'label'
@@ -27,7 +27,7 @@ export type MatchEvidence =
   | 'ordinal'
   /** Words that only this option has. */
   | 'words'
-  /** Nearly its label, by the letters or by the sound. */
+  /** Nearly its label, by spelling or by sound. */
   | 'spelling'
   | 'sound';
 
@@ -43,13 +43,13 @@ export type Match =
   | { readonly kind: 'approved' }
   | { readonly kind: 'denied' }
   | { readonly kind: 'free_text'; readonly text: string }
-  /** One of these, but which? Ask again. */
+  /** Several options match: ask again. */
   | { readonly kind: 'ambiguous'; readonly optionIds: readonly string[] }
-  /** Describes an option in words that only whoever asked can resolve: "the cheaper one". */
+  /** The words describe an option, and only the asker can resolve them: "the cheaper one". */
   | { readonly kind: 'described' }
-  /** Meant for the lead agent; the question stays open. */
+  /** The words are for the lead agent; the question stays open. */
   | { readonly kind: 'digression' }
-  /** Neither an answer nor clearly something else: ask again. */
+  /** The words are neither an answer nor clearly anything else: ask again. */
   | { readonly kind: 'unclear' }
   /** The user wants to hear the question again. */
   | { readonly kind: 'repeat' }

@@ -1,28 +1,28 @@
-// The option whose label is nearly what was said: a slip of the keyboard, or of speech
-// recognition ("a con me" for "economy", "premier" for "premium").
+// Finds the option whose label is nearly the utterance: a typing error, or an error of speech recognition ("a
+// con me" for "economy", "premier" for "premium").
 //
-// A guess needs three things: the utterance is that name and nothing else (but for words
-// such as "I'd like …"), it is near enough, and no other option is about as near.
+// A guess has three conditions: the utterance is that name and nothing else (except words such as "I'd like
+// …"), it is near enough, and no other option is about as near.
 
 import { contentOf, type Choice } from './choice.ts';
 import { similarity } from './similarity.ts';
 import type { Tables } from './tables.ts';
 import type { Utterance } from './utterance.ts';
 
-/** Below this it is another word. Tuned on real transcripts; see the tests. */
+/** The least similarity of two forms of one word. Tuned on real transcripts; see the tests. */
 const minSimilarity = 0.6;
 /** The letters or the sound alone must be at least this near. */
 const minOneSide = 0.75;
-/** By this much the best must lead the next. */
+/** The least lead of the best option over the next. */
 const minLead = 0.12;
-/** Shorter names are one slip away from too many words. */
+/** Shorter names are too similar to too many words. */
 const minLength = 3;
 /** Longer utterances are no names. */
 const maxWords = 10;
 
 export interface NearestOption {
   readonly best: Choice;
-  /** Others that are about as near. */
+  /** Other options that are about as near. */
   readonly rivals: readonly Choice[];
   readonly how: 'spelling' | 'sound';
   readonly score: number;
@@ -55,7 +55,7 @@ export function nearestOption(
   };
 }
 
-/** The parts of the utterance that may be a name: what is left out of them says nothing. */
+/** Returns the parts of the utterance that may be a name: the words left out have no meaning. */
 function spansOf(said: Utterance, tables: Tables): readonly string[] {
   const { words } = said;
   const isThinking = (word: string): boolean => tables.thinking.has(word);
@@ -63,7 +63,7 @@ function spansOf(said: Utterance, tables: Tables): readonly string[] {
   const to = words.findLastIndex((word) => !isThinking(word)) + 1;
   if (to - from > maxWords || words.every((word) => tables.noise.has(word))) return [];
   const content = contentOf(said, tables);
-  // Where no word has a meaning of its own, only all of them together may be a name.
+  // If no word has a meaning of its own, only all of them together may be a name.
   const first = content[0] ?? from;
   const last = content.at(-1) ?? to - 1;
   const spans: string[] = [];
@@ -81,7 +81,7 @@ function nearness(choice: Choice, spans: readonly string[], { language }: Tables
   let nearest: Nearness = { choice, score: 0, letters: 0, sound: 0 };
   if (name.length < minLength) return nearest;
   for (const span of spans) {
-    // Another number, or the opposite, is never nearly the same.
+    // A different number, or the opposite, is never a near match.
     if (digitsOf(span) !== digitsOf(name)) continue;
     const isOpposite = language.negativePrefixes.some(
       (prefix) => span === prefix + name || name === prefix + span,

@@ -1,5 +1,5 @@
-// Positions in a list of options: "the second one", "option two", "number 2", "the last",
-// "the former", and a bare "two".
+// Finds positions in a list of options: "the second one", "option two", "number 2", "the last", "the former",
+// and a bare "two".
 
 import type { Tables } from './tables.ts';
 import { isNumber, ordinalOf, type Utterance } from './utterance.ts';
@@ -7,9 +7,9 @@ import { isNumber, ordinalOf, type Utterance } from './utterance.ts';
 export interface Positions {
   /** Indexes of options, from 0; none beyond the number of options. */
   readonly named: ReadonlySet<number>;
-  /** Nothing but these positions was said. */
+  /** The utterance contains nothing but these positions. */
   readonly isAll: boolean;
-  /** It is only a number, without an ordinal or a word such as "option". */
+  /** The position is only a number, without an ordinal or a word such as "option". */
   readonly isBare: boolean;
 }
 

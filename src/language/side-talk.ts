@@ -1,6 +1,6 @@
-// What is said beside an answer: asking for time, asking to hear it again, taking back what was
-// just said, and what is meant for the lead agent. The rules are few and only fire on listed
-// phrases, since a wrong guess takes the user's answer away from the one who asked.
+// Recognizes the phrases beside an answer: asking for time, asking to hear the question again, taking words
+// back, and words for the lead agent. The rules are few and match listed phrases only, since a wrong guess
+// takes the user's answer away from the asker.
 
 import { backchannelIn } from './backchannel.ts';
 import {
@@ -15,8 +15,8 @@ import {
 import { from, type Utterance } from './utterance.ts';
 
 /**
- * Asks for time. `whole`: nothing but that, or that with a reason ("hold on, I need to look").
- * `anywhere`: that is in it at all. Thinking aloud is only one if nothing else is said.
+ * Tells whether the utterance asks for time. `whole`: it contains nothing else, except a reason ("hold on, I
+ * need to look"). `anywhere`: the request occurs in it. Thinking aloud counts only if nothing else is said.
  */
 export function isHold(
   { words }: Utterance,
@@ -38,7 +38,7 @@ export function isHold(
       index += length;
       continue;
     }
-    // Words of politeness ("s'il vous plaît") also stand elsewhere.
+    // Polite phrases ("s'il vous plaît") also stand elsewhere.
     const reasons = muses ? phrases.musingTails : phrases.holdReasons;
     if (asked && phraseAt(words, index, reasons) > 0) return true;
     const tail = asked ? phraseAt(words, index, phrases.holdTails) : 0;
@@ -48,16 +48,16 @@ export function isHold(
   return asked;
 }
 
-/** The last word that asks for time, or takes back what stands before it. */
+/** The last phrase that asks for time, or takes back the words before it. */
 export interface Turn {
   readonly kind: 'hold' | 'correction';
-  /** Where what follows it begins. */
+  /** The index at which the words after it begin. */
   readonly end: number;
 }
 
 /**
- * Finds the last such word. `chooses`: an option is named before this index, so that a `no` there
- * corrects it. `isOutside`: the word belongs to no label.
+ * Finds the last such phrase. `chooses`: an option is named before this index, so that a `no` there corrects
+ * it. `isOutside`: the word belongs to no label.
  */
 export function lastTurn(
   { words, breaks }: Utterance,
@@ -98,14 +98,14 @@ export function lastTurn(
   return last;
 }
 
-/** Wants to hear the question again. */
+/** Tells whether the user wants to hear the question again. */
 export function wantsRepeat(utterance: Utterance, tables: Tables): boolean {
   const { repeats, repeatsAlone, holds } = tables.phrases;
   const { words } = utterance;
   const isAlone = (plain: Words): boolean =>
     repeatsAlone.some((phrase) => sameWords(phrase, plain));
   const spoken = words.filter((word) => !tables.thinking.has(word) && !tables.fillers.has(word));
-  // "Uh-huh" is no "huh?".
+  // "Uh-huh" is not "huh?".
   if (isAlone(spoken) || isAlone(spoken.filter((word) => !tables.noise.has(word))))
     return backchannelIn(utterance.raw, tables.language.code) !== 'whole';
   let start = beginning(utterance, tables);
@@ -117,25 +117,28 @@ export function wantsRepeat(utterance: Utterance, tables: Tables): boolean {
   return false;
 }
 
-/** Begins like something for the lead agent. */
+/** Tells whether the utterance begins like one for the lead agent. */
 export function startsDigression(utterance: Utterance, tables: Tables): boolean {
   return starts(utterance, tables, tables.phrases.digressionStarts);
 }
 
-/** Begins like a question, and not like a choice ("how about …"). */
+/** Tells whether it begins like a question, and not like a choice ("how about …"). */
 export function startsQuestion(utterance: Utterance, tables: Tables): boolean {
   const { questionStarts, requestStarts } = tables.phrases;
   return starts(utterance, tables, questionStarts) && !starts(utterance, tables, requestStarts);
 }
 
-/** Ends as a question, one of whose clauses begins like one: "Darling, is Friday all right?". */
+/**
+ * Tells whether it ends as a question and one of its clauses begins like one: "Darling, is Friday all
+ * right?".
+ */
 export function asksInClause(utterance: Utterance, tables: Tables): boolean {
   if (!utterance.asks) return false;
   const begins = [-1, ...utterance.breaks].map((index) => index + 1);
   return begins.some((start) => startsQuestion(from(utterance, start), tables));
 }
 
-/** Wants to be rid of the question, and says nothing else. */
+/** Tells whether it dismisses the question, and says nothing else. */
 export function isCommand(utterance: Utterance, tables: Tables): boolean {
   const start = beginning(utterance, tables);
   const length = phraseAt(utterance.words, start, tables.phrases.commands);
@@ -143,7 +146,7 @@ export function isCommand(utterance: Utterance, tables: Tables): boolean {
   return length > 0 && rest.every((word) => tables.noise.has(word));
 }
 
-/** The length of the wish to be rid of the question that it begins with ("cancel that, I want …"), or 0. */
+/** Returns the length of the dismissal that it begins with ("cancel that, I want …"), or 0. */
 export function commandAtStart(
   utterance: Utterance,
   tables: Tables,
@@ -154,7 +157,7 @@ export function commandAtStart(
   return { length, isClause: breaks.has(start + length - 1) };
 }
 
-/** What was asked about is not wanted any more: "we don't need the table any more". */
+/** Tells whether it withdraws the subject of the question: "we don't need the table any more". */
 export function withdraws({ words }: Utterance, { phrases }: Tables, topic: Words): boolean {
   return (
     phrases.withdrawals.some((phrase) => findPhrase(words, phrase).length > 0) &&
@@ -162,7 +165,7 @@ export function withdraws({ words }: Utterance, { phrases }: Tables, topic: Word
   );
 }
 
-/** Where a request begins in it: at its beginning, behind an option, or behind an "and". */
+/** Returns the indexes at which a request begins: at its beginning, after an option, or after an "and". */
 export function requestsIn(
   utterance: Utterance,
   tables: Tables,
@@ -179,7 +182,7 @@ export function requestsIn(
   );
 }
 
-/** A request that comes before the answer: "make me a report first". */
+/** Tells whether it contains a request that comes before the answer: "make me a report first". */
 export function requestsBeforehand(utterance: Utterance, tables: Tables): boolean {
   const { words } = utterance;
   const { requests, beforehand } = tables.phrases;
@@ -199,7 +202,7 @@ function starts(utterance: Utterance, tables: Tables, phrases: Phrases): boolean
   );
 }
 
-/** Where the utterance begins, after politeness and hesitation. */
+/** Returns the index at which the utterance begins, after politeness and hesitation. */
 function beginning({ words }: Utterance, { noise }: Tables): number {
   const index = words.findIndex((word) => !noise.has(word));
   return index === -1 ? words.length : index;

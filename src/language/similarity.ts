@@ -1,4 +1,4 @@
-// How alike two names are, by their letters and by their sound.
+// Measures the similarity of two names, by their letters and by their sound.
 
 import type { AnswerLanguage } from './language.ts';
 
@@ -17,7 +17,7 @@ export function similarity(a: string, b: string, language: AnswerLanguage): Simi
   const isShort = Math.min(keyA.length, keyB.length) < 3;
   const similar = (x: string, y: string): boolean =>
     language.similarSounds.some((codes) => codes.includes(x) && codes.includes(y));
-  // Too many words sound nearly like a short one ("bye", "blue"): there it must be the same.
+  // Too many words sound nearly like a short one ("bye", "blue"): a short name must sound the same.
   const sound = isShort
     ? Number(keyA !== '' && keyA === keyB && letters >= 0.6)
     : 1 -
@@ -26,7 +26,7 @@ export function similarity(a: string, b: string, language: AnswerLanguage): Simi
   return { letters, sound, overall: Math.max(letters, 0.45 * letters + 0.55 * sound) };
 }
 
-/** A word as it sounds: consonants by their kind, vowels only at the beginning. */
+/** Encodes the sound of a word: consonants by their kind, vowels only at the beginning. */
 export function soundKey(word: string, language: AnswerLanguage): string {
   let key = word;
   for (const [pattern, code] of language.sounds) key = key.replace(pattern, code);
@@ -34,8 +34,8 @@ export function soundKey(word: string, language: AnswerLanguage): string {
 }
 
 /**
- * Damerau–Levenshtein distance (optimal string alignment): the cheapest way from one to
- * the other by inserting, deleting, swapping two neighbours (1 each) and replacing.
+ * Returns the Damerau–Levenshtein distance (optimal string alignment): the least cost of edits from one name
+ * to the other by inserting, deleting, swapping two neighbours (1 each) and replacing.
  */
 export function editDistance(
   a: string,

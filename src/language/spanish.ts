@@ -9,7 +9,7 @@ const lines = (text: string): string[] => text.trim().split(/\s*\n\s*/);
 /** As utterances are compared: without accents. */
 const folded = (word: string): string => word.normalize('NFD').replace(/[\u0300-\u036F]/g, '');
 
-/** A command with the pronouns that are written together with it: `envía`, `envíalo`. */
+/** Returns a command, and its forms with attached pronouns: `envía`, `envíalo`. */
 const withPronouns = (text: string): string[] =>
   words(text).flatMap((form) => [form, ...words('lo la los las').map((end) => form + end)]);
 
@@ -365,7 +365,7 @@ export const spanish: AnswerLanguage = {
   ],
   consent: {
     yes: [
-      // "si" is "if" and, without its accent, "yes": alone it is a yes, with a condition it is not alone.
+      // "si" is "if" and, without its accent, "yes": alone it is a yes, and a condition never stands alone.
       ...words('sí claro adelante hazlo hágalo procede proceda aprobado permitido confirmado'),
       'por supuesto',
       'desde luego',

@@ -1,4 +1,4 @@
-// The tables of a language in the form of utterances, made once for each language.
+// Builds the tables of a language in the form of utterances, once for each language.
 
 import type { AnswerLanguage, ConsentTables } from './language.ts';
 import { wordsOf } from './utterance.ts';
@@ -8,23 +8,23 @@ export type Phrases = readonly Words[];
 
 export interface Tables {
   readonly language: AnswerLanguage;
-  /** Words that say nothing about a choice: politeness, hesitation, assent. */
+  /** Words that mean nothing for a choice: politeness, hesitation, assent. */
   readonly noise: ReadonlySet<string>;
-  /** Those of them that are sounds of thinking; and politeness with them. */
+  /** Sounds of thinking among the noise; and politeness with them. */
   readonly hesitations: ReadonlySet<string>;
   readonly thinking: ReadonlySet<string>;
-  /** Sounds that say nothing at all. */
+  /** Sounds that mean nothing at all. */
   readonly fillers: ReadonlySet<string>;
   /** Words around the name of an option; noise is not among them. */
   readonly frame: ReadonlySet<string>;
   readonly phrases: { readonly [name in PhraseTable | ConsentTable]: Phrases };
-  /** How the verbs of actions are said, by the first word of a tool's name. */
+  /** The forms of the verbs of actions, by the first word of a tool's name. */
   readonly verbs: readonly (readonly [verb: string, forms: readonly VerbForm[]])[];
 }
 
 export interface VerbForm {
   readonly head: Words;
-  /** What a separable verb ends with: `ab` in `schick … ab`. */
+  /** The end of a separable verb: `ab` in `schick … ab`. */
   readonly tail: Words;
 }
 
@@ -84,7 +84,7 @@ export function sameWords(a: Words, b: Words): boolean {
   return a.length === b.length && standsAt(a, 0, b);
 }
 
-/** Where `phrase` stands in `words`; `isFree` may rule out words. */
+/** Returns the index of `phrase` in `words`; `isFree` may exclude words. */
 export function findPhrase(
   words: Words,
   phrase: Words,
@@ -103,7 +103,7 @@ export function standsAt(words: Words, start: number, phrase: Words): boolean {
   return phrase.every((word, n) => words[start + n] === word);
 }
 
-/** The length of the longest of `phrases` that stands at `start`; 0 if none does. */
+/** Returns the length of the longest of `phrases` that stands at `start`; 0 if none does. */
 export function phraseAt(words: Words, start: number, phrases: Phrases): number {
   let longest = 0;
   for (const phrase of phrases) {

@@ -1,19 +1,19 @@
-// From what was said or typed to comparable words: case, accents, punctuation and
-// apostrophes do not count, numbers are digits, ordinals are `#2`, symbols are words.
-// Labels, descriptions, tables and utterances all go through here, so that they meet.
+// Turns spoken or typed text into comparable words: case, accents, punctuation and apostrophes do not count,
+// numbers are digits, ordinals are `#2`, symbols are words. Labels, descriptions, tables and utterances all
+// take this form, so that they can be compared.
 
 import { ownValue } from '../values/own-value.ts';
 import type { AnswerLanguage } from './language.ts';
 
 export interface Utterance {
-  /** As it came, without the white space around it. */
+  /** The original text, trimmed. */
   readonly raw: string;
   readonly words: readonly string[];
   /** Indexes of words that stand for a noun ("the premium one"). */
   readonly proforms: ReadonlySet<number>;
-  /** Indexes of words that punctuation follows. */
+  /** Indexes of words before punctuation. */
   readonly breaks: ReadonlySet<number>;
-  /** It was written down as a question. */
+  /** The text was written as a question. */
   readonly asks: boolean;
 }
 
@@ -21,12 +21,12 @@ export interface Utterance {
 const unspaced =
   '\\p{sc=Han}\\p{sc=Hiragana}\\p{sc=Katakana}\\p{sc=Thai}\\p{sc=Lao}\\p{sc=Khmer}\\p{sc=Myanmar}';
 
-/** The comparable form of a string as a whole. */
+/** Returns the comparable form of a whole string. */
 export function fold(text: string): string {
   return (
     text
       .normalize('NFKC')
-      // Both ways, because ß is SS and a sigma has two small forms.
+      // Both directions, because ß is SS and a sigma has two small forms.
       .toUpperCase()
       .toLowerCase()
       .normalize('NFD')
@@ -40,7 +40,7 @@ export function isNumber(word: string | undefined): word is string {
   return word !== undefined && /^\d+(?:\.\d+)?$/.test(word);
 }
 
-/** The n of an ordinal word (`#2`), else null. */
+/** Returns the n of an ordinal word (`#2`), else null. */
 export function ordinalOf(word: string): number | null {
   return word.startsWith('#') ? Number(word.slice(1)) : null;
 }
@@ -64,7 +64,7 @@ export function readUtterance(text: string, language: AnswerLanguage): Utterance
   return { raw: text.trim(), words, proforms, breaks, asks: /[?？؟]["'”’»)\s]*$/u.test(text) };
 }
 
-/** The words from `start` on, as an utterance of their own. */
+/** Returns the words from `start` on as an utterance. */
 export function from(said: Utterance, start: number): Utterance {
   const shifted = (indexes: ReadonlySet<number>): ReadonlySet<number> =>
     new Set([...indexes].filter((index) => index >= start).map((index) => index - start));
@@ -111,7 +111,7 @@ function spokenWords(
 
 const wordPatterns = new WeakMap<AnswerLanguage, RegExp>();
 
-/** Made once for each language: making it takes longer than all the rest of reading an utterance. */
+/** Cached for each language: building the pattern takes longer than all other reading of an utterance. */
 function wordPatternOf(language: AnswerLanguage): RegExp {
   const known = wordPatterns.get(language);
   if (known) return known;
@@ -132,7 +132,7 @@ function wordPatternOf(language: AnswerLanguage): RegExp {
   return made;
 }
 
-/** A number in words: `twenty four`, `two hundred and six`. */
+/** Reads a number in words: `twenty four`, `two hundred and six`. */
 function readCardinal(
   spoken: readonly string[],
   start: number,
@@ -142,7 +142,7 @@ function readCardinal(
   if (value === undefined) return null;
   let end = start + 1;
   let total = 0;
-  // What may still be added: 9 after `twenty`, 99 after `hundred`.
+  // The largest number that may still be added: 9 after `twenty`, 99 after `hundred`.
   let room = value >= 20 ? 9 : 0;
   for (;;) {
     const multiplier = ownValue(multipliers, spoken[end]);
@@ -165,7 +165,10 @@ function readCardinal(
   }
 }
 
-/** `one` in "the premium one", but not in "one", "option one" or "the one ticket". */
+/**
+ * Tells whether a word stands for a noun: `one` in "the premium one", but not in "one", "option one" or "the
+ * one ticket".
+ */
 function isProform(spoken: readonly string[], index: number, language: AnswerLanguage): boolean {
   const { proforms, numberLeads, leadIns, hesitations, polite, frame, consent } = language;
   if (!proforms.includes(spoken[index] as string)) return false;

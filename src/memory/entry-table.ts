@@ -1,31 +1,31 @@
 // The entries of working memory, by session and namespace, with their counts and bytes.
 //
-// Owns:     what is kept, what it counts, and when it is over.
-// Does not: know who may see or change what (working-memory).
+// Owns:     the entries, their weight, and their expiry.
+// Does not: know who may see or change an entry (working-memory).
 //
 // Invariants
-//   ENTRY-TABLE-2. What has expired is gone for every reader, and counts no more.
+//   ENTRY-TABLE-2. An expired entry is gone for every reader, and no longer counts.
 //   ENTRY-TABLE-3. A namespace has at most `maxEntries` entries, the bytes of an entry, of a session and of
-//       all are at most their limits; nothing is evicted to make room.
+//       the table are at most their limits; nothing is evicted to make room.
 
 import type { MemoryEntryInfo, MemoryRefusal } from '../actors/ports/working-memory.ts';
 import type { WorkingMemoryLimits } from './options.ts';
 import { refused } from './refused.ts';
 
-/** An entry as it is kept. */
+/** An entry with its bookkeeping. */
 export interface KeptEntry extends MemoryEntryInfo {
   readonly text: string;
   readonly isText: boolean;
-  /** What it counts against the limits of bytes. */
+  /** The bytes that it counts against the limits. */
   readonly weight: number;
-  /** Subagents that may read it beside the family. */
+  /** Subagents outside the family that may read it. */
   readonly sharedWith: Set<string>;
 }
 
-/** Made by its first entry, gone with its last. */
+/** Created with its first entry, removed with its last. */
 export interface Namespace {
   readonly name: string;
-  /** Where its owner stands in the family. */
+  /** The position of its owner in the family. */
   readonly path: readonly string[];
   readonly entries: Map<string, KeptEntry>;
 }
@@ -35,7 +35,7 @@ interface SessionMemory {
   bytes: number;
 }
 
-/** Where an entry is put. */
+/** The place of an entry. */
 export interface Place {
   readonly sessionId: string;
   readonly namespace: string;
@@ -46,7 +46,7 @@ export class EntryTable {
   readonly #limits: WorkingMemoryLimits;
   readonly #sessions = new Map<string, SessionMemory>();
   #bytes = 0;
-  /** Nothing expires before. */
+  /** The time before which nothing expires. */
   #nextExpiry = Infinity;
 
   constructor(limits: WorkingMemoryLimits) {
@@ -61,7 +61,10 @@ export class EntryTable {
     return [...(this.#sessions.get(sessionId)?.namespaces.values() ?? [])];
   }
 
-  /** Why there is no room for this entry; null if there is. One of the same key makes room. */
+  /**
+   * Returns the reason why there is no room for this entry; null if there is. An entry with the same key
+   * makes room.
+   */
   noRoom({ sessionId, namespace }: Place, kept: KeptEntry): MemoryRefusal | null {
     const { maxEntries, maxEntryBytes, maxSessionBytes, maxTotalBytes } = this.#limits;
     if (kept.bytes > maxEntryBytes)
@@ -84,7 +87,7 @@ export class EntryTable {
         'MEMORY_FULL',
         `The session holds ${session} bytes of at most ${maxSessionBytes} (maxSessionBytes)`,
       );
-    // How much the others hold is nobody's business.
+    // The usage of other sessions is not disclosed.
     if (this.#bytes + growth > maxTotalBytes)
       return refused('MEMORY_FULL', `Working memory is full (maxTotalBytes: ${maxTotalBytes})`);
     return null;
@@ -117,7 +120,7 @@ export class EntryTable {
     this.#sessions.delete(sessionId);
   }
 
-  /** Drops what is over at this time. */
+  /** Drops the entries that have expired at this time. */
   expire(now: number): void {
     if (now < this.#nextExpiry) return;
     this.#nextExpiry = Infinity;

@@ -1,5 +1,5 @@
-// The keys of working memory: `subagent/<id>/report/part-1`. A key that begins with a
-// namespace is absolute, whatever is done with it; any other is in the namespace of the asker.
+// The keys of working memory: `subagent/<id>/report/part-1`. A key that begins with a namespace is absolute
+// in every operation; any other is in the namespace of the caller.
 //
 // Invariants
 //   KEYS-1. A key means the same in every operation.
@@ -26,7 +26,10 @@ interface Refused {
 
 export type ReadKey<T> = { readonly ok: true; readonly key: T } | Refused;
 
-/** Where the owner writes: `session/<id>` or `subagent/<id>`. An id is escaped as in a URL. */
+/**
+ * Returns the namespace in which the owner writes: `session/<id>` or `subagent/<id>`. An id is escaped as in
+ * a URL.
+ */
 export function namespaceOf({ sessionId, path }: MemoryOwner): string {
   const id = path.at(-1);
   return id === undefined
@@ -34,7 +37,7 @@ export function namespaceOf({ sessionId, path }: MemoryOwner): string {
     : `subagent/${encodeURIComponent(id)}`;
 }
 
-/** The key of an entry, as somebody wrote it. */
+/** Parses the key of an entry as a caller wrote it. */
 export function readKey(owner: MemoryOwner, key: string): ReadKey<MemoryKey> {
   const checked = segmentsOf(key);
   if (!checked.ok) return checked;
@@ -50,7 +53,7 @@ export function readKey(owner: MemoryOwner, key: string): ReadKey<MemoryKey> {
   return { ok: true, key: { namespace, path: `${namespace}/${own}` } };
 }
 
-/** A prefix of keys, as somebody wrote it: absolute, also a namespace or all of a kind. */
+/** Parses a prefix of keys as a caller wrote it: absolute, also a namespace or all of a kind. */
 export function readPrefix(owner: MemoryOwner, prefix: string): ReadKey<string> {
   const checked = segmentsOf(prefix.replace(/\/$/, ''));
   if (!checked.ok) return checked;
@@ -72,7 +75,7 @@ function segmentsOf(key: string): Segments {
       segment !== '' && segment !== '.' && segment !== '..' && segment.trim() === segment,
   );
   if (!isPath) return refuse(key, 'a path such as report/part-1, without empty segments');
-  // What nobody can see or type would never be found again.
+  // A key with invisible characters would never be found again.
   if (/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u.test(key))
     return refuse(key, 'a key without control characters');
   return { ok: true, segments };

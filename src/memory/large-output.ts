@@ -1,13 +1,14 @@
-// What is too large to be read at once: kept in working memory, and in its place an excerpt that
-// says so, how large it is and how to read it. Plain JSON; nothing is ever cut in silence.
+// Stores an output that is too large to be read at once in working memory, and replaces it by an excerpt that
+// states its size and how to read it. Plain JSON; nothing is ever cut silently.
 //
-// Owns:     the form of what stands for a large output.
-// Does not: decide what is large for whom (its callers do).
+// Owns:     the form of the replacement.
+// Does not: decide which outputs are large for which reader (its callers do).
 //
 // Invariants
-//   LARGE-OUTPUT-1. What stands for a large output is JSON of at most `maxInlineBytes`, and says `truncated`.
-//   LARGE-OUTPUT-2. It names a reference only if the memory has said that it keeps it.
-//   LARGE-OUTPUT-3. A memory that refuses or fails costs the reference, never the output's beginning.
+//   LARGE-OUTPUT-1. The replacement of a large output is JSON of at most `maxInlineBytes`, and says
+//       `truncated`.
+//   LARGE-OUTPUT-2. It names a reference only if the memory has confirmed that it keeps the output.
+//   LARGE-OUTPUT-3. If the memory refuses or fails, only the reference is lost, never the output's beginning.
 
 import type { JSONValue } from 'ai';
 import { messageOf } from '../values/errors.ts';
@@ -16,42 +17,42 @@ import { clip, head } from '../values/clip.ts';
 import type { MemoryOwner, WorkingMemory } from '../actors/ports/working-memory.ts';
 import { raceAbort } from '../actors/runtime/race-abort.ts';
 
-/** Stands for an output that is too large to be read at once. */
+/** The replacement of an output that is too large to be read at once. */
 export interface LargeOutput {
   readonly truncated: true;
-  /** Its size in UTF-8: of the text itself for a text, else of its JSON. */
+  /** Its size in UTF-8: of a text itself, otherwise of its JSON. */
   readonly originalBytes: number;
-  /** The full path of the whole in working memory; null if it is not kept. */
+  /** The full path of the whole output in working memory; null if it is not kept. */
   readonly reference: string | null;
-  /** For a model: what it can do to read the rest. */
+  /** For a model: how to read the rest. */
   readonly howToRead: string;
-  /** The beginning of it. */
+  /** The beginning of the output. */
   readonly excerpt: string;
 }
 
 export interface LargeOutputOptions {
-  /** Nothing is kept without it. */
+  /** The memory that keeps the output; without it nothing is kept. */
   readonly memory?: WorkingMemory | undefined;
   readonly owner: MemoryOwner;
-  /** Where it is kept, in the namespace of the owner. */
+  /** The key of the output in the namespace of the owner. */
   readonly key: string;
-  /** What is longer, as UTF-8 of the text or the JSON, is large. At least 1024. */
+  /** The size above which an output is large, in UTF-8 of the text or the JSON. At least 1024. */
   readonly maxInlineBytes: number;
   /** The reader's tool for entries of working memory; null if it has none. */
   readonly readWith?: string | null | undefined;
-  /** Nobody waits for the memory any more. */
+  /** Aborts when no caller waits for the memory any more. */
   readonly signal?: AbortSignal | undefined;
-  /** Learns of a memory that failed. */
+  /** Receives the errors of a memory that failed. */
   readonly report?: ((error: unknown, where: string) => void) | undefined;
 }
 
-/** So much of what is kept elsewhere is enough to see what it is. */
+/** The size of the excerpt of an output that is kept: enough to recognize it. */
 const EXCERPT_BYTES = 4096;
 const MAX_REASON_CHARS = 200;
 
 /**
- * The value itself, or what stands for it where it is too large. Never rejects; resolves
- * as soon as the memory answers or the signal aborts. `value` is JSON.
+ * Returns the value itself, or its replacement if it is too large. Never rejects; resolves as soon as the
+ * memory answers or the signal aborts. `value` is JSON.
  */
 export async function keepLargeOutput(
   value: JSONValue,
@@ -62,7 +63,9 @@ export async function keepLargeOutput(
   return { ...(await largeOutput(value, text, options)) };
 }
 
-/** What stands for this text: an excerpt, and where the whole of `value` is. Never rejects. */
+/**
+ * Returns the replacement of this text: an excerpt, and the reference of the whole `value`. Never rejects.
+ */
 export async function largeOutput(
   value: JSONValue,
   text: string,
@@ -82,7 +85,7 @@ export async function largeOutput(
   return { ...frame, excerpt: excerptOf(text, Math.max(0, wanted)) };
 }
 
-/** Is this what stands for a large output? */
+/** Tells whether the value is the replacement of a large output. */
 export function isLargeOutput(value: unknown): value is LargeOutput {
   try {
     return (
@@ -93,7 +96,7 @@ export function isLargeOutput(value: unknown): value is LargeOutput {
       'howToRead' in value
     );
   } catch {
-    // A Proxy of somebody, whose traps throw.
+    // The value is a Proxy whose traps throw.
     return false;
   }
 }
@@ -123,10 +126,10 @@ function notKept(reason: string): string {
   return `The rest could not be kept: ${clip(reason, MAX_REASON_CHARS)}`;
 }
 
-/** So long that its JSON fits. */
+/** Cuts the text so that its JSON fits. */
 function excerptOf(text: string, maxBytes: number): string {
   let excerpt = head(text, maxBytes);
-  // Its quotes are counted already; quoting what is within makes it longer.
+  // The quotes are already counted; escaping within the text makes it longer.
   while (excerpt !== '' && byteLength(JSON.stringify(excerpt)) - 2 > maxBytes)
     excerpt = head(excerpt, Math.floor(excerpt.length * 0.75));
   return excerpt;

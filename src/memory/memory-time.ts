@@ -1,4 +1,4 @@
-// How long the runtime waits for a memory of the app: facts, and working memory.
+// The time that the runtime waits for a memory of the app: facts, and working memory.
 
 import { TimeoutError } from '../values/errors.ts';
 import type { Environment } from '../actors/ports/environment.ts';
@@ -6,7 +6,10 @@ import type { TimeLimit } from '../actors/runtime/race-abort.ts';
 
 const MEMORY_TIMEOUT_MS = 5000;
 
-/** A memory that answers later is not waited for: what it was asked for is missing, and that is reported. */
+/**
+ * The limit for an answer of the memory. A later answer is ignored: its content is missing, and that is
+ * reported.
+ */
 export function memoryTime({ scheduler }: Pick<Environment, 'scheduler'>): TimeLimit {
   return {
     timeoutMs: MEMORY_TIMEOUT_MS,

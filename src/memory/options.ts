@@ -1,4 +1,4 @@
-// The limits of working memory, and what may be saved at all.
+// The limits of working memory, and the checks of a new entry.
 
 import { z } from 'zod';
 import { ConfigurationError } from '../values/errors.ts';
@@ -8,19 +8,22 @@ import type { NewMemoryEntry } from '../actors/ports/working-memory.ts';
 const HOUR_MS = 3_600_000;
 
 export interface WorkingMemoryLimits {
-  /** How long an entry of a subagent is kept that does not say, in milliseconds. @defaultValue 14400000, 4 hours */
+  /**
+   * How long an entry of a subagent is kept if it names no time, in milliseconds. @defaultValue 14400000, 4
+   * hours
+   */
   readonly subagentTtlMs: number;
-  /** The same for the lead agent's. @defaultValue 14400000 */
+  /** The same for entries of the lead agent. @defaultValue 14400000 */
   readonly sessionTtlMs: number;
   /** The longest time an entry may ask for, in milliseconds. @defaultValue 604800000, a week */
   readonly maxTtlMs: number;
-  /** Of one namespace; a key that is there already can be overwritten all the same. @defaultValue 50 */
+  /** The limit of one namespace; an existing key can always be overwritten. @defaultValue 50 */
   readonly maxEntries: number;
-  /** Of one entry, in UTF-8. @defaultValue 1048576 */
+  /** The limit of one entry, in UTF-8. @defaultValue 1048576 */
   readonly maxEntryBytes: number;
-  /** Of one session, keys and labels counted too. @defaultValue 16777216 */
+  /** The limit of one session, with keys and labels. @defaultValue 16777216 */
   readonly maxSessionBytes: number;
-  /** Of all sessions. @defaultValue 67108864 */
+  /** The limit of all sessions. @defaultValue 67108864 */
   readonly maxTotalBytes: number;
 }
 
@@ -80,7 +83,7 @@ export type CheckedEntry =
     }
   | { readonly ok: false; readonly message: string };
 
-/** What can be kept of a new entry, but for its key. */
+/** Checks a new entry, except its key. */
 export function checkEntry({ value, ttlMs, category, tags }: NewMemoryEntry): CheckedEntry {
   const labels = labelsSchema.safeParse({ ttlMs, category, tags });
   if (!labels.success) return { ok: false, message: z.prettifyError(labels.error) };

@@ -1,4 +1,4 @@
-// What fits into one answer of a tool, as JSON in UTF-8.
+// Cuts texts and lists to the size of one answer of a tool, as JSON in UTF-8.
 
 import { byteLength } from '../values/json.ts';
 import { head } from '../values/clip.ts';
@@ -10,16 +10,16 @@ const LEAST_BYTES = 64;
 export interface Page {
   readonly text: string;
   readonly offset: number;
-  /** Null: this was the last. */
+  /** The offset of the next page; null if this was the last. */
   readonly nextOffset: number | null;
   readonly totalChars: number;
 }
 
-/** From `offset` on, as much of the text as fits beside `frame`. */
+/** Returns as much of the text from `offset` on as fits beside `frame`. */
 export function pageOf(text: string, offset: number, pageBytes: number, frame: object): Page {
   const room = Math.max(LEAST_BYTES, pageBytes - FRAME_BYTES - jsonBytes(frame));
   let page = head(text.slice(offset, offset + room), room);
-  // Quoting a text makes it longer, by how much depends on the text.
+  // Quoting a text makes it longer; by how much depends on the text.
   while (jsonBytes(page) > room) page = head(page, Math.floor(page.length / 2));
   const end = offset + page.length;
   return {
@@ -30,7 +30,7 @@ export function pageOf(text: string, offset: number, pageBytes: number, frame: o
   };
 }
 
-/** The first of them, as many as fit. */
+/** Returns the first items, as many as fit. */
 export function fitting<T>(items: readonly T[], pageBytes: number): T[] {
   const fit: T[] = [];
   let bytes = FRAME_BYTES;

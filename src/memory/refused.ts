@@ -1,4 +1,4 @@
-// How working memory says no.
+// The refusals of working memory.
 
 import type { MemoryRefusal, MemoryRefusalCode } from '../actors/ports/working-memory.ts';
 

@@ -6,7 +6,7 @@ import type { Scheduler } from '../actors/ports/environment.ts';
 import { countWords, relevance, wordsOf, type WordCounts } from '../values/bm25.ts';
 import type { KeptEntry } from './entry-table.ts';
 
-/** Of one entry; what comes after is not searched. */
+/** The searched characters of one entry; later ones are not searched. */
 const MAX_SEARCHED_CHARS = 32_768;
 const EXCERPT_CHARS = 240;
 const LEAD_CHARS = 60;
@@ -17,7 +17,7 @@ export interface FoundEntry {
   readonly excerpt: string;
 }
 
-/** Those that have a word of the query, the best first, of equals the newest. */
+/** Returns the entries that have a word of the query, the best first, among equals the newest. */
 export async function searchEntries(
   entries: readonly KeptEntry[],
   query: string,
@@ -38,7 +38,7 @@ export async function searchEntries(
     .map(({ entry, score }) => ({ entry, score, excerpt: excerptOf(entry.text, words) }));
 }
 
-/** Where the first of the words stands, with a little before it. */
+/** Returns the text around the first of the words. */
 function excerptOf(text: string, words: readonly string[]): string {
   const searched = head(text, MAX_SEARCHED_CHARS).toLowerCase();
   const places = words.map((word) => searched.indexOf(word)).filter((place) => place >= 0);

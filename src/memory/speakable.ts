@@ -1,22 +1,23 @@
-// A short text that can be said aloud, made of a result that cannot: whole sentences from its
-// beginning, without markup. It chooses, it does not understand: an agent that hands in a
-// summary of its own does better.
+// Makes a short text that can be spoken from a result that cannot: whole sentences from its beginning,
+// without markup. It selects and does not understand: a summary that the agent hands in itself is better.
 
 import type { JSONValue } from 'ai';
 import { head } from '../values/clip.ts';
 
 const DEFAULT_CHARS = 400;
-/** Of a text; what is said comes from its beginning. */
+/** The characters of a text that are read; the spoken text comes from its beginning. */
 const READ_CHARS = 8000;
 
-/** Where an object says what it is about. */
+/** The properties in which an object states its subject. */
 const TELLING = ['summary', 'answer', 'message', 'title', 'headline', 'description'];
 
-/** At most `maxChars` characters, without line breaks; empty only if the result is. @defaultValue 400 */
+/**
+ * Returns at most `maxChars` characters, without line breaks; empty only if the result is. @defaultValue 400
+ */
 export function speakable(result: JSONValue, maxChars = DEFAULT_CHARS): string {
   if (typeof result !== 'string') return described(result, maxChars);
   const words = withoutMarkup(head(result, READ_CHARS));
-  // Nothing but code or a table: nobody would want to hear it.
+  // Only code or a table: not worth hearing.
   if (words === '' && result.trim() !== '')
     return sentences(`A text with ${counted(result.trim().split('\n').length, 'line')}.`, maxChars);
   return sentences(words, maxChars);
@@ -39,14 +40,14 @@ function counted(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? '' : 's'}`;
 }
 
-/** Markdown as it would be read aloud. */
+/** Returns Markdown as it would be read aloud. */
 function withoutMarkup(text: string): string {
   return (
     text
       .replace(/^(```|~~~)[\s\S]*?(^\1|$(?![\s\S]))/gm, ' ')
       .replace(/!?\[([^\]\n]*)\]\([^)\n]*\)/g, '$1')
       .replace(/^[ \t]*\|.*\|[ \t\r]*$/gm, ' ')
-      // A heading or an item of a list ends like a sentence.
+      // A heading or a list item ends like a sentence.
       .replace(/^[ \t]*(?:#{1,6}|[-*+•]|\d+[.)])[ \t]+(.*?)[ \t]*$/gm, (_, line: string) =>
         /[.!?:;…]$/.test(line) || line === '' ? line : `${line}.`,
       )
@@ -62,7 +63,7 @@ function withoutMarkup(text: string): string {
 function sentences(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text;
   const room = text.slice(0, maxChars);
-  // From a third on a whole sentence is better than more words.
+  // From a third of the length on, a whole sentence is better than more words.
   const end = Math.max(...['. ', '! ', '? ', '。'].map((mark) => room.lastIndexOf(mark)));
   if (end >= maxChars / 3) return room.slice(0, end + 1);
   const word = room.slice(0, maxChars - 1);

@@ -1,11 +1,12 @@
 // Working memory as tools: for a lead agent, for subagents, and for any AI SDK agent.
 //
-// Owns:     the shapes of these tools, and what a model reads of them.
-// Does not: decide what is allowed (the memory does), or whose memory it is (the caller).
+// Owns:     the shapes of these tools, and the results that a model reads.
+// Does not: decide permissions (the memory does), or the owner (the caller does).
 //
 // Invariants
-//   TOOLSET-3. What was not saved is never called saved: a refusal is `{ saved: false, error }`.
-//   TOOLSET-4. What a read returns is at most `pageBytes` of JSON, and says what is left.
+//   TOOLSET-3. A result reports `saved` only for an entry that was saved: a refusal is `{ saved: false, error
+//       }`.
+//   TOOLSET-4. The result of a read is at most `pageBytes` of JSON, and states how much is left.
 
 import type { Toolset } from '../actors/contracts/toolset.ts';
 import { tool, zodSchema } from 'ai';
@@ -33,17 +34,17 @@ export type WorkingMemoryTool =
 export interface WorkingMemoryToolsetOptions {
   readonly memory: WorkingMemory;
   /**
-   * Whose memory, where Offstage does not say: outside a session and a subagent. Ignored within.
+   * The owner of the memory outside a session and a subagent. Ignored within, where Offstage names the owner.
    */
   readonly owner?: MemoryOwner;
-  /** How much one read of an entry returns at most, as JSON in UTF-8. @defaultValue 16384 */
+  /** The largest result of one read of an entry, as JSON in UTF-8. @defaultValue 16384 */
   readonly pageBytes?: number;
 }
 
-/** For a registry of toolsets. */
+/** Name and version for a registry of toolsets. */
 export const WORKING_MEMORY_TOOLSET = { name: 'working-memory', version: '0.1.0' } as const;
 
-/** On the tool that reads entries, whatever it is called: the runtime can name it in a hint. */
+/** Marks the tool that reads entries, whatever its name: the runtime can name it in a hint. */
 export const READS_MEMORY: unique symbol = Symbol.for('offstage.readsMemory') as never;
 
 const DEFAULT_PAGE_BYTES = 16_384;
@@ -89,9 +90,9 @@ const optionsSchema = z.strictObject({
 } satisfies ChecksOf<WorkingMemoryToolsetOptions>);
 
 /**
- * Plain AI SDK tools: `save_to_working_memory`, `get_from_working_memory`,
- * `delete_from_working_memory`, `list_working_memory`, `search_working_memory`. What an
- * agent saves goes to its own namespace by itself; it reads others' by their full path.
+ * Creates plain AI SDK tools: `save_to_working_memory`, `get_from_working_memory`,
+ * `delete_from_working_memory`, `list_working_memory`, `search_working_memory`. An agent saves to its own
+ * namespace; it reads entries of others by their full path.
  * @throws {ConfigurationError} when `pageBytes` is not a whole number ≥ 1024.
  */
 export function createWorkingMemoryToolset(
@@ -119,7 +120,7 @@ export function createWorkingMemoryToolset(
           'Keep a text for later, and for the other agents of this conversation: notes, large results. ' +
           'Returns { saved: true, key } with the full path, or { saved: false, error }.',
         inputSchema: zodSchema(saveInput),
-        // RockBot's name, which models that were told of it write.
+        // RockBot's name for the argument; models that were told of it write it.
         execute: async ({ ttl_minutes: written, ttlMinutes = written, ...entry }, call) => {
           const ttlMs = ttlMinutes === undefined ? undefined : ttlMinutes * MINUTE_MS;
           const answer = await memory.save(ownerOf(call), { ...entry, ttlMs });
@@ -196,7 +197,7 @@ export function createWorkingMemoryToolset(
   };
 }
 
-/** The name under which a toolset has the tool that reads entries; null if it has none. */
+/** Returns the name under which a toolset has the tool that reads entries; null if it has none. */
 export function memoryReaderIn(tools: Readonly<Record<string, unknown>>): string | null {
   const found = Object.entries(tools).find(
     ([name, held]) =>
@@ -210,7 +211,7 @@ function errorOf({ error }: MemoryRefusal) {
   return { error };
 }
 
-/** What a model reads of an entry. */
+/** Returns the description of an entry for a model. */
 function shown({ key: path, bytes, category, tags, expiresAt }: MemoryEntryInfo) {
   return {
     key: path,

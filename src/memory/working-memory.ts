@@ -1,11 +1,11 @@
 // Working memory that lasts as long as the process.
 //
-// Owns:     who may see and change what.
-// Does not: count or bound what is kept (entry-table), or know which subagents there are: who
-//           asks says where it stands in its family.
+// Owns:     who may see and change an entry.
+// Does not: count or limit entries (entry-table), or know the subagents: the caller states its position in
+//           its family.
 //
 // Invariants
-//   WORKING-MEMORY-1. Nothing of one session is read, changed or counted in the name of another (P8).
+//   WORKING-MEMORY-1. No session reads, changes or counts entries of another (P8).
 //   WORKING-MEMORY-4. A refusal changes nothing.
 //   WORKING-MEMORY-5. Only the owner of a namespace writes and deletes in it.
 
@@ -28,7 +28,7 @@ import { refused } from './refused.ts';
 import { searchEntries } from './search.ts';
 
 export interface WorkingMemoryOptions extends Partial<WorkingMemoryLimits> {
-  /** Where time comes from: the environment of the runtime that it is used with. */
+  /** The source of time: the environment of the runtime that the memory is used with. */
   readonly environment: Pick<Environment, 'clock' | 'scheduler'>;
 }
 
@@ -92,7 +92,7 @@ class InMemoryWorkingMemory implements WorkingMemory {
 
   async delete(owner: MemoryOwner, key: string) {
     const found = this.#find(owner, key);
-    // What the asker cannot see is not there for it; whose it is would tell too much.
+    // An entry that the caller may not see does not exist for it; naming the owner would disclose too much.
     if (!found.ok) return found;
     const { namespace } = found.at;
     const foreign = notOwner(owner, namespace, 'deletes');
@@ -114,7 +114,7 @@ class InMemoryWorkingMemory implements WorkingMemory {
     if (!selected.ok) return selected;
     const { scheduler } = this.#environment;
     const ranked = await searchEntries(selected.entries, query.query, scheduler);
-    // It took a while: some may be gone.
+    // The search took a while: some entries may be gone.
     const found = ranked.filter(({ entry }) => this.#find(owner, entry.key).ok);
     const matches = found
       .slice(0, query.limit ?? DEFAULT_MATCHES)
@@ -147,7 +147,7 @@ class InMemoryWorkingMemory implements WorkingMemory {
     return { ok: true, at: read.key, entry };
   }
 
-  /** What the owner may read and the filter lets through; its own first, then by key. */
+  /** Returns the entries that the owner may read and the filter accepts; its own first, then by key. */
   #select(
     owner: MemoryOwner,
     { prefix, category, tags = [], limit }: MemoryFilter,
@@ -174,7 +174,7 @@ class InMemoryWorkingMemory implements WorkingMemory {
     return { ok: true, entries };
   }
 
-  /** Now, and nothing is left that is over. */
+  /** Returns the time, after dropping the entries that have expired. */
   #now(): number {
     const now = this.#environment.clock.now();
     this.#table.expire(now);
@@ -189,7 +189,7 @@ function notOwner(owner: MemoryOwner, namespace: string, what: string): MemoryRe
     : refused('NOT_OWNER', `Expected ${what} in ${own}/, got ${namespace}/: others are read only`);
 }
 
-/** Ancestors and descendants: one path begins with the other. */
+/** Tells whether the owner may see an entry. Ancestors and descendants: one path begins with the other. */
 function maySee(owner: MemoryOwner, { path }: Namespace, { sharedWith }: KeptEntry): boolean {
   const id = owner.path.at(-1);
   const shorter = Math.min(path.length, owner.path.length);

@@ -1,14 +1,17 @@
-// The words for side effects: how a report claims one, and how a tool that has it is called.
-// English. A language that is not here makes no claims: a judge model can read it.
+// The words for side effects: the verbs by which a report claims one, and the names of tools that have it.
+// English. In a language that is not listed, no claims are found: a judge model can read it.
 
-/** What happens to the world, roughly; a verb may be of two kinds. */
+/** The rough kind of a side effect; a verb may have two kinds. */
 export type EffectKind = 'send' | 'write' | 'book' | 'delete';
 
 export interface EffectVerb {
   readonly kinds: readonly EffectKind[];
-  /** What the names of its tools have in them: the beginnings of words. */
+  /** Beginnings of words in the names of its tools. */
   readonly stems: readonly string[];
-  /** A claim only beside a thing outside the report: one also "adds" a number, "updates" a plan. */
+  /**
+   * The verb claims an effect only beside a thing outside the report: a report also "adds" a number,
+   * "updates" a plan.
+   */
   readonly needsThing: boolean;
 }
 
@@ -67,15 +70,15 @@ const verbs = new Map<string, EffectVerb>(
   ),
 );
 
-/** For a pattern: all the words that claim something. */
+/** All words that claim an effect, for a pattern. */
 export const CLAIMING = [...verbs.keys()].toSorted((a, b) => b.length - a.length).join('|');
 
-/** What this past tense claims. */
+/** Returns the effect that this past tense claims. */
 export function effectVerb(past: string): EffectVerb | undefined {
   return verbs.get(past.toLowerCase());
 }
 
-/** Things outside a report: to have created one of these is a side effect, a list is not. */
+/** Things outside a report: creating one of these is a side effect, creating a list is not. */
 export const THINGS: ReadonlySet<string> = new Set(
   (
     'account accounts alarm appointment appointments basket board booking bookings branch calendar cart channel ' +
@@ -93,7 +96,7 @@ const READING = new Set(
   ).split(' '),
 );
 
-/** May do anything, so that its name says nothing. */
+/** Verbs that may do anything, so that the name of the tool tells nothing. */
 const ANYTHING = new Set(
   (
     'run execute exec call invoke perform do make use http post put patch api request curl browser computer shell bash ' +
@@ -101,12 +104,12 @@ const ANYTHING = new Set(
   ).split(' '),
 );
 
-/** What the name of a tool says about its side effects. */
+/** The side effects that the name of a tool indicates. */
 export interface ToolNature {
   readonly words: readonly string[];
-  /** It only looks. */
+  /** The tool only reads. */
   readonly reads: boolean;
-  /** Nothing can be said. */
+  /** The name tells nothing. */
   readonly unclear: boolean;
   readonly kinds: ReadonlySet<EffectKind>;
 }
@@ -128,7 +131,7 @@ export function toolNature(toolName: string): ToolNature {
   return { words, reads: reads && !words.some((word) => ANYTHING.has(word)), unclear, kinds };
 }
 
-/** What a declared effect such as `email.sent` is: its last word as a claim would have it. */
+/** Splits a declared effect such as `email.sent`; its last word is the verb of a claim. */
 export function declaredEffect(effect: string): { readonly word: string; readonly noun: string } {
   const parts = effect.toLowerCase().split(/[.:/\s]+/);
   return { word: parts.at(-1) ?? '', noun: parts.at(-2) ?? '' };

@@ -1,5 +1,5 @@
-// Why a subagent did not complete, for whoever has to find out: what it was doing, how far it
-// had come, and within which limits. Small, whatever the run was like.
+// Records why a subagent did not complete, for the person who investigates: its activity, its progress, and
+// its limits. Small, whatever the run was like.
 
 import { asJson } from '../values/json.ts';
 import { clip } from '../values/clip.ts';
@@ -12,7 +12,7 @@ import type {
   ProgressLine,
 } from '../actors/contracts/outcome.ts';
 
-/** What is known of a run beside its outcome. */
+/** The facts of a run beside its outcome. */
 export interface RunFacts {
   readonly description: string;
   readonly startedAt: number;
@@ -31,7 +31,7 @@ const reasonOfCode: ReadonlyMap<string, FailureReason> = new Map([
 
 const RECENT = 10;
 
-/** The record of an end that was no success. */
+/** Builds the record of a run that did not succeed. */
 export function failureDetails(outcome: Outcome, facts: RunFacts): FailureDetails {
   const { error, steps, toolLedger, partial, usage } = outcome;
   const last = toolLedger.at(-1);

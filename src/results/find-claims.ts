@@ -1,19 +1,19 @@
-// What a report says that it has done to the world. It reads English, and only what is said in
-// the reporter's own name: reports are full of other people's deeds, quotations and drafts.
+// Finds the side effects that a report claims. It reads English, and only statements in the reporter's own
+// name: reports are full of other people's actions, quotations and drafts.
 //
 // Invariants
-//   FIND-CLAIMS-1. When in doubt it is no claim: nobody is accused for a description of data.
+//   FIND-CLAIMS-1. A doubtful statement is no claim: a description of data accuses no subagent.
 
 import { clip, head } from '../values/clip.ts';
 import { CLAIMING, effectVerb, THINGS, type EffectVerb } from './effect-words.ts';
 
 export interface Claim {
-  /** The sentence, as it was written; at most 300 characters. */
+  /** The original sentence; at most 300 characters. */
   readonly text: string;
   readonly verb: EffectVerb;
-  /** The words after the verb, in lower case: what it was done to. */
+  /** The words after the verb, in lower case: the object of the action. */
   readonly words: readonly string[];
-  /** Said in the passive: "has been sent". */
+  /** In the passive: "has been sent". */
   readonly passive: boolean;
 }
 
@@ -27,7 +27,7 @@ const ADVERBS = '(?:(?:now|also|just|already|then|successfully|finally|since|bot
 const OBJECT = '(?= (?:the|an?|your|it|them|this|that|these|those|all|both|two|three|\\d+)\\b)';
 
 const firstPerson = new RegExp(`\\b(?:I|we)(?:['’]ve| have)? ${ADVERBS}${VERB}\\b`, 'i');
-/** "I found a flight and booked it": nobody else may have come in between. */
+/** "I found a flight and booked it": no other subject may come in between. */
 const coordinated = new RegExp(
   `\\bI(?:['’]ve| have)? \\w+(?:(?! that\\b| who\\b| which\\b| he\\b| she\\b| they\\b| it (?:was|is|has)\\b)[^;:])*? and ${ADVERBS}${VERB}${OBJECT}`,
   'i',
@@ -37,7 +37,9 @@ const elliptical = new RegExp(
   `^(?:(?:all )?(?:done|finished|ok(?:ay)?|success|great)[.!:,;—–-]* +)?${ADVERBS}${VERB}${OBJECT}`,
   'i',
 );
-/** "Your flight has been booked", "The mail was successfully sent": not "was sent", which data say too. */
+/**
+ * "Your flight has been booked", "The mail was successfully sent": not "was sent", which data also contain.
+ */
 const passive = new RegExp(
   `\\byour (?:[\\w-]+ ){1,5}?(?:has|have) been ${ADVERBS}${VERB}\\b` +
     `|\\b(?:has|have|was|were|been) (?:been )?successfully (?<verb2>${CLAIMING})\\b`,
@@ -49,7 +51,7 @@ const hypothetical =
 const nothing =
   /^ (?:(?:nothing|no|none|neither|money|time|you|attention|up to|by|about)\b|\$|€|£|[\d.]+ ?%)/i;
 
-/** The claims of a report, in its order; at most ten. */
+/** Returns the claims of a report, in its order; at most ten. */
 export function findClaims(text: string): Claim[] {
   const all = sentencesIn(ownWords(head(text, MAX_READ_CHARS)));
   const claims: Claim[] = [];
@@ -87,7 +89,10 @@ function claimIn(sentence: string, isOutermost: boolean): Claim | null {
 const spokenBySomebody =
   /^(?!(?:done|result|results|summary|status|note|update|answer|ok|okay|report|final answer|actions?(?: taken)?)\b)[\p{L}\p{N} .'’_-]{1,40}: (?:I|we)\b/iu;
 
-/** Without code, quotations and letters: what is in there is not said in its own name. */
+/**
+ * Returns the text without code, quotations and letters: their contents are not the reporter's own
+ * statements.
+ */
 export function ownWords(text: string): string {
   return text
     .replace(/```[\s\S]*?(?:```|$)|`[^`\n]*`/g, ' … ')
@@ -101,7 +106,7 @@ export function ownWords(text: string): string {
 
 interface Sentence {
   readonly sentence: string;
-  /** Of a list or a table. */
+  /** The sentence belongs to a list or a table. */
   readonly isItem: boolean;
 }
 

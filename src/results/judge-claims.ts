@@ -1,5 +1,5 @@
-// A second reader of a report's claims: a model, or a program of the app. It reads every
-// language; it can only add to what the ledger already speaks against, never take away.
+// A second check of a report's claims: by a model, or a program of the app. It reads every language; it can
+// only add to the objections of the ledger, never remove one.
 //
 // Invariants
 //   JUDGE-CLAIMS-1. A judge that fails, or takes too long, changes nothing, and is reported.
@@ -19,15 +19,17 @@ import type { LedgerEntry, Outcome, ClaimVerification } from '../actors/contract
 import { NoteMarks } from '../actors/notes/note-marks.ts';
 import { note, sentence, type Note } from '../actors/notes/note.ts';
 
-/** What a judge found. */
+/** The verdict of a judge. */
 export interface ClaimVerdict {
   /** Sentences of the report that claim a side effect which no successful call can have had. */
   readonly unverified: readonly string[];
-  /** It ends where work was about to begin. */
+  /** The report ends before announced work. */
   readonly incomplete?: boolean;
 }
 
-/** Reads a report and the calls that were made; may reject. `signal` aborts when nobody waits any more. */
+/**
+ * Reads a report and the calls that were made; may reject. `signal` aborts when the runtime stops waiting.
+ */
 export type ClaimJudge = (
   report: Pick<Outcome, 'text' | 'toolLedger'>,
   signal: AbortSignal,
@@ -35,10 +37,10 @@ export type ClaimJudge = (
 
 export interface JudgingOptions {
   readonly judge: ClaimJudge;
-  /** What the judge may take, in milliseconds. @defaultValue 10000 */
+  /** The longest time that the judge may take, in milliseconds. @defaultValue 10000 */
   readonly timeoutMs?: number;
   readonly environment: Pick<Environment, 'scheduler'>;
-  /** Learns of a judge that failed. */
+  /** Receives the error of a judge that failed. */
   readonly report?: ((error: unknown, where: string) => void) | undefined;
 }
 
@@ -46,7 +48,7 @@ const DEFAULT_TIMEOUT_MS = 10_000;
 const MAX_ADDED = 10;
 const MAX_CLAIM_CHARS = 300;
 
-/** The verification with what the judge adds. Never rejects. */
+/** Returns the verification with the findings of the judge. Never rejects. */
 export async function judgeClaims(
   report: Pick<Outcome, 'text' | 'toolLedger'>,
   verification: ClaimVerification,
@@ -112,7 +114,7 @@ const judgeSchema = z.strictObject({
 });
 
 /**
- * A judge that asks a model once. It rejects with what the model call fails with, or if no verdict came.
+ * Creates a judge that asks a model once. It rejects with the error of the model call, or if no verdict came.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function modelClaimJudge(options: {
@@ -139,7 +141,7 @@ export function modelClaimJudge(options: {
   };
 }
 
-/** The report and the log, quoted: nothing in them can pass for the instructions. */
+/** Quotes the report and the log, so that nothing in them can pass for the instructions. */
 function caseOf(text: string, toolLedger: readonly LedgerEntry[]): Note {
   const calls = toolLedger.map(({ toolName, input, status, output }) => ({
     toolName,

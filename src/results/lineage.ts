@@ -1,12 +1,12 @@
-// Where the prior work of a new subagent comes from: the records of its predecessors, and the
-// entries of working memory that it was given.
+// Collects the prior work for a new subagent: the records of its predecessors, and the entries of working
+// memory that it was given.
 //
 // Invariants
-//   LIN-1. Every key that a new subagent is told, it can read with the tool that it has: what whoever
-//          gives it the task can read is shared with it; any other key, or all of them where it has no
-//          such tool, are not named.
-//   LIN-2. Inputs that whoever gives the task cannot read are refused, each with keys that are alike:
-//          before the subagent is spawned where a tool spawns it, else before its first step.
+//   LIN-1. The new subagent can read every key that it is told, with the tool that it has: keys that the
+//          giver of the task can read are shared with it; other keys, or all of them if it has no such tool,
+//          are not named.
+//   LIN-2. Inputs that the giver of the task cannot read are refused, each with similar keys: before the
+//          subagent is spawned if a tool spawns it, else before its first step.
 
 import type { ModelMessage } from 'ai';
 import { ConfigurationError } from '../values/errors.ts';
@@ -18,7 +18,7 @@ import { head } from '../values/clip.ts';
 import { isLargeOutput } from '../memory/large-output.ts';
 import type { PriorInput, PriorResult } from './prior-work.ts';
 
-/** What is known of an earlier subagent. */
+/** The facts about an earlier subagent. */
 export interface EndedSubagent {
   readonly id: string;
   readonly name: string;
@@ -30,7 +30,7 @@ export interface EndedSubagent {
 const MAX_RESULTS = 50;
 const MAX_INPUTS = 20;
 
-/** Those that have ended, of the latest fifty. */
+/** Returns the results of the ended subagents among the latest fifty. */
 export function priorResults(ended: readonly EndedSubagent[]): PriorResult[] {
   return ended.slice(-MAX_RESULTS).flatMap(({ id, name, task, outcome, endedAt }) => {
     if (!outcome || endedAt === null) return [];
@@ -43,7 +43,7 @@ export function priorResults(ended: readonly EndedSubagent[]): PriorResult[] {
   });
 }
 
-/** The keys under `inputs` in the arguments of a task: a list, or a list as JSON. */
+/** Returns the keys under `inputs` in the arguments of a task: a list, or a list as JSON. */
 export function inputKeys({ inputs }: Readonly<Record<string, unknown>>): string[] {
   const list = typeof inputs === 'string' ? parsedList(inputs) : inputs;
   if (!Array.isArray(list)) return [];
@@ -51,8 +51,8 @@ export function inputKeys({ inputs }: Readonly<Record<string, unknown>>): string
 }
 
 /**
- * Reads the inputs in the name of whoever gives them, and lets the new subagent read them too.
- * @throws {ConfigurationError} `INPUT_NOT_FOUND` where one is not there, or not for the giver to see;
+ * Reads the inputs in the name of their giver, and shares them with the new subagent.
+ * @throws {ConfigurationError} `INPUT_NOT_FOUND` if an input does not exist, or the giver may not see it;
  * nothing is shared then (LIN-2).
  */
 export async function handOver(
@@ -68,7 +68,9 @@ export async function handOver(
   return inputs;
 }
 
-/** Says which of these keys `giver` cannot read, each with keys that are alike (LIN-2). Null: none. */
+/**
+ * Describes which of these keys `giver` cannot read, each with similar keys (LIN-2); null if it can read all.
+ */
 export async function missingInputs(
   keys: readonly string[],
   giver: MemoryOwner,
@@ -113,7 +115,7 @@ async function notFound(
 
 const MAX_SHOWN_CHARS = 200;
 
-/** The keys that are most like this one, by their last segments; the best first. */
+/** Returns the keys that are most similar to this one, by their last segments; the best first. */
 function keysLike(key: string, known: readonly string[]): readonly string[] {
   const name = (path: string): string =>
     head(path.slice(path.lastIndexOf('/') + 1), 64).toLowerCase();
@@ -132,8 +134,8 @@ function keysLike(key: string, known: readonly string[]): readonly string[] {
 }
 
 /**
- * The results with those keys only that the new subagent can read: what the giver can read is shared with
- * it (LIN-1). Without `memory` (or where it has no tool to read it) no key is named.
+ * Returns the results with only those keys that the new subagent can read: keys that the giver can read are
+ * shared with it (LIN-1). Without `memory` (or without a tool to read it) no key is named.
  */
 export async function readable(
   results: readonly PriorResult[],
@@ -145,7 +147,7 @@ export async function readable(
   const canRead = async (key: string): Promise<boolean> => {
     if (!memory) return false;
     if ((await memory.get(receiver, key)).ok) return true;
-    // Whoever cannot read it cannot share it.
+    // A giver that cannot read a key cannot share it.
     await memory.share(giver, key, subagentId);
     return (await memory.get(receiver, key)).ok;
   };
@@ -159,7 +161,9 @@ export async function readable(
   );
 }
 
-/** The briefing with the block before the task: what others wrote is never a system message (P8). */
+/**
+ * Returns the briefing with the block before the task: text of other agents is never a system message (P8).
+ */
 export function withPriorWork(briefing: Briefing, section: string): Briefing {
   if (section === '') return briefing;
   const at = briefing.messages.length - 1;

@@ -1,9 +1,8 @@
-// What stands between the subagents of a scope and those who read what they return: large
-// outputs go to working memory, claims are checked, failures are recorded, and whoever comes
-// later is told of it.
+// Processes the results of a scope's subagents for their readers: large outputs go to working memory, claims
+// are checked, failures are recorded, and later subagents are told of earlier work.
 //
 // Owns:     the options of a scope for this.
-// Does not: know the subagents: it is told of each what it needs.
+// Does not: know the subagents: its callers pass the facts about each.
 
 import type { JSONValue } from 'ai';
 import { ConfigurationError } from '../values/errors.ts';
@@ -34,32 +33,32 @@ import type { SubagentTask } from '../actors/contracts/task.ts';
 
 const DEFAULT_MAX_INLINE_BYTES = 32_768;
 
-/** As their author wrote them, by name. */
+/** Tools by name, as their author wrote them. */
 type Tools = Readonly<Record<string, unknown>>;
 
-/** What is known of a subagent that has ended, beside itself. */
+/** The facts about a subagent that has ended, beside its own record. */
 export interface EndedWork {
   /** Its place in working memory. */
   readonly owner: MemoryOwner;
   readonly startedAt: number;
   readonly tools: Tools;
-  /** The tools of whoever reads its result. */
+  /** The tools of the reader of its result. */
   readonly readerTools: Tools;
   /** Oldest first. */
   readonly progress: readonly ProgressLine[];
 }
 
-/** What is known of a subagent that begins. */
+/** The facts about a subagent that begins. */
 export interface NewWork {
   readonly subagentId: string;
   readonly task: SubagentTask;
-  /** Who gives it the task. */
+  /** The agent that gives it the task. */
   readonly giver: MemoryOwner;
-  /** As their author wrote them. */
+  /** Its tools, as their author wrote them. */
   readonly tools: Tools;
-  /** What the user had said; null: nobody asked. */
+  /** The words of the user that led to it; null: no user asked for it. */
   readonly request: string | null;
-  /** Its predecessors that the giver sees, oldest first. */
+  /** Its predecessors that the giver can see, oldest first. */
   readonly ended: readonly EndedSubagent[];
 }
 
@@ -88,13 +87,13 @@ export class OutcomeDesk {
     return this.#memory !== undefined;
   }
 
-  /** What a tool returned, as it is kept and read. Never rejects. */
+  /** Returns a tool's return value in the form that is kept and read. Never rejects. */
   async keepLarge(
     owner: MemoryOwner,
     tools: Tools,
     { callId, toolName, part, value }: Omit<ReturnedValue, 'signal'>,
   ): Promise<JSONValue> {
-    // A page of working memory would be kept again, and read again, for ever.
+    // A page of working memory would be stored and read again without end.
     if (memoryReaderIn({ [toolName]: tools[toolName] }) !== null) return value;
     const { environment, report } = this.#host;
     return inTime(
@@ -112,7 +111,7 @@ export class OutcomeDesk {
     );
   }
 
-  /** The outcome as others read it: at once, or soon. A promise of it never rejects. */
+  /** Returns the outcome as others read it: at once, or as a promise. The promise never rejects. */
   settle(
     { definition, task }: SubagentFace,
     { owner, startedAt, tools, readerTools, progress }: EndedWork,
@@ -139,7 +138,10 @@ export class OutcomeDesk {
     });
   }
 
-  /** Says which `inputs` of these arguments `giver` cannot read; null: it can read all, or memory failed. */
+  /**
+   * Describes which `inputs` of these arguments `giver` cannot read; null if it can read all, or memory
+   * failed.
+   */
   async missingInputs(
     args: Readonly<Record<string, unknown>>,
     giver: MemoryOwner,
@@ -157,7 +159,7 @@ export class OutcomeDesk {
   }
 
   /**
-   * The briefing with what was done before. A memory that fails costs the inputs and keys only.
+   * Returns the briefing with the earlier work. If the memory fails, only the inputs and keys are missing.
    * @throws {ConfigurationError} `INPUT_NOT_FOUND`.
    */
   async withLineage(briefing: Briefing, work: NewWork): Promise<Briefing> {
@@ -166,7 +168,7 @@ export class OutcomeDesk {
     const reader = memoryReaderIn(tools) === null ? undefined : memory;
     const orElse = <T>(instead: T) => {
       return (error: unknown): T => {
-        // What the giver named and nobody has is for the giver to mend.
+        // An input that does not exist is for the giver to correct.
         if (error instanceof ConfigurationError) throw error;
         this.#host.report(error, 'working memory');
         return instead;
@@ -192,7 +194,7 @@ export class OutcomeDesk {
 
 const MAX_ID_CHARS = 100;
 
-/** The same for every attempt at the call. */
+/** The key is the same for every attempt at the call. */
 function outputKey(toolName: string, callId: string, part: ReturnedValue['part']): string {
   const id = callId.replace(/[^\w-]/g, '_').slice(0, MAX_ID_CHARS);
   return `outputs/${toolName}-${id}${part === 'read' ? '-read' : ''}`;

@@ -1,16 +1,16 @@
-// What the runtime has to say about an outcome, for a model that reads it as data: what its
-// report claims without a call that did it, and where there is more to read.
+// The runtime's notes on an outcome, for a model that reads it as data: claims of its report without a call
+// that fits, and where there is more to read.
 
 import type { Outcome } from '../actors/contracts/outcome.ts';
 
 export interface OutcomeNotes {
-  /** What speaks against the report, a sentence each. */
+  /** Objections to the report, a sentence each. */
   readonly caveats?: readonly string[];
-  /** Keys of working memory that it left. */
+  /** Keys of working memory that the subagent left. */
   readonly workingMemory?: readonly string[];
 }
 
-/** Empty where there is nothing to say: a hint at nothing would be followed. */
+/** Returns the notes; empty if there are none, because a model would follow an empty hint. */
 export function outcomeNotes(outcome: Outcome | null): OutcomeNotes {
   const { verification, notes = [] } = outcome ?? {};
   const caveats = (verification?.unverified ?? []).map(({ claim, reason, toolName }) =>

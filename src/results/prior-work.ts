@@ -1,20 +1,20 @@
-// What a new subagent is told of earlier work in the same conversation: what it was given to
-// work on, what its predecessors found, and what the user had asked for. Pure.
+// The block that tells a new subagent of earlier work in the same conversation: its inputs, the results of
+// its predecessors, and the user's requests. Pure.
 //
 // Invariants
-//   PRIOR-WORK-4. The block is never longer than the budget, whatever is in it.
-//   PRIOR-WORK-5. Inputs come before results, results by how well they fit the task. What failed is
-//       listed, never inlined; what does not fit is listed with how it can be read.
-//   PRIOR-WORK-6. What others wrote is data: only the runtime's own lines stand at the margin.
+//   PRIOR-WORK-4. The block is never longer than the budget, whatever it contains.
+//   PRIOR-WORK-5. Inputs come before results, results by their relevance to the task. Failed results are
+//       listed, never inlined; results that do not fit are listed with how to read them.
+//   PRIOR-WORK-6. Text of other agents is data: only the runtime's own lines stand at the margin.
 
 import { head } from '../values/clip.ts';
 import { countWords, relevance } from '../values/bm25.ts';
 import type { Outcome } from '../actors/contracts/outcome.ts';
 import { indented } from '../values/indented.ts';
 
-/** Something that the new subagent was given to work on. */
+/** An input that the new subagent was given to work on. */
 export interface PriorInput {
-  /** What it is called: a key of working memory, a name. */
+  /** Its name: a key of working memory, or another name. */
   readonly key: string;
   readonly text: string;
 }
@@ -29,20 +29,20 @@ export interface PriorResult {
   readonly text: string;
   /** Why it did not complete. */
   readonly error?: string;
-  /** Where the whole result can be read, if it can. */
+  /** The key under which the whole result can be read, if any. */
   readonly reference?: string | null;
-  /** Keys that it left in working memory, as far as they can be read. */
+  /** Keys that it left in working memory, as far as they are readable. */
   readonly saved?: readonly string[];
   /** Milliseconds since 1970. */
   readonly endedAt: number;
 }
 
 export interface PriorWork {
-  /** What the user had said when this was begun; null: nobody asked. */
+  /** The words of the user that led to it; null: no user asked for it. */
   readonly request: string | null;
   readonly inputs: readonly PriorInput[];
   readonly results: readonly PriorResult[];
-  /** It has a tool that reads working memory. @defaultValue true */
+  /** Whether the new subagent has a tool that reads working memory. @defaultValue true */
   readonly canRead?: boolean;
 }
 
@@ -55,12 +55,12 @@ const MAX_REQUEST_CHARS = 2000;
 const MAX_LINE_CHARS = 240;
 const MAX_KEYS = 10;
 const MAX_RANKED_CHARS = 8000;
-/** Less of an input than that is of no use. */
+/** The least useful length of an input. */
 const LEAST_CHARS = 400;
 
 /**
- * The block for the prompt of a subagent with this task; empty where there is nothing to tell.
- * @param budgetChars of the whole block. @defaultValue 24000
+ * Returns the block for the prompt of a subagent with this task; empty if there is nothing to tell.
+ * @param budgetChars the longest length of the whole block. @defaultValue 24000
  */
 export function priorWorkSection(
   { request, inputs, results, canRead = true }: PriorWork,
@@ -73,7 +73,7 @@ export function priorWorkSection(
   if (inputs.length + results.length > 0) block.add(NOTE);
   if (request !== null)
     block.add(`The user had asked: ${indented(head(request, MAX_REQUEST_CHARS))}`);
-  // Whatever the inputs are like, a part is left to say what else there is.
+  // A part of the budget always remains for the list of results.
   const kept = results.length > 0 ? Math.floor(budgetChars / 6) : 0;
   block.begin('## Inputs');
   for (const { key, text } of inputs) addInput(block, canRead, key, text, kept);
@@ -94,7 +94,7 @@ export function priorWorkSection(
   return block.text;
 }
 
-/** Lines, as long as there is room. */
+/** A block that accepts lines as long as there is room. */
 class Block {
   readonly #budgetChars: number;
   #text = '';
@@ -109,18 +109,18 @@ class Block {
     return this.#text;
   }
 
-  /** What is still free, the heading that is due and a line break taken off. */
+  /** The free characters, minus the pending heading and a line break. */
   get room(): number {
     const due = this.#heading === null ? 0 : this.#heading.length + 1;
     return this.#budgetChars - this.#text.length - due - 2;
   }
 
-  /** A heading, if anything comes below it. */
+  /** Sets a heading, which is written only if a line follows. */
   begin(heading: string): void {
     this.#heading = heading;
   }
 
-  /** False: there is no room for it beside `kept` characters. */
+  /** Adds a line; false if there is no room for it beside `kept` characters. */
   add(line: string, kept = 0): boolean {
     if (line.length + kept > this.room) return false;
     const before = this.#text === '' ? '' : this.#heading === null ? '\n' : '\n\n';
@@ -130,7 +130,7 @@ class Block {
     return true;
   }
 
-  /** The last line. */
+  /** Adds the last line. */
   close(line: string): void {
     this.isFull = true;
     this.add(line);
@@ -152,7 +152,7 @@ function addInput(block: Block, canRead: boolean, key: string, text: string, kep
   else block.add(`${title}\n  ${head(indented(head(text, room)), room)}${rest}`, kept);
 }
 
-/** The best first, of equals the newest. */
+/** Sorts the results: the best first, among equals the newest. */
 function ranked(results: readonly PriorResult[], task: string): readonly PriorResult[] {
   const counted = results.map(({ name, task: done, text }) =>
     countWords(`${name} ${done} ${head(text, MAX_RANKED_CHARS)}`),
@@ -178,7 +178,7 @@ function lineOf(result: PriorResult): string {
   return `${head(titleOf(result), MAX_LINE_CHARS)}: ${how}${savedBy(result, '; ')}`;
 }
 
-/** What it saved, to be read under these keys. */
+/** Lists the keys that the subagent saved. */
 function savedBy({ saved = [], reference }: PriorResult, before: string): string {
   const keys = saved.filter((key) => key !== reference);
   if (keys.length === 0) return '';

@@ -1,13 +1,14 @@
-// What is added to an outcome before anybody reads it: its claims are checked, what is too large
-// is kept in working memory and referred to, and an end that was no success gets its record.
+// Completes an outcome before it is read: checks its claims, stores parts that are too large in working
+// memory and refers to them, and records an end that was no success.
 //
-// Owns:     the order of these, and the time that they may take.
-// Does not: say whether the run succeeded (its machine has).
+// Owns:     the order of these steps, and the time that they may take.
+// Does not: decide whether the run succeeded (its machine did).
 //
 // Invariants
-//   SETTLE-OUTCOME-1. It always gives an outcome with the same status; what fails here is reported, and missing.
-//   SETTLE-OUTCOME-2. Without a judge, and with nothing to keep, it is done at once.
-//   SETTLE-OUTCOME-3. What is in an outcome that a model will read is at most `maxInlineBytes` each.
+//   SETTLE-OUTCOME-1. The result is always an outcome with the same status; a step that fails is reported,
+//       and its part is missing.
+//   SETTLE-OUTCOME-2. Without a judge, and with nothing to store, it returns synchronously.
+//   SETTLE-OUTCOME-3. Each part of an outcome that a model will read is at most `maxInlineBytes`.
 
 import type { JSONValue } from 'ai';
 import { asJson, isLongerThan } from '../values/json.ts';
@@ -23,7 +24,7 @@ import { memoryTime } from '../memory/memory-time.ts';
 import { speakable } from '../memory/speakable.ts';
 import { failureDetails, type RunFacts } from './failure-details.ts';
 
-/** What one run was. */
+/** The facts about one run that has ended. */
 export interface EndedRun extends RunFacts {
   /** Its place in working memory. */
   readonly owner: MemoryOwner;
@@ -35,21 +36,21 @@ export interface EndedRun extends RunFacts {
 
 export interface OutcomeSettings {
   readonly memory?: WorkingMemory | undefined;
-  /** What is longer goes to working memory. */
+  /** The size above which a part goes to working memory. */
   readonly maxInlineBytes: number;
   readonly judge?: ClaimJudge | undefined;
   readonly environment: Pick<Environment, 'scheduler'>;
   readonly report: (error: unknown, where: string) => void;
 }
 
-/** Where the runtime keeps what it writes for a subagent, in its namespace. */
+/** The key, in a subagent's namespace, under which the runtime stores its result. */
 const RESULT_KEY = 'final-result';
 const PARTIAL_KEY = 'partial-result';
 const FAILURE_KEY = 'failure-details';
 
 const MAX_NOTES = 20;
 
-/** At once, or a promise that never rejects. */
+/** Returns the outcome synchronously, or a promise that never rejects. */
 export function settleOutcome(
   raw: Outcome,
   run: EndedRun,
@@ -85,7 +86,7 @@ function verified(outcome: Outcome, { tools }: EndedRun): Outcome {
   return withVerification(outcome, verifyClaims(outcome, effectsOf(tools)));
 }
 
-/** Where nothing is claimed there is nothing to say. */
+/** Adds the verification; an outcome without claims stays unchanged. */
 function withVerification(outcome: Outcome, verification: ClaimVerification): Outcome {
   const { claims, incomplete } = verification;
   return claims.length === 0 && !incomplete ? outcome : { ...outcome, verification };
@@ -124,7 +125,7 @@ async function withBoundedResult(outcome: Outcome, keeping: Keeping): Promise<Ou
   const given = outcome.summary;
   const own = given !== undefined && isTooLong(given) ? speakable(given) : given;
   if (!isOutputLarge && !isTextLarge) return own === given ? outcome : { ...outcome, summary: own };
-  // The text of structured output is the same, or its summary; what is kept is the larger one.
+  // The text of structured output is the same, or its summary; the larger of the two is stored.
   const large = isOutputLarge
     ? await largeOutput(output, whole, { ...keeping, key: RESULT_KEY })
     : await largeOutput(text, text, { ...keeping, key: RESULT_KEY });
@@ -168,7 +169,7 @@ async function withKeptDetails(outcome: Outcome, keeping: Keeping): Promise<Outc
   return outcome;
 }
 
-/** The keys that it left, for those who go on with it. */
+/** Adds the keys that the subagent left, for agents that continue its work. */
 async function withNotes(outcome: Outcome, keeping: Keeping): Promise<Outcome> {
   const { memory, owner, report, signal } = keeping;
   if (!memory) return outcome;

@@ -1,9 +1,9 @@
-// Does a report end where work was about to begin? "Now let me save the results." as the last
-// words of a subagent means that it was cut off, or gave up its turn too early.
+// Recognizes a report that ends before announced work. "Now let me save the results." as the last words of a
+// subagent means that it was cut off, or gave up its turn too early.
 
 import { ownWords } from './find-claims.ts';
 
-/** Of the end of a report. */
+/** The characters at the end of a report that are read. */
 const MAX_READ_CHARS = 20_000;
 
 const ACTIONS =
@@ -15,11 +15,11 @@ const announcement = new RegExp(
   'i',
 );
 
-/** An offer, or a promise that waits for somebody else, is an end. */
+/** An offer, or a promise that depends on another party, is an end. */
 const depends =
   /\b(?:if|once|when|whenever|unless|until|as soon as|after you|upon|would you|let you know|let me know)\b|\?$/i;
 
-/** Its last sentence only announces what comes next. */
+/** Tells whether the last sentence only announces the next action. */
 export function isUnfinished(text: string): boolean {
   const said = ownWords(text.slice(-MAX_READ_CHARS)).trimEnd();
   const last = said

@@ -1,11 +1,11 @@
-// What a subagent says that it has done, held against what the runtime saw it do.
+// Compares the actions that a subagent claims with the calls that the runtime saw.
 //
 // Owns:     which claims of the report have a call in the ledger that fits.
-// Does not: understand the report: a judge model may, and can add to this (judge-claims).
+// Does not: understand the report: a judge model may, and can add objections (judge-claims).
 //
 // Invariants
-//   VERIFY-CLAIMS-2. A claim is unverified only if no successful call can have done it: a tool whose
-//       effects are neither declared nor clear from its name counts as one that can.
+//   VERIFY-CLAIMS-2. A claim is unverified only if no successful call can have done it: a tool whose effects
+//       are neither declared nor clear from its name counts as one that can.
 //   VERIFY-CLAIMS-3. A call that failed, was denied or was not run has done nothing.
 
 import { ownValue } from '../values/own-value.ts';
@@ -18,10 +18,10 @@ import type {
 import { declaredEffect, effectVerb, toolNature } from './effect-words.ts';
 import { findClaims, type Claim } from './find-claims.ts';
 import { isUnfinished } from './unfinished.ts';
-/** What tools do to the world, by name: `{ send_mail: ['email.sent'], look_up: [] }`. Absent: not declared. */
+/** The side effects of tools, by name: `{ send_mail: ['email.sent'], look_up: [] }`. Absent: not declared. */
 export type DeclaredEffects = Readonly<Record<string, readonly string[] | undefined>>;
 
-/** The runtime's own tools do nothing to the world. */
+/** The runtime's own tools have no outside effects. */
 const OWN: DeclaredEffects = {
   ask_user: [],
   complete_task: [],
@@ -39,7 +39,7 @@ export function verifyClaims(
 ): ClaimVerification {
   const effects = { ...OWN, ...declared };
   const hasLooked = toolLedger.some(succeeded);
-  // "Your flight has been booked" may be what a tool found out.
+  // "Your flight has been booked" may be the finding of a tool.
   const claims = findClaims(text).filter((claim) => !claim.passive || !hasLooked);
   const unverified = claims.flatMap((claim): UnverifiedClaim[] => {
     const fitting = toolLedger.filter((entry) => canHaveDone(entry, claim, effects));
@@ -61,7 +61,7 @@ export function verifyClaims(
   };
 }
 
-/** The declared effects of AI SDK tools: `effects` beside their definition. */
+/** Returns the declared effects of AI SDK tools: `effects` beside their definition. */
 export function effectsOf(tools: Readonly<Record<string, unknown>>): DeclaredEffects {
   const declared = Object.entries(tools).flatMap(([name, held]) => {
     const effects = typeof held === 'object' && held !== null && 'effects' in held && held.effects;
@@ -77,7 +77,7 @@ function canHaveDone({ toolName }: LedgerEntry, claim: Claim, effects: DeclaredE
     return declared.some((effect) => {
       const { word, noun } = declaredEffect(effect);
       const kinds = effectVerb(word)?.kinds;
-      // A word of the author's own: its noun decides.
+      // A verb that only the author uses: its noun decides.
       return kinds ? kinds.some((kind) => verb.kinds.includes(kind)) : words.includes(noun);
     });
   const nature = toolNature(toolName);
@@ -85,7 +85,7 @@ function canHaveDone({ toolName }: LedgerEntry, claim: Claim, effects: DeclaredE
   return (
     nature.unclear ||
     verb.kinds.some((kind) => nature.kinds.has(kind)) ||
-    // `create_invoice` may well have sent it.
+    // A call of `create_invoice` may well have sent it.
     nature.words.some((word) => word.length > 3 && words.includes(word))
   );
 }
@@ -93,7 +93,7 @@ function canHaveDone({ toolName }: LedgerEntry, claim: Claim, effects: DeclaredE
 const REFUSING = ['ok', 'success', 'saved', 'sent', 'deleted', 'created', 'booked', 'completed'];
 const failedText = /^\s*(?:error\b|failed\b|(?:http\S*\s+)?[45]\d\d\b)/i;
 
-/** It ran, and what it returned does not say that it failed. */
+/** Tells whether the call ran and its output reports no failure. */
 function succeeded({ status, output }: LedgerEntry): boolean {
   if (status !== 'ok') return false;
   if (typeof output === 'string') return !failedText.test(output);
