@@ -101,7 +101,7 @@ export class ActorView<M extends AnyStateMachine> {
   get systemId() {
     return this.#actor.systemId;
   }
-  get system() {
+  get system(): HostedActor<M>['system'] {
     return this.#actor.system;
   }
   get src() {
@@ -113,7 +113,7 @@ export class ActorView<M extends AnyStateMachine> {
   get options() {
     return this.#actor.options;
   }
-  get clock() {
+  get clock(): HostedActor<M>['clock'] {
     return this.#actor.clock;
   }
   get ref() {
