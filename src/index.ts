@@ -55,7 +55,7 @@ export type { DeliveryMode, MessageMode } from './machines/index.ts';
 export { createParentSubagentToolset } from './actors/subagents/toolsets/parent-toolset.ts';
 export { createChildSubagentToolset } from './actors/subagent/child-toolset.ts';
 export { createSubAgentTool, subAgentTools } from './actors/subagents/toolsets/sub-agent-tool.ts';
-export { companions } from './actors/subagents/toolsets/companions.ts';
+export { companions } from './compat/companions.ts';
 export { leadSubagents, leadTools } from './actors/subagents/toolsets/lead-toolset.ts';
 export { callerOf, type Caller } from './actors/model/caller.ts';
 export { createSubagentService } from './actors/subagents/subagent-service.ts';

@@ -11,7 +11,7 @@ import { z } from 'zod';
 import {
   rockbotToolset as rockbotToolsetWith,
   type RockbotToolsetOptions,
-} from './actors/subagents/toolsets/rockbot-toolset.ts';
+} from './compat/rockbot-toolset.ts';
 import {
   createRuntime as createRuntimeWith,
   type Runtime,

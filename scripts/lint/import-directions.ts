@@ -477,6 +477,7 @@ export const layers: readonly Layer[] = [
   {
     files: 'testing',
     sources: [
+      'compat',
       'testing/recording',
       'voice',
       'actors',
@@ -499,6 +500,7 @@ export const layers: readonly Layer[] = [
     files: 'cli',
     sources: [
       'adapters',
+      'compat',
       'entries',
       'testing',
       'voice',
@@ -515,7 +517,16 @@ export const layers: readonly Layer[] = [
   // The one place that chooses for the app: real time, unless it is given another.
   {
     files: 'real-time.ts',
-    sources: ['language', 'results', 'memory', 'values', 'voice', 'actors', 'adapters/node'],
+    sources: [
+      'compat',
+      'language',
+      'results',
+      'memory',
+      'values',
+      'voice',
+      'actors',
+      'adapters/node',
+    ],
     packages: ['zod'],
   },
   // The public names by theme; they only pass on.
@@ -524,7 +535,7 @@ export const layers: readonly Layer[] = [
     sources: ['actors', 'memory', 'results', 'machines', 'values', 'voice'],
     packages: [],
   },
-  // The dialects of the superseded systems: nothing but the root may import them.
+  // The dialects of the superseded systems: the root re-exports some of them, and the core imports none.
   {
     files: 'compat',
     sources: ['actors', 'language', 'machines', 'memory', 'results', 'values', 'voice'],
@@ -534,6 +545,7 @@ export const layers: readonly Layer[] = [
     files: 'index.ts',
     sources: [
       'real-time.ts',
+      'compat',
       'voice',
       'actors',
       'machines',

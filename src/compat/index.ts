@@ -11,23 +11,14 @@ export type {
   SubagentCompletion,
   UiPayload,
 } from '../actors/session/view/client-messages.ts';
-export {
-  rockbotChildToolset,
-  rockbotLimits,
-} from '../actors/subagents/toolsets/rockbot-toolset.ts';
-export type { RockbotToolsetOptions } from '../actors/subagents/toolsets/rockbot-toolset.ts';
-export {
-  isSubAgentTool,
-  planStepProcessing,
-  SUBAGENT_TOOL_PREFIX,
-} from '../actors/subagents/toolsets/sub-agent-tool.ts';
-export type {
-  PlannableCall,
-  StepPlan,
-  SubAgentConfig,
-} from '../actors/subagents/toolsets/sub-agent-tool.ts';
-export type { CompanionAgent } from '../actors/subagents/toolsets/companions.ts';
+export { rockbotChildToolset, rockbotLimits } from './rockbot-toolset.ts';
+export type { RockbotToolsetOptions } from './rockbot-toolset.ts';
+export { isSubAgentTool, planStepProcessing } from './plan-step.ts';
+export type { PlannableCall, StepPlan } from './plan-step.ts';
+export { SUBAGENT_TOOL_PREFIX } from '../actors/subagents/toolsets/sub-agent-tool.ts';
+export type { SubAgentConfig } from '../actors/subagents/toolsets/sub-agent-tool.ts';
+export type { CompanionAgent } from './companions.ts';
 export { subAgentRefs } from '../actors/subagents/toolsets/sub-agent-refs.ts';
 export type { SubAgentRef } from '../actors/subagents/toolsets/sub-agent-refs.ts';
-export { subAgentStream } from '../actors/subagents/sub-agent-stream.ts';
-export type { SubAgentStreamChunk } from '../actors/subagents/sub-agent-stream.ts';
+export { subAgentStream } from './sub-agent-stream.ts';
+export type { SubAgentStreamChunk } from './sub-agent-stream.ts';

@@ -12,7 +12,6 @@ import type {
   SubagentReport,
   SubagentService,
 } from '../../src/actors/contracts/service-types.ts';
-import { subAgentStream } from '../../src/actors/subagents/sub-agent-stream.ts';
 
 export interface FakeService extends SubagentService {
   readonly spawned: readonly SpawnRequest[];
@@ -50,7 +49,6 @@ export function fakeService(): FakeService {
   return {
     id: 'fake',
     events,
-    chunks: subAgentStream({ id: 'fake', events }),
     spawned,
     sent,
     get waits() {

@@ -10,7 +10,6 @@ import type { VouchedFor } from './identity.ts';
 import type { SubagentState } from './session-views.ts';
 import type { SubagentConfig } from './config.ts';
 import type { Outcome } from './outcome.ts';
-import type { SubAgentStreamChunk } from './sub-agent-chunks.ts';
 import type { StreamedChunk, SubagentTask } from './task.ts';
 
 /**
@@ -369,7 +368,4 @@ export interface SubagentService {
 
   /** Hot; completes when the scope is closed. Nothing is replayed. */
   readonly events: Observable<SubagentChunk>;
-
-  /** The same as chunks of one stream: `subagent_start`, the child's own words, `subagent_end`. */
-  readonly chunks: Observable<SubAgentStreamChunk>;
 }

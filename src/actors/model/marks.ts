@@ -24,6 +24,14 @@ export interface Reconfigures {
   readonly [RECONFIGURES]: Reconfigure;
 }
 
+/** On a tool that runs a subagent: the configuration of that subagent. */
+export const SUB_AGENT: unique symbol = Symbol.for('offstage.subAgent') as never;
+
+/** A tool that runs a subagent, under any name. */
+export interface SubAgentMark {
+  readonly [SUB_AGENT]: SubagentConfig;
+}
+
 /** The same tool with marks on it. */
 export function marked<T extends object, M extends object>(tool: T, marks: M): T & M {
   return Object.assign(tool, marks);
@@ -35,6 +43,16 @@ export function delegates(tool: unknown): boolean {
 
 export function reconfigureOf(tool: unknown): Reconfigure | null {
   return isObject(tool) && RECONFIGURES in tool ? (tool[RECONFIGURES] as Reconfigure) : null;
+}
+
+/** The configuration of the subagent that a tool runs; null for any other tool. */
+export function subAgentOf(tool: unknown): SubagentConfig | null {
+  try {
+    return isObject(tool) && SUB_AGENT in tool ? (tool as SubAgentMark)[SUB_AGENT] : null;
+  } catch {
+    // An app may pass a Proxy whose traps throw.
+    return null;
+  }
 }
 
 export function roleOf(tool: unknown): ToolRole | null {

@@ -41,7 +41,6 @@ import type {
   SubagentService,
 } from '../contracts/service-types.ts';
 import { SubagentTree } from './subagent-tree.ts';
-import { subAgentStream, type SubAgentStreamChunk } from './sub-agent-stream.ts';
 import { Sweeper } from './sweeper.ts';
 import { reportOf, viewOf } from './views.ts';
 
@@ -75,10 +74,6 @@ export class Delegation implements SubagentService {
 
   get events(): Observable<SubagentChunk> {
     return this.#parts.chunks.events;
-  }
-
-  get chunks(): Observable<SubAgentStreamChunk> {
-    return subAgentStream(this);
   }
 
   /** Those that have not ended, oldest first. */

@@ -23,11 +23,10 @@ import type { SubagentPorts } from '../subagent/subagent-ports.ts';
 import type { EndedRest, RecordRest } from './delegation-rest.ts';
 import { SubagentRecord, type Place } from './family.ts';
 import { granterOf, grantTools, sourceOf, type Granter } from './grants.ts';
-import { reconfigureOf } from '../model/marks.ts';
+import { reconfigureOf, subAgentOf } from '../model/marks.ts';
 import type { Parts } from './parts.ts';
 import type { ScopePorts } from './scope-ports.ts';
 import type { SpawnRequest } from '../contracts/service-types.ts';
-import { subAgentOf } from './plan-step.ts';
 import { checkSubagentConfig } from '../subagent/config.ts';
 
 /** What the journal has of one subagent. */

@@ -3,10 +3,10 @@
 import { describe, expect, test } from 'vitest';
 import { withCaller } from '../../../src/actors/model/caller.ts';
 import { createChildSubagentToolset } from '../../../src/actors/subagent/child-toolset.ts';
-import { companions } from '../../../src/actors/subagents/toolsets/companions.ts';
+import { companions } from '../../../src/compat/companions.ts';
 import { THE_LEAD } from '../../../src/actors/contracts/service-types.ts';
 import { subAgentRefs } from '../../../src/actors/subagents/toolsets/sub-agent-refs.ts';
-import type { SubAgentStreamChunk } from '../../../src/actors/subagents/sub-agent-stream.ts';
+import { subAgentStream, type SubAgentStreamChunk } from '../../../src/compat/sub-agent-stream.ts';
 import {
   createSubAgentTool,
   subAgentTools,
@@ -203,7 +203,7 @@ describe('a tool of a subagent', () => {
     };
     const { environment, service } = program(agents);
     const chunks: SubAgentStreamChunk[] = [];
-    service.chunks.subscribe((chunk) => chunks.push(chunk));
+    subAgentStream(service).subscribe((chunk) => chunks.push(chunk));
     const receipt = service.spawn({
       config: { ...editor, tools: subAgentTools(createSubAgentTool(streaming, texts)) },
       task: { toolName: 'editor', args: { page: 1 }, description: 'Edit' },

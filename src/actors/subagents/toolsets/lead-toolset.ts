@@ -9,8 +9,7 @@ import { isIdempotent } from '../../model/tools.ts';
 import { ownValue } from '../../../values/own-value.ts';
 import type { SubagentConfig } from '../../contracts/config.ts';
 import { withCaller } from '../../model/caller.ts';
-import { delegates, SOURCE_TOOL } from '../../model/marks.ts';
-import { subAgentOf } from '../plan-step.ts';
+import { delegates, SOURCE_TOOL, subAgentOf } from '../../model/marks.ts';
 import type { ToolContext, ToolDefinition } from '../../contracts/lead-tool.ts';
 
 export interface LeadToolsOptions {

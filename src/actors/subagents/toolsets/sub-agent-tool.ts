@@ -18,21 +18,15 @@ import { withInputNames } from '../../model/input-names.ts';
 import { wrapSchema } from '../../model/schema.ts';
 import { type SubagentConfig } from '../../contracts/config.ts';
 import { awaitEnd } from './await-end.ts';
-import { DELEGATES, marked } from '../../model/marks.ts';
-import { SUB_AGENT, SUBAGENT_TOOL_PREFIX, type SubAgentMark } from '../plan-step.ts';
+import { DELEGATES, marked, SUB_AGENT, type SubAgentMark } from '../../model/marks.ts';
 import { programChecks, programService, type ProgramOptions } from '../program-service.ts';
 import type { SubagentReport } from '../../contracts/service-types.ts';
 import type { ToolFailure } from '../../model/tool-failure.ts';
 import { inScope, type ToolScope } from './toolset-scope.ts';
 import { checkSubagentConfig } from '../../subagent/config.ts';
 
-export {
-  isSubAgentTool,
-  planStepProcessing,
-  SUBAGENT_TOOL_PREFIX,
-  type PlannableCall,
-  type StepPlan,
-} from '../plan-step.ts';
+/** A tool under `subagent__<type>` runs the subagent of that type. */
+export const SUBAGENT_TOOL_PREFIX = 'subagent__';
 
 /** A subagent with a result of a known shape. */
 export interface SubAgentConfig extends SubagentConfig {

@@ -7,7 +7,7 @@ import {
   leadTools,
 } from '../../../../src/actors/subagents/toolsets/lead-toolset.ts';
 import { createParentSubagentToolset } from '../../../../src/actors/subagents/toolsets/parent-toolset.ts';
-import { rockbotToolset } from '../../../../src/actors/subagents/toolsets/rockbot-toolset.ts';
+import { rockbotToolset } from '../../../../src/compat/rockbot-toolset.ts';
 import {
   createSubAgentTool,
   subAgentTools,

@@ -2,10 +2,10 @@ import { generateText, isStepCount } from 'ai';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { delegates } from '../../../../src/actors/model/marks.ts';
+import { isSubAgentTool } from '../../../../src/compat/plan-step.ts';
 import { subAgentRefs } from '../../../../src/actors/subagents/toolsets/sub-agent-refs.ts';
 import {
   createSubAgentTool,
-  isSubAgentTool,
   subAgentTools,
   type SubAgentToolOptions,
 } from '../../../../src/actors/subagents/toolsets/sub-agent-tool.ts';

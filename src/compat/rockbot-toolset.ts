@@ -6,17 +6,17 @@
 
 import { tool, zodSchema, type Schema, type Tool } from 'ai';
 import { z } from 'zod';
-import { anObject, check, type ChecksOf } from '../../../values/checks.ts';
-import { clip } from '../../../values/clip.ts';
-import type { Clock } from '../../ports/environment.ts';
-import { callerOf } from '../../model/caller.ts';
-import { marked } from '../../model/marks.ts';
-import { recipeOf, reconfigures } from '../../model/recipes.ts';
-import type { SubagentService } from '../../contracts/service-types.ts';
-import type { SubagentConfig } from '../../contracts/config.ts';
-import { checkSpawnBase, type SpawnBase } from './spawn-plan.ts';
-import { isToolFailure, toolFailure, type ToolFailure } from '../../model/tool-failure.ts';
-import { inScope, type ToolScope } from './toolset-scope.ts';
+import { anObject, check, type ChecksOf } from '../values/checks.ts';
+import { clip } from '../values/clip.ts';
+import type { Clock } from '../actors/ports/environment.ts';
+import { callerOf } from '../actors/model/caller.ts';
+import { marked } from '../actors/model/marks.ts';
+import { recipeOf, reconfigures } from '../actors/model/recipes.ts';
+import type { SubagentService } from '../actors/contracts/service-types.ts';
+import type { SubagentConfig } from '../actors/contracts/config.ts';
+import { checkSpawnBase, type SpawnBase } from '../actors/subagents/toolsets/spawn-plan.ts';
+import { isToolFailure, toolFailure, type ToolFailure } from '../actors/model/tool-failure.ts';
+import { inScope, type ToolScope } from '../actors/subagents/toolsets/toolset-scope.ts';
 
 export interface RockbotToolsetOptions {
   /** Tells how long a subagent has been at work. */

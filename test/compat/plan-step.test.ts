@@ -1,12 +1,12 @@
 import { tool } from 'ai';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import { SUB_AGENT } from '../../src/actors/model/marks.ts';
 import {
   isSubAgentTool,
   planStepProcessing,
-  SUB_AGENT,
   SUBAGENT_TOOL_PREFIX,
-} from '../../../src/actors/subagents/plan-step.ts';
+} from '../../src/compat/index.ts';
 
 const plain = tool({ inputSchema: z.object({}), execute: () => 1 });
 const summarizer = Object.assign(tool({ inputSchema: z.object({}), execute: () => 1 }), {

@@ -1,16 +1,16 @@
 import { describe, expect, test } from 'vitest';
-import { prepareTools } from '../../../../src/actors/model/tools.ts';
-import { runToolCall } from '../../../../src/actors/model/tool-run.ts';
-import { withCaller } from '../../../../src/actors/model/caller.ts';
+import { prepareTools } from '../../src/actors/model/tools.ts';
+import { runToolCall } from '../../src/actors/model/tool-run.ts';
+import { withCaller } from '../../src/actors/model/caller.ts';
 import {
   rockbotChildToolset,
   rockbotToolset,
   type RockbotToolsetOptions,
   rockbotLimits,
-} from '../../../../src/actors/subagents/toolsets/rockbot-toolset.ts';
-import { sessionLimits } from '../../../../src/actors/admission/limits.ts';
-import { simulatedEnvironment } from '../../../../src/testing/index.ts';
-import { fakeService } from '../../../support/fake-service.ts';
+} from '../../src/compat/rockbot-toolset.ts';
+import { sessionLimits } from '../../src/actors/admission/limits.ts';
+import { simulatedEnvironment } from '../../src/testing/index.ts';
+import { fakeService } from '../support/fake-service.ts';
 
 /** The tools as the runtime runs them: what a program gets, and what the model reads. */
 function rockbot(agent?: RockbotToolsetOptions['agent']) {

@@ -1,36 +1,14 @@
-// Which calls of a step go to subagents: names, marks, and a pure plan.
+// Helix's plan of a step: splits the calls of a model step into calls of subagents and other calls. Pure.
 
-import { ownValue } from '../../values/own-value.ts';
-import type { SubagentConfig } from '../contracts/config.ts';
-
-/** A tool under `subagent__<type>` runs the subagent of that type. */
-export const SUBAGENT_TOOL_PREFIX = 'subagent__';
-
-/** On the tool: the configuration of the subagent that it runs. */
-export const SUB_AGENT: unique symbol = Symbol.for('offstage.subAgent') as never;
-
-/** A tool that runs a subagent, under whatever name. */
-export interface SubAgentMark {
-  readonly [SUB_AGENT]: SubagentConfig;
-}
+import { ownValue } from '../values/own-value.ts';
+import { subAgentOf } from '../actors/model/marks.ts';
+import { SUBAGENT_TOOL_PREFIX } from '../actors/subagents/toolsets/sub-agent-tool.ts';
 
 /** By the prefix of a name, or by what the tool itself is. */
 export function isSubAgentTool(nameOrTool: unknown): boolean {
   return typeof nameOrTool === 'string'
     ? nameOrTool.startsWith(SUBAGENT_TOOL_PREFIX) && nameOrTool !== SUBAGENT_TOOL_PREFIX
     : subAgentOf(nameOrTool) !== null;
-}
-
-/** The configuration of the subagent that a tool runs; null for any other tool. */
-export function subAgentOf(tool: unknown): SubagentConfig | null {
-  try {
-    return typeof tool === 'object' && tool !== null && SUB_AGENT in tool
-      ? (tool as SubAgentMark)[SUB_AGENT]
-      : null;
-  } catch {
-    // A Proxy of somebody, whose traps throw.
-    return null;
-  }
 }
 
 /** A call as the AI SDK has it, or with the names of other systems. */

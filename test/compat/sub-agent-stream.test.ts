@@ -1,8 +1,8 @@
 import { from, toArray, lastValueFrom } from 'rxjs';
 import { describe, expect, test } from 'vitest';
-import { streamChunks, subAgentStream } from '../../../src/actors/subagents/sub-agent-stream.ts';
-import type { SubagentChunk } from '../../../src/actors/contracts/service-types.ts';
-import type { Outcome } from '../../../src/actors/contracts/outcome.ts';
+import { streamChunks, subAgentStream } from '../../src/compat/sub-agent-stream.ts';
+import type { SubagentChunk } from '../../src/actors/contracts/service-types.ts';
+import type { Outcome } from '../../src/actors/contracts/outcome.ts';
 
 const base = {
   subagentId: 'child',

@@ -12,14 +12,14 @@
 //   COMPANIONS-3. After a crash an agent has the companions that it had, with what they know. A call that was
 //        under way is made again, except a message: it would be read twice.
 
-import type { Toolset } from '../../contracts/toolset.ts';
+import type { Toolset } from '../actors/contracts/toolset.ts';
 import { tool, zodSchema } from 'ai';
 import { filter, firstValueFrom } from 'rxjs';
 import { z } from 'zod';
-import { check, readable } from '../../../values/checks.ts';
-import { ConfigurationError } from '../../../values/errors.ts';
-import { type SubagentConfig } from '../../contracts/config.ts';
-import { awaitEnd } from './await-end.ts';
+import { check, readable } from '../values/checks.ts';
+import { ConfigurationError } from '../values/errors.ts';
+import { type SubagentConfig } from '../actors/contracts/config.ts';
+import { awaitEnd } from '../actors/subagents/toolsets/await-end.ts';
 import {
   companionConfig,
   companionsOf,
@@ -31,14 +31,18 @@ import {
   type CompanionAgent,
   type NewCompanion,
 } from './companion-book.ts';
-import { DELEGATES, marked } from '../../model/marks.ts';
-import { recipeOf, reconfigures } from '../../model/recipes.ts';
-import { checkView, USER_SPOKE } from './parent-views.ts';
-import { programChecks, programService, type ProgramOptions } from '../program-service.ts';
-import type { SubagentChunk, SubagentReport } from '../../contracts/service-types.ts';
-import { toolFailure, type ToolFailure } from '../../model/tool-failure.ts';
-import { inScope, type ToolScope } from './toolset-scope.ts';
-import { checkSubagentConfig } from '../../subagent/config.ts';
+import { DELEGATES, marked } from '../actors/model/marks.ts';
+import { recipeOf, reconfigures } from '../actors/model/recipes.ts';
+import { checkView, USER_SPOKE } from '../actors/subagents/toolsets/parent-views.ts';
+import {
+  programChecks,
+  programService,
+  type ProgramOptions,
+} from '../actors/subagents/program-service.ts';
+import type { SubagentChunk, SubagentReport } from '../actors/contracts/service-types.ts';
+import { toolFailure, type ToolFailure } from '../actors/model/tool-failure.ts';
+import { inScope, type ToolScope } from '../actors/subagents/toolsets/toolset-scope.ts';
+import { checkSubagentConfig } from '../actors/subagent/config.ts';
 
 export type { CompanionAgent } from './companion-book.ts';
 

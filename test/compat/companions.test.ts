@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { withCaller } from '../../../../src/actors/model/caller.ts';
-import { companions } from '../../../../src/actors/subagents/toolsets/companions.ts';
-import type { ProgramOptions } from '../../../../src/actors/subagents/program-service.ts';
-import { delegates } from '../../../../src/actors/model/marks.ts';
-import { ConfigurationError } from '../../../../src/index.ts';
-import { callOptions, fakeService } from '../../../support/fake-service.ts';
+import { withCaller } from '../../src/actors/model/caller.ts';
+import { companions } from '../../src/compat/companions.ts';
+import type { ProgramOptions } from '../../src/actors/subagents/program-service.ts';
+import { delegates } from '../../src/actors/model/marks.ts';
+import { ConfigurationError } from '../../src/index.ts';
+import { callOptions, fakeService } from '../support/fake-service.ts';
 
 const researcher = { name: 'researcher', instructions: 'Find out.' };
 const critic = { name: 'critic', instructions: 'Doubt.' };

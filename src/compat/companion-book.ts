@@ -9,9 +9,13 @@
 //   COMPANION-BOOK-2. After a crash those of an agent are found again by their runs: what they were called, and
 //        how many there have been of a type. One that was sent away while it did nothing comes back.
 
-import type { SubagentConfig } from '../../contracts/config.ts';
-import { THE_LEAD, type Requester, type SubagentService } from '../../contracts/service-types.ts';
-import { IS_WANTED } from '../session-instances.ts';
+import type { SubagentConfig } from '../actors/contracts/config.ts';
+import {
+  THE_LEAD,
+  type Requester,
+  type SubagentService,
+} from '../actors/contracts/service-types.ts';
+import { IS_WANTED } from '../actors/subagents/session-instances.ts';
 
 /** What a companion is made of. */
 export interface CompanionAgent {
