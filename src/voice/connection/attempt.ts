@@ -1,12 +1,12 @@
-// One attempt to say something that the outbox offered: which response speaks it, how
-// much audio that is, and how much of it was heard.
+// One attempt to say an offer of the outbox: the response that speaks it, the length of its audio, and how
+// much of it was heard.
 //
-// Owns:     the sums behind "heard".
+// Owns:     the calculation behind "heard".
 // Does not: talk to the transport or the outbox.
 //
 // Invariants
-//   ATTEMPT-1. Heard means: its response ended normally, and at least `heardFraction` of its
-//       audio was reported played (DESIGN: what was generated is not what was heard).
+//   ATTEMPT-1. An attempt is heard if its response ended normally and at least `heardFraction` of its audio
+//       was reported as played (DESIGN: what was generated is not what was heard).
 
 import type { Offer } from '../../actors/session/lead/lead.ts';
 
@@ -14,7 +14,7 @@ export class Attempt {
   readonly offer: Offer;
   readonly responseKey: string;
   responseId: string | null = null;
-  /** The client has begun to play it. */
+  /** Whether the client has begun to play it. */
   hasBegun = false;
   readonly #heardFraction: number;
   readonly #totals = new Map<string, number>();
@@ -27,7 +27,7 @@ export class Attempt {
     this.#heardFraction = heardFraction;
   }
 
-  /** The response ended normally, and this is all of its audio. */
+  /** Records the normal end of the response with all of its audio. */
   ended(audio: readonly { readonly itemId: string; readonly durationMs: number }[]): void {
     this.#ended = true;
     for (const { itemId, durationMs } of audio) this.#totals.set(itemId, durationMs);

@@ -1,16 +1,16 @@
-// What a new connection to the model begins with: where another one ended, the conversation
-// in its first message, or nothing. And so what it is still to be told.
+// Determines how a new connection to the model begins: where another one ended, with the conversation in its
+// first message, or with nothing; and from that, which history it still needs.
 //
-// Owns:     what the wire gave to go on with, and what the model knew when its connection ended.
-// Does not: open connections, or tell anything.
+// Owns:     the transport's resume value, and the model's knowledge when its connection ended.
+// Does not: open connections, or send the history.
 //
 // Invariants
-//   CONTINUATION-1. A model that goes on knows what was in the conversation when its connection ended:
-//       what that was told and its server had not taken, the adapter tells again. One that took
-//       the history knows that. Any other knows nothing. What it does not know it is told.
-//       What was said on the connection itself it knows, also where that is not in the conversation yet.
-//   CONTINUATION-2. What the server did not want to go on from is not tried again. What it gave no answer
-//       to is, `MAX_UNANSWERED` times.
+//   CONTINUATION-1. A resumed model knows the conversation as it was when its connection ended; the adapter
+//       resends the part that its server had not taken. A model that took the history knows that history. Any
+//       other model knows nothing. The session sends every model the part that it does not know. Speech on
+//       the connection itself is known to the model, even if it is not in the conversation yet.
+//   CONTINUATION-2. A resume value that the server refused is not tried again. A resume value that got no
+//       answer is tried up to `MAX_UNANSWERED` times.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import { RecentIds } from '../audio/recent-ids.ts';
@@ -23,16 +23,16 @@ type Known = ReadonlySet<string>;
 
 const messageName = (itemId: string): string => `message ${itemId}`;
 
-/** A message that was cut since is no other one: of that the model is told in words (model-memory). */
+/** A message that was cut since keeps its name: a note tells the model about the cut (model-memory). */
 const nameOf = (command: TransportCommand): string =>
   command.type === 'message.add' ? messageName(command.itemId) : JSON.stringify(command);
 
 const knows = (commands: readonly TransportCommand[]): Known => new Set(commands.map(nameOf));
 
-/** How one connection began. */
+/** The start of one connection. */
 export class Beginning {
   readonly context: TransportContext;
-  /** It was given what another one left. */
+  /** Whether the connection received the resume value of another one. */
   readonly goesOn: boolean;
   readonly #history: () => readonly TransportCommand[];
   readonly #before: Known;
@@ -57,7 +57,7 @@ export class Beginning {
     };
   }
 
-  /** What the model is to be told, oldest first. */
+  /** Returns the messages that the model still needs, oldest first. */
   untold({ resumed, told }: Ready): readonly TransportCommand[] {
     const known = [resumed ? this.#before : [], told ? this.#taken : []].flatMap((set) => [...set]);
     const isKnown = new Set(known);
@@ -71,11 +71,13 @@ export class Continuation {
   readonly #told: () => readonly TransportCommand[];
   #resume: unknown = null;
   #known: Known = new Set();
-  /** The newest messages that were said on the connection in use: those before are in the conversation. */
+  /**
+   * The newest messages that were spoken on the connection in use: all earlier ones are in the conversation.
+   */
   readonly #said = new RecentIds();
   #unanswered = 0;
 
-  /** `told`: what of the history the model in use was told. */
+  /** @param told The part of the history that the current model has received. */
   constructor(
     environment: Environment,
     history: () => readonly TransportCommand[],
@@ -86,46 +88,50 @@ export class Continuation {
     this.#told = told;
   }
 
-  /** The model can be gone on with from where its connection ends. */
+  /** Whether a new connection can resume where this one ends. */
   get isPossible(): boolean {
     return this.#resume !== null;
   }
 
-  /** `goesOn`: in the place of one that has ended; else beside one that is in use. */
+  /**
+   * Begins a connection. `goesOn`: it replaces one that has ended; otherwise it opens beside the one in use.
+   */
   begin(goesOn: boolean): Beginning {
     if (goesOn) this.#said.clear();
     const left = goesOn && this.isPossible ? { resume: this.#resume, known: this.#known } : null;
     return new Beginning(this.#environment, this.#history, left);
   }
 
-  /** The connection in use can be gone on from, or (null) not any more. */
+  /** Records the resume value of the connection in use; null: it can no longer be resumed. */
   offered(resume: unknown): void {
     this.#resume = resume ?? null;
     this.#unanswered = 0;
   }
 
-  /** Another connection, which was made beside it, is in use now. */
+  /** Records that a connection opened beside the old one is in use now. */
   replaced(resume: unknown): void {
     this.#said.clear();
     this.offered(resume);
   }
 
-  /** The model in use has heard, or said, the whole of this message itself. */
+  /** Records that the current model has heard or said the whole of this message itself. */
   said(itemId: string): void {
     this.#said.add(messageName(itemId));
   }
 
-  /** The connection in use has ended. */
+  /** Records the end of the connection in use. */
   ended(): void {
     if (this.isPossible) this.#known = new Set([...knows(this.#told()), ...this.#said.all]);
   }
 
-  /** Its server has answered one that was to go on, by readiness or by refusal: that was its last word. */
+  /**
+   * Records an answer of the server to a resumed connection, readiness or refusal: the resume value is spent.
+   */
   answered({ context }: Beginning): void {
     if (context.resume === this.#resume) this.#resume = null;
   }
 
-  /** One that was to go on has failed before anybody answered. */
+  /** Records that a resumed connection failed before the server answered. */
   unanswered({ goesOn }: Beginning): void {
     if (!goesOn) return;
     this.#unanswered += 1;

@@ -1,4 +1,4 @@
-// What the line needs of its session, and what it tells it.
+// The functions that the line needs of its session, and the events that it reports to it.
 
 import type { Failure } from '../../machines/index.ts';
 import type { AudioFrame } from '../audio/audio-frame.ts';
@@ -11,24 +11,24 @@ export interface LineOptions extends RotationOptions {
 }
 
 export interface LinePorts {
-  /** Who leads, for a connection that takes the place of the one in use. */
+  /** Returns the configuration of the current lead agent, for a connection that replaces the one in use. */
   configuration(): TransportConfiguration;
-  /** The conversation, as the commands that tell it. */
+  /** Returns the conversation as the commands that tell it. */
   history(): readonly TransportCommand[];
-  /** What of it the model in use was told, or said itself. */
+  /** Returns the part of the history that the current model received or said itself. */
   told(): readonly TransportCommand[];
-  /** Nobody speaks, and nobody is about to. */
+  /** Returns whether no side speaks or is about to. */
   isAtRest(): boolean;
-  /** A connection is ready, and is to be told this. */
+  /** Reports that a connection is ready and needs these messages. */
   ready(untold: readonly TransportCommand[]): void;
-  /** The connection in use is gone. */
+  /** Reports that the connection in use is lost. */
   lost(event: LineClosed): void;
-  /** It was hung up, for another one that is to be dialled to go on. */
+  /** Reports that the connection in use was closed and is about to be redialled to continue. */
   renewing(): void;
   happened(event: TransportEvent): void;
   spoke(frame: AudioFrame): void;
-  /** Another connection has taken the place of the one in use, and is to be told this. */
+  /** Reports that another connection has replaced the one in use and needs these messages. */
   replaced(untold: readonly TransportCommand[]): void;
-  /** The other agent is ready, or why it will not be. Once for each `transfer`. */
+  /** Reports that the other agent is ready, or the error that prevents it. Once per `transfer`. */
   transferred(error: Failure | null): void;
 }

@@ -1,5 +1,4 @@
-// What a voice model is told of who it is, and what a session is told of a line that was
-// lost. Pure.
+// The configuration of a voice model and the events that report a lost connection to the session. Pure.
 
 import { transferNote } from '../../actors/conversation/model-messages.ts';
 import type { Note } from '../../actors/notes/note.ts';
@@ -8,7 +7,7 @@ import type { Leads } from '../../actors/session/lead/leads.ts';
 import type { LineClosed } from './link.ts';
 import type { TransportConfiguration } from './transport.ts';
 
-/** Who the model shall be: the instructions and tools of this agent. */
+/** Returns the instructions and tools of this agent for the model. */
 export function configurationOf(leads: Leads, agentName: string): TransportConfiguration {
   return {
     instructions: leads.instructionsOf(agentName),
@@ -20,7 +19,7 @@ export function configurationOf(leads: Leads, agentName: string): TransportConfi
   };
 }
 
-/** That the conversation was handed over, for a model that was there before. */
+/** Returns the note about a transfer for a model that was connected before it. */
 export function handoverNote(
   item: ConversationItem | undefined,
 ): { readonly itemId: string; readonly note: Note } | null {
@@ -28,12 +27,12 @@ export function handoverNote(
 }
 
 export interface ReconnectDelays {
-  /** After the first loss, in milliseconds; doubles each time up to `maxReconnectDelayMs`. */
+  /** Delay after the first loss, in milliseconds; doubles each time up to `maxReconnectDelayMs`. */
   readonly reconnectDelayMs: number;
   readonly maxReconnectDelayMs: number;
 }
 
-/** The line is lost, as the session is told. `failures`: in a row, before this one; `chance`: 0 to 1. */
+/** Returns the event for a lost connection. `failures`: consecutive ones before this; `chance`: 0 to 1. */
 export function lossOf(
   { reason, retryable, code }: LineClosed,
   transportName: string,
@@ -49,7 +48,7 @@ export function lossOf(
       message: `The connection to ${transportName} was lost (${code ?? 'no code'}): ${reason}`,
       retryable,
     },
-    // Jitter: sessions that were cut off together do not come back together.
+    // Jitter: sessions that were cut off together do not reconnect together.
     retryInMs: retryable ? Math.round(delayMs * (0.5 + chance / 2)) : null,
   };
 }

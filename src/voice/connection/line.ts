@@ -1,24 +1,25 @@
-// The line to the voice model: dialled, in use, exchanged for another one, closed. A
-// connection is exchanged for another agent (where the wire cannot change the session), and
-// for a fresh one before it ends (rotation): in the same way.
+// The connection to the voice model: dialled, used, replaced, closed. A connection is replaced for another
+// agent (if the transport cannot change the session) and, before it ends, for a fresh one (rotation), in the
+// same way.
 //
-// Owns:     the connection in use, the one that is being prepared to take its place, and
-//           the user's sound while nobody can take it.
-// Does not: decide when to dial again (session machine) or to rotate (rotation machine), what
-//           a new connection begins with (continuation), or what is said.
+// Owns:     the connection in use, the candidate that is being prepared to replace it, and the user's sound
+//           while no model can take it.
+// Does not: decide when to redial (session machine) or to rotate (rotation machine), how a new connection
+//           begins (continuation), or the content of speech.
 //
 // Invariants
-//   CONNECTION-LINE-1. Only the connection in use is listened to; what it and others have used is counted
-//       whenever they say so. Nothing that an adapter does brings the process down.
-//   CONNECTION-LINE-2. While nobody can take the user's sound (another agent is being prepared, the line is
-//       lost or not ready) it is kept, the newest `keptAudioMs`, and then given, in order.
-//   CONNECTION-LINE-3. Make before break: the one in use stays until the other is ready, so that an exchange
-//       that fails has changed nothing. It is closed when the other takes over: no two hear the
-//       user. Where the other goes on from where the one in use ends, that is closed first.
-//   CONNECTION-LINE-4. After a transfer that failed the model is told again who it was, if it may have
-//       taken itself for the other.
-//   CONNECTION-LINE-5. Nothing is told to a connection that is not ready: it is told what it does not know
-//       when it is (continuation).
+//   CONNECTION-LINE-1. Only the connection in use is listened to; usage is counted for every connection
+//       whenever it reports it. No fault of an adapter brings the process down.
+//   CONNECTION-LINE-2. While no model can take the user's sound (another agent is being prepared, the
+//       connection is lost or not ready), the newest `keptAudioMs` of it are kept and sent afterwards, in
+//       order.
+//   CONNECTION-LINE-3. Make before break: the connection in use stays until the candidate is ready, so that a
+//       failed replacement changes nothing. It is closed when the candidate takes over, so that no two models
+//       hear the user. If the candidate resumes where the connection in use ends, that one is closed first.
+//   CONNECTION-LINE-4. After a failed transfer the model gets its previous configuration again, if it may
+//       have adopted the new one.
+//   CONNECTION-LINE-5. A connection that is not ready receives no messages: when it is ready it receives
+//       those that it does not know (continuation).
 
 import type { Host } from '../../actors/runtime/host.ts';
 import type { Failure } from '../../machines/index.ts';
@@ -36,9 +37,9 @@ import type {
 import { UserSound } from '../audio/user-sound.ts';
 
 interface Transfer {
-  /** The number of the configuration that must be answered; 0: it is made on a new connection. */
+  /** The number of the configuration that must be answered; 0 if the transfer uses a new connection. */
   readonly configure: number;
-  /** The other agent is ready. */
+  /** Whether the other agent is ready. */
   isReady: boolean;
 }
 
@@ -51,7 +52,7 @@ export class Line {
   readonly #rotation: Rotation;
   #isWanted = false;
   #inUse: Link | null = null;
-  /** Takes the place of the one in use, if all goes well. */
+  /** The connection that replaces the one in use if it becomes ready. */
   #candidate: Link | null = null;
   #transfer: Transfer | null = null;
 
@@ -75,12 +76,12 @@ export class Line {
     });
   }
 
-  /** There is somebody to talk to. */
+  /** Whether a model is connected and ready. */
   get isUp(): boolean {
     return this.#inUse?.isReady === true;
   }
 
-  /** Another agent is being prepared: nobody shall speak. */
+  /** Whether another agent is being prepared; no side is to speak meanwhile. */
   get isHandingOver(): boolean {
     return this.#transfer !== null;
   }
@@ -91,7 +92,7 @@ export class Line {
     this.#listen(this.#inUse);
   }
 
-  /** Closes what there is; it may be dialled again. */
+  /** Closes the connections; the line may be dialled again. */
   hangUp(): void {
     const link = this.#inUse;
     this.#clear();
@@ -99,7 +100,7 @@ export class Line {
     this.#rotation.tell({ type: 'line.closed' });
   }
 
-  /** Closes what there is, for good. */
+  /** Closes the connections for good. */
   close(): void {
     this.#isWanted = false;
     this.hangUp();
@@ -107,7 +108,7 @@ export class Line {
     this.#sound.clear();
   }
 
-  /** Nobody speaks. */
+  /** Handles a moment in which no side speaks. */
   rested(): void {
     this.#rotation.rested();
   }
@@ -117,8 +118,8 @@ export class Line {
   }
 
   /**
-   * Sound of the user. `isUnderstood`: there are no words of theirs that are not known yet.
-   * Returns whether it was sent, or else kept (CONNECTION-LINE-2).
+   * Sends sound of the user. `isUnderstood`: no words of the user are still unknown. Returns whether the
+   * sound was sent; otherwise it was kept (CONNECTION-LINE-2).
    */
   sendAudio(frame: AudioFrame, isUnderstood: boolean): boolean {
     if (this.isUp && !this.#transfer) {
@@ -130,24 +131,24 @@ export class Line {
     return false;
   }
 
-  /** The newest `ms` of what was sent were not understood: they are kept, too. Returns whether there are any. */
+  /** Keeps the newest `ms` of sent sound, whose words were not understood. Returns whether there is any. */
   hearAgain(ms: number): boolean {
     return this.#sound.again(ms);
   }
 
-  /** What was kept, for who listens now. */
+  /** Takes the kept sound, for the model that listens now. */
   takeSound(): readonly AudioFrame[] {
     return this.isUp && !this.#transfer ? this.#sound.take() : [];
   }
 
-  /** Instructions or tools have changed. False: the wire cannot do that. */
+  /** Sends changed instructions or tools. Returns false if the transport cannot change them. */
   configure(configuration: TransportConfiguration): boolean {
     if (!this.#transport.capabilities.updatesSession) return false;
     this.#inUse?.configure(configuration);
     return true;
   }
 
-  /** Prepares the model for another agent. Where the line is lost already, it is the loss that ends the transfer. */
+  /** Prepares the model for another agent. If the connection is already lost, the loss ends the transfer. */
   transfer(configuration: TransportConfiguration): void {
     if (!this.#inUse) return;
     const configure = this.#inUse.configures + 1;
@@ -157,7 +158,9 @@ export class Line {
     if (!this.configure(configuration)) this.#prepare(configuration);
   }
 
-  /** The transfer is over, as the session sees it; on an error the model shall be again who `before` says. */
+  /**
+   * Ends the transfer as the session decided; on an error the model gets the configuration of `before` again.
+   */
   endTransfer(error: Failure | null, before: () => TransportConfiguration): void {
     const transfer = this.#transfer;
     const candidate = this.#candidate;
@@ -170,13 +173,13 @@ export class Line {
       return;
     }
     this.#dropCandidate();
-    // CONNECTION-LINE-4. A refusal has changed nothing; an answer that is missing, or came too late, may have.
+    // CONNECTION-LINE-4. A refusal has changed nothing; a missing or late answer may have.
     const isRefused = link.answered >= transfer.configure && !transfer.isReady;
     if (transfer.configure > 0 && error && !isRefused) link.configure(before());
     this.#rotation.tell({ type: 'transfer.ended' });
   }
 
-  /** The candidate takes over (CONNECTION-LINE-3). */
+  /** Replaces the connection in use with the candidate (CONNECTION-LINE-3). */
   #exchange(): void {
     const link = this.#candidate;
     if (!link) return;
@@ -270,7 +273,7 @@ export class Line {
     if (isReady) this.#continuation.ended();
     else if (event.code === null) this.#continuation.unanswered(beginning);
     else this.#continuation.answered(beginning);
-    // Where another one stands ready nothing is lost.
+    // If a candidate is ready, the loss is no interruption.
     if (this.#rotation.isPrepared) this.#rotation.tell({ type: 'line.lost' });
     else this.#lost(event);
   }

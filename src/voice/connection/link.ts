@@ -1,14 +1,14 @@
-// One connection to the voice model, and what it has said of itself.
+// One connection to the voice model, and the state that it has reported.
 //
-// Owns:     whether it is ready, how it was configured, what it gave to go on with.
+// Owns:     its readiness, its configuration, and its resume value.
 // Does not: know whether it is in use.
 //
-// Nothing that an adapter does brings the process down: what its events lead to is called
-// safely; an error of its stream, or of its `connect`, is the end of the connection.
+// No fault of an adapter brings the process down: its events are handled safely, and an error of its stream
+// or its `connect` ends the connection.
 //
 // Invariant
-//   LINK-1. An id of the wire that no journal could keep is another one in the session (storable.ts),
-//           and again the wire's own in what is sent to it.
+//   LINK-1. A wire id that no journal could store is replaced by another id in the session (storable.ts), and
+//           translated back in the commands that are sent.
 
 import { EMPTY, of } from 'rxjs';
 import { callSafely, type Host } from '../../actors/runtime/host.ts';
@@ -28,7 +28,7 @@ import type {
 export type LineClosed = Extract<TransportEvent, { type: 'transport.closed' }>;
 type Ready = Extract<TransportEvent, { type: 'transport.ready' }>;
 
-/** The properties of events, commands and frames that hold an id of the wire. */
+/** The properties of events, commands and frames that hold a wire id. */
 const ID_KEYS = [
   'utteranceId',
   'itemId',
@@ -45,7 +45,7 @@ export interface LinkPorts {
   spoke(link: Link, frame: AudioFrame): void;
 }
 
-/** Stands for the connection of a transport that threw: it has ended, and will not come about later. */
+/** Represents the connection of a transport that threw: it has ended, and will not be established later. */
 function refused(name: string, thrown: unknown): TransportConnection {
   const retryable = thrown instanceof ProviderError && thrown.retryable;
   const reason = `connect() of ${name} threw: ${messageOf(thrown)}`;
@@ -60,7 +60,7 @@ function refused(name: string, thrown: unknown): TransportConnection {
 
 export class Link {
   readonly beginning: Beginning;
-  /** When it was opened; milliseconds since 1970. */
+  /** When it was opened, in milliseconds since 1970. */
   readonly since: number;
   readonly #host: Host;
   readonly #connection: TransportConnection;
@@ -70,7 +70,7 @@ export class Link {
   #ready: Ready | null = null;
   #resume: unknown = null;
   #lost: LineClosed | null = null;
-  /** The ids of the wire that are others in the session, by those; most wires have none (LINK-1). */
+  /** The replaced wire ids by the ids of the session; null for most transports (LINK-1). */
   #wireIds: Map<string, string> | null = null;
 
   constructor(
@@ -97,37 +97,37 @@ export class Link {
     }
   }
 
-  /** It can be talked to. */
+  /** Whether the connection accepts commands. */
   get isReady(): boolean {
     return this.#ready !== null;
   }
 
-  /** How it ended; null: it has not. */
+  /** How the connection ended; null while it is open. */
   get lost(): LineClosed | null {
     return this.#lost;
   }
 
-  /** What it gave to go on with; null: it cannot be gone on from. */
+  /** The resume value; null if the connection cannot be resumed. */
   get resume(): unknown {
     return this.#resume;
   }
 
-  /** How often it was configured since it was opened. */
+  /** The number of configurations sent since it was opened. */
   get configures(): number {
     return this.#configures;
   }
 
-  /** How many of these it has answered. */
+  /** The number of configurations that the server has answered. */
   get answered(): number {
     return this.#answered;
   }
 
-  /** What it is still to be told, now that it is ready. */
+  /** The messages that the ready connection still needs. */
   get untold(): readonly TransportCommand[] {
     return this.#ready ? this.beginning.untold(this.#ready) : [];
   }
 
-  /** Hears what it says, from the beginning. */
+  /** Subscribes to its events, from the first one on. */
   listen(ports: LinkPorts): void {
     const heard = (event: TransportEvent): void =>
       callSafely(this.#host, 'transport', () => {
@@ -159,7 +159,7 @@ export class Link {
     this.send({ type: 'session.configure', configuration });
   }
 
-  /** Was it told this last? */
+  /** Returns whether this is its last configuration. */
   isConfiguredAs(configuration: TransportConfiguration): boolean {
     return JSON.stringify(configuration) === this.#configuration;
   }
@@ -199,12 +199,12 @@ export class Link {
 }
 
 function withTexts(event: TransportEvent): TransportEvent {
-  // Two pieces of a text may hold a half each of one character; the final one is whole.
+  // A character may be split between two partial texts; the final text is whole.
   if ('final' in event && !event.final) return event;
   return replaced(event, TEXT_KEYS, storableText);
 }
 
-/** The value with these of its texts replaced; itself where they stay what they are. */
+/** Returns the value with these texts replaced; the same object if none changes. */
 function replaced<T extends object>(
   value: T,
   keys: readonly string[],

@@ -1,7 +1,7 @@
-// What the connections of a session have used, and what the provider still allows.
+// The usage that the connections of a session have reported, and the limits that the provider reports.
 //
-// Owns:     the sums, over all connections of the session.
-// Does not: limit anything, or keep what the wire said (`raw`): it may hold secrets.
+// Owns:     the sums over all connections of the session.
+// Does not: limit anything, or keep the raw messages (`raw`): they may hold secrets.
 
 import { tokenCount } from '../../actors/model/model.ts';
 import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
@@ -17,7 +17,7 @@ export class Meter {
     this.#core = core;
   }
 
-  /** Takes what is about use. */
+  /** Handles an event about usage. Returns whether it was one. */
   takes(event: TransportEvent): boolean {
     const { host, hooks, projection } = this.#core;
     if (event.type === 'usage.reported') {
@@ -47,7 +47,7 @@ export class Meter {
   }
 }
 
-/** Null: it was never said. */
+/** Null: never reported. */
 function sum(before: number | null, more: number | null): number | null {
   return more === null ? before : (before ?? 0) + more;
 }

@@ -1,4 +1,4 @@
-// A note of the runtime as the commands that tell a transport of it.
+// Translates a note of the runtime into commands for a transport.
 
 import type { Prompt } from '../../actors/notes/note.ts';
 import type { NoteWriter } from '../../actors/notes/note-marks.ts';
@@ -6,14 +6,14 @@ import type { TransportCommand } from './transport.ts';
 
 export type AddMessage = Extract<TransportCommand, { type: 'message.add' }>;
 
-/** What the wire is told for a note. */
+/** Returns the commands that send a note. */
 export function noteMessages(
   notes: NoteWriter,
   itemId: string,
   prompt: Prompt,
 ): readonly AddMessage[] {
   const type = 'message.add';
-  // An earlier version kept it as text.
+  // Earlier versions kept the prompt as text.
   if (typeof prompt === 'string') return [{ type, itemId, role: 'system', text: prompt }];
   return notes.messages(prompt, itemId).map(({ role, text, part }) => {
     const id = part === 'data' && prompt.says !== undefined ? `${itemId}.data` : itemId;

@@ -1,7 +1,7 @@
-// Carries out when a connection is exchanged for a fresh one (rotation machine).
+// Carries out the replacement of a connection by a fresh one (rotation machine).
 //
-// Owns:     the timers of it, and how long a connection is trusted to last.
-// Does not: decide anything (machine), or hold connections (line).
+// Owns:     the timers, and the expected lifetime of a connection.
+// Does not: decide (machine), or hold connections (line).
 
 import { sendHosted, startHosted, stopHosted, type Effect } from '../../actors/runtime/hosting.ts';
 import { callSafely, type Host } from '../../actors/runtime/host.ts';
@@ -14,10 +14,13 @@ import {
   type RotationNow,
 } from '../../machines/index.ts';
 
-/** A connection is exchanged when it has lasted so much of what it may; the chance makes it less. */
+/** Fraction of its lifetime after which a connection is replaced; jitter makes it smaller. */
 const DUE = 0.95;
 const DUE_CHANCE = 0.05;
-/** So long before its end nobody waits for a pause any more; of a short time, so much of it. */
+/**
+ * This long before the end of the connection the rotation no longer waits for a pause; for a short lifetime,
+ * this fraction of it.
+ */
 const LAST_MOMENT_MS = 5000;
 const LAST_FRACTION = 0.25;
 
@@ -57,12 +60,12 @@ export class Rotation {
     );
   }
 
-  /** A candidate is ready, and waits for a pause. */
+  /** Whether a candidate is ready and waits for a pause. */
   get isPrepared(): boolean {
     return this.#actor.getSnapshot().matches({ making: 'prepared' });
   }
 
-  /** A connection is in use that was opened at `since`, and lasts so long at most; null: no limit is known. */
+  /** Records a connection that was opened at `since` and lasts at most `maxMs`; null if no limit is known. */
   opened(since: number, maxMs: number | null): void {
     const { random } = this.#host.environment;
     this.tell(
@@ -76,7 +79,7 @@ export class Rotation {
     );
   }
 
-  /** The wire ends the connection so soon. */
+  /** Handles the transport's notice that the connection ends in `inMs` milliseconds. */
   expiring(inMs: number): void {
     const lastAt = this.#host.environment.clock.now() + inMs - lastMomentMs(inMs);
     this.tell({ type: 'line.expiring', lastAt });
@@ -86,13 +89,16 @@ export class Rotation {
     this.tell({ type: 'candidate.lost', jitter: this.#host.environment.random.next() });
   }
 
-  /** Nobody speaks: the moment may be good. */
+  /** Handles a moment in which no side speaks: the connection may be replaced now. */
   rested(): void {
     const snapshot = this.#actor.getSnapshot();
     if (this.isPrepared || snapshot.matches('awaiting')) this.tell({ type: 'line.rested' });
   }
 
-  /** What follows from it is carried out before this returns, or after what is being carried out. */
+  /**
+   * Passes a fact to the machine. Its effects are carried out before this returns, or after the effects that
+   * are running already.
+   */
   tell(fact: RotationFact): void {
     this.#waiting.push(fact);
     if (this.#isBusy) return;
@@ -104,7 +110,7 @@ export class Rotation {
     this.#isBusy = false;
   }
 
-  /** Nothing is exchanged any more. */
+  /** Stops the rotation for good. */
   stop(): void {
     stopHosted(this.#actor);
     for (const cancel of this.#timers.values()) cancel();

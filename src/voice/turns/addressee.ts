@@ -1,14 +1,14 @@
-// Whom the user's words are for, where the model hears them all and may answer by itself:
-// what it says to words that are for a subagent is not heard.
+// Tracks whether the user's words are addressed to the lead agent or to a subagent, for models that hear
+// every word and may answer by themselves; silences model replies to words that are addressed to a subagent.
 //
-// Owns:     when it is undecided whom words are for, and which answers are not wanted.
-// Does not: decide it (session), or hold sound back (held-speech).
+// Owns:     when the addressee is undecided, and which answers are not wanted.
+// Does not: decide the addressee (session), or hold sound back (held-speech).
 //
 // Invariants
-//   ADDRESSEE-1. While a question has the floor and it is not known what the user said, whatever the model
-//        begins to say is undecided.
-//   ADDRESSEE-2. Words for a subagent leave at most one answer of the model unheard; where it may answer
-//        twice, since what was asked of it came to nothing meanwhile, both.
+//   ADDRESSEE-1. While a question has the floor and the user's words are unknown, every response that the
+//        model begins is undecided.
+//   ADDRESSEE-2. Words addressed to a subagent silence at most one answer of the model; two if the model may
+//        answer twice, because its requested response failed meanwhile.
 
 import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
 import type { HeldSpeech } from '../output/held-speech.ts';
@@ -16,9 +16,9 @@ import type { TransportCapabilities } from '../connection/transport.ts';
 
 export interface AddresseePorts {
   readonly held: Pick<HeldSpeech, 'silence' | 'expectUnwanted' | 'expectWanted'>;
-  /** The user speaks, or it is not known yet what they said. */
+  /** Returns whether the user speaks or their last words are not known yet. */
   hasFloor(): boolean;
-  /** The model is about to reply by itself, or should be. */
+  /** Returns whether the model is about to reply by itself, or should be. */
   isReplyExpected(): boolean;
 }
 
@@ -27,7 +27,7 @@ export class Addressee {
   readonly #capabilities: TransportCapabilities;
   readonly #replyTimeoutMs: number;
   readonly #ports: AddresseePorts;
-  /** What was asked for came to nothing since somebody spoke: the model may still answer both. */
+  /** A requested response failed since the user spoke: the model may still answer both. */
   #mayAnswerBoth = false;
 
   constructor(
@@ -47,35 +47,38 @@ export class Addressee {
     const { owner, questions } = this.#core.unit;
     if (owner === null) return false;
     if (this.#ports.hasFloor()) return true;
-    // Where the user's speech is inferred, the model may be quicker than the word that they spoke.
+    // If the user's speech is inferred, the model may begin before the transport reports the utterance.
     if (this.#capabilities.utterances === 'reported') return false;
     const asked = questions.stateOf(owner)?.context as { playingSince: number | null } | undefined;
     const isBeingAsked = asked !== undefined && asked.playingSince !== null;
     return isBeingAsked && !this.#ports.isReplyExpected();
   }
 
-  /** What was asked of the model has ended. */
+  /** Handles the end of the requested response. */
   responded(status: string, calledOff: boolean): void {
     this.#mayAnswerBoth = status === 'cancelled' && !calledOff;
   }
 
-  /** The words were for the lead agent. */
+  /** Records that the words were addressed to the lead agent. */
   isLead(): void {
     this.#ports.held.expectWanted();
     this.#mayAnswerBoth = false;
   }
 
-  /** They were for a subagent: what the model has begun to say to them is dropped. Returns whether it had. */
+  /**
+   * Records that the words were addressed to a subagent, and drops the reply that the model has begun.
+   * Returns whether there was one.
+   */
   isSubagent(typed: boolean): boolean {
     return !typed && this.#ports.held.silence();
   }
 
-  /** After `isSubagent`, when the words are settled: what the model will still say to them is not heard. */
+  /** Silences the further replies to the words; called after `isSubagent`, when the words are settled. */
   expectsNothing(typed: boolean, wasHeld: boolean): void {
     const isAnswered = wasHeld && !this.#mayAnswerBoth;
     this.#mayAnswerBoth = false;
     const mayAnswer = this.#capabilities.responds === 'by_itself' && !typed && !isAnswered;
-    // What the model says to words that are not settled yet is held.
+    // A reply to words that are not settled yet is held anyway.
     if (mayAnswer && !this.#ports.hasFloor()) this.#ports.held.expectUnwanted(this.#replyTimeoutMs);
   }
 }

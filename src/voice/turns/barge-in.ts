@@ -1,10 +1,10 @@
-// The user speaks over the lead agent: whether that is an interruption, and what it breaks off.
+// Decides whether the user's speech over the lead agent is an interruption, and which work it breaks off.
 //
-// Owns:     what a beginning utterance means for what is being said.
+// Owns:     the effect of a beginning utterance on the speech under way.
 // Does not: know when words are known (listening), or how long a doubt lasts (interruptions).
 //
 // Invariants
-//   BARGE-IN-5. Interrupting the voice cancels no subagent, unless it wants that (`onBargeIn`).
+//   BARGE-IN-5. Interrupting the voice cancels no subagent, unless the subagent requests that (`onBargeIn`).
 
 import { backchannelIn } from '../../language/backchannel.ts';
 import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
@@ -37,7 +37,7 @@ export class BargeIn {
     this.#voice = voice;
     this.#replies = replies;
     this.#interruptions = new Interruptions(core.host.environment, options, {
-      // Where somebody waits for an answer, every word may be one.
+      // While a question is open, every word may be its answer.
       pause: () => core.unit.owner === null && voice.pause(),
       isPaused: () => voice.isPaused,
       goOn: () => voice.goOn(),
@@ -47,9 +47,9 @@ export class BargeIn {
     });
   }
 
-  /** The user begins to speak. `startedAt`: when; milliseconds since 1970. */
+  /** Handles the start of an utterance. `startedAt` is in milliseconds since 1970. */
   began(utteranceId: string, startedAt: number): void {
-    // Where the beginning is told late, the model may be answering these very words.
+    // If the start is reported late, the model may already be answering these very words.
     if (this.#isInferred && startedAt <= this.#voice.ownSince) return;
     this.#replies.userSpeaks();
     this.#voice.held.expectWanted();
@@ -60,7 +60,7 @@ export class BargeIn {
     this.#interruptions.ended(utteranceId);
   }
 
-  /** Are these the words of somebody who only listens? `final`: all of them are known. */
+  /** Returns whether the words are a backchannel of a listener. `final`: the transcript is complete. */
   isBackchannel(utteranceId: string, text: string, final: boolean): boolean {
     const isBackchannel = this.#interruptions.understood(utteranceId, text, final);
     if (isBackchannel)
@@ -68,12 +68,12 @@ export class BargeIn {
     return isBackchannel;
   }
 
-  /** The model itself took it for an interruption, and has stopped. */
+  /** Confirms the interruption: the model itself has stopped. */
   confirm(): void {
     this.#interruptions.confirm();
   }
 
-  /** Nobody will say what it was. */
+  /** Forgets the doubt: no transcript will resolve it. */
   reset(): void {
     this.#interruptions.reset();
   }

@@ -1,8 +1,8 @@
-// Works out what a voice model means that only says "something is to be done": which of the
-// lead agent's tools are to be called, or what is to be answered.
+// Interprets a delegation of a voice model that only says "something is to be done": chooses the calls of the
+// lead agent's tools, or the words to answer.
 //
-// Owns:     the one call of a text model for it, and the way without one.
-// Does not: decide when, call tools, or talk to the voice model (delegations).
+// Owns:     the single call of a text model for that, and the variant without a model.
+// Does not: decide when to interpret, call tools, or talk to the voice model (delegations).
 
 import type { LanguageModel, ModelMessage } from 'ai';
 import { runModelStep } from '../../actors/model/model-step.ts';
@@ -13,19 +13,19 @@ import { modelToolsOf } from '../../actors/session/lead/lead-tools.ts';
 import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
 import { ConfigurationError, ProviderError } from '../../values/errors.ts';
 
-/** What a delegation comes to: calls, or without any the words to say. */
+/** The result of interpreting a delegation: calls, or words to say if there are none. */
 export interface Meant {
   readonly calls: readonly { readonly name: string; readonly arguments: string }[];
   readonly text: string;
 }
 
 export interface DelegationRequest {
-  /** What was understood of what the user is still saying; may be empty. */
+  /** The words understood so far of an unfinished utterance; may be empty. */
   readonly unfinished: string;
   readonly signal: AbortSignal;
 }
 
-/** Rejects with what the model threw, or `signal.reason`. */
+/** Rejects with the model's error, or with `signal.reason`. */
 export type WorkOut = (request: DelegationRequest) => Promise<Meant>;
 
 const INSTRUCTIONS =
@@ -36,11 +36,11 @@ const INSTRUCTIONS =
 
 const REQUEST = note(sentence`The voice assistant asks what is to be done for the user now.`);
 
-/** One step of `model` over the conversation, with the tools of whoever leads. */
+/** Runs one step of `model` over the conversation, with the tools of the current lead agent. */
 export function withModel(core: LeadSession, model: LanguageModel): WorkOut {
   return async ({ unfinished, signal }) => {
     const { books, leads, host } = core;
-    // The role of notes is that of the voice model's wire; providers of text models refuse a system
+    // The notes' role is that of the voice model's transport; providers of text models refuse a system
     // message in mid-conversation.
     const notes = core.notes.writtenAs('user');
     const { agentName } = books;
@@ -59,7 +59,7 @@ export function withModel(core: LeadSession, model: LanguageModel): WorkOut {
       ids,
       clock,
     });
-    // Calls may be cut off: they shall not be run.
+    // Calls of a response that was cut off may be incomplete and must not be run.
     if (finish === 'length')
       throw new ProviderError('INCOMPLETE', 'The answer reached the output limit of the model');
     return {
@@ -74,7 +74,7 @@ export function withModel(core: LeadSession, model: LanguageModel): WorkOut {
 
 const NOTHING_TO_CALL = 'That is something I cannot do from here.';
 
-/** Without a model: the user's words are the task of the agent's only tool. */
+/** Interprets without a model: the user's words are the task of the agent's only tool. */
 export function withoutModel(core: LeadSession): WorkOut {
   return ({ unfinished }) => {
     const { books, leads } = core;
@@ -91,8 +91,8 @@ export function withoutModel(core: LeadSession): WorkOut {
 }
 
 /**
- * Can delegations of these agents be worked out without a model?
- * @throws {ConfigurationError} NO_DELEGATION_MODEL if not; the message says which tools stand in the way.
+ * Checks that delegations of these agents can be interpreted without a model.
+ * @throws {ConfigurationError} NO_DELEGATION_MODEL if not; the message names the tools that prevent it.
  */
 export function checkDelegable(agents: readonly MainAgent[]): void {
   for (const { name, tools = [] } of agents) {
@@ -111,7 +111,7 @@ export function checkDelegable(agents: readonly MainAgent[]): void {
   }
 }
 
-/** The name of the one string that a tool cannot do without, if that is all it needs. */
+/** Returns the name of the tool's only required property if that is a string; null otherwise. */
 function taskField(schema: Readonly<Record<string, unknown>> | null): string | null {
   const { properties = {}, required = [] } = (schema ?? {}) as {
     properties?: Readonly<Record<string, { readonly type?: unknown; readonly enum?: unknown }>>;

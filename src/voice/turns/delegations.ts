@@ -1,19 +1,20 @@
-// Delegations of a voice model that knows no tools by name: it says that something is to be
-// done, and what is meant is worked out from the conversation.
+// Delegations of a voice model that knows no tools by name: the model says that something is to be done, and
+// the session derives the meant calls from the conversation.
 //
 //   created ─▶ the user's words settle ─▶ worked out ─┬─▶ calls, as if the model had made them
 //      │              │                       │       ├─▶ an answer to say
 //      │              └─ for a subagent: nothing       └─▶ failed: the model says so
 //      └─ the connection is lost, the session is closed: aborted, forgotten
 //
-// Owns:     the delegations that are not worked out yet.
-// Does not: know how they are worked out (delegation-step), or run what is called (session).
+// Owns:     the delegations that are not interpreted yet.
+// Does not: know how they are interpreted (delegation-step), or run the calls (session).
 //
 // Invariants
 //   DELEGATIONS-1. Each delegation is answered once (`delegation.accept` or `delegation.answer`), or
-//       forgotten with its connection; nothing is said of it on another one.
-//   DELEGATIONS-2. What the user said to a subagent is not done again by the lead agent.
-//   DELEGATIONS-3. It ends: words are waited for at most `settleTimeoutMs`, the model `timeoutMs`.
+//       forgotten with its connection; no later connection hears of it.
+//   DELEGATIONS-2. The lead agent does not repeat a task that the user gave to a subagent.
+//   DELEGATIONS-3. Each delegation ends: the words are awaited for at most `settleTimeoutMs`, the model for
+//       `timeoutMs`.
 //   DELEGATIONS-4. The model learns which calls are meant before any of them is answered.
 
 import { CancelledError, ProviderError } from '../../values/errors.ts';
@@ -26,13 +27,13 @@ import type { TransportCommand } from '../connection/transport.ts';
 
 export interface DelegationsPorts {
   send(command: TransportCommand): void;
-  /** Exactly as a call that the model itself names. */
+  /** Handles a call as if the model had named it. */
   called(call: MadeCall): void;
-  /** Does the user speak, or is it not known yet what they said? */
+  /** Returns whether the user speaks or their last words are not known yet. */
   userHasFloor(): boolean;
-  /** What was understood of what they are still saying. */
+  /** Returns the words understood so far of the unfinished utterances. */
   unfinished(): string;
-  /** One of them is no longer in the making. */
+  /** Reports that a delegation is no longer under way. */
   settled(): void;
 }
 
@@ -51,10 +52,10 @@ export class Delegations {
   readonly #settleTimeoutMs: number;
   readonly #patience: Watchdog;
   readonly #known = new RecentIds();
-  /** Those whose words are waited for. */
+  /** The delegations that wait for the user's words. */
   readonly #waiting = new Set<string>();
   readonly #working = new Map<string, AbortController>();
-  /** Whose the user's words were, since the last delegation that was worked out. */
+  /** To whom the user's words since the last interpreted delegation were addressed. */
   #wereForLead = false;
   #wereForSubagent = false;
 
@@ -72,7 +73,7 @@ export class Delegations {
     this.#patience = new Watchdog(core.host.environment, () => this.#begin());
   }
 
-  /** Nothing else is asked of the model meanwhile. */
+  /** Whether a delegation is under way; the model receives no other request meanwhile. */
   get areUnderWay(): boolean {
     return this.#waiting.size > 0 || this.#working.size > 0;
   }
@@ -84,18 +85,18 @@ export class Delegations {
     else this.#begin();
   }
 
-  /** The user's words were for the lead agent, or (`false`) for a subagent. */
+  /** Records that the user's words were addressed to the lead agent, or (`false`) to a subagent. */
   understood(wereForLead: boolean): void {
     if (wereForLead) this.#wereForLead = true;
     else this.#wereForSubagent = true;
   }
 
-  /** The user may have fallen silent. */
+  /** Continues the waiting delegations once the user has fallen silent. */
   wordsSettled(): void {
     if (this.#waiting.size > 0 && !this.#ports.userHasFloor()) this.#begin();
   }
 
-  /** The connection is gone. Returns whether the user still waits for something that was delegated on it. */
+  /** Handles the loss of the connection. Returns whether the user still waits for a delegated task. */
   lost(): boolean {
     const wereOpen = this.areUnderWay;
     this.stop();
@@ -103,7 +104,7 @@ export class Delegations {
     return wereOpen;
   }
 
-  /** Nobody wants to know any more. */
+  /** Cancels all delegations. */
   stop(): void {
     this.#patience.stop();
     this.#waiting.clear();

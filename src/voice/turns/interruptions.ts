@@ -1,43 +1,45 @@
-// Is what the user says over our speech an interruption? Speech stops at once, whatever it is;
-// a noise, or a word of somebody who listens ("mm-hm"), is none, and speech goes on.
+// Decides whether the user's speech over the lead agent is an interruption. Speech pauses at once in any
+// case; after a noise or a backchannel ("mm-hm") it continues.
 //
 //   speaking ─ user begins ─▶ in doubt ─┬─ other words, long, once more ─▶ real: broken off
 //                                       ├─ a backchannel, a noise ───────▶ false: goes on
 //                                       └─ no words in time ─────────────▶ goes on, until they come
 //
-// Owns:     the doubt, and how long it lasts.
-// Does not: stop, keep or break off speech (loudspeaker, model-voice), or read words (answers).
+// Owns:     the doubt, and its duration.
+// Does not: stop, keep or break off speech (loudspeaker, model-voice), or interpret words (answers).
 //
 // Invariants
-//   INTERRUPTIONS-1. The user's voice stops ours at once, in doubt as well (MODEL-VOICE-3).
-//   INTERRUPTIONS-2. A doubt ends, once: at the words, when the utterance is longer than `backchannelMs`, when
-//       the user begins once more, or `falseInterruptionMs` after they fell silent.
-//   INTERRUPTIONS-3. Words that may be an answer are never taken for a backchannel: not while somebody has
-//       asked the user, and not over a question of the lead agent.
-//       If whoever listens is gone by then, it is one as long as the user speaks.
-//   INTERRUPTIONS-4. Words that come after the doubt are still an interruption, if they are one.
+//   INTERRUPTIONS-1. The user's voice stops the model's speech at once, in doubt as well (MODEL-VOICE-3).
+//   INTERRUPTIONS-2. A doubt ends exactly once: at the words, when the utterance is longer than
+//       `backchannelMs`, when the user begins again, or `falseInterruptionMs` after the user fell silent.
+//   INTERRUPTIONS-3. Words that may be an answer never count as a backchannel: not while a question is open,
+//       and not over a question of the lead agent. If the listening model is lost meanwhile, the doubt counts
+//       as an interruption while the user is still speaking.
+//   INTERRUPTIONS-4. Words that arrive after the doubt still interrupt, if they are an interruption.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import { Watchdog } from '../../actors/session/lead/watchdog.ts';
 
-/** A wire says that the user fell silent so long after they did. */
+/** A transport reports the end of an utterance this long after it happened. */
 const END_LAG_MS = 600;
 
 export interface InterruptionsOptions {
-  /** How long the doubt may last after the user fell silent; 0: there is none. */
+  /**
+   * Duration of the doubt after the user fell silent, in milliseconds; 0: every utterance is an interruption.
+   */
   readonly falseInterruptionMs: number;
-  /** A longer utterance is an interruption. */
+  /** Utterances longer than this are interruptions. */
   readonly backchannelMs: number;
 }
 
 export interface InterruptionsPorts {
-  /** Stops what is said so that it can go on. False: that cannot be. */
+  /** Pauses the speech so that it can continue. Returns false if that is impossible. */
   pause(): boolean;
   isPaused(): boolean;
   goOn(): void;
-  /** It was an interruption. */
+  /** Breaks off the speech after an interruption. */
   breakOff(): void;
-  /** The words of somebody who listens, all of them or their beginning, and no answer. */
+  /** Returns whether the text is a backchannel and no answer, in full or so far. */
   backchannelIn(text: string): 'whole' | 'beginning' | 'none';
 }
 
@@ -45,7 +47,7 @@ export class Interruptions {
   readonly #options: InterruptionsOptions;
   readonly #ports: InterruptionsPorts;
   readonly #patience: Watchdog;
-  /** Who is in doubt, or was let go without words. */
+  /** The utterance in doubt, or the one whose doubt ended without words. */
   #utteranceId: string | null = null;
   #hasEnded = false;
 
@@ -55,7 +57,7 @@ export class Interruptions {
     this.#patience = new Watchdog(environment, () => this.#overdue());
   }
 
-  /** The user speaks over our speech. */
+  /** Handles the start of an utterance over the lead agent's speech. */
   began(utteranceId: string): void {
     const { falseInterruptionMs, backchannelMs } = this.#options;
     const isNew = !this.#ports.isPaused();
@@ -69,7 +71,7 @@ export class Interruptions {
     this.#patience.watch(backchannelMs + END_LAG_MS);
   }
 
-  /** They fell silent. */
+  /** Handles the end of the utterance. */
   ended(utteranceId: string): void {
     if (utteranceId !== this.#utteranceId || !this.#ports.isPaused()) return;
     this.#hasEnded = true;
@@ -77,8 +79,8 @@ export class Interruptions {
   }
 
   /**
-   * Words of it are known, all (`final`) or some; empty: there are none. Returns whether they are
-   * a backchannel, which nobody has to answer.
+   * Handles words of an utterance: all of them (`final`) or the first; empty if there are none. Returns
+   * whether they are a backchannel, which needs no answer.
    */
   understood(utteranceId: string, text: string, final: boolean): boolean {
     if (utteranceId !== this.#utteranceId) return false;
@@ -92,14 +94,16 @@ export class Interruptions {
     return isFalse && !isEmpty;
   }
 
-  /** What was said is broken off by somebody else, or whoever said it is gone. */
+  /**
+   * Ends the doubt as an interruption: another component broke the speech off, or the speaking model is gone.
+   */
   confirm(): void {
     if (this.#utteranceId === null || !this.#ports.isPaused()) return;
     this.#forget();
     this.#ports.breakOff();
   }
 
-  /** Nobody will say what it was: whoever is still speaking is not spoken over. */
+  /** Ends the doubt without words: the speech stays interrupted if the user is still speaking. */
   reset(): void {
     const isSpeaking = this.#utteranceId !== null && !this.#hasEnded;
     this.#forget();

@@ -1,7 +1,7 @@
 // The tool calls of a voice model, on their way to the session and back.
 //
-// Owns:     which calls the model gets an answer to at once: nothing is asked of it before.
-// Does not: check, run or answer them (session).
+// Owns:     the calls whose results the model gets at once; until then it receives no request.
+// Does not: check, run or answer calls (session).
 
 import { intoConversation } from '../../actors/session/state/live-conversation.ts';
 import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
@@ -11,13 +11,13 @@ export interface MadeCall {
   readonly name: string;
   /** JSON text. */
   readonly arguments: string;
-  /** In which the model made it, if the wire says so. */
+  /** The response in which the model made the call, if the transport reports it. */
   readonly responseId?: string;
 }
 
 export class LeadCalls {
   readonly #core: LeadSession;
-  /** The response that made it, by the id of the call. */
+  /** The response that made each awaited call, by call id. */
   readonly #awaited = new Map<string, string>();
 
   constructor(core: LeadSession) {
@@ -30,7 +30,7 @@ export class LeadCalls {
 
   made({ callId, name, arguments: json, responseId = '' }: MadeCall): void {
     const { books, host } = this.#core;
-    // One that is known is the same message again: it has its answer, or will have it.
+    // A known call id is a repetition: the call has its answer, or will have it.
     if (books.calls.has(callId) || books.conversation.get(callId)) return;
     this.#awaited.set(callId, responseId);
     const { requestId } = books;
@@ -45,17 +45,17 @@ export class LeadCalls {
     });
   }
 
-  /** The response that made the call. */
+  /** Returns the response that made the call. */
   responseOf(callId: string): string | undefined {
     return this.#awaited.get(callId);
   }
 
-  /** The model has its answer, or will be told later. */
+  /** Records that the call has its result, or gets it later. */
   settled(callId: string): void {
     this.#awaited.delete(callId);
   }
 
-  /** The model does not want the result any more. */
+  /** Records that the model no longer wants the result. */
   cancelled(callId: string): void {
     this.#awaited.delete(callId);
     this.#core.receive(`call:${callId}`, {
@@ -64,7 +64,7 @@ export class LeadCalls {
     });
   }
 
-  /** Whoever waited for the answers is gone. */
+  /** Forgets the awaited calls when the connection or its agent is gone. */
   reset(): void {
     this.#awaited.clear();
   }

@@ -1,19 +1,17 @@
-// The user's side of a spoken conversation: when they speak, and what they said.
+// The user's side of a spoken conversation: when they speak, and their words.
 //
-// Owns:     who of both has the floor, as far as the user's speech is concerned, and how
-//           long words are waited for.
-// Does not: decide what is answered, or to whom it was said (session).
+// Owns:     whether the user's speech holds the floor, and how long the session waits for a transcript.
+// Does not: decide the answer, or the addressee of the words (session).
 //
 // Invariants
-//   LISTENING-2. The user has the floor while they speak, and until it is known what they said (for
-//       `settleTimeoutMs` at most). Late words of one utterance do not end another one.
-//   LISTEN-1. An utterance that lasts longer than `maxUtteranceMs`, or whose microphone sends no
-//       sound any more, is ended by the session: the wire transcribes what it has heard where it
-//       can; elsewhere the words that are known so far are taken for all of them. The floor is free.
-//   LISTEN-2. What goes on directly after an utterance that was too long (a television) is
-//       background: it neither takes the floor nor interrupts, until it was quiet for
-//       `QUIET_MS`; so is what goes on behind one of which no sound came at all. Its words are
-//       taken in like any others.
+//   LISTENING-2. The user has the floor while they speak, and until their words are known (for at most
+//       `settleTimeoutMs`). Late words of one utterance do not end another one.
+//   LISTEN-1. The session ends an utterance that lasts longer than `maxUtteranceMs`, or whose microphone
+//       stops sending: the transport transcribes the sound so far if it can; otherwise the words known so far
+//       count as all of them. The floor is free then.
+//   LISTEN-2. Sound that directly follows an overlong utterance (a television) is background, as is speech
+//       reported without any sound: it neither takes the floor nor interrupts, until `QUIET_MS` of quiet have
+//       passed. Its words are handled like any others.
 
 import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
 import { Watchdog } from '../../actors/session/lead/watchdog.ts';
@@ -22,33 +20,36 @@ import { RecentIds } from '../audio/recent-ids.ts';
 import { Utterances } from './utterances.ts';
 import type { VoiceTranscript } from '../output/voice-transcript.ts';
 
-/** Speech is noticed a little late. */
+/** Lag with which a transport detects speech. */
 const ONSET_MS = 300;
-/** A microphone that was open and has sent nothing for so long is off. */
+/** An open microphone that has sent nothing for this long counts as off. */
 const MICROPHONE_GAP_MS = 2000;
-/** After so long a pause what is heard is no longer the noise of before. */
+/** After this long a pause new sound no longer belongs to the earlier noise. */
 const QUIET_MS = 3000;
 
 type UtteranceEvent = Extract<TransportEvent, { type: `utterance.${string}` }>;
 
 export interface ListeningPorts {
-  /** They speak, since `startedAt` on our clock. */
+  /** Reports that the user has spoken since `startedAt` on the session's clock. */
   brokeIn(utteranceId: string, startedAt: number): void;
   fellSilent(utteranceId: string): void;
-  /** Words of it, all or some; empty: none. Returns whether they were said only to show that they listen. */
+  /**
+   * Reports words of an utterance, all or some; empty if there are none. Returns whether they are a
+   * backchannel.
+   */
   isBackchannel(utteranceId: string, text: string, final: boolean): boolean;
-  /** It was a noise, no words. */
+  /** Reports that the utterance was a noise without words. */
   meantNothing(utteranceId: string): void;
-  /** They may not have the floor any more. */
+  /** Reports that the user may no longer have the floor. */
   settled(): void;
-  /** The wire is to end this utterance. */
+  /** Asks the transport to end this utterance. */
   end(utteranceId: string): void;
 }
 
 export interface ListeningOptions {
   readonly settleTimeoutMs: number;
   readonly maxUtteranceMs: number;
-  /** The wire can end an utterance. */
+  /** Whether the transport can end an utterance. */
   readonly endsUtterances: boolean;
 }
 
@@ -57,18 +58,18 @@ export class Listening {
   readonly #transcript: VoiceTranscript;
   readonly #ports: ListeningPorts;
   readonly #utterances = new Utterances();
-  /** Utterances whose words are known: a wire may say them twice. */
+  /** The utterances whose words are known: a transport may report them twice. */
   readonly #known = new RecentIds();
-  /** Utterances that do not hold the floor any more: the session ended them, or they never held it. */
+  /** The utterances without the floor: the session ended them, or they never held it. */
   readonly #floorless = new RecentIds();
   readonly #patience: Watchdog;
   readonly #limit: Watchdog;
   readonly #options: ListeningOptions;
-  /** The utterance under way, as the wire sees it, and when it began on our clock. */
+  /** The utterance under way as the transport reports it, with its start on the session's clock. */
   #underWay: { readonly id: string; readonly since: number } | null = null;
-  /** When the microphone last sent anything; null: never. */
+  /** When the microphone last sent sound; null if never. */
   #soundAt: number | null = null;
-  /** LISTEN-2: when the noise was last heard; null: there is none. */
+  /** LISTEN-2: when the background was last heard; null if there is none. */
   #noiseAt: number | null = null;
 
   constructor(
@@ -92,13 +93,13 @@ export class Listening {
     return this.#utterances.hasFloor;
   }
 
-  /** So much of what was sent last, in milliseconds, holds words of the user that are not known. */
+  /** How much of the newest sound holds words of the user that are not known yet, in milliseconds. */
   get unknownMs(): number {
     const since = this.#utterances.unknownSince;
     return since === null ? 0 : this.#now - since + ONSET_MS;
   }
 
-  /** The microphone gave sound. `isSent`: it went to the wire, and is not kept for later. */
+  /** Records sound of the microphone. `isSent`: it went to the transport instead of being kept. */
   sound(durationMs: number, isSent: boolean): void {
     const isFirst = this.#soundAt === null;
     this.#soundAt = this.#now;
@@ -106,7 +107,7 @@ export class Listening {
     if (isSent) this.#utterances.sent(durationMs);
   }
 
-  /** The connection is another one: what was said on the one before is not waited for. */
+  /** Handles a new connection: utterances on the previous one are no longer waited for. */
   reset(): void {
     this.#known.clear();
     this.#floorless.clear();
@@ -118,7 +119,7 @@ export class Listening {
     this.#transcript.lost();
   }
 
-  /** Whoever spoke has gone: what they said so far is all. */
+  /** Handles the loss of the client: the words so far count as all of them. */
   giveUpWaiting(): void {
     this.#soundAt = null;
     this.#end();
@@ -134,7 +135,7 @@ export class Listening {
         const startedAt = this.#utterances.began(id, audioStartMs, this.#now, !isNoise);
         this.#underWay = { id, since: this.#now };
         this.#watch();
-        // What was understood of an earlier one by now is all that will be.
+        // No more words of the earlier utterance will come.
         this.#transcript.reset();
         if (isNoise) this.#floorless.add(id);
         else {
@@ -159,7 +160,7 @@ export class Listening {
     }
   }
 
-  /** It is known what was said; unless they speak again, the user has the floor no more. */
+  /** Records that the words of an utterance are known; unless the user speaks again, the floor is free. */
   understood(utteranceId: string): void {
     this.#transcript.finished(utteranceId);
     this.#utterances.understood(utteranceId);
@@ -173,7 +174,7 @@ export class Listening {
     this.#ports.fellSilent(utteranceId);
   }
 
-  /** The utterance under way is over. */
+  /** Handles the end of the utterance under way. */
   #isOver(): void {
     this.#underWay = null;
     this.#limit.stop();
@@ -183,7 +184,7 @@ export class Listening {
   /** LISTEN-2 */
   get #isNoisy(): boolean {
     if (this.#noiseAt === null) return false;
-    // A noise that goes on is heard now.
+    // Background that goes on counts as heard now.
     if (this.#underWay === null && this.#now - this.#noiseAt >= QUIET_MS) this.#noiseAt = null;
     return this.#noiseAt !== null;
   }
@@ -192,7 +193,7 @@ export class Listening {
     return this.#core.host.environment.clock.now();
   }
 
-  /** Looks after the utterance under way when it may be too long, or its microphone off (LISTEN-1). */
+  /** Checks the utterance under way when it may be too long, or its microphone off (LISTEN-1). */
   #watch(): void {
     const { since = 0 } = this.#underWay ?? {};
     const tooLongAt = since + this.#options.maxUtteranceMs;
@@ -207,7 +208,7 @@ export class Listening {
     const soundAt = this.#soundAt ?? this.#now;
     const isTooLong = this.#now - since >= this.#options.maxUtteranceMs;
     const isOff = this.#now - Math.max(soundAt, since) >= MICROPHONE_GAP_MS;
-    // What is heard without any sound is no user, either.
+    // Speech reported without any sound of the microphone is not the user's either.
     if (isTooLong || (isOff && soundAt < since)) this.#noiseAt = this.#now;
     if (isTooLong || isOff) this.#end();
     else this.#watch();
@@ -226,7 +227,7 @@ export class Listening {
       return;
     }
     const text = this.#transcript.unfinishedOf(id);
-    // Without a word of it: if any come in the end, they are taken in then.
+    // No words are known; words that arrive later are handled then.
     if (text === '') {
       this.understood(id);
       this.#ports.settled();

@@ -1,35 +1,34 @@
-// What the lead agent owes the user: a reply to their words, or to what a tool answered.
+// The replies that the lead agent owes the user: to their words, or to a tool result.
 //
-// Owns:     whether a reply is due, and how long one is awaited from a model that answers by
-//           itself.
-// Does not: ask for it (voice-lead), or know what the model says.
+// Owns:     whether a reply is due, and how long a reply is awaited from a model that answers by itself.
+// Does not: request it (voice-lead), or know the content of the model's speech.
 //
 // Invariants
-//   REPLIES-1. A model that speaks when asked is asked for each reply. One that answers by itself is
-//       asked only if it stays silent for `timeoutMs`, and again if that came to nothing, at
-//       most `MAX_ASKED` times: a model that will not speak is not asked for ever.
-//   REPLIES-2. What it was saying already when a result came is no answer to that, but what it says on in
-//       the response that made the call.
-//   REPLIES-3. What the model has said since the user began to speak is its answer to them: words
-//       that become known later are owed none.
+//   REPLIES-1. A model that speaks when asked gets a request for each reply. A model that answers by itself
+//       gets one only if it stays silent for `timeoutMs`, and again if that request fails, at most
+//       `MAX_ASKED` times: a model that refuses to speak is not asked forever.
+//   REPLIES-2. Speech that was under way when a result came is no answer to it, except speech in the response
+//       that made the call.
+//   REPLIES-3. Speech of the model since the user began to speak answers their words: words that become known
+//       later are owed no reply.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 
 const MAX_ASKED = 3;
 
 export interface RepliesOptions {
-  /** The model answers what it hears without being asked. */
+  /** Whether the model answers the words that it hears without being asked. */
   readonly answersWords: boolean;
-  /** It also answers the results of its calls. */
+  /** Whether it also answers the results of its calls. */
   readonly answersResults: boolean;
-  /** It may be silent for so long before it is asked. */
+  /** Silence of the model after which it is asked, in milliseconds. */
   readonly timeoutMs: number;
 }
 
 export interface RepliesPorts {
-  /** Somebody speaks, or is about to: it is not silent. */
+  /** Returns whether anyone speaks or is about to: then the model is not silent. */
   isBusy(): boolean;
-  /** It stayed silent: a reply is due. */
+  /** Reports that the model stayed silent and a reply is due. */
   overdue(): void;
 }
 
@@ -38,11 +37,11 @@ export class Replies {
   readonly #options: RepliesOptions;
   readonly #ports: RepliesPorts;
   #isDue = false;
-  /** It was not given in time, and is due unless the model speaks after all. */
+  /** The reply did not come in time, and is due unless the model still speaks. */
   #isOverdue = false;
   #hasAnswered = false;
   #isOwed = false;
-  /** REPLIES-2: responses that were under way already. */
+  /** REPLIES-2: the responses that were under way when the result came. */
   #before: readonly string[] = [];
   #asked = 0;
   #cancel: (() => void) | null = null;
@@ -53,31 +52,31 @@ export class Replies {
     this.#ports = ports;
   }
 
-  /** The model is about to reply by itself, or should be. */
+  /** Whether the model is about to reply by itself, or should be. */
   get isExpected(): boolean {
     return this.#cancel !== null || this.#isOverdue;
   }
 
-  /** A reply is to be asked for. */
+  /** Marks a reply as due. */
   ask(): void {
     this.#forget();
     this.#isDue = true;
     this.#asked = 0;
   }
 
-  /** The model has said or done something since the user began to speak. */
+  /** Whether the model has spoken or acted since the user began to speak. */
   get hasAnswered(): boolean {
     return this.#hasAnswered;
   }
 
-  /** One is due, or about to be. */
+  /** Whether a reply is due or about to be. */
   get isWanted(): boolean {
     return this.#isDue || this.isExpected;
   }
 
   /**
-   * The user's words were for the lead agent; what they typed the model hears only when it is
-   * asked. Returns whether a reply is still to come.
+   * Records that the user's words were addressed to the lead agent; typed words reach the model only with a
+   * request. Returns whether a reply is still to come.
    */
   toWords(typed: boolean): boolean {
     this.#isOwed = false;
@@ -87,7 +86,7 @@ export class Replies {
     return true;
   }
 
-  /** A tool has answered, and the model shall speak to it. `before`: what it says at the moment (REPLIES-2). */
+  /** Records a tool result that the model is to speak to. `before`: the responses under way (REPLIES-2). */
   toResult(before: readonly string[] = []): void {
     if (this.#options.answersResults) {
       this.#expect();
@@ -95,19 +94,19 @@ export class Replies {
     } else this.ask();
   }
 
-  /** The user begins to speak: what the model said before is no answer to that. */
+  /** Handles the start of an utterance: earlier speech of the model is no answer to it. */
   userSpeaks(): void {
     this.#hasAnswered = false;
   }
 
-  /** The model says or does something of its own accord, in this response: that is the reply. */
+  /** Records speech or an action that the model began by itself in this response: it counts as the reply. */
   given(responseId?: string): void {
     if (responseId !== undefined && this.#before.includes(responseId)) return;
     this.#hasAnswered = true;
     this.#forget();
   }
 
-  /** Takes the reply that is due, if one is. */
+  /** Takes the reply that is due. Returns false if none is. */
   take(): boolean {
     const isDue = this.#isDue || this.#isOverdue;
     if (isDue) this.#asked += 1;
@@ -115,18 +114,21 @@ export class Replies {
     return isDue;
   }
 
-  /** What was asked for came to nothing, and not by our doing: it may still come, or is asked for again. */
+  /**
+   * Records that the requested response failed without the session's cancelling it: the reply may still come,
+   * or is requested again.
+   */
   cameToNothing(): void {
     if (!this.#options.answersWords || this.#isDue || this.isExpected) return;
     if (this.#asked < MAX_ASKED) this.#arm();
   }
 
-  /** It was cut off for something urgent, and is given afterwards. */
+  /** Records that the reply was cut off for an urgent delivery; it is given afterwards. */
   cutOff(): void {
     this.#isOwed = true;
   }
 
-  /** What was urgent has been said. Returns whether a reply was cut off for it; it is due now. */
+  /** Handles the end of an urgent delivery. Returns whether a reply was cut off for it and is due now. */
   resume(): boolean {
     if (!this.#isOwed) return false;
     this.#isOwed = false;
@@ -134,12 +136,12 @@ export class Replies {
     return true;
   }
 
-  /** Another connection: the model there will not answer by itself what it is told of the past. */
+  /** Handles a new connection: its model does not answer the history by itself. */
   moved(wasReplying: boolean): void {
     if (wasReplying || this.isExpected) this.ask();
   }
 
-  /** Nothing is owed any more. */
+  /** Forgets all owed replies. */
   stop(): void {
     this.#forget();
     this.#isDue = false;

@@ -1,21 +1,21 @@
-// Who speaks next in a voice session: what the user said is answered once, what tools found
-// is told, and two never speak at a time.
+// Decides who speaks next in a voice session: each utterance is answered once, each tool result is reported,
+// and two responses are never spoken at the same time.
 //
-// Owns:     what is responded to next.
-// Does not: decide when an offer may be said (outbox) or who an utterance is for (session),
-//           run tools, hold connections (line); know what is owed (replies), what was said
-//           (listening, model-voice), what the model remembers (model-memory) or delegates
+// Owns:     the choice of the next response.
+// Does not: decide when an offer may be said (outbox) or to whom an utterance is addressed (session), run
+//           tools, or hold connections (line); know which replies are owed (replies), the words of either
+//           side (listening, model-voice), or the model's memory (model-memory) and delegations
 //           (delegations).
 //
 // Invariants
-//   TURNS-1. One response at a time (responses). What asks for another one meanwhile is answered
-//       by the next.
-//   TURNS-2. Nothing is asked of the model while the user has the floor (listening).
-//   TURNS-7. An utterance is answered once: by the lead agent or by the subagent that it was for,
-//       also where the model answers by itself what it hears.
-//   TURNS-9. While a tool of the lead agent works for longer than `HOLDS_FLOOR_MS`, what is due is told,
-//       and the tool's answer is spoken to afterwards: where a response can be made while a call is
-//       open, and the model does not speak to results by itself. The turn of the lead agent goes on.
+//   TURNS-1. At most one response is under way (responses). Further requests meanwhile are answered by the
+//       next one.
+//   TURNS-2. The model receives no request while the user has the floor (listening).
+//   TURNS-7. Each utterance is answered once, by its addressee: the lead agent or a subagent. This also holds
+//       for a model that answers by itself.
+//   TURNS-9. While a tool of the lead agent works for longer than `HOLDS_FLOOR_MS`, due deliveries are spoken
+//       before the tool's result. This requires a transport that can respond while a call is open, and a
+//       model that does not speak to results by itself. The lead agent's turn continues.
 
 import type { Prompt } from '../../actors/notes/note.ts';
 import { shortNameOf } from '../../actors/notes/note-marks.ts';
@@ -41,21 +41,21 @@ import { Waiting, type WaitingOptions } from '../output/waiting.ts';
 import type { Utterance } from '../../actors/contracts/records.ts';
 
 export interface TurnsOptions extends ModelVoiceOptions, BargeInOptions, WaitingOptions {
-  /** So much of an item's audio must have been played for it to count as heard. */
+  /** Fraction of an item's audio that must have been played for it to count as heard. */
   readonly heardFraction: number;
-  /** A model that answers by itself is asked to if it stays silent for so long. */
+  /** Silence after which a model that answers by itself is asked to speak, in milliseconds. */
   readonly replyTimeoutMs: number;
-  /** An utterance that lasts longer is ended by the session. */
+  /** Length after which the session ends an utterance, in milliseconds. */
   readonly maxUtteranceMs: number;
-  /** What a delegation means, for a transport that delegates. */
+  /** Interprets a delegation, for a transport that delegates. */
   readonly workOut?: WorkOut;
 }
 
 export interface TurnsPorts {
   send(command: TransportCommand): void;
-  /** Is there nobody who could be asked? */
+  /** Returns whether no model is connected. */
   isOffLine(): boolean;
-  /** Nobody speaks, and nobody is about to. */
+  /** Reports that no side speaks or is about to. */
   rested(): void;
 }
 
@@ -129,7 +129,7 @@ export class Turns {
     this.#bargeIn = new BargeIn(core, options, this.#transcript, this.voice, this.#replies);
     this.#waiting = new Waiting(core, this.voice, options, capabilities.outputSampleRateHz, {
       send: (command) => {
-        // TURNS-1: nothing is offered while the model is asked for a word.
+        // TURNS-1: no offer while the model is asked for a filler.
         if (command.type === 'response.request')
           core.receive('session', { type: 'response.requested' });
         send(command);
@@ -152,14 +152,14 @@ export class Turns {
       : null;
   }
 
-  /** What the wire says, but for the connection itself. */
+  /** Handles the events of the transport, except those about the connection itself. */
   happened(event: TransportEvent): void {
     if (!this.#waiting.takes(event)) this.#happened(event);
     this.#waiting.look();
     this.#holdFloor(this.#onlyToolWorks);
   }
 
-  /** Sound of the model. */
+  /** Handles a frame of the model's sound. */
   spoke(frame: AudioFrame): void {
     if (!this.#waiting.takesFrame(frame)) this.voice.spoke(frame);
   }
@@ -199,11 +199,11 @@ export class Turns {
         );
         if (event.responseKey !== null) this.voice.refused(event.responseKey, event.code);
         break;
-      // The voice has dealt with these.
+      // The model voice has already handled these events.
       case 'response.started':
       case 'response.ended':
       case 'model.changed':
-      // They are about the line, and not about who speaks.
+      // These events concern the connection, not the order of speech.
       case 'transport.ready':
       case 'transport.expiring':
       case 'transport.resumable':
@@ -222,16 +222,16 @@ export class Turns {
     const { notes } = this.#core;
     const noteId = this.#noteIdOf(deliveryId, prompt);
     if (callId !== null) this.#tellResult(callId, notes.text(prompt, noteId), true, noteId);
-    // What was offered before is in the model's conversation already.
+    // An earlier offer is already in the model's conversation.
     else this.memory.noteOnce(noteId, prompt);
-    // Where the journal takes its time, somebody may have begun to speak meanwhile, or is gone.
+    // The journal may be slow: the user may have begun to speak meanwhile, or be gone.
     if (this.#isTaken) {
       this.voice.notHeard('delivery.interrupted', attempt);
       return;
     }
     this.memory.tellWaiting();
     const words = offerInstructions(offer, notes.markOf(noteId));
-    // Where instructions have the role of the user, they are a note.
+    // If instructions have the role of the user, they are sent as a note.
     const instructions =
       notes.systemAs === 'user'
         ? notes.text({ says: words }, `${noteId} ${offer.generation}`)
@@ -240,7 +240,7 @@ export class Turns {
     this.#waiting.look();
   }
 
-  /** Under which the model is told of a delivery; of one that is put in other words, again. */
+  /** Returns the id of the note about a delivery; a reworded delivery gets a new note. */
   #noteIdOf(deliveryId: string, prompt: Prompt): string {
     const id = `${deliveryId}.note`;
     const told = this.#core.books.conversation.get(id);
@@ -249,12 +249,12 @@ export class Turns {
     return told.text === says ? id : `${id}.${shortNameOf(says)}`;
   }
 
-  /** Something urgent waits. */
+  /** Interrupts for an urgent delivery. */
   interrupt(): void {
     if (this.voice.isReply) this.#replies.cutOff();
     this.#waiting.hush();
     this.voice.hush();
-    // While only a tool works there is a pause.
+    // While only a tool works there is a pause anyway.
     if (this.voice.isBusy) return;
     const type = this.#calls.areAwaited ? 'response.waiting' : 'response.ended';
     this.#core.receive('session', { type });
@@ -283,7 +283,7 @@ export class Turns {
     this.next();
   }
 
-  /** The model shall speak, whatever was said before. */
+  /** Makes the model speak, whatever was said before. */
   askToSpeak(): void {
     this.#replies.ask();
     this.next();
@@ -308,13 +308,13 @@ export class Turns {
       this.#delegations?.understood(false);
     }
     this.memory.note(overheardNote(text, subagentName, isAnswer));
-    // What else was said waits for a reply that was in what is not heard.
+    // Other words of the user wait for a reply that was part of the dropped output.
     if (wasHeld && this.#replies.isExpected) this.#replies.ask();
     this.#understood(id);
     this.#addressee.expectsNothing(typed, wasHeld);
   }
 
-  /** Nobody is there any more: nobody speaks, and what was said so far is settled. */
+  /** Handles the loss of the client: no side speaks, and the speech so far is settled. */
   clientLeft(): void {
     this.listening.giveUpWaiting();
     this.voice.nobodyListens();
@@ -323,20 +323,20 @@ export class Turns {
     this.#settled();
   }
 
-  /** Nobody speaks, and nobody is about to; what was said may still be playing. */
+  /** Whether no side speaks or is about to; earlier speech may still be playing. */
   get isAtRest(): boolean {
     return !this.#isBusy && !this.#replies.isWanted;
   }
 
-  /** So much of the user's sound, the newest, holds words that nobody has understood or answered; in milliseconds. */
+  /** How much of the user's newest sound holds words that are not understood or answered, in milliseconds. */
   get unheardMs(): number {
     const isAnswered = this.#replies.hasAnswered && !this.voice.isBusy;
     return isAnswered ? 0 : this.listening.unknownMs;
   }
 
   /**
-   * What was in the making on a connection that is not in use any more comes to nothing.
-   * `hearsAgain`: what the user was saying is given to the next one.
+   * Handles the loss of a connection: the responses on it fail. `hearsAgain`: the user's current words are
+   * sent to the next connection.
    */
   lineLost(hearsAgain: boolean): void {
     this.#waiting.lost();
@@ -344,19 +344,19 @@ export class Turns {
     this.#bargeIn.reset();
     const wasReplying = this.voice.lost();
     const wasDelegating = this.#delegations?.lost() === true;
-    // The words that were still to be answered are part of what the next connection is told.
+    // The unanswered words are part of the history that the next connection receives.
     this.#replies.moved(!hearsAgain && (wasReplying || wasDelegating));
     this.listening.reset();
   }
 
-  /** Nobody on the line waits for the answer to a call. */
+  /** Handles lost calls: the model no longer waits for their results. */
   callsLost(): void {
     this.#calls.reset();
     this.#waiting.look();
   }
 
   stop(): void {
-    // What was said last gets no reply any more, also when what was cut off is settled.
+    // The last words get no reply any more, even when the cut-off speech is settled.
     this.#replies.stop();
     this.#waiting.lost();
     this.#waiting.stop();
@@ -367,7 +367,7 @@ export class Turns {
     this.#bargeIn.reset();
   }
 
-  /** Asks for the reply that is wanted, if nothing is in its way. */
+  /** Requests the wanted reply, if nothing prevents it. */
   next(): void {
     this.#waiting.look();
     this.#holdFloor(this.#onlyToolWorks);
@@ -382,7 +382,7 @@ export class Turns {
     }
   }
 
-  /** TURNS-9: `holds`: for a while still; then what is due may be told. */
+  /** TURNS-9: `holds`: the tool keeps the floor for a while; afterwards due deliveries may be spoken. */
   #holdFloor(holds: boolean): void {
     if (holds && this.#stopHolding) return;
     this.#stopHolding?.();
@@ -394,18 +394,18 @@ export class Turns {
     this.#stopHolding = holds ? scheduler.schedule(giveUp, HOLDS_FLOOR_MS) : null;
   }
 
-  /** TURNS-9: nothing else keeps the model from being asked for something. */
+  /** TURNS-9: whether an open tool call is the only reason not to request a response. */
   get #onlyToolWorks(): boolean {
     const isPossible = this.#options.capabilities.defersToolResults && !this.#answersResults;
     const isToolAwaited = this.#calls.areAwaited && this.#delegations?.areUnderWay !== true;
     return isPossible && isToolAwaited && !this.#isTaken && !this.#replies.isExpected;
   }
 
-  /** Only a model that speaks by itself has to be told where it shall not. */
+  /** Only a model that speaks by itself has to be told when to stay silent. */
   #tellResult(callId: string, output: string, isSilent: boolean, noteId?: string): void {
     const { books, notes } = this.#core;
     const name = books.calls.get(callId)?.name ?? null;
-    // A note is one on any wire.
+    // A note is marked as one on every transport.
     const asNote = (): string =>
       noteId === undefined
         ? notes.text(answerNote(callId, name, output), `${callId} answered`)
@@ -421,13 +421,13 @@ export class Turns {
     });
   }
 
-  /** It is known what was said, and to whom. */
+  /** Handles the settlement of an utterance: its words and its addressee are known. */
   #understood(utteranceId: string): void {
     this.listening.understood(utteranceId);
     this.#settled();
   }
 
-  /** The user may have the floor no more. */
+  /** Handles a floor that may have become free. */
   #settled(): void {
     if (!this.listening.hasFloor) this.voice.held.release();
     this.#delegations?.wordsSettled();
@@ -441,24 +441,24 @@ export class Turns {
     } else if (status === 'completed' && this.#replies.resume()) this.memory.note(OWED_REPLY_NOTE);
   }
 
-  /** The model speaks to the results of its calls without being asked. */
+  /** Whether the model speaks to the results of its calls without being asked. */
   get #answersResults(): boolean {
     const { responds, schedulesToolResults } = this.#options.capabilities;
     return responds === 'by_itself' && !schedulesToolResults;
   }
 
-  /** Nothing can be asked of the model. */
+  /** Whether the model can receive no request now. */
   get #isBusy(): boolean {
     return this.#isTaken || this.#isToolAwaited;
   }
 
-  /** Somebody speaks, or is about to, or nobody is there who could. */
+  /** Whether any side speaks or is about to, or no client or model is there. */
   get #isTaken(): boolean {
     const isSpeaking = this.voice.isBusy || this.#waiting.isAsked || this.listening.hasFloor;
     return isSpeaking || this.#ports.isOffLine();
   }
 
-  /** The model waits for what a tool brings. */
+  /** Whether the model waits for a tool result. */
   get #isToolAwaited(): boolean {
     return this.#calls.areAwaited || this.#delegations?.areUnderWay === true;
   }

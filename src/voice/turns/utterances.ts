@@ -1,11 +1,11 @@
-// When the user's utterances began, on our clock, and whether the user has the floor. A
-// wire counts from the first audio it got; we know how much we sent and when.
+// The start times of the user's utterances on the session's clock, and whether the user has the floor. A
+// transport counts from the first audio that it received; the session knows how much it sent and when.
 //
-// Owns:     the mapping from the wire's time to ours, the beginnings of utterances, and
-//           which of them are not known in words yet.
+// Owns:     the mapping from transport time to session time, the starts of utterances, and which of them have
+//           no known words yet.
 // Does not: detect speech.
 
-/** Utterances that never get a transcript are forgotten after so many others. */
+/** Utterances without a transcript are forgotten after this many others. */
 const KEPT = 50;
 
 export class Utterances {
@@ -15,12 +15,12 @@ export class Utterances {
   #isSpeaking = false;
   #latest: string | null = null;
 
-  /** Audio of the user went to the wire. */
+  /** Records audio of the user that went to the transport. */
   sent(durationMs: number): void {
     this.#sentMs += durationMs;
   }
 
-  /** A new connection counts from zero again. */
+  /** Restarts the count for a new connection. */
   reset(): void {
     this.#sentMs = 0;
     this.#beginnings.clear();
@@ -28,45 +28,45 @@ export class Utterances {
     this.#isSpeaking = false;
   }
 
-  /** The user speaks, or it is not known yet what they said and to whom. */
+  /** Whether the user speaks, or the words and the addressee of the last utterance are not known yet. */
   get hasFloor(): boolean {
     return this.#isSpeaking || this.#untranscribed.size > 0;
   }
 
   ended(utteranceId: string): void {
-    // Nobody waits for the words of somebody who has gone.
+    // After the client is gone its words are not waited for.
     if (!this.#isSpeaking) return;
     this.#isSpeaking = false;
     this.#untranscribed.add(utteranceId);
   }
 
-  /** It is known what was said, or that it was nothing. */
+  /** Records that an utterance is settled: its words are known, or it had none. */
   understood(utteranceId: string): void {
     this.#untranscribed.delete(utteranceId);
   }
 
-  /** Words that have not come by now are not waited for. */
+  /** Stops waiting for words that have not arrived by now. */
   wordsAreOverdue(): void {
     this.#untranscribed.clear();
   }
 
-  /** The utterance that the user is saying, or null. */
+  /** The id of the utterance that the user is saying; null if there is none. */
   get open(): string | null {
     return this.#isSpeaking ? this.#latest : null;
   }
 
-  /** Whoever spoke has gone: neither the end of it nor its words are waited for. */
+  /** Handles the loss of the client: neither the end of the utterance nor its words are waited for. */
   giveUpWaiting(): void {
     this.#untranscribed.clear();
     this.#isSpeaking = false;
   }
 
   /**
-   * Speech was detected, `audioStartMs` after the first audio. Returns when it began, on our clock.
-   * `takesFloor`: false for a noise in the background, which nobody waits for.
+   * Handles the start of speech, `audioStartMs` after the first audio. Returns the start on the session's
+   * clock. `takesFloor`: false for background noise, which is not waited for.
    */
   began(utteranceId: string, audioStartMs: number, now: number, takesFloor: boolean): number {
-    // Audio is sent as it is recorded: what was sent after the beginning is how long ago it was.
+    // Audio is sent as it is recorded: the length sent since the start tells how long ago it was.
     const at = now - Math.max(0, this.#sentMs - audioStartMs);
     if (takesFloor) {
       this.#isSpeaking = true;
@@ -80,7 +80,7 @@ export class Utterances {
     return at;
   }
 
-  /** When the user began to say what is not known in words yet; null: they have not the floor. */
+  /** When the oldest utterance without known words began; null if the user does not have the floor. */
   get unknownSince(): number | null {
     const open = [...this.#untranscribed, ...(this.#isSpeaking ? [this.#latest ?? ''] : [])];
     const begun = open.flatMap((id) => this.#beginnings.get(id) ?? []);
