@@ -1,4 +1,4 @@
-// Helpers for the tests of programs built on Offstage: the same that Offstage is tested with.
+// Helpers for the tests of programs built on Offstage; Offstage itself is tested with them.
 
 export * from './check/index.ts';
 export * from './conformance/index.ts';

@@ -1,5 +1,5 @@
-// checkSystem: explores every state of machines that send each other messages, and
-// checks what shall hold there.
+// checkSystem: explores every state of machines that send each other messages, and checks the properties in
+// each.
 
 import { ConfigurationError } from '../../values/errors.ts';
 import { Checks } from './checks.ts';
@@ -9,21 +9,21 @@ import { CheckReport } from './report.ts';
 import { SystemModel, type AnySystem } from './system-model.ts';
 import type { Machines, SystemCheck } from './types.ts';
 
-/** Enough for the systems that a test can wait for. */
+/** Enough for the systems that a test has time to explore. */
 const defaultLimit = 100_000;
 
 /**
- * Explores every state that the machines can reach together, nearest first, and checks the
- * properties in each. Deadlocks, final states that can be left, states from which no end can be
- * reached and machines that throw are violations without being asked for.
+ * Explores every state that the machines can reach together, nearest first, and checks the properties in
+ * each. Deadlocks, final states that can be left, states from which no end can be reached and machines that
+ * throw are always violations.
  *
- * Nothing runs: named actions are listed as data and become messages by `route`; invoked actors
- * are never started, their completions are events that `external` offers.
+ * Nothing runs: named actions are listed as data and become messages by `route`; invoked actors are never
+ * started, their completions are events that `external` offers.
  *
  * @throws {ViolationError} at the first violation, with the shortest trace to it; see `onViolation`.
  * @throws {CapacityError} STATE_LIMIT, NEVER_SETTLES: the space is larger than `limit`, or endless.
- * @throws {ConfigurationError} the check itself is wrong: a state that is not plain data, a route
- *   to nobody, a property that answers neither yes nor no.
+ * @throws {ConfigurationError} the check itself is wrong: a state that is not plain data, a route to an
+ * unknown actor, a property that answers neither yes nor no.
  */
 export function checkSystem<M extends Machines, G = undefined>(
   check: SystemCheck<M, G>,

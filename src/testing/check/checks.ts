@@ -1,6 +1,6 @@
-// The properties of a system, asked while it is explored and afterwards.
+// Evaluates the properties of a system during its exploration and afterwards.
 //
-// Owns:     the violations, the first of each property, and what was counted on the way.
+// Owns:     the violations, the first of each property, and the counts.
 // Does not: explore, or print.
 
 import { ConfigurationError, messageOf } from '../../values/errors.ts';
@@ -21,7 +21,7 @@ export interface Untaken {
   readonly count: number;
 }
 
-/** A way to a place: the choices from the start, and how far into the last one. */
+/** The path to a place: the choices from the start, and the number of steps into the last one. */
 interface Place {
   readonly path: readonly Choice[];
   readonly length?: number;
@@ -39,7 +39,7 @@ export class Checks implements Watcher {
   readonly #untaken = new Map<string, Untaken>();
   readonly #reached = new Set<string>();
   readonly #maxQueue: number;
-  /** The indexes of the actors that have ended in an end, unless `end` says otherwise. */
+  /** The indexes of the actors that have ended at an end, unless `end` defines otherwise. */
   readonly #mustEnd: readonly number[];
 
   constructor(system: AnySystem, model: SystemModel, graph: Graph, name: string) {
@@ -103,7 +103,7 @@ export class Checks implements Watcher {
     }
   }
 
-  /** What can be told only of the whole space. */
+  /** Evaluates the properties that need the whole space. */
   finish(): void {
     if (this.#system.finality ?? true) this.#checkFinality();
     for (const name of Object.keys(this.#system.reachable ?? {})) {

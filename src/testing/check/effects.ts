@@ -1,5 +1,5 @@
-// What a step asks the outside to do, read from XState's list of executable actions
-// and brought into one shape: `{ type, params }` with plain ids instead of actors.
+// The effects of a step on its environment, read from XState's list of executable actions and brought into
+// one shape: `{ type, params }` with plain ids instead of actors.
 
 import type { AnyActorRef, AnyEventObject, AnyMachineSnapshot } from 'xstate';
 import { ConfigurationError } from '../../values/errors.ts';
@@ -26,7 +26,7 @@ interface SendParams {
 }
 
 /**
- * The effects of a step, in order.
+ * Returns the effects of a step, in order.
  * @param before the snapshot that the step began with, if any.
  * @param self the actor that made it.
  */
@@ -67,7 +67,7 @@ function normalised(type: string, params: unknown, self: AnyActorRef): Effect | 
     }
     case 'xstate.raise': {
       const { event, delay, id } = params as SendParams;
-      // Without a delay it is taken within the step.
+      // Without a delay the event is taken within the step.
       return delay === undefined ? undefined : { type, params: { id, event, delayMs: delay } };
     }
     case 'xstate.cancel': {

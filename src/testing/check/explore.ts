@@ -1,8 +1,7 @@
-// Breadth first through every world that can be reached. The first path found to a
-// world is therefore a shortest one.
+// Explores every reachable world, breadth first. The first path found to a world is therefore a shortest one.
 //
-// Owns:     the graph: worlds, the edges between them, how each was found first.
-// Does not: judge; a watcher is told of everything once.
+// Owns:     the graph: worlds, the edges between them, and the first path to each.
+// Does not: judge; it reports everything to a watcher once.
 
 import { CapacityError, ConfigurationError } from '../../values/errors.ts';
 import type { Move } from './pure-actor.ts';
@@ -16,22 +15,22 @@ export interface Edge {
   readonly to: number;
 }
 
-/** Who is told of what is found. A world is expanded before any deeper one. */
+/** Receives the findings of an exploration. A world is expanded before any deeper one. */
 export interface Watcher {
   /** A world was met for the first time. */
   discovered(index: number, world: WorldNode): void;
-  /** What happened, in order, at the end of a path that `path` tells. */
+  /** Reports the happenings at the end of a path, in order; `path` returns that path. */
   happened(path: () => readonly Choice[], happenings: readonly Happening[]): void;
   /** An event of the environment that its actor does not take. */
   missed(index: number, world: WorldNode, choice: Choice, move: Move): void;
-  /** Everything that can happen in this world was tried. */
+  /** Every choice of this world was tried. */
   expanded(index: number, world: WorldNode, edges: readonly Edge[]): void;
 }
 
 export class Graph {
   readonly worlds: WorldNode[] = [];
   readonly edges: Edge[] = [];
-  /** How many steps away the farthest world is. */
+  /** The number of steps to the farthest world. */
   depth = 0;
   /** The edge by which each world was found; none for the first. */
   readonly #found: (Edge | undefined)[] = [];
@@ -47,7 +46,7 @@ export class Graph {
     return world;
   }
 
-  /** A shortest path from the start to a world. */
+  /** Returns a shortest path from the start to a world. */
   pathTo(index: number): readonly Choice[] {
     const path: Choice[] = [];
     let edge = this.#found[index];
@@ -58,12 +57,14 @@ export class Graph {
     return path.toReversed();
   }
 
-  /** True of the edge by which its target was found first. */
+  /** Tells whether this is the edge by which its target was found first. */
   isFirst(edge: Edge): boolean {
     return this.#found[edge.to] === edge;
   }
 
-  /** The indexes of the worlds from which none of `goals` can be reached, nearest to the start first. */
+  /**
+   * Returns the indexes of the worlds from which none of `goals` can be reached, nearest to the start first.
+   */
   cannotReach(goals: readonly number[]): readonly number[] {
     const sources: number[][] = this.worlds.map(() => []);
     for (const { from, to } of this.edges) sources[to]?.push(from);

@@ -1,6 +1,6 @@
-// What makes XState's pure step inert and cheap: a machine whose invoked actors do
-// nothing, and one scope to run all steps in. Both lean on internals of the pinned
-// XState version; a test compares them with the exported `transition()`.
+// Makes XState's pure step inert and cheap: a machine whose invoked actors do nothing, and one scope for all
+// steps. Both depend on internals of the pinned XState version; a test compares them with the exported
+// `transition()`.
 
 import {
   createActor,
@@ -12,13 +12,13 @@ import {
 import { ConfigurationError } from '../../values/errors.ts';
 import type { ListedAction } from './effects.ts';
 
-/** Stands for every invoked actor. */
+/** Replaces every invoked actor. */
 const idle = fromCallback(() => {});
 
 /** A loop of eventless transitions must end with an error, not hang the checker. */
 const maxMicrosteps = 1000;
 
-/** What `machine.transition` needs of the actor that it runs in. */
+/** The members that `machine.transition` needs of the actor that it runs in. */
 export type Scope = Parameters<AnyStateMachine['transition']>[2] & {
   actionExecutor: (action: ListedAction) => void;
 };
@@ -28,7 +28,7 @@ export function placeholders(ids: readonly string[]): ReadonlyMap<string, AnyAct
   return new Map(ids.map((id) => [id, createActor(idle, { id })]));
 }
 
-/** The machine with every invoked actor replaced, and a bound on its microsteps. */
+/** Returns the machine with every invoked actor replaced, and a bound on its microsteps. */
 export function inertMachine(id: string, machine: AnyStateMachine): AnyStateMachine {
   if (typeof machine?.provide !== 'function' || machine.root === undefined) {
     throw new ConfigurationError(
@@ -50,17 +50,17 @@ export function inertMachine(id: string, machine: AnyStateMachine): AnyStateMach
   return inert;
 }
 
-/** An actor for the machine to believe it runs in. Nothing that is asked of it has an effect. */
+/** Returns the actor that the machine runs in. Calls on it have no effect. */
 export function inertScope(id: string, peers: ReadonlyMap<string, AnyActorRef>): Scope {
   const self = createActor(idle, { id });
   const system = {
     ...self.system,
     get: (systemId: string) => peers.get(systemId),
-    // Steps are not runs: the same invoked actor is made again and again, with the same systemId.
+    // Steps are not runs: a step creates the same invoked actor repeatedly, with the same systemId.
     _set: () => {},
     _sendInspectionEvent: () => {},
   };
-  // A machine that is made to be a child may send to its parent.
+  // A machine that is designed as a child may send to its parent.
   Object.assign(self, { system, _parent: createActor(idle, { id: '#_parent' }) });
   return {
     self,

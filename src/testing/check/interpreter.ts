@@ -1,10 +1,10 @@
-// The harness of `replay` for XState's own interpreter: live actors, their effects read
-// from the inspector and made into messages by the route of the check.
+// The harness of `replay` for XState's own interpreter: runs live actors, reads their effects from the
+// inspector, and makes messages of them by the route of the check.
 //
 // Invariants
 //   INTERPRETER-1. Messages are delivered in the order of the check: `sync` first sent first and before
 //       the step is over, `async` when the path says so.
-//   INTERPRETER-2. Timers go off when the path says so, and only if the live actor has armed them.
+//   INTERPRETER-2. Timers fire when the path says so, and only if the live actor has armed them.
 
 import {
   createActor,
@@ -38,14 +38,14 @@ type CreateActor<M extends Machines> = (
 
 export interface InterpreterOptions<M extends Machines = Machines> {
   /**
-   * Makes an actor, not yet started, such as the machine with its real implementations. What its
-   * actions do is theirs; the messages of the system are still made by the check's `route`.
+   * Makes an actor, not yet started, such as the machine with its real implementations. The effects of its
+   * actions are real; the messages of the system are still made by the check's `route`.
    * @defaultValue the checked machine, with invoked actors that do nothing
    */
   readonly create?: CreateActor<M>;
   /**
-   * Makes an event of the environment happen for real, as when a completion shall come from the
-   * invoked actor itself. @defaultValue the event is sent to the actor
+   * Causes an event of the environment in the real system, for example a completion that the invoked actor
+   * itself must send. @defaultValue the event is sent to the actor
    */
   readonly send?: (actor: AnyActor, step: Step) => void | Promise<void>;
   /** Awaited after each step, for implementations that settle later. @defaultValue nothing */
@@ -89,7 +89,7 @@ class InterpretedRun implements ReplayRun {
   readonly #options: RunOptions;
   readonly #actors = new Map<string, AnyActor>();
   readonly #inFlight: Message[] = [];
-  /** What the actors did, not yet made into messages. */
+  /** The effects of the actors that have not yet become messages. */
   readonly #actions: {
     readonly from: string;
     readonly actor: AnyActor;
@@ -138,7 +138,7 @@ class InterpretedRun implements ReplayRun {
     for (const actor of this.#actors.values()) actor.stop();
   }
 
-  /** Makes messages of what the actors did since the last time. */
+  /** Makes messages of the effects since the last call. */
   #post(): void {
     for (const { from, actor, action } of this.#actions.splice(0)) {
       const snapshot = actor.getSnapshot() as AnyMachineSnapshot;
@@ -146,7 +146,7 @@ class InterpretedRun implements ReplayRun {
       if (effect === undefined) continue;
       const { to, event, delayMs } = (effect.params ?? {}) as Delivery & { delayMs?: number };
       if (effect.type === 'xstate.sendTo' && this.#actors.has(to)) {
-        // To itself it sends for real; the others are placeholders in its system.
+        // A message to itself is really sent; the other actors are placeholders in its system.
         if (to !== from && delayMs === undefined) this.#inFlight.push({ from, to, event });
         continue;
       }
@@ -205,12 +205,12 @@ function noActor(id: string): ConfigurationError {
 }
 
 function sendTo(actor: AnyActor, { event }: Pick<Step, 'event'>): void {
-  // One that has ended would only warn that it does not listen.
+  // An actor that has ended would only log a warning.
   const { status } = actor.getSnapshot() as AnyMachineSnapshot;
   if (status === 'active') actor.send(event);
 }
 
-/** Lets an armed timer go off now, whatever else is due: the model has no clock either. */
+/** Fires an armed timer now, whether or not others are due: the model has no clock either. */
 function fire(actor: AnyActor, { event }: Step): void {
   const armed = Object.values(actor.system.getSnapshot()._scheduledEvents).find(
     (scheduled) =>

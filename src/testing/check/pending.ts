@@ -1,5 +1,5 @@
-// What an actor has under way outside its snapshot: delayed events that are armed, and
-// invoked or spawned actors that run. Read from the effects of its steps.
+// The work of an actor outside its snapshot: delayed events that are armed, and invoked or spawned actors
+// that run. Read from the effects of its steps.
 
 import type { AnyEventObject } from 'xstate';
 import type { Effect } from './types.ts';
@@ -19,14 +19,14 @@ export interface Pending {
 
 export const nothingPending: Pending = { timers: [], running: [] };
 
-/** The params of the effects that matter here; which of them depends on the type. */
+/** The params of the effects that matter here; their type decides which ones are present. */
 interface EffectParams {
   readonly id?: string;
   readonly to?: string;
   readonly event: AnyEventObject;
 }
 
-/** What is under way after a step of the actor `self` that took an event of this type. */
+/** Returns the pending work after a step of the actor `self` that took an event of this type. */
 export function pendingAfter(
   before: Pending,
   eventType: string,
@@ -52,7 +52,7 @@ export function pendingAfter(
   return { timers, running };
 }
 
-/** The id of the actor whose completion an event of this type is. */
+/** Returns the id of the actor that completes with an event of this type. */
 export function completedBy(type: string): string | undefined {
   return /^xstate\.(?:done|error)\.actor\.(.+)$/.exec(type)?.[1];
 }

@@ -1,20 +1,20 @@
-// Contexts, events and history variables as text: once to tell two of them apart
-// (`canonical`), once to be read in a trace (`show`).
+// Contexts, events and history variables as text: to distinguish two of them (`canonical`), and to be read in
+// a trace (`show`).
 //
 // Invariants
-//   PLAIN-DATA-1. `canonical` answers the same text exactly for equal data: the order of the keys
+//   PLAIN-DATA-1. `canonical` returns the same text exactly for equal data: the order of the keys
 //       of an object and of the members of a Set or Map does not count, nor does a key
 //       whose value is undefined.
-//   PLAIN-DATA-2. What cannot be told apart by its data (a function, a promise, an instance with
+//   PLAIN-DATA-2. A value that its data does not identify (a function, a promise, an instance with
 //       private state) is refused with a ConfigurationError that says where it is.
 
 import { ConfigurationError } from '../../values/errors.ts';
 
-/** Deeper than any sensible context; what is deeper is taken for a cycle. */
+/** Deeper than any sensible context; a deeper value is treated as a cycle. */
 const maxDepth = 64;
 
 /**
- * The text by which two values are told apart.
+ * Returns the text that distinguishes a value from others.
  * @param whose says in the error where the value comes from, as in `the context of "door"`.
  * @throws {ConfigurationError} NOT_PLAIN_DATA when the value holds more than data.
  */
@@ -94,7 +94,7 @@ function writeInstance(value: object, path: string[], whose: string): string {
   throw notPlain(`an instance of ${value.constructor.name}`, path, whose);
 }
 
-/** Also true of the plain objects of another realm, such as that of a test runner. */
+/** Tells whether this is a plain object, also of another realm, such as that of a test runner. */
 function isPlainObject(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === null || Object.getPrototypeOf(prototype) === null;
@@ -115,7 +115,7 @@ function notPlain(what: string, path: readonly string[], whose: string): Configu
 
 const plainName = /^[A-Za-z_$][\w$]*$/;
 
-/** A value as a person would type it, cut off after `maxLength` characters. */
+/** Formats a value as a person would type it, cut off after `maxLength` characters. */
 export function show(value: unknown, maxLength = 240): string {
   const text = display(value, 0);
   return text.length <= maxLength ? text : `${text.slice(0, maxLength - 1)}…`;
@@ -145,7 +145,7 @@ function display(value: unknown, depth: number): string {
   return `{${shown.join(', ')}}`;
 }
 
-/** A state value as a path: `waiting.queued`, `{ear: silent, mouth: idle}`. */
+/** Formats a state value as a path: `waiting.queued`, `{ear: silent, mouth: idle}`. */
 export function showValue(value: unknown): string {
   if (typeof value === 'string') return value;
   if (typeof value !== 'object' || value === null) return String(value);

@@ -1,5 +1,5 @@
-// One object for each thing that is equal: events, packets, choices and ghost values. So
-// worlds share what they have in common, and `===` and small numbers tell them apart.
+// Interns equal values: events, packets, choices and ghost values. So worlds share their common parts, and
+// `===` and small numbers distinguish them.
 
 import type { AnyEventObject } from 'xstate';
 import { canonical } from './plain-data.ts';
@@ -87,7 +87,7 @@ function aboutPacket(packet: Packet): Omit<Choice, 'kind'> {
   return { actor: receiver, event, eventKey, packet };
 }
 
-/** The value of that name, made on first use with its number. */
+/** Returns the value of that name, made on first use with its number. */
 function made<T>(values: Map<string, T>, name: string, make: (number: number) => T): T {
   let value = values.get(name);
   if (value === undefined) values.set(name, (value = make(values.size)));

@@ -1,19 +1,19 @@
-// One machine as a function: state and event in, state and effects out. It stands on
-// XState's own `machine.transition`, with one inert scope for all steps, because the
-// exported `transition()` builds an actor for each call and re-runs the context factory.
+// One machine as a function: state and event in, state and effects out. It uses XState's own
+// `machine.transition`, with one inert scope for all steps, because the exported `transition()` builds an
+// actor for each call and re-runs the context factory.
 //
-// Owns:     the states of its actor that were met, each once, and the steps between them.
+// Owns:     the states of its actor that were reached, each once, and the steps between them.
 // Does not: know of other actors, messages or properties.
 //
 // Invariants
 //   PURE-ACTOR-1. Nothing runs: actions are listed, invoked actors are never started.
-//   PURE-ACTOR-2. One object for each state (`ActorState`), so that `===` tells states apart, and each
-//       step is computed once: a machine is pure, so the same event has the same answer.
-//   PURE-ACTOR-3. An actor that has ended takes nothing, as the real one. (`wouldLeave` tells what the
-//       pure transition would have done.)
-//   PURE-ACTOR-4. Delayed events (`after`, `raise` and `sendTo` self with a delay) are armed and
-//       cancelled as in the interpreter, and fire once. What a machine sends itself without a
-//       delay is taken within the step.
+//   PURE-ACTOR-2. One object for each state (`ActorState`), so that `===` distinguishes states, and each step
+//       is computed once: a machine is pure, so the same event has the same answer.
+//   PURE-ACTOR-3. An actor that has ended takes nothing, as the real one. (`wouldLeave` returns the states
+//       that the pure transition would have left.)
+//   PURE-ACTOR-4. Delayed events (`after`, `raise` and `sendTo` self with a delay) are armed and cancelled as
+//       in the interpreter, and fire once. An event that a machine sends itself without a delay is taken
+//       within the step.
 //   PURE-ACTOR-5. An invoked or spawned actor completes (`xstate.done.actor.<id>`, `xstate.error.actor.<id>`)
 //       while it runs, and once.
 
@@ -34,7 +34,7 @@ import type { ActorDefinition, Delivery, Effect, Outcome } from './types.ts';
 /** A state of one actor. Two states are the same exactly if they are the same object. */
 export interface ActorState extends Pending {
   readonly snapshot: AnyMachineSnapshot;
-  /** What tells this state apart by the `key` of the actor. */
+  /** Identifies this state by the `key` of the actor. */
   readonly keyNumber: number;
   /** The part of a key that always counts: status, armed timers, running actors. */
   readonly life: string;
@@ -45,7 +45,7 @@ export interface Move {
   readonly outcome: Outcome;
   readonly next: ActorState;
   readonly effects: readonly Effect[];
-  /** What was thrown, if the outcome is `threw`. */
+  /** The thrown value, if the outcome is `threw`. */
   readonly cause?: unknown;
 }
 
@@ -76,17 +76,17 @@ export class PureActor {
     this.#timers = options.timers;
   }
 
-  /** Whether the machine has a final state of its own; one that has none serves for ever. */
+  /** Whether the machine has a final state of its own; a machine without one runs for ever. */
   get canEnd(): boolean {
     return canEnd(this.#machine.root);
   }
 
-  /** How many different states of this actor were met. */
+  /** The number of different states of this actor that were reached. */
   get stateCount(): number {
     return this.#states.size;
   }
 
-  /** The first step. Its outcome is `threw` if the machine cannot begin, as for a missing input. */
+  /** Makes the first step. Its outcome is `threw` if the machine cannot begin, as for a missing input. */
   begin(): Move {
     return (this.#begun ??= this.#begin());
   }
@@ -119,13 +119,13 @@ export class PureActor {
     return this.#moveTo(snapshot, nothingPending, 'xstate.init', effects);
   }
 
-  /** False for the completion of an actor that does not run. */
+  /** Tells whether the event is possible: false for the completion of an actor that does not run. */
   isPossible({ running }: ActorState, { type }: AnyEventObject): boolean {
     const id = completedBy(type);
     return id === undefined || running.includes(id);
   }
 
-  /** What `state` makes of `event`, whose canonical text is `eventKey`. */
+  /** Returns the step of `state` on `event`, whose canonical text is `eventKey`. */
   take(state: ActorState, event: AnyEventObject, eventKey: string): Move {
     let moves = this.#moves.get(state);
     if (moves === undefined) this.#moves.set(state, (moves = new Map<string, Move>()));
@@ -137,12 +137,14 @@ export class PureActor {
     return move;
   }
 
-  /** The state after `timer` has gone off, before its event was taken. */
+  /** Returns the state after `timer` has fired, before its event was taken. */
   withoutTimer({ snapshot, timers, running }: ActorState, timer: Timer): ActorState {
     return this.#stateOf(snapshot, { timers: timers.filter((armed) => armed !== timer), running });
   }
 
-  /** The final states that were met, each with an event that the pure transition would still take. */
+  /**
+   * Returns the final states that were reached, each with an event that the pure transition would still take.
+   */
   *wouldLeave(): Iterable<{ readonly state: ActorState; readonly event: AnyEventObject }> {
     for (const state of this.#states.values()) {
       if (state.snapshot.status !== 'done') continue;
@@ -217,7 +219,7 @@ export class PureActor {
     return snapshot;
   }
 
-  /** Makes a step, and adds what it asks for to `effects`, and to `mail` what it sends itself. */
+  /** Makes a step, and adds its effects to `effects`, and the events that it sends itself to `mail`. */
   #listing<Before extends AnyMachineSnapshot | undefined>(
     before: Before,
     effects: Effect[],
@@ -238,14 +240,14 @@ export class PureActor {
     return after;
   }
 
-  /** The one object for this state, made on the first meeting. */
+  /** Returns the one object for this state, made when it is reached first. */
   #stateOf(snapshot: AnyMachineSnapshot, { timers, running }: Pending): ActorState {
     const whose = `the snapshot of "${this.id}"`;
     const { key } = this.#definition;
     const armed = timers.map(({ id, event }) => id ?? canonical(event, whose)).toSorted();
     const life = `${snapshot.status}(${armed.join()};${running.toSorted().join()})`;
-    // A state is told from others by all that it holds, also when a `key` merges worlds: else it
-    // could be answered for by a state that has the same key and other numbers in it.
+    // All data of a state distinguishes it, also when a `key` merges worlds: otherwise a state with the same
+    // key and other numbers in it could answer for it.
     const exact = exactKey(snapshot, whose, key !== undefined);
     const chosen = key === undefined ? exact : canonical(key(snapshot), `the key of "${this.id}"`);
     const name = `${life} ${exact ?? chosen}`;
@@ -267,7 +269,7 @@ function canEnd(node: AnyStateNode): boolean {
     : states.some(({ type }) => type === 'final');
 }
 
-/** All that a snapshot holds, as text; undefined if that is not plain data and `lenient`. */
+/** Returns all data of a snapshot as text; undefined if it is not plain data and `lenient`. */
 function exactKey(
   snapshot: AnyMachineSnapshot,
   whose: string,
@@ -281,7 +283,10 @@ function exactKey(
   }
 }
 
-/** What tells two snapshots apart, beside status and timers. Also right for a persisted snapshot. */
+/**
+ * Returns the data that distinguishes two snapshots, beside status and timers. Also right for a persisted
+ * snapshot.
+ */
 export function snapshotData(snapshot: AnyMachineSnapshot): unknown {
   const history: Record<string, unknown> = {};
   for (const [id, nodes] of Object.entries(snapshot.historyValue ?? {})) {
@@ -291,7 +296,7 @@ export function snapshotData(snapshot: AnyMachineSnapshot): unknown {
   return [snapshot.value, snapshot.context, children, history];
 }
 
-/** Whether the machine, asked purely, would do something on the event in this state. */
+/** Tells whether the pure machine would react to the event in this state. */
 function answerTo(
   machine: AnyStateMachine,
   snapshot: AnyMachineSnapshot,

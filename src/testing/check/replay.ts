@@ -1,5 +1,5 @@
-// Goes checked paths again on the real thing, and compares after each step. The model
-// stands on the pure transition; this shows that what runs behaves like it.
+// Repeats checked paths on the real system, and compares after each step. The model uses the pure transition;
+// this shows that the running system behaves like it.
 
 import { messageOf } from '../../values/errors.ts';
 import { interpreter } from './interpreter.ts';
@@ -12,28 +12,28 @@ import type { Machines, SnapshotLike, ReplayHarness, ReplayRun } from './types.t
 import { Violation, ViolationError } from './violation.ts';
 
 export interface ReplayOptions {
-  /** The real thing. @defaultValue `interpreter(report)`: the checked machines in XState's actors */
+  /** The real system. @defaultValue `interpreter(report)`: the checked machines in XState's actors */
   readonly harness?: ReplayHarness;
-  /** Which paths. @defaultValue `report.paths()`: every transition at least once */
+  /** The paths to replay. @defaultValue `report.paths()`: every transition at least once */
   readonly paths?: Iterable<Path>;
   /** `throw` a ViolationError at the first disagreement, or `collect` them. @defaultValue 'throw' */
   readonly onViolation?: 'throw' | 'collect';
 }
 
-/** What a replay did. */
+/** The result of a replay. */
 export interface ReplayReport {
   readonly paths: number;
   readonly steps: number;
-  /** Paths of which the rest was `impossible`. */
+  /** The number of paths whose remainder was `impossible`. */
   readonly skipped: number;
-  /** Where the real thing behaved differently; empty unless `onViolation: 'collect'`. */
+  /** The differences of the real system; empty unless `onViolation: 'collect'`. */
   readonly violations: readonly Violation[];
 }
 
 /**
- * Replays paths of a checked space. After each step each actor must have the status and the key
- * (by default: value, context, invoked actors) that the model has.
- * @throws {ViolationError} where the real thing behaves differently; see `onViolation`.
+ * Replays paths of a checked space. After each step each actor must have the status and the key (by default:
+ * value, context, invoked actors) that the model has.
+ * @throws {ViolationError} if the real system behaves differently; see `onViolation`.
  */
 export async function replay<M extends Machines, G>(
   report: CheckReport<M, G>,
@@ -103,7 +103,7 @@ class Comparer {
     this.#system = system;
   }
 
-  /** Says what is different, if anything is. */
+  /** Describes the difference, if there is one. */
   difference(id: string, expected: SnapshotLike, real: SnapshotLike): string | undefined {
     if (this.#text(id, expected) === this.#text(id, real)) return undefined;
     return `"${id}" is ${describe(real)}, the model says ${describe(expected)}.`;

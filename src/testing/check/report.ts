@@ -1,4 +1,4 @@
-// What a check found: the numbers, the violations, and the paths for a replay.
+// The result of a check: the numbers, the violations, and the paths for a replay.
 
 import { number, type Edge, type Graph } from './explore.ts';
 import { retrace, type Trace } from './trace.ts';
@@ -18,21 +18,21 @@ export class CheckReport<M extends Machines = Machines, G = unknown> {
   readonly name: string;
   /** True if every property holds. */
   readonly ok: boolean;
-  /** How many different states can be reached. */
+  /** The number of different states that can be reached. */
   readonly states: number;
-  /** How many transitions lead between them; some lead back to where they began. */
+  /** The number of transitions between them; some lead back to where they began. */
   readonly transitions: number;
-  /** How many steps away the farthest state is. */
+  /** The number of steps to the farthest state. */
   readonly depth: number;
-  /** How many states are ends. */
+  /** The number of states that are ends. */
   readonly ends: number;
-  /** How many different states each actor was in. */
+  /** The number of different states of each actor. */
   readonly statesOf: Readonly<Record<keyof M & string, number>>;
   /** Messages that were delivered to an actor that did not take them. */
   readonly untaken: readonly Untaken[];
   /** The first violation of each property; empty unless `onViolation: 'collect'`. */
   readonly violations: readonly Violation[];
-  /** What was checked, for `replay`. @internal */
+  /** The checked system, for `replay`. @internal */
   readonly checked: { readonly system: AnySystem; readonly model: SystemModel };
   readonly #graph: Graph;
 
@@ -60,7 +60,7 @@ export class CheckReport<M extends Machines = Machines, G = unknown> {
     for (const world of this.#graph.worlds) yield world as unknown as World<M, G>;
   }
 
-  /** A shortest way to a state like this, if there is one. */
+  /** Returns a shortest trace to a state like this, if there is one. */
   traceTo(wanted: (world: World<M, G>) => boolean): Trace | undefined {
     const index = this.#graph.worlds.findIndex((world) => wanted(world as unknown as World<M, G>));
     return index < 0 ? undefined : retrace(this.checked.model, this.#graph.pathTo(index));

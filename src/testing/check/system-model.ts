@@ -1,10 +1,10 @@
-// A system of machines as a function: a world in, what can happen next and the world
-// after it out. It knows nothing of what was explored before.
+// A system of machines as a function: it takes a world, and returns the possible choices and the world after
+// each. It does not know the explored graph.
 //
 // Invariants
 //   SYSTEM-MODEL-1. `sync`: a step and all deliveries that it causes, first sent first, are one transition.
 //   SYSTEM-MODEL-2. `async`: each channel (sender, receiver) keeps its order; channels do not wait for each
-//       other. The order of packets of different channels does not tell worlds apart.
+//       other. The order of packets of different channels does not distinguish worlds.
 //   SYSTEM-MODEL-3. The environment and timers act only while fewer than `maxInFlight` packets are in
 //       flight; a delivery is always possible.
 
@@ -17,15 +17,15 @@ import { PureActor, type ActorState, type Move } from './pure-actor.ts';
 import type { Effect, Machines, Message, Step, StepKind, SystemCheck } from './types.ts';
 import { WorldNode, type Choice, type Packet } from './world-node.ts';
 
-/** Any system, whatever its machines. */
+/** A system of any machines. */
 export type AnySystem = SystemCheck<Machines, unknown>;
 
-/** One event taken: a transition of a `sync` system is several of these. */
+/** One event that was taken: a transition of a `sync` system consists of several. */
 export interface Happening {
   readonly step: Step;
   readonly before: WorldNode;
   readonly after: WorldNode;
-  /** What was thrown, if the outcome is `threw`. Nothing follows it. */
+  /** The thrown value, if the outcome is `threw`. Nothing follows it. */
   readonly cause?: unknown;
 }
 
@@ -52,7 +52,7 @@ export class SystemModel {
     );
   }
 
-  /** The first steps of all actors, and in a `sync` system the deliveries that they cause. */
+  /** Returns the first steps of all actors, and in a `sync` system the deliveries that they cause. */
   start(): readonly Happening[] {
     const moves = this.actors.map((actor) => actor.begin());
     const states = moves.map((move) => move.next);
@@ -69,8 +69,8 @@ export class SystemModel {
   }
 
   /**
-   * What can happen next. Events of the environment that the actor does not take are no choice;
-   * each is shown to `missed`.
+   * Returns the possible choices. An event of the environment that the actor does not take is no choice; each
+   * is passed to `missed`.
    */
   choices(world: WorldNode, missed: (choice: Choice, move: Move) => void): readonly Choice[] {
     const choices: Choice[] = [];
@@ -102,7 +102,7 @@ export class SystemModel {
     return choices;
   }
 
-  /** Makes a choice happen, with all that follows in a `sync` system. */
+  /** Applies a choice, with all deliveries that follow in a `sync` system. */
   apply(world: WorldNode, choice: Choice): readonly Happening[] {
     const first = this.#take(world, choice);
     return this.#system.mode === 'sync' ? this.#settled([first]) : [first];
@@ -115,7 +115,7 @@ export class SystemModel {
     return { actor, event, kind, outcome: move.outcome, effects: [], sent: [] };
   }
 
-  /** What tells a world apart from others. */
+  /** Returns the key that distinguishes a world from others. */
   keyOf(world: WorldNode): string {
     const { key } = this.#system;
     let name = '';

@@ -1,4 +1,4 @@
-// The steps from the start to a state, as data and as a page to read.
+// The steps from the start to a state, as data and as text.
 
 import { show, showValue } from './plain-data.ts';
 import type { Happening, SystemModel } from './system-model.ts';
@@ -11,7 +11,7 @@ export interface TraceStep {
   readonly world: World<Machines, unknown>;
 }
 
-/** What led to a state: in a `sync` system deliveries are steps of their own. */
+/** The steps that lead to a state: in a `sync` system deliveries are steps of their own. */
 export class Trace {
   readonly steps: readonly TraceStep[];
   readonly #happenings: readonly Happening[];
@@ -21,7 +21,7 @@ export class Trace {
     this.steps = happenings.map(({ step, after }) => ({ step, world: after }));
   }
 
-  /** How many events were taken, the start not counted. */
+  /** The number of events that were taken, the start not counted. */
   get length(): number {
     return this.steps.filter(({ step }) => step.kind !== 'start').length;
   }
@@ -54,7 +54,7 @@ function linesOf({ step, before, after }: Happening, count: number): readonly st
 }
 
 /**
- * Goes a path again from the start.
+ * Repeats a path from the start.
  * @param length keeps only the first `length` happenings of the last choice.
  */
 export function retrace(model: SystemModel, path: readonly Choice[], length?: number): Trace {
@@ -71,7 +71,7 @@ export function retrace(model: SystemModel, path: readonly Choice[], length?: nu
   return new Trace([...legs.flat(), ...last.slice(0, length)]);
 }
 
-/** `door ← open {by: 'Ann'}`, and who sent it. */
+/** Returns `door ← open {by: 'Ann'}`, and the sender. */
 export function headline({ actor, event, kind, from, outcome }: Step): string {
   const origin = { environment: '', timer: ' (timer)', message: ` from ${from ?? ''}`, start: '' };
   const source = kind === 'repeat' ? ` from ${from ?? ''} (a first time)` : origin[kind];
@@ -82,7 +82,7 @@ function eventText({ type, ...payload }: { readonly type: string }): string {
   return Object.keys(payload).length === 0 ? type : `${type} ${show(payload)}`;
 }
 
-/** An effect as a trace tells it; nothing for timers, and for what became messages. */
+/** Formats an effect for a trace; nothing for timers, and for effects that became messages. */
 function effectText({ type, params }: Effect, becameMessages: boolean): readonly string[] {
   const { id, event } = (params ?? {}) as {
     readonly id?: string;

@@ -1,5 +1,5 @@
-// What a user of the model checker says and hears: the machines, the messages
-// between them, and the properties that shall hold in every state.
+// The input and output of the model checker: the machines, the messages between them, and the properties that
+// must hold in every state.
 
 import type {
   AnyEventObject,
@@ -16,7 +16,7 @@ export type Machines = Record<string, AnyStateMachine>;
 /** The id of an actor of the system. */
 export type ActorId<M extends Machines> = keyof M & string;
 
-/** The answer of a property: it holds; it does not; it does not, and this is why. */
+/** The answer of a property: it holds; it does not; it does not, for this reason. */
 export type Verdict = boolean | string;
 
 /** An event that a machine declares, or one of XState's own such as `xstate.done.actor.think`. */
@@ -45,7 +45,7 @@ type NamedAction<M extends AnyStateMachine> =
     ? Action
     : never;
 
-/** What XState itself is asked to do, as data. Immediate `raise`, `assign` and guards are inside the step. */
+/** XState's own effects, as data. Immediate `raise`, `assign` and guards are inside the step. */
 export type BuiltInEffect =
   | {
       readonly type: 'xstate.spawnChild';
@@ -73,7 +73,7 @@ export type BuiltInEffect =
   | { readonly type: 'xstate.cancel'; readonly params: { readonly id: string } }
   | { readonly type: 'xstate.log'; readonly params: { readonly value: unknown } };
 
-/** What a step asks the outside to do: a named action with its params, or one of XState's own. */
+/** An effect of a step: a named action with its params, or one of XState's own. */
 export type EffectOf<M extends AnyStateMachine> = NamedAction<M> | BuiltInEffect;
 
 /** An effect of any machine. */
@@ -89,7 +89,7 @@ export interface Message {
   readonly event: AnyEventObject;
 }
 
-/** Where a `route` sends what. */
+/** A message of a `route`, and its receiver. */
 export interface Delivery {
   readonly to: string;
   readonly event: AnyEventObject;
@@ -105,16 +105,16 @@ export interface World<M extends Machines, G = undefined> {
 }
 
 /**
- * Who caused a step. `start`: the first step of an actor; `environment`: an event of `events`
- * or `external`; `timer`: an `after` or another delayed event of the machine; `message`: a
- * delivery; `repeat`: a delivery of a message that will be delivered again.
+ * The cause of a step. `start`: the first step of an actor; `environment`: an event of `events` or
+ * `external`; `timer`: an `after` or another delayed event of the machine; `message`: a delivery; `repeat`: a
+ * delivery of a message that will be delivered again.
  */
 export type StepKind = 'start' | 'environment' | 'timer' | 'message' | 'repeat';
 
 /**
- * What became of the event. `taken`: a transition was made; `ignored`: the machine names the
- * event here and does nothing (a forbidden transition); `unhandled`: no transition for it here;
- * `ended`: the actor had ended before; `threw`: the machine failed on it.
+ * The machine's reaction to the event. `taken`: a transition was made; `ignored`: the machine names the event
+ * here and does nothing (a forbidden transition); `unhandled`: no transition for it here; `ended`: the actor
+ * had ended before; `threw`: the machine failed on it.
  */
 export type Outcome = 'taken' | 'ignored' | 'unhandled' | 'ended' | 'threw';
 
@@ -137,37 +137,39 @@ export interface Step<M extends Machines = Machines> {
  */
 export interface Ghost<M extends Machines, G> {
   readonly initial: G;
-  /** Called after each step, `start` steps included. Answers a new value, or the old one; changes nothing in place. */
+  /**
+   * Called after each step, `start` steps included. Returns a new value, or the old one; changes nothing in
+   * place.
+   */
   next(ghost: G, step: Step<M>, before: World<M, G>, after: World<M, G>): G;
 }
 
-/** How an actor of the system begins and what tells its states apart. */
+/** The start of an actor of the system, and the key of its states. */
 export interface ActorDefinition<M extends AnyStateMachine> {
   readonly machine: M;
   readonly input?: InputFrom<M>;
   /** Starts here instead of at the beginning, as after a restore: no entry actions, no armed timers. */
   readonly start?: SnapshotFrom<M>;
   /**
-   * What tells two snapshots of this actor apart, as plain data. Two that have the same key must
-   * behave alike; of those only the first found is explored. Status, armed timers and running
-   * actors always count.
+   * The plain data that distinguishes two snapshots of this actor. Two snapshots with the same key must
+   * behave alike; only the first one found is explored. Status, armed timers and running actors always count.
    * @defaultValue everything: value, context, invoked actors, history
    */
   readonly key?: (snapshot: SnapshotFrom<M>) => unknown;
 }
 
-/** Says that a state is a wait, and what must lead out of it. */
+/** Declares a state to be a wait, and the events that must lead out of it. */
 export interface WaitRule<S> {
   /** A tag, or a predicate. Only an actor that has not ended can wait. */
   readonly when: string | ((snapshot: S) => boolean);
   /**
-   * Types of events, the exact type or a beginning and `*`, of which at least one, when it comes to
-   * this actor, must change its state. @defaultValue any event, to whomever it comes
+   * Types of events, the exact type or a beginning and `*`, of which at least one, when it comes to this
+   * actor, must change its state. @defaultValue any event, to any actor
    */
   readonly exits?: readonly string[];
 }
 
-/** What a machine and a system are checked for alike. */
+/** The checks that a machine and a system have in common. */
 export interface CommonChecks {
   /** Heads the report. @defaultValue the ids */
   readonly name?: string;
@@ -175,12 +177,12 @@ export interface CommonChecks {
   readonly limit?: number;
   /** Explore `after` and other delayed events: any armed timer may fire, in any order. @defaultValue true */
   readonly timers?: boolean;
-  /** A state that is no end and that no step changes. @defaultValue true, a violation */
+  /** Whether a state that is no end and that no step changes is a violation. @defaultValue true */
   readonly deadlock?: boolean;
   /**
-   * An event that was seen anywhere in the exploration and that a *final* state would still take.
-   * XState's own actor stops listening when it ends; the pure `transition`, on which durable
-   * engines stand, does not. @defaultValue true, a violation
+   * Whether an event that was seen anywhere in the exploration, and that a *final* state would still take, is
+   * a violation. XState's own actor stops listening when it ends; the pure `transition`, on which durable
+   * engines are built, does not. @defaultValue true
    */
   readonly finality?: boolean;
   /**
@@ -190,14 +192,14 @@ export interface CommonChecks {
   readonly onViolation?: 'throw' | 'collect';
 }
 
-/** How to check one machine. */
+/** The checks of one machine. */
 export interface MachineCheck<M extends AnyStateMachine, G = undefined>
   extends CommonChecks, Omit<ActorDefinition<M>, 'machine'> {
   /**
-   * Events that may come from outside in this state: commands, deadlines, and the completions of
-   * invoked actors, `xstate.done.actor.<id>` with `output` and `xstate.error.actor.<id>` with `error`,
-   * which count only while that actor runs. One that the machine cannot take is no step. Armed
-   * `after` timers are added by themselves.
+   * Events that may come from outside in this state: commands, deadlines, and the completions of invoked
+   * actors, `xstate.done.actor.<id>` with `output` and `xstate.error.actor.<id>` with `error`, which count
+   * only while that actor runs. An event that the machine cannot take is no step. Armed `after` timers are
+   * added automatically.
    */
   events(snapshot: SnapshotFrom<M>): readonly EventOf<M>[];
   /** True in each state that can be reached. */
@@ -236,7 +238,7 @@ export interface MachineCheck<M extends AnyStateMachine, G = undefined>
   };
 }
 
-/** How to check machines that send each other messages. */
+/** The checks of machines that send each other messages. */
 export interface SystemCheck<M extends Machines, G = undefined> extends CommonChecks {
   readonly actors: { readonly [Id in keyof M]: ActorDefinition<M[Id]> };
   /**
@@ -269,9 +271,9 @@ export interface SystemCheck<M extends Machines, G = undefined> extends CommonCh
     Record<string, (before: World<M, G>, step: Step<M>, after: World<M, G>) => Verdict>
   >;
   /**
-   * The worlds where the system may rest for good. From every world one of them can be reached.
-   * `false`: not checked. @defaultValue nothing is in flight and every actor has ended, those aside
-   * whose machine has no final state
+   * The worlds in which the system may rest for good. From every world one of them can be reached. `false`:
+   * not checked. @defaultValue nothing is in flight, and every actor whose machine has a final state has
+   * ended
    */
   readonly end?: false | ((world: World<M, G>) => boolean);
   /** Checked for each actor in `actors` (all, if absent), where the environment may act. */
@@ -284,14 +286,14 @@ export interface SystemCheck<M extends Machines, G = undefined> extends CommonCh
   readonly unhandled?: (step: Step<M>, world: World<M, G>) => Verdict;
   readonly ghost?: Ghost<M, G>;
   /**
-   * What tells two worlds apart, instead of the keys of the actors, the messages and the ghost. For
-   * counters that only matter relative to each other, and for symmetry. Two worlds with the same
-   * key must behave alike. Status, armed timers and running actors always count.
+   * The data that distinguishes two worlds, instead of the keys of the actors, the messages and the ghost.
+   * For counters that only matter relative to each other, and for symmetry. Two worlds with the same key must
+   * behave alike. Status, armed timers and running actors always count.
    */
   readonly key?: (world: World<M, G>) => unknown;
 }
 
-/** What `replay` needs of a snapshot: that of a live actor, or one that was persisted. */
+/** The members of a snapshot that `replay` reads: that of a live actor, or one that was persisted. */
 export interface SnapshotLike {
   readonly status: string;
   readonly value: unknown;
@@ -301,22 +303,22 @@ export interface SnapshotLike {
   readonly historyValue?: Readonly<Record<string, readonly { readonly id: string }[]>>;
 }
 
-/** Makes the real thing. */
+/** Makes the real system. */
 export interface ReplayHarness {
-  /** A new run in its initial state, at rest. */
+  /** Starts a new run in its initial state, at rest. */
   start(): ReplayRun | Promise<ReplayRun>;
 }
 
-/** The real thing, running. */
+/** A run of the real system. */
 export interface ReplayRun {
   /**
-   * Makes the step happen and returns when all is at rest. `sync`: called for events of the
-   * environment and timers, and the messages that they cause are the run's own matter. `async`:
-   * called for each delivery too. `impossible`: real time forbids it, as when another timer is due
-   * first; the rest of the path is then left out and counted.
+   * Makes the step happen and returns when all is at rest. `sync`: called for events of the environment and
+   * timers; the run itself delivers the messages that they cause. `async`: called for each delivery too.
+   * `impossible`: real time forbids it, as when another timer is due first; the rest of the path is then
+   * skipped and counted.
    */
   take(step: Step): void | 'impossible' | Promise<void | 'impossible'>;
-  /** The state of an actor now; an object that does not change any more. */
+  /** The state of an actor now, as an object that does not change any more. */
   snapshot(id: string): SnapshotLike;
   stop(): void | Promise<void>;
 }

@@ -1,9 +1,9 @@
-// What the checker found wrong, and the shortest way there.
+// A violation that the checker found, and the shortest trace to it.
 
 import { OffstageError } from '../../values/errors.ts';
 import type { Trace } from './trace.ts';
 
-/** Which promise was broken. */
+/** The kind of property that was violated. */
 export type ViolationKind =
   | 'invariant'
   | 'step'
@@ -22,9 +22,9 @@ export class Violation {
   readonly kind: ViolationKind;
   /** The name of the property, as the user gave it. */
   readonly property: string;
-  /** One sentence. */
+  /** The reason, in one sentence. */
   readonly reason: string;
-  /** A shortest path to it. Empty where none exists: nothing leads to what is not reachable. */
+  /** A shortest path to it. Empty if none exists: no path leads to an unreachable state. */
   readonly trace: Trace;
   readonly cause: unknown;
 
@@ -55,7 +55,7 @@ export class ViolationError extends OffstageError {
 
   constructor(name: string, violation: Violation) {
     super('PROPERTY_VIOLATED', `${name}: ${violation.toString()}`, { cause: violation.cause });
-    // Not enumerable: whoever prints the error wants its message, not each world of the trace.
+    // Not enumerable: a printed error shows its message, not each world of the trace.
     Object.defineProperty(this, 'violation', { value: violation });
   }
 }

@@ -1,5 +1,5 @@
-// One state of a whole system, as the explorer keeps it: a state for each actor, the
-// packets in flight and the ghost. Everything in it is interned and shared.
+// One state of a whole system, as the explorer stores it: a state for each actor, the packets in flight and
+// the ghost. All parts are interned and shared.
 
 import type { AnyEventObject, AnyMachineSnapshot } from 'xstate';
 import type { ActorState } from './pure-actor.ts';
@@ -15,7 +15,7 @@ export interface Packet extends Message {
   /** The channel from sender to receiver; channels are kept in the order of this number. */
   readonly channel: number;
   readonly eventKey: string;
-  /** It was delivered before and is delivered once more. */
+  /** The packet was delivered before and is delivered once more. */
   readonly repeated: boolean;
 }
 
@@ -25,14 +25,14 @@ export interface GhostCell {
   readonly value: unknown;
 }
 
-/** Something that can happen next: an event for an actor. Equal choices are the same object. */
+/** A possible next event for an actor. Equal choices are the same object. */
 export interface Choice {
   readonly kind: 'environment' | 'timer' | 'message' | 'repeat';
   /** Index of the actor. */
   readonly actor: number;
   readonly event: AnyEventObject;
   readonly eventKey: string;
-  /** What is delivered, if it is a message. */
+  /** The delivered packet, if the choice is a delivery. */
   readonly packet?: Packet;
 }
 
@@ -68,7 +68,7 @@ export class WorldNode implements World<Machines, unknown> {
     return this.#actors;
   }
 
-  /** Forgets the record of snapshots, which is made again when it is asked for. */
+  /** Drops the record of snapshots, which is made again on demand. */
   release(): void {
     this.#actors = undefined;
   }

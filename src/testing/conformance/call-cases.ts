@@ -1,5 +1,5 @@
-// Tool calls: run once, also when they are announced twice; called off by us or by the model;
-// and an agent that hands over while one is at work.
+// Tool calls: run once, also when they are announced twice; cancelled by the session or by the model; and an
+// agent that hands over while a call runs.
 
 import type { ConformanceScene } from './case.ts';
 import { wasHeard } from './promises.ts';
@@ -86,7 +86,7 @@ const takenBack = (): ConformanceScene => {
           subagents[0]?.state === 'cancelled' || !talk.capabilities.defersToolResults,
       );
       await talk.says('how are you');
-      // A call that was answered at once cannot be taken back.
+      // A call that was answered at once cannot be cancelled.
       never.open();
     },
     outcome: (talk) =>

@@ -1,4 +1,4 @@
-// A case of the suite: a conversation, and what must come of it beside what is promised of all.
+// A case of the suite: a conversation, and its required outcome beside the general promises.
 
 import type { ConformanceFault, ConformanceSetup } from './stage.ts';
 import { ConformanceError } from './conformance-error.ts';
@@ -11,16 +11,16 @@ export interface ConformanceScene extends TalkOptions {
   readonly name: string;
   /** Faults that the stage must be able to show. */
   readonly needs?: readonly ConformanceFault[];
-  /** What happens. What is left open by it is waited for afterwards. */
+  /** The conversation. The talk waits for unfinished work afterwards. */
   readonly plot: (talk: Talk) => Promise<void>;
-  /** What must have come of it, once nothing more happens. */
+  /** Checks the outcome, once nothing more happens. */
   readonly outcome?: (talk: Talk) => void;
 }
 
-/** A call of each kind that cannot be heard to be answered is a hang of the model, not of the transport. */
+/** The error of a model that hangs. A case that provokes it does not blame the transport. */
 const HANGS = 'RESPONSE_TIMEOUT';
 
-/** @throws {ConformanceError} if anything is not as it must be */
+/** @throws {ConformanceError} if a promise or the outcome does not hold */
 export async function play(
   setup: ConformanceSetup,
   makeScene: () => ConformanceScene,
@@ -35,7 +35,7 @@ export async function play(
     hasEnded = true;
   } finally {
     const ended = talk.end();
-    // The first failure tells more than one of the end after it.
+    // The first failure tells more than a later one of the end.
     await (hasEnded ? ended : ended.catch(() => {}));
   }
   const mayHang = scene.provokes?.includes(HANGS) === true;

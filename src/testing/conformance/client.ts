@@ -1,8 +1,8 @@
-// The client of a session under test: a microphone that is always open, and a loudspeaker
-// that plays in time what it gets, says what it has played, and drops the rest when told to.
+// The client of a session under test: a microphone that is always open, and a loudspeaker that plays received
+// audio in time, reports the played part, and drops the rest on request.
 //
 // Owns:     its own time.
-// Does not: know what was said, or judge.
+// Does not: know the words of the audio, or judge.
 
 import type { VoiceSession } from '../../voice/voice-session.ts';
 import type { SimulatedEnvironment } from '../doubles/simulated-environment.ts';
@@ -12,7 +12,7 @@ export const TICK_MS = 100;
 const SAMPLE_RATE_HZ = 24_000;
 /** As loud as a voice. */
 export const LOUDNESS = 8000;
-/** Sound that is sent again is heard faster than it was spoken. */
+/** Audio that is sent again is heard faster than it was spoken. */
 export const HEARD_AGAIN_MS = 600;
 
 export class Client {
@@ -45,17 +45,17 @@ export class Client {
     this.#tick();
   }
 
-  /** In the order in which they began. */
+  /** The plays, in the order in which they began. */
   get plays(): readonly Play[] {
     return this.#loudspeaker.plays;
   }
 
-  /** Something is to be played still. */
+  /** Whether audio is left to be played. */
   get isPlaying(): boolean {
     return this.#loudspeaker.isPlaying;
   }
 
-  /** In milliseconds, of all items together. */
+  /** The played time of all items together, in milliseconds. */
   get playedMs(): number {
     return this.plays.reduce((total, { playedMs }) => total + playedMs, 0);
   }

@@ -1,5 +1,5 @@
-// The connection is lost, or at its limit, while anything of the others is in flight: nothing
-// is lost with it, and nothing done twice.
+// The connection is lost, or at its limit, while work of the other cases is in flight: nothing is lost with
+// it, and nothing is done twice.
 
 import type { ConformanceScene } from './case.ts';
 import { replyTo } from './mind.ts';
@@ -21,12 +21,12 @@ import {
   working,
 } from './shared-cases.ts';
 
-/** Something that is under way when the connection is lost. */
+/** Work that is under way when the connection is lost. */
 interface InFlight extends TalkOptions {
   readonly what: string;
-  /** Until it is under way. */
+  /** Runs until the work is under way. */
   readonly before: (talk: Talk) => Promise<void>;
-  /** When there is another connection. */
+  /** Runs once there is another connection. */
   readonly after: (talk: Talk) => Promise<void>;
   readonly outcome?: (talk: Talk) => void;
 }
@@ -246,7 +246,7 @@ const inFlight: readonly (() => InFlight)[] = [
   transferring,
 ];
 
-/** Until the session talks on another connection than this many. */
+/** Waits until the session is active again and has made more than this many connections. */
 async function isBack(talk: Talk, connections: number): Promise<void> {
   await talk.until(
     'there is another connection',
@@ -275,7 +275,7 @@ const expired = (make: () => InFlight) => (): ConformanceScene => {
     ...rest,
     name: `session limit in the middle of ${what}`,
     needs: ['expiry'],
-    // The wire says why it ends.
+    // The wire reports why it ends.
     provokes: ['transport: '],
     plot: async (talk) => {
       await before(talk);

@@ -1,38 +1,38 @@
-// The loudspeaker of a client: plays in order what it gets, knows what it has played, and drops
-// the rest when told to.
+// The loudspeaker of a client: plays received audio in order, tracks the played part, and drops the rest on
+// request.
 //
-// Owns:     what was really played, and when.
-// Does not: wait (whoever has it lets time pass), know what was said, or judge.
+// Owns:     the audio that was really played, and when.
+// Does not: wait (its owner lets time pass), know the words of the audio, or judge.
 
 import { frameDurationMs, type AudioFrame } from '../../voice/audio/audio-frame.ts';
 import type { PlayoutReport } from '../../voice/voice-session.ts';
 
-/** An item, as the loudspeaker had it. */
+/** An item, as the loudspeaker received it. */
 export interface Play {
   readonly itemId: string;
   readonly responseId: string;
   sentMs: number;
   playedMs: number;
-  /** It was stopped: what had not been played by then was dropped. */
+  /** The item was stopped: the part that had not been played by then was dropped. */
   isCleared: boolean;
-  /** When it began to be heard, and was last heard; milliseconds since 1970. */
+  /** The times at which it was first and last heard; milliseconds since 1970. */
   firstAt: number;
   lastAt: number;
 }
 
 export class Loudspeaker {
-  /** In the order in which they began. */
+  /** The plays, in the order in which they began. */
   readonly plays: Play[] = [];
   readonly #now: () => number;
   readonly #report: (report: PlayoutReport) => void;
 
-  /** `report`: what a client tells the session. */
+  /** `report` receives the reports of a client to the session. */
   constructor(now: () => number, report: (report: PlayoutReport) => void) {
     this.#now = now;
     this.#report = report;
   }
 
-  /** Something is to be played still. */
+  /** Whether audio is left to be played. */
   get isPlaying(): boolean {
     return this.plays.some((play) => !play.isCleared && play.playedMs < play.sentMs);
   }
@@ -54,7 +54,7 @@ export class Loudspeaker {
       });
   }
 
-  /** So much time has passed. */
+  /** Lets so much time pass. */
   play(ms: number): void {
     let leftMs = ms;
     for (const play of this.plays) {
@@ -71,7 +71,7 @@ export class Loudspeaker {
 
   clear(): void {
     for (const play of this.plays) {
-      // The last one may go on: all that there was of it has been played.
+      // The last item may continue: all of its audio so far has been played.
       const isOver = play.playedMs >= play.sentMs && play !== this.plays.at(-1);
       if (play.isCleared || isOver) continue;
       play.isCleared = true;

@@ -1,9 +1,9 @@
-// The lead model's mind, the same behind every wire: it passes on what it is told, word for
-// word, so that what was heard can be told from what was not; it calls tools for words that a
-// case names; and to anything else that the user says it replies with what they said.
+// The lead model's mind, the same behind every wire: it repeats its messages word for word, so that the suite
+// can tell which were heard; it calls tools for words that a case names; and it replies to all other words of
+// the user by repeating them.
 //
-// Owns:     what the user said and nobody has replied to.
-// Does not: know whether it is heard.
+// Owns:     the words of the user without a reply.
+// Does not: know whether its words are heard.
 
 import { questionAnswered, readable, spokenOf } from './words.ts';
 import type { ConformanceMind, ConformanceStep, ConformanceTurn } from './stage.ts';
@@ -15,17 +15,17 @@ export interface MindCall {
 }
 
 export interface MindPorts {
-  /** Before it replies to the user, in milliseconds. */
+  /** The time before it replies to the user, in milliseconds. */
   readonly thinksMs: number;
-  /** What it adds to each reply. */
+  /** The text that it adds to each reply. */
   readonly adds: string;
-  /** The model only says that something is to be done. */
+  /** The model only says that an action is needed. */
   readonly delegates: () => boolean;
   /** Texts that the user is to be told, if the model reads them. */
   readonly tellable: () => readonly string[];
-  /** What its tools have found. */
+  /** The findings of its tools. */
   readonly found: () => readonly string[];
-  /** All that the model remembers. */
+  /** All texts that the model remembers. */
   readonly remembered: () => readonly string[];
 }
 
@@ -42,7 +42,7 @@ export class LeadMind {
     this.#ports = ports;
   }
 
-  /** The user has said, or typed, this to the model. */
+  /** Receives words that the user said, or typed, to the model. */
   heard(words: string): void {
     this.#unanswered.push(words);
     this.#lastWords = words;
@@ -58,7 +58,7 @@ export class LeadMind {
     return this.#takeTheFloor();
   };
 
-  /** For a model that only delegates: what these words mean. */
+  /** Returns the calls that these words mean, for a model that only delegates. */
   meaningOf(words: string): readonly MindCall[] | null {
     return this.#calls[words] ?? null;
   }
@@ -92,7 +92,7 @@ export class LeadMind {
     return this.#ports.delegates() ? steps.slice(0, 1) : steps;
   }
 
-  /** Nothing was said of what about: what somebody with this memory would speak of now. */
+  /** The turn has no subject: returns the words of a model with this memory. */
   #takeTheFloor(): readonly ConformanceStep[] {
     const memory = this.#ports.remembered();
     const isForModel = (words: string): boolean =>
@@ -129,12 +129,12 @@ export class LeadMind {
   }
 }
 
-/** What the model is to say while a call is at work. */
+/** Returns the text that the model says while a call runs. */
 function messageIn(text: string): string | null {
   return /"message\\?":\s*\\?"([^"\\]*)/.exec(text)?.[1] ?? null;
 }
 
-/** What the model says to words of the user. */
+/** Returns the model's reply to words of the user. */
 export function replyTo(words: string): string {
   return `You said: ${words}.`;
 }

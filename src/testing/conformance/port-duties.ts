@@ -1,21 +1,21 @@
-// What a transport owes a session (the comments of `voice/connection/transport.ts`), and what a session
-// owes a transport, checked on everything that passed between them.
+// The duties of a transport towards a session (the comments of `voice/connection/transport.ts`), and of a
+// session towards a transport, checked on all traffic between them.
 //
 // Owns:     the judgement of one connection, entry by entry.
-// Does not: know what was meant by it (promises).
+// Does not: know the purpose of the traffic (promises).
 
 import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
 import type { TransportCommand, TransportEvent } from '../../voice/connection/transport.ts';
 import type { TappedConnection } from './wire-tap.ts';
 
 export interface Leniency {
-  /** The model was made to hang. */
+  /** The case makes the model hang. */
   readonly mayHang: boolean;
-  /** A noise goes on all the time: nobody waits for its end. */
+  /** A noise continues all the time: its end is not awaited. */
   readonly isNoisy: boolean;
 }
 
-/** The duties that were neglected on this connection, each in a sentence. */
+/** Returns the neglected duties of this connection, each as a sentence. */
 export function neglectedDuties(
   { passed, isHungUp }: TappedConnection,
   leniency: Leniency,
@@ -40,11 +40,11 @@ class Judge {
   readonly #mayHang: boolean;
   readonly #isNoisy: boolean;
   readonly #utterances = new Map<string, UtteranceSeen>();
-  /** By id; true: it has ended. */
+  /** Responses by id; true: the response has ended. */
   readonly #responses = new Map<string, boolean>();
-  /** By key; true: it has ended. */
+  /** Requests by key; true: the request has ended. */
   readonly #requests = new Map<string, boolean>();
-  /** Requests that the session gave up when the model began something of its own. */
+  /** Requests that the session gave up when the model began a response of its own. */
   readonly #overtaken = new Set<string>();
   readonly #withdrawn = new Set<string>();
   #isReady = false;
@@ -128,7 +128,7 @@ class Judge {
       this.faults.push(`Sound came of the response ${responseId}, which had not begun`);
   }
 
-  /** The connection has ended, or the talk. */
+  /** Ends the record: the connection has ended, or the talk. */
   end(): void {
     if (this.#isClosed) return;
     for (const [id, { hasEnded, isKnown }] of this.#utterances) {

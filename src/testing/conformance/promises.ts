@@ -1,8 +1,8 @@
-// What is promised of every session, whatever speaks for it, checked on the log of one that
-// is over: P1 to P6 of `docs/guarantees.md`, as far as a log shows them.
+// The promises of every session, on any transport, checked on the log of a finished one: P1 to P6 of
+// `docs/guarantees.md`, as far as a log shows them.
 //
 // Owns:     the judgement.
-// Does not: know what a case was about; a case says of each utterance whom it was for.
+// Does not: know the subject of a case; a case names the addressee of each utterance.
 
 import type { SessionEvent } from '../../actors/contracts/session-views.ts';
 import type { Play } from './loudspeaker.ts';
@@ -13,12 +13,12 @@ import type { LogEntry } from './session-of-case.ts';
 
 /** A client counts in frames, and the session takes 90 % for all. */
 const HEARD_FRACTION = 0.89;
-/** So many characters tell what a reply that was cut off replies to. */
+/** The number of characters that identify the utterance to which an interrupted reply belongs. */
 const BEGINNING = 20;
 const ENDED = new Set(['completed', 'failed', 'cancelled']);
 const PUT = new Set(['presenting', 'open']);
 
-/** The promises that were broken, each in a sentence; none where all were kept. */
+/** Returns the broken promises, each as a sentence; empty if all were kept. */
 export function brokenPromises(talk: Talk): readonly string[] {
   return [
     ...oneEnding(talk.log),
@@ -39,7 +39,7 @@ function eventsOf<Type extends SessionEvent['type']>(
   return log.filter((entry): entry is { at: number; event: Of<Type> } => entry.event.type === type);
 }
 
-/** P1 */
+/** P1: each subagent ends exactly once. */
 function* oneEnding(log: readonly LogEntry[]): Iterable<string> {
   const ended = new Map<string, string>();
   const seen = new Set<string>();
@@ -53,7 +53,7 @@ function* oneEnding(log: readonly LogEntry[]): Iterable<string> {
   for (const id of seen) if (!ended.has(id)) yield `P1: ${id} never ended`;
 }
 
-/** P2 */
+/** P2: one question is put at a time, in the order of asking. */
 function* oneOwner(log: readonly LogEntry[]): Iterable<string> {
   const asked: string[] = [];
   const first: string[] = [];
@@ -71,7 +71,7 @@ function* oneOwner(log: readonly LogEntry[]): Iterable<string> {
     yield `P2: asked in the order ${inOrder.join(', ')}, put in the order ${first.join(', ')}`;
 }
 
-/** P3: whoever was meant has the words, and nobody else speaks to them. */
+/** P3: the addressee gets the words, and the lead model replies to no words of a subagent. */
 function* answersReachTheirAsker(talk: Talk): Iterable<string> {
   for (const { text, to } of talk.said) {
     if (to === 'nobody') continue;
@@ -88,7 +88,7 @@ function* answersReachTheirAsker(talk: Talk): Iterable<string> {
   }
 }
 
-/** Also if the reply was cut off in the middle. */
+/** Tells whether the item replies to this text, also if the reply was interrupted. */
 function repliesTo(talk: Talk, { itemId }: Play, text: string): boolean {
   const words = plain(talk.wordsOf(itemId));
   const opening = plain(replyTo(''));
@@ -97,7 +97,7 @@ function repliesTo(talk: Talk, { itemId }: Play, text: string): boolean {
   return answered.includes(plain(text)) || plain(text).startsWith(answered.slice(0, BEGINNING));
 }
 
-/** P4: what counts as heard was heard, once it was there; nothing is lost; nothing is told again. */
+/** P4: a delivery that counts as heard was heard, after it was there; no delivery is lost or told again. */
 function* kept(talk: Talk): Iterable<string> {
   const delivered = new Map<string, number>();
   for (const { at, event } of eventsOf(talk.logBeforeEnd, 'delivery.changed')) {
@@ -128,7 +128,7 @@ export function wasHeard({ playedMs, sentMs }: Play): boolean {
   return sentMs > 0 && playedMs >= HEARD_FRACTION * sentMs;
 }
 
-/** P6 */
+/** P6: no call is taken, answered or delegated twice. */
 function* nothingTwice(log: readonly LogEntry[]): Iterable<string> {
   yield* twice(
     eventsOf(log, 'tool.called').map(({ event }) => event.callId),

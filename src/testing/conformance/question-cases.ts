@@ -1,5 +1,5 @@
-// Questions of subagents: by voice and by button, one after another, each answered by
-// whoever was asked and by nobody else.
+// Questions of subagents: by voice and by button, one after another, each answered to its asker and to no
+// other.
 
 import type { ConformanceScene } from './case.ts';
 import { wasHeard } from './promises.ts';
@@ -31,7 +31,7 @@ function got(talk: Talk, asker: Asker, ...answers: string[]): void {
   );
 }
 
-/** The user asks for a ride, and hears which one it shall be. */
+/** The user asks for a ride, and hears the question which one. */
 async function isAsked(talk: Talk): Promise<void> {
   await talk.says(ASKED);
   await isOpen(talk);
@@ -184,7 +184,7 @@ const brokenOff = (): ConformanceScene => {
     plot: async (talk) => {
       await talk.says(ASKED);
       await talk.hears(RIDE_QUESTION.slice(0, 11));
-      // Whether that is an answer is for the session to say.
+      // Whether that is an answer, the session decides.
       await talk.says('hold on', { to: 'nobody', durationMs: 600 });
       await isOpen(talk);
       await isQuiet(talk);
@@ -195,7 +195,7 @@ const brokenOff = (): ConformanceScene => {
   };
 };
 
-/** A model that answers by itself answers the words too, when there is something else to tell. */
+/** A model that answers by itself answers these words too, when it has another message to tell. */
 const lateAnswer = (): ConformanceScene => {
   const asker = ride();
   return {
@@ -212,7 +212,7 @@ const lateAnswer = (): ConformanceScene => {
   };
 };
 
-/** The user began to hear it once, and heard it to its end. */
+/** Checks that the user began to hear the text once, and heard it to its end. */
 function isToldOnce(talk: Talk, text: string): void {
   const plays = talk.playsOf(text).filter(({ playedMs }) => playedMs > 0);
   const times = plays.map((play) => (wasHeard(play) ? 'to its end' : 'in part')).join(', ');
@@ -231,7 +231,7 @@ interface Answered {
 
 const ENDLESS = 'I would like the very best one that you have, if there is any left at this hour';
 
-/** What is asked, and how it is answered by voice. */
+/** The questions, and the spoken answers. */
 const answered: readonly Answered[] = [
   {
     name: 'an option',
@@ -267,7 +267,7 @@ const answered: readonly Answered[] = [
   },
 ];
 
-/** What the lead model does with words that are not for it, where it answers by itself. */
+/** The models that answer by themselves, and their treatment of words for a subagent. */
 const models = [
   { does: 'it replies at once', thinksMs: 0, adds: '' },
   { does: 'it thinks first', thinksMs: 2500, adds: '' },
@@ -275,7 +275,7 @@ const models = [
   { does: 'it talks for long', thinksMs: 0, adds: `${STORY}. ${STORY}. ${STORY}` },
 ] as const;
 
-/** The result comes at once, or at some time in what a model that answers by itself says. */
+/** The result comes at once, or during the words of a model that answers by itself. */
 const WORK_MS = [0, 1500, 5000] as const;
 
 const answeredByVoice = answered.flatMap((each) =>

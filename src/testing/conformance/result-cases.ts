@@ -1,5 +1,5 @@
-// What subagents find: acknowledged at once or not, told when there is a pause, told again
-// when it was broken off.
+// Results of subagents: acknowledged at once or not, told when there is a pause, told again after an
+// interruption.
 
 import type { ConformanceScene } from './case.ts';
 import { wasHeard } from './promises.ts';
@@ -20,7 +20,7 @@ function isDelivered(talk: Talk, text: string): void {
   );
 }
 
-/** Of two texts the first was heard to its end before the second began. */
+/** Checks that the first of two texts was heard to its end before the second began. */
 function isBefore(talk: Talk, first: string, second: string): void {
   const earlier = talk.playsOf(first).find(wasHeard);
   const later = talk.playsOf(second).find(wasHeard);
@@ -30,7 +30,7 @@ function isBefore(talk: Talk, first: string, second: string): void {
   );
 }
 
-/** While the report is being made the model tells a story. */
+/** The model tells a story while the report is made. */
 async function isToldAStory(talk: Talk): Promise<void> {
   await talk.says(ASKED);
   await talk.hears(ON_IT);
@@ -222,7 +222,7 @@ const silent = (): ConformanceScene => ({
     await talk.hears(ON_IT);
     await talk.until('it is a card', () => talk.deliveryOf(SALES)?.card === true);
     await talk.pass(5000);
-    // What waits for a request is told with the next one.
+    // A message that waits for a request is told with the next one.
     talk.session.notifyBackground('The mail has come');
     await talk.isTold('The mail has come');
   },

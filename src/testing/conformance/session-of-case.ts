@@ -1,7 +1,7 @@
-// The session of a case: its agents, its tools, its scripted subagents, and what is said in it
-// that the lead model's mind must know.
+// The session of a case: its agents, its tools, its scripted subagents, and the texts that the lead model's
+// mind must know.
 //
-// Owns:     how a case is made into the options of a session.
+// Owns:     the session options that a case stands for.
 // Does not: drive it (talk).
 
 import { z } from 'zod';
@@ -23,29 +23,29 @@ const LEAD = 'You are the lead agent.';
 export interface CaseSubagent {
   readonly script: Script;
   readonly config?: Partial<SubagentConfig>;
-  /** What the lead model says at once. @defaultValue nothing: the call stays open */
+  /** The lead model's immediate words. @defaultValue nothing: the call stays open */
   readonly pending?: string;
 }
 
 export interface TalkOptions {
-  /** What the lead model calls for which words. */
+  /** The calls of the lead model, by the words that cause them. */
   readonly calls?: Readonly<Record<string, readonly MindCall[]>>;
   readonly subagents?: Readonly<Record<string, CaseSubagent>>;
   readonly tools?: readonly ToolDefinition[];
-  /** Others that may lead. */
+  /** Other agents that may lead. */
   readonly others?: readonly MainAgent[];
   readonly voice?: Partial<VoiceOptions>;
-  /** So long the lead model thinks before it replies to the user, in milliseconds. @defaultValue 0 */
+  /** The time that the lead model thinks before it replies to the user, in milliseconds. @defaultValue 0 */
   readonly thinksMs?: number;
-  /** What the lead model adds to each reply to the user. @defaultValue nothing */
+  /** The text that the lead model adds to each reply to the user. @defaultValue nothing */
   readonly adds?: string;
   /** Errors that the case provokes: parts of their codes and messages. */
   readonly provokes?: readonly string[];
-  /** Reasons for which the case has something dropped. */
+  /** Reasons for which deliveries are dropped in the case. */
   readonly drops?: readonly string[];
 }
 
-/** What the user may be told: results, notices and questions, in the words of whoever has them. */
+/** Returns the texts that the user may be told: results, notices and questions, in their original words. */
 export function tellableIn({ deliveries, questions }: SessionState): readonly string[] {
   const texts = [
     ...questions.map(({ question }) => question),
@@ -54,7 +54,7 @@ export function tellableIn({ deliveries, questions }: SessionState): readonly st
   return [...new Set(texts)].filter((text) => text !== '');
 }
 
-/** What tools found that the lead model waited for. */
+/** Returns the findings of tools that the lead model waited for. */
 export function outputsIn(log: readonly LogEntry[]): readonly string[] {
   return log.flatMap(({ event }) =>
     event.type === 'tool.answered' && event.status === 'result' && typeof event.output === 'string'
@@ -116,7 +116,10 @@ function backgroundTool(name: string, pendingMessage: string | undefined): ToolD
   });
 }
 
-/** What a delegation means: what the lead model would have called for the last words that name anything. */
+/**
+ * Interprets a delegation: returns the call that the lead model would have made for the last words that name
+ * one.
+ */
 function workOut(mind: LeadMind): Script {
   return ({ prompt }) => {
     const words = prompt.flatMap((message) =>
@@ -132,7 +135,7 @@ function workOut(mind: LeadMind): Script {
   };
 }
 
-/** An event of the session and when it happened. */
+/** An event of the session, and its time. */
 export interface LogEntry {
   readonly at: number;
   readonly event: SessionEvent;

@@ -8,7 +8,7 @@ import type { CaseSubagent } from './session-of-case.ts';
 import type { Talk } from './talk.ts';
 import type { ToolDefinition } from '../../actors/contracts/lead-tool.ts';
 
-/** Long enough to be broken off. */
+/** Long enough to be interrupted. */
 export const STORY = 'tell me the long story of the king who went to look for the end of the sea';
 
 export const SALES = 'Sales are up by seven percent';
@@ -33,7 +33,7 @@ export function gate(): Gate {
   return { opened, open: () => open() };
 }
 
-/** Works for so long, or until the gate opens, and then says this. */
+/** Returns a subagent that works for so long, or until the gate opens, and then says this. */
 export function working(text: string, until: number | Gate): Omit<CaseSubagent, 'pending'> {
   return {
     script: async () => {
@@ -44,10 +44,10 @@ export function working(text: string, until: number | Gate): Omit<CaseSubagent, 
   };
 }
 
-/** Asks one question, and says what it got. */
+/** A subagent that asks one question, and reports its answer. */
 export interface Asker {
   readonly subagent: CaseSubagent;
-  /** The answers that it got: the id of the option, or the words. */
+  /** The answers that it received: the id of the option, or the words. */
   readonly got: string[];
 }
 
@@ -75,7 +75,7 @@ export function asking(question: string, options: readonly string[], after: stri
 export const RIDE_QUESTION = 'Which class shall it be, economy or premium';
 export const BOOKED = 'Your ride is booked';
 
-/** The question of most cases. */
+/** Returns the asker of most cases. */
 export function ride(): Asker {
   return asking(RIDE_QUESTION, ['economy', 'premium'], BOOKED);
 }
@@ -83,7 +83,7 @@ export function ride(): Asker {
 export const APPROVAL = 'May I run pay with {}?';
 export const PAID = 'The ride is paid';
 
-/** Asks for consent, and says what it got. */
+/** Returns an asker that asks for consent, and reports the answer. */
 export function approving(): Asker {
   const got: string[] = [];
   return {
@@ -110,7 +110,7 @@ export function approving(): Asker {
   };
 }
 
-/** The same, and its last step takes so long. */
+/** Returns the same asker with a last step that takes so long. */
 export function afterwards({ subagent, got }: Asker, delayMs: number): Asker {
   const { script } = subagent;
   return {
@@ -125,7 +125,7 @@ export function afterwards({ subagent, got }: Asker, delayMs: number): Asker {
   };
 }
 
-/** Until this question was heard and may be answered. */
+/** Waits until this question was heard and may be answered. */
 export function isOpen(talk: Talk, question = RIDE_QUESTION): Promise<void> {
   return talk.until(`the question ${JSON.stringify(question)} is open`, ({ questions }) =>
     questions.some((view) => view.question === question && view.state === 'open'),
@@ -136,12 +136,12 @@ export function requestIdOf(talk: Talk, question = RIDE_QUESTION): string {
   return talk.state.questions.find((view) => view.question === question)?.requestId ?? '';
 }
 
-/** Until nobody speaks. */
+/** Waits until both parties are silent. */
 export function isQuiet(talk: Talk): Promise<void> {
   return talk.until('nobody speaks', ({ floor }) => floor === 'nobody' && !talk.client.isPlaying);
 }
 
-/** A tool that the lead model waits for; counts how often it was run. */
+/** Creates a tool that the lead model waits for, and counts its runs. */
 export function lookUp(name: string, output: string, until?: Gate) {
   const counted = { runs: 0 };
   const definition: ToolDefinition = defineTool({

@@ -1,5 +1,5 @@
-// Who speaks: replies, barge-in and what is remembered of what was broken off, words that
-// come late or twice, sound that comes late, a model that says nothing.
+// Turns: replies, barge-in and the memory of interrupted speech, transcripts that come late or twice, audio
+// that comes late, a model that stays silent.
 
 import type { ConformanceScene } from './case.ts';
 import { wasHeard } from './promises.ts';
@@ -7,9 +7,9 @@ import type { Talk } from './talk.ts';
 import { plain } from './words.ts';
 import { isQuiet, STORY } from './shared-cases.ts';
 
-/** The user has spoken for so long, and the model is silent: what was inferred late included. */
+/** The time within which the model is silent after the user has begun to speak; late inference included. */
 const SILENT_WITHIN_MS = 1500;
-/** It takes long to make, too; a model that writes is heard before it has ended. */
+/** It also takes long to generate; a model that writes is heard before it has ended. */
 const AGES = Array.from({ length: 4 }, () => STORY).join('. ');
 const LAST_WORDS = 'the end of the sea';
 
@@ -25,7 +25,7 @@ const replies = (): ConformanceScene => ({
   outcome: (talk) => talk.check('three times', talk.client.plays.length === 3),
 });
 
-/** The model's memory holds only what was heard: its end was cut out, or it was told. */
+/** Checks that the model's memory holds only heard words: the rest was cut out, or the model was told. */
 function remembersWhatWasHeard(talk: Talk): void {
   const { memory } = talk.model;
   const said = memory.filter(
@@ -58,7 +58,7 @@ const bargeIn = (): ConformanceScene => ({
       talk.playsOf('stop it now please').some(wasHeard),
     );
     await isQuiet(talk);
-    // What waits for a request is told with the next one.
+    // A message that waits for a request is told with the next one.
     talk.session.notifyBackground('The mail has come');
     await talk.isTold('The mail has come');
   },
@@ -138,7 +138,7 @@ const lateWords = (): ConformanceScene => ({
 const overtakenWords = (): ConformanceScene => ({
   name: 'late transcript: words of one utterance may come after the next one',
   needs: ['late_transcripts'],
-  // A wire that cannot say to which utterance they belong may say so.
+  // A wire that cannot relate a transcript to its utterance may report so.
   provokes: ['transport: '],
   plot: async (talk) => {
     await talk.says('good morning to you', { to: 'nobody', transcript: { lateMs: 3000 } });
@@ -195,7 +195,7 @@ const nobodyListens = (): ConformanceScene => ({
     talk.check('it is kept', talk.deliveryOf('The mail has come')?.state === 'pending'),
 });
 
-/** The sound of the first thing that the model has said, once all of it was made. */
+/** Returns the audio of the model's first words, once all of it was generated. */
 function firstSound({
   tap,
 }: Talk): { readonly itemId: string; readonly durationMs: number } | null {

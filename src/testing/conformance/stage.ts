@@ -1,77 +1,77 @@
-// What the author of a transport supplies to have it checked: the transport, and the
-// control of whatever is behind it. All time is the time of one simulated environment.
+// The stage that the author of a transport supplies for the suite: the transport, and the control of the
+// model behind it. All time is the time of one simulated environment.
 //
-// The model behind the transport is the one that the wire has, not one that helps: it
-// answers by itself if the wire's models do, forgets what they forget, and brings words as
-// late as they do. What it says is worked out by the `mind` that the suite lends.
+// The model behind the transport behaves as the models of the wire, without help: it answers by itself if
+// they do, forgets what they forget, and transcribes as late as they do. The `mind` that the suite lends
+// decides its words.
 
 import type { Transport } from '../../voice/connection/transport.ts';
 import type { SimulatedEnvironment } from '../doubles/simulated-environment.ts';
 
-/** What makes the model act. */
+/** The cause of a response. */
 export interface ConformanceTurn {
-  /** The user spoke; a tool result came; a message came that is to be spoken of; or neither. */
+  /** The user spoke; a tool result came; a message came that must be spoken of; or none of these. */
   readonly cause: 'utterance' | 'result' | 'message' | 'nothing';
-  /** The words, the result (JSON where it is no text) or the message. Empty where nothing is known. */
+  /** The words, the result (JSON if it is no text) or the message. Empty if nothing is known. */
   readonly text: string;
-  /** Instructions for this response alone, where the wire has such; else null. */
+  /** Instructions for this response alone, if the wire has such; else null. */
   readonly instructions: string | null;
 }
 
-/** One thing that the model does; steps follow one another. */
+/** One action of the model; steps follow one another. */
 export type ConformanceStep =
   /** Speaks, 60 ms for each character. */
   | { readonly say: string }
-  /** Calls a tool. A model that delegates says only that something is to be done. */
+  /** Calls a tool. A model that delegates only says that an action is needed. */
   | { readonly call: string; readonly arguments: Readonly<Record<string, unknown>> }
-  /** Thinks for so long, in milliseconds, before it goes on. */
+  /** Thinks for so long, in milliseconds, before it continues. */
   | { readonly waitMs: number };
 
-/** Works out what the model does; asked when its turn begins. */
+/** Decides the actions of the model; called when its turn begins. */
 export type ConformanceMind = (turn: ConformanceTurn) => readonly ConformanceStep[];
 
-/** When the words of the user arrive, beside `prompt`: as they come on this wire on a good day. */
+/** The arrival of the user's transcript; `prompt`: as it comes on this wire on a good day. */
 export type ConformanceTranscript =
   | 'prompt'
-  /** As `prompt`, and the last ones a second time. */
+  /** As `prompt`, and the last transcript a second time. */
   | 'duplicated'
   /** So long after the user has ended, in milliseconds. */
   | { readonly lateMs: number };
 
-/** What goes wrong on a bad day. */
+/** A fault on a bad day. */
 export type ConformanceFault =
-  /** The words of the user come late, or twice (`ConformanceTranscript`). */
+  /** The transcript comes late, or twice (`ConformanceTranscript`). */
   | 'late_transcripts'
   | 'duplicated_transcripts'
-  /** The connection is at its limit: it ends as the wire ends it, with the notice that the wire gives. */
+  /** The connection is at its limit: the wire ends it, with the notice that the wire gives. */
   | 'expiry'
   /**
-   * The server ends the connection with an error and without notice (1011); what it gave to go on
-   * with it does not take any more.
+   * The server ends the connection with an error and without notice (1011); it no longer accepts its
+   * resumption handle.
    */
   | 'server_error'
-  /** The model says nothing at all, while this is on. */
+  /** The model stays silent, while this is on. */
   | 'silence'
-  /** What the user says does not end, while this is on: a television goes on behind it. */
+  /** The user's speech does not end, while this is on: a television is audible behind it. */
   | 'television'
-  /** Some sound and words of a response arrive after it was broken off, while this is on. */
+  /** Some audio and words of a response arrive after its interruption, while this is on. */
   | 'deltas_after_cancel'
   /** Each call is announced twice, while this is on. */
   | 'duplicated_calls'
-  /** The model takes back the calls that are open. */
+  /** The model cancels the open calls. */
   | 'cancelled_calls';
 
-/** Something that the model remembers. */
+/** An item of the model's memory. */
 export interface ConformanceMemory {
   readonly kind: 'system' | 'user' | 'assistant' | 'call' | 'result';
   /** The message; the name and arguments of a call; the output of a result. */
   readonly text: string;
 }
 
-/** Something that the model said, while it is made and after. */
+/** A reply of the model, while it is generated and after. */
 export interface ConformanceReply {
   readonly text: string;
-  /** Sound that was sent, in milliseconds. */
+  /** The duration of the audio that was sent, in milliseconds. */
   readonly audioMs: number;
   readonly status: 'in_progress' | 'completed' | 'cancelled' | 'failed';
 }
@@ -82,46 +82,46 @@ export interface ConformanceModel {
   readonly user: {
     /**
      * The model hears the user from now on, for `durationMs`; resolves when they have ended. The suite
-     * sends sound as loud as a voice meanwhile, and silence else.
+     * sends audio as loud as a voice meanwhile, and silence otherwise.
      */
     says(
       text: string,
       speech: { readonly durationMs: number; readonly transcript: ConformanceTranscript },
     ): Promise<void>;
   };
-  /** What the model said, in order. */
+  /** The replies of the model, in order. */
   readonly replies: readonly ConformanceReply[];
-  /** What it remembers, in order. */
+  /** The memory of the model, in order. */
   readonly memory: readonly ConformanceMemory[];
-  /** The network is gone, without a word. */
+  /** Breaks the network connection, without any notice. */
   drop(): void;
-  /** One of those that the setup `shows`. `on`: for those that last. */
+  /** Causes a fault that the setup `shows`. `on`: for lasting faults. */
   strike(fault: ConformanceFault, on?: boolean): void;
 }
 
-/** A transport, and the models that it talks to. */
+/** A transport, and the models behind it. */
 export interface ConformanceStage {
   readonly transport: Transport;
-  /** The connections that were made, in order; those that ended included. */
+  /** The connections that were made, in order; ended ones included. */
   readonly models: readonly ConformanceModel[];
-  /** Nothing is needed any more. */
+  /** Releases all resources. */
   close?(): void | Promise<void>;
 }
 
-/** What the suite lends to a stage. */
+/** The means that the suite lends to a stage. */
 export interface ConformanceWorld {
-  /** For the transport's context and the server behind it alike. */
+  /** Time and chance, for the transport's context and the server behind it alike. */
   readonly environment: SimulatedEnvironment;
   readonly mind: ConformanceMind;
 }
 
-/** How a stage is set; once for each case. */
+/** Sets a stage; once for each case. */
 export interface ConformanceSetup {
   /** For the titles of tests: the transport, and the model if that matters. */
   readonly name: string;
   /**
-   * Faults that the stage can show; a case that needs another one is skipped and says so. What the
-   * wire cannot suffer is left out.
+   * Faults that the stage can show; a case that needs another one is skipped and says so. Faults that are
+   * impossible on the wire are left out.
    */
   readonly shows: readonly ConformanceFault[];
   open(world: ConformanceWorld): ConformanceStage | Promise<ConformanceStage>;

@@ -1,8 +1,7 @@
-// A whole voice session on a stage: its user, its client, its subagents, and everything that
-// happened in it.
+// A whole voice session on a stage: its user, its client, its subagents, and the log of its events.
 //
 // Owns:     the session and the passing of time.
-// Does not: judge (promises, port-duties), or know what a case is about.
+// Does not: judge (promises, port-duties), or know the subject of a case.
 
 import type { SessionState } from '../../actors/contracts/session-views.ts';
 import type { VoiceSession } from '../../voice/voice-session.ts';
@@ -29,10 +28,13 @@ import type {
 import { WireTap, type TappedConnection } from './wire-tap.ts';
 import { ConformanceError } from './conformance-error.ts';
 import { plain } from './words.ts';
-/** Whom words are for: the lead model, which answers or `calls`; a subagent; or nobody who could hear them. */
+/**
+ * The addressee of words: the lead model, which answers or `calls`; a subagent; or no party that could hear
+ * them.
+ */
 export type Addressee = 'lead' | 'call' | 'subagent' | 'nobody';
 
-/** Something that the user said or typed. */
+/** Words that the user said or typed. */
 export interface Said {
   readonly text: string;
   readonly to: Addressee;
@@ -50,7 +52,7 @@ export interface Speech {
 
 const DEFAULT_SPEECH_MS = 1200;
 const DEFAULT_LIMIT_MS = 120_000;
-/** Nothing happens for so long: nothing more will. */
+/** After so long without an event, nothing more will happen. */
 const CALM_MS = 3000;
 
 export class Talk {
@@ -61,11 +63,11 @@ export class Talk {
   readonly log: readonly LogEntry[];
   readonly said: readonly Said[];
   readonly options: TalkOptions;
-  /** Connections that the session has left open when it was over. */
+  /** Connections that the session has left open at its end. */
   leftOpen = 0;
   readonly #stage: ConformanceStage;
   readonly #mind: LeadMind;
-  /** Connections on which the model has heard what was said last. */
+  /** Connections on which the model has heard the latest words. */
   readonly #heardOn = new Set<TappedConnection>();
   #endsAt: number | null = null;
   #leave: () => void = () => {};
@@ -89,7 +91,7 @@ export class Talk {
     this.client = new Client(this.session, environment);
   }
 
-  /** Sets the stage and begins to talk. */
+  /** Sets the stage and starts the session. */
   static async begin(setup: ConformanceSetup, options: TalkOptions): Promise<Talk> {
     const environment = simulatedEnvironment();
     const begun: { talk?: Talk } = {};
@@ -164,7 +166,7 @@ export class Talk {
     await this.environment.settle();
   }
 
-  /** The network is gone. */
+  /** Breaks the network connection. */
   loseConnection(): void {
     for (const model of this.models) if (model.isOpen) model.drop();
   }
@@ -177,8 +179,8 @@ export class Talk {
   }
 
   /**
-   * Lets time pass until it is so.
-   * @throws {ConformanceError} if it is not so after `limitMs`
+   * Lets time pass until the condition holds.
+   * @throws {ConformanceError} if it does not hold after `limitMs`
    */
   async until(
     what: string,
@@ -194,7 +196,7 @@ export class Talk {
     }
   }
 
-  /** Until all is said that is to be said, and nothing happens any more. */
+  /** Waits until everything is said and nothing more happens. */
   async calm(limitMs = DEFAULT_LIMIT_MS): Promise<void> {
     let calmSince = Number.POSITIVE_INFINITY;
     await this.until(
@@ -218,7 +220,7 @@ export class Talk {
     );
   }
 
-  /** All that the model said of an item, played or not. */
+  /** Returns all words of the model in an item, played or not. */
   wordsOf(itemId: string): string {
     let words = '';
     for (const { passed } of this.tap.connections)
@@ -232,26 +234,26 @@ export class Talk {
     return words;
   }
 
-  /** What became of something that the user was to be told. */
+  /** Returns the delivery of a text to the user. */
   deliveryOf(text: string): SessionState['deliveries'][number] | undefined {
     return this.state.deliveries.findLast((delivery) => delivery.text.includes(text));
   }
 
-  /** The items in which this was said, in the order in which they were heard. */
+  /** Returns the items in which this was said, in the order in which they were heard. */
   playsOf(text: string): readonly Play[] {
     return this.client.plays.filter(({ itemId }) =>
       plain(this.wordsOf(itemId)).includes(plain(text)),
     );
   }
 
-  /** Until this is being heard. */
+  /** Waits until this is being heard. */
   hears(text: string): Promise<void> {
     return this.until(`${JSON.stringify(text)} is heard`, () =>
       this.playsOf(text).some(({ playedMs, isCleared }) => playedMs > 0 && !isCleared),
     );
   }
 
-  /** Until this was told to its end. */
+  /** Waits until this was told to its end. */
   isTold(text: string): Promise<void> {
     return this.until(
       `${JSON.stringify(text)} is told`,
@@ -259,12 +261,12 @@ export class Talk {
     );
   }
 
-  /** @throws {ConformanceError} if it is not so */
+  /** @throws {ConformanceError} if the condition does not hold */
   check(what: string, isSo: boolean): void {
     if (!isSo) throw new ConformanceError(`Expected: ${what}\n${this.story()}`);
   }
 
-  /** What happened last, for the message of a failure. */
+  /** Describes the last events, for the message of a failure. */
   story(): string {
     const lines = this.log
       .filter(({ event }) => event.type !== 'transcript.changed' || event.item.final)
@@ -276,7 +278,7 @@ export class Talk {
     return `The session ended its log with:\n${lines.join('\n')}`;
   }
 
-  /** What happened before the session was ended. */
+  /** The events before the end of the session. */
   get logBeforeEnd(): readonly LogEntry[] {
     return this.log.slice(0, this.#endsAt ?? this.log.length);
   }
@@ -295,8 +297,8 @@ export class Talk {
   }
 
   /**
-   * Sound of the user is in what a connection gets: words of which the one before did not say what
-   * they were are sent again to the next one, and so heard again.
+   * Replays the user's audio to a new connection: words that the old connection did not transcribe are sent
+   * again, and so heard again.
    */
   #hearAgain(): void {
     const connection = this.tap.connections.at(-1);

@@ -1,5 +1,5 @@
-// The conformance suite for transports: conversations that a session must be able to have
-// with any voice model, whatever its wire can do.
+// The conformance suite for transports: conversations that a session must be able to have with any voice
+// model, on any wire.
 
 import { callScenes } from './call-cases.ts';
 import { connectionScenes } from './connection-cases.ts';
@@ -13,11 +13,11 @@ import type { ConformanceSetup } from './stage.ts';
 export interface ConformanceCase {
   /** The title of a test. */
   readonly name: string;
-  /** Why it cannot be run on this stage: what it needs the stage cannot show. Null: it can. */
+  /** Why it cannot run on this stage: the stage cannot show a fault that it needs. Null: it can. */
   readonly skipped: string | null;
   /**
-   * Has the conversation, on a stage of its own; takes no real time to speak of.
-   * @throws {ConformanceError} when a promise is not kept, with what happened
+   * Has the conversation, on a stage of its own; takes almost no real time.
+   * @throws {ConformanceError} when a promise is not kept, with the events that led to it
    */
   run(): Promise<void>;
 }

@@ -1,8 +1,8 @@
-// A transport that is listened to: what a session told it and what it told the session, in
-// order, connection by connection.
+// Records the traffic of a transport: the commands and frames of the session and the events of the transport,
+// in order, connection by connection.
 //
 // Owns:     the record.
-// Does not: change anything that passes.
+// Does not: change the traffic.
 
 import { tap } from 'rxjs';
 import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
@@ -15,7 +15,7 @@ import type {
   TransportEvent,
 } from '../../voice/connection/transport.ts';
 
-/** Something that passed; `at`: milliseconds since 1970. */
+/** A command, an event or a frame; `at`: milliseconds since 1970. */
 export type Passed =
   | { readonly at: number; readonly command: TransportCommand }
   | { readonly at: number; readonly event: TransportEvent }
@@ -24,13 +24,13 @@ export type Passed =
 /** As loud as a voice. */
 const LOUD = 4000;
 
-/** What passed on one connection. */
+/** The traffic on one connection. */
 export interface TappedConnection {
   readonly configuration: TransportConfiguration;
   readonly passed: readonly Passed[];
-  /** Since when the sound of the user was sent that is loud; milliseconds since 1970, null: none was. */
+  /** The time since which loud audio of the user was sent; milliseconds since 1970, null: none was. */
   readonly loudSince: number | null;
-  /** The session has hung up; what comes after that nobody hears. */
+  /** The session has closed the connection; later events are ignored. */
   readonly isHungUp: boolean;
 }
 

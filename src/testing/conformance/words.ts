@@ -1,21 +1,24 @@
-// The words by which the runtime tells a model things, as far as a suite must know them.
+// The phrases by which the runtime informs a model, as far as the suite must know them.
 
 import { readNotes } from '../../actors/notes/note.ts';
 
-/** Does this text tell the model that these words of the user were for a subagent: its question's answer, or about it? */
+/**
+ * Tells whether this text informs the model that these words of the user were for a subagent: an answer to
+ * its question, or about it.
+ */
 export function questionAnswered(text: string, words: string): boolean {
   return readNotes(text).some(
     ({ quotes }) => quotes['words'] === words && quotes['subagent'] !== undefined,
   );
 }
 
-/** What a model reads in a text: what it says, and what is quoted in it. */
+/** Returns the text that a model reads: the text itself, and the quotations in it. */
 export function readable(text: string): string {
   const values = readNotes(text).map(({ quotes }) => quotes);
   return [text, ...values.flatMap(stringsIn)].join('\n');
 }
 
-/** The texts that these instructions speak of, by the marks of their notes. */
+/** Returns the texts that these instructions refer to, by the marks of their notes. */
 export function spokenOf(instructions: string, remembered: readonly string[]): readonly string[] {
   const marks = instructions.match(/(?<=\bnote )[\w-]+/g) ?? [];
   return remembered.filter((text) => marks.some((mark) => text.includes(` ${mark}]`)));
@@ -26,7 +29,7 @@ function stringsIn(value: unknown): readonly string[] {
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(stringsIn) : [];
 }
 
-/** As transcripts differ: in case, white space and marks. */
+/** Removes the differences between transcripts: case, white space and punctuation. */
 export function plain(text: string): string {
   return text
     .toLowerCase()

@@ -1,5 +1,5 @@
-// Chance that is the same every time: a seed, and what it is for, give one stream of numbers.
-// What is decided by streams of their own stays as it is when something else is left out.
+// Reproducible chance: a seed and a purpose give one stream of numbers. Decisions with streams of their own
+// stay the same when others are left out.
 
 import type { Random } from '../../actors/ports/environment.ts';
 
@@ -8,12 +8,12 @@ export interface Chance extends Random {
   below(count: number): number;
   /** A whole number from `least` to `most`, both included. */
   within(least: number, most: number): number;
-  /** One of them; there must be one. */
+  /** Returns one of them; there must be one. */
   pick<T>(from: readonly [T, ...T[]] | readonly T[]): T;
   happens(probability: number): boolean;
 }
 
-/** The stream of this seed for this purpose. */
+/** Returns the stream of this seed for this purpose. */
 export function chanceOf(seed: number, ...purpose: readonly (string | number)[]): Chance {
   const { next } = mulberry32(hash(`${seed}/${purpose.join('/')}`));
   const below = (count: number): number => Math.floor(next() * count);
@@ -26,7 +26,10 @@ export function chanceOf(seed: number, ...purpose: readonly (string | number)[])
   };
 }
 
-/** A small generator with 32 bits of state; good enough to choose, not to hide. Source: Tommy Ettinger, 2017. */
+/**
+ * A small generator with 32 bits of state; good enough for choices, not for secrets. Source: Tommy Ettinger,
+ * 2017.
+ */
 export function mulberry32(seed: number): Random {
   let state = seed >>> 0;
   return {

@@ -1,10 +1,10 @@
-// Who is speaking: chooses the script of a call, so that a lead agent and its subagents,
-// which run at the same time, never race for the lines of one script.
+// Chooses the script of a call by its agent, so that a lead agent and its subagents, which run at the same
+// time, never compete for the lines of one script.
 
 import { ConfigurationError } from '../../values/errors.ts';
 import type { CallOptions, ScriptedStep } from './scripted-steps.ts';
 
-/** What a script sees of a call. */
+/** The call as a script sees it. */
 export interface ScriptedPrompt {
   /** The system prompt. */
   readonly system: string;
@@ -14,11 +14,11 @@ export interface ScriptedPrompt {
   readonly results: readonly unknown[];
   readonly prompt: CallOptions['prompt'];
   readonly toolNames: readonly string[];
-  /** What it may call now, with the JSON Schemas of the arguments. */
+  /** The tools that it may call now, with the JSON Schemas of the arguments. */
   readonly tools: readonly { readonly name: string; readonly inputSchema: unknown }[];
-  /** The JSON Schema that the answer shall have; null: none is asked for. */
+  /** The JSON Schema that the answer must match; null: none is requested. */
   readonly outputSchema: unknown;
-  /** Counts from 1 within the script. */
+  /** The number of the call within the script, from 1. */
   readonly turn: number;
   readonly signal: AbortSignal | undefined;
 }
@@ -26,29 +26,29 @@ export interface ScriptedPrompt {
 export type Script = (prompt: ScriptedPrompt) => ScriptedStep | Promise<ScriptedStep>;
 
 /**
- * A function, or the answers in order (each may be a function of its own); asking for more than these is an error that says so.
- * Runs of the same agent share its list, in the order of their calls: where that matters,
- * give a function, which sees whose call it answers.
+ * A function, or the answers in order (each may be a function of its own); a call beyond them fails with an
+ * error that says so. Runs of the same agent share its list, in the order of their calls: where that matters,
+ * use a function, which sees the call that it answers.
  */
 export type ScriptLike = Script | readonly (ScriptedStep | Script)[];
 
 type Seen = Omit<ScriptedPrompt, 'turn'>;
 
 export interface ScriptedModelOptions {
-  /** The first whose `when` is in the system prompt, or says yes to the call, answers. */
+  /** The first script whose `when` is in the system prompt, or accepts the call, answers. */
   readonly scripts?: readonly {
     readonly when: string | RegExp | ((prompt: Seen) => boolean);
     readonly script: ScriptLike;
   }[];
   /**
-   * By the name of the agent, where none of `scripts` answers. A subagent is known by the task
-   * in its prompt (`Execute tool: subagent__<name>`); anybody else is the name that stands
-   * first in the system prompt, as a word of its own.
+   * By the name of the agent, where none of `scripts` answers. A subagent is known by the task in its prompt
+   * (`Execute tool: subagent__<name>`); any other agent by the name that stands first in the system prompt,
+   * as a word of its own.
    */
   readonly agents?: Readonly<Record<string, ScriptLike>>;
-  /** Which of `agents` speaks, instead of the rule above; undefined: none of them. */
+  /** Returns the name of `agents` that speaks, instead of the rule above; undefined: none of them. */
   readonly agentOf?: (prompt: Seen) => string | undefined;
-  /** Answers where no other does. */
+  /** Answers if no other script does. */
   readonly otherwise?: ScriptLike;
 }
 
@@ -58,12 +58,12 @@ export interface RoutedScript {
   readonly script: ScriptLike;
 }
 
-/** @throws {ConfigurationError} NO_SCRIPT, when nobody answers this call. */
+/** @throws {ConfigurationError} NO_SCRIPT, when no script answers this call. */
 export function routeScript(options: ScriptedModelOptions, seen: Seen): RoutedScript {
   const { scripts = [], agents = {}, agentOf = nameIn(agents), otherwise } = options;
   const found = scripts.find(({ when }) => {
     if (typeof when === 'string') return seen.system.includes(when);
-    // `test` would go on where a global expression has found something before.
+    // `test` would continue where a global expression has matched before.
     return typeof when === 'function' ? when(seen) : seen.system.search(when) >= 0;
   });
   if (found) return { name: String(found.when), script: found.script };
@@ -104,7 +104,7 @@ function nameIn(
     let earliest = Infinity;
     for (const name of Object.keys(agents)) {
       const at = wordIn(system, name);
-      // Of two that begin at the same place the longer one is meant.
+      // Of two names that begin at the same place the longer one is meant.
       if (at > earliest || (at === earliest && name.length <= (first?.length ?? 0))) continue;
       if (at === Infinity) continue;
       first = name;
@@ -114,7 +114,7 @@ function nameIn(
   };
 }
 
-/** Where it stands as a word of its own; Infinity if it does not. */
+/** Returns the index at which it stands as a word of its own; Infinity if it does not. */
 function wordIn(text: string, word: string): number {
   const escaped = word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
   return new RegExp(`(?<![\\w-])${escaped}(?![\\w-])`).exec(text)?.index ?? Infinity;

@@ -1,6 +1,6 @@
-// A language model that follows a script, for tests: it is handed each prompt and says
-// what the model answers. Scripts are chosen by who is speaking, so that a lead agent
-// and its subagents never race for the lines of one script.
+// A language model that follows a script, for tests: the script sees each prompt and returns the model's
+// answer. Scripts are chosen by agent, so that a lead agent and its subagents never compete for the lines of
+// one script.
 
 import type { Scheduler } from '../../actors/ports/environment.ts';
 import { ConfigurationError } from '../../values/errors.ts';
@@ -24,7 +24,7 @@ export type { Script, ScriptedPrompt, ScriptLike } from './script-routing.ts';
 export type { ScriptedCall, ScriptedLanguageModel, ScriptedStep } from './scripted-steps.ts';
 
 export interface ScriptedModelOptions extends Routing {
-  /** Whose time `delayMs` of a step is; needed for such steps only. */
+  /** The time in which `delayMs` of a step passes; needed for such steps only. */
   readonly environment?: { readonly scheduler: Pick<Scheduler, 'schedule'> };
 }
 
@@ -41,9 +41,9 @@ const usage = {
 } as const;
 
 /**
- * An AI SDK model that answers from scripts; takes no time unless a step says so. A list of
- * steps alone is one script for every call. What a script throws, or the ConfigurationError of
- * a script that is missing (NO_SCRIPT) or has run dry (SCRIPT_EXHAUSTED), fails the call.
+ * Creates an AI SDK model that answers from scripts; takes no time unless a step says so. A list of steps
+ * alone is one script for every call. An error that a script throws, or the ConfigurationError of a script
+ * that is missing (NO_SCRIPT) or exhausted (SCRIPT_EXHAUSTED), fails the call.
  */
 export function scriptedModel(
   given: ScriptedModelOptions | readonly (ScriptedStep | Script)[],
@@ -95,7 +95,7 @@ function isSteps(
   return Array.isArray(given);
 }
 
-/** What is thought or said comes word by word. */
+/** Streams thoughts and text word by word. */
 function streamParts(part: Content, index: number): StreamPart[] {
   if (part.type !== 'text' && part.type !== 'reasoning') return [part];
   const kind = part.type;
@@ -127,7 +127,7 @@ function delay(
     }, delayMs);
     const abort = (): void => {
       untimer();
-      // As a provider does: it rejects with whatever the caller aborted with.
+      // As a provider does: it rejects with the reason of the caller's abort.
       reject(signal?.reason as Error);
     };
     if (signal?.aborted) abort();

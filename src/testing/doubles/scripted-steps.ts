@@ -1,4 +1,4 @@
-// What a scripted model can be told to answer, and the answer that it gives then.
+// The steps of a scripted model, and the answer to each.
 
 import type { LanguageModel } from 'ai';
 
@@ -9,17 +9,17 @@ type Answer = Awaited<ReturnType<ScriptedLanguageModel['doGenerate']>>;
 export type Content = Answer['content'][number];
 type Finish = Answer['finishReason']['unified'];
 
-/** What goes with every kind of step. */
+/** Options of every kind of step. */
 interface StepOptions {
-  /** What the model thinks before it says anything. */
+  /** The model's thoughts before it answers. */
   readonly thinking?: string;
-  /** Time that the model takes, in milliseconds of the `environment`. @defaultValue 0 */
+  /** The time that the model takes, in milliseconds of the `environment`. @defaultValue 0 */
   readonly delayMs?: number;
   /** How the answer ends: `length`, `content-filter`, … @defaultValue as the content says */
   readonly finish?: Finish;
 }
 
-/** What a scripted model answers. Those with a `type` are the words of other test doubles. */
+/** A step of a scripted model. Those with a `type` are the vocabulary of other test doubles. */
 export type ScriptedStep = StepOptions &
   (
     | { readonly text: string; readonly calls?: never }
@@ -54,13 +54,13 @@ export type ScriptedStep = StepOptions &
 
 export interface ScriptedCall {
   readonly name: string;
-  /** A string is taken as it is: arguments that are no JSON. */
+  /** A string is passed unchanged: arguments that are no JSON. */
   readonly input: unknown;
   /** @defaultValue `call_<n>`, counted within the model */
   readonly id?: string;
 }
 
-/** The answer that a step stands for. @throws the `error` of the step. */
+/** Returns the answer of a step. @throws the `error` of the step. */
 export function answerOf(
   step: ScriptedStep,
   nextId: () => string,

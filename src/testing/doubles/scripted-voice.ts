@@ -1,5 +1,5 @@
-// A voice for tests: a quiet tone, as long as the text is spoken. The same text sounds the same
-// every time; what it takes and when it fails, the test says.
+// A voice for tests: a quiet tone, as long as the text is spoken. The same text always sounds the same; the
+// test sets its latency and its failures.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import { ProviderError } from '../../values/errors.ts';
@@ -12,20 +12,20 @@ const TONE_HZ = 220;
 const LOUDNESS = 3000;
 
 export interface ScriptedVoiceOptions {
-  /** Whose time passes while it synthesises. */
+  /** The time in which it synthesises. */
   readonly environment: Environment;
-  /** How long a character is spoken, in milliseconds. @defaultValue 60 */
+  /** The duration of a spoken character, in milliseconds. @defaultValue 60 */
   readonly msPerCharacter?: number;
-  /** How long it takes until there is sound, in milliseconds. @defaultValue 0 */
+  /** The time until there is sound, in milliseconds. @defaultValue 0 */
   readonly latencyMs?: number;
 }
 
 export interface ScriptedVoice extends Voice {
-  /** What it was asked to say, in order. */
+  /** The texts that it was asked to say, in order. */
   readonly said: readonly string[];
-  /** Of these, what nobody wanted to hear any more before there was sound. */
+  /** The texts among them that were aborted before there was sound. */
   readonly aborted: readonly string[];
-  /** What it is asked next it cannot say: `times` times. @defaultValue 1 */
+  /** Makes the next `times` requests fail. @defaultValue 1 */
   fail(times?: number): void;
 }
 
@@ -35,7 +35,7 @@ const optionsSchema = z.strictObject({
   latencyMs: z.number().nonnegative().optional(),
 } satisfies ChecksOf<ScriptedVoiceOptions>);
 
-/** Makes a voice for tests of sessions whose transport is `withVoice(…)`, or whose filler is spoken. */
+/** Creates a voice for tests of sessions whose transport is `withVoice(…)`, or whose filler is spoken. */
 export function scriptedVoice(options: ScriptedVoiceOptions): ScriptedVoice {
   const given = readable('scriptedVoice', options);
   check('scriptedVoice', optionsSchema, given);

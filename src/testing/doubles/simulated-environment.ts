@@ -1,12 +1,12 @@
-// Time and chance for tests: the clock stands still until it is told to go on, and one
-// seed gives the same ids and the same chance every time.
+// Time and chance for tests: the clock advances only on request, and one seed always gives the same ids and
+// the same chance.
 //
 // Owns:     simulated time, the timers that wait for it, ids and random numbers.
 // Does not: fake the event loop: promises and `yieldThen` run for real, in order.
 //
 // Invariants
-//   SIMULATED-ENVIRONMENT-1. Timers fire in the order of their times, one by one; what a timer leads to has
-//       happened before the next one fires, so timers armed by timers are not skipped.
+//   SIMULATED-ENVIRONMENT-1. Timers fire in the order of their times, one by one; the consequences of a timer
+//       have happened before the next one fires, so timers armed by timers are not skipped.
 //   SIMULATED-ENVIRONMENT-2. Nothing here depends on real time.
 
 import type { Environment } from '../../actors/ports/environment.ts';
@@ -22,11 +22,11 @@ export interface SimulatedEnvironmentOptions {
 }
 
 export interface SimulatedEnvironment extends Environment {
-  /** Lets everything happen that needs no time to pass. */
+  /** Waits for everything that needs no time to pass. */
   settle(): Promise<void>;
-  /** Lets time pass, step by step, and everything happen that becomes due. */
+  /** Advances time, step by step, and waits for everything that becomes due. */
   advance(ms: number): Promise<void>;
-  /** How many timers wait; without those in the background, which keep nobody busy. */
+  /** The number of waiting timers, except those in the background, which do not keep the program busy. */
   readonly pendingTimers: number;
   readonly backgroundTimers: number;
 }
@@ -38,7 +38,7 @@ interface Timer {
   readonly isBackground: boolean;
 }
 
-/** So many turns of the event loop without news mean that nothing more happens by itself. */
+/** After so many quiet turns of the event loop, nothing more happens by itself. */
 const QUIET_TURNS = 4;
 
 const optionsSchema = z.strictObject({
@@ -93,7 +93,7 @@ export function simulatedEnvironment(
         numbers += 1;
         const timer = { dueAt: now + Math.max(0, delayMs), number: numbers, task, isBackground };
         timers.add(timer);
-        // What is due at once needs no time to pass.
+        // A timer that is due at once needs no time to pass.
         if (delayMs <= 0)
           setImmediate(() => {
             if (!timers.delete(timer)) return;

@@ -1,13 +1,13 @@
 // A recorded session as a test: `recording('calls/may-12.jsonl').check()`.
 //
-// Owns:     the file, and how a difference is told.
+// Owns:     the file, and the report of a difference.
 // Does not: know the format or fold anything (actors/replay).
 
 import { OffstageError } from '../../values/errors.ts';
 import type { JournalEntry } from '../../actors/ports/journal.ts';
 import { checkRecording, parseRecording, type Recording } from '../../actors/replay/recording.ts';
 
-/** What an entry of a recording leads to is not what it led to when it was recorded. */
+/** An entry of a recording has other consequences now than when it was recorded. */
 export class RecordingError extends OffstageError {
   /** Counts from 1. */
   readonly number: number;
@@ -29,20 +29,20 @@ export class RecordingError extends OffstageError {
 }
 
 export interface RecordedSession {
-  /** What is in the file. */
+  /** Reads the content of the file. */
   read(): Promise<Recording>;
   /**
    * Folds the recorded session with this version of Offstage. Needs neither keys, models and tools nor the
    * app's code.
-   * @throws {RecordingError} which names the first entry that is not accepted any more, or leads to
-   * something else.
+   * @throws {RecordingError} which names the first entry that is no longer accepted, or has other
+   * consequences.
    * @throws {ProtocolError} `MALFORMED_RECORDING`. @throws {ConfigurationError} `RECORDING_TOO_NEW`.
    */
   check(): Promise<void>;
 }
 
 /**
- * A session that `exportRecording` or `offstage replay --export` wrote to a file. Needs Node.
+ * Opens a session that `exportRecording` or `offstage replay --export` wrote to a file. Needs Node.
  * @param path Relative to the working directory; or a `file:` URL.
  */
 export function recording(path: string | URL): RecordedSession {
