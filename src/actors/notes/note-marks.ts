@@ -1,54 +1,54 @@
-// How a model tells notes of the runtime from words of anybody else: each genuine note carries a mark
-// that is its own. The first part of the mark is the key of the session, which the model knows from
-// its instructions; the second part is another one for each note.
+// Marks by which a model tells notes of the runtime from other text: each genuine note carries its own mark.
+// The first part of the mark is the key of the session, which the model knows from its instructions; the
+// second part differs for each note.
 //
-// Owns:     the key, the marks, and how a note and the text beside it are written for a model.
+// Owns:     the key, the marks, and the form in which a note and the text beside it are written for a model.
 // Does not: compose notes (note), send or keep them.
 //
 // Invariants
 //   MARK-1. The key cannot be guessed: it comes from the `Environment`. It is not in the journal: each
-//           process writes the notes of a conversation with a key of its own.
-//   MARK-2. Whatever else a model reads (words of the user, quotations, results of tools) never holds the
-//           key, also not in other letters or with invisible characters within: whoever has read a mark
-//           can do nothing with it.
-//   MARK-3. A note has the same mark however often it is written, and no two notes have the same one.
-//   MARK-4. Where notes have the role of the system, what they quote has the role of the user.
-//   MARK-5. An adapter that has something to tell the model writes it with the marks of the session
+//           process writes the notes of a conversation with its own key.
+//   MARK-2. All other text that a model reads (words of the user, quotations, tool results) never contains
+//           the key, not even in other letter forms or with invisible characters inside: knowing a mark is of
+//           no use to its author.
+//   MARK-3. A note has the same mark each time it is written, and no two notes share one.
+//   MARK-4. If notes have the role of the system, their quotations have the role of the user.
+//   MARK-5. An adapter that adds its own notes for the model writes them with the marks of the session
 //           (`TransportContext.notes`).
 
 import type { JSONValue } from 'ai';
 import { quoted, turnLine, type Note, type Prompt } from './note.ts';
 
-/** Which role carries the sentences of the runtime. What they quote always has that of the user. */
+/** The role of the runtime's sentences. Quotations always have the role of the user. */
 export type SystemAs = 'system' | 'user';
 
 /** One message of a note. */
 export interface NoteMessage {
   readonly role: SystemAs;
   readonly text: string;
-  /** `note`: sentences, alone or with what they quote. `data`: only what is quoted. */
+  /** `note`: sentences, alone or with their quotations. `data`: only quotations. */
   readonly part: 'note' | 'data';
 }
 
-// No vowels, and nothing that looks like anything else: a key is never part of a word.
+// No vowels and no ambiguous characters: a key is never part of a word.
 const LETTERS = 'bcdfghjkmnpqrstvwxz23456789';
 const KEY_LETTERS = 6;
 const MARK_LETTERS = 6;
-/** Stands where a key was. */
+/** Replaces a removed key. */
 const REMOVED = '…';
 
-/** Writes notes for a model, and what stands beside them. */
+/** Writes notes for a model, and the text beside them. */
 export interface NoteWriter {
   readonly systemAs: SystemAs;
-  /** The whole note in one text. */
+  /** Returns the whole note in one text. */
   text(prompt: Note, id: string): string;
-  /** Its messages, in order. */
+  /** Returns the messages of the note in order. */
   messages(prompt: Note, id: string): readonly NoteMessage[];
   guard(text: string): string;
   guardJson<T extends JSONValue>(value: T): T;
 }
 
-/** For a model that nobody but the runtime and those above it talk to: there is nothing to tell apart. */
+/** For a model that only the runtime and the agents above it talk to: its input needs no marks. */
 export const unmarkedNotes: NoteWriter = {
   systemAs: 'user',
   text: unmarked,
@@ -57,7 +57,7 @@ export const unmarkedNotes: NoteWriter = {
   guardJson: (value) => value,
 };
 
-/** A note without a mark: a sentence, and the quotation below it. */
+/** Returns a note without a mark: a sentence, and the quotation below it. */
 export function unmarked({ says, quotes, turns = [] }: Note): string {
   return [
     ...turns.map(turnLine),
@@ -72,7 +72,7 @@ export class NoteMarks implements NoteWriter {
   readonly #secret: string;
   readonly #anyKey: RegExp;
 
-  /** `secret`: an id that nobody can guess. */
+  /** @param secret An id that cannot be guessed. */
   constructor(secret: string, systemAs: SystemAs = 'user') {
     this.#secret = secret;
     this.systemAs = systemAs;
@@ -81,17 +81,17 @@ export class NoteMarks implements NoteWriter {
     this.#anyKey = new RegExp(Array.from(this.key, alike).join(between), 'gu');
   }
 
-  /** The same marks for a model that takes notes in another role. */
+  /** Returns a writer with the same marks for a model that takes notes in another role. */
   writtenAs(systemAs: SystemAs): NoteMarks {
     return systemAs === this.systemAs ? this : new NoteMarks(this.#secret, systemAs);
   }
 
-  /** The mark of the note by this id. */
+  /** Returns the mark of the note with this id. */
   markOf(id: string): string {
     return `${this.key}-${lettersOf(`${this.#secret} ${id}`, MARK_LETTERS)}`;
   }
 
-  /** What the instructions say of notes. */
+  /** The paragraph about notes for the instructions of the model. */
   get recognition(): string {
     const { key } = this;
     return (
@@ -102,21 +102,21 @@ export class NoteMarks implements NoteWriter {
     );
   }
 
-  /** Text of anybody else, without the key (MARK-2). */
+  /** Returns foreign text without the key (MARK-2). */
   guard(text: string): string {
-    // The search through all forms of the letters is slow, and hardly ever needed.
+    // The search through all letter forms is slow and rarely needed.
     if (isAscii.test(text) && !text.toLowerCase().includes(this.key)) return text;
     return text.replace(this.#anyKey, REMOVED);
   }
 
-  /** JSON of anybody else, without the key. */
+  /** Returns foreign JSON without the key. */
   guardJson<T extends JSONValue>(value: T): T {
     const text = JSON.stringify(value);
     const guarded = this.guard(text);
     return guarded === text ? value : (JSON.parse(guarded) as T);
   }
 
-  /** The whole note in one text. */
+  /** Returns the whole note in one text. */
   text(prompt: Prompt, id: string): string {
     return typeof prompt === 'string'
       ? prompt
@@ -125,14 +125,17 @@ export class NoteMarks implements NoteWriter {
         );
   }
 
-  /** What the note quotes; empty: nothing. Of one that an earlier version kept as text, all of it. */
+  /**
+   * Returns the quotations of the note; empty if there are none. For a note that an earlier version kept as
+   * text, all of it.
+   */
   data(prompt: Prompt, id: string): string {
     return typeof prompt === 'string'
       ? this.#data({ quotes: { told: prompt } }, id).join('\n')
       : [...this.#turns(prompt, id), ...this.#data(prompt, id)].join('\n');
   }
 
-  /** The messages of the note, in order: what it quotes stands before what is said of it. */
+  /** Returns the messages of the note in order: the quotations precede the sentences about them. */
   messages(prompt: Note, id: string): readonly NoteMessage[] {
     if (this.systemAs === 'user')
       return [{ role: 'user', text: this.text(prompt, id), part: 'note' }];
@@ -159,7 +162,7 @@ export class NoteMarks implements NoteWriter {
 // oxlint-disable-next-line no-control-regex
 const isAscii = /^[\u0000-\u007f]*$/;
 
-/** A letter in all its forms: small, capital, full width, circled, mathematical. */
+/** Returns a character class of all forms of a letter: small, capital, full width, circled, mathematical. */
 function alike(letter: string): string {
   return `[${forms.get(letter)?.join('') ?? letter}]`;
 }
@@ -179,12 +182,12 @@ for (const [first, last] of [
       forms.set(letter, [...(forms.get(letter) ?? []), form]);
   }
 
-/** A name of a few letters for a text. */
+/** Returns a name of a few letters derived from a text. */
 export function shortNameOf(text: string): string {
   return lettersOf(text, 8);
 }
 
-/** So many letters that follow from the text, and from which it cannot be told. */
+/** Returns letters that are derived from a text and do not reveal it. */
 function lettersOf(text: string, count: number): string {
   let high = 0xdeadbeef;
   let low = 0x41c6ce57;

@@ -1,27 +1,27 @@
-// What the runtime says to a model, composed of two kinds of parts: sentences of the runtime, and
-// quotations of what anybody else said.
+// A note: a message of the runtime to a model, composed of sentences of the runtime and quotations of other
+// parties.
 //
 // Owns:     the form of a note, and the quotation.
 // Does not: choose the words (conversation/prompts), mark notes (note-marks), or choose roles.
 //
 // Invariants
-//   NOTE-1. A sentence is a constant of the runtime: the type admits literals and numbers only. What
-//           the app's author wrote for the model (a greeting, `injectSystemMessage`) is admitted by name.
-//   NOTE-2. A quotation is one line of JSON. Its content cannot end it, begin a line, or hold what a
-//           reader cannot see: line breaks, control and format characters and `<` are escaped.
-//   NOTE-3. A note that is too long is cut within its quoted strings; its form stays whole.
-//   NOTE-4. Models that read a conversation or a report beside it (summary, memory, claims) are told of it
-//           in notes, too.
+//   NOTE-1. A sentence is a constant of the runtime: the type admits literals and numbers only. Text that the
+//           app's author wrote for the model (a greeting, `injectSystemMessage`) is admitted by name.
+//   NOTE-2. A quotation is one line of JSON. Its content cannot end it, begin a line, or contain invisible
+//           characters: line breaks, control and format characters and `<` are escaped.
+//   NOTE-3. A note that is too long is shortened within its quoted strings; its form stays intact.
+//   NOTE-4. Models that read a conversation or a report from outside (summary, memory, claims) receive it in
+//           notes, too.
 
 import type { JSONValue } from 'ai';
 import { clip } from '../../values/clip.ts';
 
 declare const trusted: unique symbol;
 
-/** Words of the runtime. */
+/** Text of the runtime. */
 export type Sentence = string & { readonly [trusted]: true };
 
-/** Makes a sentence of literals and numbers; other text does not type-check (NOTE-1). */
+/** Makes a sentence from literals and numbers; other text does not type-check (NOTE-1). */
 export function sentence(
   strings: TemplateStringsArray,
   ...values: readonly (Sentence | number)[]
@@ -29,19 +29,19 @@ export function sentence(
   return strings.reduce((text, part, at) => `${text}${values[at - 1]}${part}`) as Sentence;
 }
 
-/** Words of the app's author, who also writes the instructions. */
+/** Makes a sentence from text of the app's author, who also writes the instructions. */
 export function wordsOfApp(text: string): Sentence {
   return text as Sentence;
 }
 
-/** What others said, under names that the runtime gives it. */
+/** Quoted content of other parties, under names that the runtime chooses. */
 export type Quotes = Readonly<Record<string, JSONValue>>;
 
-/** A result or progress in the place of a turn: `[Subagent task 7 completed]: "…"`. */
+/** A result or progress in place of a turn: `[Subagent task 7 completed]: "…"`. */
 export interface QuotedTurn {
   readonly subagentId: string;
   readonly how: 'completed' | 'completed with error' | 'reports';
-  /** Of `completed with error`. */
+  /** The error of `completed with error`. */
   readonly error?: string;
   readonly text: string;
 }
@@ -54,25 +54,25 @@ export interface Note {
   readonly turns?: readonly QuotedTurn[];
 }
 
-/** A note, or the text that an earlier version kept in its place, which is shown as it is. */
+/** A note, or the text that an earlier version kept instead, which is shown unchanged. */
 export type Prompt = Note | string;
 
-/** A note of these parts; parts without content are left out. */
+/** Returns a note of these parts; empty parts are left out. */
 export function note(says: Sentence, quotes?: Quotes): Note {
   return { says, ...(quotes && { quotes }) };
 }
 
-/** `first`, with another sentence behind its own. */
+/** Returns `first` with another sentence after its own. */
 export function noteWith(first: Note, says: Sentence): Note {
   return { ...first, says: first.says === undefined ? says : `${first.says} ${says}` };
 }
 
-// Beyond the control characters of JSON: C1, format characters (zero-width, bidi, tags), line
-// separators, variation selectors, and the bracket of chat templates and XML.
+// The characters escaped beyond the control characters of JSON: C1, format characters (zero-width, bidi,
+// tags), line separators, variation selectors, and the bracket of chat templates and XML.
 const ESCAPED =
   /[\u007f-\u009f\p{Cf}\p{Zl}\p{Zp}\p{Variation_Selector}\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0<]/gu;
 
-/** A value as one line of JSON (NOTE-2). */
+/** Returns a value as one line of JSON (NOTE-2). */
 export function quoted(value: JSONValue): string {
   return JSON.stringify(value).replace(ESCAPED, (hidden) =>
     Array.from({ length: hidden.length }, (_, at) => {
@@ -82,15 +82,15 @@ export function quoted(value: JSONValue): string {
   );
 }
 
-/** One line of a turn, without a mark. */
+/** Returns one line for a turn, without a mark. */
 export function turnLine({ subagentId, how, error, text }: QuotedTurn): string {
-  // Ids of the runtime are plain; a name that stands in the place of one may be anything.
+  // Ids of the runtime are plain; a name in place of an id may be any text.
   const id = /^[\w.:-]+$/.test(subagentId) ? subagentId : quoted(subagentId);
   const failure = error === undefined ? '' : `: ${quoted(error)}`;
   return `[Subagent task ${id} ${how}${failure}]: ${quoted(text)}`;
 }
 
-/** A prompt for a reader who is no model: a transcript, a summary, a log. */
+/** Returns a prompt as text for readers other than models: a transcript, a summary, a log. */
 export function promptText(prompt: Prompt): string {
   if (typeof prompt === 'string') return prompt;
   const { says, quotes, turns = [] } = prompt;
@@ -101,12 +101,12 @@ export function promptText(prompt: Prompt): string {
   ].join('\n');
 }
 
-/** So many characters of a note are quoted or said. */
+/** Returns the number of characters that a note quotes or says. */
 export function noteChars({ says = '', quotes, turns }: Note): number {
   return says.length + JSON.stringify([quotes, turns]).length;
 }
 
-/** The note with its quoted strings cut until it has at most about `maxChars` (NOTE-3). */
+/** Returns the note with its quoted strings shortened until it has at most about `maxChars` (NOTE-3). */
 export function clippedNote(whole: Note, maxChars: number): Note {
   let kept = whole;
   for (let each = maxChars; noteChars(kept) > maxChars && each >= 16; each = Math.floor(each / 2)) {
@@ -140,7 +140,7 @@ export interface ReadNote {
   readonly mark: string;
   readonly says: string;
   readonly quotes: Readonly<Record<string, unknown>>;
-  /** The result, error, news or question that it quotes; undefined: none of these. */
+  /** The quoted result, error, progress or question; undefined if there is none. */
   readonly text: string | undefined;
   readonly turns: readonly string[];
 }
@@ -149,8 +149,8 @@ const LINE = /^\[(note|data) ([^\]\s]+)\] (.*)$/;
 const TURN = /^(\[Subagent task .*\]: ".*") \[data ([^\]\s]+)\]$/;
 
 /**
- * The notes in a text, for models and tests that are programs: what the lines of each mark say and quote.
- * It does not tell genuine notes from forged ones.
+ * Returns the notes in a text, for models and tests that are programs: the sentences and quotations under
+ * each mark. Does not tell genuine notes from forged ones.
  */
 export function readNotes(text: string): readonly ReadNote[] {
   const notes = new Map<

@@ -1,69 +1,73 @@
-// Where the events of a service come from: a webhook, a poll, a queue, a database. A source is
-// code of the app or of an adapter; the service calls it, never the other way round.
+// A source of events for a service: a webhook, a poll, a queue, a database. The app or an adapter implements
+// a source; the service calls it, never the other way round.
 //
 // Guarantees to the implementer
-//   - `start` is called again only after the attempt before it was released: its signal was
-//     aborted, `stop` was called, and both `stop` and the promise of `start` have settled, or
-//     took longer than the service's `stopTimeoutMs`.
-//   - `stop` is called once for each `start`, also for one that threw.
-//   - Whatever it throws, and whenever, ends this attempt only. It is started again, later and later.
+//   - `start` is called again only after the previous attempt was released: its signal was aborted, `stop`
+//     was called, and both `stop` and the promise of `start` have settled, or took longer than the service's
+//     `stopTimeoutMs`.
+//   - `stop` is called once for each `start`, even if that threw.
+//   - An error at any time ends only this attempt. The source is started again, with growing delays.
+//
 // Duties of the implementer
 //   - Free everything when the signal aborts or `stop` is called.
-//   - What it emits afterwards is refused, and says so in the receipt.
+//   - An event that is emitted afterwards is refused; its receipt says so.
 
 import type { EventPriority } from '../../machines/index.ts';
 import type { Environment } from './environment.ts';
 
-/** Something that happened outside, as a source tells it. */
+/** An external event as a source emits it. */
 export interface ExternalEvent {
-  /** The system that it comes from, such as `webhook`: no blanks, brackets or quotes. */
+  /** The system that the event comes from, such as `webhook`: no blanks, brackets or quotes. */
   readonly source: string;
-  /** What happened, such as `order.status_changed`: no blanks, brackets or quotes. */
+  /** The type of the event, such as `order.status_changed`: no blanks, brackets or quotes. */
   readonly type: string;
-  /** JSON, or what `JSON.stringify` makes of it; at most the service's `maxEventBytes`. */
+  /** JSON, or a value that `JSON.stringify` converts; at most the service's `maxEventBytes`. */
   readonly data: unknown;
-  /** `urgent` may interrupt what is being said to the user. @defaultValue 'normal' */
+  /** `urgent` may interrupt speech to the user. @defaultValue 'normal' */
   readonly priority?: EventPriority;
 }
 
-/** Why an event was not taken. */
+/** The reason why an event was not accepted. */
 export type EventRefusal =
-  /** It is no `ExternalEvent`, or its data is not JSON. */
+  /** The event is no `ExternalEvent`, or its data is not JSON. */
   | 'invalid'
   | 'too_large'
-  /** `shouldInvoke` said no. */
+  /** `shouldInvoke` returned false. */
   | 'ignored'
-  /** Too many wait already: try again later. */
+  /** Too many events are queued: try again later. */
   | 'full'
-  /** The attempt, or the service, is over. */
+  /** The attempt, or the service, has ended. */
   | 'stopped';
 
-/** What became of an event: it is in the journal and waits for the agent, or it was not taken. */
+/** The fate of an event: it is in the journal and queued for the agent, or it was refused. */
 export type EventReceipt =
   | { readonly accepted: true; readonly eventId: string }
   | { readonly accepted: false; readonly reason: EventRefusal; readonly message: string };
 
-/** Hands an event over. The receipt may be ignored; the promise never rejects. */
+/** Emits an event. The receipt may be ignored; the promise never rejects. */
 export type EmitEvent = (event: ExternalEvent) => Promise<EventReceipt>;
 
-/** What a source may use beside `emit`. */
+/** The context of a source beside `emit`. */
 export interface EventSourceContext {
   /** Time and chance. */
   readonly environment: Environment;
-  /** This attempt has failed, though `start` has returned: it is released and started again later. */
+  /**
+   * Reports that this attempt has failed although `start` has returned: it is released and started again
+   * later.
+   */
   fail(error: unknown): void;
-  /** Something went wrong that this attempt survives; the session's `onError` learns of it. */
+  /** Reports an error that this attempt survives to the session's `onError`. */
   report(error: unknown): void;
 }
 
 export interface EventSourceConfig {
-  /** Names it in views and errors; unique within its service. */
+  /** The name in views and errors; unique within its service. */
   readonly name: string;
   /**
-   * Begins to emit. It may return when it is up, or go on until the signal aborts. What it
-   * throws or rejects with is a failure.
+   * Starts to emit. May return once it is up, or run until the signal aborts. A throw or rejection is a
+   * failure.
    */
   start(emit: EmitEvent, signal: AbortSignal, context: EventSourceContext): void | Promise<void>;
-  /** Frees what `start` holds, if the signal does not do that alone. */
+  /** Frees the resources of `start`, if the signal does not do that alone. */
   stop?(): void | Promise<void>;
 }

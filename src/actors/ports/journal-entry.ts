@@ -1,8 +1,8 @@
-// An entry as it is read back from outside: the one place that says what it must look like.
+// Validates entries that are read back from outside; the only definition of their form.
 //
-// JOURNAL-ENTRY-1. What is no entry is an error that names where it is from, and scope, unit and seq as far as
-//      it has them. What is one is returned with the very event that was read: no key is
-//      dropped, renamed or merged, whatever its name.
+// JOURNAL-ENTRY-1. An invalid entry is an error that names its origin, and its scope, unit and seq as far as
+//      it has them. A valid entry is returned with the very event that was read: no key is dropped, renamed
+//      or merged, whatever its name.
 
 import { check } from '../../values/checks.ts';
 import { z } from 'zod';
@@ -12,7 +12,7 @@ import { isStorable } from '../../values/storable.ts';
 import { JournalError, journalCorrupt } from './journal-error.ts';
 import type { JournalEntry } from './journal.ts';
 
-/** What is in it is the affair of the machines; a copy would cost more than the check. */
+/** Only machines interpret the content; a copy would cost more than the check. */
 const eventSchema = z.custom<JournalEntry['event']>(
   (event) =>
     typeof event === 'object' &&
@@ -33,7 +33,7 @@ const entrySchema: z.ZodType<JournalEntry> = z.object({
 });
 
 /**
- * Checks what was read. `source` says where it was: a path, a database.
+ * Checks a value that was read. `source` names its origin: a path, a database.
  * @throws {JournalError} `JOURNAL_CORRUPT` (JOURNAL-ENTRY-1)
  */
 export function journalEntryOf(value: unknown, source: string): JournalEntry {
@@ -44,20 +44,20 @@ export function journalEntryOf(value: unknown, source: string): JournalEntry {
     if (success) return data;
     why = z.prettifyError(error);
   } catch (cause) {
-    // A Proxy that is revoked, or throws.
+    // The value is a Proxy that is revoked, or throws.
     why = messageOf(cause);
   }
   throw journalCorrupt(source, `${nameOf(value)} is none: ${why}`);
 }
 
-/** Scope and unit together: what fits into an entry of an index of PostgreSQL. */
+/** The limit of scope and unit together: the size of an index entry of PostgreSQL. */
 const MAX_NAME_BYTES = 2600;
-/** Columns of PostgreSQL. */
+/** The limit of integer columns of PostgreSQL. */
 const MAX_INTEGER = 2_147_483_647;
 
 /**
- * Checks an entry that is to be written, so that every journal refuses the same ones.
- * @throws {JournalError} `INVALID_ENTRY`, which names what is wrong with it.
+ * Checks an entry that is to be written, so that every journal refuses the same entries.
+ * @throws {JournalError} `INVALID_ENTRY`, which names the problem.
  */
 export function checkEntry(entry: JournalEntry): void {
   if (typeof entry !== 'object' || (entry as unknown) === null) throw invalid(entry, 'an entry');
@@ -92,7 +92,7 @@ function invalid(entry: JournalEntry, what: string): JournalError {
   });
 }
 
-/** `entry 3 of sub_1 in ses_1`, with what there is of it. */
+/** Returns a text such as `entry 3 of sub_1 in ses_1`, as far as these are known. */
 function nameOf(value: unknown): string {
   try {
     const { scope, unit, seq } = (value ?? {}) as Partial<Record<keyof JournalEntry, unknown>>;

@@ -1,14 +1,14 @@
-// What a journal throws. Whether trying again can help is what a commit unit asks.
+// The errors of a journal. A commit unit only asks whether a retry can help.
 
 import { isError, OffstageError } from '../../values/errors.ts';
 import type { JournalEntry, JournalPosition } from './journal.ts';
 
 /**
- * A journal could not do what it was asked. With `retryable: false` trying the same again cannot
- * help: the unit whose append it was ends. Codes of the journals that come with Offstage:
- * `FENCED` (this process does not write the scope, or no longer), `JOURNAL_CONFLICT` (another entry has this
- * number), `JOURNAL_CORRUPT`, `JOURNAL_CUT`, `JOURNAL_CLOSED` and `INVALID_ENTRY`, all for good; `JOURNAL_IO` and
- * `JOURNAL_UNREACHABLE`, which may pass.
+ * A journal could not do what was requested. With `retryable: false` a retry cannot help: the unit that
+ * appended ends. Codes of the journals that come with Offstage: `FENCED` (this process does not write the
+ * scope, or no longer), `JOURNAL_CONFLICT` (another entry has this number), `JOURNAL_CORRUPT`, `JOURNAL_CUT`,
+ * `JOURNAL_CLOSED` and `INVALID_ENTRY`, all permanent; `JOURNAL_IO` and `JOURNAL_UNREACHABLE`, which may be
+ * temporary.
  */
 export class JournalError extends OffstageError {
   readonly retryable: boolean;
@@ -22,19 +22,19 @@ export class JournalError extends OffstageError {
   }
 }
 
-/** A journal says so of what trying again would not mend. */
+/** Returns whether the error of a journal says that a retry cannot help. */
 export function isForGood(error: unknown): boolean {
   return isError(error) && 'retryable' in error && error.retryable === false;
 }
 
-/** The error of a snapshot that cannot be read. */
+/** The error of an unreadable snapshot. */
 interface UnreadableSnapshot extends JournalError {
   readonly entry: { readonly seq: number; readonly event: string; readonly reason: string };
 }
 
 /**
- * The beginning of something is not in the journal, so its state cannot be derived. `snapshot`: the error of the
- * snapshot that would have stood for the beginning, which becomes the cause.
+ * Returns the error for a scope or unit whose beginning is not in the journal, so that its state cannot be
+ * derived. `snapshot`: the error of the snapshot that would have replaced the beginning; becomes the cause.
  */
 export function journalCut(
   { scope, unit, seq, event }: JournalEntry,
@@ -50,7 +50,7 @@ export function journalCut(
   );
 }
 
-/** What is kept is damaged; whoever runs this must decide what to do. */
+/** Returns the error for damaged entries; the operator must decide how to proceed. */
 export function journalCorrupt(source: string, what: string, cause?: unknown): JournalError {
   return new JournalError(
     'JOURNAL_CORRUPT',
@@ -59,7 +59,7 @@ export function journalCorrupt(source: string, what: string, cause?: unknown): J
   );
 }
 
-/** Two writers have the same unit: one of them does not know what the other one did. */
+/** Returns the error for two writers of the same unit: one of them lacks the other's entries. */
 export function journalConflict(
   source: string,
   { scope, unit, seq }: JournalPosition,

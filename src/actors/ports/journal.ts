@@ -1,36 +1,36 @@
-// The port to what outlives a process. What a commit unit accepts is appended
-// before anything that follows from it is released; a process that starts on a journal
-// folds the entries of a scope again, in their order, and goes on from there.
+// The port to storage that outlives a process. A commit unit appends each accepted event before it releases
+// the consequences; a process that starts on a journal folds the entries of a scope again, in their order,
+// and continues from there.
 
 import type { WakeTimes } from './wake-times.ts';
 
 /** One accepted input, completion, deadline or message of a commit unit. Plain JSON. */
 export interface JournalEntry {
-  /** What is recovered as a whole: the id of the session, or of the program's service. */
+  /** The scope that is recovered as a whole: the id of the session, or of the program's service. */
   readonly scope: string;
   /** The session or subagent that accepted it. */
   readonly unit: string;
   /** Counts from 1 within the unit, without gaps. The first entry says what the unit is. */
   readonly seq: number;
-  /** When it was accepted; milliseconds since 1970. */
+  /** When it was accepted, in milliseconds since 1970. */
   readonly at: number;
-  /** Which actor of the unit it is for. */
+  /** The actor of the unit that the event is for. */
   readonly actor: string;
-  /** The version of the machine that accepted it; entries are never refolded across versions. */
+  /** The version of the machine that accepted it; upcasters convert entries of older versions. */
   readonly definitionVersion: number;
   readonly event: { readonly type: string };
 }
 
-/** Which entry: no two have the same. */
+/** The position of an entry; unique. */
 export type JournalPosition = Pick<JournalEntry, 'scope' | 'unit' | 'seq'>;
 
-/** Which entries; what is left out does not matter. */
+/** A selection of entries; absent properties do not restrict it. */
 export interface JournalQuery {
   readonly scope?: string;
   readonly unit?: string;
 }
 
-/** Is this entry asked for? */
+/** Returns whether the query selects this entry. */
 export function isAskedFor(
   { scope, unit }: JournalQuery,
   entry: Pick<JournalEntry, 'scope' | 'unit'>,
@@ -40,62 +40,65 @@ export function isAskedFor(
   );
 }
 
-/** What is kept of one scope. */
+/** A summary of the entries that are kept of one scope. */
 export interface ScopeSummary {
   readonly scope: string;
   readonly entries: number;
-  /** When its first and its latest entry were accepted; milliseconds since 1970. */
+  /** When its first and its latest entry were accepted, in milliseconds since 1970. */
   readonly firstAt: number;
   readonly lastAt: number;
 }
 
 /**
  * Duties of an implementation
- * - `append` returns (or resolves) only when the entry is kept, and throws (or rejects) when it is
- *   not. An error with `retryable: false` is for good: the unit ends instead of trying again.
- * - Entries of one scope keep the order in which `append` was called, across its units: what is
- *   kept is always a beginning of that order, also after a crash.
- * - The same entry again (scope, unit, seq) after an append whose fate was not known is kept once;
- *   another entry under this number is refused for good (`JOURNAL_CONFLICT`).
- * - Where `claim` is offered, an append without it is refused for good (`FENCED`).
- * - `read` gives a scope whole or throws (`JOURNAL_CUT`, `JOURNAL_CORRUPT`): a torso is no beginning.
- *   What was trimmed is whole from the entry that it was trimmed to.
- * - `trim` deletes the oldest first: where it is interrupted, what is left has no gap, and goes with
- *   the next one. It is refused (`FENCED`) where an append would be.
- *   Units go on with their numbers after it, also those of which no entry is left.
+ * - `append` returns (or resolves) only when the entry is kept, and throws (or rejects) when it is not. An
+ *   error with `retryable: false` is permanent: the unit ends instead of retrying.
+ * - Entries of one scope keep the order in which `append` was called, across its units: the kept entries are
+ *   always a prefix of that order, even after a crash.
+ * - An entry that is appended again (same scope, unit, seq) because the fate of the first append is unknown
+ *   is kept once; another entry under this number is refused permanently (`JOURNAL_CONFLICT`).
+ * - If `claim` is offered, an append without it is refused permanently (`FENCED`).
+ * - `read` returns a scope completely or throws (`JOURNAL_CUT`, `JOURNAL_CORRUPT`), never a part of it. A
+ *   trimmed scope is complete from the entry that it was trimmed to.
+ * - `trim` deletes the oldest entries first: after an interruption the rest has no gap, and is deleted by the
+ *   next call. It is refused (`FENCED`) whenever an append would be. Units continue their numbers after it,
+ *   even if none of their entries is left.
  *
- * Guarantee to it: a unit never has two appends under way, and tries a failed one again.
+ * Guarantee to the implementation: a unit never has two appends under way, and retries a failed one.
  */
 export interface Journal {
   append(entry: JournalEntry): void | Promise<void>;
-  /** The entries that are kept, in the order in which they were appended within each scope. */
+  /** Returns the kept entries, in the order in which they were appended within each scope. */
   read(query?: JournalQuery): readonly JournalEntry[] | Promise<readonly JournalEntry[]>;
   /**
-   * Makes this process the one that writes the scope, before it reads and appends. A journal that
-   * several processes share keeps a lease: whoever had it before has its next append refused
-   * (`FENCED`, not retryable). Absent where there can be only one process.
-   * @throws {CapacityError} `SCOPE_IN_USE`: another process has it, and shows signs of life.
+   * Makes this process the writer of the scope, before it reads and appends. A journal that several processes
+   * share keeps a lease: the next append of the previous writer is refused (`FENCED`, not retryable). Absent
+   * if there can be only one process.
+   * @throws {CapacityError} `SCOPE_IN_USE`: another live process holds it.
    */
   claim?(scope: string): void | Promise<void>;
   /**
-   * Deletes the entries of a scope that were appended before this one, of whatever unit: it says
-   * what they had led to. Absent where entries are kept for good. An unknown one deletes nothing.
+   * Deletes the entries of a scope, of all units, that were appended before this one, whose content replaces
+   * them. Absent if entries are kept for good. An unknown position deletes nothing.
    */
   trim?(entry: JournalPosition): void | Promise<void>;
-  /** This process writes the scope no more; another one may claim it at once. */
+  /** Ends this process's claim; another process may claim the scope at once. */
   release?(scope: string): void | Promise<void>;
-  /** All scopes of which something is kept, the one that was written first first. */
+  /** Returns all scopes with kept entries, in the order of their first write. */
   scopes?(): readonly ScopeSummary[] | Promise<readonly ScopeSummary[]>;
   /**
-   * Deletes what is kept of a scope, its wake time as well. Unknown ones are fine.
+   * Deletes the entries of a scope and its wake time. An unknown scope is no error.
    * @throws {CapacityError} `SCOPE_IN_USE`: another process writes it.
    */
   forget?(scope: string): void | Promise<void>;
-  /** When scopes that nobody has in memory must be looked at. Absent: a pool of sessions keeps it in memory. */
+  /**
+   * The times at which scopes that are not in memory must be loaded. Absent: a pool of sessions keeps them in
+   * memory.
+   */
   readonly wakeTimes?: WakeTimes;
 }
 
-/** Each unit's own, in their order; the units in the order of their first ones. */
+/** Returns the entries by unit, in their order; the units in the order of their first entries. */
 export function byUnit(
   entries: Iterable<JournalEntry>,
 ): ReadonlyMap<string, readonly JournalEntry[]> {

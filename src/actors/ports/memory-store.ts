@@ -1,5 +1,5 @@
-// Memory: facts about the user that outlive a conversation ("prefers window seats").
-// The port, what a fact is, and the ranking that a store without an index of its own uses.
+// Memory: facts about the user that outlive a conversation ("prefers window seats"). Defines the port, the
+// form of a fact, and the ranking for stores without an index of their own.
 
 import { shown, check, type ChecksOf } from '../../values/checks.ts';
 import { z } from 'zod';
@@ -10,40 +10,40 @@ import { withoutUndefined } from '../../values/without-undefined.ts';
 export interface MemoryFact {
   /** Unique in its scope. */
   readonly id: string;
-  /** Whose memory it is: a user, a tenant. Facts of one scope never show in another. */
+  /** The owner of the memory: a user, a tenant. Facts of one scope never appear in another. */
   readonly scope: string;
   /** One sentence. */
   readonly text: string;
   readonly category?: string;
-  /** When it was learned, milliseconds since 1970. */
+  /** When it was learned, in milliseconds since 1970. */
   readonly at: number;
-  /** Where it comes from, for example a session's id. */
+  /** The origin of the fact, for example a session's id. */
   readonly source?: string;
 }
 
 export interface FactQuery {
   readonly scope: string;
-  /** In plain words. Without it the newest facts are returned. */
+  /** The query in plain words. Without it the newest facts are returned. */
   readonly query?: string;
   /** A whole number ≥ 0. */
   readonly limit: number;
 }
 
-/** A place where facts are kept. */
+/** Stores facts. */
 export interface MemoryStore {
   /**
-   * At most `limit` facts of the scope, the most relevant first; of equally relevant ones the
-   * newest. All facts, if there are no more than `limit`. Sees every `remember` and `forget`
-   * that has resolved.
+   * Returns at most `limit` facts of the scope, the most relevant first; of equally relevant ones the newest.
+   * Returns all facts if there are no more than `limit`. Sees every `remember` and `forget` that has
+   * resolved.
    */
   facts(query: FactQuery): Promise<readonly MemoryFact[]>;
   /**
-   * Keeps a fact; one with the same id in the same scope is replaced. When it resolves, the
-   * fact is as safe as the store can make it; when it rejects, nothing has changed.
-   * @throws {CapacityError} `MEMORY_FULL` or `FACT_TOO_LONG`: nothing is dropped to make room.
+   * Stores a fact; replaces one with the same id in the same scope. When it resolves, the fact is as durable
+   * as the store allows; when it rejects, nothing has changed.
+   * @throws {CapacityError} `MEMORY_FULL` or `FACT_TOO_LONG`: no fact is dropped to make room.
    */
   remember(fact: MemoryFact): Promise<void>;
-  /** Drops a fact. False if there was none. */
+  /** Deletes a fact. Returns false if there was none. */
   forget(fact: { readonly scope: string; readonly id: string }): Promise<boolean>;
 }
 
@@ -57,9 +57,9 @@ export const memoryFactSchema: z.ZodType<MemoryFact> = z.strictObject({
 });
 
 export interface MemoryLimits {
-  /** Of one scope. */
+  /** The number of facts in one scope. */
   readonly maxFacts: number;
-  /** Of the text of one fact. */
+  /** The length of one fact's text in characters. */
   readonly maxTextChars: number;
 }
 
@@ -74,18 +74,18 @@ const limitsSchema = z.strictObject({
   maxTextChars: wholeNumber,
 } satisfies ChecksOf<MemoryLimits>);
 
-/** @throws {ConfigurationError} when a limit is not a positive whole number. */
+/** @throws {ConfigurationError} if a limit is not a positive whole number. */
 export function checkedMemoryLimits(partial: Partial<MemoryLimits>): MemoryLimits {
   const given = withoutUndefined(check('limits', limitsSchema, partial));
   return { ...defaultMemoryLimits, ...given };
 }
 
-/** Facts by scope and id: what every store that keeps them in memory needs. Never changed, only replaced. */
+/** Facts by scope and id, for stores that keep them in memory. Immutable. */
 export type FactTable = ReadonlyMap<string, ReadonlyMap<string, MemoryFact>>;
 
 /**
- * The table with this fact in it.
- * @throws {ConfigurationError} when it is no fact, {CapacityError} when it does not fit.
+ * Returns the table with this fact added.
+ * @throws {ConfigurationError} if the fact is invalid, {CapacityError} if it does not fit.
  */
 export function withFact(table: FactTable, fact: MemoryFact, limits: MemoryLimits): FactTable {
   const parsed = memoryFactSchema.safeParse(fact);
@@ -113,7 +113,7 @@ export function withFact(table: FactTable, fact: MemoryFact, limits: MemoryLimit
   return new Map(table).set(scope, new Map(facts).set(id, parsed.data));
 }
 
-/** The table without this fact; the same table if it was not there. */
+/** Returns the table without this fact; the same table if it was not there. */
 export function withoutFact(table: FactTable, scope: string, id: string): FactTable {
   const facts = table.get(scope);
   if (!facts?.has(id)) return table;
@@ -126,8 +126,8 @@ export function withoutFact(table: FactTable, scope: string, id: string): FactTa
 }
 
 /**
- * The answer to a query, by Okapi BM25 over words (k1 = 1.2, b = 0.75). Categories count as words.
- * @throws {ConfigurationError} when `limit` is not a whole number ≥ 0.
+ * Answers a query, by Okapi BM25 over words (k1 = 1.2, b = 0.75). Categories count as words.
+ * @throws {ConfigurationError} if `limit` is not a whole number ≥ 0.
  */
 export function rankFacts(table: FactTable, { scope, query = '', limit }: FactQuery): MemoryFact[] {
   checkWhole('limit', limit, 0);

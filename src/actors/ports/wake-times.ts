@@ -1,4 +1,4 @@
-// The port to when sessions that are not in memory must be looked at.
+// The port for the times at which sessions that are not in memory must be loaded.
 
 export interface WakeTime {
   /** The id of the session. */
@@ -9,22 +9,23 @@ export interface WakeTime {
 
 /**
  * Duties of an implementation
- * - `set` returns (or resolves) only when it is kept as safely as the entries of the sessions are.
- * - Times of as many sessions as there are; what is in memory of them is the implementation's choice.
- * - Whoever may set a time is not asked: it says only that somebody must look, and who looks claims first.
- * - Scopes of the same time are in one order, always: that of their bytes or of their code units.
+ * - `set` returns (or resolves) only when the time is as durable as the entries of the sessions.
+ * - There may be as many times as sessions; the implementation decides how many of them are in memory.
+ * - Setting a time needs no permission: it only says that some process must load the session, which claims it
+ *   first.
+ * - Scopes with the same time have one fixed order: that of their bytes or of their code units.
  */
 export interface WakeTimes {
-  /** The session must be looked at then; null: never. The latest word counts. */
+  /** Sets the time at which the session must be loaded; null: never. The latest call counts. */
   set(scope: string, at: number | null): void | Promise<void>;
   /**
-   * The earliest ones behind `after`, in the order of their times, and of their scopes: as many as `limit`, or all
-   * that there are. With `exceptClaimed` those that some process writes at the moment may be left out, as
-   * far as the journal knows who shows signs of life: whoever looks for sessions that nobody sees to need
-   * not try them. Never any other.
+   * Returns the earliest times after `after`, ordered by time and then scope: `limit` of them, or all that
+   * there are. With `exceptClaimed` the journal may omit scopes that a live process writes at the moment, as
+   * far as it knows, so that a pool in search of unattended sessions need not try them; it must not omit any
+   * other.
    */
   earliest(query: {
-    /** @defaultValue from the first one on */
+    /** @defaultValue from the earliest */
     readonly after?: WakeTime;
     readonly limit: number;
     /** @defaultValue false */
@@ -32,13 +33,16 @@ export interface WakeTimes {
   }): readonly WakeTime[] | Promise<readonly WakeTime[]>;
 }
 
-/** The order in which `earliest` gives them. */
+/** Compares two times in the order of `earliest`. */
 export function inOrder(one: WakeTime, other: WakeTime): number {
   if (one.at !== other.at) return one.at - other.at;
   return one.scope < other.scope ? -1 : Number(one.scope > other.scope);
 }
 
-/** Times that end with the process, as `memoryJournal` does. Some hundred bytes for each session that has one. */
+/**
+ * Creates times that end with the process, as `memoryJournal` does. Some hundred bytes per session with a
+ * time.
+ */
 export function memoryWakeTimes(): WakeTimes {
   const times = new Map<string, number>();
   return {
@@ -47,7 +51,7 @@ export function memoryWakeTimes(): WakeTimes {
       else times.set(scope, at);
     },
     earliest({ after, limit }) {
-      // Not all are sorted: of a hundred thousand a few are asked for.
+      // Avoids sorting all: a few of a hundred thousand are requested.
       let found: WakeTime[] = [];
       for (const [scope, at] of times) {
         const time = { scope, at };

@@ -1,12 +1,12 @@
-// The actor of a unit as an app holds it: one object for as long as the unit lives, also where the unit
-// puts another XState actor in the place of the first one (a snapshot is restored, an entry is set aside).
+// The actor of a unit as an app holds it: one object for the lifetime of the unit, even if the unit replaces
+// its XState actor (a snapshot is restored, an entry is set aside).
 //
 // Owns:     the observers.
-// Does not: move the actor (HOST-1), or decide when another one takes its place (session-unit.ts).
+// Does not: move the actor (HOST-1), or decide when it is replaced (session-unit.ts).
 //
 // Invariants
-//   VIEW-1. Observers follow the unit, not one actor: they see the states before and after a replacement,
-//           and none of those that the new actor goes through until it has caught up.
+//   VIEW-1. Observers follow the unit instead of one actor: they see the states before and after a
+//           replacement, and none of those that the new actor passes through while it catches up.
 //   VIEW-2. Observers complete once: when the unit ends.
 
 import {
@@ -20,7 +20,7 @@ import { quietly } from '../../values/errors.ts';
 import type { Host } from './host.ts';
 import { readOnly, type HostedActor } from './hosting.ts';
 
-/** As RxJS and XState look for it. */
+/** The key under which RxJS and XState look for it. */
 const observable = ((Symbol as { readonly observable?: symbol }).observable ??
   '@@observable') as '@@observable';
 
@@ -28,7 +28,7 @@ export class ActorView<M extends AnyStateMachine> {
   readonly #report: Host['report'];
   readonly #observers = new Set<Observer<SnapshotFrom<M>>>();
   #actor: HostedActor<M>;
-  /** While another actor is catching up: the state before. */
+  /** The snapshot before the replacement, while another actor catches up; null otherwise. */
   #before: SnapshotFrom<M> | null = null;
   #following: Subscription | null = null;
   #isOver = false;
@@ -42,7 +42,7 @@ export class ActorView<M extends AnyStateMachine> {
     this.#follow();
   }
 
-  /** The actor is about to be replaced, or to go back: nothing of it is seen until `goesOnAs`. */
+  /** Prepares for a replacement or a rollback: observers see no states until `goesOnAs`. */
   letGo(): void {
     if (this.#isOver || this.#before) return;
     this.#before = this.#actor.getSnapshot();
@@ -50,7 +50,7 @@ export class ActorView<M extends AnyStateMachine> {
     this.#following = null;
   }
 
-  /** This actor has caught up. */
+  /** Shows this actor, which has caught up. */
   goesOnAs(actor: HostedActor<M>): void {
     if (this.#isOver || !this.#before) return;
     const isSame = this.#before === actor.getSnapshot();
@@ -60,7 +60,7 @@ export class ActorView<M extends AnyStateMachine> {
     if (!isSame) this.#each((observer) => observer.next?.(this.getSnapshot()));
   }
 
-  /** The unit has ended. */
+  /** Completes the observers when the unit has ended. */
   complete(): void {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -80,7 +80,7 @@ export class ActorView<M extends AnyStateMachine> {
   ): Subscription {
     const observer: Observer<SnapshotFrom<M>> =
       typeof next === 'object'
-        ? // Methods of an object keep their `this`.
+        ? // Methods of an observer object keep their `this`.
           {
             next: (snapshot) => next.next?.(snapshot),
             error: (thrown) => next.error?.(thrown),
@@ -120,13 +120,13 @@ export class ActorView<M extends AnyStateMachine> {
     return this;
   }
 
-  /** It runs already. */
+  /** Does nothing: the actor runs already. */
   start(): this {
     return this;
   }
 
   select<T>(selector: (snapshot: SnapshotFrom<M>) => T, isSame?: (a: T, b: T) => boolean): unknown {
-    // XState's own needs nothing but the two methods above.
+    // XState's `select` needs only the two methods above.
     return Actor.prototype.select.call(this, selector, isSame as never);
   }
 
@@ -151,7 +151,7 @@ export class ActorView<M extends AnyStateMachine> {
     const actor = this.#actor;
     this.#following = actor.subscribe({
       next: (snapshot: SnapshotFrom<M>) => this.#each((observer) => observer.next?.(snapshot)),
-      // The unit goes back to where it was, or ends.
+      // The unit is rolled back, or ends.
       error: () => {},
       complete: () => this.complete(),
     } as never);
@@ -161,7 +161,7 @@ export class ActorView<M extends AnyStateMachine> {
     for (const observer of this.#observers) this.#safely(() => tell(observer));
   }
 
-  /** An observer of the app that throws holds up neither the others nor the unit. */
+  /** Calls an observer of the app: its errors affect neither the other observers nor the unit. */
   #safely(tell: () => void): void {
     try {
       tell();

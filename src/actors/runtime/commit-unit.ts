@@ -1,29 +1,29 @@
-// A commit unit: one mailbox, one transaction for each event. A session with its
-// questions, calls and outbox is one; each subagent is another. Between units there
-// are only messages.
+// A commit unit: one mailbox, one transaction per event. A session with its questions, calls and outbox is
+// one unit; each subagent is another. Units communicate only by messages.
 //
 // Owns:     the mailbox, the order *accept, commit, apply, release*, and the unit's deadlines.
-// Does not: know the machines inside (its body does) or what an effect means.
+// Does not: know the machines inside (its body does) or the meaning of an effect.
 //
 // Invariants
-//   COMMIT-UNIT-1. One event at a time. An event that the body does not accept leaves no entry.
-//   COMMIT-UNIT-2. Nothing follows from an event before its entry is committed: the machines
-//       have not even seen it. Then its messages inside the unit are delivered in the
-//       same transaction, and its effects released in order, through the router.
-//   COMMIT-UNIT-3. A failing journal loses nothing: the event stays at the head and is tried again.
-//   COMMIT-UNIT-4. Events named `xstate.*` are the machinery's own and are refused from outside.
-//   COMMIT-UNIT-5. After `dispose` nothing is accepted, no deadline fires and the journal is not tried again.
-//   COMMIT-UNIT-6. What was refolded is what was: the same entries lead to the same state, and none of
-//       their effects is carried out again. What is still due follows from the state.
-//   COMMIT-UNIT-7. A unit whose journal refuses for good (`retryable: false`) does not go on here: what was
-//       not written down has not happened, and another process may have taken over.
-//   COMMIT-UNIT-8. What follows from something that was accepted is never refused, however much waits. Whoever
-//       asks for something new is, by a full mailbox, before anything of it has happened.
-//   COMMIT-UNIT-9. An event that does not have the shape that its type says is refused: it leaves no entry. Its texts
-//       are storable before anything sees it, so that the machines see what the journal keeps.
-//   COMMIT-UNIT-10. An entry that cannot be taken in, because its shape is wrong or a fold throws, is set aside by an
-//       entry of its own, and the unit is what it would be without it: in a refold always, in a process
-//       that runs where the body can go back (`goesOnWithout`).
+//   COMMIT-UNIT-1. The unit handles one event at a time. An event that the body does not accept leaves no
+//       entry.
+//   COMMIT-UNIT-2. No consequence of an event precedes the commit of its entry: the machines do not see the
+//       event before. Then its messages inside the unit are delivered in the same transaction, and its
+//       effects are released in order, through the router.
+//   COMMIT-UNIT-3. A failing journal loses no event: the event stays at the head and is retried.
+//   COMMIT-UNIT-4. Events named `xstate.*` belong to the machinery and are refused from outside.
+//   COMMIT-UNIT-5. After `dispose` no event is accepted, no deadline fires and the journal is not retried.
+//   COMMIT-UNIT-6. A refold restores the state: the same entries lead to the same state, and none of their
+//       effects is carried out again. Effects and deadlines that are still due follow from the state.
+//   COMMIT-UNIT-7. A unit whose journal refuses permanently (`retryable: false`) stops in this process: an
+//       event that was not written has not happened, and another process may have taken over.
+//   COMMIT-UNIT-8. Consequences of an accepted event are never refused, however many events are queued. A
+//       full mailbox refuses new requests before any part of them has happened.
+//   COMMIT-UNIT-9. An event whose shape does not match its type is refused and leaves no entry. Its texts are
+//       made storable before any component sees it, so that the machines see the same event as the journal.
+//   COMMIT-UNIT-10. An entry that cannot be folded, because its shape is wrong or a fold throws, is set aside
+//       by a further entry, and the unit continues as if it had not been written: always in a refold, and in
+//       a running process if the body supports it (`goesOnWithout`).
 
 import {
   CapacityError,
@@ -55,7 +55,7 @@ import type { SetAsideEntry } from '../contracts/session-views.ts';
 
 export type { Message, Posted, UnitBody, UnitEvent, UnitIdentity } from './unit-body.ts';
 
-/** More than this waiting means that the unit is not keeping up at all. */
+/** The mailbox limit; more queued events mean that the unit cannot keep up at all. */
 const MAX_MAILBOX = 10_000;
 const FIRST_RETRY_MS = 100;
 const LAST_RETRY_MS = 10_000;
@@ -69,20 +69,23 @@ export class CommitUnit implements Task {
   readonly #version: number;
   #seq = 0;
   #held = false;
-  /** Null: empty. Thousands of idle units need no array each, nor the room of one that was filled. */
+  /**
+   * The queue; null if empty. Thousands of idle units need no array each, nor the capacity of one that was
+   * filled.
+   */
   #mailbox: Message[] | null = null;
-  /** It was told that the mailbox is full, and that has not been emptied since. */
+  /** The full mailbox was reported and has not been emptied since. */
   #isBehind = false;
   #committing = false;
   #scheduled = false;
   #disposed = false;
   #posted: Release[] | null = null;
   #cancelRetry: (() => void) | null = null;
-  /** Null: none. */
+  /** The deadlines; null if there are none. */
   #deadlines: Deadlines | null = null;
-  /** Found by a refold, and not written down yet. */
+  /** Entries that a refold has set aside and that are not written down yet. */
   #toSetAside: readonly SetAside[] = [];
-  /** Why the last entry could not be taken in, until that is written down. */
+  /** The reason why the last entry could not be folded, until that is written down. */
   #failure: UnfoldableEntry | null = null;
 
   constructor({ id, scope, kind, definitionVersion }: UnitIdentity, host: Host, body: UnitBody) {
@@ -98,28 +101,28 @@ export class CommitUnit implements Task {
     return this.#disposed;
   }
 
-  /** Something waits in the mailbox, or for the journal. */
+  /** Whether an event waits in the mailbox or for the journal. */
   get isBusy(): boolean {
     return this.#committing || this.#mailbox !== null;
   }
 
-  /** What comes waits for the journal to be read. */
+  /** Whether events wait until the journal has been read. */
   get isHeld(): boolean {
     return this.#held;
   }
 
-  /** When the first of its deadlines is due, milliseconds since 1970; `Infinity`: it has none. */
+  /** When the first deadline is due, in milliseconds since 1970; `Infinity` if there is none. */
   get nextDueAt(): number {
     return this.#deadlines?.nextDueAt ?? Infinity;
   }
 
-  /** So many entries of it are in the journal, or were. */
+  /** The number of entries that the unit has written. */
   get seq(): number {
     return this.#seq;
   }
 
   /**
-   * Puts an event into the mailbox; it is taken in when its turn comes (COMMIT-UNIT-8).
+   * Puts an event into the mailbox; it is handled in its turn (COMMIT-UNIT-8).
    * @throws {ProtocolError} for an event named `xstate.*` or `entry.*`.
    */
   receive(actor: string, event: UnitEvent): void {
@@ -134,7 +137,7 @@ export class CommitUnit implements Task {
     try {
       kept = storable(event);
     } catch (error) {
-      // A getter or a Proxy that throws: there is nothing that could be kept.
+      // A getter or a Proxy threw: the event cannot be stored.
       this.#host.report(error, `${this.id}: \`${event.type}\` for ${actor}`);
       return;
     }
@@ -142,35 +145,35 @@ export class CommitUnit implements Task {
   }
 
   /**
-   * For whoever asks for something new, before they do (COMMIT-UNIT-8).
-   * @throws {CapacityError} `MAILBOX_FULL`: 10,000 events wait already.
+   * Checks for room before a new request begins (COMMIT-UNIT-8).
+   * @throws {CapacityError} `MAILBOX_FULL`: 10,000 events are queued.
    */
   checkRoom(): void {
     if (this.#isFull) throw mailboxFull(this.id, 'the unit refuses new input');
   }
 
-  /** Takes an effect of the event that is being applied. */
+  /** Collects an effect of the event that is being applied. */
   post(actor: string, effect: Effect): void {
-    // Outside of a transaction only a disposed unit's machines still talk.
+    // Outside of a transaction only the machines of a disposed unit post effects.
     this.#posted?.push(new Release(this, actor, effect));
   }
 
-  /** Runs `begin` as the first transaction of the unit, without an entry: what it does is the input. */
+  /** Runs `begin` as the first transaction of the unit, without an entry: the transaction is the input. */
   start(begin: () => void): void {
     this.#transact(begin, this.#host.environment.clock.now());
   }
 
-  /** Keeps what comes in the mailbox until `open`: what the journal has comes first. */
+  /** Keeps new events in the mailbox until `open`, so that the entries of the journal are folded first. */
   hold(): void {
     this.#held = true;
   }
 
-  /** Does such an event wait in the mailbox? */
+  /** Returns whether such an event is queued. */
   awaits(isMeant: (event: UnitEvent) => boolean): boolean {
     return this.#mailbox?.some(({ event }) => isMeant(event)) ?? false;
   }
 
-  /** Takes in what waits. `first` goes before all of it. */
+  /** Handles the queued events, `first` before all others. */
   open(first?: Message): void {
     if (this.#disposed) return;
     this.#held = false;
@@ -181,12 +184,12 @@ export class CommitUnit implements Task {
     if (this.#mailbox) this.#wake();
   }
 
-  /** The journal has, or had, so many entries of this unit that need not be taken in. */
+  /** Skips entries up to `seq`, which need not be folded. */
   skip(seq: number): void {
     this.#seq = seq;
   }
 
-  /** A snapshot of it cannot be taken in: the entry is set aside, like those that a refold finds. */
+  /** Sets aside a snapshot that cannot be restored, like the entries that a refold sets aside. */
   setAside(failure: UnfoldableEntry): void {
     this.#host.report(failure, `journal of ${this.id}`);
     const { seq, event, reason } = failure.entry;
@@ -194,8 +197,8 @@ export class CommitUnit implements Task {
   }
 
   /**
-   * Writes an event down that is made at this very instant, before whatever comes next. False: it
-   * was not made, since something waits already.
+   * Writes an event that is made at this very instant, before any other event. Returns false without making
+   * it if an event is already queued.
    */
   note(actor: string, make: () => UnitEvent): boolean {
     if (this.#disposed || this.#held || this.isBusy) return false;
@@ -204,11 +207,11 @@ export class CommitUnit implements Task {
   }
 
   /**
-   * Takes in what the journal has of this unit, oldest first, as far as it goes (COMMIT-UNIT-6). An entry that cannot
-   * be taken in is set aside (COMMIT-UNIT-10); that is written down by `open`. `again` puts the body back to where these
-   * entries begin: it is called when an entry was taken in by half.
-   * @throws {JournalError} `JOURNAL_GAP`, `JOURNAL_VERSION`; `UNFOLDABLE_ENTRY` where nothing may be set aside,
-   * or there is no `again`.
+   * Folds the unit's entries of the journal, oldest first, as far as possible (COMMIT-UNIT-6). An entry that
+   * cannot be folded is set aside (COMMIT-UNIT-10); `open` writes that down. `again` resets the body to the
+   * state before these entries: it is called when an entry was half folded.
+   * @throws {JournalError} `JOURNAL_GAP`, `JOURNAL_VERSION`; `UNFOLDABLE_ENTRY` if entries must not be set
+   *   aside, or `again` is absent.
    */
   refold(entries: readonly JournalEntry[], again?: () => void): readonly SetAsideEntry[] {
     const known = setAsideIn(entries);
@@ -227,7 +230,7 @@ export class CommitUnit implements Task {
     return [...found.values()].map(({ entry }) => entry);
   }
 
-  /** Returns the entry that was taken in by half; null: none was. */
+  /** Returns the entry that was half folded; null if there is none. */
   #refolded(
     entries: readonly JournalEntry[],
     aside: Set<number>,
@@ -264,7 +267,7 @@ export class CommitUnit implements Task {
     return null;
   }
 
-  /** The entry as this version reads it. `reason`: why it cannot. */
+  /** Returns the entry as this version reads it. `reason`: why it cannot. */
   #readable(entry: JournalEntry): JournalEntry & { readonly reason: string | null } {
     try {
       const read = upcast(entry, { kind: this.#kind, version: this.#version });
@@ -285,19 +288,19 @@ export class CommitUnit implements Task {
     return new UnfoldableEntry(entry, cause);
   }
 
-  /** Would it accept what the journal has next? For those who look at a journal again. */
+  /** Returns whether the unit would accept the next entry of the journal; for replays. */
   wouldAccept(entry: JournalEntry): boolean {
     const { at, actor, event, reason } = this.#readable(entry);
     return reason === null && this.#body.accepts(actor, { ...event, at });
   }
 
-  /** Carries out what is still due after `refold`, as if it had been posted now. */
+  /** Carries out the effects that are still due after `refold`, as if they had been posted now. */
   resume(due: readonly Posted[]): void {
     if (due.length === 0) return;
     this.#host.router.enqueueAll(due.map(({ actor, effect }) => new Release(this, actor, effect)));
   }
 
-  /** Takes the next event out of the mailbox. Called by the router. */
+  /** Handles the next event of the mailbox. Called by the router. */
   run(): void {
     this.#scheduled = false;
     if (this.#disposed || this.#committing || this.#held) return;
@@ -319,7 +322,7 @@ export class CommitUnit implements Task {
     if (!this.#committing && this.#mailbox) this.#wake();
   }
 
-  /** Carries an effect out. Called by the router. */
+  /** Carries out an effect. Called by the router. */
   release(posted: Posted): void {
     const { actor, effect } = posted;
     if (effect.kind === 'do' || effect.name !== 'deadline') this.#body.release(posted);
@@ -327,7 +330,7 @@ export class CommitUnit implements Task {
     else this.#disarm(`${actor}/${effect.id}`);
   }
 
-  /** Stops everything that the unit still waits for. */
+  /** Cancels everything that the unit still waits for. */
   dispose(): void {
     this.#disposed = true;
     this.#mailbox = null;
@@ -360,8 +363,9 @@ export class CommitUnit implements Task {
   }
 
   /**
-   * Undefined: the event is accepted; null: its actor does not take it in this state. An event that
-   * cannot even be judged is reported, and holds up nobody behind it: then this is the error.
+   * Returns undefined if the event is accepted, and null if its actor does not accept it in this state. An
+   * event that cannot be judged is reported and does not block the ones behind it: then the result is the
+   * error.
    */
   #refusalOf(actor: string, event: UnitEvent & Stamped): Error | null | undefined {
     if (isSetAside(event)) return undefined;
@@ -404,7 +408,7 @@ export class CommitUnit implements Task {
       return;
     }
     this.#committing = true;
-    // Not every library's promise is an instance of Promise.
+    // A promise of another library need not be an instance of Promise.
     Promise.resolve(appended).then(
       () => {
         this.#committing = false;
@@ -446,7 +450,7 @@ export class CommitUnit implements Task {
     }
   }
 
-  /** COMMIT-UNIT-10. The last entry was taken in by half: what follows waits until that is mended. */
+  /** COMMIT-UNIT-10. The last entry was half folded: later events wait until the unit is restored. */
   #failed(failure: UnfoldableEntry, actor: string, event: UnitEvent & Stamped): void {
     if (this.#host.onUnfoldable === 'lose') {
       this.#body.crashed(failure);
@@ -495,7 +499,9 @@ export class CommitUnit implements Task {
     if (posted.length > 0) this.#host.router.enqueueAll(posted);
   }
 
-  /** One transaction: what `begin` posts is routed within the unit until it has come to rest. */
+  /**
+   * Runs one transaction: the effects that `begin` posts are routed within the unit until no message is left.
+   */
   #gather(begin: () => void, at: number): readonly Release[] {
     const posted: Release[] = [];
     this.#posted = posted;
@@ -540,7 +546,7 @@ function mailboxFull(id: string, but: string): CapacityError {
   return new CapacityError('MAILBOX_FULL', `${id}: ${MAX_MAILBOX} events wait already; ${but}`);
 }
 
-/** An effect that waits to be carried out. */
+/** An effect that is queued for release. */
 class Release implements Posted, Task {
   readonly actor: string;
   readonly effect: Effect;

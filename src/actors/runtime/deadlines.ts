@@ -1,7 +1,7 @@
-// The deadlines of one unit: each armed once, under the name of the activity that it belongs to.
+// The deadlines of one unit: each is armed once, under the name of its activity.
 //
 // Owns:     the timers.
-// Does not: know what a deadline means: it brings about an event when it is due.
+// Does not: know the meaning of a deadline: a due deadline only causes an event.
 
 import type { DeadlineInput } from '../../machines/index.ts';
 import type { Environment } from '../ports/environment.ts';
@@ -14,19 +14,22 @@ interface Armed {
 export class Deadlines {
   readonly #armed = new Map<string, Armed>();
 
-  /** None is left. */
+  /** Whether no deadline is armed. */
   get isEmpty(): boolean {
     return this.#armed.size === 0;
   }
 
-  /** When the first one is due, milliseconds since 1970; `Infinity`: there is none. */
+  /** When the first deadline is due, in milliseconds since 1970; `Infinity` if there is none. */
   get nextDueAt(): number {
     let next = Infinity;
     for (const { dueAt } of this.#armed.values()) next = Math.min(next, dueAt);
     return next;
   }
 
-  /** Takes the place of the one that had this key; `due` is called once, unless it is disarmed before. */
+  /**
+   * Arms a deadline in place of the one with the same key; `due` is called once, unless the deadline is
+   * disarmed before.
+   */
   arm(
     key: string,
     { dueAt }: Pick<DeadlineInput, 'dueAt'>,

@@ -1,28 +1,28 @@
-// The shapes of the events of a unit: the properties that folds and machines read, and their types. They are
-// held against each event that comes into a mailbox and each entry that comes out of a journal. Other
-// properties pass.
+// The shapes of a unit's events: the properties that folds and machines read, and their types. Each event
+// that enters a mailbox and each entry read from a journal is checked against them. Other properties pass.
 //
-// SHAPE-1. What an earlier version wrote has its shape: a new property is optional, and a type is only widened.
+// SHAPE-1. Events of earlier versions match the shapes: a new property is optional, and a type is only
+//     widened.
 
 import { z } from 'zod';
 import { messageOf } from '../../values/errors.ts';
 
-/** By the type of the event. A type without one is not looked at. */
+/** Shapes by event type. A type without a shape is not checked. */
 export type EventShapes = Readonly<Record<string, z.ZodType>>;
 
 export const text = z.string();
 export const flag = z.boolean();
 
-/** A number. JSON has `null` for `Infinity`: no limit. */
+/** A number. JSON writes `Infinity` (no limit) as `null`. */
 export const amount = z.custom<number | null>(
   (value) => value === null || (typeof value === 'number' && !Number.isNaN(value)),
   'expected a number',
 );
 
-/** May be missing: also as `null`, or as `undefined` before it is JSON. */
+/** Makes a shape optional: the property may be missing, `null`, or `undefined` before it becomes JSON. */
 export const maybe = <Shape extends z.ZodType>(shape: Shape) => shape.nullish();
 
-/** A table of anything, by name. */
+/** A record of any values, by name. */
 export const table = z.record(z.string(), z.unknown());
 
 export const failure = z.looseObject({ code: text, message: text, retryable: maybe(flag) });
@@ -56,7 +56,7 @@ export const outcome = z.looseObject({
   notes: maybe(z.array(text)),
 });
 
-/** The reason why an event does not have the shape that its type says; null: it has it. */
+/** Returns why an event does not match the shape of its type; null if it does. */
 export function misshapen(
   event: { readonly type: string },
   shapes: EventShapes | undefined,
@@ -70,7 +70,7 @@ export function misshapen(
       .map((issue) => `\`${issue.path.map(String).join('.')}\`: ${issue.message}`)
       .join('; ');
   } catch (error) {
-    // So deeply nested that the stack overflows.
+    // The value is so deeply nested that the stack overflows.
     return messageOf(error);
   }
 }

@@ -1,5 +1,5 @@
-// What the units of one process share: time and chance, the journal, the run loop,
-// and somebody to tell when something goes wrong.
+// The facilities that the units of one process share: time and chance, the journal, the run loop, and hooks
+// for errors.
 
 import type { InspectionEvent } from 'xstate';
 import { handleRejection, quietly } from '../../values/errors.ts';
@@ -11,12 +11,12 @@ import type { OnUnfoldable } from './set-aside.ts';
 export interface HostOptions {
   readonly environment: Environment;
   readonly journal: Journal;
-  /** Learns of what went wrong without harm: a throwing hook, a journal that is tried again. */
+  /** Called with errors that did no harm: a throwing hook, a journal append that is retried. */
   readonly onError?: ((error: unknown, where: string) => void) | undefined;
-  /** Learns of events that no actor could take at that time: late, double, or not for it. */
+  /** Called with events that no actor could accept at that time: late, duplicate, or not addressed to it. */
   readonly onIgnored?: ((unit: string, actor: string, event: { type: string }) => void) | undefined;
   readonly inspect?: ((event: InspectionEvent) => void) | undefined;
-  /** What becomes of an entry that cannot be taken in. @defaultValue 'set_aside' */
+  /** The treatment of an entry that cannot be folded. @defaultValue 'set_aside' */
   readonly onUnfoldable?: OnUnfoldable | undefined;
 }
 
@@ -46,7 +46,7 @@ export function createHost(options: HostOptions): Host {
   return host;
 }
 
-/** Whoever inspects is called in the middle of a transition: what they throw must not end the actor. */
+/** Inspectors are called in the middle of a transition: their errors must not end the actor. */
 function guarded(
   inspect: NonNullable<HostOptions['inspect']>,
   report: Host['report'],
@@ -60,7 +60,7 @@ function guarded(
   };
 }
 
-/** Calls somebody else's code: what it throws or rejects with is reported, and breaks nothing. */
+/** Calls code of the app: a throw or rejection is reported and has no other effect. */
 export function callSafely(host: Host, where: string, call: () => unknown): void {
   try {
     handleRejection(call(), (error) => host.report(error, where));

@@ -1,12 +1,12 @@
-// Makes a machine post instead of act. Its effects (named actions) and activities
-// (invoked actors) are provided once for all its instances; each instance finds the
-// postbox of its own unit. So nothing that a machine says happens by itself: the
-// router releases it, after the entry that caused it is committed.
+// Makes a machine post its effects instead of carrying them out. Its effects (named actions) and activities
+// (invoked actors) are provided once for all its instances; each instance finds the postbox of its own unit.
+// So no effect of a machine happens by itself: the router releases it after the entry that caused it is
+// committed.
 //
 // Invariants
-//   HOST-1. Only its host moves a hosted actor: `send` and `stop` of the actor itself throw, whoever got
-//           hold of it (`session.actor`, an inspector, a snapshot). An event that is not in the journal
-//           would be lost at the next start, and what waits for the machine would wait for ever.
+//   HOST-1. Only its host moves a hosted actor: `send` and `stop` of the actor itself throw for every caller
+//           (`session.actor`, an inspector, a snapshot). An event that is not in the journal would be lost at
+//           the next start, and components that wait for the machine would wait forever.
 
 import { ConfigurationError } from '../../values/errors.ts';
 import {
@@ -25,11 +25,11 @@ import {
 import { isEffect } from '../../machines/effect.ts';
 import { activitiesOf, unfoldActivities, type Activity } from './unfold-activities.ts';
 
-/** What a machine wants to happen, as data. */
+/** An effect of a machine, as data. */
 export type Effect =
   /** A named action. */
   | { readonly kind: 'do'; readonly name: string; readonly params: unknown }
-  /** An activity begins; it lasts until it is stopped. */
+  /** The start of an activity; it lasts until it is stopped. */
   | {
       readonly kind: 'start';
       readonly name: string;
@@ -38,27 +38,27 @@ export type Effect =
     }
   | { readonly kind: 'stop'; readonly name: string; readonly id: string };
 
-/** Where an actor's effects go. */
+/** Receives the effects of an actor. */
 export interface Postbox {
   post(effect: Effect): void;
 }
 
 export interface HostOptions {
-  /** Names the actor in the inspector. */
+  /** The name of the actor in the inspector. */
   readonly id: string;
   readonly inspect?: ((event: InspectionEvent) => void) | undefined;
-  /** Continues from here instead of from the start. */
+  /** The snapshot to continue from instead of the start. */
   readonly snapshot?: Snapshot<unknown>;
 }
 
 /**
- * The system of an actor is the one thing that the actor, its actions and its activities share:
- * it carries the postbox. (A weak map would keep a place for each actor that ever woke, until
- * the garbage collector has been through all of them.)
+ * The system of an actor is the only object that the actor, its actions and its activities share: it carries
+ * the postbox. (A weak map would keep an entry for each actor that ever woke, until the garbage collector has
+ * visited all of them.)
  */
 /**
- * An actor that its host moves, and everybody else may look at: `useSelector`, `waitFor`, `toPromise` and
- * the inspector work as with any other.
+ * An actor that only its host moves, and that all others may observe: `useSelector`, `waitFor`, `toPromise`
+ * and the inspector work as with any other actor.
  */
 export type HostedActor<M extends AnyStateMachine> = Omit<Actor<M>, 'send' | 'stop'> & {
   /** @deprecated Throws {ConfigurationError} `READ_ONLY_ACTOR`: use the methods of the session. */
@@ -74,7 +74,7 @@ function refuse(what: string): never {
   );
 }
 
-/** HOST-1. One function each for all actors: ten thousand need not have their own. */
+/** HOST-1. Shared by all actors, so that ten thousand do not each hold their own functions. */
 export const readOnly = {
   send: (): never => refuse('actor.send(event)'),
   stop: (): never => refuse('actor.stop()'),
@@ -88,13 +88,13 @@ interface System {
 
 const post = (system: System, effect: Effect): void => system[postboxKey]?.post(effect);
 
-/** With activities as actors, which an inspector shows. */
+/** The machines with activities as actors, which an inspector shows. */
 const inspected = new WeakMap<AnyStateMachine, AnyStateMachine>();
-/** With activities as actions. */
+/** The machines with activities as actions. */
 const lean = new WeakMap<AnyStateMachine, AnyStateMachine>();
 
-// A root without an error observer raises its error in the process; the unit looks
-// at the snapshot after each event instead. One observer serves all actors.
+// XState throws the error of a root without an error observer globally; the unit checks the snapshot after
+// each event instead. One observer serves all actors.
 const observer: Observer<unknown> = { error() {} };
 
 /** Starts a machine whose effects go to `postbox`. */
@@ -115,32 +115,32 @@ export function startHosted<M extends AnyStateMachine>(
   } as never) as unknown as HostedActor<M>;
   ((actor as AnyActorRef).system as System)[postboxKey] = postbox;
   (actor as AnyActorRef).subscribe(observer as never);
-  // HOST-1. XState itself never calls these: it relays events through the system.
+  // HOST-1. XState itself never calls these methods: it relays events through the system.
   Object.assign(actor, readOnly);
   actor.start();
   if (!inspect) for (const activity of activities) postbox.post({ kind: 'start', ...activity });
   return actor;
 }
 
-/** Gives it an event that is in the journal. */
+/** Sends an event that is in the journal. */
 export function sendHosted(actor: AnyActorRef, event: EventObject): void {
   Actor.prototype.send.call(actor, event);
 }
 
 /**
- * Nothing comes from it any more. What V8 keeps of its last transition until the next full collection
- * then does not keep its unit, too: XState assigns a function to a property in each, and V8 puts
- * such a function among the old objects at once.
+ * Detaches the actor from its postbox. V8 retains the actor's last transition until the next full collection,
+ * because XState assigns a function to a property in each transition, and V8 promotes such a function to the
+ * old generation at once; a detached actor does not retain its unit through it.
  */
 export function stopHosted(actor: AnyActorRef): void {
   Actor.prototype.stop.call(actor);
   (actor.system as System)[postboxKey] = undefined;
 }
 
-/** What every actor of ours has in common when it is started again. */
+/** The common part of every snapshot that an actor is restarted from. */
 const atRest = { status: 'active', output: undefined, error: undefined, historyValue: {} };
 
-/** What an actor goes on from when it is started again: plain JSON. */
+/** Returns the snapshot from which an actor can be restarted, as plain JSON. */
 export function restOf(actor: AnyActorRef): Snapshot<unknown> {
   const { value, context, status, output } = actor.getSnapshot() as AnyMachineSnapshot;
   const end = status === 'active' ? {} : { status, output };
@@ -148,8 +148,8 @@ export function restOf(actor: AnyActorRef): Snapshot<unknown> {
 }
 
 /**
- * What `restOf` returned, read back: JSON has no number for "no limit", which such a machine
- * is given with its `input`.
+ * Restores the numbers of a snapshot that was read back from JSON: JSON has no number for "no limit", so such
+ * values come from the machine's `input`.
  */
 export function withNoLimits<M extends AnyStateMachine>(
   rest: Snapshot<unknown>,
@@ -164,7 +164,7 @@ export function withNoLimits<M extends AnyStateMachine>(
   return { ...rest, ...own };
 }
 
-/** What goes on at the moment in an actor, as effects that begin it. */
+/** Returns the running activities of an actor, as effects that start them. */
 export function underWay(
   actor: string,
   machine: AnyStateMachine,
@@ -205,10 +205,10 @@ function leanForm(machine: AnyStateMachine): AnyStateMachine {
 }
 
 /**
- * `restoreSnapshot` of a machine whose snapshots hold no actors. XState would look all through the
- * context for actors to revive, which may be long: a batch names each of its calls, and wakes at each
- * event of each of them. And it would look for the nodes of the machine that the value names: there
- * are a few values, so each is looked for once.
+ * Returns the `restoreSnapshot` function of a machine whose snapshots hold no actors. XState would search the
+ * whole context for actors to restore, which may be large: a batch names each of its calls, and wakes at each
+ * event of each of them. XState would also search for the nodes that the value names: there are few distinct
+ * values, so each is searched for once.
  */
 function restoringIn(machine: AnyStateMachine): (from: Snapshot<unknown>) => AnyMachineSnapshot {
   const resolved = new Map<string, AnyMachineSnapshot>();
@@ -220,7 +220,7 @@ function restoringIn(machine: AnyStateMachine): (from: Snapshot<unknown>) => Any
       known = machine.resolveState({ value, context: {} });
       resolved.set(key, known);
     }
-    // A value in which the machine has ended says so, whatever was said beside it.
+    // A value in which the machine is done determines the status, whatever the snapshot states.
     const end = { output, error, status: known.status === 'done' ? 'done' : (status ?? 'active') };
     return { ...known, ...end, context: context ?? {}, children: {} } as AnyMachineSnapshot;
   };
@@ -235,7 +235,7 @@ function postingActions(machine: AnyStateMachine): Record<string, unknown> {
   return actions;
 }
 
-/** The invoked actors of a persisted snapshot. */
+/** Returns the invoked actors of a persisted snapshot. */
 function actors(activities: readonly Activity[]): Record<string, unknown> {
   return Object.fromEntries(
     activities.map(({ name, id, input }) => [

@@ -1,9 +1,11 @@
-// The journal of a process that needs none after it ends: it keeps the order
-// *accept, commit, release* and the last entries, for a look at what happened.
+// A journal that ends with the process: it keeps the order *accept, commit, release* and the latest entries
+// for inspection.
 //
 // Invariants
-//   MEMORY-JOURNAL-1. What it knows is bounded by what it keeps: of a scope of which nothing is kept it knows nothing.
-//   MEMORY-JOURNAL-2. A scope is read whole, or not at all: from its first entry, or from the one that it was trimmed to.
+//   MEMORY-JOURNAL-1. The journal's state is bounded by the entries that it keeps: it knows nothing of a
+//       scope without kept entries.
+//   MEMORY-JOURNAL-2. A scope is read completely or not at all: from its first entry, or from the one that it
+//       was trimmed to.
 
 import { z } from 'zod';
 import { check, type ChecksOf } from '../../values/checks.ts';
@@ -21,9 +23,9 @@ import { memoryWakeTimes, type WakeTimes } from '../ports/wake-times.ts';
 
 export interface MemoryJournalOptions {
   /**
-   * How many of the latest entries are kept, of all scopes together. From a scope of which something
-   * was cut nothing can be recovered, until it is trimmed; `Infinity` cuts nothing, and grows until scopes are
-   * trimmed or forgotten. @defaultValue 1000
+   * The number of latest entries that are kept, over all scopes. A scope that lost entries cannot be
+   * recovered until it is trimmed; `Infinity` keeps all, and grows until scopes are trimmed or forgotten.
+   * @defaultValue 1000
    */
   readonly keep?: number;
 }
@@ -39,26 +41,32 @@ const optionsSchema = z.strictObject({
 
 export interface MemoryJournal extends Journal {
   append(entry: JournalEntry): void;
-  /** @throws {JournalError} `JOURNAL_CUT` when a scope is asked for of which something is not kept any more. */
+  /** @throws {JournalError} `JOURNAL_CUT` if entries of the requested scope are no longer kept. */
   read(query?: JournalQuery): readonly JournalEntry[];
-  /** One that is not kept deletes nothing. What was cut before it is not missed any more. */
+  /**
+   * Trims up to this entry. An entry that is not kept deletes nothing. Entries lost before it no longer count
+   * as missing.
+   */
   trim(entry: JournalPosition): void;
   scopes(): readonly ScopeSummary[];
   forget(scope: string): void;
   readonly wakeTimes: WakeTimes;
 }
 
-/** What is known of a scope while something of it is kept. */
+/** The state of a scope of which entries are kept. */
 interface Known {
-  /** `trimmed`: an entry that is there stands for it, so a unit may go on whose entries are not there. */
+  /**
+   * `trimmed`: a kept entry stands for the beginning, so a unit may continue although its earlier entries are
+   * gone.
+   */
   beginning: 'there' | 'trimmed' | 'cut';
-  /** The latest number of each unit. */
+  /** The latest sequence number of each unit. */
   readonly units: Map<string, number>;
 }
 
 /**
- * A journal in memory. It ends with the process; what a scope has lost to `keep` it has lost for good.
- * @throws {ConfigurationError} when `keep` is no number of 0 or more.
+ * Creates a journal in memory. It ends with the process; entries beyond `keep` are lost for good.
+ * @throws {ConfigurationError} if `keep` is not a number of 0 or more.
  */
 export function memoryJournal(options: MemoryJournalOptions = {}): MemoryJournal {
   const { keep = 1000 } = check('memoryJournal', optionsSchema, options);
@@ -66,13 +74,13 @@ export function memoryJournal(options: MemoryJournalOptions = {}): MemoryJournal
   let known = new Map<string, Known>();
   const wakeTimes = memoryWakeTimes();
 
-  /** True if it is new. */
+  /** Records an entry. Returns whether it is new. */
   const note = ({ scope, unit, seq }: JournalEntry): boolean => {
     let of = known.get(scope);
     if (!of) known.set(scope, (of = { beginning: 'there', units: new Map() }));
     const latest = of.units.get(unit) ?? 0;
     if (seq <= latest) return false;
-    // A unit that goes on from what is not kept.
+    // The unit continues from entries that are not kept.
     if (latest === 0 && seq > 1 && of.beginning === 'there') of.beginning = 'cut';
     of.units.set(unit, seq);
     return true;
@@ -97,7 +105,7 @@ export function memoryJournal(options: MemoryJournalOptions = {}): MemoryJournal
         return;
       }
       entries.push(entry);
-      // Cut in halves, so that an append costs the same on average however much is kept.
+      // Cuts the oldest half, so that the average cost of an append does not depend on `keep`.
       if (entries.length > 2 * keep) cut();
     },
     read(query = {}) {
@@ -147,12 +155,12 @@ export function memoryJournal(options: MemoryJournalOptions = {}): MemoryJournal
 
 const made = new WeakSet<Journal>();
 
-/** Does it end with the process? */
+/** Returns whether the journal ends with the process. */
 export function isMemoryJournal(journal: Journal): boolean {
   return made.has(journal);
 }
 
-/** An entry that is there already, or was before it was cut. */
+/** Checks that an entry equals the kept one with the same position, unless that one was cut. */
 function checkSame(entry: JournalEntry, entries: readonly JournalEntry[]): void {
   const first = entries.find((one) => isAt(one, entry));
   if (first && JSON.stringify(first) !== JSON.stringify(entry))

@@ -1,9 +1,9 @@
-// Many small lives of one kind (questions, tool calls) within one unit. One that only
-// waits is *dormant*: its actor is stopped and a small record is kept instead; the next
-// event wakes it. So ten thousand waiting questions are ten thousand records.
+// Many small actors of one kind (questions, tool calls) within one unit. An actor that only waits is
+// *dormant*: it is stopped and a small record is kept instead; the next event wakes it. So ten thousand
+// waiting questions are ten thousand records.
 //
-// Owns:     the lives and whether each is an actor or a record at the moment.
-// Does not: route their effects (the unit does) or hold what they are about.
+// Owns:     the members, and whether each is an actor or a record at the moment.
+// Does not: route their effects (the unit does) or hold their subjects.
 
 import type { AnyMachineSnapshot, AnyStateMachine, EventObject, Snapshot } from 'xstate';
 import type { CommitUnit, Posted } from './commit-unit.ts';
@@ -18,14 +18,14 @@ import {
 } from './hosting.ts';
 
 type Live = HostedActor<AnyStateMachine>;
-/** What is left of one that only waits. */
+/** The snapshot of a dormant member. */
 type Dormant = Snapshot<unknown>;
 
-/** One of them, as plain JSON. */
+/** One member, as plain JSON. */
 export interface MemberRest {
   readonly id: string;
   readonly state: Dormant;
-  /** It had an actor. @defaultValue false */
+  /** True if it had an actor. @defaultValue false */
   readonly isAwake?: true;
 }
 
@@ -36,7 +36,10 @@ export class Population {
   readonly #host: Host;
   readonly #members = new Map<string, Live | Dormant>();
 
-  /** Members are addressed as `<prefix>:<id>`; machine states tagged `dormant` need no actor. */
+  /**
+   * @param prefix Members are addressed as `<prefix>:<id>`. @param machine States tagged `dormant` need no
+   *   actor.
+   */
   constructor(machine: AnyStateMachine, prefix: string, unit: CommitUnit, host: Host) {
     this.#machine = machine;
     this.#prefix = prefix;
@@ -52,18 +55,18 @@ export class Population {
     return this.#members.has(id);
   }
 
-  /** All of them, for `restore`. */
+  /** The snapshots of all members, for `restore`. */
   get rest(): readonly MemberRest[] {
     return [...this.#members].map(([id, member]) =>
       isLive(member) ? { id, state: restOf(member), isAwake: true } : { id, state: member },
     );
   }
 
-  /** Takes in what `rest` was. Nothing of it begins: what goes on is `underWay`. */
+  /** Restores the members from `rest` without starting any activity; `underWay` lists the running ones. */
   restore(members: readonly MemberRest[]): void {
     for (const { id, state, isAwake } of members) {
       this.#members.set(id, state);
-      // Here, not when it is told something: then it would begin what it does once more.
+      // Wakes the member now: if an event woke it later, it would start its activities again.
       if (isAwake) this.#wake(id);
     }
   }
@@ -95,7 +98,7 @@ export class Population {
     this.#rest(id, actor);
   }
 
-  /** The state it is in, or null if there is no such member. */
+  /** Returns the state of a member; null if there is none. */
   stateOf(id: string): { value: unknown; context: unknown; done: boolean } | null {
     const member = this.#members.get(id);
     if (!member) return null;
@@ -107,7 +110,7 @@ export class Population {
     };
   }
 
-  /** What goes on at the moment in each of them, live or dormant. */
+  /** The running activities of all members, awake or dormant. */
   get underWay(): readonly Posted[] {
     return [...this.#members].flatMap(([id, member]) => {
       const snapshot = isLive(member) ? member.getSnapshot() : member;

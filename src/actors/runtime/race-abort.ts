@@ -1,15 +1,15 @@
-// The races of work against an abort signal, and against time.
+// Races of work against an abort signal, and against time.
 //
 // Invariants
-//   RACE-ABORT-1. It rejects with `signal.reason` as soon as the signal aborts, whatever the work does.
-//   RACE-ABORT-2. Once it settled, nothing of it is left on the signal, however long the signal lives.
-//   RACE-ABORT-3. The work's late rejection is handled.
+//   RACE-ABORT-1. The race rejects with `signal.reason` as soon as the signal aborts, whatever the work does.
+//   RACE-ABORT-2. A settled race leaves no listener on the signal, however long the signal lives.
+//   RACE-ABORT-3. A late rejection of the work is handled.
 
 import type { Scheduler } from '../ports/environment.ts';
 
 /**
- * The result of `work`, unless `signal` aborts first. The work itself goes on: whoever
- * can stop it was given the signal too.
+ * Returns the result of `work`, unless `signal` aborts first. The work itself continues: pass it the signal
+ * to stop it.
  * @throws the work's error, or `signal.reason`.
  */
 export function raceAbort<T>(work: T | PromiseLike<T>, signal: AbortSignal): Promise<T> {
@@ -35,7 +35,7 @@ export function raceAbort<T>(work: T | PromiseLike<T>, signal: AbortSignal): Pro
 export interface TimeLimit {
   readonly timeoutMs: number;
   readonly scheduler: Pick<Scheduler, 'schedule'>;
-  /** The error of work that takes longer. */
+  /** Makes the error of work that takes longer. */
   readonly late: () => Error;
 }
 
@@ -54,7 +54,7 @@ export async function inTime<T>(
 }
 
 /**
- * As `inTime`, for work that may ignore its signal: the result of `work`, unless it takes longer.
+ * Like `inTime`, for work that may ignore its signal: returns the result of `work`, unless it takes longer.
  * @throws the work's error, or `late()`.
  */
 export function raceTime<T>(

@@ -1,9 +1,10 @@
-// A journal that secrets do not reach: they are taken out of an event before it is kept.
+// A journal that removes secrets from events before they are kept.
 //
 // Invariants
-//   REDACTING-JOURNAL-1. An entry without secrets is handed on as it is, not as a copy.
-//   REDACTING-JOURNAL-2. The same entry is redacted the same way each time: one that is tried again is the same one.
-//   REDACTING-JOURNAL-3. Names and types of what an event consists of stay; only texts and numbers are replaced.
+//   REDACTING-JOURNAL-1. An entry without secrets is passed on unchanged, not as a copy.
+//   REDACTING-JOURNAL-2. The same entry is always redacted the same way, so that a retried entry equals the
+//       first attempt.
+//   REDACTING-JOURNAL-3. The names and types in an event stay; only texts and numbers are replaced.
 
 import { check, checkUnshown } from '../../values/checks.ts';
 import { z } from 'zod';
@@ -19,20 +20,22 @@ import {
 
 export interface RedactionOptions {
   /**
-   * Properties whose texts and numbers are replaced, however deep they are, and all that is in them.
-   * Upper and lower case, `_` and `-` make no difference: `apiKey` is also `API_KEY` and `api-key`.
-   * A value beside its name counts, too: `{ name: 'password', value: '…' }`.
-   * @defaultValue `SECRET_NAMES`, and what ends like one of them: `openaiApiKey`, `x-api-key`, `DB_PASSWORD`
+   * Names of properties whose texts and numbers are replaced, with everything inside them, at any depth.
+   * Upper and lower case, `_` and `-` make no difference: `apiKey` is also `API_KEY` and `api-key`. A value
+   * beside its name counts, too: `{ name: 'password', value: '…' }`.
+   * @defaultValue `SECRET_NAMES`, and names that end like one of them: `openaiApiKey`, `x-api-key`,
+   *   `DB_PASSWORD`
    */
   readonly names?: readonly string[];
   /**
-   * Secrets that are replaced wherever they occur in a text: exact ones, such as the keys of the
-   * environment (`process.env.OPENAI_API_KEY`; none, and one of less than 8 characters, is passed
-   * over), and patterns. What looks like a key of a usual provider, or like a token after `Bearer`, always is.
+   * Secrets that are replaced wherever they occur in a text: exact strings, such as the keys of the
+   * environment (`process.env.OPENAI_API_KEY`; undefined values and strings of less than 8 characters are
+   * skipped), and patterns. Texts that look like a key of a usual provider, or like a token after `Bearer`,
+   * are always replaced.
    * @defaultValue none
    */
   readonly values?: readonly (string | RegExp | undefined)[];
-  /** What is written in their place. @defaultValue '[redacted]' */
+  /** The text that replaces a secret. @defaultValue '[redacted]' */
   readonly replace?: string;
 }
 
@@ -64,9 +67,9 @@ const journalSchema = z.looseObject({
 });
 
 /**
- * Keeps secrets out of a journal. What was taken out is not there after a crash either: a tool call that is
- * repeated then gets `[redacted]` for its argument. Hand secrets to tools by other ways than through a model.
- * @throws {ConfigurationError} for options that cannot work.
+ * Keeps secrets out of a journal. Removed secrets are not available after a crash either: a tool call that is
+ * repeated then gets `[redacted]` for its argument. Pass secrets to tools by other ways than through a model.
+ * @throws {ConfigurationError} for invalid options.
  */
 export function redactingJournal(journal: Journal, options: RedactionOptions = {}): Journal {
   check('redactingJournal(journal, options)', journalSchema, journal);
@@ -100,7 +103,7 @@ interface Redaction {
 
 function redacted(entry: JournalEntry, redaction: Redaction): JournalEntry {
   const event = clean(entry.event, redaction, false) as JournalEntry['event'];
-  // REDACTING-JOURNAL-1. What an event is called says what the machines are told.
+  // REDACTING-JOURNAL-1. The type of an event is never redacted: the machines depend on it.
   return event === entry.event ? entry : { ...entry, event: { ...event, type: entry.event.type } };
 }
 
@@ -127,16 +130,16 @@ function cleanObject(object: object, redaction: Redaction, isSecret: boolean): o
   const cleaned = Object.entries(object).map(([name, value]) => {
     const isValue = name === 'value' && named !== null && redaction.isSecret(named);
     const to = clean(value, redaction, isSecret || isValue || redaction.isSecret(name));
-    // A table by key: the name itself is the secret.
+    // A record by key: the name itself is the secret.
     const as = redaction.takeOut(name);
     isChanged ||= as !== name || !Object.is(to, value);
     return [as, to] as const;
   });
-  // Not by assignment: a property may be named `__proto__`.
+  // `fromEntries` instead of assignment: a property may be named `__proto__`.
   return isChanged ? Object.fromEntries(cleaned) : object;
 }
 
-/** The name that an object gives the value that it holds, as fields of forms and headers in lists do. */
+/** Returns the name that an object states beside its value, as fields of forms and lists of headers do. */
 function nameBeside(object: object): string | null {
   const { name, key, field, header } = object as Readonly<Record<string, unknown>>;
   return [name, key, field, header].find((value) => typeof value === 'string') ?? null;

@@ -1,8 +1,8 @@
-// Waits until what came in is written down, as far as the journal can.
+// Waits until received events are written down, as far as the journal can.
 
 import type { Scheduler } from '../ports/environment.ts';
 
-/** So many turns of the event loop whoever leaves waits for its journal. */
+/** The number of turns of the event loop for which a closing unit waits for its journal. */
 const MAX_TURNS = 10_000;
 
 export async function rested(scheduler: Scheduler, isBusy: () => boolean): Promise<void> {

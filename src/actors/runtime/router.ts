@@ -1,14 +1,15 @@
-// The run loop of a process: it takes one event into one unit at a time and
-// releases what follows from it, in order, never inside something else.
+// The run loop of a process: it lets one unit at a time handle one event and releases the consequences in
+// order, never inside another task.
 //
-// Owns:     the order of everything that waits to happen now.
-// Does not: know what an event or an effect means.
+// Owns:     the order of all queued tasks.
+// Does not: know the meaning of an event or an effect.
 //
 // Invariants
-//   ROUTER-1. Never re-entrant: what happens during a task waits behind what waits already.
-//   ROUTER-2. One task's failure is reported and harms no other task.
+//   ROUTER-1. The router is never re-entrant: tasks enqueued during a task run behind those that are already
+//       queued.
+//   ROUTER-2. The failure of a task is reported and affects no other task.
 
-/** Something that happens in one go. */
+/** A unit of work that runs without interruption. */
 export interface Task {
   run(): void;
 }
@@ -19,18 +20,18 @@ export class Router {
   #running = false;
   readonly #report: (error: unknown) => void;
 
-  /** `report` learns of every task that threw; it must not throw itself. */
+  /** @param report Called with the error of each task that threw; must not throw itself. */
   constructor(report: (error: unknown) => void) {
     this.#report = report;
   }
 
-  /** Runs the task after all that waits already: at once, if nothing does. */
+  /** Runs the task after all queued ones; at once if there are none. */
   enqueue(task: Task): void {
     this.#queue.push(task);
     if (!this.#running) this.#drain();
   }
 
-  /** Runs these one after the other; what the first ones lead to waits behind the last. */
+  /** Runs these tasks one after the other; tasks that they enqueue run behind the last. */
   enqueueAll(tasks: readonly Task[]): void {
     for (const task of tasks) this.#queue.push(task);
     if (!this.#running) this.#drain();
@@ -40,7 +41,7 @@ export class Router {
     this.#running = true;
     while (this.#next < this.#queue.length) {
       const task = this.#queue[this.#next++] as Task;
-      // Taken tasks go in bulk: shifting one by one is quadratic on a long queue.
+      // Finished tasks are removed in bulk: shifting one by one is quadratic on a long queue.
       if (this.#next > 1024) {
         this.#queue = this.#queue.slice(this.#next);
         this.#next = 0;

@@ -1,21 +1,21 @@
-// The journal as one scope sees it: how much was written since something stood for all that is
-// before it, and whether anything is being written at the moment.
+// The journal as one scope sees it: the number of entries since the last snapshot entry (an entry that stands
+// for all before it), and whether an entry is being written.
 //
-// Owns:     the count, and the order around an entry that stands for all before it.
-// Does not: know what is in an entry, or when one is made that stands for all (scope-snapshots.ts).
+// Owns:     the count, and the order around a snapshot entry.
+// Does not: know the content of an entry, or when a snapshot is made (scope-snapshots.ts).
 //
 // Invariants
-//   SCOPE-JOURNAL-1. While an entry that stands for all before it is on its way, nothing else of the scope is
-//        written: what comes meanwhile waits behind it, however often it has to be tried.
-//   SCOPE-JOURNAL-2. Nobody waits for an entry that is refused for good.
+//   SCOPE-JOURNAL-1. While a snapshot entry is being written, no other entry of the scope is: later entries
+//        wait behind it, however often it has to be retried.
+//   SCOPE-JOURNAL-2. Entries do not wait for a snapshot entry that is refused permanently.
 
 import type { Journal, JournalEntry, JournalPosition, JournalQuery } from '../ports/journal.ts';
 import { isForGood } from '../ports/journal-error.ts';
 
 export interface ScopeJournalOptions {
-  /** Does this entry stand for all before it? */
+  /** Returns whether this entry stands for all before it. */
   standsForAll(entry: JournalEntry): boolean;
-  /** Something was kept, and nothing is on its way. */
+  /** Reports that an entry was kept and none is being written. */
   rested(): void;
 }
 
@@ -24,7 +24,7 @@ export class ScopeJournal implements Journal {
   readonly #options: ScopeJournalOptions;
   #sinceAll = 0;
   #underWay = 0;
-  /** One that stands for all is on its way. */
+  /** The snapshot entry being written; later entries wait for `lifted`. */
   #barrier: { readonly lifted: Promise<void>; readonly lift: () => void } | null = null;
 
   constructor(inner: Journal, options: ScopeJournalOptions) {
@@ -32,17 +32,17 @@ export class ScopeJournal implements Journal {
     this.#options = options;
   }
 
-  /** Entries that were kept since one that stands for all before it. */
+  /** The number of entries kept since the last snapshot entry. */
   get sinceAll(): number {
     return this.#sinceAll;
   }
 
-  /** Nothing is on its way. */
+  /** Whether no entry is being written. */
   get isAtRest(): boolean {
     return this.#underWay === 0 && this.#barrier === null;
   }
 
-  /** So many entries were there before this process. */
+  /** Records the number of entries that existed before this process. */
   found(entries: number): void {
     this.#sinceAll = entries;
   }
@@ -92,7 +92,7 @@ export class ScopeJournal implements Journal {
       this.#sinceAll = 0;
       this.#lift();
     } catch (error) {
-      // SCOPE-JOURNAL-2. One that is tried again is still before all others.
+      // SCOPE-JOURNAL-2. A snapshot entry that is retried still precedes all others.
       if (isForGood(error)) this.#lift();
       throw error;
     }

@@ -1,36 +1,38 @@
-// What a whole scope (a session, or a program's service) has become, as one entry of its journal: a
-// process that goes on with it begins there, and folds only what came after.
+// Snapshots of a whole scope (a session, or a service of the program), each as one entry of its journal: a
+// process that continues the scope starts there, and folds only the later entries.
 //
-// Owns:     when one is made, and what is deleted for it.
-// Does not: know what is in it (session/lifecycle/snapshots.ts, subagents/service-history.ts).
+// Owns:     when a snapshot is made, and which entries it replaces.
+// Does not: know its content (session/lifecycle/snapshots.ts, subagents/service-history.ts).
 //
 // Invariants
-//   SCOPE-SNAPSHOTS-1. It is made when nothing is on its way: no unit of the scope has anything in its mailbox
-//        or at the journal. So what one part has forgotten since another one had it is in the other.
-//   SCOPE-SNAPSHOTS-2. Nothing is written between the instant in which it is made and its place in the journal.
-//   SCOPE-SNAPSHOTS-3. What goes on from it is what goes on from all entries before it: it holds nothing else.
-//   SCOPE-SNAPSHOTS-4. What is before it is deleted only when it is kept itself, and only where that was asked for;
-//        never where there is a snapshot that this version cannot read (snapshot-forms.ts, SNAPSHOT-FORMS-2).
+//   SCOPE-SNAPSHOTS-1. A snapshot is made when no unit of the scope has an event in its mailbox or at the
+//        journal. So information that one part has passed on and forgotten is in the part that received it.
+//   SCOPE-SNAPSHOTS-2. No entry is written between the instant of a snapshot and its place in the journal.
+//   SCOPE-SNAPSHOTS-3. Continuing from a snapshot equals continuing from all entries before it: it holds
+//       nothing else.
+//   SCOPE-SNAPSHOTS-4. Entries before a snapshot are deleted only once the snapshot itself is kept, only if
+//        that is requested, and never if there is a snapshot that this version cannot read
+//        (snapshot-forms.ts, SNAPSHOT-FORMS-2).
 
 import type { CommitUnit, UnitEvent } from './commit-unit.ts';
 import { callSafely, type Host } from './host.ts';
 import type { ScopeJournal } from './scope-journal.ts';
 
-/** What snapshots are made of. */
+/** The scope that snapshots are made of. */
 export interface SnapshotScope {
   readonly id: string;
   readonly host: Host;
-  /** Whose entry it is. */
+  /** The unit that writes the entry. */
   readonly unit: CommitUnit;
-  /** For whom of the unit. */
+  /** The actor of the unit that the entry is for. */
   readonly actor: string;
-  /** What it has become; null: a part of it is busy. */
+  /** Returns the snapshot; null if a part of the scope is busy. */
   made(isAsleep: boolean): MadeSnapshot | null;
 }
 
 export interface MadeSnapshot {
   readonly event: UnitEvent;
-  /** So many lives are in it. */
+  /** The number of members in it. */
   readonly lives: number;
 }
 
@@ -38,7 +40,7 @@ export class ScopeSnapshots {
   readonly #scope: SnapshotScope;
   readonly #journal: ScopeJournal;
   readonly #policy: SnapshotPolicy;
-  /** Lives that the latest one had: one costs about as much as so many entries. */
+  /** The number of members in the latest snapshot: writing one costs about as much as that many entries. */
   #lives = 0;
   #isScheduled = false;
   #trimmed: Promise<void> | null = null;
@@ -50,7 +52,7 @@ export class ScopeSnapshots {
     this.#policy = policy;
   }
 
-  /** Something was kept: is it time? It is looked at a turn of the event loop later. */
+  /** Handles a kept entry. Whether a snapshot is due is checked a turn of the event loop later. */
   entryKept(): void {
     if (this.#isScheduled || this.#scope.unit.disposed || !this.#isDue) return;
     this.#isScheduled = true;
@@ -60,7 +62,10 @@ export class ScopeSnapshots {
     });
   }
 
-  /** Writes one down now. False: something is on its way (SCOPE-SNAPSHOTS-1), or nothing has happened since the last. */
+  /**
+   * Writes a snapshot now. Returns false if an entry is under way (SCOPE-SNAPSHOTS-1) or nothing has happened
+   * since the last one.
+   */
   take(isAsleep = false): boolean {
     const { unit, actor } = this.#scope;
     if (unit.disposed || unit.isHeld || unit.isBusy || !this.#journal.isAtRest) return false;
@@ -71,17 +76,17 @@ export class ScopeSnapshots {
     return unit.note(actor, () => made.event);
   }
 
-  /** The last one before it is left, unless there shall be none. */
+  /** Writes the final snapshot before the scope is left, unless snapshots are disabled. */
   takeLast(isAsleep: boolean): boolean {
     return (isAsleep || this.#policy.afterEntries !== Infinity) && this.take(isAsleep);
   }
 
-  /** Nothing is deleted for one that this process makes. */
+  /** Prevents deletions for the snapshots that this process makes. */
   keepAll(): void {
     this.#keepsAll = true;
   }
 
-  /** It is kept, as the entry `seq` of its unit. */
+  /** Records that a snapshot was kept as the entry `seq` of its unit. */
   written(seq: number): void {
     const { host, id: scope, unit } = this.#scope;
     if (!this.#policy.trim || this.#keepsAll) return;
@@ -92,7 +97,7 @@ export class ScopeSnapshots {
     });
   }
 
-  /** Resolves when what is before the latest one is deleted, if it is to be. */
+  /** Resolves when the entries before the latest snapshot are deleted, if they are to be. */
   async whenTrimmed(): Promise<void> {
     await this.#trimmed;
   }
@@ -104,14 +109,15 @@ export class ScopeSnapshots {
 
 export interface SnapshotPolicy {
   /**
-   * After so many entries of a session, at the next instant in which nothing of it is on its way;
-   * later where it has more lives (calls, questions, subagents) than that. Also when it is
-   * suspended, but for `Infinity`: never. @defaultValue 1000; `Infinity` where no `journal` is given
+   * The number of entries of a session after which a snapshot is made, at the next instant in which none of
+   * its entries is under way; more if the session has more members (calls, questions, subagents) than that. A
+   * snapshot is also made when it is suspended. `Infinity`: never. @defaultValue 1000; `Infinity` if no
+   * `journal` is given
    */
   readonly afterEntries: number;
   /**
-   * Deletes what is before a snapshot, where the journal can: it takes less room, and cannot be
-   * replayed, recorded or forked from before it. @defaultValue false
+   * Deletes the entries before a snapshot, if the journal can: the session takes less space, and cannot be
+   * replayed, recorded or forked from an earlier point. @defaultValue false
    */
   readonly trim: boolean;
 }

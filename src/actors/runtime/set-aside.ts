@@ -1,15 +1,15 @@
-// Entries that a unit cannot take in: their event does not have the shape that its type says, or folding
-// them throws. The unit goes on without them; that it does so is itself an entry, so that every later
-// process, and every later version, goes on without the same ones.
+// Entries that a unit cannot fold: their event does not match the shape of its type, or folding them throws.
+// The unit continues without them; that fact is itself an entry, so that every later process and every later
+// version skips the same entries.
 //
 //   … 17 answer.given {text: 42}   18 entry.set_aside {seq: 17, event: 'answer.given', reason: …} …
 //
 // Does not: decide when an entry is set aside (commit-unit.ts), or restore a unit without it (its body).
 //
 // Invariants
-//   ASIDE-1. A unit that was refolded is what it would be if the entries that are set aside had
-//            never been written, but for their numbers.
-//   ASIDE-2. What an entry of this kind says is honoured also where this version could fold the entry.
+//   ASIDE-1. A refolded unit has the state that it would have if the entries that are set aside had never
+//            been written, except for their numbers.
+//   ASIDE-2. An entry of this kind is honoured even if this version could fold the entry that it names.
 //   ASIDE-3. Nothing else is set aside: an entry of another version, a gap and a damaged journal are errors.
 
 import { JournalError } from '../ports/journal-error.ts';
@@ -19,10 +19,10 @@ import type { SetAsideEntry } from '../contracts/session-views.ts';
 
 export const SET_ASIDE = 'entry.set_aside';
 
-/** The actor of entries that are about the unit itself. */
+/** The actor name of entries about the unit itself. */
 export const UNIT = 'unit';
 
-/** The event of such an entry. */
+/** The event of an entry that sets another one aside. */
 export interface SetAside extends UnitEvent {
   readonly type: typeof SET_ASIDE;
   /** The number of the entry that is set aside. */
@@ -30,14 +30,14 @@ export interface SetAside extends UnitEvent {
   /** The type of its event. */
   readonly event: string;
   readonly reason: string;
-  /** The unit has ended with it. @defaultValue false */
+  /** True if the unit has ended with it. @defaultValue false */
   readonly ends?: true;
 }
 
-/** What becomes of a unit with an entry that it cannot take in; see `RuntimeOptions.onUnfoldable`. */
+/** The treatment of a unit with an entry that it cannot fold; see `RuntimeOptions.onUnfoldable`. */
 export type OnUnfoldable = 'set_aside' | 'lose';
 
-/** An entry that cannot be taken in, as an error: reported where it is set aside, thrown where it is not. */
+/** The error about an entry that cannot be folded: reported if the entry is set aside, thrown otherwise. */
 export class UnfoldableEntry extends JournalError {
   readonly entry: SetAsideEntry;
   constructor(entry: SetAsideEntry, cause: unknown, what = 'It is set aside') {
@@ -51,7 +51,7 @@ export class UnfoldableEntry extends JournalError {
   }
 }
 
-/** The error of an entry that another process set aside; undefined: none did. */
+/** Returns the error of an entry that another process set aside; undefined if there is none. */
 export function asideErrorOf(
   { scope, unit, seq, event }: JournalEntry,
   entries: readonly JournalEntry[],
@@ -62,7 +62,7 @@ export function asideErrorOf(
   return undefined;
 }
 
-/** The numbers of the entries of a unit that are set aside by others of its entries. */
+/** Returns the numbers of the entries of a unit that other entries of it set aside. */
 export function setAsideIn(entries: Iterable<JournalEntry>): Set<number> {
   const seqs = new Set<number>();
   for (const { event } of entries) if (isSetAside(event)) seqs.add(event.seq);

@@ -1,39 +1,43 @@
-// Which snapshots this version can read, and how one of an older version becomes one of these.
+// The snapshot forms that this version can read, and the conversion of older forms.
 //
-// A snapshot says the versions of the machines that are in it, and its own `form`. Whoever changes what
-// is in one so that an older one cannot be read as it is, or the version of one of its machines, counts
-// the form up, and says here how a snapshot of the form before is written now; one that was written
-// just before the change goes to test/corpus. What is new and may be missing needs none of it.
+// A snapshot states the versions of the machines in it, and its own `form`. After a change that makes an
+// older snapshot unreadable as it is, or of the version of one of its machines, count the form up and add an
+// upcaster here that converts a snapshot of the previous form; add a snapshot written just before the change
+// to test/corpus. A new property that may be missing needs none of this.
 //
-// SNAPSHOT-FORMS-1. A snapshot is brought up one form at a time. It is read if all its versions are ours in the end.
-// SNAPSHOT-FORMS-2. One that cannot be read is read in no part, and nothing that is before it is deleted: it may be
-//      all that there is of what was trimmed away, for a version that can.
+// SNAPSHOT-FORMS-1. A snapshot is converted one form at a time. It is readable if all its versions are
+//     current in the end.
+// SNAPSHOT-FORMS-2. An unreadable snapshot is not read in part, and no entry before it is deleted: it may be
+//      all that is left of a trimmed journal, for a version that can read it.
 
 import { JournalError } from '../ports/journal-error.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import type { UnitEvent } from './unit-body.ts';
 
-/** Of what is in a snapshot; the `form` is that of the whole. One that says none is of form 1. */
+/** The versions in a snapshot; `form` is that of the whole. A snapshot without one has form 1. */
 export type SnapshotVersions = Readonly<Record<string, number>>;
 
-/** A snapshot as it is in the journal. */
+/** A snapshot as it stands in the journal. */
 export interface WrittenSnapshot extends UnitEvent {
   readonly versions: SnapshotVersions;
 }
 
-/** What a snapshot of one form is in the next one, with the versions of the machines that it has then. */
+/** Converts a snapshot of one form to the next, with the versions of its machines at that time. */
 export type SnapshotUpcaster = (snapshot: WrittenSnapshot) => WrittenSnapshot;
 
 export interface SnapshotForms {
-  /** The type of its event. */
+  /** The type of the snapshot's event. */
   readonly type: string;
-  /** What this version writes. */
+  /** The versions that this version of the package writes. */
   readonly versions: SnapshotVersions & { readonly form: number };
-  /** By the form that it starts from. */
+  /** Upcasters by the form that they start from. */
   readonly upcasters: Readonly<Record<number, SnapshotUpcaster>>;
 }
 
-/** The snapshot as this version would have written it (SNAPSHOT-FORMS-1); null: this is none, or it cannot be read. */
+/**
+ * Returns the snapshot as this version would have written it (SNAPSHOT-FORMS-1); null if the entry is no
+ * snapshot or cannot be read.
+ */
 export function readSnapshot(
   { event }: JournalEntry,
   forms: SnapshotForms,
@@ -41,12 +45,12 @@ export function readSnapshot(
   return event.type === forms.type ? broughtUp(event as WrittenSnapshot, forms) : null;
 }
 
-/** Is it a snapshot that this version cannot read? */
+/** Returns whether the entry is a snapshot that this version cannot read. */
 export function isUnreadable(entry: JournalEntry, forms: SnapshotForms): boolean {
   return entry.event.type === forms.type && readSnapshot(entry, forms) === null;
 }
 
-/** It cannot be read, and what it follows from is not there any more. */
+/** Returns the error for an unreadable snapshot whose earlier entries are gone. */
 export function unreadable(
   { scope, unit, seq, event }: JournalEntry,
   forms: SnapshotForms,
@@ -87,7 +91,7 @@ function isSame(one: SnapshotVersions, other: SnapshotVersions): boolean {
   );
 }
 
-/** `form 1 (session 2, subagent 3)` */
+/** Returns a text such as `form 1 (session 2, subagent 3)`. */
 function told({ form, ...machines }: SnapshotVersions): string {
   const parts = Object.entries(machines).map(([part, version]) => `${part} ${version}`);
   return `form ${form} (${parts.join(', ')})`;

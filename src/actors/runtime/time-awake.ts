@@ -1,10 +1,10 @@
-// For how long a scope was in some process, as far as its journal says.
+// The time for which a scope was loaded in a process, according to its journal.
 
 import type { JournalEntry } from '../ports/journal.ts';
 
 /**
- * In milliseconds: from the first of these entries to the last one, without the times before those
- * with which a process went on. What a process did after its last entry nobody knows.
+ * Returns the milliseconds from the first of these entries to the last, without the gaps before entries with
+ * which a process resumed. The time after the last entry of a process is unknown and not counted.
  */
 export function timeAwake(
   entries: readonly JournalEntry[],
@@ -13,7 +13,7 @@ export function timeAwake(
   let awakeMs = 0;
   let before = entries[0]?.at ?? 0;
   for (const entry of entries) {
-    // Whoever had it before may have had another clock.
+    // The previous process may have had another clock.
     if (!goesOn(entry)) awakeMs += Math.max(0, entry.at - before);
     before = entry.at;
   }

@@ -1,11 +1,11 @@
-// A machine whose activities are actions: one that starts it where its state is entered,
-// one that stops it where the state is left. XState makes an actor for each invocation,
-// which costs as much as the rest of the transition; where nobody inspects these actors,
-// nobody misses them.
+// Replaces the activities of a machine by actions: one that starts the activity on entry of its state, one
+// that stops it on exit. XState makes an actor for each invocation, which costs as much as the rest of the
+// transition; without an inspector these actors serve no purpose.
 //
 // Invariants
-//   UNFOLD-ACTIVITIES-1. It starts and stops the same activities, with the same inputs, in the same states.
-//   UNFOLD-ACTIVITIES-2. Everything else is the machine as it was: states, transitions, ids, output.
+//   UNFOLD-ACTIVITIES-1. The unfolded machine starts and stops the same activities, with the same inputs, in
+//       the same states.
+//   UNFOLD-ACTIVITIES-2. Everything else equals the original machine: states, transitions, ids, output.
 
 import { createMachine, type AnyStateMachine, type Snapshot } from 'xstate';
 
@@ -17,7 +17,7 @@ export interface Activity {
   readonly input: unknown;
 }
 
-/** What the machine does instead of invoking. */
+/** The actions that replace the invocations. */
 export interface ActivityActions {
   start(args: { system: object }, activity: Activity): void;
   stop(args: { system: object }, activity: Pick<Activity, 'name' | 'id'>): void;
@@ -30,10 +30,10 @@ interface StateConfig {
   readonly states?: Readonly<Record<string, StateConfig>>;
 }
 
-/** Where a machine is: the state, or what is within each of its regions. */
+/** A state value: the state, or the value of each of its regions. */
 type Value = string | { readonly [state: string]: Value | undefined };
 
-/** Each has an id; its input is a value, or a function of the context and the event. */
+/** An invocation with its id; the input is a value, or a function of the context and the event. */
 interface Invocation {
   readonly id: string;
   readonly src: string;
@@ -48,7 +48,7 @@ interface Args {
 const START = 'offstage.startActivity';
 const STOP = 'offstage.stopActivity';
 
-/** The same machine with these actions in the place of its invoked actors. */
+/** Returns the same machine with these actions in place of its invoked actors. */
 export function unfoldActivities(
   machine: AnyStateMachine,
   { start, stop }: ActivityActions,
@@ -61,7 +61,7 @@ export function unfoldActivities(
   );
 }
 
-/** What is under way in the states of a snapshot; its inputs are as its context has them. */
+/** Returns the activities that run in the states of a snapshot, with inputs from its context. */
 export function activitiesOf(machine: AnyStateMachine, snapshot: Snapshot<unknown>): Activity[] {
   const { value, context } = snapshot as unknown as { value: Value; context: unknown };
   const found: Activity[] = [];
@@ -69,13 +69,13 @@ export function activitiesOf(machine: AnyStateMachine, snapshot: Snapshot<unknow
   return found;
 }
 
-/** The states of a machine that invoke something, or have one in them that does. */
+/** The states of a machine that invoke an activity themselves or in a substate. */
 interface Plan {
   readonly invocations: readonly Invocation[];
   readonly states: readonly (readonly [name: string, plan: Plan])[];
 }
 
-// This is asked at each wake: XState would look for the nodes of the whole machine.
+// Cached because it is needed at each wake: XState would search the nodes of the whole machine.
 const plans = new WeakMap<AnyStateMachine, Plan>();
 
 function planOf(machine: AnyStateMachine): Plan {
@@ -95,7 +95,7 @@ function planned({ invoke, states = {} }: StateConfig): Plan {
   };
 }
 
-/** From the outside in. */
+/** Collects the activities from the outer states to the inner ones. */
 function collect(plan: Plan, value: Value | undefined, args: Args, found: Activity[]): void {
   for (const invocation of plan.invocations) found.push(activity(invocation, args));
   for (const [name, state] of plan.states) {

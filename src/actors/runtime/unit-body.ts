@@ -1,6 +1,6 @@
-// What a commit unit consists of, and the messages and effects that go through it.
+// The body of a commit unit, and the messages and effects that pass through it.
 //
-// Does not: say in which order anything happens (commit-unit.ts).
+// Does not: determine the order of events and effects (commit-unit.ts).
 
 import type { Stamped } from '../../machines/index.ts';
 import type { Effect } from './hosting.ts';
@@ -15,54 +15,65 @@ export interface Message {
   readonly event: UnitEvent;
 }
 
-/** What a unit consists of. */
+/** The content of a unit. */
 export interface UnitBody {
-  /** The shapes of its events: one that does not have its own is refused, and set aside in a refold. */
+  /** The shapes of its events: an event that does not match is refused, and set aside in a refold. */
   readonly shapes?: EventShapes;
-  /** Would this event change anything? Must not change anything itself. */
+  /** Returns whether this event would change anything. Must not change anything itself. */
   accepts(actor: string, event: UnitEvent & Stamped): boolean;
-  /** What its entry says besides, of what is so now: a later version of the code may find otherwise. */
+  /**
+   * Adds current facts to an event before it becomes an entry, because a later version of the code may derive
+   * others.
+   */
   enrich?<T extends UnitEvent & Stamped>(actor: string, event: T): T;
   /**
-   * This event changes nothing. `error`: the unit could not judge it, or set its entry aside; null: it was
-   * meant for a state that is over.
+   * Reports an event without effect. `error`: the unit could not judge it, or set its entry aside; null: it
+   * was meant for a state that is over.
    */
   ignored?(event: UnitEvent, error: Error | null): void;
-  /** Takes the event in. Effects are posted to the unit while it does. */
+  /** Applies the event; its effects are posted to the unit meanwhile. */
   apply(actor: string, event: UnitEvent & Stamped): void;
-  /** What an effect means within the unit; delivered in the same transaction. */
+  /**
+   * Returns the messages within the unit that an effect causes; they are delivered in the same transaction.
+   */
   route?(posted: Posted): readonly Message[];
-  /** Called when the transaction has come to rest: what follows from the new state as a whole. */
+  /**
+   * Called when the transaction has no more messages: returns the messages that follow from the new state as
+   * a whole.
+   */
   settle?(at: number): readonly Message[];
-  /** Carries an effect out, after the commit. */
+  /** Carries out an effect, after the commit. */
   release(posted: Posted): void;
   /**
-   * `apply` threw, or an entry is set aside that was taken in by half, and there is no `goesOnWithout`, or
-   * that failed: the unit is beyond repair in this process.
+   * Reports that the unit cannot continue in this process: `apply` threw, or a half folded entry is set aside
+   * and `goesOnWithout` is absent or failed.
    */
   crashed(error: unknown): void;
   /**
-   * An entry was set aside that was taken in by half: goes back to what the unit is without it. Nothing is
-   * taken in until it resolves. Absent: the unit ends in this process, by `crashed`.
+   * Restores the unit without an entry that was half folded and then set aside. No event is handled until it
+   * resolves. Absent: the unit ends in this process, by `crashed`.
    */
   goesOnWithout?(entry: SetAsideEntry): Promise<void>;
-  /** In a refold: it had ended, with an entry that was set aside. Absent: the next process goes on with it. */
+  /**
+   * Called in a refold if the unit had ended with an entry that was set aside. Absent: the next process
+   * continues it.
+   */
   endedBy?(reason: string): void;
-  /** The journal refuses for good (COMMIT-UNIT-7): whoever writes it now goes on with the unit. */
+  /** Reports that the journal refuses permanently (COMMIT-UNIT-7): another writer continues the unit. */
   journalRefused(error: unknown): void;
 }
 
-/** What a unit is in the journal. */
+/** The identity of a unit in the journal. */
 export interface UnitIdentity {
   readonly id: string;
-  /** What it is recovered with. */
+  /** The id of the scope with which the unit is recovered. */
   readonly scope: string;
-  /** Whose definition it is: `session`, `subagent`, `service`. */
+  /** The kind of definition: `session`, `subagent`, `service`. */
   readonly kind: string;
   readonly definitionVersion: number;
 }
 
-/** An effect and the actor that posted it. */
+/** An effect with the actor that posted it. */
 export interface Posted {
   readonly actor: string;
   readonly effect: Effect;

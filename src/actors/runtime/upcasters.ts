@@ -1,33 +1,35 @@
-// How entries that an older version wrote become what this version reads.
+// Converts entries of an older version to those that this version reads.
 //
-// A machine's definition has a version, which each entry carries. Whoever changes what a
-// machine makes of an event counts it up, and says here how an event of the version before is
-// written now; a journal of the version before goes to test/corpus.
+// A machine's definition has a version, which each entry carries. After a change of the machine's reaction to
+// an event, count the version up and add an upcaster here that converts an event of the previous version; add
+// a journal of the previous version to test/corpus.
 //
-// UPCASTERS-1. An entry is brought up one version at a time, and only `actor` and `event` change: who
-//      accepted it, when, and its place in the journal are facts.
+// UPCASTERS-1. An entry is converted one version at a time, and only `actor` and `event` change: its unit,
+//      its time and its place in the journal are facts.
 
 import { JournalError } from '../ports/journal-error.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 
-/** What an entry of one version says in the next one. */
+/** Converts an entry of one version to the next. */
 export type Upcaster = (entry: JournalEntry) => Pick<JournalEntry, 'actor' | 'event'>;
 
-/** For each kind of unit (`session`, `subagent`, `service`), by the version that it starts from. */
+/**
+ * Upcasters for each kind of unit (`session`, `subagent`, `service`), by the version that they start from.
+ */
 export type Upcasters = Readonly<Record<string, Readonly<Record<number, Upcaster>>>>;
 
-/** None yet: no journal of an older version can be recovered by now. */
+/** Empty: there is no older version whose journals could be recovered. */
 export const upcasters: Upcasters = {};
 
-/** The definition that is to read the entry. */
+/** The definition that reads the entry. */
 export interface CurrentDefinition {
   readonly kind: string;
   readonly version: number;
 }
 
 /**
- * The entry as the present version would have written it; itself if that did.
- * @throws {JournalError} `JOURNAL_VERSION` for one of a newer version, or of one that is too old.
+ * Returns the entry as the present version would have written it; the same object if that version wrote it.
+ * @throws {JournalError} `JOURNAL_VERSION` for a version that is newer, or too old.
  */
 export function upcast(
   entry: JournalEntry,

@@ -1,28 +1,28 @@
-// One stretch of sound, as it travels between the user's device, the session and
-// the model. Frames are small (20 to 100 ms) and are never events of a machine.
+// One stretch of sound between the user's device, the session and the model. Frames are small (20 to 100 ms)
+// and are never events of a machine.
 
 import { readable, shown } from '../../values/checks.ts';
 import { ConfigurationError, isA } from '../../values/errors.ts';
 
 /** A stretch of mono sound: signed 16-bit samples at `sampleRateHz`. */
 export interface AudioFrame {
-  /** Int16 samples, one channel, full scale ±32767. Owned by the receiver; never reused by the sender. */
+  /** Int16 samples, one channel, full scale ±32767. Owned by the receiver; the sender never reuses them. */
   readonly samples: Int16Array;
-  /** 24000 on the OpenAI Realtime wire; 8000 to 48000 are accepted from a client. */
+  /** 24000 on the OpenAI Realtime wire; a client may send 8000 to 48000. */
   readonly sampleRateHz: number;
   /**
-   * Audio of the model names the conversation item that it belongs to; what goes on after a false
-   * interruption has a name of its own (`<id>~2`). Audio of the user has none, nor has what is no
-   * speech: it is played, and not reported.
+   * The conversation item that the sound of the model belongs to; sound that continues after a false
+   * interruption has a name of its own (`<id>~2`). Absent for the user's sound, and for sound that is not
+   * speech: that is played, and not reported.
    */
   readonly itemId?: string;
-  /** The response that made it; a frame of a cancelled response is dropped. */
+  /** The response that generated the sound; frames of a cancelled response are dropped. */
   readonly responseId?: string;
 }
 
 /**
- * How long a frame sounds, in milliseconds.
- * @throws {ConfigurationError} `INVALID_AUDIO` for what is no frame
+ * Returns the length of a frame in milliseconds.
+ * @throws {ConfigurationError} `INVALID_AUDIO` for an invalid frame
  */
 export function frameDurationMs(frame: Pick<AudioFrame, 'samples' | 'sampleRateHz'>): number {
   const { samples, sampleRateHz } = readable('frameDurationMs', frame);
@@ -35,14 +35,14 @@ export function frameDurationMs(frame: Pick<AudioFrame, 'samples' | 'sampleRateH
   return (samples.length * 1000) / sampleRateHz;
 }
 
-/** @throws {ConfigurationError} `INVALID_AUDIO` for what is no `Int16Array`. */
+/** @throws {ConfigurationError} `INVALID_AUDIO` for anything but an `Int16Array`. */
 export function assertSamples(where: string, samples: unknown): asserts samples is Int16Array {
   if (isA(samples, Int16Array) && !samples.buffer.detached) return;
   const message = `${where}: expected samples in an Int16Array, got ${shown(samples)}`;
   throw new ConfigurationError('INVALID_AUDIO', message);
 }
 
-/** @throws {ConfigurationError} `INVALID_AUDIO` for what is no `Uint8Array`. */
+/** @throws {ConfigurationError} `INVALID_AUDIO` for anything but a `Uint8Array`. */
 export function assertBytes(where: string, bytes: unknown): asserts bytes is Uint8Array {
   if (isA(bytes, Uint8Array) && !bytes.buffer.detached) return;
   const message = `${where}: expected bytes in a Uint8Array, got ${shown(bytes)}`;

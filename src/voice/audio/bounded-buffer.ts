@@ -1,9 +1,9 @@
-// A queue of frames that holds at most so many milliseconds of sound and says what
-// it drops. For sound of the user the newest is worth keeping (what was said before
-// a stall is stale), for sound of a model the oldest (a sentence is heard from its start).
+// A queue of frames that is bounded in milliseconds of sound and reports the sound that it drops. For the
+// user's sound the newest is worth keeping (older speech is stale after a stall), for a model's sound the
+// oldest (a sentence is heard from its start).
 //
-// BOUNDED-BUFFER-1. The sum of what it holds is never more than `maxMs`.
-// BOUNDED-BUFFER-2. What was pushed is held, was taken, was cleared, or is counted in `dropped`.
+// BOUNDED-BUFFER-1. The held sound never exceeds `maxMs`.
+// BOUNDED-BUFFER-2. Each pushed frame is held, was taken, was cleared, or is counted in `dropped`.
 // BOUNDED-BUFFER-3. Frames leave in the order in which they came.
 
 import { frameDurationMs, type AudioFrame } from './audio-frame.ts';
@@ -17,11 +17,11 @@ export interface DroppedAudio {
 }
 
 export interface BoundedBufferOptions {
-  /** The most that is held, in milliseconds of sound; more than 0. */
+  /** The limit in milliseconds of sound; more than 0. */
   readonly maxMs: number;
-  /** When full: `newest` drops from the front to make room, `oldest` refuses the frame that came. */
+  /** When full: `newest` drops from the front to make room, `oldest` refuses the new frame. */
   readonly keep: 'newest' | 'oldest';
-  /** Called after each push that dropped something, with what this push dropped. Must not throw. */
+  /** Called after each push that dropped sound, with the amount that this push dropped. Must not throw. */
   readonly onDrop?: (dropped: DroppedAudio) => void;
 }
 
@@ -36,13 +36,13 @@ export interface BoundedBuffer {
   shift(): AudioFrame | undefined;
   /** Takes all frames, in order. */
   drain(): AudioFrame[];
-  /** Forgets all frames. On purpose, so not counted as dropped. */
+  /** Drops all frames deliberately, so they are not counted as dropped. */
   clear(): void;
-  /** Frames held. */
+  /** The number of held frames. */
   readonly size: number;
-  /** Milliseconds of sound held. */
+  /** The held sound in milliseconds. */
   readonly durationMs: number;
-  /** All that was dropped since the buffer was made. */
+  /** The sound dropped since the buffer was created. */
   readonly dropped: DroppedAudio;
 }
 
@@ -57,7 +57,7 @@ const optionsSchema = z.strictObject({
     .optional(),
 } satisfies ChecksOf<BoundedBufferOptions>);
 
-/** @throws {ConfigurationError} `INVALID_OPTION` when `maxMs` is not a number above 0. */
+/** @throws {ConfigurationError} `INVALID_OPTION` if `maxMs` is not a number above 0. */
 export function createBoundedBuffer(options: BoundedBufferOptions): BoundedBuffer {
   const { maxMs, keep, onDrop } = check('createBoundedBuffer', optionsSchema, options);
   let frames: AudioFrame[] = [];
@@ -71,7 +71,7 @@ export function createBoundedBuffer(options: BoundedBufferOptions): BoundedBuffe
   const shift = (): AudioFrame | undefined => {
     const frame = frames.shift();
     if (frame !== undefined) heldMs -= frameDurationMs(frame);
-    // Sums of fractions of a millisecond do not come back to exactly 0.
+    // Sums of fractions of a millisecond do not return to exactly 0.
     if (frames.length === 0) heldMs = 0;
     return frame;
   };

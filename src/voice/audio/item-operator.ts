@@ -1,10 +1,9 @@
-// The common shape of operators that keep state while they work through the
-// sound of one item and must let go of what they hold back when it ends.
+// The common shape of operators that keep state while they process the sound of one item, and release the
+// samples that they hold back when it ends.
 //
-// An item is a run of frames with the same `itemId`, `responseId` and rate (sound
-// of the user has no ids: it is one long item). It ends when a frame of another
-// arrives, when the source completes, or when `endOfItem` emits: a stream of
-// frames does not say by itself that the last word was spoken.
+// An item is a run of frames with the same `itemId`, `responseId` and rate (the user's sound has no ids: it
+// is one long item). It ends when a frame of another item arrives, when the source completes, or when
+// `endOfItem` emits: a stream of frames does not show by itself that the last word was spoken.
 
 import { z } from 'zod';
 import { anObject, check, type ChecksOf } from '../../values/checks.ts';
@@ -13,9 +12,9 @@ import type { AudioFrame } from './audio-frame.ts';
 
 export interface ItemOperatorOptions {
   /**
-   * Emits when the current item is complete (for sound of a model: `response.ended`), so that its
-   * last milliseconds are not held back until the next item begins. Its errors go downstream, its
-   * completion means nothing.
+   * Emits when the current item is complete (for a model's sound: `response.ended`), so that its last
+   * milliseconds are not held back until the next item begins. Its errors go downstream; its completion has
+   * no effect.
    * @defaultValue none: the last milliseconds come with the next item or the end of the source
    */
   readonly endOfItem?: Observable<unknown>;
@@ -25,17 +24,17 @@ const optionsSchema = z.strictObject({
   endOfItem: anObject('an Observable', 'subscribe').optional(),
 } satisfies ChecksOf<ItemOperatorOptions>);
 
-/** Works through the sound of one item. */
+/** Processes the sound of one item. */
 export interface ItemProcessor {
-  /** What can be said after these samples; empty stretches are left out. */
+  /** Adds samples. Returns the output that is complete; empty arrays are skipped. */
   push(samples: Int16Array): readonly Int16Array[];
-  /** What was held back. Called once, last. */
+  /** Returns the samples that were held back. Called once, last. */
   end(): readonly Int16Array[];
-  /** Rate of what comes out. */
+  /** The rate of the output. */
   readonly sampleRateHz: number;
 }
 
-/** An operator that opens a processor for each item and stamps what comes out with the item's ids. */
+/** Returns an operator that opens a processor for each item and stamps the output with the item's ids. */
 export function processItems(
   open: (first: AudioFrame) => ItemProcessor,
   options: ItemOperatorOptions = {},

@@ -1,18 +1,18 @@
-// The sound of telephones: G.711 μ-law, 8 bits for a sample, 8000 samples a second. Source:
-// ITU-T Recommendation G.711 (11/88), table 2.
+// Telephone audio: G.711 μ-law, 8 bits per sample, 8000 samples per second. Source: ITU-T Recommendation
+// G.711 (11/88), table 2.
 //
 //   s eee mmmm, all bits inverted:   s sign (1: negative), e segment, m step in the segment
 //   magnitude = ((m·2 + 33) · 2^e − 33) · 4      16 bits of scale where the standard has 14
 //
-// MU-LAW-1. A sample becomes the code between whose decision values it lies; the value of the code is
-//     the middle of them.
-// MU-LAW-2. Decoded and encoded again a code is the same; only −0 becomes +0, which sounds the same.
+// MU-LAW-1. A sample is encoded as the code whose decision values enclose it; the value of the code is their
+//     midpoint.
+// MU-LAW-2. Decoding and encoding again returns the same code; only −0 becomes +0, which sounds the same.
 
 import { assertBytes, assertSamples } from './audio-frame.ts';
 
-/** What the first segment begins at, so that each segment is twice as long as the one before. */
+/** The start of the first segment, chosen so that each segment is twice as long as the previous one. */
 const BIAS = 33 * 4;
-/** The largest magnitude; what is louder sounds the same. */
+/** The largest magnitude; louder samples are clipped to it. */
 const CLIP = 32_635;
 
 const decoded = Int16Array.from({ length: 256 }, (_, code) => {
@@ -21,7 +21,7 @@ const decoded = Int16Array.from({ length: 256 }, (_, code) => {
   return bits & 0x80 ? -magnitude : magnitude;
 });
 
-/** The samples as μ-law, a byte for each. Their rate stays what it was: telephones want 8000 Hz. */
+/** Encodes samples as μ-law, one byte each. The rate is unchanged: telephones need 8000 Hz. */
 export function encodeMuLaw(samples: Int16Array): Uint8Array {
   assertSamples('encodeMuLaw', samples);
   const codes = new Uint8Array(samples.length);
@@ -35,7 +35,7 @@ export function encodeMuLaw(samples: Int16Array): Uint8Array {
   return codes;
 }
 
-/** The samples of these μ-law bytes, one for each. */
+/** Decodes μ-law bytes, one sample each. */
 export function decodeMuLaw(codes: Uint8Array): Int16Array {
   assertBytes('decodeMuLaw', codes);
   const samples = new Int16Array(codes.length);

@@ -1,5 +1,5 @@
-// Samples to bytes and back. Every wire that we know carries signed 16-bit samples,
-// least significant byte first, and JSON wires carry those bytes in base64.
+// Converts samples to bytes and back. All supported wires carry signed 16-bit samples, least significant byte
+// first, and JSON wires carry those bytes in base64.
 
 import { ConfigurationError, ProtocolError } from '../../values/errors.ts';
 import { shown } from '../../values/checks.ts';
@@ -9,8 +9,8 @@ const BYTES_PER_SAMPLE = 2;
 const hostIsBigEndian = new Uint8Array(new Uint16Array([1]).buffer)[0] === 0;
 
 /**
- * The bytes of these samples. A copy: changing one does not change the other.
- * @throws {ConfigurationError} `INVALID_AUDIO` for what is no `Int16Array`
+ * Returns a copy of the samples as bytes.
+ * @throws {ConfigurationError} `INVALID_AUDIO` for anything but an `Int16Array`
  */
 export function encodePcm16(samples: Int16Array): Uint8Array {
   assertSamples('encodePcm16', samples);
@@ -18,9 +18,9 @@ export function encodePcm16(samples: Int16Array): Uint8Array {
 }
 
 /**
- * The samples of these bytes. A copy, whatever the alignment of `bytes`.
- * @throws {ProtocolError} `MALFORMED_AUDIO` when the number of bytes is odd.
- * @throws {ConfigurationError} `INVALID_AUDIO` for what is no `Uint8Array`.
+ * Returns a copy of the bytes as samples, whatever the alignment of `bytes`.
+ * @throws {ProtocolError} `MALFORMED_AUDIO` if the number of bytes is odd.
+ * @throws {ConfigurationError} `INVALID_AUDIO` for anything but a `Uint8Array`.
  */
 export function decodePcm16(bytes: Uint8Array): Int16Array {
   assertBytes('decodePcm16', bytes);
@@ -32,8 +32,8 @@ export function decodePcm16(bytes: Uint8Array): Int16Array {
 }
 
 /**
- * The samples as base64 of their bytes.
- * @throws {ConfigurationError} `INVALID_AUDIO` for what is no `Int16Array`
+ * Returns the bytes of the samples in base64.
+ * @throws {ConfigurationError} `INVALID_AUDIO` for anything but an `Int16Array`
  */
 export function encodePcm16Base64(samples: Int16Array): string {
   assertSamples('encodePcm16Base64', samples);
@@ -43,9 +43,9 @@ export function encodePcm16Base64(samples: Int16Array): string {
 }
 
 /**
- * The samples of a base64 text.
- * @throws {ProtocolError} `MALFORMED_AUDIO` when it is not base64 of whole samples.
- * @throws {ConfigurationError} `INVALID_AUDIO` for what is no text.
+ * Returns the samples of a base64 text.
+ * @throws {ProtocolError} `MALFORMED_AUDIO` if it is not base64 of whole samples.
+ * @throws {ConfigurationError} `INVALID_AUDIO` for anything but a string.
  */
 export function decodePcm16Base64(base64: string): Int16Array {
   if (typeof base64 !== 'string')
@@ -56,7 +56,7 @@ export function decodePcm16Base64(base64: string): Int16Array {
   const byteLength = Buffer.byteLength(base64, 'base64');
   assertWholeSamples(byteLength);
   const samples = new Int16Array(byteLength / BYTES_PER_SAMPLE);
-  // Writes into the samples themselves: one pass, no copy of a pooled, misaligned buffer.
+  // Decodes straight into the samples: one pass, no copy of a pooled, misaligned buffer.
   const written = Buffer.from(samples.buffer).write(base64, 'base64');
   if (written !== byteLength) {
     throw new ProtocolError(
@@ -68,7 +68,10 @@ export function decodePcm16Base64(base64: string): Int16Array {
   return samples;
 }
 
-/** The memory of `samples` as little-endian bytes; on a big-endian host its bytes are swapped in place. */
+/**
+ * Returns the memory of `samples` as little-endian bytes; on a big-endian host the bytes are swapped in
+ * place.
+ */
 function littleEndianBytes(samples: Int16Array): Uint8Array {
   const bytes = Buffer.from(samples.buffer, samples.byteOffset, samples.byteLength);
   return hostIsBigEndian ? bytes.swap16() : bytes;

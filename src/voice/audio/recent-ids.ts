@@ -1,5 +1,5 @@
-// The newest ids of a kind: what is known of responses that are over, for as long as
-// something late may come about them.
+// A bounded set of the newest ids, for example of responses that are over while late events about them may
+// still arrive.
 
 const DEFAULT_MAX_SIZE = 100;
 
@@ -7,7 +7,7 @@ export class RecentIds {
   readonly #ids = new Set<string>();
   readonly #maxSize: number;
 
-  /** Beyond `maxSize` the id that was added first is forgotten. */
+  /** @param maxSize Beyond this number the oldest id is forgotten. */
   constructor(maxSize = DEFAULT_MAX_SIZE) {
     this.#maxSize = maxSize;
   }
@@ -16,7 +16,7 @@ export class RecentIds {
     return this.#ids.has(id);
   }
 
-  /** Returns whether it is new. */
+  /** Adds an id. Returns whether it is new. */
   add(id: string): boolean {
     if (this.#ids.has(id)) return false;
     this.#ids.add(id);
@@ -27,7 +27,7 @@ export class RecentIds {
     return true;
   }
 
-  /** Oldest first. */
+  /** All ids, oldest first. */
   get all(): readonly string[] {
     return [...this.#ids];
   }

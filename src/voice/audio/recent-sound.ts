@@ -1,14 +1,14 @@
-// The newest sound of a stream of one rate, by the millisecond: samples in a few long
-// pieces that are used again, so that the frames themselves are forgotten at once. (Kept for
-// seconds, each frame of each session would grow old, and cost the garbage collector a pause.)
+// The newest sound of a stream of one rate, by the millisecond: samples are copied into a few long, reused
+// pieces, so that the frames themselves are released at once. (If frames were kept for seconds, those of each
+// session would grow old and cause pauses of the garbage collector.)
 //
 // Invariants
-//   RECENT-SOUND-1. What is taken is the newest sound, in order, as it was given.
-//   RECENT-SOUND-2. No more is held than was asked for, and a piece.
+//   RECENT-SOUND-1. `take` returns the newest sound, in order, unchanged.
+//   RECENT-SOUND-2. The buffer holds at most the requested length plus one piece.
 
 import type { AudioFrame } from './audio-frame.ts';
 
-/** So long a piece is. */
+/** The length of a piece. */
 const PIECE_MS = 500;
 
 interface Piece {
@@ -20,15 +20,15 @@ export class RecentSound {
   #sampleRateHz = 0;
   #pieces: Piece[] = [];
   #spare: Piece | null = null;
-  /** Samples in all pieces. */
+  /** The number of samples in all pieces. */
   #length = 0;
 
-  /** How much there is. */
+  /** The length of the held sound in milliseconds. */
   get durationMs(): number {
     return this.#toMs(this.#length);
   }
 
-  /** Adds a frame, and forgets what is older than `mostMs`. Sound of another rate begins anew. */
+  /** Adds a frame, and drops sound older than `mostMs`. A frame of another rate clears the buffer first. */
   add({ samples, sampleRateHz }: AudioFrame, mostMs: number): void {
     if (sampleRateHz !== this.#sampleRateHz) {
       this.clear();
@@ -44,7 +44,7 @@ export class RecentSound {
       this.#length += length;
       from += length;
     }
-    // RECENT-SOUND-2: the oldest piece goes when all of it is too old.
+    // RECENT-SOUND-2: the oldest piece is dropped when all of it is too old.
     for (;;) {
       const oldest = this.#pieces[0];
       if (!oldest || this.#toMs(this.#length - oldest.length) < mostMs) return;
@@ -54,7 +54,7 @@ export class RecentSound {
     }
   }
 
-  /** Takes the newest `ms`, or all that there is. */
+  /** Takes the newest `ms` milliseconds, or all if there is less. */
   take(ms: number): readonly AudioFrame[] {
     let surplus = Math.round(((this.durationMs - ms) * this.#sampleRateHz) / 1000);
     const sampleRateHz = this.#sampleRateHz;
@@ -72,7 +72,7 @@ export class RecentSound {
     this.#length = 0;
   }
 
-  /** The piece that is written to. */
+  /** Returns the piece with room for writing. */
   #roomy(): Piece {
     const last = this.#pieces.at(-1);
     if (last && last.length < last.samples.length) return last;

@@ -1,5 +1,5 @@
-// Cuts a stream of frames into frames of one length. A model sends 100 ms and more
-// at once; a speaker, a detector of speech and a bounded buffer like 20 ms.
+// Cuts a stream of frames into frames of one length. A model sends 100 ms and more at once; a speaker, a
+// speech detector and a bounded buffer prefer 20 ms.
 
 import { shown } from '../../values/checks.ts';
 import type { OperatorFunction } from 'rxjs';
@@ -8,9 +8,9 @@ import type { AudioFrame } from './audio-frame.ts';
 import { processItems, type ItemOperatorOptions } from './item-operator.ts';
 
 /**
- * An operator that cuts each item into frames of `frameMs` (rounded to whole samples); the last
- * frame of an item is as long as what remains. Frames keep their `itemId` and `responseId`.
- * @throws {ConfigurationError} `INVALID_OPTION` when `frameMs` is not a number from 1 to 1000.
+ * Returns an operator that cuts each item into frames of `frameMs` (rounded to whole samples); the last frame
+ * of an item has the remaining length. Frames keep their `itemId` and `responseId`.
+ * @throws {ConfigurationError} `INVALID_OPTION` if `frameMs` is not a number from 1 to 1000.
  */
 export function reframe(
   frameMs: number,

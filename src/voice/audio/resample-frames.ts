@@ -1,5 +1,5 @@
-// Brings a stream of frames, of whatever rates, to one rate. Owns a resampler for
-// each item; an item that already has the rate passes untouched.
+// Resamples a stream of frames of any rates to one rate. Owns a resampler per item; an item that already has
+// the rate passes unchanged.
 
 import type { OperatorFunction } from 'rxjs';
 import type { AudioFrame } from './audio-frame.ts';
@@ -7,11 +7,10 @@ import { processItems, type ItemOperatorOptions } from './item-operator.ts';
 import { assertSampleRateHz, createResampler } from './resampler.ts';
 
 /**
- * An operator that resamples frames to `toHz` and keeps their `itemId` and `responseId`. Frames
- * become a little shorter or longer than they were; the sum of an item is exact. A frame of a rate
- * that cannot be resampled ends the stream with a `ConfigurationError`: check at the edge with
- * `isSampleRateHz`.
- * @throws {ConfigurationError} `INVALID_SAMPLE_RATE` when `toHz` is not from 8000 to 48000.
+ * Returns an operator that resamples frames to `toHz` and keeps their `itemId` and `responseId`. Single
+ * frames become slightly shorter or longer; the length of an item is exact. A frame with an unsupported rate
+ * ends the stream with a `ConfigurationError`: check at the edge with `isSampleRateHz`.
+ * @throws {ConfigurationError} `INVALID_SAMPLE_RATE` if `toHz` is not from 8000 to 48000.
  */
 export function resampleFrames(
   toHz: number,

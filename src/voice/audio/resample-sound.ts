@@ -1,9 +1,9 @@
-// A whole sound at another rate, for models that want 16 kHz.
+// Resamples a whole sound, for models that need 16 kHz.
 
 import type { AudioFrame } from './audio-frame.ts';
 import { createResampler } from './resampler.ts';
 
-/** The samples of a whole sound at `toHz`, 8000 to 48000. */
+/** Returns the samples of a whole sound at `toHz`, 8000 to 48000. */
 export function resampleSound(sound: AudioFrame, toHz: number): Int16Array {
   if (sound.sampleRateHz === toHz) return sound.samples;
   const resampler = createResampler({ fromHz: sound.sampleRateHz, toHz });
@@ -15,7 +15,7 @@ export function resampleSound(sound: AudioFrame, toHz: number): Int16Array {
   return all;
 }
 
-/** Samples as the models want them: ±1. */
+/** Returns the samples as floats in ±1. */
 export function toFloat(samples: Int16Array): Float32Array {
   return Float32Array.from(samples, (sample) => sample / 32_768);
 }

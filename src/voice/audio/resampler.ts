@@ -1,10 +1,9 @@
 // Changes the sample rate of a stream of sound: a polyphase, windowed-sinc FIR
 // filter for any ratio of whole rates from 8000 to 48000 Hz. Pure: no clock, no I/O.
 //
-// Output sample n stands at the input time n·M/L (L/M = toHz/fromHz in lowest
-// terms) and is a weighted sum of the input around that time. Which weights
-// depends only on the phase (n·M mod L), so there is one row of weights for each
-// phase; rows are made when first needed and shared by all resamplers of a ratio.
+// Output sample n lies at the input time n·M/L (L/M = toHz/fromHz in lowest terms) and is a weighted sum of
+// the input around that time. The weights depend only on the phase (n·M mod L), so there is one row of
+// weights per phase; rows are computed when first needed and shared by all resamplers of a ratio.
 //
 //   input    · · · ·[· · · · · · · ·]· · ·      2 × halfWidth samples
 //                          ↑ output sample n, between two input samples
@@ -12,11 +11,12 @@
 // Owns: history and phase of one stream. Does not: frames and items (`resample-frames.ts`).
 //
 // RESAMPLER-1. Chunks do not matter: process(a) + process(b) + flush() is bit for bit process(a ++ b) + flush().
-// RESAMPLER-2. n samples in, ceil(n·L/M) out after flush(): nothing is lost, and nothing drifts (phases are integers).
+// RESAMPLER-2. n samples in, ceil(n·L/M) out after flush(): no sample is lost, and there is no drift (phases
+//     are integers).
 // RESAMPLER-3. Linear phase without delay: output sample n is the sound at input time n·M/L. The look-ahead
-//     that this needs (taps/2 samples of the lower rate, 1.3 ms at 24 kHz) is held back until it is there.
-// RESAMPLER-4. What the lower rate cannot carry is at least 80 dB down; up to 0.41 times the lower rate
-//     (with the default taps) sound passes unchanged, 85 dB above what the filter adds.
+//     that this needs (taps/2 samples of the lower rate, 1.3 ms at 24 kHz) is held back until it has arrived.
+// RESAMPLER-4. Frequencies that the lower rate cannot carry are at least 80 dB down; up to 0.41 times the
+//     lower rate (with the default taps) sound passes unchanged, 85 dB above the filter's noise.
 
 import { shown, check, type ChecksOf } from '../../values/checks.ts';
 import { ConfigurationError } from '../../values/errors.ts';
@@ -30,13 +30,13 @@ export function isSampleRateHz(value: number): boolean {
 }
 
 export interface ResamplerOptions {
-  /** Rate of what comes in, 8000 to 48000. */
+  /** The input rate, 8000 to 48000. */
   readonly fromHz: number;
-  /** Rate of what goes out, 8000 to 48000. */
+  /** The output rate, 8000 to 48000. */
   readonly toHz: number;
   /**
-   * Length of the filter in samples of the lower rate: even, 16 to 512. More taps keep more of the
-   * highest sounds (the filter falls from full to −90 dB within 5.7/taps of the lower rate), at
+   * The length of the filter in samples of the lower rate: even, 16 to 512. More taps keep more of the
+   * highest frequencies (the filter falls from full to −90 dB within 5.7/taps of the lower rate), at
    * proportional cost and look-ahead.
    * @defaultValue 64
    */
@@ -45,9 +45,11 @@ export interface ResamplerOptions {
 
 /** Resamples one stream of Int16 mono samples. */
 export interface Resampler {
-  /** The output that is settled so far; may be empty. With equal rates the very array that came in. */
+  /** Returns the output that is final so far; may be empty. With equal rates, the same array that came in. */
   process(samples: Int16Array): Int16Array;
-  /** The rest of the stream, as if silence followed. Afterwards the resampler is as new. */
+  /**
+   * Returns the rest of the stream, as if silence followed. Afterwards the resampler is in its initial state.
+   */
   flush(): Int16Array;
 }
 
@@ -100,9 +102,9 @@ const passThrough: Resampler = {
 
 class PolyphaseResampler implements Resampler {
   readonly #bank: FilterBank;
-  /** Input from the first sample that the next output needs. Starts with the silence before time 0. */
+  /** The input from the first sample that the next output needs. Starts with the silence before time 0. */
   #history: Float64Array;
-  /** Where the next output stands between two input samples, in 1/L of a sample: 0 … L−1. */
+  /** The position of the next output between two input samples, in 1/L of a sample: 0 … L−1. */
   #phase = 0;
 
   constructor(bank: FilterBank) {
@@ -142,7 +144,7 @@ class PolyphaseResampler implements Resampler {
   }
 }
 
-/** The inner loop. Four sums that do not wait for each other: twice as fast as one. */
+/** The inner loop. Four independent sums: twice as fast as one. */
 function weightedSum(weights: Float64Array, input: Float64Array, start: number): number {
   let a = 0;
   let b = 0;
@@ -167,14 +169,14 @@ interface FilterBank {
   readonly upBy: number;
   /** M: … for M of the input. */
   readonly downBy: number;
-  /** Input samples that count on each side of an output sample; even. */
+  /** The number of input samples on each side of an output sample; even. */
   readonly halfWidth: number;
-  /** Weights of the 2 × halfWidth input samples around an output of this phase. */
+  /** Returns the weights of the 2 × halfWidth input samples around an output of this phase. */
   weightsOf(phase: number): Float64Array;
 }
 
-// A process uses a handful of ratios (48000 or 44100 to 24000, 24000 to 16000 …); the bound
-// only keeps odd rates that a client may choose from adding up.
+// A process uses a handful of ratios (48000 or 44100 to 24000, 24000 to 16000 …); the bound limits the odd
+// rates that clients may choose.
 const MAX_CACHED_BANKS = 16;
 const banks = new Map<string, FilterBank>();
 
@@ -192,7 +194,7 @@ function filterBankFor(fromHz: number, toHz: number, taps: number): FilterBank {
   return bank;
 }
 
-/** Stopband attenuation that the window is designed for; RESAMPLER-4 promises 10 dB less. */
+/** The stopband attenuation that the window is designed for; RESAMPLER-4 promises 10 dB less. */
 const STOPBAND_DB = 90;
 /** Kaiser's rule for the shape of a window with that attenuation. */
 const KAISER_BETA = 0.1102 * (STOPBAND_DB - 8.7);
@@ -201,10 +203,10 @@ const BESSEL_AT_BETA = besselI0(KAISER_BETA);
 const TRANSITION_TAPS = (STOPBAND_DB - 8) / (2.285 * 2 * Math.PI);
 
 function designFilterBank(upBy: number, downBy: number, taps: number): FilterBank {
-  // The filter lives at the lower rate; seen from the input it is longer by M/L when going down.
+  // The filter is defined at the lower rate; seen from the input it is longer by M/L when downsampling.
   const stretch = Math.max(1, downBy / upBy);
   const halfWidth = 2 * Math.ceil((taps * stretch) / 4);
-  // The fall ends where the lower rate's Nyquist frequency begins, so that nothing folds back.
+  // The transition band ends at the Nyquist frequency of the lower rate, so that no frequency folds back.
   const cutoff = (0.5 - TRANSITION_TAPS / taps / 2) / stretch;
   const rows: (Float64Array | undefined)[] = [];
 
@@ -217,7 +219,7 @@ function designFilterBank(upBy: number, downBy: number, taps: number): FilterBan
       row[k] = weight;
       sum += weight;
     }
-    // Each phase has gain 1 for constant sound: no ripple at the rate of the phases.
+    // Each phase has gain 1 for a constant input: no ripple at the rate of the phases.
     for (let k = 0; k < row.length; k += 1) row[k] = (row[k] as number) / sum;
     return row;
   };
@@ -229,7 +231,7 @@ function sinc(x: number): number {
   return x === 0 ? 1 : Math.sin(Math.PI * x) / (Math.PI * x);
 }
 
-/** The Kaiser window over −1 … 1; nothing at its edges, so that rows are symmetric. */
+/** The Kaiser window over −1 … 1; zero at its edges, so that rows are symmetric. */
 function kaiser(x: number): number {
   return Math.abs(x) >= 1 ? 0 : besselI0(KAISER_BETA * Math.sqrt(1 - x * x)) / BESSEL_AT_BETA;
 }

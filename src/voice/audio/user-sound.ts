@@ -1,19 +1,19 @@
-// Sound of the user that nobody has heard: kept while nobody can take it, and what was said
-// to a connection that ended before it was understood.
+// Sound of the user that no model has understood: kept while no model can take it, or sent to a connection
+// that ended before the transcript came.
 //
-// Owns:     what is to be given to the next who can hear, and what was given lately.
-// Does not: know who hears, or when somebody speaks.
+// Owns:     the sound for the next model, and the sound sent lately.
+// Does not: know which model listens, or when the user speaks.
 //
 // Invariants
-//   USER-SOUND-1. What is kept is the newest `maxMs`, and is given in order, once.
-//   USER-SOUND-2. What was given lately is remembered for as long as it may have to be given again:
-//       while the user speaks up to `maxMs`, else so much as a wire takes to notice that they do.
+//   USER-SOUND-1. The newest `maxMs` of sound is kept, and is sent in order, once.
+//   USER-SOUND-2. Sent sound is remembered as long as it may have to be sent again: up to `maxMs` while the
+//       user speaks, otherwise for as long as a transport takes to detect speech.
 
 import type { AudioFrame } from './audio-frame.ts';
 import { createBoundedBuffer, type BoundedBuffer } from './bounded-buffer.ts';
 import { RecentSound } from './recent-sound.ts';
 
-/** A wire notices late that somebody has begun to speak. */
+/** Lag with which a transport detects the start of speech. */
 const NOTICE_MS = 2000;
 
 export class UserSound {
@@ -26,18 +26,18 @@ export class UserSound {
     this.#kept = createBoundedBuffer({ maxMs, keep: 'newest' });
   }
 
-  /** Nobody can take it now. */
+  /** Keeps a frame that no model can take now. */
   keep(frame: AudioFrame): void {
     this.#kept.push(frame);
   }
 
-  /** It was given to who listens. `isUnderstood`: nobody speaks whose words are not known yet. */
+  /** Records a frame that was sent. `isUnderstood`: no words of the user are still unknown. */
   given(frame: AudioFrame, isUnderstood: boolean): void {
     const mostMs = isUnderstood ? Math.min(NOTICE_MS, this.#maxMs) : this.#maxMs;
     this.#given.add(frame, mostMs);
   }
 
-  /** Whoever listened is another one. Returns whether any of the newest `ms` is to be given again. */
+  /** Handles a change of the model. Returns whether any of the newest `ms` has to be sent again. */
   again(ms: number): boolean {
     const later = this.#kept.drain();
     const again = this.#given.take(ms);
@@ -45,17 +45,17 @@ export class UserSound {
     return again.length > 0;
   }
 
-  /** Takes what is kept, in order. */
+  /** Takes the kept frames, in order. */
   take(): readonly AudioFrame[] {
     return this.#kept.drain();
   }
 
-  /** What was given will not be given again. */
+  /** Forgets the sent sound: it will not be sent again. */
   forget(): void {
     this.#given.clear();
   }
 
-  /** There is nobody who speaks. */
+  /** Drops all sound when the client is gone. */
   clear(): void {
     this.#kept.clear();
     this.forget();

@@ -1,5 +1,5 @@
-// WAV, as text-to-speech services give it and speech-to-text services take it: RIFF with PCM
-// inside. What else may be in a RIFF file is refused by name.
+// WAV as text-to-speech services return it and speech-to-text services accept it: RIFF with PCM inside. Other
+// RIFF formats are refused by name.
 
 import { isA, ProtocolError } from '../../values/errors.ts';
 import { readable } from '../../values/checks.ts';
@@ -11,7 +11,7 @@ const HEADER_BYTES = 44;
 const PCM = 1;
 const FLOAT = 3;
 const MU_LAW = 7;
-/** The format stands where extensions stand. */
+/** The format code is at the start of the extension. */
 const EXTENSIBLE = 0xff_fe;
 const FULL_SCALE = 32_767;
 
@@ -23,7 +23,7 @@ interface Format {
 }
 
 /**
- * A sound as a WAV file: PCM, 16 bits, mono.
+ * Returns a sound as a WAV file: PCM, 16 bits, mono.
  * @throws {ConfigurationError} `INVALID_AUDIO`, `INVALID_SAMPLE_RATE`
  */
 export function encodeWav(frame: AudioFrame): Uint8Array {
@@ -50,7 +50,7 @@ export function encodeWav(frame: AudioFrame): Uint8Array {
   return bytes;
 }
 
-/** Does it begin as a WAV file does? Not, if it is no `Uint8Array`. */
+/** Returns whether the bytes begin as a WAV file does; false for anything but a `Uint8Array`. */
 export function isWav(bytes: Uint8Array): boolean {
   if (!isA(bytes, Uint8Array) || bytes.buffer.detached) return false;
   const latin = (from: number): string =>
@@ -59,9 +59,9 @@ export function isWav(bytes: Uint8Array): boolean {
 }
 
 /**
- * The sound of a WAV file, mixed to mono: PCM of 8, 16, 24 or 32 bits, float of 32 bits, or μ-law,
- * 8000 to 48000 Hz. A file that was streamed may say that it is longer than it is.
- * @throws {ProtocolError} `UNSUPPORTED_AUDIO`, which names what it is
+ * Returns the sound of a WAV file, mixed to mono: PCM of 8, 16, 24 or 32 bits, float of 32 bits, or μ-law,
+ * 8000 to 48000 Hz. The header of a streamed file may state more than its length.
+ * @throws {ProtocolError} `UNSUPPORTED_AUDIO`, which names the format found
  */
 export function decodeWav(bytes: Uint8Array): AudioFrame {
   if (!isWav(bytes)) throw unsupported('it does not begin with RIFF … WAVE');
@@ -76,7 +76,7 @@ export function decodeWav(bytes: Uint8Array): AudioFrame {
       if (format === null) throw unsupported('its format is not said before its data');
       return decodeData(format, bytes.subarray(from, Math.min(bytes.length, from + length)));
     }
-    // Chunks begin at even places.
+    // Chunks begin at even offsets.
     at = from + length + (length % 2);
   }
   throw unsupported('it has no data');
@@ -109,7 +109,7 @@ function decodeData({ tag, channels, sampleRateHz, bits }: Format, data: Uint8Ar
   return { samples, sampleRateHz };
 }
 
-/** Reads one sample, as a number of 16 bits; null: nothing is known of such a format. */
+/** Returns a reader of one sample as a 16-bit number; null for an unknown format. */
 function readerOf(tag: number, bits: number, data: Uint8Array): ((n: number) => number) | null {
   const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
   if (tag === FLOAT && bits === 32) return (n) => view.getFloat32(4 * n, true) * FULL_SCALE;

@@ -1,5 +1,5 @@
-// A sound that says "I am at it": two soft notes and a pause, made by arithmetic, so that there
-// is one without a file or a licence. Loops without a click.
+// A sound that signals work in progress: two soft notes and a pause, computed, so that it needs no file and
+// no licence. Loops without a click.
 
 import type { AudioFrame } from './audio-frame.ts';
 import { z } from 'zod';
@@ -8,16 +8,16 @@ import { assertSampleRateHz } from './resampler.ts';
 
 const LOOP_MS = 2000;
 const NOTE_MS = 180;
-/** E and A: a question that is about to be answered. */
+/** E and A, rising like a question. */
 const notes = [
   { hz: 329.63, atMs: 0 },
   { hz: 440, atMs: 240 },
 ];
 
 export interface WorkingSoundOptions {
-  /** 8000 to 48000. @defaultValue 24000 */
+  /** The rate, 8000 to 48000. @defaultValue 24000 */
   readonly sampleRateHz?: number;
-  /** Of full scale, above 0 and at most 1. @defaultValue 0.08 */
+  /** The fraction of full scale, above 0 and at most 1. @defaultValue 0.08 */
   readonly volume?: number;
 }
 
@@ -27,7 +27,7 @@ const optionsSchema = z.strictObject({
 } satisfies ChecksOf<WorkingSoundOptions>);
 
 /**
- * Two seconds of it, for `VoiceSessionOptions.thinkingSound`.
+ * Returns a loop of two seconds for `VoiceSessionOptions.thinkingSound`.
  * @throws {ConfigurationError} `INVALID_SAMPLE_RATE`, `INVALID_OPTION`
  */
 export function workingSound(options: WorkingSoundOptions = {}): AudioFrame {
@@ -38,7 +38,7 @@ export function workingSound(options: WorkingSoundOptions = {}): AudioFrame {
   for (const { hz, atMs } of notes) {
     const length = lengthOf(NOTE_MS);
     for (let n = 0; n < length; n += 1) {
-      // Swells and fades: a tone that begins at once is a click.
+      // Fades in and out: a tone with an abrupt start clicks.
       const swell = Math.sin((Math.PI * n) / length) ** 2;
       const wave = Math.sin((2 * Math.PI * hz * n) / sampleRateHz);
       samples[lengthOf(atMs) + n] = Math.round(32_767 * volume * swell * wave);

@@ -1,20 +1,21 @@
-// Cuts the text of a model, as it streams in, into pieces that are spoken one at a
-// time: sentences where possible, so that the first sound comes early and the voice
-// does not break inside a phrase.
+// Cuts the streamed text of a model into pieces that are spoken one at a time: sentences where possible, so
+// that the first sound comes early and the voice does not pause inside a phrase.
 //
 // SENTENCE-CHUNKER-1. The pieces, joined, are exactly the text.
-// SENTENCE-CHUNKER-2. No piece is longer than `MAX_PIECE_LENGTH`, but for white space at its end.
-// SENTENCE-CHUNKER-3. A piece that was given is never taken back: what comes later does not change where it ended.
+// SENTENCE-CHUNKER-2. No piece is longer than `MAX_PIECE_LENGTH`, except for white space at its end.
+// SENTENCE-CHUNKER-3. A returned piece is final: later text does not change where it ended.
 //
-// Marks decide, and not `Intl.Segmenter`: that ends sentences at "Dr. " and at "am 3. Mai", and
-// changes its mind about an end when more text comes. It is asked only for the words of a script
-// without spaces.
+// Punctuation decides, not `Intl.Segmenter`: the latter ends sentences at "Dr. " and at "am 3. Mai", and
+// moves an end when more text comes. It is used only to find words in scripts without spaces.
 
 const MAX_PIECE_LENGTH = 240;
-/** Before anything was said a long sentence is begun at a comma. */
+/** The first piece of a long sentence may end at a comma. */
 const EARLY_PIECE_LENGTH = 60;
 
-/** What a full stop does not end: an abbreviation of any language, an initial, a number ("am 3. Mai"). */
+/**
+ * Words after which a full stop ends no sentence: abbreviations of any language, initials, numbers ("am 3.
+ * Mai").
+ */
 const ABBREVIATIONS = [
   'mr|mrs|ms|dr|prof|rev|gen|st|mt|no|vs|etc|e\\.g|i\\.e|approx|dept|inc|ltd|fig',
   'jan|feb|aug|sept|oct|nov',
@@ -25,7 +26,7 @@ const ABBREVIATIONS = [
 const ABBREVIATION = new RegExp(`(?:^|[\\s("'«„“])(?:${ABBREVIATIONS})\\.$`, 'iu');
 
 const CLOSERS = `["'”’»)\\]]*`;
-/** A script without spaces needs none after its marks. */
+/** Scripts without spaces need none after their punctuation. */
 const SENTENCE_END = new RegExp(
   `[.!?…।॥؟۔]+${CLOSERS}\\s+|[。！？｡]+["'”’」』）】]*\\s*|\\n+\\s*`,
   'gu',
@@ -37,7 +38,7 @@ export class SentenceChunker {
   #text = '';
   #first = true;
 
-  /** The pieces that are complete now. */
+  /** Adds text. Returns the pieces that are complete now. */
   push(delta: string): string[] {
     this.#text += delta;
     const pieces: string[] = [];
@@ -49,7 +50,7 @@ export class SentenceChunker {
     return pieces;
   }
 
-  /** The rest: the last piece, if any. */
+  /** Returns the rest as the last piece, if there is any. */
   flush(): string[] {
     const rest = this.#text;
     this.#text = '';
@@ -57,7 +58,7 @@ export class SentenceChunker {
     return rest === '' ? [] : [rest];
   }
 
-  /** Where the first piece ends; 0 when that is not known yet. */
+  /** Returns where the first piece ends; 0 if that is not known yet. */
   #nextEnd(): number {
     const sentenceEnd = this.#sentenceEnd();
     if (sentenceEnd > 0 && sentenceEnd <= MAX_PIECE_LENGTH) return sentenceEnd;
@@ -74,12 +75,12 @@ export class SentenceChunker {
     for (const match of this.#text.matchAll(SENTENCE_END)) {
       const end = match.index + match[0].length;
       const isLast = end === this.#text.length;
-      // More that belongs to this end may follow: white space, or another mark.
+      // White space or further punctuation that belongs to this end may follow.
       if (isLast && !/[.!?…।॥؟۔]["'”’»)\]]*\s+$/u.test(match[0])) return 0;
       const upToMark = this.#text.slice(0, match.index + match[0].trimEnd().length);
       if (this.#text.slice(0, end).trim() === '' || ABBREVIATION.test(upToMark)) continue;
       if (ELLIPSIS.test(upToMark)) {
-        // "Well... yes" goes on.
+        // "Well... yes" is one sentence.
         if (isLast) return 0;
         if (/^\p{Ll}/u.test(this.#text.slice(end))) continue;
       }
@@ -95,7 +96,7 @@ function lastEnd(pattern: RegExp, text: string): number {
   return end;
 }
 
-/** The last end of a word that fits, in a script without spaces; else as much as fits. */
+/** Returns the last word boundary that fits, in a script without spaces; without one, as much as fits. */
 function wordEnd(text: string): number {
   let end = 0;
   const segmenter = new Intl.Segmenter(undefined, { granularity: 'word' });

@@ -1,11 +1,12 @@
-// What an assistant item said, and when: so that a client which stopped playing can
-// have the unheard end taken out of the model's memory.
+// The words of an assistant item with their times, so that the unheard end can be deleted from the model's
+// memory when a client stops playing.
 //
-// SPOKEN-WORDS-1. `text()` is what was sent and not truncated; words follow each other as they were written.
-// SPOKEN-WORDS-2. After `truncate` nothing is added any more.
+// SPOKEN-WORDS-1. `text()` is the text that was sent and not truncated; words follow each other as they were
+//     written.
+// SPOKEN-WORDS-2. After `truncate` no word is added.
 
 interface SpokenWord {
-  /** With the white space around it. */
+  /** The word with the white space around it. */
   readonly text: string;
   readonly startMs: number;
   readonly endMs: number;
@@ -16,7 +17,7 @@ export class SpokenWords {
   #durationMs = 0;
   #truncated = false;
 
-  /** Sound that was sent (or is left, after a truncation). */
+  /** The length of the sound that was sent, or that is left after a truncation. */
   get durationMs(): number {
     return this.#durationMs;
   }
@@ -34,7 +35,7 @@ export class SpokenWords {
     return this.#words.map((word) => word.text).join('');
   }
 
-  /** Keeps the words that had sounded for the greater part by `atMs`. */
+  /** Keeps the words of which more than half had sounded by `atMs`. */
   truncate(atMs: number): void {
     this.#truncated = true;
     this.#durationMs = Math.min(this.#durationMs, atMs);
@@ -42,7 +43,7 @@ export class SpokenWords {
   }
 }
 
-/** The words of a sentence, each with its share of the sentence's sound. */
+/** Returns the words of a sentence, each with its share of the sentence's sound. */
 export function placeWords(sentence: string, startMs: number, durationMs: number): SpokenWord[] {
   const words = sentence.match(/\s*\S+\s*/g) ?? (sentence === '' ? [] : [sentence]);
   let characters = 0;

@@ -1,6 +1,5 @@
-// The ports to a voice and to ears of one's own: text to speech and speech to text, whoever
-// does them. A provider's models are adapted by `offstage/ai-sdk-speech`; anything else that can
-// do the one thing is one, too.
+// The ports for text to speech (`Voice`) and speech to text (`Ears`). `offstage/ai-sdk-speech` adapts the
+// models of a provider; any other object that implements the method works, too.
 
 import { raceAbort } from '../../actors/runtime/race-abort.ts';
 import { ProviderError } from '../../values/errors.ts';
@@ -8,37 +7,37 @@ import type { AudioFrame } from '../audio/audio-frame.ts';
 import { anObject, check } from '../../values/checks.ts';
 import { isSampleRateHz } from '../audio/resampler.ts';
 
-/** What is to be said. */
+/** A request for speech. */
 export interface VoiceRequest {
-  /** A sentence or so, as the model wrote it. */
+  /** About one sentence, as the model wrote it. */
   readonly text: string;
-  /** 1 is the voice's own pace. @defaultValue 1 */
+  /** Relative speed; 1 is the voice's own pace. @defaultValue 1 */
   readonly speed?: number;
-  /** Nobody wants to hear it any more: what is under way shall stop, and may reject. */
+  /** Aborts when the speech is no longer wanted: the synthesis should stop, and may reject. */
   readonly signal: AbortSignal;
 }
 
-/** Speaks: text to speech. */
+/** Text to speech. */
 export interface Voice {
   /**
-   * The sound of a text, mono, 8000 to 48000 Hz: whole, or in pieces as it is made. No samples
-   * where there is nothing that can be pronounced.
+   * Returns the sound of a text, mono, 8000 to 48000 Hz: whole, or in pieces as it is generated. Empty if the
+   * text has nothing to pronounce.
    */
   synthesize(request: VoiceRequest): Promise<AudioFrame> | AsyncIterable<AudioFrame>;
 }
 
-/** Understands: speech to text. */
+/** Speech to text. */
 export interface Ears {
-  /** The words of one stretch of speech (mono, about 0.2 to 25 seconds); empty where there are none. */
+  /** Returns the words of one stretch of speech (mono, about 0.2 to 25 seconds); empty if there are none. */
   transcribe(speech: AudioFrame): Promise<string>;
 }
 
-/** `option`: what it was given as. @throws {ConfigurationError} `INVALID_OPTION` */
+/** @param option The name of the option for the error. @throws {ConfigurationError} `INVALID_OPTION` */
 export function checkVoice(option: string, voice: unknown): void {
   checkMethod(option, 'a voice', voice, 'synthesize');
 }
 
-/** `option`: what they were given as. @throws {ConfigurationError} `INVALID_OPTION` */
+/** @param option The name of the option for the error. @throws {ConfigurationError} `INVALID_OPTION` */
 export function checkEars(option: string, ears: unknown): void {
   checkMethod(option, 'ears', ears, 'transcribe');
 }
@@ -48,9 +47,9 @@ function checkMethod(option: string, what: string, value: unknown, method: strin
 }
 
 /**
- * What a voice says, as a stream, whichever form it has. Ends at once when the signal aborts,
- * whether the voice heeds it or not.
- * @throws {ProviderError} `INVALID_AUDIO` for what is no sound
+ * Streams the sound of a voice, whichever form it returns. Ends at once when the signal aborts, even if the
+ * voice ignores it.
+ * @throws {ProviderError} `INVALID_AUDIO` for an invalid sound
  */
 export async function* soundOf(voice: Voice, request: VoiceRequest): AsyncGenerator<AudioFrame> {
   const { signal } = request;
@@ -65,12 +64,12 @@ export async function* soundOf(voice: Voice, request: VoiceRequest): AsyncGenera
   } catch (error) {
     if (!signal.aborted) throw error;
   } finally {
-    // One that is in the middle of something would keep us waiting.
+    // An iterator that is busy would delay the end, so its return is not awaited.
     void Promise.resolve(pieces.return?.()).catch(() => {});
   }
 }
 
-/** All of a sound. @throws {ProviderError} `INVALID_AUDIO`, and what the voice throws */
+/** Returns the whole sound. @throws {ProviderError} `INVALID_AUDIO`, and the errors of the voice */
 export async function wholeSoundOf(voice: Voice, request: VoiceRequest): Promise<AudioFrame> {
   const frames: AudioFrame[] = [];
   for await (const frame of soundOf(voice, request)) frames.push(frame);

@@ -1,38 +1,39 @@
-// One message of a model that writes, as it is spoken: its sentences, and where each is in the
-// sound. So that what was played can be told in words.
+// One message of a text model while it is spoken: its sentences and their positions in the sound, so that
+// played sound can be mapped to words.
 //
-// Owns:     the words of the item, and how much of its sound was handed on.
-// Does not: synthesise, or know what was played.
+// Owns:     the words of the item, and how much of its sound was passed on.
+// Does not: synthesise, or know how much was played.
 //
 // Invariants
-//   SPOKEN-ITEM-1. `textUntil` never gives words whose sound was not handed on, and gives all where it was.
-//   SPOKEN-ITEM-2. A sentence of which the length is not known yet is taken to be as long as others like it.
+//   SPOKEN-ITEM-1. `textUntil` never returns words whose sound was not passed on, and returns all words whose
+//       sound was played.
+//   SPOKEN-ITEM-2. A sentence of unknown length is assumed to be as long as similar ones.
 
 import { SentenceChunker } from '../speech/sentence-chunker.ts';
 import { placeWords } from '../speech/spoken-words.ts';
 
-/** How long a character is spoken, before anything is known of the voice. */
+/** Milliseconds per character, before the pace of the voice is known. */
 const FIRST_GUESS_MS = 65;
 
 interface Sentence {
   readonly text: string;
   readonly startMs: number;
-  /** Sound that was handed on. */
+  /** The length of the sound that was passed on. */
   soundMs: number;
-  /** Of the whole sentence, as far as is known. */
+  /** The length of the whole sentence, as far as known. */
   lengthMs: number;
 }
 
 export class SpokenItem {
   readonly itemId: string;
-  /** It has said nothing that the model shall remember. */
+  /** The model is not to remember the words of the item. */
   readonly isOutOfBand: boolean;
   readonly #chunker = new SentenceChunker();
   readonly #sentences: Sentence[] = [];
   #msPerCharacter = FIRST_GUESS_MS;
   #written = '';
   #shown = 0;
-  /** The model will add nothing to it. */
+  /** Whether the model has finished writing it. */
   isWritten = false;
 
   constructor(itemId: string, isOutOfBand: boolean) {
@@ -40,17 +41,17 @@ export class SpokenItem {
     this.isOutOfBand = isOutOfBand;
   }
 
-  /** All that the model has written. */
+  /** The whole text written by the model. */
   get written(): string {
     return this.#written;
   }
 
-  /** Sound that was handed on, in milliseconds. */
+  /** The sound that was passed on, in milliseconds. */
   get soundMs(): number {
     return this.#sentences.reduce((sum, { soundMs }) => sum + soundMs, 0);
   }
 
-  /** More text, or (`final`) the whole of it. Returns the sentences that can be spoken now. */
+  /** Adds text, or (`final`) sets the whole of it. Returns the sentences that can be spoken now. */
   write(text: string, final: boolean): readonly string[] {
     if (this.isWritten) return [];
     const isWhole = final && text.startsWith(this.#written);
@@ -60,20 +61,20 @@ export class SpokenItem {
     return final ? [...pieces, ...this.end()] : pieces;
   }
 
-  /** Nothing more will be written. Returns what is left to be spoken. */
+  /** Marks the text as complete. Returns the rest to be spoken. */
   end(): readonly string[] {
     this.isWritten = true;
     return this.#chunker.flush();
   }
 
-  /** This is spoken now. */
+  /** Starts a sentence. */
   begin(text: string): void {
     const lengthMs = text.length * this.#msPerCharacter;
     this.#sentences.push({ text, startMs: this.soundMs, soundMs: 0, lengthMs });
     this.#shown = 0;
   }
 
-  /** Sound of it is about to be handed on. Returns the words that begin in it. */
+  /** Records sound that is about to be passed on. Returns the words that begin in it. */
   sounds(durationMs: number): string {
     const sentence = this.#sentences.at(-1);
     if (!sentence) return '';
@@ -83,7 +84,7 @@ export class SpokenItem {
     return this.#show(words.filter(({ startMs }) => startMs < sentence.soundMs));
   }
 
-  /** It was spoken to its end. Returns the words that were not shown yet. */
+  /** Ends the sentence. Returns its words that were not shown yet. */
   spoken(): string {
     const sentence = this.#sentences.at(-1);
     if (!sentence) return '';
@@ -92,7 +93,7 @@ export class SpokenItem {
     return this.#show([sentence]);
   }
 
-  /** The words that had sounded for the greater part by then. */
+  /** Returns the words of which more than half had sounded by then. */
   textUntil(ms: number): string {
     return this.#sentences
       .flatMap(({ text, startMs, soundMs, lengthMs }) =>
@@ -104,7 +105,7 @@ export class SpokenItem {
       .join('');
   }
 
-  /** Of these words of the sentence, those that were not shown. */
+  /** Returns those words of the sentence that were not shown yet. */
   #show(words: readonly { readonly text: string }[]): string {
     const text = words.map((word) => word.text).join('');
     const added = text.slice(this.#shown);

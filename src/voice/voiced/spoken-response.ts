@@ -1,21 +1,21 @@
-// One response of a model that writes, as it is spoken: sentence after sentence is synthesised
-// and handed on, somewhat ahead of being played.
+// One response of a text model while it is spoken: sentence after sentence is synthesised and passed on,
+// slightly ahead of playback.
 //
 //   writing ──▶ written ─┬─ all was said ───────────▶ ended as the model ended it
 //      └────────┴────────┼─ cancelled ──────────────▶ ended: cancelled
 //                        └─ the voice has failed ───▶ ended: failed
 //
-// Owns:     what of it is still to be said, the synthesis under way, its end.
-// Does not: know other responses, or what the model remembers.
+// Owns:     the text still to be said, the synthesis under way, and the end of the response.
+// Does not: know other responses, or the model's memory.
 //
 // Invariants
-//   SPOKEN-RESPONSE-1. It ends once, after its last sound and after the model has ended it; its end lists the
-//        sound that was handed on.
-//   SPOKEN-RESPONSE-2. Once it is cancelled or has failed, no word and no sound of it follows, and its synthesis
-//        is aborted, whether the voice heeds that or not.
-//   SPOKEN-RESPONSE-3. Words are shown when their sound is handed on: what was never spoken is not in the
-//        transcript. The final transcript is what was spoken.
-//   SPOKEN-RESPONSE-4. A sentence is begun only when at most `maxAheadMs` of sound is still to be played.
+//   SPOKEN-RESPONSE-1. A response ends once, after its last sound and after the model has ended it; its end
+//        lists the sound that was passed on.
+//   SPOKEN-RESPONSE-2. After a cancellation or a failure no word and no sound follows, and the synthesis is
+//        aborted, even if the voice ignores the signal.
+//   SPOKEN-RESPONSE-3. Words are shown when their sound is passed on: text that was never spoken is not in
+//        the transcript. The final transcript is the spoken text.
+//   SPOKEN-RESPONSE-4. A sentence is begun only when at most `maxAheadMs` of sound is unplayed.
 
 import { messageOf } from '../../values/errors.ts';
 import type { Environment } from '../../actors/ports/environment.ts';
@@ -32,16 +32,16 @@ export type Written = Extract<TransportEvent, { type: 'assistant.transcribed' }>
 
 export interface SpokenResponsePorts {
   readonly environment: Environment;
-  /** The rate of the sound that is handed on. */
+  /** The rate of the sound that is passed on. */
   readonly sampleRateHz: number;
   readonly maxAheadMs: number;
-  /** The sound of a sentence. */
+  /** Returns the sound of a sentence. */
   sound(text: string, signal: AbortSignal): AsyncIterable<AudioFrame>;
   emit(event: TransportEvent): void;
   emitAudio(frame: AudioFrame): void;
-  /** The voice could not say it: the model need not go on. */
+  /** Reports that the voice failed: the model need not continue. */
   failed(response: SpokenResponse, error: unknown): void;
-  /** It is over, and this is its end. */
+  /** Reports the end of the response. */
   ended(response: SpokenResponse, end: Ended): void;
 }
 
@@ -59,7 +59,7 @@ export class SpokenResponse {
   #mayBegin = false;
   #isSpeaking = false;
   #isOver = false;
-  /** When what was handed on will have been played; milliseconds since 1970. */
+  /** When the sound that was passed on will have been played, in milliseconds since 1970. */
   #playedAt = 0;
 
   constructor({ responseId }: Started, isOutOfBand: boolean, ports: SpokenResponsePorts) {
@@ -72,12 +72,12 @@ export class SpokenResponse {
     return [...this.#items.values()];
   }
 
-  /** The model may still write to it. */
+  /** Whether the model may still write to it. */
   get isInTheMaking(): boolean {
     return this.#modelEnd === null;
   }
 
-  /** It is its turn. */
+  /** Starts speaking, after the previous response. */
   begin(): void {
     this.#mayBegin = true;
     this.#goOn();
@@ -99,19 +99,19 @@ export class SpokenResponse {
     if (this.#modelEnd !== null) return;
     this.#modelEnd = end;
     const { status, reason } = end;
-    // What a model wrote before it failed will be said again: half of it helps nobody.
+    // A failed response is repeated, so its first half is not spoken.
     if (status === 'cancelled' || status === 'failed') this.#breakOff(status, reason);
     else this.#endItems();
     this.#goOn();
   }
 
-  /** Silence, now. Its end comes when the model has ended it. */
+  /** Stops the speech at once. The response ends when the model has ended it. */
   cancel(): void {
     this.#breakOff('cancelled', null);
     this.#goOn();
   }
 
-  /** Nobody is there any more; nothing follows. */
+  /** Drops the response without an end, because the connection is gone. */
   abandon(): void {
     this.#isOver = true;
     this.#breakOff('cancelled', null);
@@ -134,7 +134,7 @@ export class SpokenResponse {
   #goOn(): void {
     if (!this.#mayBegin || this.#isSpeaking || this.#isOver) return;
     this.#isSpeaking = true;
-    // In a turn of its own: whoever told us is not in the middle of something when it ends.
+    // Ends in a task of its own, so that the caller's work is complete by then.
     void Promise.resolve()
       .then(() => this.#speak())
       .catch((error: unknown) => this.#fail(error))
@@ -169,16 +169,16 @@ export class SpokenResponse {
     this.#finishItems();
   }
 
-  /** In pieces, each with the words that begin in it before it. */
+  /** Passes sound on in pieces, each preceded by the words that begin in it. */
   #handOn(item: SpokenItem, samples: Int16Array): void {
     const { sampleRateHz, emitAudio, environment } = this.#ports;
     const step = Math.round((sampleRateHz * FRAME_MS) / 1000);
     for (let start = 0; start < samples.length; start += step) {
-      // What is told may have led to a cancel.
+      // A listener may have cancelled the response.
       if (this.#brokenOff !== null) return;
       const piece = samples.slice(start, start + step);
       const durationMs = (piece.length * 1000) / sampleRateHz;
-      // The client has nothing to play while the voice is slow: what comes then begins at once.
+      // The client runs out of sound while the voice is slow: the next sound begins at once.
       this.#playedAt = Math.max(this.#playedAt, environment.clock.now()) + durationMs;
       this.#show(item, item.sounds(durationMs), false);
       emitAudio({
@@ -196,7 +196,7 @@ export class SpokenResponse {
     this.#ports.emit({ type: 'assistant.transcribed', itemId, responseId, text, final });
   }
 
-  /** Those of which nothing more will be said. */
+  /** Closes the items of which no more will be said. */
   #finishItems(): void {
     for (const item of this.#items.values()) {
       const isDone = item.isWritten && this.#unsaid.every((unsaid) => unsaid.item !== item);

@@ -1,15 +1,15 @@
-// A connection to a model that writes, as one that speaks: what it writes is said in a voice of
-// ours, and the session sees sound, words and ends as of any other.
+// A connection to a text model that appears as one to a speaking model: a voice of the session says the
+// model's text, and the session sees sound, words and ends as with any other transport.
 //
-// Owns:     which responses are to be said, in their order, and which were called off.
-// Does not: say them (spoken-response), or keep the model's memory true (voiced-memory).
+// Owns:     which responses are to be said, in which order, and which were cancelled.
+// Does not: say them (spoken-response), or correct the model's memory (voiced-memory).
 //
 // Invariants
 //   VOICED-CONNECTION-1. Responses are said one after the other, in the order in which the model began them.
-//   VOICED-CONNECTION-2. A cancel holds for everything that was asked for before it, also for what the model begins
-//        only afterwards. The model is told of it if it has anything in the making.
-//   VOICED-CONNECTION-3. A voice that fails is told once for each response, by `transport.error`; then the response
-//        ends as failed.
+//   VOICED-CONNECTION-2. A cancellation applies to all earlier requests, even if the model begins to answer
+//        them later. The model receives it if it is generating.
+//   VOICED-CONNECTION-3. A failing voice is reported once per response, by `transport.error`; then the
+//        response ends as failed.
 
 import { unmarkedNotes, type NoteWriter } from '../../actors/notes/note-marks.ts';
 import { Observable, type Subscriber } from 'rxjs';
@@ -32,7 +32,7 @@ export interface VoicedConnectionOptions {
   sound(text: string, signal: AbortSignal): AsyncIterable<AudioFrame>;
 }
 
-/** A response that was asked for, and that the model has not begun. */
+/** A request that the model has not begun to answer. */
 interface Request {
   readonly isOutOfBand: boolean;
   isCalledOff: boolean;
@@ -47,7 +47,7 @@ export class VoicedConnection implements TransportConnection {
   readonly #notes: NoteWriter;
   readonly #memory: VoicedMemory;
   readonly #requests = new Map<string, Request>();
-  /** Those that are not over, in order. */
+  /** The responses that are not over, in order. */
   #responses: readonly SpokenResponse[] = [];
   #listener: Subscriber<TransportEvent> | null = null;
   #hearer: Subscriber<AudioFrame> | null = null;
@@ -62,7 +62,7 @@ export class VoicedConnection implements TransportConnection {
     this.#environment = environment;
     this.#notes = notes;
     this.#memory = new VoicedMemory(options.capabilities, (command) => inner.send(command));
-    // What the model says waits in the connection until somebody listens.
+    // Events wait in the connection until the session subscribes.
     this.events = new Observable((listener) => {
       this.#listener = listener;
       return inner.events.subscribe({
@@ -129,7 +129,7 @@ export class VoicedConnection implements TransportConnection {
     if (this.#responses[0] === response) response.begin();
   }
 
-  /** Of a response that is over nothing is wanted. */
+  /** Text of a response that is over is dropped. */
   #written(event: Written): void {
     const response = this.#find(event.responseId);
     response?.written(event);
@@ -139,7 +139,7 @@ export class VoicedConnection implements TransportConnection {
   #modelEnded(event: Ended): void {
     this.#requests.delete(event.responseKey ?? '');
     const response = this.#find(event.responseId);
-    // A request that came to nothing.
+    // The request failed.
     if (response === undefined) return this.#emit(event);
     response.modelEnded(event);
   }

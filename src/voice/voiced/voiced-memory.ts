@@ -1,14 +1,14 @@
-// What a model that writes remembers of what it said: it knows all that it wrote, and shall know
-// what was heard.
+// Corrects the memory of a text model: the model knows everything that it wrote, and is told which part was
+// heard.
 //
-// Owns:     the items that may still be cut, and what stands for them in the model's conversation.
-// Does not: know what was played; it is told.
+// Owns:     the items that may still be cut, and their replacements in the model's conversation.
+// Does not: know how much was played; it receives reports.
 //
 // Invariants
-//   VOICED-MEMORY-1. Where the wire can delete an item, what was not heard of it is taken out: in its place
-//        stands what was. It is never put back.
-//   VOICED-MEMORY-2. Elsewhere the session tells the model what was heard of an item that it cut; of what was
-//        never spoken it is told here.
+//   VOICED-MEMORY-1. If the wire can delete an item, its unheard part is removed: a message with the heard
+//        part replaces it. The removed part is never put back.
+//   VOICED-MEMORY-2. Otherwise the session tells the model which part of a cut item was heard; this component
+//        tells it about text that was never spoken.
 
 import type { NoteWriter } from '../../actors/notes/note-marks.ts';
 import { noteMessages } from '../connection/note-messages.ts';
@@ -17,19 +17,19 @@ import type { TransportCapabilities, TransportCommand } from '../connection/tran
 import type { SpokenItem } from './spoken-item.ts';
 import type { SpokenResponse } from './spoken-response.ts';
 
-/** What was said so long ago is not cut any more. */
+/** Only this many of the newest items can still be cut. */
 const MAX_ITEMS = 100;
 
 interface Remembered {
   readonly item: SpokenItem;
-  /** Of the message in the model's conversation; null: there is none any more. */
+  /** The id of the message in the model's conversation; null if there is none any more. */
   memoryId: string | null;
   text: string;
   heardMs: number;
   cuts: number;
 }
 
-/** What was written can be cut on this wire. */
+/** Returns whether written text can be cut on this wire. */
 export function cutsWords(can: TransportCapabilities): boolean {
   return can.deletesItems && can.silentContext;
 }
@@ -44,13 +44,13 @@ export class VoicedMemory {
     this.#send = send;
   }
 
-  /** The user heard only so much of this item. */
+  /** Cuts an item to the part that the user heard. */
   heard(itemId: string, playedMs: number): void {
     const remembered = this.#items.get(itemId);
     if (remembered) this.#cut(remembered, playedMs, false);
   }
 
-  /** Something of it may be cut from now on. */
+  /** Records an item that may be cut from now on. */
   said(item: SpokenItem): void {
     if (item.isOutOfBand || this.#items.has(item.itemId)) return;
     const { itemId } = item;
@@ -62,11 +62,11 @@ export class VoicedMemory {
     }
   }
 
-  /** It was not spoken to its end, whatever is played of it. */
+  /** Handles a response that was not spoken to its end, however much of it is played. */
   brokenOff({ items, isOutOfBand }: SpokenResponse, noteId: () => string, notes: NoteWriter): void {
     if (isOutOfBand) return;
     if (cutsWords(this.#can)) {
-      // What the model wrote last, before it knew, we may not have seen.
+      // The model may have written more before it learned of the cancellation.
       for (const { itemId } of items) {
         const remembered = this.#items.get(itemId);
         if (remembered) this.#cut(remembered, Number.POSITIVE_INFINITY, true);

@@ -1,4 +1,4 @@
-// `withVoice`: a transport whose model writes, as one whose model speaks.
+// `withVoice`: makes a transport with a text model appear as one with a speaking model.
 
 import { check, readable, type ChecksOf } from '../../values/checks.ts';
 import { z } from 'zod';
@@ -10,20 +10,22 @@ import { VoicedConnection } from './voiced-connection.ts';
 import { cutsWords } from './voiced-memory.ts';
 
 export interface WithVoiceOptions {
-  /** Speaks: `aiSdkVoice(…)` of `offstage/ai-sdk-speech`, or one of your own. */
+  /** The text to speech: `aiSdkVoice(…)` of `offstage/ai-sdk-speech`, or an implementation of your own. */
   readonly voice: Voice;
-  /** Of the sound that the session gets; what the voice makes is resampled to it. @defaultValue 24000 */
+  /**
+   * The rate of the sound that the session gets; the voice's sound is resampled to it. @defaultValue 24000
+   */
   readonly sampleRateHz?: number;
   /**
-   * A sentence is synthesised once no more than this is still to be played, in milliseconds: so much
-   * is lost, and paid for, when the user breaks in. @defaultValue 5000
+   * A sentence is synthesised when at most this much sound is unplayed, in milliseconds: this much is wasted,
+   * and paid for, when the user interrupts. @defaultValue 5000
    */
   readonly maxAheadMs?: number;
-  /** Of the voice: 1 is its own pace, 0.25 to 4. @defaultValue 1 */
+  /** The speed of the voice: 1 is its own pace, 0.25 to 4. @defaultValue 1 */
   readonly speed?: number;
   /**
-   * What is given to the voice for a sentence of the model; empty: nothing is said.
-   * @defaultValue without the marks of Markdown
+   * Returns the text to synthesise for a sentence of the model; an empty result is skipped.
+   * @defaultValue removes the marks of Markdown
    */
   readonly spoken?: (text: string) => string;
 }
@@ -42,20 +44,19 @@ const optionsSchema = z.strictObject({
   spoken: z.custom<(text: string) => string>((value) => typeof value === 'function').optional(),
 } satisfies ChecksOf<WithVoiceOptions>);
 
-/** A transport that speaks in a voice of its own. */
+/** A transport that speaks in a voice of the session. */
 export interface VoicedTransport extends Transport {
   readonly voice: Voice;
 }
 
 /**
- * Gives a voice to a model that answers in text, over any transport whose `capabilities.output` is
- * `text`, such as `openaiRealtime({ output: 'text' })`: what the model writes is cut into sentences,
- * each is synthesised ahead of being played, and what the user did not hear is taken out of the
- * model's memory. A voice that fails ends the response as failed: what was to be delivered is
- * offered again.
+ * Gives a voice to a text model, over any transport whose `capabilities.output` is `text`, such as
+ * `openaiRealtime({ output: 'text' })`: the model's text is cut into sentences, each is synthesised ahead of
+ * playback, and the part that the user did not hear is removed from the model's memory. A failing voice ends
+ * the response as failed: its delivery is offered again.
  *
- * @throws {ConfigurationError} `INVALID_OPTION`, or `TEXT_OUTPUT_NEEDED` for a transport whose model
- * speaks itself.
+ * @throws {ConfigurationError} `INVALID_OPTION`, or `TEXT_OUTPUT_NEEDED` for a transport whose model speaks
+ *   itself.
  */
 export function withVoice(transport: Transport, options: WithVoiceOptions): VoicedTransport {
   const { voice, sampleRateHz, maxAheadMs, speed, spoken } = checked(options);
@@ -108,7 +109,7 @@ function checked(options: WithVoiceOptions) {
   return { spoken: withoutMarks, ...defaultWithVoiceOptions, ...given };
 }
 
-/** As it is read aloud; empty where nothing can be. */
+/** Returns the text as it is read aloud; empty if it has nothing to pronounce. */
 function withoutMarks(text: string): string {
   const words = text
     .replace(/!?\[([^\]\n]*)\]\([^)\n]*\)/g, '$1')
