@@ -1,4 +1,4 @@
-// A case of the suite, and what its cases are written with.
+// A case of the suite, and the helpers of all cases.
 
 import type {
   Journal,
@@ -17,11 +17,11 @@ export interface JournalScene {
   readonly play: (bench: JournalBench) => Promise<void>;
 }
 
-/** The stage of a case, with what every case does with it. */
+/** The stage of a case, with the operations that every case uses. */
 export interface JournalBench {
   readonly journal: Journal;
   readonly stage: JournalStage;
-  /** Another process; it and all others are claimed for whatever they write. */
+  /** Opens another process; it and all others claim each scope before they write to it. */
   another(): Promise<Journal>;
   reopen(): Promise<Journal>;
 }
@@ -34,7 +34,7 @@ interface Numbered {
 
 const BEGINNING = 1_700_000_000_000;
 
-/** An entry with this number. The same arguments give the same entry. */
+/** Creates an entry with this number. The same arguments give the same entry. */
 export function entry(
   seq: number,
   { scope = 'scope', unit = 'unit', text = `words ${seq}` }: Numbered = {},
@@ -50,13 +50,13 @@ export function withEvent(
   return { scope, unit, seq, at: BEGINNING + seq, actor, definitionVersion: 3, event };
 }
 
-/** Appends one after the other. Scopes that are new to the journal are claimed before. */
+/** Appends the entries one after the other. Scopes that are new to the journal are claimed before. */
 export async function appendAll(journal: Journal, entries: readonly JournalEntry[]): Promise<void> {
   await claimAll(journal, entries);
   for (const one of entries) await journal.append(one);
 }
 
-/** Begins all appends without waiting for any. */
+/** Starts all appends without waiting for any. */
 export async function appendAtOnce(
   journal: Journal,
   entries: readonly JournalEntry[],
@@ -69,7 +69,7 @@ export async function claimAll(journal: Journal, entries: readonly JournalEntry[
   for (const scope of new Set(entries.map((one) => one.scope))) await journal.claim?.(scope);
 }
 
-/** What a query finds must be this, in this order. */
+/** Checks that a query returns these entries, in this order. */
 export async function expectKept(
   journal: Journal,
   expected: readonly JournalEntry[],
@@ -98,7 +98,7 @@ export function expectSame(
     );
 }
 
-/** Entries of different scopes have no order among each other. */
+/** Checks the order within each scope: entries of different scopes have no order among each other. */
 export function expectSameInEachScope(
   found: readonly JournalEntry[],
   expected: readonly JournalEntry[],
@@ -125,7 +125,7 @@ export async function expectScopes(
   );
 }
 
-/** A call must be refused, with this code, and say whether to try again. */
+/** Checks that a call is refused with this code, and states whether to try again. */
 export async function expectRefused(
   what: string,
   work: () => unknown,
@@ -148,7 +148,7 @@ export async function expectRefused(
     check(error.retryable === false, () => `expected ${code} to say \`retryable: false\``);
 }
 
-/** @throws {ConformanceError} with what it says, unless it is so */
+/** @throws {ConformanceError} with the text of `says`, unless the condition holds */
 export function check(isSo: boolean, says: () => string): asserts isSo {
   if (!isSo) throw new ConformanceError(says());
 }

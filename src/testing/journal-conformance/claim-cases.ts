@@ -59,7 +59,7 @@ export const claimScenes: readonly JournalScene[] = [
       await appendAll(journal, [entry(1)]);
       const last = journal.append(entry(2));
       await journal.release?.('scope');
-      // What was appended before the release is part of it.
+      // Entries appended before the release are part of the scope.
       await last;
       await fenced(journal, 3);
       const other = await another();
@@ -92,7 +92,7 @@ export const claimScenes: readonly JournalScene[] = [
       await stage.expire?.();
       await other.claim?.('scope');
       await expectKept(other, [entry(1)], { scope: 'scope' });
-      // It has not noticed yet; the same entry as the other one writes, even.
+      // This process has not noticed yet; it even writes the same entry as the other one.
       await fenced(journal, 2);
       await other.append(entry(2));
       await fenced(journal, 2);

@@ -1,10 +1,10 @@
-// What another process finds after a crash.
+// The entries that another process finds after a crash.
 
 import type { Journal, JournalEntry } from '../../actors/ports/journal.ts';
 import { appendAll, check, claimAll, entry, expectKept, type JournalScene } from './case.ts';
 import { sameJson } from './same-json.ts';
 
-/** What is kept of `begun` must be a beginning of it, and hold all that was acknowledged. */
+/** Checks that the kept entries are a beginning of `begun`, and contain every acknowledged one. */
 async function expectBeginning(
   journal: Journal,
   begun: readonly JournalEntry[],
@@ -51,7 +51,7 @@ export const crashScenes: readonly JournalScene[] = [
         await journal.append(one);
         acknowledged.add(one);
       });
-      // What has not been answered by the crash never is, or is refused.
+      // An append without an answer before the crash never settles, or is refused.
       for (const append of appends) append.catch(() => {});
       await appends[0];
       const known = new Set(acknowledged);

@@ -1,4 +1,4 @@
-// The conformance suite for journals: what a session relies on, wherever its entries are kept.
+// The conformance suite for journals: the properties that a session relies on, in any store.
 
 import type { ConformanceCase } from '../conformance/transport-conformance.ts';
 import { check, type JournalScene } from './case.ts';
@@ -57,7 +57,7 @@ async function play(setup: JournalConformanceSetup, scene: JournalScene): Promis
   }
 }
 
-/** Where each feature is seen: on the journal, or on the stage. */
+/** The methods of each feature, on the journal or on the stage. */
 const methods: Readonly<Record<JournalFeature, (stage: JournalStage) => readonly unknown[]>> = {
   scopes: ({ journal }) => [journal.scopes],
   trim: ({ journal }) => [journal.trim],

@@ -1,4 +1,4 @@
-// What is appended is kept: in its order, once, and as it was.
+// Appended entries are kept: in their order, once, and unchanged.
 
 import type { JournalEntry } from '../../actors/ports/journal.ts';
 import {
@@ -25,7 +25,7 @@ const conversation: readonly JournalEntry[] = [
   entry(2, { unit: 'sub_a' }),
 ];
 
-/** JSON that has gone wrong somewhere before. */
+/** JSON values that other stores have corrupted. */
 const values: Readonly<Record<string, string>> = {
   'letters of many alphabets': JSON.stringify('äöü ß 日本語 עברית 🚕👩‍👩‍👧 \u{10FFFF} é'),
   'what ends a line, and what is nothing': JSON.stringify(
@@ -223,7 +223,7 @@ export const keepingScenes: readonly JournalScene[] = [
   ...Object.entries(values).map(([what, json]): JournalScene => ({
     name: `events are kept as they are: ${what}`,
     async play({ journal }) {
-      // Spread, or an object literal, would make something else of `__proto__`.
+      // A spread, or an object literal, would change the meaning of `__proto__`.
       const event = JSON.parse(`{"type":"said","value":${json}}`) as {
         type: string;
         value: unknown;

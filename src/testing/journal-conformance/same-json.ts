@@ -1,6 +1,6 @@
-// Are two values the same JSON?
+// Compares two values as JSON.
 
-/** The order of properties does not count; every own property does, whatever its name. */
+/** The order of properties does not count; every own property does, by any name. */
 export function sameJson(one: unknown, other: unknown): boolean {
   if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null)
     return one === other;

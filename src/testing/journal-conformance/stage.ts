@@ -1,9 +1,9 @@
-// What the suite needs of whoever has a journal to test.
+// The stage that the owner of a journal supplies for the suite.
 
 import type { Journal } from '../../actors/ports/journal.ts';
 
 /**
- * What a journal can do beyond `append` and `read`.
+ * Capabilities of a journal beyond `append` and `read`.
  * - `scopes`, `trim`, `forget`: it has these methods.
  * - `wakeTimes`: it has this property.
  * - `claim`: it has `claim` and `release`, and its stages have `another` and `expire`.
@@ -15,15 +15,15 @@ export type JournalFeature = 'scopes' | 'trim' | 'forget' | 'claim' | 'reopen' |
 export interface JournalStage {
   readonly journal: Journal;
   /**
-   * A crash: the process is gone, whatever it was about to write. Returns what another one finds that
-   * opens the same store. The old one is not used any more.
+   * A crash: the process is gone, with all writes that it was about to make. Returns the journal of another
+   * process that opens the same store. The old journal is not used any more.
    */
   reopen?(): Journal | Promise<Journal>;
   /** A second process on the same store, beside the first one. */
   another?(): Journal | Promise<Journal>;
   /**
-   * Resolves when the first process's claims are over because it has shown no sign of life. Until then it
-   * may go on; it must not renew them any more.
+   * Resolves when the first process's claims have expired because it has shown no sign of life. Until then it
+   * may continue; it must not renew them any more.
    */
   expire?(): void | Promise<void>;
   /** Called at the end of each case, however it ends. */
@@ -32,7 +32,7 @@ export interface JournalStage {
 
 /** A journal to test. */
 export interface JournalConformanceSetup {
-  /** What the cases are called after. */
+  /** The name in the titles of the cases. */
   readonly name: string;
   readonly offers: readonly JournalFeature[];
   /** Sets a stage. The store is empty. */

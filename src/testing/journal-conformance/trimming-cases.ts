@@ -1,4 +1,4 @@
-// What is before an entry that says what all had led to is deleted, and nothing else.
+// Trimming deletes the entries before an entry that records their outcome, and no others.
 
 import type { Journal, JournalEntry } from '../../actors/ports/journal.ts';
 import {
@@ -16,7 +16,7 @@ const session = (seq: number) => entry(seq, { unit: 'ses' });
 const ended = (seq: number) => entry(seq, { unit: 'sub_ended' });
 const waiting = (seq: number) => entry(seq, { unit: 'sub_waiting' });
 
-/** What a session and two subagents had written when the session wrote down what it had become. */
+/** The entries of a session and two subagents before the session recorded its state. */
 const before: readonly JournalEntry[] = [
   session(1),
   ended(1),
@@ -198,7 +198,7 @@ export const trimmingScenes: readonly JournalScene[] = [
       await refused(other);
       await stage.expire?.();
       await other.claim?.('scope');
-      // It has not noticed yet.
+      // This process has not noticed yet.
       await refused(journal);
       await expectKept(other, [entry(1), entry(2), entry(3)], { scope: 'scope' });
       await other.trim?.(entry(2));

@@ -1,5 +1,4 @@
-// A stage for the conformance suite over the fake voice server: for transports that speak
-// one of its wires.
+// A stage for the conformance suite over the fake voice server: for transports that use one of its wires.
 
 import type { Transport } from '../../voice/connection/transport.ts';
 import { z } from 'zod';
@@ -21,7 +20,7 @@ import type {
 } from './engine/control.ts';
 import { createVoiceServer } from './voice-server.ts';
 
-/** What the fake of each wire can show; each wire suffers what its real server is known to do. */
+/** The faults that the fake of each wire can show: those of its real server. */
 const common = [
   'late_transcripts',
   'duplicated_transcripts',
@@ -38,14 +37,14 @@ const faults: Readonly<Record<VoiceWire, readonly ConformanceFault[]>> = {
   'gemini-live': [...common, 'cancelled_calls'],
 };
 
-/** Gemini announces its end so long before. */
+/** The time between Gemini's announcement of the end and the end. */
 const NOTICE_MS = 10_000;
 
 export interface VoiceServerStageOptions {
   /** @defaultValue the name of the wire */
   readonly name?: string;
   readonly wire: VoiceWire;
-  /** Makes the transport: it must open its sockets with this factory, and ping nobody. */
+  /** Makes the transport: it must open its sockets with this factory, and send no pings. */
   readonly transport: (webSocket: WebSocketFactory) => Transport;
 }
 
@@ -58,7 +57,7 @@ const optionsSchema = z.strictObject({
   ),
 } satisfies ChecksOf<VoiceServerStageOptions>);
 
-/** The setup of a conformance stage: a transport that talks to the fake of `wire`, in memory. */
+/** Returns the setup of a conformance stage: a transport that talks to the fake of `wire`, in memory. */
 export function voiceServerStage(options: VoiceServerStageOptions): ConformanceSetup {
   const { wire, name = wire, transport } = check('voiceServerStage', optionsSchema, options);
   return {

@@ -1,8 +1,8 @@
-// The fake voice server: connections on the three wires, over sockets in memory or real
-// ones, with one brain. See `index.ts` for what it proves and what not.
+// The fake voice server: connections on the three wires, over sockets in memory or real ones, with one brain.
+// See `index.ts` for the limits of its evidence.
 //
-// Owns: the connections, who may connect, what a later connection can go on from.
-// Does not: what is said on a wire (its engine), what the model does (brain and scripts).
+// Owns: the connections, admission, the states that a later connection can resume.
+// Does not: define the events of a wire (its engine), or the answers of the model (brain and scripts).
 
 import { z } from 'zod';
 import { aFunction, anObject, check, type ChecksOf } from '../../values/checks.ts';
@@ -28,7 +28,7 @@ import { answerRequest } from './engine/rest.ts';
 import { createResumeStore } from './engine/resume-store.ts';
 import { TokenDesk } from './engine/token-desk.ts';
 
-/** A connection that was not given out yet; all of one type. */
+/** A connection that was not returned yet; all of one type. */
 interface Arrival {
   readonly type: 'connection';
   readonly model: FakeVoiceModel;
@@ -91,7 +91,7 @@ export function createVoiceServer(options: VoiceServerOptions): VoiceServer {
     return connection;
   };
 
-  /** @returns the taker of frames, and what to do when the socket is open */
+  /** @returns the receiver of frames, and the callback for the opening of the socket */
   const receive = (
     admission: Exclude<Admission, { type: 'refused' }>,
     url: URL,

@@ -1,17 +1,17 @@
-// Who may connect, and to what: the wire that a path means, keys in every place where
-// the clients of each wire put them, and ephemeral tokens.
+// Decides who may connect, and to which wire: by the path, by keys in every place where the clients of each
+// wire put them, and by ephemeral tokens.
 
 import { presentedKey } from '../../../adapters/local-voice/access.ts';
 import type { VoiceWire } from './control.ts';
 import type { TokenDesk } from './token-desk.ts';
 
-/** How an upgrade is answered. */
+/** The answer to an upgrade. */
 export type Admission =
-  /** `preset`: what an ephemeral token fixed for the session. */
+  /** `preset`: the configuration that an ephemeral token fixed for the session. */
   | { readonly type: 'welcome'; readonly wire: VoiceWire; readonly preset: unknown }
   /** Refused before the socket is open. */
   | { readonly type: 'refused'; readonly status: number; readonly message: string }
-  /** The socket opens, something may be said, and it closes. */
+  /** The socket opens, an event may be sent, and it closes. */
   | {
       readonly type: 'expelled';
       readonly event: object | null;
@@ -29,14 +29,14 @@ const GEMINI_PATH =
 const CLOSE_UNAUTHORIZED = 3000;
 const CLOSE_INVALID = 1007;
 
-/** The wire that is spoken at this path; null: none. */
+/** Returns the wire of this path; null: none. */
 export function wireOfPath(path: string): VoiceWire | null {
   if (REALTIME_PATH.test(path)) return 'openai-realtime';
   if (LIVE_PATH.test(path)) return 'openai-live';
   return GEMINI_PATH.test(path) ? 'gemini-live' : null;
 }
 
-/** The key of a request, wherever it is: a header, the query, or a subprotocol; null: none. */
+/** Returns the key of a request, from a header, the query, or a subprotocol; null: none. */
 export function keyOf(url: URL, headers: Headers): string | null {
   const google = headers['x-goog-api-key'];
   if (typeof google === 'string' && google !== '') return google;
@@ -46,7 +46,7 @@ export function keyOf(url: URL, headers: Headers): string | null {
   return token ?? presentedKey(headers);
 }
 
-/** @param expected the key that is right; null: any that is not empty */
+/** @param expected the right key; null: any key that is not empty */
 export function admit(
   url: URL,
   headers: Headers,
@@ -78,7 +78,7 @@ function admitWithToken(
       ? { type: 'expelled', event: null, code: CLOSE_INVALID, reason: token.problem }
       : unauthorized(wire, '');
   }
-  // Gemini takes tokens only at the constrained method.
+  // Gemini accepts tokens only at the constrained method.
   if (wire === 'gemini-live' && !url.pathname.includes('Constrained')) {
     const reason = 'API key not valid. Please pass a valid API key.';
     return { type: 'expelled', event: null, code: CLOSE_INVALID, reason };
@@ -101,7 +101,7 @@ const missingModel: Admission = {
   reason: 'invalid_request_error.missing_model',
 };
 
-/** As each real server says it to whoever has no valid key. */
+/** Answers a client without a valid key as each real server does. */
 function unauthorized(wire: VoiceWire, key: string | null): Admission {
   const type = 'invalid_request_error';
   switch (wire) {

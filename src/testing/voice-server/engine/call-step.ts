@@ -4,12 +4,12 @@ import type { VoiceStep } from './control.ts';
 
 export type CallStep = Extract<VoiceStep, { call: string }>;
 
-/** The arguments as JSON text. A text is left as it is, also where it is not JSON. */
+/** Returns the arguments as JSON text. A text stays unchanged, also if it is no JSON. */
 export function argumentsText({ arguments: given = {} }: CallStep): string {
   return typeof given === 'string' ? given : JSON.stringify(given);
 }
 
-/** The arguments as an object; null where they are a text that is none in JSON. */
+/** Returns the arguments as an object; null if they are a text that is no JSON object. */
 export function argumentsObject(step: CallStep): Record<string, unknown> | null {
   try {
     const value: unknown = JSON.parse(argumentsText(step));

@@ -1,17 +1,17 @@
-// One side of the fake server for each wire: a protocol engine. It reads the frames of one
-// client, keeps what the model remembers, and says what the real server would say. It knows
-// no socket, and its time and ids come from the environment.
+// The fake server's engine for one wire and one client: it reads the frames of the client, keeps the memory
+// of the model, and sends the events of the real server. It has no socket, and its time and ids come from the
+// environment.
 
 import type { Environment } from '../../../actors/ports/environment.ts';
 import type { FakeItem, FakeTool, ReceivedFrame, TranscriptTiming, VoiceStep } from './control.ts';
 import type { FakeReplies, ReplyRecord } from './fake-replies.ts';
 import type { TurnSource } from './turn-source.ts';
 
-/** Faults that an engine has to look at by itself. */
+/** Faults that an engine applies itself. */
 export interface EngineFaults {
-  /** `response.create` that are still to be refused, and the code of the error. */
+  /** The number of next `response.create` to refuse, and the code of the error. */
   refuseResponses: { times: number; code: string };
-  /** The next `session.update` is refused with this. */
+  /** The error code for the next `session.update`; null: accept it. */
   refuseConfiguration: string | null;
   deltasAfterCancel: boolean;
   duplicateCalls: boolean;
@@ -20,39 +20,39 @@ export interface EngineFaults {
 export interface EnginePorts {
   readonly environment: Environment;
   readonly url: URL;
-  /** How many times faster than it plays sound is made; null: as this wire does. */
+  /** The speed of audio generation as a multiple of playing speed; null: the default of the wire. */
   readonly speed: number | null;
   readonly turns: TurnSource;
   readonly replies: FakeReplies;
   readonly faults: EngineFaults;
-  /** Gemini: whether it tells where speech begins and ends. */
+  /** Gemini: whether it reports where speech begins and ends. */
   readonly voiceActivity: boolean;
-  /** What an ephemeral token fixed for this connection. */
+  /** The configuration that an ephemeral token fixed for this connection. */
   readonly preset: unknown;
-  /** Sends an event; `text` is the same as JSON, where it is known. */
+  /** Sends an event; `text` is the same as JSON, if it is known. */
   send(event: object, text?: string): void;
   close(code: number, reason: string): void;
-  /** Notes a well-formed frame of the client. */
+  /** Records a well-formed frame of the client. */
   received(frame: Omit<ReceivedFrame, 'at'>): void;
   /** The client's first configuration was accepted. */
   configured(): void;
 }
 
 export interface VoiceEngine {
-  /** The connection is open. */
+  /** Handles the opening of the connection. */
   open(): void;
-  /** A frame of the client. Never throws. */
+  /** Handles a frame of the client. Never throws. */
   receive(text: string): void;
-  /** The connection is gone: nothing is said any more, timers stop. */
+  /** Handles the end of the connection: sends nothing more, and stops timers. */
   end(): void;
 
   userBegins(): void;
-  /** A piece of what the user is saying, as it is heard. */
+  /** Handles a piece of the user's words, as it is heard. */
   userSays(words: string): void;
-  /** `text`: all of it; `rest`: what `userSays` did not bring yet. */
+  /** Handles the end of an utterance. `text`: all of it; `rest`: the part that `userSays` has not brought. */
   userEnds(text: string, rest: string, transcript: TranscriptTiming): void;
 
-  /** The model takes a turn of its own. */
+  /** Takes a turn of the model with these steps. */
   answers(steps: readonly VoiceStep[]): ReplyRecord;
 
   readonly heardMs: number;
@@ -61,11 +61,11 @@ export interface VoiceEngine {
   readonly items: readonly FakeItem[];
   readonly openCalls: readonly { readonly callId: string; readonly name: string }[];
 
-  /** Says that the session is over, as this wire does, and closes. */
+  /** Reports that the session is over, as this wire does, and closes. */
   expire(): void;
-  /** An event of a type that the wire does not know. */
+  /** Returns an event of a type that the wire does not know. */
   unknownEvent(type: string): object;
-  /** What only this wire can suffer; absent where it cannot. */
+  /** A fault of this wire only; absent on other wires. */
   readonly goAway?: (timeLeftMs: number) => void;
   readonly cancelCalls?: (callIds?: readonly string[]) => void;
 }

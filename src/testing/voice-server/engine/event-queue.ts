@@ -1,4 +1,4 @@
-// Frames by their type, each given out once: past ones at once, others when they come.
+// Queues frames by type, and returns each once: past ones at once, others when they come.
 
 interface Typed {
   readonly type: string;

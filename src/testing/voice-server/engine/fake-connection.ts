@@ -1,5 +1,5 @@
-// One connection, whatever its wire: what a test holds of it (`FakeVoiceModel`), between
-// the engine that speaks the protocol and the socket of a host.
+// One connection on any wire: the `FakeVoiceModel` of a test, between the engine of the protocol and the
+// socket of a host.
 
 import { ConfigurationError } from '../../../values/errors.ts';
 import type {
@@ -117,17 +117,17 @@ export class FakeConnection implements FakeVoiceModel {
     if (maxConnectionMs !== undefined) this.faults.expire({ afterMs: maxConnectionMs });
   }
 
-  /** The socket is open. */
+  /** Handles the opening of the socket. */
   open(): void {
     this.#engine.open();
   }
 
-  /** A frame of the client. */
+  /** Handles a frame of the client. */
   receive(text: string): void {
     if (this.#isOpen) this.#engine.receive(text);
   }
 
-  /** The client is gone. */
+  /** Handles the loss of the client. */
   lost(code: number): void {
     this.#end(code, () => this.#outlet.end());
   }

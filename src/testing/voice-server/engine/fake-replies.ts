@@ -1,4 +1,4 @@
-// The turns of one model, while they are made and after: what a test sees of them.
+// The turns of one model as a test sees them, while they are generated and after.
 
 import type { FakeReply, VoiceCause } from './control.ts';
 
@@ -36,7 +36,7 @@ export class FakeReplies {
     return reply;
   }
 
-  /** The latest that is not over. */
+  /** The latest turn that is not over. */
   get current(): ReplyRecord | null {
     return this.all.findLast(({ status }) => status === 'in_progress') ?? null;
   }

@@ -1,4 +1,4 @@
-// The user in front of one connection: when they speak, and when the server hears which words.
+// The user in front of one connection: when they speak, and when the server hears their words.
 
 import type { Scheduler } from '../../../actors/ports/environment.ts';
 import type { FakeUser, TranscriptTiming, UserSpeech } from './control.ts';
@@ -7,7 +7,7 @@ import { speechMs } from './sound.ts';
 
 /** The words of one utterance, as they come. */
 interface Utterance {
-  /** What the server has heard so far. */
+  /** The words that the server has heard so far. */
   heard: string;
   readonly cancels: (() => void)[];
 }
@@ -49,7 +49,7 @@ export class ScriptedUser implements FakeUser {
     }
     return new Promise((resolve) => {
       const end = (): void => {
-        // Somebody ended it by hand.
+        // The test may have ended it itself.
         if (this.#utterance === utterance) this.ends(text, { transcript });
         resolve();
       };
@@ -57,7 +57,7 @@ export class ScriptedUser implements FakeUser {
     });
   }
 
-  /** The utterance under way ends without a word to the server. */
+  /** Ends the utterance under way without any event for the server. */
   stop(): void {
     const cancels = this.#utterance?.cancels ?? [];
     this.#utterance = null;
@@ -71,7 +71,9 @@ export class ScriptedUser implements FakeUser {
   }
 }
 
-/** When which words are heard while the user still speaks; the last ones are left for the end. */
+/**
+ * Returns the times at which words are heard while the user still speaks; the last ones are left for the end.
+ */
 function arrivals(
   text: string,
   durationMs: number,

@@ -1,8 +1,8 @@
-// What a test can do to one connection that a good network and a good model would not.
-// Each fault holds for its connection only. A fault that the wire cannot show is refused
-// with a ConfigurationError `NOT_ON_THIS_WIRE`, so that a test never passes for nothing.
+// The faults of a network and a model that a test can cause on one connection. Each fault holds for its
+// connection only. A fault that the wire cannot show is refused with a ConfigurationError `NOT_ON_THIS_WIRE`,
+// so that no test passes without the fault.
 
-/** When a fault strikes. Without it: now. */
+/** The time of a fault. Absent: now. */
 export type FaultMoment =
   /** So long from now, in milliseconds. */
   | { readonly afterMs: number }
@@ -10,13 +10,13 @@ export type FaultMoment =
   | { readonly afterFrames: number };
 
 export interface FakeFaults {
-  /** The network is gone: no close frame, the client sees 1006. Both sides lose what was on its way. */
+  /** The network is gone: no close frame, the client sees 1006. Both sides lose the frames under way. */
   drop(moment?: FaultMoment): void;
   /** The server closes. 1007, 1008 and 1011 are what the real ones use. @defaultValue reason '' */
   close(code: number, reason?: string, moment?: FaultMoment): void;
   /**
    * The session is at its limit. Realtime: an error `session_expired`, then close; Live: `session.closed`
-   * with the reason `expired`, then close; Gemini: close 1011, without a word (see `goAway`).
+   * with the reason `expired`, then close; Gemini: close 1011, without notice (see `goAway`).
    */
   expire(moment?: FaultMoment): void;
   /** Gemini only: announces the end, and closes after `timeLeftMs`. */
@@ -26,23 +26,23 @@ export interface FakeFaults {
   /** Live only: a stored session cannot be forked any more. */
   forgetSessions(): void;
 
-  /** The model never answers: no turn begins while it is on, and those that wait for one stay without. */
+  /** The model never answers: no turn begins while it is on, and waiting turns stay without an answer. */
   silence(on?: boolean): void;
   /** Realtime only: the next `response.create` are refused. @defaultValue once, code `server_error` */
   refuseResponses(times?: number, code?: string): void;
   /** Refuses the next `session.update` (Live, Realtime) with this code. @defaultValue `invalid_value` */
   refuseConfiguration(code?: string): void;
 
-  /** After a turn was cancelled or interrupted, one more piece of its sound and words arrives. */
+  /** After a turn was cancelled or interrupted, one more piece of its audio and words arrives. */
   deltasAfterCancel(on?: boolean): void;
   /** Each tool call (or delegation) is announced twice. */
   duplicateCalls(on?: boolean): void;
-  /** Gemini only: the model takes these calls back. @defaultValue all that are open */
+  /** Gemini only: the model cancels these calls. @defaultValue all that are open */
   cancelCalls(callIds?: readonly string[]): void;
 
-  /** What the server sends arrives this much later; order is kept. */
+  /** Delays the frames of the server by this time; their order is kept. */
   delayFrames(ms: number): void;
-  /** Keeps what the server sends, and lets it go at once when it is turned off. */
+  /** Holds the frames of the server, and sends them at once when it is turned off. */
   stall(on?: boolean): void;
   /** Sends a text that is not a frame of the wire. @defaultValue text that is not JSON */
   malformed(text?: string): void;

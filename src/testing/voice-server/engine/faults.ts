@@ -1,4 +1,4 @@
-// The faults of one connection: what a test switches, handed to the part that suffers it.
+// The faults of one connection: passes the switches of a test to the parts that apply them.
 
 import { ConfigurationError } from '../../../values/errors.ts';
 import type { VoiceWire } from './control.ts';
@@ -15,7 +15,7 @@ export interface FaultParts {
   readonly turns: TurnSource;
   readonly drop: () => void;
   readonly close: (code: number, reason: string) => void;
-  /** Forgets what a later connection could go on from. */
+  /** Forgets the states that a later connection could resume. */
   readonly forget: () => void;
 }
 

@@ -1,22 +1,22 @@
-// The way of the server's frames to the client, with what a bad network does to them.
+// Sends the server's frames to the client, with the faults of a bad network.
 //
-// OUTLET-1. Order is kept, whatever is delayed; a close waits for the frames before it.
+// OUTLET-1. Order is kept, also of delayed frames; a close waits for the frames before it.
 // OUTLET-2. After the end nothing leaves.
 
 import type { Environment } from '../../../actors/ports/environment.ts';
 import type { FaultMoment } from './fault-control.ts';
 import { Timers } from './timers.ts';
 
-/** A close frame holds 123 bytes of it; ours are ASCII. */
+/** A close frame holds 123 bytes of reason; the reasons here are ASCII. */
 const MAX_REASON_LENGTH = 123;
 
 /** The server's end of a socket. */
 export interface Link {
   send(text: string): void;
   close(code: number, reason: string): void;
-  /** Without a close frame. */
+  /** Closes the socket without a close frame. */
   terminate(): void;
-  /** Lets what the client sends wait. */
+  /** Holds the frames of the client. */
   hold(on: boolean): void;
 }
 
@@ -29,7 +29,7 @@ export class Outlet {
   #isStalled = false;
   #isOver = false;
   #delayMs = 0;
-  /** When the latest frame that is on its way arrives: none overtakes it. */
+  /** The arrival time of the latest frame under way: none overtakes it. */
   #lastDueAt = 0;
   #onItsWay = 0;
 
@@ -57,7 +57,7 @@ export class Outlet {
     });
   }
 
-  /** At once, whatever is on its way. */
+  /** Closes the socket at once, with frames under way. */
   terminate(): void {
     if (this.#isOver) return;
     this.end();

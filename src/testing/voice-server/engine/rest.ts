@@ -1,5 +1,5 @@
-// The two endpoints that mint ephemeral tokens: OpenAI's client secrets, and Gemini's
-// auth tokens. The Live wire has none of its own that the official types know.
+// The two endpoints that mint ephemeral tokens: OpenAI's client secrets, and Gemini's auth tokens. The
+// official types know none for the Live wire.
 
 import { z } from 'zod';
 import {

@@ -1,10 +1,10 @@
-// What a later connection can go on from: states by the name that a client was given.
+// The states that a later connection can resume, by the name that a client received.
 
 export interface ResumeStore<State> {
   save(name: string, state: State): void;
-  /** null: nothing of that name, or it was forgotten. */
+  /** Returns the state of that name; null if there is none, or it was forgotten. */
   find(name: string): State | null;
-  /** From now on nothing can be gone on from. */
+  /** Forgets all states: none can be resumed. */
   forget(): void;
   readonly isForgetful: boolean;
 }

@@ -1,4 +1,4 @@
-// The sound of the fake: a quiet tone, cut into pieces with the words that begin in each.
+// The audio of the fake: a quiet tone, cut into pieces with the words that begin in each.
 
 import { placeWords } from '../../../voice/speech/spoken-words.ts';
 import type { VoiceStep } from './control.ts';
@@ -8,12 +8,12 @@ const TONE_HZ = 220;
 const LOUDNESS = 3_000;
 export const PIECE_MS = 100;
 
-/** How long a text is spoken where nobody says otherwise. */
+/** Returns the default duration of a spoken text. */
 export function speechMs(text: string): number {
   return Math.max(1, text.length) * MS_PER_CHARACTER;
 }
 
-/** PCM16 of a tone that goes on from `fromMs`. */
+/** Returns PCM16 of a tone that continues from `fromMs`. */
 export function tone(fromMs: number, durationMs: number, sampleRateHz: number): Int16Array {
   const samples = new Int16Array(Math.round((durationMs * sampleRateHz) / 1000));
   const first = Math.round((fromMs * sampleRateHz) / 1000);
@@ -24,14 +24,14 @@ export function tone(fromMs: number, durationMs: number, sampleRateHz: number): 
   return samples;
 }
 
-/** A stretch of speech: its sound, and the words that begin in it. */
+/** A stretch of speech: its audio, and the words that begin in it. */
 export interface SpeechPiece {
   readonly words: string;
   readonly startMs: number;
   readonly durationMs: number;
 }
 
-/** A spoken step in pieces of 100 ms; every word is in one of them. */
+/** Splits a spoken step into pieces of 100 ms; every word is in one of them. */
 export function* piecesOf(step: Extract<VoiceStep, { say: string }>): Generator<SpeechPiece> {
   const totalMs = step.durationMs ?? speechMs(step.say);
   const words = placeWords(step.say, 0, totalMs);

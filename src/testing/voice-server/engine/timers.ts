@@ -1,4 +1,4 @@
-// Tasks for later that are all taken back at once when nobody needs them any more.
+// Tasks for later that can all be cancelled at once.
 
 import type { Scheduler } from '../../../actors/ports/environment.ts';
 
@@ -19,7 +19,7 @@ export class Timers {
     this.#cancels.add(cancel);
   }
 
-  /** Takes back what is not due yet. */
+  /** Cancels the tasks that are not due yet. */
   stop(): void {
     for (const cancel of this.#cancels) cancel();
     this.#cancels.clear();

@@ -1,5 +1,4 @@
-// Ephemeral tokens: minted for a browser by somebody who has the key, each with the
-// session that it is good for.
+// Ephemeral tokens: minted by the holder of a key for a browser, each with the session that it is valid for.
 
 import type { Environment } from '../../../actors/ports/environment.ts';
 import type { VoiceWire } from './control.ts';
@@ -7,17 +6,17 @@ import type { VoiceWire } from './control.ts';
 interface Token {
   readonly wire: VoiceWire;
   readonly preset: unknown;
-  /** Sessions may be opened before, in milliseconds since 1970. */
+  /** The latest time at which a session may be opened, in milliseconds since 1970. */
   readonly opensUntil: number;
-  /** How many more; null: no limit. */
+  /** The number of uses left; null: no limit. */
   usesLeft: number | null;
 }
 
-/** What a token turned out to be worth. */
+/** The result of redeeming a token. */
 export interface RedeemedToken {
   readonly wire: VoiceWire;
   readonly preset: unknown;
-  /** Why it is worth nothing; null: it is good. */
+  /** Why the token is invalid; null: it is valid. */
   readonly problem: string | null;
 }
 
@@ -43,7 +42,7 @@ export class TokenDesk {
     return name;
   }
 
-  /** Uses a token once; null: it is none of ours. */
+  /** Uses a token once; null: the token is unknown. */
   redeem(name: string): RedeemedToken | null {
     const token = this.#tokens.get(name);
     if (token === undefined) return null;

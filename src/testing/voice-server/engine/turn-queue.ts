@@ -1,9 +1,9 @@
-// The turns of a model that answers by itself (Live, Gemini): one at a time, in order,
-// none while something holds them up (the user who speaks, a call that blocks).
+// The turns of a model that answers by itself (Live, Gemini): one at a time, in order, none while a holder
+// delays them (the user who speaks, a call that blocks).
 //
-// TURN-QUEUE-1. At most one turn is in the making; the next begins when it is over.
-// TURN-QUEUE-2. What is held begins when each holder has let go.
-// TURN-QUEUE-3. A turn that never comes to a word (a silent model) does not hold up the next.
+// TURN-QUEUE-1. At most one turn is being generated; the next begins when it is over.
+// TURN-QUEUE-2. A delayed turn begins when each holder has released it.
+// TURN-QUEUE-3. A turn without an answer (a silent model) does not delay the next.
 
 import type { CallStep } from './call-step.ts';
 import type { VoiceCause, VoiceStep } from './control.ts';
@@ -12,25 +12,25 @@ import type { ReplyRecord } from './fake-replies.ts';
 import type { SpeechPiece } from './sound.ts';
 import { TurnRun } from './turn-run.ts';
 
-/** What the steps of a turn mean on the wire. */
+/** The meaning of a turn's steps on the wire. */
 export interface TurnWords {
   readonly speed: number;
   piece(piece: SpeechPiece, reply: ReplyRecord): void;
   call(step: CallStep): void;
   delegate(delegationId: string | undefined): void;
   fail(message: string): void;
-  /** Its script is done. @returns so long the turn lasts still, in milliseconds */
+  /** The script is done. @returns the remaining duration of the turn, in milliseconds */
   generated(reply: ReplyRecord): number;
-  /** The turn is over; `next`: what would have been said next, where it was cancelled. */
+  /** The turn is over; `next`: the next piece that was not spoken, if the turn was cancelled. */
   ended(reply: ReplyRecord, next: SpeechPiece | null): void;
 }
 
-/** What turns wait for. */
+/** A reason for which turns wait. */
 export type TurnHolder = 'user' | 'call' | 'fixture';
 
 interface Waiting {
   readonly reply: ReplyRecord;
-  /** null: the brain is asked when the turn begins. */
+  /** The script; null: the brain computes it when the turn begins. */
   readonly steps: readonly VoiceStep[] | null;
 }
 
@@ -56,7 +56,7 @@ export class TurnQueue {
     return this.#running === null && this.#waiting.length === 0;
   }
 
-  /** The reply in the making. */
+  /** The reply that is being generated. */
   get reply(): ReplyRecord | null {
     return this.#running?.reply ?? null;
   }
@@ -66,7 +66,7 @@ export class TurnQueue {
     this.#next();
   }
 
-  /** Before all that wait. */
+  /** Adds a turn before all that wait. */
   addFirst(cause: VoiceCause): void {
     this.#waiting.unshift({ reply: this.#begin(cause), steps: null });
     this.#next();
@@ -88,7 +88,7 @@ export class TurnQueue {
     this.#next();
   }
 
-  /** Ends the turn in the making; the next begins. @returns whether there was one */
+  /** Ends the turn that is being generated; the next begins. @returns whether there was one */
   cancel(): boolean {
     const running = this.#running;
     if (running === null) return false;

@@ -1,5 +1,5 @@
-// A turn of a model whose wire knows of no responses: its script, step by step, in the
-// time of the environment. What a step means on the wire is the engine's.
+// Runs a turn on a wire without responses: its script, step by step, in the time of the environment. The
+// engine defines the meaning of a step on the wire.
 //
 // TURN-RUN-1. After `cancel` no step follows, and `ended` was called once.
 // TURN-RUN-2. Steps follow each other; nothing happens before `begin` returns.
@@ -9,13 +9,13 @@ import type { CallStep } from './call-step.ts';
 import type { VoiceStep } from './control.ts';
 import { piecesOf, type SpeechPiece } from './sound.ts';
 
-/** What an engine does with the steps of a turn. */
+/** The engine's handling of the steps of a turn. */
 export interface TurnVoice {
   piece(piece: SpeechPiece): void;
   call(step: CallStep): void;
   delegate(delegationId: string | undefined): void;
   fail(message: string): void;
-  /** The script is done. @returns so long the turn lasts still, in milliseconds */
+  /** The script is done. @returns the remaining duration of the turn, in milliseconds */
   generated(): number;
   ended(status: 'completed' | 'cancelled' | 'failed'): void;
 }
@@ -26,7 +26,7 @@ export class TurnRun {
   readonly #voice: TurnVoice;
   #isOver = false;
   #cancelPause: () => void = () => {};
-  /** What would be said next. */
+  /** The next piece of speech. */
   #next: SpeechPiece | null = null;
 
   constructor(scheduler: Scheduler, speed: number, voice: TurnVoice) {
@@ -39,19 +39,19 @@ export class TurnRun {
     return this.#isOver;
   }
 
-  /** `null`: the turn that never comes to anything. */
+  /** `null`: a turn that never answers and never ends. */
   begin(steps: readonly VoiceStep[] | null): void {
     if (steps !== null) void this.#run(steps);
   }
 
-  /** @returns the piece that was about to be said */
+  /** @returns the next piece that was not spoken */
   cancel(): SpeechPiece | null {
     const next = this.#next;
     this.#end('cancelled');
     return next;
   }
 
-  /** Stops without a word: the connection is gone. */
+  /** Stops silently: the connection is gone. */
   abandon(): void {
     this.#isOver = true;
     this.#cancelPause();

@@ -1,5 +1,5 @@
-// What the model does in its next turn: a script that the test laid ready, or what the brain
-// says; nothing at all while it is silent.
+// The steps of the model's next turn: a script that the test prepared, or the answer of the brain; none at
+// all while the model is silent.
 
 import type { FakeVoiceModel, VoiceBrain, VoiceCause, VoiceStep } from './control.ts';
 
@@ -14,12 +14,12 @@ export class TurnSource {
     this.#model = model;
   }
 
-  /** First in, first out. */
+  /** Adds a script: first in, first out. */
   add(steps: readonly VoiceStep[]): void {
     this.#ready.push(steps);
   }
 
-  /** @returns null: the turn never comes to a word nor to an end */
+  /** @returns null: the turn never answers and never ends */
   next(cause: VoiceCause, instructions: string | null): readonly VoiceStep[] | null {
     if (this.isSilent) return null;
     return this.#ready.shift() ?? this.#brain({ cause, instructions, model: this.#model });
@@ -27,8 +27,8 @@ export class TurnSource {
 }
 
 /**
- * The brain of a server that is given none: repeats what the user said, reads results and
- * messages out, and never calls a tool.
+ * The default brain of a server: repeats the user's words, reads results and messages out, and never calls a
+ * tool.
  */
 export const echoBrain: VoiceBrain = ({ cause }) => {
   switch (cause.type) {

@@ -1,9 +1,9 @@
-// When the last words of an utterance arrive, on the wires that bring them piece by piece.
+// Sends the last words of an utterance, on the wires that send them piece by piece.
 
 import type { TranscriptTiming } from './control.ts';
 import type { Timers } from './timers.ts';
 
-/** @param say sends a piece of what the user said */
+/** @param say sends a piece of the user's words */
 export function bringLastWords(
   words: string,
   timing: TranscriptTiming,

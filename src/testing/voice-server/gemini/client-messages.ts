@@ -1,5 +1,5 @@
-// What a client may say on the Gemini Live wire. A field that the server does not know,
-// or one of another shape, ends the connection: there are no error messages.
+// The messages of a client on the Gemini Live wire. A field that the server does not know, or one of another
+// shape, ends the connection: there are no error messages.
 
 import { z } from 'zod';
 import type { ClientField } from './official.ts';
@@ -151,7 +151,7 @@ export type FunctionDeclaration = z.output<typeof declaration>;
 export type Tool = z.output<typeof tool>;
 export type Blob = z.output<typeof blob>;
 
-/** Reads a frame: an object with exactly one of the known fields. @throws {InvalidMessage} */
+/** Parses a frame: an object with exactly one of the known fields. @throws {InvalidMessage} */
 export function parseGeminiFrame(text: string): GeminiClientMessage {
   let raw: unknown;
   try {

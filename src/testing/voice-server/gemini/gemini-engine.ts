@@ -1,13 +1,13 @@
-// The fake of the Gemini Live wire. The model answers by itself what it hears and the
-// results that it gets; turns have no names; what is wrong ends the connection with 1007.
+// The fake of the Gemini Live wire. The model answers speech and results by itself; turns have no names; an
+// invalid message ends the connection with 1007.
 //
-// Owns: what the client says and what follows from it, calls and their scheduling, resumption.
-// Does not: the schemas (`client-messages.ts`), what is remembered (`gemini-memory.ts`),
-// what a turn sounds like and how it ends (`model-turns.ts`: GEMINI-MODEL-TURNS-1, GEMINI-MODEL-TURNS-2).
+// Owns: the client's messages and their consequences, calls and their scheduling, resumption.
+// Does not: define the schemas (`client-messages.ts`), the memory (`gemini-memory.ts`), or the sound and the
+//           end of a turn (`model-turns.ts`: GEMINI-MODEL-TURNS-1, GEMINI-MODEL-TURNS-2).
 //
-// GEMINI-ENGINE-3. While a blocking call is open the model says nothing; an interruption takes it back.
-// GEMINI-ENGINE-4. A result of a call that does not block is spoken of as its scheduling says; content
-//     that comes while the model generates is read but not answered.
+// GEMINI-ENGINE-3. While a blocking call is open the model is silent; an interruption cancels the call.
+// GEMINI-ENGINE-4. The result of a call that does not block is spoken of as its scheduling says; content that
+//     comes while the model generates is read but not answered.
 
 import { messageOf } from '../../../values/errors.ts';
 import { argumentsObject, type CallStep } from '../engine/call-step.ts';
@@ -55,7 +55,7 @@ export class GeminiEngine implements VoiceEngine {
   #heardMs = 0;
   #awaitsHistory = false;
   #messagesRead = 0;
-  /** What was said while the client tells by itself when somebody speaks. */
+  /** The user's words while the client itself reports the speech. */
   #spoken = '';
 
   constructor(ports: EnginePorts, handles: ResumeStore<GeminiMemory>) {
@@ -189,7 +189,7 @@ export class GeminiEngine implements VoiceEngine {
 
   #start(given: Setup): void {
     if (this.#session !== null) throw new InvalidMessage(INVALID);
-    // An ephemeral token fixes what its minter chose.
+    // An ephemeral token fixes the choices of its minter.
     const setup = this.#ports.preset === undefined ? given : overlay(given, this.#ports.preset);
     const handle = setup.sessionResumption?.handle;
     const memory = handle === undefined ? null : this.#handles.find(handle);
@@ -254,7 +254,7 @@ export class GeminiEngine implements VoiceEngine {
 
   #answer(session: GeminiSession, given: FunctionResponse): void {
     const call = session.openCalls.get(given.id ?? '');
-    // Of a call that was taken back, or answered before.
+    // The result of a call that was cancelled, or answered before.
     if (call === undefined) return;
     const { callId, name, behavior } = call;
     session.answer(callId, given);

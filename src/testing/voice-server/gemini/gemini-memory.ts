@@ -1,5 +1,5 @@
-// What a Gemini Live session remembers: its setup and its conversation. Neither has ids
-// on the wire, so items are named here.
+// The memory of a Gemini Live session: its setup and its conversation. Neither has ids on the wire, so this
+// module names the items.
 
 import type { FakeItem, FakeTool, VoiceCause } from '../engine/control.ts';
 import {
@@ -21,7 +21,7 @@ export interface GeminiCall {
   readonly behavior: Behavior;
 }
 
-/** What can be gone on from. */
+/** The state that a later connection can resume. */
 export interface GeminiMemory {
   readonly items: readonly FakeItem[];
   readonly openCalls: readonly GeminiCall[];
@@ -36,7 +36,7 @@ export class GeminiSession {
   readonly #newId: () => string;
   #declarations: readonly FunctionDeclaration[] = [];
 
-  /** @throws {InvalidMessage} for what this model cannot do */
+  /** @throws {InvalidMessage} for a setup that this model does not support */
   constructor(setup: Setup, from: GeminiMemory | null, newId: () => string) {
     this.setup = setup;
     this.#newId = newId;
@@ -56,7 +56,7 @@ export class GeminiSession {
     return { items: [...this.items], openCalls: [...this.openCalls.values()] };
   }
 
-  /** Calls without whose answers the model does not go on. */
+  /** Calls that the model waits for before it continues. */
   get blockingCalls(): readonly GeminiCall[] {
     return [...this.openCalls.values()].filter(({ behavior }) => behavior === 'BLOCKING');
   }
@@ -110,7 +110,7 @@ export class GeminiSession {
     this.items.push({ kind: 'image', id: this.#newId(), mediaType });
   }
 
-  /** Adds what the client says was said. @returns what the newest of it asks for */
+  /** Adds the turns that the client sends. @returns the cause that the newest of them gives */
   add(turns: readonly Content[]): VoiceCause {
     let cause: VoiceCause = { type: 'nothing' };
     for (const { role = 'user', parts = [] } of turns) {
@@ -125,7 +125,7 @@ export class GeminiSession {
           const { id: callId = this.#newId(), name, args = {} } = functionCall;
           const recalled = { callId, name, behavior: this.behaviorOf(name) };
           this.call(recalled, args);
-          // A call of the past is not waited for.
+          // A call of the past is not awaited.
           this.openCalls.delete(callId);
         }
         if (functionResponse !== undefined) {
@@ -139,7 +139,7 @@ export class GeminiSession {
   }
 }
 
-/** Google's own samples put it inside of the response. */
+/** Google's own samples put the scheduling inside the response. */
 export function schedulingIn(response: Readonly<Record<string, unknown>>): string | null {
   const { scheduling } = response;
   return typeof scheduling === 'string' ? scheduling : null;

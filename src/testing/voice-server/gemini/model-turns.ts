@@ -1,8 +1,8 @@
-// What the Gemini model says, turn by turn, and how a turn ends on the wire.
+// The speech of the Gemini model, turn by turn, and the end of a turn on the wire.
 //
-// GEMINI-MODEL-TURNS-1. A normal turn ends with generationComplete, then, when its sound would have been
+// GEMINI-MODEL-TURNS-1. A normal turn ends with generationComplete, then, when its audio would have been
 //     played, turnComplete. An interrupted one ends with interrupted, then turnComplete.
-// GEMINI-MODEL-TURNS-2. A turn that made a blocking call ends without a word: the result goes on with it.
+// GEMINI-MODEL-TURNS-2. A turn with a blocking call ends silently: the result continues it.
 
 import { encodePcm16Base64 } from '../../../voice/audio/pcm16.ts';
 import type { CallStep } from '../engine/call-step.ts';
@@ -23,7 +23,7 @@ export interface ModelTurnsPorts {
   session(): GeminiSession | null;
   send(message: ServerMessage): void;
   call(step: CallStep): void;
-  /** After a turn has ended on the wire. */
+  /** Called after a turn has ended on the wire. */
   ended(): void;
 }
 
@@ -31,9 +31,9 @@ export class ModelTurns {
   readonly queue: TurnQueue;
   readonly #engine: EnginePorts;
   readonly #ports: ModelTurnsPorts;
-  /** Since when the sound of the turn in the making is being played. */
+  /** The start of the playback of the turn that is being generated. */
   #playingSince: number | null = null;
-  /** Why the turn in the making fails. */
+  /** The reason for which the turn that is being generated fails. */
   #failure: ServerContent['turnCompleteReason'];
 
   constructor(engine: EnginePorts, ports: ModelTurnsPorts) {
@@ -45,7 +45,7 @@ export class ModelTurns {
       call: (step) => ports.call(step),
       // This wire calls by name.
       delegate: () => {},
-      // The end of the turn says it.
+      // The end of the turn reports it.
       fail: () => {
         this.#failure = 'RESPONSE_REJECTED';
       },
@@ -54,7 +54,7 @@ export class ModelTurns {
     });
   }
 
-  /** The model wrote a call that cannot be read: the turn ends with the word for that. */
+  /** The model wrote a call that cannot be parsed: the turn ends with the reason for that. */
   callIsMalformed(): void {
     this.#failure = 'MALFORMED_FUNCTION_CALL';
   }
@@ -76,7 +76,7 @@ export class ModelTurns {
     }
   }
 
-  /** @returns how long it would still be played */
+  /** @returns the remaining duration of its playback */
   #generated(reply: ReplyRecord): number {
     if (this.#ports.session()?.isBlocked) return 0;
     this.#content({ generationComplete: true });

@@ -1,16 +1,16 @@
-// What differs between the Live models of Gemini, by their names.
+// The differences between the Live models of Gemini, by their names.
 
 export type Behavior = 'BLOCKING' | 'NON_BLOCKING';
 
 export interface ModelTraits {
-  /** Of a function that declares none. */
+  /** The behavior of a function that declares none. */
   readonly defaultBehavior: Behavior;
   readonly behaviors: readonly Behavior[];
-  /** Tells with `interactionStatus` whether it is really idle. */
+  /** Reports with `interactionStatus` whether it is really idle. */
   readonly reportsStatus: boolean;
-  /** Takes `clientContent` after the conversation has begun. */
+  /** Accepts `clientContent` after the conversation has begun. */
   readonly takesLateContent: boolean;
-  /** Wants exactly one of `thinkingLevel` and `thinkingBudget`. */
+  /** Requires exactly one of `thinkingLevel` and `thinkingBudget`. */
   readonly mustThink: boolean;
 }
 

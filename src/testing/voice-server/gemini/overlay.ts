@@ -1,8 +1,8 @@
-// What an ephemeral token fixes, laid over what the client asks for.
+// Overrides the client's setup with the configuration that an ephemeral token fixes.
 
 import { InvalidMessage, parseGeminiFrame, type Setup } from './client-messages.ts';
 
-/** Fields of `fixed` win; the rest is the client's. @throws {InvalidMessage} */
+/** Merges the setups: fields of `fixed` win over the client's. @throws {InvalidMessage} */
 export function overlay(asked: Setup, fixed: unknown): Setup {
   const setup = merge(asked, fixed);
   const message = parseGeminiFrame(JSON.stringify({ setup }));

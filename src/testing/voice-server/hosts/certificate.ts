@@ -1,6 +1,6 @@
-// A self-signed certificate for 127.0.0.1 and localhost, made at run time: clients that
-// insist on TLS are told to trust it. Node makes keys and signatures; the few bytes of
-// structure around them (X.509 in DER) are written here.
+// A self-signed certificate for 127.0.0.1 and localhost, made at run time: clients that require TLS trust it
+// explicitly. Node makes keys and signatures; this module writes the few bytes of structure around them
+// (X.509 in DER).
 
 import { generateKeyPairSync, sign } from 'node:crypto';
 
@@ -13,7 +13,7 @@ export interface Certificate {
 const DAY_MS = 24 * 60 * 60 * 1000;
 const TEN_YEARS_MS = 3_650 * DAY_MS;
 
-/** Object identifiers, encoded: the few that are needed. */
+/** The encoded object identifiers of the certificate. */
 const oids = {
   ecdsaWithSha256: '2a8648ce3d040302',
   commonName: '550403',
@@ -68,7 +68,7 @@ const oid = (name: keyof typeof oids): Buffer => tagged(0x06, Buffer.from(oids[n
 function integer(value: number): Buffer {
   const hex = value.toString(16);
   const bytes = Buffer.from(hex.length % 2 === 0 ? hex : `0${hex}`, 'hex');
-  // A leading bit of one would make it negative.
+  // A leading bit of one would make the number negative.
   const isPositive = ((bytes[0] ?? 0) & 0x80) === 0;
   return tagged(0x02, isPositive ? bytes : Buffer.concat([Buffer.from([0]), bytes]));
 }

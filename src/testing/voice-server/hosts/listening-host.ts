@@ -16,17 +16,17 @@ import type { FrameTaker } from './socket-pair.ts';
 
 /** The real server's limit for one append. */
 const MAX_FRAME_BYTES = 15 * 1024 * 1024;
-/** Of a request for a token. */
+/** The limit of a token request. */
 const MAX_BODY_BYTES = 1024 * 1024;
 const BODY_TIMEOUT_MS = 10_000;
-/** A test may leave a client without an answer for as long as it likes to wait. */
+/** The longest time that a test may leave a client without an answer. */
 const UNANSWERED_MS = 600_000;
 const MAX_CONNECTIONS = 10_000;
 const LOOPBACK = '127.0.0.1';
 
-/** What becomes of an upgrade. */
+/** The outcome of an upgrade. */
 export type Upgrade =
-  /** `open`: called with the socket, right after it opened. */
+  /** `open` is called with the socket, right after it opened. */
   | { readonly type: 'accepted'; readonly open: (link: Link) => FrameTaker }
   | { readonly type: 'refused'; readonly status: number; readonly message: string }
   | { readonly type: 'ignored' };
@@ -35,7 +35,7 @@ export interface HostOptions {
   readonly environment: Environment;
   readonly port: number;
   readonly certificate: Certificate | null;
-  /** Whether frames go as bytes, as Gemini sends them. */
+  /** Whether frames are sent as bytes, as Gemini does. */
   readonly isBinary: (url: URL) => boolean;
   readonly upgrade: (url: URL, headers: Headers) => Upgrade;
   readonly answer: (request: RestRequest) => RestAnswer;

@@ -1,28 +1,28 @@
-// Two ends of a socket without a network: what one end sends the other gets in the
-// microtask after, in order. No time passes unless a fault makes it pass.
+// Two ends of a socket without a network: each end receives the frames of the other in the next microtask, in
+// order. No time passes unless a fault makes it pass.
 //
-// SOCKET-PAIR-1. The client hears nothing before its `open` or its refusal.
-// SOCKET-PAIR-2. `close` is the last event of the client and comes once; then the server has lost it, too.
+// SOCKET-PAIR-1. The client receives nothing before its `open` or its refusal.
+// SOCKET-PAIR-2. `close` is the last event of the client and comes once; then the server loses it, too.
 
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import type { WebSocketLike } from '../../../adapters/socket/web-socket.ts';
 import type { Link } from '../engine/outlet.ts';
 
-/** Who takes the frames of a client. */
+/** Receives the frames of a client. */
 export interface FrameTaker {
   receive(text: string): void;
-  /** The client is gone, with this close code. */
+  /** Handles the loss of the client, with this close code. */
   lost(code: number): void;
 }
 
 export interface SocketPair {
   readonly client: WebSocketLike;
-  /** For the connection of the server. */
+  /** The server's end, for its connection. */
   readonly link: Link;
-  /** The client sees the socket open; frames go to `taker`. Then `opened` is called. */
+  /** Opens the client's socket and sends its frames to `taker`. Then calls `opened`. */
   accept(taker: FrameTaker, opened: () => void): void;
-  /** The client sees its upgrade answered with an HTTP status. */
+  /** Answers the client's upgrade with an HTTP status. */
   refuse(status: number, message: string): void;
 }
 
@@ -35,7 +35,7 @@ export function createSocketPair(): SocketPair {
   const listeners = new Map<EventName, Listener[]>();
   let taker: FrameTaker | null = null;
   let isOver = false;
-  /** What the client sends waits while the network is slow. */
+  /** Frames of the client that wait while the network is slow. */
   let held: (() => void)[] | null = null;
   let heldBytes = 0;
 

@@ -1,5 +1,5 @@
-// What a client may say on the Live wire, each event with its schema. Unknown fields are
-// refused, as the real server does. Only client delegation is served.
+// The events of a client on the Live wire, each with its schema. Unknown fields are refused, as the real
+// server does. Only client delegation is served.
 
 import { z } from 'zod';
 import { Refusal } from '../../../adapters/local-voice/wire-events.ts';
@@ -10,10 +10,10 @@ const MAX_INPUT_ITEMS = 128;
 const MAX_APPEND_TOKENS = 500;
 const MAX_INSTRUCTION_TOKENS = 16_384;
 const MAX_INPUT_TOKENS = 8_192;
-/** Without the tokenizer of the real server: what English text needs on average. */
+/** The average of English text, in place of the tokenizer of the real server. */
 const CHARACTERS_PER_TOKEN = 4;
 
-/** An estimate. */
+/** Estimates the number of tokens. */
 export function tokensOf(text: string): number {
   return Math.ceil(text.length / CHARACTERS_PER_TOKEN);
 }
@@ -76,7 +76,7 @@ export const newSession = z.strictObject({
   store: z.boolean().optional(),
   triggers: z.array(z.unknown()).max(0).optional(),
 });
-/** What a fork of a stored session may choose. */
+/** The fields that a fork of a stored session may set. */
 export const forkedSession = z.strictObject({
   audio: z.strictObject({ format: audioFormat.optional() }).optional(),
   store: z.boolean().optional(),
@@ -142,7 +142,7 @@ export interface ParsedLiveFrame {
   readonly event: LiveClientEvent | Refusal;
 }
 
-/** Reads one text frame. Never throws. */
+/** Parses one text frame. Never throws. */
 export function parseLiveFrame(text: string): ParsedLiveFrame {
   let raw: unknown;
   try {

@@ -1,12 +1,12 @@
-// The delegations of one Live session: which are open, and the acknowledgement that the
-// model speaks by itself when nobody says anything of one.
+// The open delegations of one Live session, and the acknowledgement that the model speaks by itself when the
+// client sends no text for one.
 
 import type { Scheduler } from '../../../actors/ports/environment.ts';
 import { Timers } from '../engine/timers.ts';
 
 export interface Delegation {
   readonly callId: string;
-  /** What the script called; the wire does not say it. */
+  /** The tool that the script called; the wire does not send its name. */
   readonly name: string;
   isAnswered: boolean;
 }
@@ -37,7 +37,7 @@ export class Delegations {
     this.#acknowledgements.later(speak, delayMs);
   }
 
-  /** Something was appended: no pending acknowledgement is needed any more. */
+  /** Cancels the pending acknowledgement: text was appended. */
   stopAcknowledging(): void {
     this.#acknowledgements.stop();
   }

@@ -1,9 +1,9 @@
-// The fake of the OpenAI Live wire, with client delegation. The model hears and speaks at
-// the same time and decides by itself when: there are no turns and no responses on the
-// wire, a delegation carries no task, and nothing says that something was heard.
+// The fake of the OpenAI Live wire, with client delegation. The model hears and speaks at the same time and
+// decides by itself when: the wire has no turns and no responses, a delegation carries no task, and no event
+// reports that audio was heard.
 //
-// Owns: the session, delegations and their acknowledgements, which turn is next.
-// Does not: the schemas (`client-events.ts`), the script of a turn (`turn-run.ts`).
+// Owns: the session, delegations and their acknowledgements, the choice of the next turn.
+// Does not: define the schemas (`client-events.ts`), or run the script of a turn (`turn-run.ts`).
 
 import { Refusal } from '../../../adapters/local-voice/wire-events.ts';
 import { messageOf } from '../../../values/errors.ts';
@@ -46,9 +46,9 @@ export class LiveEngine implements VoiceEngine {
   #heardMs = 0;
   #isMuted = false;
   #isPlayingFixture = false;
-  /** So far there is speech on the track, on the timeline. */
+  /** The time on the timeline up to which the track contains speech. */
   #soundsUntilMs = 0;
-  /** Where the utterance under way began on the timeline. */
+  /** The start of the utterance under way on the timeline. */
   #spokenFromMs = 0;
 
   constructor(ports: EnginePorts, stored: ResumeStore<LiveMemory>) {
@@ -57,7 +57,7 @@ export class LiveEngine implements VoiceEngine {
     this.#delegations = new Delegations(ports.environment.scheduler);
     this.#timers = new Timers(ports.environment.scheduler);
     this.#turns = new TurnQueue(ports, {
-      // A duplex model speaks in time.
+      // A duplex model speaks in real time.
       speed: ports.speed ?? 1,
       piece: (piece, reply) => this.#speak(piece, reply),
       call: ({ call, callId }) => this.#delegate(call, callId),
@@ -93,7 +93,7 @@ export class LiveEngine implements VoiceEngine {
   userBegins(): void {
     if (this.#isMuted || this.#session === null) return;
     this.#spokenFromMs = this.#nowMs;
-    // The model notices and falls silent; the wire does not say so.
+    // The model notices and falls silent; the wire does not report it.
     this.#turns.hold('user');
     this.#turns.cancel();
   }
@@ -177,7 +177,7 @@ export class LiveEngine implements VoiceEngine {
     }
   }
 
-  /** What it hears and what it says are two tracks of the same length. */
+  /** Counts the user's audio: input and output are two tracks of the same length. */
   #hear({ resource }: LiveSession, { audio }: EventOf<'session.input_audio.append'>): void {
     const durationMs = lengthOf(audio, resource);
     this.#heardMs += durationMs;
@@ -285,7 +285,7 @@ export class LiveEngine implements VoiceEngine {
     const delegation = this.#session?.resource.delegation;
     if (delegation?.type !== 'client') return;
     this.#delegations.acknowledge(() => {
-      // Who is speaking already has acknowledged it.
+      // A model that is already speaking has acknowledged it.
       if (this.#turns.isIdle) this.#turns.addOwn([{ say: ACKNOWLEDGEMENT }]);
     }, delegation.acknowledgement_delay_ms ?? 0);
   }
@@ -324,7 +324,7 @@ export class LiveEngine implements VoiceEngine {
     return { seconds: Math.round(this.#nowMs / 1000) };
   }
 
-  /** On the timeline of the session. */
+  /** The current time on the timeline of the session. */
   get #nowMs(): number {
     const { clock } = this.#ports.environment;
     return this.#session === null ? 0 : clock.now() - this.#session.startedAt;

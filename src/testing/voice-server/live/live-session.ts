@@ -1,5 +1,5 @@
-// The session of one Live connection: its configuration, its timeline, and what the model
-// remembers. Nearly all of it is fixed when it starts.
+// The session of one Live connection: its configuration, its timeline, and the memory of the model. Nearly
+// all of it is fixed when it starts.
 
 import { Refusal } from '../../../adapters/local-voice/wire-events.ts';
 import { refusalOf } from '../../../adapters/local-voice/zod-refusal.ts';
@@ -12,17 +12,17 @@ const MAX_SESSION_S = 60 * 60;
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 type Resource = Mutable<SessionResource>;
 
-/** What a fork begins with. */
+/** The initial memory of a fork. */
 export interface LiveMemory {
   readonly resource: SessionResource;
   readonly items: readonly FakeItem[];
 }
 
 export interface LiveSession {
-  /** As the wire shows it. */
+  /** The session as the wire shows it. */
   readonly resource: Resource;
   readonly items: FakeItem[];
-  /** By the clock of the environment. */
+  /** The start time, by the clock of the environment. */
   readonly startedAt: number;
 }
 

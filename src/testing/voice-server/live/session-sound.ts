@@ -1,4 +1,4 @@
-// Sound in the format of a Live session: PCM16 at 16 or 24 kHz, or G.711 at 8 kHz.
+// Audio in the format of a Live session: PCM16 at 16 or 24 kHz, or G.711 at 8 kHz.
 
 import { Refusal } from '../../../adapters/local-voice/wire-events.ts';
 import { messageOf } from '../../../values/errors.ts';
@@ -10,14 +10,14 @@ const TELEPHONE_RATE_HZ = 8_000;
 /** Silence, in both laws of G.711. */
 const TELEPHONE_SILENCE = 0xff;
 
-/** How long sound of the client is, in milliseconds. @throws {Refusal} */
+/** Returns the duration of audio of the client, in milliseconds. @throws {Refusal} */
 export function lengthOf(base64: string, { audio }: SessionResource): number {
   const format = audio?.format;
   if (format?.type === 'audio/pcm') return pcmLength(base64, format.rate);
   return (Buffer.byteLength(base64, 'base64') * 1000) / TELEPHONE_RATE_HZ;
 }
 
-/** How long PCM16 of this rate is, in milliseconds. @throws {Refusal} */
+/** Returns the duration of PCM16 of this rate, in milliseconds. @throws {Refusal} */
 export function pcmLength(base64: string, rateHz: number): number {
   try {
     return (decodePcm16Base64(base64).length * 1000) / rateHz;
@@ -26,7 +26,7 @@ export function pcmLength(base64: string, rateHz: number): number {
   }
 }
 
-/** So much of nothing, in base64. */
+/** Returns so much silence, in base64. */
 export function silenceOf(durationMs: number, { audio }: SessionResource): string {
   const format = audio?.format;
   if (format?.type === 'audio/pcm') {
@@ -36,7 +36,7 @@ export function silenceOf(durationMs: number, { audio }: SessionResource): strin
   return Buffer.alloc(samples, TELEPHONE_SILENCE).toString('base64');
 }
 
-/** The sound of a piece of speech, in base64. */
+/** Returns the audio of a piece of speech, in base64. */
 export function soundOf({ startMs, durationMs }: SpeechPiece, { audio }: SessionResource): string {
   const format = audio?.format;
   if (format?.type === 'audio/pcm') {

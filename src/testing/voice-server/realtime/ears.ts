@@ -1,5 +1,5 @@
-// The input audio buffer of the fake: sound is only counted and kept; where speech begins
-// and ends, and what was said, the test says.
+// The input audio buffer of the fake: audio is only counted and stored; the test decides where speech begins
+// and ends, and its words.
 
 import {
   checkCommitted,
@@ -11,10 +11,10 @@ import {
 import type { TurnDetection } from '../../../adapters/local-voice/session-config.ts';
 import { SoundBuffer } from '../../../adapters/local-voice/sound-buffer.ts';
 
-/** Kept of a silence. */
+/** The length of silence that is kept. */
 const PREFIX_MS = 1_000;
 
-/** What was said, and when it is known. */
+/** The words of an utterance, and the time at which they are known. */
 export interface Spoken {
   readonly text: string;
   readonly words: Promise<string>;
@@ -28,7 +28,7 @@ export class FakeEars implements InputBuffer {
   readonly #buffer = new SoundBuffer(INPUT_SAMPLE_RATE_HZ);
   #listens = false;
   #itemId: string | null = null;
-  /** Said while nobody listened for utterances: the words of the next commit. */
+  /** Words spoken without turn detection: the words of the next commit. */
   #spoken = nothingSaid;
 
   constructor(events: InputAudioEvents, onCommitted: (itemId: string, text: string) => void) {
@@ -36,7 +36,7 @@ export class FakeEars implements InputBuffer {
     this.#onCommitted = onCommitted;
   }
 
-  /** Since the connection began. */
+  /** The audio since the connection began. */
   get heardMs(): number {
     return this.#buffer.endMs;
   }

@@ -1,14 +1,14 @@
-// What a Realtime session remembers, as a test sees it, and why it acts now.
+// The memory of a Realtime session, as a test sees it, and the cause of its current turn.
 
 import type { ConversationItem, Remembered } from '../../../adapters/local-voice/conversation.ts';
 import type { InputItem } from '../../../adapters/local-voice/client-schemas.ts';
 import type { FakeItem, VoiceCause } from '../engine/control.ts';
 
-/** What the wire does not tell of an item. */
+/** Facts about items that the wire does not carry. */
 export interface ItemNotes {
-  /** What the user said in it. */
+  /** The words of the user, by item. */
   readonly spoken: ReadonlyMap<string, string>;
-  /** Whether the model said it. */
+  /** The items that the model generated. */
   readonly generated: ReadonlySet<string>;
 }
 
@@ -41,7 +41,7 @@ function toFakeItems({ id, remembered }: ConversationItem, notes: ItemNotes): Fa
   }
 }
 
-/** Derived from the newest item. */
+/** Derives the cause from the newest item. */
 export function causeOf(items: readonly ConversationItem[], notes: ItemNotes): VoiceCause {
   const item = items.at(-1);
   if (item === undefined) return { type: 'nothing' };
@@ -64,7 +64,7 @@ function causeOfRemembered(newest: Remembered, items: readonly ConversationItem[
   }
 }
 
-/** Of a response with an input of its own: derived from the last item of that. */
+/** Derives the cause of a response with an input of its own from the last item of that input. */
 export function causeOfInput(input: readonly InputItem[], items: readonly FakeItem[]): VoiceCause {
   const given = input.at(-1);
   if (given === undefined) return { type: 'nothing' };
@@ -87,7 +87,7 @@ export function causeOfInput(input: readonly InputItem[], items: readonly FakeIt
   }
 }
 
-/** Calls that nobody answered. */
+/** Returns the calls without an answer. */
 export function openCalls(
   items: readonly ConversationItem[],
 ): { readonly callId: string; readonly name: string }[] {

@@ -1,6 +1,6 @@
-// The fake of the OpenAI Realtime wire (GA). What the protocol says of sessions, items
-// and responses is the server of the local voice (`RealtimeSession`), whose refusals are
-// those that were captured from the real one; here are its ears, its mind and its faults.
+// The fake of the OpenAI Realtime wire (GA). The server of the local voice (`RealtimeSession`) implements the
+// protocol of sessions, items and responses, with refusals that were captured from the real server; this
+// module adds its ears, its mind and its faults.
 //
 // Every event is typed against the official union where it is made (`wire-events.ts`).
 
@@ -28,16 +28,16 @@ const DEFAULT_MODEL = 'gpt-realtime-2.1';
 const DEFAULT_SPEED = 4;
 const CLOSE_EXPIRED = 1001;
 
-/** A turn that the test asked for by hand. */
+/** A turn that the test requested. */
 interface OwnTurn {
   readonly reply: ReplyRecord;
   readonly steps: readonly VoiceStep[];
 }
 
-/** Who asks for a response, and what for. */
+/** The requester of a response, and its cause. */
 interface Asking {
   readonly own: OwnTurn | null;
-  /** null: what the newest item says. */
+  /** null: the cause is the newest item. */
   readonly cause: VoiceCause | null;
   readonly instructions: string | null;
 }
@@ -53,7 +53,7 @@ export class RealtimeEngine implements VoiceEngine {
   readonly #timers: Timers;
   readonly #ownTurns: OwnTurn[] = [];
   #ears: FakeEars | null = null;
-  /** Who asks for the response that begins next; nobody where the end of an utterance does. */
+  /** The requester of the response that begins next; `nobody` if the end of an utterance begins it. */
   #asking: Asking = nobody;
   #lastCommitted: string | null = null;
   #isConfigured = false;
@@ -127,7 +127,7 @@ export class RealtimeEngine implements VoiceEngine {
     this.#ears?.begin();
   }
 
-  /** The wire brings words only after the end. */
+  /** The wire sends words only after the end. */
   userSays(): void {}
 
   userEnds(text: string, _rest: string, transcript: TranscriptTiming): void {
@@ -201,7 +201,7 @@ export class RealtimeEngine implements VoiceEngine {
     return null;
   }
 
-  /** The brain is asked right after `response.created` was said. */
+  /** Called right after `response.created` was sent. */
   #takeTurn(): readonly VoiceStep[] | null {
     const { own, instructions } = this.#asking;
     return own?.steps ?? this.#ports.turns.next(this.#cause, instructions);
@@ -242,7 +242,7 @@ export class RealtimeEngine implements VoiceEngine {
       this.#isConfigured = true;
       this.#ports.configured();
     } else if (event.type === 'response.done') {
-      // The session lets go of the response before it says so.
+      // The session releases the response before it reports so.
       this.#takeOwnTurn();
     } else if (
       event.type === 'conversation.item.input_audio_transcription.completed' &&
@@ -257,7 +257,7 @@ export class RealtimeEngine implements VoiceEngine {
   }
 }
 
-/** What is left of an account that is hardly used. */
+/** The remaining limits of an account that is hardly used. */
 const rateLimits = [
   { name: 'requests' as const, limit: 1_000, remaining: 999, reset_seconds: 60 },
   { name: 'tokens' as const, limit: 50_000, remaining: 49_000, reset_seconds: 60 },

@@ -1,5 +1,5 @@
-// The responses of a Realtime session as they pass by on the wire: what a test sees of
-// them, and the faults that repeat a part of them.
+// Watches the responses of a Realtime session on the wire: records them for the test, and applies the faults
+// that repeat a part of them.
 
 import type { ServerEventBody } from '../../../adapters/local-voice/wire-events.ts';
 import type { VoiceCause } from '../engine/control.ts';
@@ -18,7 +18,7 @@ type Delta = EventOf<
 interface Watched {
   readonly reply: ReplyRecord;
   readonly isOutOfBand: boolean;
-  /** The last of each kind. */
+  /** The last delta of each kind. */
   readonly deltas: Map<string, Delta>;
 }
 
@@ -26,7 +26,7 @@ export class ResponseWatch {
   readonly #ports: EnginePorts;
   readonly #say: (event: ServerEventBody) => void;
   readonly #responses = new Map<string, Watched>();
-  /** Items that the model made. */
+  /** Items that the model generated. */
   readonly generated = new Set<string>();
 
   constructor(ports: EnginePorts, say: (event: ServerEventBody) => void) {
@@ -52,7 +52,7 @@ export class ResponseWatch {
     });
   }
 
-  /** Right before an event is sent. */
+  /** Called right before an event is sent. */
   see(event: ServerEventBody): void {
     if (event.type === 'response.output_item.added') {
       this.generated.add(event.item.id ?? '');
@@ -75,7 +75,7 @@ export class ResponseWatch {
     }
   }
 
-  /** Right after an event was sent. */
+  /** Called right after an event was sent. */
   after(event: ServerEventBody): void {
     const { faults } = this.#ports;
     if (event.type === 'response.function_call_arguments.done' && faults.duplicateCalls) {

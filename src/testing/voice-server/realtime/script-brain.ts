@@ -1,5 +1,5 @@
-// A script as the mind and the mouth of a Realtime session: text and calls for its
-// responses, and a tone for what is spoken.
+// A script as the mind and the mouth of a Realtime session: text and calls for its responses, and a tone for
+// its speech.
 import { toUsage, type Brain, type BrainPart } from '../../../adapters/local-voice/brain.ts';
 import { SentenceChunker } from '../../../voice/speech/sentence-chunker.ts';
 import type { SpeechEngine } from '../../../adapters/local-voice/speech/speech-engine.ts';
@@ -11,16 +11,16 @@ import { speechMs, tone } from '../engine/sound.ts';
 
 const SAMPLE_RATE_HZ = 24_000;
 const CHARACTERS_PER_TOKEN = 4;
-/** A model that writes streams some twenty words a second. */
+/** A model that writes streams about twenty words a second. */
 const WRITTEN_WORD_MS = 50;
 
 export class ScriptBrain implements Brain {
   readonly #scheduler: Scheduler;
   readonly #takeTurn: () => readonly VoiceStep[] | null;
-  /** How long the sentences of steps with a chosen duration are spoken. */
+  /** The speaking time of the sentences of steps with a chosen duration. */
   readonly #chosenMs = new Map<string, number>();
 
-  /** @param takeTurn called when a response begins: what is to be done in it */
+  /** @param takeTurn called when a response begins: returns its steps */
   constructor(scheduler: Scheduler, takeTurn: () => readonly VoiceStep[] | null) {
     this.#scheduler = scheduler;
     this.#takeTurn = takeTurn;
@@ -57,7 +57,7 @@ export class ScriptBrain implements Brain {
     yield { type: 'end', reason: 'completed', usage: toUsage({ inputTokens: 50, outputTokens }) };
   }
 
-  /** The mouth: a tone as long as the text is spoken. It has no ears; those are `FakeEars`. */
+  /** The mouth: a tone as long as the spoken text. It has no ears; those are `FakeEars`. */
   readonly voice: SpeechEngine = {
     voices: ['marin'],
     start: async () => {},
@@ -78,7 +78,7 @@ export class ScriptBrain implements Brain {
     }
   }
 
-  /** Word by word, as it comes over the wire of a model that writes. */
+  /** Writes word by word, as a model that writes does. */
   async *#write(text: string, signal: AbortSignal): AsyncGenerator<BrainPart> {
     for (const word of text.match(/\s*\S+\s*/g) ?? [text]) {
       if (signal.aborted) return;

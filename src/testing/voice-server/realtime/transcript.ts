@@ -1,4 +1,4 @@
-// When the words of an utterance are known.
+// The time at which the words of an utterance are known.
 
 import { ProviderError } from '../../../values/errors.ts';
 import type { TranscriptTiming } from '../engine/control.ts';
@@ -21,7 +21,7 @@ export function transcriptOf(
       const failed = Promise.reject(
         new ProviderError('audio_unintelligible', 'The audio could not be transcribed.'),
       );
-      // Read when the client wants transcripts; unread it is no failure.
+      // The session reads it if the client wants transcripts; otherwise the rejection is no failure.
       failed.catch(() => {});
       return failed;
     }
