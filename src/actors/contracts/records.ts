@@ -111,6 +111,8 @@ export type ConversationEvent =
       readonly agentName?: string;
       /** The utterance that it was made for. @defaultValue null: nobody asked for it */
       readonly requestId?: string | null;
+      /** The same response makes another call after it, with an entry of its own. @defaultValue false */
+      readonly isFollowed?: boolean;
       /** Time that its tool may take, if it is an inline one, in milliseconds. @defaultValue 30000 */
       readonly timeoutMs?: number;
       /** May its result be told with others? @defaultValue false */

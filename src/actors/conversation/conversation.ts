@@ -232,11 +232,12 @@ export class ConversationLog {
     readonly at: number;
     /** What the model is told while the result is due. */
     readonly pendingText?: string;
+    readonly isFollowed?: boolean | undefined;
     /** @defaultValue the call's id */
     readonly id?: string;
     readonly after?: string | null;
   }): ConversationLog {
-    const { callId, toolName, pendingText } = call;
+    const { callId, toolName, pendingText, isFollowed = false } = call;
     if (this.#call(callId)) return this;
     const { value, text } = asJson(call.args);
     const tooLong = text.length > this.limits.maxItemChars;
@@ -248,6 +249,7 @@ export class ConversationLog {
       toolName,
       args: tooLong ? { truncated: clip(text, this.limits.maxItemChars) } : value,
       ...(pendingText === undefined ? {} : { pendingText }),
+      ...(isFollowed && { isFollowed }),
       chars: Math.min(text.length, this.limits.maxItemChars),
     }));
   }

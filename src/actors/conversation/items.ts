@@ -42,6 +42,8 @@ export interface ToolCallItem extends ItemBase {
   readonly args: JSONValue;
   /** What the model was told while the result is due. */
   readonly pendingText?: string;
+  /** The model made another call after it, in the same response. @defaultValue false */
+  readonly isFollowed?: boolean;
   /** Length of the arguments as JSON text. */
   readonly chars: number;
 }
@@ -107,6 +109,7 @@ export const conversationItemSchema: z.ZodType<ConversationItem> = z.discriminat
     toolName: z.string(),
     args: json,
     pendingText: z.string().optional(),
+    isFollowed: z.boolean().optional(),
     chars: z.number().int().nonnegative(),
   }),
   z.object({

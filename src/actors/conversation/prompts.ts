@@ -132,6 +132,11 @@ export const LATE_ANSWER_NOTE = note(
   sentence`What you had called has answered; its result stands above, with the call. Go on with your answer to the user.`,
 );
 
+/** The process ended between two calls of one response: the journal has only the first ones. */
+export const CUT_OFF_NOTE = note(
+  sentence`You were cut off while you answered. Only the calls that stand above were made. If you meant to make another one, make it now; repeat none of those.`,
+);
+
 /** A call that was made before in the telling of the same thing is not made again. */
 export function alreadyCalledNote(tool: string): Note {
   return note(

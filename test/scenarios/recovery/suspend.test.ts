@@ -158,7 +158,7 @@ describe('a session whose journal belongs to somebody else by now', () => {
     await of.environment.settle();
     isFenced = true;
     const count = entries.length;
-    await talk.session.sendText('hello');
+    await expect(talk.session.sendText('hello')).rejects.toMatchObject({ code: 'FENCED' });
     await of.environment.settle();
     expect(talk.events.at(-1)).toMatchObject({
       type: 'session.suspended',

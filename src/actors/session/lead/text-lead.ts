@@ -22,6 +22,8 @@
 //       conversation. What is told starts only so much before the user speaks again (`MAX_UNASKED`).
 //   TEXT-LEAD-7. While the model waits for a tool that takes long, what is due may be told; words of the user
 //       end its waits for subagents.
+//   TEXT-LEAD-8. Each call of a response has an entry of its own, which says whether another one follows.
+//       Where a crash came between them the model is told which were made, and makes the others.
 //   TEXT-LEAD-5. Where nobody listens to a delivery, the app is told so, once for a session in this process.
 
 import type { LanguageModel } from 'ai';
@@ -33,6 +35,7 @@ import { HOLDS_FLOOR_MS, type Lead, type Offer, type SubagentWords } from './lea
 import { intoConversation, noted } from '../state/live-conversation.ts';
 import {
   alreadyCalledNote,
+  CUT_OFF_NOTE,
   greetingNote,
   LATE_ANSWER_NOTE,
   openQuestionNote,
@@ -89,6 +92,8 @@ export class TextLead implements Lead {
   #stopHolding: (() => void) | null = null;
   /** The model was told something while a tool worked: that tool's result is not the last thing that it reads. */
   #hasToldBetween = false;
+  /** The process before ended between two calls of one response (TEXT-LEAD-8). */
+  #wasCutOff = false;
   #response: AbortController | null = null;
   /** The offer that the response under way says; null: it is a reply. */
   #saying: Offer | null = null;
@@ -133,6 +138,9 @@ export class TextLead implements Lead {
       if (ANSWERED_AT_ONCE.has(String(calls.stateOf(callId)?.value)))
         (isOfTelling(this.#core, callId) ? this.#called : this.#awaited).add(callId);
     this.#wantsReply ||= owes;
+    const { items } = this.#core.books.conversation;
+    const last = items.findLast(({ role }) => role === 'tool_call' || role === 'assistant');
+    this.#wasCutOff = last?.role === 'tool_call' && last.isFollowed === true;
     this.#next();
   }
 
@@ -336,6 +344,8 @@ export class TextLead implements Lead {
       this.#breakOffTelling();
       if (this.#hasToldBetween) this.note(LATE_ANSWER_NOTE);
       this.#hasToldBetween = false;
+      if (this.#wasCutOff) this.note(CUT_OFF_NOTE);
+      this.#wasCutOff = false;
     } else this.#hasToldBetween ||= this.#awaited.size > 0;
     const controller = new AbortController();
     this.#response = controller;
@@ -442,6 +452,7 @@ export class TextLead implements Lead {
       agentName: call.agentName,
       calledAt,
       requestId,
+      ...(call.isFollowed && { isFollowed: true }),
     });
   }
 

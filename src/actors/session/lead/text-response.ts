@@ -9,6 +9,8 @@
 //       it, and before what the user says meanwhile.
 //   TEXT-RESPONSE-2. A response without words and calls is a failure, unless all was said before the calls that it
 //       follows: silence explains nothing to a user.
+//   TEXT-RESPONSE-4. A call is handed over with the next part of the stream, which tells whether another
+//       call follows: a crash between the two is seen in the journal.
 //   TEXT-RESPONSE-3. Whatever happens it comes to an end, and never throws.
 
 import { streamText, type LanguageModel } from 'ai';
@@ -32,6 +34,8 @@ export interface ResponseCall {
   readonly arguments: string;
   /** Whose model made it, whoever leads by now. */
   readonly agentName: string;
+  /** The response makes another call after it. */
+  readonly isFollowed: boolean;
 }
 
 export interface TextResponseOptions {
@@ -70,6 +74,12 @@ export async function runResponse(options: TextResponseOptions): Promise<TextRes
   let at = 0;
   let hasCalled = false;
   let isBroken = false;
+  let made: Call | null = null;
+  /** TEXT-RESPONSE-4 */
+  const handOver = (isFollowed: boolean): void => {
+    if (made) options.onCall({ ...made, isFollowed });
+    made = null;
+  };
   const show = (final: boolean): void =>
     core.projection.emit({
       type: 'transcript.changed',
@@ -85,11 +95,12 @@ export async function runResponse(options: TextResponseOptions): Promise<TextRes
     });
   try {
     for await (const part of partsOf(options)) {
+      handOver(part.type === 'call' || part.type === 'calling');
       if (part.type === 'call') {
         hasCalled = true;
-        options.onCall(part.call);
-        continue;
+        made = part.call;
       }
+      if (part.type !== 'text') continue;
       if (text === '') {
         at = clock.now();
         core.books.saying(itemId, '', at);
@@ -111,6 +122,7 @@ export async function runResponse(options: TextResponseOptions): Promise<TextRes
       output.push({ type: 'response.failed', code, message });
     }
   }
+  handOver(false);
   isBroken ||= signal.aborted;
   // Not delta by delta: two of them may hold a half each of one character.
   text = storableText(text);
@@ -130,9 +142,14 @@ function toldIn({
   return { deliveryId, ...(deliveryIds && { deliveryIds }) };
 }
 
+type Call = Omit<ResponseCall, 'isFollowed'>;
+
 type Part =
   | { readonly type: 'text'; readonly text: string }
-  | { readonly type: 'call'; readonly call: ResponseCall };
+  /** It begins to write a call. */
+  | { readonly type: 'calling' }
+  | { readonly type: 'call'; readonly call: Call }
+  | { readonly type: 'other' };
 
 async function* partsOf(options: TextResponseOptions): AsyncGenerator<Part> {
   const { core, model, signal, mayCall } = options;
@@ -170,7 +187,7 @@ async function* partsOf(options: TextResponseOptions): AsyncGenerator<Part> {
           agentName,
         },
       };
-    }
+    } else yield { type: part.type === 'tool-input-start' ? 'calling' : 'other' };
   }
 }
 

@@ -197,8 +197,8 @@ export class LiveConversation {
         return begun.interrupt(id, { text, audioHeardMs });
       }
       case 'tool.called': {
-        const { callId, name: toolName, arguments: json, calledAt: at = 0 } = event;
-        return log.toolCall({ callId, toolName, args: parsed(json), at });
+        const { callId, name: toolName, arguments: json, calledAt: at = 0, isFollowed } = event;
+        return log.toolCall({ callId, toolName, args: parsed(json), at, isFollowed });
       }
       case 'call.answered': {
         const { callId, answeredAt: at, failed } = event;

@@ -181,6 +181,7 @@ export const SESSION_SHAPES: EventShapes = {
     calledAt: maybe(amount),
     agentName: maybe(text),
     requestId: maybe(text),
+    isFollowed: maybe(flag),
     timeoutMs: maybe(amount),
     isConsolidated: maybe(flag),
   }),
