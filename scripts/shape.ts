@@ -133,19 +133,65 @@ const RIDDLE =
 const sentences = [...texts.values()].flatMap(sentencesOf);
 const riddles = sentences.filter((sentence) => RIDDLE.test(sentence)).length;
 
-/** Ids of invariants, where a header defines them. */
-const DEFINED =
-  /^\/\/\s*(?:Invariants?:?\s+)?([A-Z][A-Z0-9]*(?:-[A-Z0-9]+)*-\d+[a-z]?|[A-Z]{1,3}\d{1,2})[.:]?\s+\S/;
-/** Promises of docs/guarantees.md: several components keep them together. */
-const PROMISE = /^P(?:[1-9]|10)$/;
+/** Every file that may define or cite an invariant. The journals of `test/corpus` are no text of ours. */
+const cited = new Map(
+  globSync(
+    ['{src,test,examples,bench,scripts}/**/*.ts', 'docs/*.md', '*.md', '{bench,examples}/**/*.md'],
+    { cwd: root },
+  ).map((file) => [normalize(file), readFileSync(join(root, file), 'utf8')] as const),
+);
+
+/** An id of an invariant: the name of its file and a number, as `OUTBOX-3`. */
+const ID = String.raw`(?<![\w./-])[A-Z][A-Z0-9]*(?:-[A-Z][A-Z0-9]*)*-\d+(?![\w-])`;
+/** The same letters and numbers, but the name of a standard. */
+const STANDARD = /^(?:UTF|BCP|FNV|ISO|RFC)-/;
+/** A line of a header that defines an invariant. */
+const DEFINITION = new RegExp(String.raw`^//\s*(?:Invariants?:?\s+)?(${ID})[.:]?\s+\S`);
+const headerOf = (text: string): readonly string[] =>
+  text.slice(0, text.search(/^(?!\/\/|$)/m)).split('\n');
+
 const definedIn = new Map<string, string[]>();
-for (const [file, text] of texts)
-  for (const line of text.slice(0, text.search(/^(?!\/\/|$)/m)).split('\n')) {
-    const id = DEFINED.exec(line)?.[1];
-    if (id !== undefined && id !== 'V8' && !PROMISE.test(id))
-      definedIn.set(id, [...(definedIn.get(id) ?? []), file]);
+for (const [file, text] of cited)
+  for (const line of file.endsWith('.ts') && !file.endsWith('.test.ts') ? headerOf(text) : []) {
+    const id = DEFINITION.exec(line)?.[1];
+    if (id !== undefined) definedIn.set(id, [...(definedIn.get(id) ?? []), file]);
   }
 const ambiguous = [...definedIn].filter(([, places]) => new Set(places).size > 1);
+const families = new Set([...definedIn.keys()].map((id) => id.replace(/-\d+$/, '')));
+
+/**
+ * An id without a name, where only an invariant can stand: before the colon that opens a title, at the
+ * beginning of a comment, alone in parentheses. In square brackets an id is one of the inventory
+ * (docs/coming-from.md), and P1 to P9 are the promises of docs/guarantees.md.
+ */
+const SHORT = String.raw`(?:[A-Z]{1,3}\d{1,2}(?:,? (?:and |to )?)?)+`;
+const NAMELESS = [
+  new RegExp(String.raw`['"\`](?:\[[A-Z\d ]+\] )?(${SHORT}):\s`, 'g'),
+  new RegExp(String.raw`(?://|/\*\*|^\s*\*)\s+(${SHORT})[:.]\s`, 'gm'),
+  new RegExp(String.raw`\((${SHORT})\)`, 'g'),
+];
+const isPromise = (id: string): boolean => /^P[1-9]$/.test(id);
+/** Names of a method of ranking and of a format of sound are no ids. */
+const isNameless = (list: string): boolean =>
+  (list.match(/[A-Z]+\d+/g) ?? []).some((id) => !isPromise(id) && !/^(?:BM25|PCM16)$/.test(id));
+
+function* citationsOf(file: string, text: string): Generator<string> {
+  const isDocument = file.endsWith('.md');
+  const prose = isDocument ? text : commentsOf(text).join('\n');
+  for (const [id] of prose.matchAll(new RegExp(ID, 'g'))) yield id;
+  if (isDocument) return;
+  for (const [, title = ''] of text.matchAll(/(['"`][^'"`\n]*)/g))
+    for (const [id] of title.matchAll(new RegExp(ID, 'g')))
+      if (families.has(id.replace(/-\d+$/, '')) || title.includes(`${id}: `)) yield id;
+  for (const pattern of NAMELESS)
+    for (const [, list = ''] of text.matchAll(pattern)) if (isNameless(list)) yield list.trim();
+}
+
+const undefinedIds = [...cited].flatMap(([file, text]) =>
+  [...new Set(citationsOf(file, text))]
+    .filter((id) => !definedIn.has(id) && !STANDARD.test(id))
+    .map((id) => `${file}: ${id}`),
+);
 
 const codeLines = (text: string): number =>
   text
@@ -191,6 +237,12 @@ const rows: readonly Row[] = [
     value: ambiguous.length,
     limit: 0,
     which: ambiguous.map(([id, places]) => `${id}: ${places.join(' ')}`),
+  },
+  {
+    what: 'ids of invariants that are cited, and defined nowhere',
+    value: undefinedIds.length,
+    limit: 0,
+    which: undefinedIds,
   },
   {
     what: 'sentences of comments that open with a riddle, %',

@@ -23,7 +23,7 @@
 //       Its end closes nothing, and a late event of another transfer changes nothing.
 //   SESSION-6. A connection that is not ready after `connectTimeoutMs` is given up, like one that failed.
 //   SESSION-7. A turn of the model ends when it has said everything, not when its connection is lost.
-//   V8. A connection that was hung up to be renewed is no failure: another one is opened at once.
+//   SESSION-8. A connection that was hung up to be renewed is no failure: another one is opened at once.
 //   SESSION-9. After a recovery the session is as before its start: not connected, no client attached, all
 //       silent. A session that was closing continues to close.
 //  SESSION-10. A model that waits for a tool has the floor and its turn continues, but a due item may be said

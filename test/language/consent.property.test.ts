@@ -320,86 +320,89 @@ const plain = {
   es: ['sí', 'claro', 'sí por favor', 'por supuesto'],
 } as const;
 
-describe.each(['en', 'de', 'fr', 'es'] as const)('E28: consent to this action, %s', (code) => {
-  const { asked, echoes, others, additions } = actions[code];
-  const tables = languageFor(code);
-  const about = (said: string): string =>
-    matchAnswer({ kind: 'approval', options: [], question: asked[0], action: asked[1] }, said, {
-      language: code,
-    }).kind;
+describe.each(['en', 'de', 'fr', 'es'] as const)(
+  'MATCH-APPROVAL-1: consent to this action, %s',
+  (code) => {
+    const { asked, echoes, others, additions } = actions[code];
+    const tables = languageFor(code);
+    const about = (said: string): string =>
+      matchAnswer({ kind: 'approval', options: [], question: asked[0], action: asked[1] }, said, {
+        language: code,
+      }).kind;
 
-  test('a yes with an echo of the action is consent, in any order', () => {
-    fc.assert(
-      fc.property(
-        from(...plain[code]),
-        from(...echoes),
-        fc.boolean(),
-        from(' ', ', ', '. '),
-        (consents, echo, first, gap) => {
-          const said = first ? `${consents}${gap}${echo}` : `${echo}${gap}${consents}`;
-          expect([said, about(said)]).toEqual([said, 'approved']);
-        },
-      ),
-      runs,
-    );
-  });
+    test('a yes with an echo of the action is consent, in any order', () => {
+      fc.assert(
+        fc.property(
+          from(...plain[code]),
+          from(...echoes),
+          fc.boolean(),
+          from(' ', ', ', '. '),
+          (consents, echo, first, gap) => {
+            const said = first ? `${consents}${gap}${echo}` : `${echo}${gap}${consents}`;
+            expect([said, about(said)]).toEqual([said, 'approved']);
+          },
+        ),
+        runs,
+      );
+    });
 
-  test('the action alone is neither a yes nor a no', () => {
-    for (const echo of echoes) expect([echo, about(echo)]).toEqual([echo, 'unclear']);
-  });
+    test('the action alone is neither a yes nor a no', () => {
+      for (const echo of echoes) expect([echo, about(echo)]).toEqual([echo, 'unclear']);
+    });
 
-  test('another action, more or less than this one, a condition: no consent', () => {
-    fc.assert(
-      fc.property(
-        from(...plain[code], ...tables.consent.yes),
-        from('', ...echoes),
-        from(...others, ...additions),
-        fc.boolean(),
-        from(' ', ', ', '. '),
-        (consents, echo, foreign, first, gap) => {
-          const parts = first ? [consents, echo, foreign] : [foreign, consents, echo];
-          const said = parts.filter((part) => part !== '').join(gap);
-          expect([said, about(said)]).not.toEqual([said, 'approved']);
-        },
-      ),
-      runs,
-    );
-  });
+    test('another action, more or less than this one, a condition: no consent', () => {
+      fc.assert(
+        fc.property(
+          from(...plain[code], ...tables.consent.yes),
+          from('', ...echoes),
+          from(...others, ...additions),
+          fc.boolean(),
+          from(' ', ', ', '. '),
+          (consents, echo, foreign, first, gap) => {
+            const parts = first ? [consents, echo, foreign] : [foreign, consents, echo];
+            const said = parts.filter((part) => part !== '').join(gap);
+            expect([said, about(said)]).not.toEqual([said, 'approved']);
+          },
+        ),
+        runs,
+      );
+    });
 
-  test('a negation, a hesitation or a question beside the echo: no consent', () => {
-    fc.assert(
-      fc.property(
-        from(...plain[code]),
-        from(...echoes),
-        from(...tables.negations, ...tables.consent.refusals, ...tables.holds, ...tables.musings),
-        fc.nat(2),
-        (consents, echo, doubt, place) => {
-          const parts = [consents, echo];
-          parts.splice(place, 0, doubt);
-          const said = parts.join(' ');
-          expect([said, about(said)]).not.toEqual([said, 'approved']);
-          expect(about(`${consents}, ${echo}?`)).not.toBe('approved');
-        },
-      ),
-      runs,
-    );
-  });
+    test('a negation, a hesitation or a question beside the echo: no consent', () => {
+      fc.assert(
+        fc.property(
+          from(...plain[code]),
+          from(...echoes),
+          from(...tables.negations, ...tables.consent.refusals, ...tables.holds, ...tables.musings),
+          fc.nat(2),
+          (consents, echo, doubt, place) => {
+            const parts = [consents, echo];
+            parts.splice(place, 0, doubt);
+            const said = parts.join(' ');
+            expect([said, about(said)]).not.toEqual([said, 'approved']);
+            expect(about(`${consents}, ${echo}?`)).not.toBe('approved');
+          },
+        ),
+        runs,
+      );
+    });
 
-  test('irony is no consent, also beside politeness and an echo', () => {
-    fc.assert(
-      fc.property(
-        from(...tables.consent.ironies),
-        from('', ...tables.polite, ...echoes),
-        from('.', '!', '...', ''),
-        (irony, beside, end) => {
-          const said = [irony, beside].filter((part) => part !== '').join(', ') + end;
-          expect([said, about(said)]).not.toEqual([said, 'approved']);
-        },
-      ),
-      runs,
-    );
-  });
-});
+    test('irony is no consent, also beside politeness and an echo', () => {
+      fc.assert(
+        fc.property(
+          from(...tables.consent.ironies),
+          from('', ...tables.polite, ...echoes),
+          from('.', '!', '...', ''),
+          (irony, beside, end) => {
+            const said = [irony, beside].filter((part) => part !== '').join(', ') + end;
+            expect([said, about(said)]).not.toEqual([said, 'approved']);
+          },
+        ),
+        runs,
+      );
+    });
+  },
+);
 
 test.each([
   ['May I delete the draft and send the email?', 'yes, delete the draft'],
@@ -409,7 +412,7 @@ test.each([
   ['May I delete the 38 old photos?', 'yes, delete the old ones'],
   ['May I book the flight?', 'yes, cancel it'],
   ['May I book the flight?', 'yes, book the hotel'],
-])('E28: part of an action is not the action: %s %s', (question, said) => {
+])('MATCH-APPROVAL-1: part of an action is not the action: %s %s', (question, said) => {
   const match = matchAnswer({ kind: 'approval', options: [], question }, said);
   expect([said, match.kind]).not.toEqual([said, 'approved']);
 });

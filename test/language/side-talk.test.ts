@@ -307,7 +307,7 @@ describe.each(codes)('a choice that is corrected, %s', (code) => {
   const pair = fc.shuffledSubarray(names, { minLength: 2, maxLength: 4 });
   const gap = fc.constantFrom(' ', ', ', '... ', '. ', ' - ');
 
-  test('E27: what stands behind the last hold or correction is chosen', () => {
+  test('what stands behind the last hold or correction is chosen', () => {
     fc.assert(
       fc.property(
         pair,
@@ -371,7 +371,7 @@ test.each([
   'economy, no',
   'hold on, let me ask my wife about premium',
   'wait, is premium any good?',
-])('R2: nothing is chosen where nothing is certain: %s', (said) => {
+])('MATCH-ANSWER-2: nothing is chosen where nothing is certain: %s', (said) => {
   expect([said, read(rides.en, said, 'en').kind]).not.toEqual([said, 'option']);
 });
 

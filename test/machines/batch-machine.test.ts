@@ -10,20 +10,20 @@ describe.each(['deliver', 'cancel'] as const)(
     const report = checkBatch(undefined, atCeiling);
     announce(report);
 
-    test('[RW11] BATCH-1: each result is told once', () => holds(report, 'BT1'));
+    test('[RW11] BATCH-1: each result is told once', () => holds(report, 'BATCH-1'));
 
-    test('[R34] BATCH-2: none waits for nobody, or for ever', () => holds(report, 'BT2'));
+    test('[R34] BATCH-2: none waits for nobody, or for ever', () => holds(report, 'BATCH-2'));
 
-    test('BATCH-3: one that waits for the user holds nobody up', () => holds(report, 'BT3'));
+    test('BATCH-3: one that waits for the user holds nobody up', () => holds(report, 'BATCH-3'));
 
-    test('BATCH-4: one without siblings is not delayed', () => holds(report, 'BT4'));
+    test('BATCH-4: one without siblings is not delayed', () => holds(report, 'BATCH-4'));
 
-    test('BATCH-5: what ends later is told by itself', () => holds(report, 'BT5'));
+    test('BATCH-5: what ends later is told by itself', () => holds(report, 'BATCH-5'));
 
-    test('BATCH-6: each keeps its place in the outbox', () => holds(report, 'BT6'));
+    test('BATCH-6: each keeps its place in the outbox', () => holds(report, 'BATCH-6'));
 
     test('BATCH-7: it is over when everything was told, and it can always end', () => {
-      holds(report, 'BT7');
+      holds(report, 'BATCH-7');
       holds(report, 'an end can always be reached');
       holds(report, 'nothing leaves a final state');
     });

@@ -115,11 +115,11 @@ describe('outbox × session, with a question, tool calls and a lead agent', pati
     announce(report);
     // Nothing is lost; one at a time, from an open gate; heard is what was said in this attempt.
     holds(report, 'P4');
-    holds(report, 'O1');
-    holds(report, 'O2');
-    holds(report, 'O3');
-    holds(report, 'O6');
-    holds(report, 'U2');
+    holds(report, 'OUTBOX-1');
+    holds(report, 'OUTBOX-2');
+    holds(report, 'OUTBOX-3');
+    holds(report, 'OUTBOX-6');
+    holds(report, 'SESSION-UNIT-2');
     // Everything can always still be said.
     holds(report, 'an end can always be reached');
     holdsThroughout(report);

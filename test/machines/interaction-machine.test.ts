@@ -9,13 +9,14 @@ describe('every state of the arbiter', () => {
   announce(report);
 
   test('[B53] INTERACTION-1: at most one owner, and only its release counts', () =>
-    holds(report, 'I1'));
+    holds(report, 'INTERACTION-1'));
 
-  test('[B52 B53] INTERACTION-2: first come, first served', () => holds(report, 'I2'));
+  test('[B52 B53] INTERACTION-2: first come, first served', () => holds(report, 'INTERACTION-2'));
 
-  test('[B53] INTERACTION-3: the floor is free while nobody waits', () => holds(report, 'I3'));
+  test('[B53] INTERACTION-3: the floor is free while nobody waits', () =>
+    holds(report, 'INTERACTION-3'));
 
-  test('INTERACTION-4: taking the floor away has two phases', () => holds(report, 'I4'));
+  test('INTERACTION-4: taking the floor away has two phases', () => holds(report, 'INTERACTION-4'));
 
   test('every wait has a way out, and the floor can always become free', () => {
     holds(report, 'an owner can release the floor');

@@ -177,17 +177,17 @@ describe('between the outbox, the session and the lead agent', patience, () => {
     {
       fault: 'the gate is ignored',
       options: { outbox: gateIgnored },
-      property: 'O1: only from an open gate',
+      property: 'OUTBOX-1: only from an open gate',
     },
     {
       fault: 'a report about an earlier attempt counts',
       options: { outbox: staleReportCounts, together: 'spread', mishaps: ['timeout'] },
-      property: 'O2: what ends as heard was said to the end, in this attempt',
+      property: 'OUTBOX-2: what ends as heard was said to the end, in this attempt',
     },
     {
       fault: 'something urgent is offered to nobody',
       options: { outbox: offersToNobody, mishaps: ['urgent', 'detach'] },
-      property: 'O1: only from an open gate',
+      property: 'OUTBOX-1: only from an open gate',
     },
     {
       fault: 'a response outlives its connection',
@@ -202,7 +202,7 @@ describe('between the outbox, the session and the lead agent', patience, () => {
     {
       fault: 'what was told together keeps its places',
       options: { batch: placesKept, consolidates: true, results: 2, mishaps: [] },
-      property: 'O6: what waits has its place, and no more',
+      property: 'OUTBOX-6: what waits has its place, and no more',
     },
     {
       fault: 'a question that is over is said all the same',

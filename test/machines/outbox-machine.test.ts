@@ -15,20 +15,21 @@ describe.each(Object.keys(outboxScopes))('every state of the outbox with %s', (s
   announce(report);
 
   test('[B56 B57] OUTBOX-1: one item at a time, from a gate that stayed open', () =>
-    holds(report, 'O1'));
+    holds(report, 'OUTBOX-1'));
 
-  test('OUTBOX-2: what ends as heard was offered in this attempt', () => holds(report, 'O2'));
+  test('OUTBOX-2: what ends as heard was offered in this attempt', () => holds(report, 'OUTBOX-2'));
 
-  test('OUTBOX-3: nothing is lost', () => holds(report, 'O3'));
+  test('OUTBOX-3: nothing is lost', () => holds(report, 'OUTBOX-3'));
 
-  test('OUTBOX-4: by class, and first come, first served', () => holds(report, 'O4'));
+  test('OUTBOX-4: by class, and first come, first served', () => holds(report, 'OUTBOX-4'));
 
   test('OUTBOX-5: what was tried often enough rests until the user speaks or comes', () =>
-    holds(report, 'O5'));
+    holds(report, 'OUTBOX-5'));
 
-  test('OUTBOX-6: a reserved result always fits', () => holds(report, 'O6'));
+  test('OUTBOX-6: a reserved result always fits', () => holds(report, 'OUTBOX-6'));
 
-  test('OUTBOX-7: of each subagent only the latest progress waits', () => holds(report, 'O7'));
+  test('OUTBOX-7: of each subagent only the latest progress waits', () =>
+    holds(report, 'OUTBOX-7'));
 
   test('each deadline is armed in its own state, and a stale one is ignored', () => {
     holds(report, 'its deadline is armed while it pauses, offers or plays');

@@ -9,20 +9,22 @@ describe('every state of a question', () => {
   announce(report);
 
   test('QUESTION-1: nothing answers it before it was put to the user, everything that counts does then', () =>
-    holds(report, 'Q1'));
+    holds(report, 'QUESTION-1'));
 
-  test('QUESTION-2: what was said before it played never answers it', () => holds(report, 'Q2'));
+  test('QUESTION-2: what was said before it played never answers it', () =>
+    holds(report, 'QUESTION-2'));
 
-  test('QUESTION-3: speech that interrupts it must be decisive', () => holds(report, 'Q3'));
+  test('QUESTION-3: speech that interrupts it must be decisive', () => holds(report, 'QUESTION-3'));
 
-  test('QUESTION-4: its clock runs in open only', () => holds(report, 'Q4'));
+  test('QUESTION-4: its clock runs in open only', () => holds(report, 'QUESTION-4'));
 
   test('[B43 B54] QUESTION-5: it ends once, and every end releases, retracts and replies', () => {
-    holds(report, 'Q5');
+    holds(report, 'QUESTION-5');
     holds(report, 'nothing leaves a final state');
   });
 
-  test('QUESTION-6: read back, only what was heard of it is forgotten', () => holds(report, 'Q6'));
+  test('QUESTION-6: read back, only what was heard of it is forgotten', () =>
+    holds(report, 'QUESTION-6'));
 
   test('every wait has a way out, and every life an end', () => {
     holds(report, 'open ends by a deadline');

@@ -9,13 +9,16 @@ describe('every state of a rotation', () => {
   const report = checkRotation();
   announce(report);
 
-  test('ROTATION-1: one candidate at a time, and none is forgotten', () => holds(report, 'RO1'));
+  test('ROTATION-1: one candidate at a time, and none is forgotten', () =>
+    holds(report, 'ROTATION-1'));
 
-  test('ROTATION-2: it is exchanged in a pause, or at the last moment', () => holds(report, 'RO2'));
+  test('ROTATION-2: it is exchanged in a pause, or at the last moment', () =>
+    holds(report, 'ROTATION-2'));
 
-  test('ROTATION-3: not during a transfer, not without a connection', () => holds(report, 'RO3'));
+  test('ROTATION-3: not during a transfer, not without a connection', () =>
+    holds(report, 'ROTATION-3'));
 
-  test('ROTATION-4: one that fails is followed by another', () => holds(report, 'RO4'));
+  test('ROTATION-4: one that fails is followed by another', () => holds(report, 'ROTATION-4'));
 
   test('nothing else is wrong, and it is not because nothing happens', () =>
     holdsThroughout(report));

@@ -11,17 +11,18 @@ describe('[BW32 B76] every state of a service', () => {
   const report = checkService();
   announce(report);
 
-  test('SERVICE-MACHINE-1: no event is lost silently', () => holds(report, 'SV1'));
-  test('SERVICE-MACHINE-2: one invocation at a time', () => holds(report, 'SV2'));
-  test('SERVICE-MACHINE-3: urgent first, and first come first served', () => holds(report, 'SV3'));
+  test('SERVICE-MACHINE-1: no event is lost silently', () => holds(report, 'SERVICE-MACHINE-1'));
+  test('SERVICE-MACHINE-2: one invocation at a time', () => holds(report, 'SERVICE-MACHINE-2'));
+  test('SERVICE-MACHINE-3: urgent first, and first come first served', () =>
+    holds(report, 'SERVICE-MACHINE-3'));
   test('SERVICE-MACHINE-4: so many wait at most, and whoever gives way is told', () =>
-    holds(report, 'SV4'));
+    holds(report, 'SERVICE-MACHINE-4'));
   test('SERVICE-MACHINE-5: a refused invocation is tried again, not for ever', () => {
-    holds(report, 'SV5');
+    holds(report, 'SERVICE-MACHINE-5');
     holds(report, 'waiting ends by a deadline');
   });
   test('SERVICE-MACHINE-6: stop stops everything, once', () => {
-    holds(report, 'SV6');
+    holds(report, 'SERVICE-MACHINE-6');
     holds(report, 'nothing leaves a final state');
     holds(report, 'whatever lives can be stopped');
   });
@@ -33,16 +34,17 @@ describe('every state of an event source', () => {
   const report = checkEventSource();
   announce(report);
 
-  test('EVENT-SOURCE-1: each attempt is released exactly once', () => holds(report, 'ES1'));
+  test('EVENT-SOURCE-1: each attempt is released exactly once', () =>
+    holds(report, 'EVENT-SOURCE-1'));
   test('EVENT-SOURCE-2: a failure is followed by another attempt, after a pause', () => {
-    holds(report, 'ES2');
+    holds(report, 'EVENT-SOURCE-2');
     holds(report, 'backing off ends by another attempt');
   });
   test('EVENT-SOURCE-3: a stable attempt forgets the failures before it', () =>
-    holds(report, 'ES3'));
-  test('EVENT-SOURCE-4: what is stale changes nothing', () => holds(report, 'ES4'));
+    holds(report, 'EVENT-SOURCE-3'));
+  test('EVENT-SOURCE-4: what is stale changes nothing', () => holds(report, 'EVENT-SOURCE-4'));
   test('EVENT-SOURCE-5: stop comes to an end, and nothing begins after it', () => {
-    holds(report, 'ES5');
+    holds(report, 'EVENT-SOURCE-5');
     holds(report, 'a release ends by a deadline');
     holds(report, 'whatever lives can be stopped');
   });

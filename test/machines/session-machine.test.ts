@@ -9,33 +9,34 @@ describe('every state of a session', () => {
   announce(report);
 
   test('[B67] SESSION-1: nothing leaves closed, and closing ends by itself', () => {
-    holds(report, 'V1');
+    holds(report, 'SESSION-1');
     holds(report, 'closing ends by itself');
   });
 
-  test('SESSION-2: the gate is open only in a pause of a conversation', () => holds(report, 'V2'));
+  test('SESSION-2: the gate is open only in a pause of a conversation', () =>
+    holds(report, 'SESSION-2'));
 
   test('SESSION-3: a reconnect forgets what the connection did, not what the device does', () =>
-    holds(report, 'V3'));
+    holds(report, 'SESSION-3'));
 
   test('[B71 B88] SESSION-4: a dead line closes it after some tries, and it says why', () =>
-    holds(report, 'V4'));
+    holds(report, 'SESSION-4'));
 
   test('[B69 BW28] SESSION-5: a transfer ends once, by itself at last, and closes nothing', () => {
-    holds(report, 'V5');
+    holds(report, 'SESSION-5');
     holds(report, 'it transfers');
   });
 
   test('[B72] SESSION-6: a connection that never comes is given up after its time', () =>
-    holds(report, 'V6'));
+    holds(report, 'SESSION-6'));
 
   test('[B62] SESSION-7: a turn ends when the model has said what it had to say', () =>
-    holds(report, 'V7'));
+    holds(report, 'SESSION-7'));
 
-  test('V8: a connection that is renewed has not failed', () => holds(report, 'V8'));
+  test('SESSION-8: a connection that is renewed has not failed', () => holds(report, 'SESSION-8'));
 
   test('SESSION-9: in another process it begins again where it was not yet connected', () =>
-    holds(report, 'V9'));
+    holds(report, 'SESSION-9'));
 
   test('each clock runs in its own state only', () => {
     holds(report, 'each deadline is armed in the state that owns it');

@@ -11,39 +11,42 @@ describe.each(['calls', 'messages', 'budget'] as const)(
     announce(report);
 
     test('[B37 B43 B49 B87 M15] SUBAGENT-MACHINE-1: it ends once: nothing leaves completed, failed or cancelled', () => {
-      holds(report, 'S1');
+      holds(report, 'SUBAGENT-MACHINE-1');
       holds(report, 'nothing leaves a final state');
     });
 
-    test('SUBAGENT-MACHINE-2: its clock runs in running only', () => holds(report, 'S2'));
+    test('SUBAGENT-MACHINE-2: its clock runs in running only', () =>
+      holds(report, 'SUBAGENT-MACHINE-2'));
 
     test('SUBAGENT-MACHINE-3: while it waits for the user nothing else of the step runs', () =>
-      holds(report, 'S3'));
+      holds(report, 'SUBAGENT-MACHINE-3'));
 
     test('SUBAGENT-MACHINE-4: a step begins only when every call of the step before is settled', () =>
-      holds(report, 'S4'));
+      holds(report, 'SUBAGENT-MACHINE-4'));
 
     test('SUBAGENT-MACHINE-5: a call that needs consent runs once it has it, never otherwise', () =>
-      holds(report, 'S5'));
+      holds(report, 'SUBAGENT-MACHINE-5'));
 
     test('SUBAGENT-MACHINE-6: so many unanswered questions in a row end it', () =>
-      holds(report, 'S6'));
+      holds(report, 'SUBAGENT-MACHINE-6'));
 
-    test('SUBAGENT-MACHINE-7: calls of the last step are not run', () => holds(report, 'S7'));
+    test('SUBAGENT-MACHINE-7: calls of the last step are not run', () =>
+      holds(report, 'SUBAGENT-MACHINE-7'));
 
     test('SUBAGENT-MACHINE-8: it holds a slot exactly while it is running', () =>
-      holds(report, 'S8'));
+      holds(report, 'SUBAGENT-MACHINE-8'));
 
-    test('SUBAGENT-MACHINE-9: a question that it gives up is withdrawn', () => holds(report, 'S9'));
+    test('SUBAGENT-MACHINE-9: a question that it gives up is withdrawn', () =>
+      holds(report, 'SUBAGENT-MACHINE-9'));
 
     test('SUBAGENT-MACHINE-10: a message is read by one model call at most, and no sooner than it may', () =>
-      holds(report, 'S10'));
+      holds(report, 'SUBAGENT-MACHINE-10'));
 
     test('SUBAGENT-MACHINE-11: an interruption breaks off what is under way', () =>
-      holds(report, 'S11'));
+      holds(report, 'SUBAGENT-MACHINE-11'));
 
     test('SUBAGENT-MACHINE-12: with an exhausted budget there is one model call more at most', () =>
-      holds(report, 'S12'));
+      holds(report, 'SUBAGENT-MACHINE-12'));
 
     test('every wait has a way out, and every life an end', () => {
       holds(report, 'waiting for a slot ends by the slot');

@@ -8,19 +8,20 @@ describe('every state of a tool call', () => {
   const report = checkToolCall();
   announce(report);
 
-  test('TOOL-CALL-1: the model gets exactly one answer', () => holds(report, 'T1'));
+  test('TOOL-CALL-1: the model gets exactly one answer', () => holds(report, 'TOOL-CALL-1'));
 
-  test('TOOL-CALL-2: delegated once, settled once', () => holds(report, 'T2'));
+  test('TOOL-CALL-2: delegated once, settled once', () => holds(report, 'TOOL-CALL-2'));
 
-  test('TOOL-CALL-3: a settled result stays until its delivery is over', () => holds(report, 'T3'));
+  test('TOOL-CALL-3: a settled result stays until its delivery is over', () =>
+    holds(report, 'TOOL-CALL-3'));
 
   test('TOOL-CALL-4: nothing leaves answered, delivered or cancelled', () => {
-    holds(report, 'T4');
+    holds(report, 'TOOL-CALL-4');
     holds(report, 'nothing leaves a final state');
   });
 
   test('TOOL-CALL-5: what the lead agent has told already goes to no outbox', () =>
-    holds(report, 'T5'));
+    holds(report, 'TOOL-CALL-5'));
 
   test('every wait has a way out, and every life an end', () => {
     holds(report, 'executing ends by a deadline');

@@ -69,7 +69,7 @@ describe('[R35] namespaces', () => {
     ['session', 'a kind'],
     ['subagent/ab', 'a namespace without a key'],
     ['x'.repeat(201), 'a very long one'],
-  ])('W4: %j is no key (%s)', async (key) => {
+  ])('WORKING-MEMORY-4: %j is no key (%s)', async (key) => {
     const { memory, save, text } = setUp();
     expect(await save(ab, key)).toBe('INVALID_KEY');
     expect(await text(ab, key)).toBe('INVALID_KEY');

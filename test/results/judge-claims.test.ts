@@ -44,11 +44,14 @@ describe('[R27] a judge model beside the rules', () => {
   test.each<[string, ClaimJudge, string]>([
     ['rejects', () => Promise.reject(new Error('no model')), 'no model'],
     ['gives nonsense', async () => 'yes' as never, 'expected object'],
-  ])('J1: a judge that %s changes nothing, and is reported', async (_, judge, message) => {
-    const { judged, reports } = setUp(judge, english);
-    expect(await judged).toEqual(verifyClaims(english));
-    expect(reports).toEqual([[expect.stringContaining(message), 'judge of claims']]);
-  });
+  ])(
+    'JUDGE-CLAIMS-1: a judge that %s changes nothing, and is reported',
+    async (_, judge, message) => {
+      const { judged, reports } = setUp(judge, english);
+      expect(await judged).toEqual(verifyClaims(english));
+      expect(reports).toEqual([[expect.stringContaining(message), 'judge of claims']]);
+    },
+  );
 
   test('JUDGE-CLAIMS-1: a judge that hangs is not waited for, and told so', async () => {
     let signal: AbortSignal | undefined;

@@ -67,7 +67,7 @@ describe('[R27 RW13] claims without a call', () => {
     [['send_email', 'boom', 'error']],
     [['send_email', 'No', 'denied']],
     [['send_email', null, 'not_run']],
-  ])('C3: %j has sent nothing', (done) => {
+  ])('VERIFY-CLAIMS-3: %j has sent nothing', (done) => {
     expect(verify('I sent the email.', [done]).unverified).toEqual([
       { claim: 'I sent the email.', reason: 'failed', toolName: 'send_email' },
     ]);
@@ -101,7 +101,7 @@ describe('[R27] claims with a call', () => {
     ['I cancelled your order.', ['update_order']],
     ['I sent the invoice.', ['create_invoice']],
     ['I paid the invoice.', ['transfer_money']],
-  ])('C2: %s %j', (text, done) => {
+  ])('VERIFY-CLAIMS-2: %s %j', (text, done) => {
     expect(verify(text, done)).toMatchObject({ verified: true, unverified: [] });
     expect(verify(text, done).claims).toHaveLength(1);
   });
@@ -114,7 +114,7 @@ describe('[R27] claims with a call', () => {
     'gmail',
     'zapier',
     'spawn_subagent',
-  ])('C2: %s may have done anything', (toolName) => {
+  ])('VERIFY-CLAIMS-2: %s may have done anything', (toolName) => {
     expect(verify('I sent the email.', [toolName]).verified).toBe(true);
   });
 

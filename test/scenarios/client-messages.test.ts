@@ -63,7 +63,7 @@ describe('[B46 B90] a question', () => {
     expect(of('subagent.question.closed')).toEqual([
       { type: 'subagent.question.closed', requestId, state: 'answered', answer: 'Premium' },
     ]);
-    // BW18: the same click again answers nothing else.
+    // [BW18] The same click again answers nothing else.
     expect(await send(click)).toEqual({ accepted: false, reason: 'over' });
   });
 
@@ -204,7 +204,7 @@ describe('[B89 B90] the subagents', () => {
     expect(session.subagents.ofCall('other')).toBeUndefined();
     expect(session.subagents.ofQuestion('other')).toBeUndefined();
     expect(session.subagents.activeCount).toBe(1);
-    // B23: the call is pending until its result is there; B22: it can be taken back.
+    // [B23] The call is pending until its result is there; [B22] it can be taken back.
     expect(session.pendingToolCalls).toEqual([callId]);
     expect(session.cancelToolCall(callId)).toBe(true);
     expect(session.cancelToolCall('other')).toBe(false);

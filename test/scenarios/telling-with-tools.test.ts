@@ -52,7 +52,7 @@ async function told(options: TalkOptions) {
   return { ...talk, delivery: () => talk.state().deliveries[0] };
 }
 
-describe('E6: while it is told', () => {
+describe('TEXT-LEAD-6: while it is told', () => {
   test('the model calls a tool, reads what it came to, and tells it: heard once, with the last words', async () => {
     const asked: string[] = [];
     const { delivery, parts } = await told({

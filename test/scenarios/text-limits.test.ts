@@ -111,7 +111,7 @@ describe('maxConcurrentPerSession', () => {
     expect(session.subagents.list()).toHaveLength(3);
   });
 
-  test('[BW34] who waits for the user holds no slot (L3)', async () => {
+  test('[BW34] who waits for the user holds no slot (SLOTS-3)', async () => {
     const { worker, begun } = gate();
     const { start, type } = textTalk({
       limits: { maxConcurrentPerSession: 1 },

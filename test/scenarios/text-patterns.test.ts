@@ -431,7 +431,7 @@ describe('a lead model that fails', () => {
     expect(said()).toEqual(['You said: hello again']);
   });
 
-  test('N2: that says nothing at all has failed, too', async () => {
+  test('TEXT-RESPONSE-2: that says nothing at all has failed, too', async () => {
     const { start, session, said } = textTalk({
       lead: ({ turn }) => say(turn === 1 ? '' : 'Here I am.'),
     });

@@ -146,7 +146,7 @@ describe('words that are none', () => {
   test.each([
     ['a choice', options],
     ['a free-text question', undefined],
-  ])('Q7: "wait" over %s gives time, and then it is put again', async (_, choices) => {
+  ])('QUESTION-7: "wait" over %s gives time, and then it is put again', async (_, choices) => {
     const { start, type, said, parts, environment, questionOf, resultOf } = talk({
       subagents: { ride: subagent(asking('Where to?', choices)) },
     });

@@ -77,7 +77,7 @@ describe.each(kinds)('%s that the lead agent waits for', (kind) => {
     expect(session.pendingToolCalls).toEqual([]);
     // A model that is told of it as a delivery, too, says it again.
     expect(state().deliveries).toEqual([]);
-    // T5: the one place of the outbox is free again.
+    // TOOL-CALL-5: the one place of the outbox is free again.
     await type(KINDS[kind].begin);
     expect(said().join()).not.toContain('OUTBOX_FULL');
     await environment.advance(WORK_MS + 1000);
@@ -115,7 +115,7 @@ describe.each(kinds)('%s that the lead agent waits for', (kind) => {
   });
 });
 
-test('E6: of several, one that has ended when the user ends the wait is told as a delivery, once', async () => {
+test('AWAITING-6: of several, one that has ended when the user ends the wait is told as a delivery, once', async () => {
   const environment = simulatedEnvironment();
   const talk = textTalk({
     environment,

@@ -122,7 +122,7 @@ describe('[B69] a transfer', () => {
       error: expect.stringContaining('Unknown tool'),
     });
     expect(agents).toEqual(['lead', 'lead']);
-    // E2: the next agent speaks when the last of them is answered.
+    // TEXT-LEAD-2: the next agent speaks when the last of them is answered.
     expect(speakers()).toEqual(['lead', 'billing']);
   });
 

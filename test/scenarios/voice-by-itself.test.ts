@@ -67,7 +67,7 @@ async function askedForRide(talk: Talk): Promise<void> {
 }
 
 describe('what is asked of it', () => {
-  test('R1: nothing, where it answers the user in time; its speech closes the gate', async () => {
+  test('REPLIES-1: nothing, where it answers the user in time; its speech closes the gate', async () => {
     const { say: utter, model, play, asked, floor, environment, session, pause } = await talkWith();
     await utter('hello');
     expect(asked()).toBeNull();
@@ -86,7 +86,7 @@ describe('what is asked of it', () => {
     expect(asked()).toContain('News.');
   });
 
-  test('R1: a reply, where it stays silent; again where that came to nothing, not for ever', async () => {
+  test('REPLIES-1: a reply, where it stays silent; again where that came to nothing, not for ever', async () => {
     const { say: utter, model, asked, environment, floor } = await talkWith();
     await utter('hello?');
     await environment.advance(4900);
@@ -102,7 +102,7 @@ describe('what is asked of it', () => {
     expect(floor()).toBe('nobody');
   });
 
-  test('R2: nothing, for words that become known when it has answered them', async () => {
+  test('REPLIES-2: nothing, for words that become known when it has answered them', async () => {
     const { model, play, asked, environment, events, floor } = await talkWith();
     model().speechStarted('u1');
     model().events.next({ type: 'utterance.ended', utteranceId: 'u1' });
@@ -171,7 +171,7 @@ describe('what is asked of it', () => {
     expect(talk.asked()).toBe('reply');
   });
 
-  test('F1: an offer that meets something of its own was interrupted, and is offered again', async () => {
+  test('RESPONSES-1: an offer that meets something of its own was interrupted, and is offered again', async () => {
     const { session, model, play, pause, asked, speak, state } = await talkWith();
     session.notifyBackground('News.');
     await pause();
@@ -189,7 +189,7 @@ describe('what is asked of it', () => {
     expect(state().deliveries[0]).toMatchObject({ state: 'delivered', attempts: 2 });
   });
 
-  test('F1: a request that something of its own overtakes is taken back', async () => {
+  test('RESPONSES-1: a request that something of its own overtakes is taken back', async () => {
     const { session, model, pause } = await talkWith();
     session.notifyBackground('News.');
     await pause();
@@ -199,7 +199,7 @@ describe('what is asked of it', () => {
     expect(model().of('response.withdraw')).toMatchObject([{ responseKey: request?.responseKey }]);
   });
 
-  test('F1: one that nobody wants any more is taken back where nothing can be cancelled', async () => {
+  test('RESPONSES-1: one that nobody wants any more is taken back where nothing can be cancelled', async () => {
     const { session, model, state, pause, environment } = await talkWith(
       {},
       { cancelsResponses: false },
@@ -213,7 +213,7 @@ describe('what is asked of it', () => {
     expect(model().of('response.cancel')).toEqual([]);
   });
 
-  test('F1: an offer whose key is taken back was interrupted; what is said goes on', async () => {
+  test('RESPONSES-1: an offer whose key is taken back was interrupted; what is said goes on', async () => {
     const { session, model, play, pause, state, heard, asked, speak } = await talkWith();
     session.notifyBackground('News.');
     await pause();
@@ -266,7 +266,7 @@ describe('what is asked of it', () => {
 });
 
 describe('a model that works', () => {
-  test('N1: is not idle: nothing is offered, and nothing asked', async () => {
+  test('MODEL-WORK-1: is not idle: nothing is offered, and nothing asked', async () => {
     const { say: utter, session, model, environment, asked, floor } = await talkWith();
     await utter('plan my week');
     model().events.next({ type: 'model.changed', status: 'working' });
@@ -279,7 +279,7 @@ describe('a model that works', () => {
     expect(asked()).toBe('reply');
   });
 
-  test('N2: and says nothing for long is not believed any more', async () => {
+  test('MODEL-WORK-2: and says nothing for long is not believed any more', async () => {
     const { session, model, environment, asked, errors } = await talkWith();
     model().events.next({ type: 'model.changed', status: 'working' });
     session.notifyBackground('News.');
@@ -291,7 +291,7 @@ describe('a model that works', () => {
   });
 });
 
-describe('F7: while a question is open', () => {
+describe('TURNS-7: while a question is open', () => {
   test('what it says to the answer is neither heard nor shown', async () => {
     const talk = await talkWith({ subagents: { ride } });
     await askedForRide(talk);
@@ -323,7 +323,7 @@ describe('F7: while a question is open', () => {
     expect(JSON.stringify(events)).not.toContain('Premium it is!');
   });
 
-  test('D2: nor what it says when the answer is known already; nor is what it calls run', async () => {
+  test('HELD-SPEECH-2: nor what it says when the answer is known already; nor is what it calls run', async () => {
     const talk = await talkWith({ subagents: { ride, report } });
     await askedForRide(talk);
     const { model, environment, heard, say: utter, question, state, speak, pause } = talk;
@@ -351,7 +351,7 @@ describe('F7: while a question is open', () => {
     expect(state().deliveries.find(({ kind }) => kind === 'result')?.state).toBe('delivered');
   });
 
-  test('D1: what was for the lead agent is heard, in order, when that is known', async () => {
+  test('HELD-SPEECH-1: what was for the lead agent is heard, in order, when that is known', async () => {
     const talk = await talkWith({ subagents: { ride } });
     await askedForRide(talk);
     const { model, environment, heard, asked, question, state, play } = talk;
@@ -381,7 +381,7 @@ describe('F7: while a question is open', () => {
     expect(question()?.state).toBe('open');
   });
 
-  test('D3: it is heard when the words never come', async () => {
+  test('HELD-SPEECH-3: it is heard when the words never come', async () => {
     const talk = await talkWith({ subagents: { ride } });
     await askedForRide(talk);
     const { model, environment, heard } = talk;
@@ -396,7 +396,7 @@ describe('F7: while a question is open', () => {
     expect(heard).toEqual([own.itemId]);
   });
 
-  test('D3: where speech is inferred it is held before anybody is known to have spoken', async () => {
+  test('HELD-SPEECH-3: where speech is inferred it is held before anybody is known to have spoken', async () => {
     const talk = await talkWith({ subagents: { ride } }, { utterances: 'inferred' });
     await askedForRide(talk);
     const { model, environment, heard, question } = talk;
@@ -445,7 +445,7 @@ describe('F7: while a question is open', () => {
 });
 
 describe('what it remembers', () => {
-  test('M1: what was heard, told in a note where its memory cannot be cut', async () => {
+  test('MODEL-MEMORY-1: what was heard, told in a note where its memory cannot be cut', async () => {
     const { say: utter, model, play, environment, told } = await talkWith();
     await utter('tell me a story');
     const story = model().beginByItself('Once upon a time there was a king.', 4000);
@@ -461,7 +461,7 @@ describe('what it remembers', () => {
     ]);
   });
 
-  test('M2: a note waits for the next request, where the wire would have it answered', async () => {
+  test('MODEL-MEMORY-2: a note waits for the next request, where the wire would have it answered', async () => {
     const {
       session,
       model,

@@ -94,9 +94,9 @@ class Unasked {
 
   constructor({ session }: Talk) {
     session.audioOut.subscribe(({ itemId = '' }) => {
-      // D1: what is held is released once, or not at all.
+      // HELD-SPEECH-1: what is held is released once, or not at all.
       if (this.#heard.has(itemId)) this.violations.push(`${itemId} was heard twice`);
-      // F7, D2: what answers somebody else's words is never heard.
+      // TURNS-7, HELD-SPEECH-2: what answers somebody else's words is never heard.
       if (this.#forbidden.has(itemId)) this.violations.push(`${itemId} was for somebody else`);
       this.#heard.add(itemId);
     });
@@ -148,7 +148,7 @@ class Model {
     this.#cancelled = 0;
   }
 
-  /** Requests that were neither answered nor refused. F1: never two. */
+  /** Requests that were neither answered nor refused. RESPONSES-1: never two. */
   get outstanding(): number {
     return (this.#connection?.openRequests.length ?? 0) + (this.#response ? 1 : 0);
   }
@@ -353,7 +353,7 @@ async function story(
     for (let round = 0; round < 500 && !isDone; round += 1) await environment.advance(journalMs);
     return promise;
   };
-  // A2: one agent enters, and leaves before another one enters.
+  // TRANSFER-2: one agent enters, and leaves before another one enters.
   let leading: string | null = null;
   session.events.subscribe((event) => {
     if (event.type === 'agent.entered') {
@@ -391,7 +391,7 @@ async function story(
 
   const check = (): void => {
     model.sync(transport.inUse);
-    // F1, P2, T1.
+    // RESPONSES-1, P2, TOOL-CALL-1.
     expect(model.outstanding).toBeLessThanOrEqual(1);
     expect(unasked.violations).toEqual([]);
     // CONTINUATION-1.
@@ -589,10 +589,10 @@ async function story(
   expect(codes.filter((code) => code !== 'RESPONSE_TIMEOUT' && !code.includes('it broke'))).toEqual(
     [],
   );
-  // CONTINUATION-1, CONTINUATION-2, L3: whoever is on the line in the end knows everything, and was told it once.
+  // CONTINUATION-1, CONTINUATION-2, CONNECTION-LINE-3: whoever is on the line in the end knows everything, and was told it once.
   expect(passing?.violations ?? []).toEqual([]);
   if (passing && journalMs === 0) expect(passing.mistold).toEqual({ twice: [], missing: [] });
-  // W2: at rest the books are what the journal makes of them.
+  // BOOKS-2: at rest the books are what the journal makes of them.
   await environment.advance(journalMs * 100);
   expectFromJournal(books.latest, refolded(journal.entries, session.id));
   await talk.close();

@@ -136,7 +136,7 @@ describe('a connection that is about to end', () => {
     expect(result()).toMatchObject({ state: 'delivered', attempts: 2 });
   });
 
-  test('M1: what still plays then is text to the new one: it is told where it was cut', async () => {
+  test('MODEL-MEMORY-1: what still plays then is text to the new one: it is told where it was cut', async () => {
     const { model, say: utter, expire, session, environment, events } = await talkOver();
     await utter('tell me a story');
     const itemId = model().speak('Once upon a time there was a king', 4000);
@@ -157,7 +157,7 @@ describe('a connection that is about to end', () => {
     ).toHaveLength(2);
   });
 
-  test('M1 CONTINUATION-1: a model that goes on is told where it was cut, and not what it had said', async () => {
+  test('MODEL-MEMORY-1 CONTINUATION-1: a model that goes on is told where it was cut, and not what it had said', async () => {
     const {
       transport,
       model,
@@ -187,7 +187,7 @@ describe('a connection that is about to end', () => {
     ]);
   });
 
-  test('M2 CONTINUATION-1: a note that waited when its connection ended is told to the one that goes on', async () => {
+  test('MODEL-MEMORY-2 CONTINUATION-1: a note that waited when its connection ended is told to the one that goes on', async () => {
     const { transport, model, leave, environment } = await talkOver({
       ...BY_ITSELF,
       silentContext: false,
@@ -266,7 +266,7 @@ describe('a connection that is about to end', () => {
 describe('a connection that is gone on from', () => {
   const resumes = { resumes: true } as const;
 
-  test('V8: is closed before; the user is not, and what they say meanwhile is heard', async () => {
+  test('SESSION-8: is closed before; the user is not, and what they say meanwhile is heard', async () => {
     const {
       transport,
       environment,
@@ -326,7 +326,7 @@ describe('a connection that is gone on from', () => {
 });
 
 describe('what the user says when nobody hears it', () => {
-  test('L2: is kept between attempts, the newest, and heard by the next connection', async () => {
+  test('CONNECTION-LINE-2: is kept between attempts, the newest, and heard by the next connection', async () => {
     const { transport, environment, hum } = await talkOver({}, { voice: { keptAudioMs: 60 } });
     hum(1);
     transport.autoReady = false;

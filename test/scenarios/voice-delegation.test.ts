@@ -60,7 +60,7 @@ async function talkWith(lead: Script, talkOptions: VoiceTalkOptions = {}) {
 const callsReport: Script = () => calls(['report', { days: 7 }]);
 
 describe('what is delegated', () => {
-  test('G4: becomes calls of the session, exactly as if the model had named them', async () => {
+  test('DELEGATIONS-4: becomes calls of the session, exactly as if the model had named them', async () => {
     const talk = await talkWith(callsReport, { subagents: { report } });
     const { say: utter, delegate, meant, model, prompts, pause, speak, play, state } = talk;
     await utter('how are sales this week?');
@@ -127,7 +127,7 @@ describe('what is delegated', () => {
     ]);
   });
 
-  test('waits for the user’s words; G3: what was understood so far counts when they take too long', async () => {
+  test('waits for the user’s words; DELEGATIONS-3: what was understood so far counts when they take too long', async () => {
     const { model, environment, delegate, meant, prompts } = await talkWith(callsReport, {
       subagents: { report },
     });
@@ -149,7 +149,7 @@ describe('what is delegated', () => {
     expect(JSON.stringify(prompts[1]?.prompt)).toContain('the report of last week');
   });
 
-  test('G1: is answered once, however often it is announced', async () => {
+  test('DELEGATIONS-1: is answered once, however often it is announced', async () => {
     const {
       say: utter,
       delegate,
@@ -165,7 +165,7 @@ describe('what is delegated', () => {
     expect(state().subagents).toHaveLength(1);
   });
 
-  test('G2: for words that answered a subagent is nothing', async () => {
+  test('DELEGATIONS-2: for words that answered a subagent is nothing', async () => {
     const talk = await talkWith(() => calls(['ride', {}]), { subagents: { ride } });
     const { say: utter, delegate, meant, pause, speak, play, model, question, environment } = talk;
     await utter('a ride please');
@@ -198,7 +198,7 @@ describe('what is delegated', () => {
     expect(errors).toMatchObject([{ where: 'delegation' }]);
   });
 
-  test('G3: and that is worked out for ever, too', async () => {
+  test('DELEGATIONS-3: and that is worked out for ever, too', async () => {
     const {
       say: utter,
       delegate,
@@ -213,7 +213,7 @@ describe('what is delegated', () => {
     expect(errors).toMatchObject([{ error: { code: 'DELEGATION_TIMEOUT' } }]);
   });
 
-  test('G1: on a connection that is lost is forgotten; the next one is asked for the reply', async () => {
+  test('DELEGATIONS-1: on a connection that is lost is forgotten; the next one is asked for the reply', async () => {
     let answer: (words: ReturnType<typeof say>) => void = () => {};
     const talk = await talkWith(
       () => new Promise((resolve) => (answer = resolve as never)) as never,

@@ -256,7 +256,7 @@ describe('P5: the user breaks in', () => {
 });
 
 describe('P4: heard', () => {
-  test('H3: what a client began to play and never went on with is told again, soon', async () => {
+  test('SPEECH-3: what a client began to play and never went on with is told again, soon', async () => {
     const { start, session, pause, play, speak, model, asked, state, environment } = voiceTalk();
     await start();
     session.notifyBackground('The mail has come');
@@ -634,7 +634,7 @@ describe('words in a voice session', () => {
     expect(asked()).toBe('reply');
   });
 
-  test('[B65] F2: nothing is asked of the model before it is known what they are and whom they are for', async () => {
+  test('[B65] TURNS-2: nothing is asked of the model before it is known what they are and whom they are for', async () => {
     let finish: () => void = () => {};
     const {
       start,

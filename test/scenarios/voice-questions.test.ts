@@ -200,7 +200,7 @@ describe('words that are no answer', () => {
   test.each([
     ['a choice', ride],
     ['a free-text question', { ride: asking('Economy or Premium?') }],
-  ])('Q7: "wait" over %s gives time, and then it is put again', async (_, subagents) => {
+  ])('QUESTION-7: "wait" over %s gives time, and then it is put again', async (_, subagents) => {
     const {
       speak,
       say: utter,

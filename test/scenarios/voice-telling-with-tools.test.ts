@@ -140,7 +140,7 @@ describe('TURNS-9: while a tool of the lead agent works', () => {
     expect(told()).toMatchObject({ state: 'delivered', attempts: 1 });
   });
 
-  test('F1: an answer in the middle of what is told waits for its end', async () => {
+  test('TURNS-1: an answer in the middle of what is told waits for its end', async () => {
     const work = await atWork();
     const { environment, news, told, finish, model, play } = work;
     news();
@@ -157,7 +157,7 @@ describe('TURNS-9: while a tool of the lead agent works', () => {
     await isAnswered(work);
   });
 
-  test('F1: nor does an answer that comes before the model begins to tell it ask twice', async () => {
+  test('TURNS-1: nor does an answer that comes before the model begins to tell it ask twice', async () => {
     const work = await atWork();
     const { environment, news, told, finish, saysIt } = work;
     news();

@@ -41,7 +41,7 @@ async function waiting(options: VoiceTalkOptions = {}) {
 }
 
 describe('while a tool works and nobody speaks', () => {
-  test('W1 W3: it begins after a while, and leaves in real time', async () => {
+  test('THINKING-SOUND-1 THINKING-SOUND-3: it begins after a while, and leaves in real time', async () => {
     const { environment, sounds } = await waiting();
     await environment.advance(499);
     expect(sounds).toEqual([]);
@@ -56,7 +56,7 @@ describe('while a tool works and nobody speaks', () => {
     expect(heard.slice(loop.length, 2 * loop.length)).toEqual([...loop]);
   });
 
-  test('W2: it is no speech', async () => {
+  test('THINKING-SOUND-2: it is no speech', async () => {
     const { environment, sounds, state, events, clears } = await waiting();
     const before = events.length;
     await environment.advance(3000);
@@ -66,7 +66,7 @@ describe('while a tool works and nobody speaks', () => {
     expect(clears()).toBe(0);
   });
 
-  test('W1: it ends at once when the answer is there, and the lead agent speaks', async () => {
+  test('THINKING-SOUND-1: it ends at once when the answer is there, and the lead agent speaks', async () => {
     const { environment, sounds, answer, clears, asked, model, play, state } = await waiting();
     await environment.advance(1000);
     await answer('found it');
@@ -81,7 +81,7 @@ describe('while a tool works and nobody speaks', () => {
     expect(clears()).toBe(1);
   });
 
-  test('W1: it ends at once when the user speaks, and goes on after that', async () => {
+  test('THINKING-SOUND-1: it ends at once when the user speaks, and goes on after that', async () => {
     const { environment, sounds, model, clears, events } = await waiting();
     await environment.advance(1000);
     model().speechStarted('u2');
@@ -95,7 +95,7 @@ describe('while a tool works and nobody speaks', () => {
     expect(events.filter(({ type }) => type === 'speech.interrupted')).toEqual([]);
   });
 
-  test('W1: a quick answer is not announced', async () => {
+  test('THINKING-SOUND-1: a quick answer is not announced', async () => {
     const { environment, sounds, answer, clears } = await waiting();
     await environment.advance(400);
     await answer('found it');

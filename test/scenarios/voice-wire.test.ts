@@ -152,7 +152,7 @@ describe('a connection that is lost', () => {
     expect(asked()).toBe('reply');
   });
 
-  test('T1: a result that answers its call is known to the next connection as its answer', async () => {
+  test('TOOL-CALL-1: a result that answers its call is known to the next connection as its answer', async () => {
     const { start, use, pause, speak, model, environment } = voiceTalk({
       subagents: { report: { ...report, pending: null } },
     });
@@ -317,7 +317,7 @@ describe('an error of the wire', () => {
   });
 });
 
-describe('T1: a result that is waved away, or was seen on the screen', () => {
+describe('TOOL-CALL-1: a result that is waved away, or was seen on the screen', () => {
   test.each(['dismiss', 'shown'] as const)(
     '%s: answers the call that waited for it, without a word',
     async (how) => {
@@ -417,7 +417,7 @@ describe('a client that leaves', () => {
 });
 
 describe('a slow journal', () => {
-  test('F1: never are two responses asked for at the same time', async () => {
+  test('RESPONSES-1: never are two responses asked for at the same time', async () => {
     const journal = gatedJournal();
     const { start, use, model, environment, session, result, speak, pause, asked } = voiceTalk({
       journal,

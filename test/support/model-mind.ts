@@ -2,7 +2,7 @@
 // understood and answers in its words.
 //
 // Invariants
-//   D1. What one provider or another refuses to read is refused: a result without its call,
+//   MODEL-MIND-1. What one provider or another refuses to read is refused: a result without its call,
 //       arguments that are no object, a blank text.
 
 import type { ChatCompletionRequest, ChatMessage, FixtureResponse } from '@copilotkit/aimock';

@@ -5,7 +5,7 @@
 // Does not: know a protocol (aimock and the provider's package do), or let time pass.
 //
 // Invariants
-//   V1. `settle` resolves when nothing is on the wire: every exchange has ended, for the client
+//   MODEL-SERVER-1. `settle` resolves when nothing is on the wire: every exchange has ended, for the client
 //       and for the server, or waits for a mind that thinks.
 
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
@@ -136,7 +136,7 @@ export async function modelServer(provider: Provider) {
     endEarly(when: When): void {
       endsEarly = when;
     },
-    /** This environment, where settling lets the wire come to rest too (V1). */
+    /** This environment, where settling lets the wire come to rest too (MODEL-SERVER-1). */
     within(time: SimulatedEnvironment): SimulatedEnvironment {
       const settle = async (): Promise<void> => {
         await time.settle();

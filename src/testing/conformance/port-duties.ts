@@ -61,21 +61,23 @@ class Judge {
     const { responseKey } = command;
     for (const key of this.#overtaken)
       if (!this.#withdrawn.has(key) && this.#requests.get(key) === false)
-        this.faults.push(`F1: ${key} was overtaken, and not taken back before ${responseKey}`);
+        this.faults.push(
+          `RESPONSES-1: ${key} was overtaken, and not taken back before ${responseKey}`,
+        );
     if (this.#requests.has(responseKey) && this.#requests.get(responseKey) === false)
-      this.faults.push(`F1: ${responseKey} was requested again before it had ended`);
+      this.faults.push(`RESPONSES-1: ${responseKey} was requested again before it had ended`);
     const open = [...this.#requests].find(
       ([key, hasEnded]) => !hasEnded && !this.#overtaken.has(key),
     )?.[0];
     const made = [...this.#responses].find(([, hasEnded]) => !hasEnded)?.[0];
     if (!this.#mayHang && open !== undefined)
-      this.faults.push(`F1: ${responseKey} was requested while ${open} was under way`);
+      this.faults.push(`RESPONSES-1: ${responseKey} was requested while ${open} was under way`);
     if (!this.#mayHang && made !== undefined)
       this.faults.push(
-        `F1: ${responseKey} was requested while the response ${made} was in the making`,
+        `RESPONSES-1: ${responseKey} was requested while the response ${made} was in the making`,
       );
     if (!this.#isNoisy && [...this.#utterances.values()].some(({ hasEnded }) => !hasEnded))
-      this.faults.push(`F2: ${responseKey} was requested while the user spoke`);
+      this.faults.push(`TURNS-2: ${responseKey} was requested while the user spoke`);
     this.#requests.set(responseKey, false);
   }
 

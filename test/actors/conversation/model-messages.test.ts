@@ -110,7 +110,7 @@ test('MODEL-MESSAGES-3: what is being said, and silence, are not in it', () => {
 });
 
 test.each([[7], null, '{"to":"air', 7].map((args) => [args]))(
-  'M4: the arguments %j are none',
+  'MODEL-MESSAGES-4: the arguments %j are none',
   (args) => {
     const messages = start
       .toolCall({ callId: 'c1', toolName: 'ride', args, at: 2 })

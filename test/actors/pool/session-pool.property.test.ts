@@ -86,7 +86,7 @@ class Place {
 
   #opened(sessionId: string): TextSession {
     const { broken, environment } = this.#world;
-    if (this.awake.has(sessionId)) broken.push(`PL1: ${sessionId} is awake twice`);
+    if (this.awake.has(sessionId)) broken.push(`SESSION-POOL-1: ${sessionId} is awake twice`);
     const { session } = textTalk({
       sessionId,
       runtime: this.#runtime,

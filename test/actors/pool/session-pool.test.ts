@@ -326,29 +326,32 @@ describe('a session of a pool', () => {
     ['is written down', Infinity],
     ['cannot be written down', 1],
     ['cannot be written down again', 2],
-  ])('PL1: one that is over while its time %s is gone, and can be begun anew', async (_, fails) => {
-    const world = worldOf();
-    const slow = slowTimes(world, fails);
-    const { pool, type, idle, said, errors } = poolOf(world, {
-      journal: { ...world.journal, wakeTimes: slow.wakeTimes },
-    });
-    await type('a', 'hello');
-    await world.environment.advance(10);
-    const session = pool.awake('a');
-    slow.begin();
-    while (pool.awake('a')) await world.environment.advance(50);
-    const closed = session?.close();
-    await world.environment.advance(1000);
-    await closed;
-    slow.end();
-    await idle();
-    expect(pool.awakeCount).toBe(0);
-    expect(await world.wakeTimes.earliest({ limit: 9 })).toEqual([]);
-    await type('a', 'anew');
-    await world.environment.advance(10);
-    expect(said.at(-1)).toBe('a: You said: anew');
-    expect(errors.filter((error) => !error.includes('the disk is full'))).toEqual([]);
-  });
+  ])(
+    'SESSION-POOL-1: one that is over while its time %s is gone, and can be begun anew',
+    async (_, fails) => {
+      const world = worldOf();
+      const slow = slowTimes(world, fails);
+      const { pool, type, idle, said, errors } = poolOf(world, {
+        journal: { ...world.journal, wakeTimes: slow.wakeTimes },
+      });
+      await type('a', 'hello');
+      await world.environment.advance(10);
+      const session = pool.awake('a');
+      slow.begin();
+      while (pool.awake('a')) await world.environment.advance(50);
+      const closed = session?.close();
+      await world.environment.advance(1000);
+      await closed;
+      slow.end();
+      await idle();
+      expect(pool.awakeCount).toBe(0);
+      expect(await world.wakeTimes.earliest({ limit: 9 })).toEqual([]);
+      await type('a', 'anew');
+      await world.environment.advance(10);
+      expect(said.at(-1)).toBe('a: You said: anew');
+      expect(errors.filter((error) => !error.includes('the disk is full'))).toEqual([]);
+    },
+  );
 
   test('whoever has it instead says when it is due', async () => {
     const world = worldOf();

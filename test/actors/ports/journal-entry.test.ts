@@ -30,7 +30,7 @@ test.each([
   ['no event', { ...written, event: null }],
   ['an event without a type', { ...written, event: { text: 'hello' } }],
   ['an event of a type that is no text', { ...written, event: { type: 1 } }],
-])('JE1: %s is refused, with where it is from', (_what, value) => {
+])('JOURNAL-ENTRY-1: %s is refused, with where it is from', (_what, value) => {
   expect(() => journalEntryOf(value, 'the file')).toThrow(
     expect.objectContaining({
       name: 'JournalError',

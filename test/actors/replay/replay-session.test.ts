@@ -237,7 +237,7 @@ describe('REPLAYED-SESSION-1: what the app had to say is in the entries', () => 
   });
 });
 
-test('Y3: after a crash, an approval that is over does not count among those that wait', async () => {
+test('USER-INPUT-3: after a crash, an approval that is over does not count among those that wait', async () => {
   const of = world();
   const did: string[] = [];
   const payer = (name: string) => ({

@@ -1,4 +1,4 @@
-// W2: the books of a session follow from its journal alone. Conversations of all kinds, and after
+// BOOKS-2: the books of a session follow from its journal alone. Conversations of all kinds, and after
 // each step the books that the journal gives are those that the session has.
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
@@ -201,7 +201,7 @@ describe('in the middle of an answer', () => {
     };
   }
 
-  test('what began in the same millisecond stands where it began, also afterwards (L4)', async () => {
+  test('what began in the same millisecond stands where it began, also afterwards (LIVE-CONVERSATION-4)', async () => {
     const journal = writtenJournal();
     const { go, said, session, environment } = await byHand(journal);
     await session.sendText('One.');
@@ -217,7 +217,7 @@ describe('in the middle of an answer', () => {
     expectFromJournal(books.latest, refolded(journal.entries, session.id));
   });
 
-  test('what is still being said can be read, and is not in the journal (L3)', async () => {
+  test('what is still being said can be read, and is not in the journal (LIVE-CONVERSATION-3)', async () => {
     const journal = writtenJournal();
     const { go, said, session, environment } = await byHand(journal);
     await session.sendText('One.');
@@ -232,7 +232,7 @@ describe('in the middle of an answer', () => {
     expectFromJournal(books.latest, refolded(journal.entries, session.id));
   });
 
-  test('what was said can be read before the journal has it (L2)', async () => {
+  test('what was said can be read before the journal has it (LIVE-CONVERSATION-2)', async () => {
     const slow = gatedJournal();
     const journal = writtenJournal(slow);
     const { go, said, session, environment } = await byHand(journal);

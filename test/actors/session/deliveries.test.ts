@@ -136,7 +136,7 @@ describe('dismissed or seen', () => {
   });
 
   test.each(['dismiss', 'shown'] as const)(
-    'T1: %s: a call that was to be answered by it is answered all the same',
+    'TOOL-CALL-1: %s: a call that was to be answered by it is answered all the same',
     async (how) => {
       const hooks: unknown[] = [];
       const histories: string[] = [];

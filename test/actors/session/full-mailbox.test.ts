@@ -21,40 +21,43 @@ function fill({ session }: Talk, journal: ReturnType<typeof gatedJournal>): void
   for (let index = 0; index < 10_000; index += 1) session.dismiss('none');
 }
 
-test.each(['text', 'voice'] as const)('C8: by %s, each way in is bounded', async (kind) => {
-  const journal = gatedJournal();
-  const talk = kind === 'text' ? textTalk({ journal }) : voiceTalk({ journal });
-  const { environment, session } = talk;
-  await talk.start();
-  fill(talk, journal);
-  const ways: Record<string, () => unknown> = {
-    questionShown: () => session.questionShown('none'),
-    shown: () => session.shown('none'),
-    dismiss: () => session.dismiss('none'),
-    attach: () => session.attach(),
-    setDirective: () => session.setDirective('key', 'value'),
-    notifyBackground: () => session.notifyBackground('The mail has come'),
-    sendText: () => session.sendText('hello'),
-  };
-  // An answer to a question that nobody asked needs no room: it is told so at once.
-  expect(await session.answer('none', { text: 'x' })).toEqual({
-    accepted: false,
-    reason: 'unknown',
-  });
-  const open: string[] = [];
-  for (const [name, way] of Object.entries(ways))
-    try {
-      await way();
-      open.push(name);
-    } catch (error) {
-      expect(error).toEqual(FULL);
-    }
-  expect(open).toEqual([]);
-  journal.open();
-  await environment.settle();
-  session.dismiss('none');
-  await talk.close();
-});
+test.each(['text', 'voice'] as const)(
+  'COMMIT-UNIT-8: by %s, each way in is bounded',
+  async (kind) => {
+    const journal = gatedJournal();
+    const talk = kind === 'text' ? textTalk({ journal }) : voiceTalk({ journal });
+    const { environment, session } = talk;
+    await talk.start();
+    fill(talk, journal);
+    const ways: Record<string, () => unknown> = {
+      questionShown: () => session.questionShown('none'),
+      shown: () => session.shown('none'),
+      dismiss: () => session.dismiss('none'),
+      attach: () => session.attach(),
+      setDirective: () => session.setDirective('key', 'value'),
+      notifyBackground: () => session.notifyBackground('The mail has come'),
+      sendText: () => session.sendText('hello'),
+    };
+    // An answer to a question that nobody asked needs no room: it is told so at once.
+    expect(await session.answer('none', { text: 'x' })).toEqual({
+      accepted: false,
+      reason: 'unknown',
+    });
+    const open: string[] = [];
+    for (const [name, way] of Object.entries(ways))
+      try {
+        await way();
+        open.push(name);
+      } catch (error) {
+        expect(error).toEqual(FULL);
+      }
+    expect(open).toEqual([]);
+    journal.open();
+    await environment.settle();
+    session.dismiss('none');
+    await talk.close();
+  },
+);
 
 test('COMMIT-UNIT-8: an answer, a call and a subagent that are there', async () => {
   const journal = gatedJournal();

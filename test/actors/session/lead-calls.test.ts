@@ -1,4 +1,4 @@
-// The lead agent's tool calls: each gets exactly one answer (T1), whatever the tool does.
+// The lead agent's tool calls: each gets exactly one answer (TOOL-CALL-1), whatever the tool does.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';

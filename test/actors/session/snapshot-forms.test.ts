@@ -120,7 +120,7 @@ describe('a snapshot that an earlier version wrote', () => {
   });
 
   test.each(['chat', 'shop'])(
-    'SF1: of %s nothing is left out, or read as something else',
+    'SNAPSHOT-FORMS-1: of %s nothing is left out, or read as something else',
     (scope) => {
       const [entry] = trimmed(of(scope));
       const snapshot = entry && snapshotIn(entry);

@@ -1,4 +1,4 @@
-// Tool calls that need the user's consent (S5): asked by the runtime, in call order, after
+// Tool calls that need the user's consent (SUBAGENT-MACHINE-5): asked by the runtime, in call order, after
 // the ordinary calls of the step; run with consent only.
 
 import { describe, expect, test } from 'vitest';
@@ -182,7 +182,7 @@ describe('pre-authorised by the author', () => {
     expect(ran).toEqual(['pay']);
   });
 
-  test('K4: a condition that throws is no consent, and is reported', async () => {
+  test('APPROVAL-4: a condition that throws is no consent, and is reported', async () => {
     const { ran, named } = recorded();
     const { run, errors } = subagentRuns(steps(calls(['pay']), say('done')));
     const { result } = run({
@@ -301,7 +301,7 @@ describe('whether it is needed', () => {
 });
 
 describe('the order within a step', () => {
-  test('S3: ordinary calls settle first; two approvals and a question follow in call order', async () => {
+  test('SUBAGENT-MACHINE-3: ordinary calls settle first; two approvals and a question follow in call order', async () => {
     const { ran, named } = recorded();
     const { asked, onQuestion, answer } = user();
     let finish: () => void = () => {};
@@ -363,7 +363,7 @@ describe('the order within a step', () => {
     ]);
   });
 
-  test('S5: of the same tool called twice, each call is asked for by itself', async () => {
+  test('SUBAGENT-MACHINE-5: of the same tool called twice, each call is asked for by itself', async () => {
     const ran: unknown[] = [];
     const { asked, onQuestion, answer } = user();
     const pay = {

@@ -15,7 +15,7 @@ function children() {
   return { child, waiting };
 }
 
-describe('S3 P7: a call that waits for other subagents', () => {
+describe('SUBAGENT-MACHINE-3 P7: a call that waits for other subagents', () => {
   test('begins when the ordinary calls are settled, holds no slot, and others wait beside it', async () => {
     const { child, waiting } = children();
     const order: string[] = [];
@@ -99,7 +99,7 @@ describe('S3 P7: a call that waits for other subagents', () => {
     expect(signals.map((signal) => signal?.aborted)).toEqual([true]);
   });
 
-  test('S5: that needs consent waits once it has it', async () => {
+  test('SUBAGENT-MACHINE-5: that needs consent waits once it has it', async () => {
     const { child, waiting } = children();
     const needy = { ...(child as object), needsApproval: true };
     const run = loneSubagent({ tools: { needy } }, steps(calls(['needy']), say('done')));

@@ -78,7 +78,7 @@ describe('SUBAGENT-MACHINE-7: the step limit', () => {
   });
 });
 
-describe('S2: the run’s clock', () => {
+describe('SUBAGENT-MACHINE-2: the run’s clock', () => {
   test('[B33 R24 RW2 MW2] ends it, whatever it is doing, and keeps what it had done', async () => {
     const signals: AbortSignal[] = [];
     const { run, environment } = subagentRuns(

@@ -96,7 +96,7 @@ const hiring = (name: string, ...before: ScriptedStep[]): Script =>
     say('All is done.'),
   );
 
-describe('P8, K3: a denial holds for all below', () => {
+describe('P8, APPROVAL-3: a denial holds for all below', () => {
   const pay = (ran: unknown[], needsApproval: boolean): Record<string, unknown> => ({
     pay: {
       ...(simpleTool(() => null, { needsApproval }) as object),

@@ -198,7 +198,7 @@ describe('a lead agent', () => {
     await close();
   });
 
-  test('R29: whoever is spawned knows what the user had said, and so do those below it', async () => {
+  test('whoever is spawned knows what the user had said, and so do those below it', async () => {
     const tools = createParentSubagentToolset();
     const { session, parts, environment, close } = await talk(
       tools,

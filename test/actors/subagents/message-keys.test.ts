@@ -97,7 +97,7 @@ test('MESSAGES-2: the same key is the same answer, also while it is on its way',
   expect(told()).toEqual([`msg_${id}_k`]);
 });
 
-test('B3: one that waits for the user is not woken by what it was told already', async () => {
+test('SUBAGENT-3: one that waits for the user is not woken by what it was told already', async () => {
   const environment = simulatedEnvironment();
   const journal = memoryJournal({ keep: Infinity });
   const message = { content: 'Hurry', mode: 'queue', idempotencyKey: 'k' } as const;

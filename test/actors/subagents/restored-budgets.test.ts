@@ -11,37 +11,40 @@ import { say } from '../../support/subagent-runs.ts';
 test.each([
   [1, 'completed'],
   [3, 'failed'],
-])('DR2: of three steps forgotten children had used %i: it has %s', async (steps, status) => {
-  const environment = simulatedEnvironment();
-  const runtime = createRuntime({ environment });
-  const model = scriptedModel({ scripts: [], otherwise: () => say('Done.') });
-  const boss = { name: 'boss', instructions: 'You lead.', budget: { steps: 3 } };
-  const service = createSubagentService({ runtime, model, configs: { boss } });
-  if (!(service instanceof Delegation)) throw new Error('Expected a delegation');
-  const event = birthOf({
-    name: 'boss',
-    task: { toolName: 'boss', description: 'Leads', args: {} },
-    worksFor: 'program',
-    limits: { maxSteps: 5, timeoutMs: 60_000, maxInputRetries: 3 },
-  });
-  const at = environment.clock.now();
-  const entry = {
-    scope: service.id,
-    unit: 'sub_1',
-    seq: 1,
-    at,
-    actor: 'subagent',
-    definitionVersion: 3,
-    event,
-  };
-  const restored = service.restore(
-    new Map([['sub_1', { bornAt: at, birth: event, rest: null, entries: [entry] }]]),
-    [],
-    { gone: [{ parentId: 'sub_1', agents: 1, tokens: 0, steps }], histories: {} },
-  );
-  expect(restored.lost).toEqual([]);
-  service.resume(restored);
-  await environment.advance(10_000);
-  const found = service.check('sub_1', { sessionId: service.id, subagentId: null } as never);
-  expect(found).toMatchObject({ ok: true, report: { outcome: { status } } });
-});
+])(
+  'DELEGATION-REST-2: of three steps forgotten children had used %i: it has %s',
+  async (steps, status) => {
+    const environment = simulatedEnvironment();
+    const runtime = createRuntime({ environment });
+    const model = scriptedModel({ scripts: [], otherwise: () => say('Done.') });
+    const boss = { name: 'boss', instructions: 'You lead.', budget: { steps: 3 } };
+    const service = createSubagentService({ runtime, model, configs: { boss } });
+    if (!(service instanceof Delegation)) throw new Error('Expected a delegation');
+    const event = birthOf({
+      name: 'boss',
+      task: { toolName: 'boss', description: 'Leads', args: {} },
+      worksFor: 'program',
+      limits: { maxSteps: 5, timeoutMs: 60_000, maxInputRetries: 3 },
+    });
+    const at = environment.clock.now();
+    const entry = {
+      scope: service.id,
+      unit: 'sub_1',
+      seq: 1,
+      at,
+      actor: 'subagent',
+      definitionVersion: 3,
+      event,
+    };
+    const restored = service.restore(
+      new Map([['sub_1', { bornAt: at, birth: event, rest: null, entries: [entry] }]]),
+      [],
+      { gone: [{ parentId: 'sub_1', agents: 1, tokens: 0, steps }], histories: {} },
+    );
+    expect(restored.lost).toEqual([]);
+    service.resume(restored);
+    await environment.advance(10_000);
+    const found = service.check('sub_1', { sessionId: service.id, subagentId: null } as never);
+    expect(found).toMatchObject({ ok: true, report: { outcome: { status } } });
+  },
+);

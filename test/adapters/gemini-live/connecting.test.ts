@@ -247,7 +247,7 @@ describe('the end of a connection', () => {
     expect(call.events.at(-1)).toMatchObject({ type: 'transport.closed', code, retryable });
   });
 
-  test('C5: a key that the server quotes is not told', () => {
+  test('SOCKET-CONNECTION-5: a key that the server quotes is not told', () => {
     const call = new Call();
     call.peer.open();
     call.peer.close(1007, `API key ${API_KEY} not valid`);
@@ -279,7 +279,7 @@ describe('what is not understood', () => {
   });
 
   test.each(['no json', '[]', '{"toolCall":{"functionCalls":[{"id":7}]}}'])(
-    'C1: %s is reported, and the connection goes on',
+    'SOCKET-CONNECTION-1: %s is reported, and the connection goes on',
     async (frame) => {
       const call = await startCall();
       call.peer.saysRaw(frame);

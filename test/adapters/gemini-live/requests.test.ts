@@ -387,14 +387,14 @@ describe('the answer to a call', () => {
     ['[1,2]', { output: [1, 2] }],
     ['7', { output: 7 }],
     ['plain words', { output: 'plain words' }],
-  ])('K2: is an object: %s', async (output, expected) => {
+  ])('TOOL-CALLS-2: is an object: %s', async (output, expected) => {
     const call = await openCall();
     const [said] = await call.sends(answer('c1', output));
     expect(said).toHaveProperty('toolResponse.functionResponses.0.response', expected);
   });
 
   test.each(['', '{}', '[]', 'null'])(
-    'K2: an empty one says that it is all: %j',
+    'TOOL-CALLS-2: an empty one says that it is all: %j',
     async (output) => {
       const call = await openCall();
       const [said] = await call.sends(answer('c1', output));

@@ -80,29 +80,32 @@ describe('going on from it', () => {
         await call.advance(3000);
       },
     ],
-  ])('B1: a session that %s is begun anew, and told everything', async (_, fails) => {
-    const history = () => [
-      { type: 'message.add', itemId: 'h', role: 'user', text: 'A ride, please.' } as const,
-    ];
-    const call = dial({ store: true }, { resume: stored(), history });
-    call.send({ type: 'message.add', itemId: 'a', role: 'system', text: 'one' });
-    call.connection.sendAudio(userFrame(5, 100));
-    await fails(call);
-    expect(call.peers).toHaveLength(2);
-    expect(call.of('transport.error')).toMatchObject([{ code: 'RESUME_REFUSED' }]);
-    expect(call.of('transport.closed')).toEqual([]);
-    call.send({ type: 'message.add', itemId: 'b', role: 'system', text: 'two' });
-    call.peer.opens();
-    expect(call.peer.url).toBe('wss://api.openai.com/v1/live/sessions');
-    call.peer.starts();
-    expect(call.events.slice(1)).toMatchObject([
-      { type: 'transport.ready', told: true },
-      { type: 'transport.resumable' },
-    ]);
-    expect(call.peer.sent[0]).toMatchObject({ session: { input: [{ role: 'user' }] } });
-    expect(call.peer.told.map(([, , text]) => text)).toEqual(['one', 'two']);
-    expect(call.peer.audioFrames).toHaveLength(1);
-  });
+  ])(
+    'FORKED-CONNECTION-1: a session that %s is begun anew, and told everything',
+    async (_, fails) => {
+      const history = () => [
+        { type: 'message.add', itemId: 'h', role: 'user', text: 'A ride, please.' } as const,
+      ];
+      const call = dial({ store: true }, { resume: stored(), history });
+      call.send({ type: 'message.add', itemId: 'a', role: 'system', text: 'one' });
+      call.connection.sendAudio(userFrame(5, 100));
+      await fails(call);
+      expect(call.peers).toHaveLength(2);
+      expect(call.of('transport.error')).toMatchObject([{ code: 'RESUME_REFUSED' }]);
+      expect(call.of('transport.closed')).toEqual([]);
+      call.send({ type: 'message.add', itemId: 'b', role: 'system', text: 'two' });
+      call.peer.opens();
+      expect(call.peer.url).toBe('wss://api.openai.com/v1/live/sessions');
+      call.peer.starts();
+      expect(call.events.slice(1)).toMatchObject([
+        { type: 'transport.ready', told: true },
+        { type: 'transport.resumable' },
+      ]);
+      expect(call.peer.sent[0]).toMatchObject({ session: { input: [{ role: 'user' }] } });
+      expect(call.peer.told.map(([, , text]) => text)).toEqual(['one', 'two']);
+      expect(call.peer.audioFrames).toHaveLength(1);
+    },
+  );
 
   test('FORKED-CONNECTION-1: when that fails too, the connection is lost', () => {
     const call = dial({ store: true }, { resume: stored() });

@@ -181,7 +181,7 @@ describe('sound of the user', () => {
     ]);
   });
 
-  test('C4: a server that does not read costs a bounded amount, and the newest sound survives', async () => {
+  test('SOCKET-CONNECTION-4: a server that does not read costs a bounded amount, and the newest sound survives', async () => {
     const { client, peer } = await startCall({ maxBufferedAudioMs: 1_000 });
     peer.socket.pause();
     let sent = 0;
@@ -204,7 +204,7 @@ describe('sound of the user', () => {
     expect(arrived).toEqual(arrived.toSorted((a, b) => a - b));
   });
 
-  test('C4: sound that waits behind one long message goes when that has left, without being asked', async () => {
+  test('SOCKET-CONNECTION-4: sound that waits behind one long message goes when that has left, without being asked', async () => {
     const { client, peer } = await startCall();
     peer.socket.pause();
     const text = 'x'.repeat(12_000_000);

@@ -43,7 +43,7 @@ describe('the upgrade', () => {
   });
 });
 
-describe('C3: session.update comes first', () => {
+describe('SOCKET-CONNECTION-3: session.update comes first', () => {
   test('with both flags of the detector off', async () => {
     const { event } = await firstEvent();
     expect(event).toEqual({
@@ -180,7 +180,7 @@ describe('before readiness', () => {
     expect(client.events.filter(({ type }) => type === 'transport.ready')).toHaveLength(1);
   });
 
-  test('C4: too many bytes that wait end the connection', async () => {
+  test('SOCKET-CONNECTION-4: too many bytes that wait end the connection', async () => {
     const server = await startServer();
     const client = connectTo(server.url);
     const text = 'x'.repeat(4 * 1024 * 1024);

@@ -51,37 +51,40 @@ describe('the user speaks', () => {
   test.each([
     ['the same item', 'u1'],
     ['another item', 'i7'],
-  ])('T6: an utterance that we end keeps its id: the server makes %s of it', async (_n, item) => {
-    const { client, peer } = await startCall();
-    peer.send({ type: 'input_audio_buffer.speech_started', audio_start_ms: 320, item_id: 'u1' });
-    await client.next('utterance.started');
-    client.send({ type: 'utterance.end', utteranceId: 'u1' });
-    await peer.next('input_audio_buffer.commit');
-    peer.send({ type: 'input_audio_buffer.committed', item_id: item, previous_item_id: null });
-    peer.send({
-      type: 'conversation.item.input_audio_transcription.completed',
-      item_id: item,
-      content_index: 0,
-      transcript: 'And now the weather.',
-      usage: { type: 'duration', seconds: 1 },
-    });
-    // The detector was still listening.
-    peer.send({ type: 'input_audio_buffer.speech_stopped', audio_end_ms: 9000, item_id: 'u1' });
-    peer.send({ type: 'input_audio_buffer.speech_started', audio_start_ms: 9500, item_id: 'u2' });
-    await client.next('utterance.started');
-    expect(client.events.slice(2)).toEqual([
-      { type: 'utterance.ended', utteranceId: 'u1' },
-      {
-        type: 'utterance.transcribed',
-        utteranceId: 'u1',
-        text: 'And now the weather.',
-        final: true,
-      },
-      { type: 'utterance.started', utteranceId: 'u2', audioStartMs: 9500 },
-    ]);
-    client.send({ type: 'item.delete', itemId: 'u1' });
-    expect(await peer.next('conversation.item.delete')).toMatchObject({ item_id: item });
-  });
+  ])(
+    'OPENAI-REALTIME-TRANSLATOR-6: an utterance that we end keeps its id: the server makes %s of it',
+    async (_n, item) => {
+      const { client, peer } = await startCall();
+      peer.send({ type: 'input_audio_buffer.speech_started', audio_start_ms: 320, item_id: 'u1' });
+      await client.next('utterance.started');
+      client.send({ type: 'utterance.end', utteranceId: 'u1' });
+      await peer.next('input_audio_buffer.commit');
+      peer.send({ type: 'input_audio_buffer.committed', item_id: item, previous_item_id: null });
+      peer.send({
+        type: 'conversation.item.input_audio_transcription.completed',
+        item_id: item,
+        content_index: 0,
+        transcript: 'And now the weather.',
+        usage: { type: 'duration', seconds: 1 },
+      });
+      // The detector was still listening.
+      peer.send({ type: 'input_audio_buffer.speech_stopped', audio_end_ms: 9000, item_id: 'u1' });
+      peer.send({ type: 'input_audio_buffer.speech_started', audio_start_ms: 9500, item_id: 'u2' });
+      await client.next('utterance.started');
+      expect(client.events.slice(2)).toEqual([
+        { type: 'utterance.ended', utteranceId: 'u1' },
+        {
+          type: 'utterance.transcribed',
+          utteranceId: 'u1',
+          text: 'And now the weather.',
+          final: true,
+        },
+        { type: 'utterance.started', utteranceId: 'u2', audioStartMs: 9500 },
+      ]);
+      client.send({ type: 'item.delete', itemId: 'u1' });
+      expect(await peer.next('conversation.item.delete')).toMatchObject({ item_id: item });
+    },
+  );
 
   test('OPENAI-REALTIME-TRANSLATOR-6: one that ended by itself meanwhile ends once, and the commit that finds nothing is no error', async () => {
     const { client, peer } = await startCall();

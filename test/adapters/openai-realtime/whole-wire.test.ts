@@ -71,7 +71,7 @@ describe('the end of the session', () => {
   });
 
   test.each([[-1], [24 * 60 * 60_000], [Number.NaN]])(
-    'E2: %d ms ahead is not believed',
+    'EXPIRY-2: %d ms ahead is not believed',
     async (ms) => {
       const { environment, said } = started(ms);
       await environment.advance(25 * 60 * 60_000);

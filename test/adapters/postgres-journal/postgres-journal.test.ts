@@ -129,7 +129,7 @@ describe('appends', () => {
     },
   );
 
-  test('E1: an entry that somebody changed is named', async () => {
+  test('STORED-ENTRY-1: an entry that somebody changed is named', async () => {
     const schema = newSchema();
     const journal = await open({ schema });
     await journal.claim('scope');
@@ -345,7 +345,7 @@ describe('forgetting', () => {
 describe('long events', () => {
   const long = { ...entry(2), event: { type: 'said', long: 'a long text '.repeat(1000) } as never };
 
-  test('E2: are packed, and the same one again is no error', async () => {
+  test('STORED-ENTRY-2: are packed, and the same one again is no error', async () => {
     const schema = newSchema();
     const journal = await open({ schema });
     await journal.claim('scope');
@@ -361,7 +361,7 @@ describe('long events', () => {
     ]);
   });
 
-  test('E1: one that somebody changed is named', async () => {
+  test('STORED-ENTRY-1: one that somebody changed is named', async () => {
     const schema = newSchema();
     const journal = await open({ schema });
     await journal.claim('scope');

@@ -216,7 +216,7 @@ describe('scopes', () => {
 describe('long events', () => {
   const long = entry(2, 'ses', JSON.stringify({ state: 'waiting', 'äöü 🚕': null }).repeat(1000));
 
-  test('E2: are packed, and the same one again is no error', async () => {
+  test('STORED-ENTRY-2: are packed, and the same one again is no error', async () => {
     const journal = open();
     for (const one of [entry(1), long, entry(3), long]) await journal.append(one);
     expect(journal.read()).toEqual([entry(1), long, entry(3)]);
@@ -241,7 +241,7 @@ describe('long events', () => {
     [`packed = substr(packed, 1, length(packed) - 1)`, 'cannot be unpacked'],
     [`packed = (select packed from entries where seq = 1)`, 'is not what was written'],
     [`event = ' '`, 'is not what was written'],
-  ])('E1: one that somebody changed: %s', async (change, what) => {
+  ])('STORED-ENTRY-1: one that somebody changed: %s', async (change, what) => {
     const other = entry(1, 'ses', 'something else '.repeat(1000));
     const journal = open();
     for (const one of [other, long]) await journal.append(one);
@@ -491,7 +491,7 @@ describe('a file that cannot be used', () => {
     expect(() => open()).toThrow(expect.objectContaining({ code: 'CANNOT_OPEN' }));
   });
 
-  test('E1: an entry that somebody changed', async () => {
+  test('STORED-ENTRY-1: an entry that somebody changed', async () => {
     await write(3);
     const file = new DatabaseSync(path);
     file.exec(`update entries set event = replace(event, 'words 2', 'words 7') where seq = 2`);

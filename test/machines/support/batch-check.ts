@@ -127,27 +127,27 @@ export function checkBatch(
       },
     },
     invariants: {
-      'BT1: each result is told or seen once': (_snapshot, { wrong }) => wrong ?? true,
-      'BT1: what is neither told nor seen is still here': ({ context: { parts } }, ghost) =>
+      'BATCH-1: each result is told or seen once': (_snapshot, { wrong }) => wrong ?? true,
+      'BATCH-1: what is neither told nor seen is still here': ({ context: { parts } }, ghost) =>
         same(parts.toSorted(), untold(ghost)),
-      'BT2: results wait for somebody, or for the end of the reply': (snapshot) =>
+      'BATCH-2: results wait for somebody, or for the end of the reply': (snapshot) =>
         !holds(snapshot) || late(snapshot).length > 0 || snapshot.context.isReplying,
-      'BT1: something waits exactly while it is held or told': (snapshot) =>
+      'BATCH-1: something waits exactly while it is held or told': (snapshot) =>
         snapshot.matches('closing') ||
         snapshot.context.parts.length > 0 === (holds(snapshot) || snapshot.matches('telling')),
-      'BT2: a clock runs while results wait': (snapshot) =>
+      'BATCH-2: a clock runs while results wait': (snapshot) =>
         same(running(snapshot), holds(snapshot) || snapshot.matches('closing') ? ['deadline'] : []),
-      'BT3: who waits for the user works': ({ context: { working, asking } }) =>
+      'BATCH-3: who waits for the user works': ({ context: { working, asking } }) =>
         asking.every((id) => working.includes(id)),
-      'BT5: what is told together is in the outbox': (snapshot, ghost) =>
+      'BATCH-5: what is told together is in the outbox': (snapshot, ghost) =>
         snapshot.matches('telling') === ghost.isOut,
-      'BT6: as many places as results that wait': ({ context: { parts } }, { places }) =>
+      'BATCH-6: as many places as results that wait': ({ context: { parts } }, { places }) =>
         places === parts.length || `Expected ${parts.length} places, got ${places}`,
-      'BT7: over when nobody works and nothing waits': ({ status, context }, ghost) =>
+      'BATCH-7: over when nobody works and nothing waits': ({ status, context }, ghost) =>
         status === 'active' || (context.working.length === 0 && untold(ghost).length === 0),
     },
     steps: {
-      'BT2: at the ceiling it is told what there is': (before, event, after, effects) => {
+      'BATCH-2: at the ceiling it is told what there is': (before, event, after, effects) => {
         const due = (event as { dueAt?: number }).dueAt === before.context.dueAt;
         if (event.type !== 'deadline.ceiling' || !due || !holds(before)) return true;
         const stops = atCeiling === 'cancel' && late(before).length > 0;
@@ -161,22 +161,22 @@ export function checkBatch(
             (after.matches('telling') ? before.context.parts.length : 0)
         );
       },
-      'BT3: nobody waits for one that asks the user': (before, event, after) =>
+      'BATCH-3: nobody waits for one that asks the user': (before, event, after) =>
         event.type !== 'batch.asking' ||
         !holds(before) ||
         before.context.isReplying ||
         late(after).length > 0 ||
         !holds(after),
-      'BT4: a result alone is passed on at once': (before, event, _after, effects) => {
+      'BATCH-4: a result alone is passed on at once': (before, event, _after, effects) => {
         if (event.type !== 'batch.settled' || !before.matches({ gathering: 'idle' })) return true;
         const { isReplying, working } = before.context;
         const { callId } = event as { callId: string };
         const isAlone = !isReplying && same(working, [callId]);
         return !isAlone || same(paramsOf(effects, 'pass'), [{ callId }]);
       },
-      'BT4: what is told together is more than one': (_before, _event, after, effects) =>
+      'BATCH-4: what is told together is more than one': (_before, _event, after, effects) =>
         paramsOf(effects, 'tell').length === 0 || after.context.parts.length > 1,
-      'BT5: what ends later is passed on by itself': (before, event, _after, effects) => {
+      'BATCH-5: what ends later is passed on by itself': (before, event, _after, effects) => {
         const { callId = '' } = event as { callId?: string };
         const isLate = before.matches('telling') || before.matches('trailing');
         if (event.type !== 'batch.settled' || !isLate) return true;
@@ -205,15 +205,15 @@ export function checkBatch(
       },
     },
     waits: {
-      'BT2: results wait no longer than the ceiling': {
+      'BATCH-2: results wait no longer than the ceiling': {
         when: (snapshot) => holds(snapshot),
         exits: ['deadline.ceiling'],
       },
-      'BT2: who was told to stop is waited for no longer than the grace': {
+      'BATCH-2: who was told to stop is waited for no longer than the grace': {
         when: (snapshot) => snapshot.matches('closing'),
         exits: ['deadline.grace'],
       },
-      'BT1: what is told together is told to the end': {
+      'BATCH-1: what is told together is told to the end': {
         when: (snapshot) => snapshot.matches('telling'),
         exits: ['batch.told'],
       },

@@ -23,7 +23,7 @@ export const batchFaults: readonly Fault<typeof batchMachine>[] = [
   {
     fault: 'a result that ends late is forgotten',
     machine: lateForgotten,
-    property: 'BT5: what ends later is passed on by itself',
+    property: 'BATCH-5: what ends later is passed on by itself',
   },
   {
     fault: 'one that was seen is told all the same',
@@ -31,14 +31,14 @@ export const batchFaults: readonly Fault<typeof batchMachine>[] = [
       const shown = chart.on['delivery.shown'] as Settles;
       shown.actions = without(shown.actions, 'remove');
     }),
-    property: 'BT1: what is neither told nor seen is still here',
+    property: 'BATCH-1: what is neither told nor seen is still here',
   },
   {
     fault: 'siblings are waited for without end',
     machine: mutate(batchMachine, (chart) =>
       forget(stateOf(chart, 'gathering', 'holding'), 'deadline.ceiling'),
     ),
-    property: 'BT2: results wait no longer than the ceiling',
+    property: 'BATCH-2: results wait no longer than the ceiling',
   },
   {
     fault: 'results wait though nobody works any more',
@@ -46,12 +46,12 @@ export const batchFaults: readonly Fault<typeof batchMachine>[] = [
       const holding = stateOf(chart, 'gathering', 'holding');
       holding.always = candidates(holding.always).slice(0, 1);
     }),
-    property: 'BT2: results wait for somebody, or for the end of the reply',
+    property: 'BATCH-2: results wait for somebody, or for the end of the reply',
   },
   {
     fault: 'one that was told to stop and does not is waited for without end',
     machine: mutate(batchMachine, (chart) => forget(stateOf(chart, 'closing'), 'deadline.grace')),
-    property: 'BT2: who was told to stop is waited for no longer than the grace',
+    property: 'BATCH-2: who was told to stop is waited for no longer than the grace',
     scope: 'cancel',
   },
   {
@@ -60,12 +60,12 @@ export const batchFaults: readonly Fault<typeof batchMachine>[] = [
       isComplete: ({ context }: { context: { isReplying: boolean; working: string[] } }) =>
         !context.isReplying && context.working.length === 0,
     }),
-    property: 'BT2: results wait for somebody, or for the end of the reply',
+    property: 'BATCH-2: results wait for somebody, or for the end of the reply',
   },
   {
     fault: 'a result alone is told as if there were more',
     machine: provide(batchMachine, 'guards', { hasOnePart: () => false }),
-    property: 'BT4: what is told together is more than one',
+    property: 'BATCH-4: what is told together is more than one',
   },
   {
     fault: 'what ends late is told with what was told before',
@@ -76,7 +76,7 @@ export const batchFaults: readonly Fault<typeof batchMachine>[] = [
         target: undefined,
       };
     }),
-    property: 'BT5: what ends later is passed on by itself',
+    property: 'BATCH-5: what ends later is passed on by itself',
   },
   {
     fault: 'the place of a result that was seen stays taken',
@@ -84,12 +84,12 @@ export const batchFaults: readonly Fault<typeof batchMachine>[] = [
       const shown = chart.on['delivery.shown'] as Settles;
       shown.actions = without(shown.actions, 'free');
     }),
-    property: 'BT6: as many places as results that wait',
+    property: 'BATCH-6: as many places as results that wait',
   },
   {
     fault: 'the places of what was told stay taken',
     machine: placesKept,
-    property: 'BT6: as many places as results that wait',
+    property: 'BATCH-6: as many places as results that wait',
   },
   {
     fault: 'what is told stays in the outbox when its last part was seen',
@@ -97,13 +97,13 @@ export const batchFaults: readonly Fault<typeof batchMachine>[] = [
       const seen = stateOf(chart, 'telling').on['delivery.shown'] as Settles;
       seen.actions = without(seen.actions, 'retract');
     }),
-    property: 'BT5: what is told together is in the outbox',
+    property: 'BATCH-5: what is told together is in the outbox',
   },
   {
     fault: 'it is over while somebody works',
     machine: mutate(batchMachine, (chart) => {
       stateOf(chart, 'trailing').always = 'over';
     }),
-    property: 'BT7: over when nobody works and nothing waits',
+    property: 'BATCH-7: over when nobody works and nothing waits',
   },
 ];

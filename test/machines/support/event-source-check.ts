@@ -73,7 +73,7 @@ export function checkEventSource(
       },
     },
     invariants: {
-      'ES1: an attempt runs in live only, its release in releasing only': (snapshot) => {
+      'EVENT-SOURCE-1: an attempt runs in live only, its release in releasing only': (snapshot) => {
         const expected = isLive(snapshot)
           ? ['attempt']
           : snapshot.matches('releasing')
@@ -83,32 +83,39 @@ export function checkEventSource(
               : [];
         return same(running(snapshot), expected);
       },
-      'ES1: each attempt is begun once, and released once when it is over': (snapshot, ghost) =>
+      'EVENT-SOURCE-1: each attempt is begun once, and released once when it is over': (
+        snapshot,
+        ghost,
+      ) =>
         ghost.begun === (ghost.attempt === 0 ? 0 : 1) &&
         ghost.released === (ghost.attempt === 0 || isLive(snapshot) ? 0 : 1),
     },
     steps: {
-      'ES1: the next attempt has the next number': (before, _event, after, effects) =>
+      'EVENT-SOURCE-1: the next attempt has the next number': (before, _event, after, effects) =>
         spawned(effects, 'attempt').every(
           (input) =>
             (input as unknown as { attempt: number }).attempt === before.context.attempt + 1,
         ) && after.context.attempt === before.context.attempt + spawned(effects, 'attempt').length,
-      'ES2: the pause doubles up to its longest, less the jitter': (before, event, after) => {
+      'EVENT-SOURCE-2: the pause doubles up to its longest, less the jitter': (
+        before,
+        event,
+        after,
+      ) => {
         if (event.type !== 'source.failed' || !isLive(before) || isLive(after)) return true;
         const { at, jitter } = event as unknown as { at: number; jitter: number };
         const wholeMs = Math.min(8, 2 * 2 ** (after.context.failures - 1));
         return after.context.restartAt === at + wholeMs * (1 - jitter / 2);
       },
-      'ES2: failures are counted one by one': (before, event, after) =>
+      'EVENT-SOURCE-2: failures are counted one by one': (before, event, after) =>
         after.context.failures === before.context.failures ||
         (event.type === 'source.failed' &&
           after.context.failures === (event.at === 10 ? 1 : before.context.failures + 1)),
-      'ES3: a stable attempt forgets the failures before it': (before, event, after) =>
+      'EVENT-SOURCE-3: a stable attempt forgets the failures before it': (before, event, after) =>
         event.type !== 'source.failed' ||
         event.at !== 10 ||
         !isLive(before) ||
         after.context.failures === 1,
-      'ES4: news of another attempt, and another deadline, change nothing': (
+      'EVENT-SOURCE-4: news of another attempt, and another deadline, change nothing': (
         before,
         event,
         after,
@@ -121,10 +128,15 @@ export function checkEventSource(
           (event.type === 'deadline.release' && news.dueAt !== releaseBy);
         return !isStale || same(before.value, after.value);
       },
-      'ES5: nothing begins after stop': (before, { type }, _after, effects) =>
+      'EVENT-SOURCE-5: nothing begins after stop': (before, { type }, _after, effects) =>
         !(type === 'source.stop' || before.matches({ releasing: 'for_good' })) ||
         spawned(effects, 'attempt').length === 0,
-      'ES5: a release that hangs is given up, and only then': (_before, { type }, after, effects) =>
+      'EVENT-SOURCE-5: a release that hangs is given up, and only then': (
+        _before,
+        { type },
+        after,
+        effects,
+      ) =>
         paramsOf(effects, 'abandoned').length ===
         (type === 'deadline.release' && !after.matches('releasing') && effects.length > 0 ? 1 : 0),
     },

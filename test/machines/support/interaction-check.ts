@@ -1,4 +1,4 @@
-// Every state of the arbiter with three that want the floor (I1 to I4).
+// Every state of the arbiter with three that want the floor (INTERACTION-1 to INTERACTION-4).
 //
 // The epoch counts up for ever and only its equality matters: the key tells none, one and more
 // apart, and releases come with the epoch now, with the one before, and with none.
@@ -63,14 +63,15 @@ export function checkInteraction(
       },
     },
     invariants: {
-      'I1: at most one has the floor, and it is the owner': ({ context }, holders) =>
+      'INTERACTION-1: at most one has the floor, and it is the owner': ({ context }, holders) =>
         same(holders, context.owner === null ? [] : [context.owner]),
-      'I1: what the user says goes to an owner that may keep it': (snapshot) =>
+      'INTERACTION-1: what the user says goes to an owner that may keep it': (snapshot) =>
         ownerOf(snapshot) ===
         (snapshot.matches('subagent_interaction') ? snapshot.context.owner : null),
-      'I2: nobody waits twice, the owner does not wait': ({ context: { owner, queue } }) =>
-        new Set([owner, ...queue]).size === queue.length + 1,
-      'I3: the floor is free exactly while nobody waits': (snapshot) => {
+      'INTERACTION-2: nobody waits twice, the owner does not wait': ({
+        context: { owner, queue },
+      }) => new Set([owner, ...queue]).size === queue.length + 1,
+      'INTERACTION-3: the floor is free exactly while nobody waits': (snapshot) => {
         const { owner, queue } = snapshot.context;
         return snapshot.matches('main_agent')
           ? owner === null && queue.length === 0
@@ -78,7 +79,7 @@ export function checkInteraction(
       },
     },
     steps: {
-      'I4: who shall not have the floor is told, and keeps it until it releases it': (
+      'INTERACTION-4: who shall not have the floor is told, and keeps it until it releases it': (
         before,
         { type, id },
         after,
@@ -94,19 +95,19 @@ export function checkInteraction(
           after.context.owner === owner
         );
       },
-      'I1: only the owner with its epoch frees the floor': (before, event, after) => {
+      'INTERACTION-1: only the owner with its epoch frees the floor': (before, event, after) => {
         const { owner } = before.context;
         return owner === null || after.context.epoch === before.context.epoch
           ? owner === null || after.context.owner === owner || frees(before, event)
           : frees(before, event);
       },
-      'I1: a grant carries its own epoch': (before, _event, after, effects) => {
+      'INTERACTION-1: a grant carries its own epoch': (before, _event, after, effects) => {
         const { owner, epoch } = after.context;
         const granted = epoch !== before.context.epoch;
         if (granted && epoch !== before.context.epoch + 1) return false;
         return same(paramsOf(effects, 'grant'), granted ? [{ id: owner, epoch }] : []);
       },
-      'I2: the new owner was the head of the queue, the others keep their order': (
+      'INTERACTION-2: the new owner was the head of the queue, the others keep their order': (
         before,
         event,
         after,
@@ -121,7 +122,7 @@ export function checkInteraction(
         const got = granted ? [after.context.owner, ...after.context.queue] : after.context.queue;
         return same(got, expected) || `Expected ${expected.join()} to wait, got ${got.join()}`;
       },
-      'I4: the next grant waits for the release': (before, event, _after, effects) =>
+      'INTERACTION-4: the next grant waits for the release': (before, event, _after, effects) =>
         before.context.owner === null ||
         paramsOf(effects, 'grant').length === 0 ||
         frees(before, event),

@@ -34,24 +34,25 @@ export const interactionFaults: readonly Fault<Machine>[] = [
   {
     fault: 'last in, first out',
     machine: lastInFirstOut,
-    property: 'I2: the new owner was the head of the queue, the others keep their order',
+    property: 'INTERACTION-2: the new owner was the head of the queue, the others keep their order',
   },
   {
     fault: 'a release by somebody else counts',
     machine: anybodyReleases,
-    property: 'I1: only the owner with its epoch frees the floor',
+    property: 'INTERACTION-1: only the owner with its epoch frees the floor',
   },
   {
     fault: 'a release under an old epoch counts',
     machine: provide(interactionMachine, 'guards', {
       isGrant: ({ context }: Args, { id }: Release) => context.owner === id,
     }),
-    property: 'I1: only the owner with its epoch frees the floor',
+    property: 'INTERACTION-1: only the owner with its epoch frees the floor',
   },
   {
     fault: 'the floor is taken away in one phase',
     machine: onePhase,
-    property: 'I4: who shall not have the floor is told, and keeps it until it releases it',
+    property:
+      'INTERACTION-4: who shall not have the floor is told, and keeps it until it releases it',
   },
   {
     fault: 'a grant is told twice',
@@ -59,13 +60,13 @@ export const interactionFaults: readonly Fault<Machine>[] = [
       const state = stateOf(chart, 'subagent_interaction');
       state.entry = [state.entry, state.entry];
     }),
-    property: 'I1: a grant carries its own epoch',
+    property: 'INTERACTION-1: a grant carries its own epoch',
   },
   {
     fault: 'asking twice queues twice',
     machine: mutate(interactionMachine, (chart) => {
       chart.on['interaction.request'] = candidates(chart.on['interaction.request']).slice(1);
     }),
-    property: 'I2: the new owner was the head of the queue, the others keep their order',
+    property: 'INTERACTION-2: the new owner was the head of the queue, the others keep their order',
   },
 ];

@@ -1,5 +1,5 @@
 // Every state of the outbox with three items at a time: what may come, and what shall
-// hold in it (O1 to OUTBOX-9).
+// hold in it (OUTBOX-1 to OUTBOX-9).
 //
 // The generation counts up for ever and only its equality matters: the key leaves it out, and
 // reports come about this attempt and about the one before. Time counts from `quietSince`: what
@@ -142,41 +142,46 @@ export function checkOutbox(
       },
     },
     invariants: {
-      'O1: a pause counts only while the gate is open and something waits': (snapshot) =>
+      'OUTBOX-1: a pause counts only while the gate is open and something waits': (snapshot) =>
         !snapshot.matches({ slot: 'dwelling' }) ||
         (gateIsOpen(snapshot) && nextOf(snapshot) !== undefined),
-      'O1: with an open gate and something to say there is a pause, or it is said': (snapshot) =>
+      'OUTBOX-1: with an open gate and something to say there is a pause, or it is said': (
+        snapshot,
+      ) =>
         !snapshot.matches({ slot: 'empty' }) ||
         !gateIsOpen(snapshot) ||
         nextOf(snapshot) === undefined,
-      'O2: what is being said was offered in this attempt': ({ context }, { offered }) =>
+      'OUTBOX-2: what is being said was offered in this attempt': ({ context }, { offered }) =>
         (context.current?.deliveryId ?? null) === offered,
-      'O3: each item is there once': (snapshot) => {
+      'OUTBOX-3: each item is there once': (snapshot) => {
         const ids = idsOf(itemsOf(snapshot));
         return new Set(ids).size === ids.length;
       },
-      'O3: something is being said exactly while the slot is in use': (snapshot) =>
+      'OUTBOX-3: something is being said exactly while the slot is in use': (snapshot) =>
         isSpeaking(snapshot) === (snapshot.context.current !== null),
-      'O4: urgent before high before normal': ({ context: { pending } }) =>
+      'OUTBOX-4: urgent before high before normal': ({ context: { pending } }) =>
         pending.every((one, index) => index === 0 || rankOf(pending[index - 1]!) <= rankOf(one)),
-      'O5: an item rests exactly when it has been tried often enough, or was told': ({ context }) =>
+      'OUTBOX-5: an item rests exactly when it has been tried often enough, or was told': ({
+        context,
+      }) =>
         context.pending.every(
           (one) =>
             one.attempts <= maxAttempts &&
             one.resting === (one.rests === 'always' || one.attempts >= maxAttempts || isTold(one)),
         ),
-      'O8: what is silent is never said': ({ context: { current } }) => current?.rests !== 'always',
-      'O6: no more than fits': ({ context: { pending, current, reserved } }) => {
+      'OUTBOX-8: what is silent is never said': ({ context: { current } }) =>
+        current?.rests !== 'always',
+      'OUTBOX-6: no more than fits': ({ context: { pending, current, reserved } }) => {
         const held = [...pending, current].filter(
           (one) => one !== null && one.kind !== 'question' && !isTold(one),
         );
         return held.length + reserved <= capacity;
       },
-      'O9: no more than fits rest as told': ({ context: { pending } }) =>
+      'OUTBOX-9: no more than fits rest as told': ({ context: { pending } }) =>
         pending.filter((one) => one.kind !== 'question' && isTold(one)).length <= capacity,
-      'O9: what is being said is not told yet': ({ context: { current } }) =>
+      'OUTBOX-9: what is being said is not told yet': ({ context: { current } }) =>
         current === null || !isTold(current),
-      'O7: of each subagent only the latest progress waits': ({ context: { pending } }) =>
+      'OUTBOX-7: of each subagent only the latest progress waits': ({ context: { pending } }) =>
         pending.filter(({ replaces }) => replaces !== null).length <= 1,
       'its deadline is armed while it pauses, offers or plays': (snapshot) =>
         same(
@@ -187,7 +192,12 @@ export function checkOutbox(
         !interrupted || !gateIsOpen(snapshot),
     },
     steps: {
-      'O1: one at a time, from an open gate after a pause': (before, event, after, effects) => {
+      'OUTBOX-1: one at a time, from an open gate after a pause': (
+        before,
+        event,
+        after,
+        effects,
+      ) => {
         const offers = paramsOf(effects, 'offer');
         const [offer] = offers;
         if (offer === undefined) return true;
@@ -202,16 +212,20 @@ export function checkOutbox(
         if (generation !== before.context.generation + 1) return false;
         return current.priority === 'urgent' || (event.at as number) >= pauseEnds(after);
       },
-      'O1: a pause begins when the gate opens, or an attempt ends': (before, event, after) => {
+      'OUTBOX-1: a pause begins when the gate opens, or an attempt ends': (
+        before,
+        event,
+        after,
+      ) => {
         const opens = gateIsOpen(after) && !gateIsOpen(before);
         const begins = opens || isOver(before, after);
         return after.context.quietSince === (begins ? event.at : before.context.quietSince);
       },
-      'O1: what comes when the pause is over is said at once': (before, { at }, after) =>
+      'OUTBOX-1: what comes when the pause is over is said at once': (before, { at }, after) =>
         !after.matches({ slot: 'dwelling' }) ||
         before.matches({ slot: 'dwelling' }) ||
         (at as number) < pauseEnds(after),
-      'O2: what ends as heard is this attempt': (before, event, _after, effects) =>
+      'OUTBOX-2: what ends as heard is this attempt': (before, event, _after, effects) =>
         paramsOf(effects, 'delivered').every(
           ({ deliveryId, grade }) =>
             grade === 'shown' ||
@@ -225,12 +239,12 @@ export function checkOutbox(
               deliveryId === before.context.current?.deliveryId &&
               (event as { generation?: number }).generation === before.context.generation),
         ),
-      'O2: a report about another attempt is ignored': (before, event) =>
+      'OUTBOX-2: a report about another attempt is ignored': (before, event) =>
         !('generation' in event) ||
         event.generation === before.context.generation ||
         (event.type === 'delivery.heard' &&
           before.context.pending.some(({ toldIn }) => toldIn === event.generation)),
-      'O3: nothing is lost': (before, event, after, effects) => {
+      'OUTBOX-3: nothing is lost': (before, event, after, effects) => {
         const left = departures(event, effects);
         const added = event.type === 'outbox.add' ? [(event as { item: OutboxItem }).item] : [];
         const expected = [...idsOf(itemsOf(before)), ...idsOf(added)];
@@ -238,23 +252,28 @@ export function checkOutbox(
         const got = idsOf(itemsOf(after)).toSorted();
         return same([...kept].toSorted(), got) || `Expected ${[...kept].join()}, got ${got.join()}`;
       },
-      'O3: what left is told once, and was there': (before, event, _after, effects) => {
+      'OUTBOX-3: what left is told once, and was there': (before, event, _after, effects) => {
         const left = departures(event, effects);
         const known = itemsOf(before).map(({ deliveryId }) => deliveryId);
         if (event.type === 'outbox.add')
           known.push((event as { item: OutboxItem }).item.deliveryId);
         return new Set(left).size === left.length && left.every((id) => known.includes(id));
       },
-      'O3: results and questions are never dropped': (_before, _event, _after, effects) =>
+      'OUTBOX-3: results and questions are never dropped': (_before, _event, _after, effects) =>
         paramsOf(effects, 'dropped')
           .flatMap(({ deliveryIds }) => deliveryIds)
           .every((id) => !isKept(items.find(({ deliveryId }) => deliveryId === id)!)),
-      'O3: what is not worth saying any more is not said': (_before, event, _after, effects) =>
+      'OUTBOX-3: what is not worth saying any more is not said': (
+        _before,
+        event,
+        _after,
+        effects,
+      ) =>
         paramsOf(effects, 'offer').every(({ deliveryId }) => {
           const { expiresAt } = items.find((one) => one.deliveryId === deliveryId)!;
           return expiresAt === null || expiresAt > (event.at as number);
         }),
-      'O3: what was not heard waits again': (before, event, after) => {
+      'OUTBOX-3: what was not heard waits again': (before, event, after) => {
         const notHeard = [
           'delivery.interrupted',
           'delivery.failed',
@@ -269,7 +288,7 @@ export function checkOutbox(
         );
         return isOutdone || idsOf(itemsOf(after)).includes(current.deliveryId);
       },
-      'O4: first come, first served in each class, and what was interrupted first': (
+      'OUTBOX-4: first come, first served in each class, and what was interrupted first': (
         before,
         event,
         after,
@@ -318,7 +337,7 @@ export function checkOutbox(
           )
         );
       },
-      'O5: a card for what was tried often enough, word for what was not': (
+      'OUTBOX-5: a card for what was tried often enough, word for what was not': (
         before,
         event,
         after,
@@ -340,10 +359,15 @@ export function checkOutbox(
           ? same(cards, told) && returns.length === 0
           : same(returns, told) && cards.length === 0;
       },
-      'O5: whoever speaks or comes wakes what rests': (_before, event, after) =>
+      'OUTBOX-5: whoever speaks or comes wakes what rests': (_before, event, after) =>
         !wakes(event) ||
         after.context.pending.every((one) => !one.resting || one.rests === 'always' || isTold(one)),
-      'O9: what was told in full rests and is told of, once': (before, event, after, effects) => {
+      'OUTBOX-9: what was told in full rests and is told of, once': (
+        before,
+        event,
+        after,
+        effects,
+      ) => {
         const told = paramsOf(effects, 'told');
         const { current, generation } = before.context;
         if (event.type !== 'delivery.told' || !isSpeaking(before)) return told.length === 0;
@@ -355,20 +379,22 @@ export function checkOutbox(
           same(told, [{ deliveryId, generation }]) && kept?.toldIn === generation && kept.resting
         );
       },
-      'O9: what was told rests as it is until it leaves, or is a question that is put again': (
+      'OUTBOX-9: what was told rests as it is until it leaves, or is a question that is put again':
+        (before, event, after) =>
+          before.context.pending.filter(isTold).every((one) => {
+            const now = itemsOf(after).find(({ deliveryId }) => deliveryId === one.deliveryId);
+            const isPutAgain =
+              event.type === 'outbox.add' &&
+              (event as { item: OutboxItem }).item.deliveryId === one.deliveryId &&
+              one.kind === 'question';
+            return now === undefined || isPutAgain !== (now.toldIn === one.toldIn);
+          }),
+      'OUTBOX-9: what was told first makes room, and counts as told': (
         before,
         event,
         after,
-      ) =>
-        before.context.pending.filter(isTold).every((one) => {
-          const now = itemsOf(after).find(({ deliveryId }) => deliveryId === one.deliveryId);
-          const isPutAgain =
-            event.type === 'outbox.add' &&
-            (event as { item: OutboxItem }).item.deliveryId === one.deliveryId &&
-            one.kind === 'question';
-          return now === undefined || isPutAgain !== (now.toldIn === one.toldIn);
-        }),
-      'O9: what was told first makes room, and counts as told': (before, event, after, effects) => {
+        effects,
+      ) => {
         const lapsed = paramsOf(effects, 'delivered').filter(({ grade }) => grade === 'told');
         const was = before.context.pending.filter(
           (one) => isTold(one) && one.kind !== 'question' && one.deliveryId !== undefined,
@@ -382,35 +408,31 @@ export function checkOutbox(
         const first = was.toSorted((a, b) => (a.toldIn ?? 0) - (b.toldIn ?? 0))[0];
         return same(lapsed, [{ deliveryId: first?.deliveryId, grade: 'told' }]);
       },
-      'O8: what comes silently, or cannot be said at once and skips then, rests and is told': (
-        before,
-        event,
-        after,
-        effects,
-      ) => {
-        const rested = paramsOf(effects, 'rested');
-        if (event.type !== 'outbox.add') return rested.length === 0;
-        const { deliveryId, rests } = (event as { item: OutboxItem }).item;
-        if (idsOf(itemsOf(before)).includes(deliveryId)) return rested.length === 0;
-        const isBusy =
-          !gateIsOpen(before) || before.context.current !== null || nextOf(before) !== undefined;
-        const isSilent = rests === 'always' || (rests === 'if_busy' && isBusy);
-        const kept = after.context.pending.find((one) => one.deliveryId === deliveryId);
-        return isSilent
-          ? same(rested, [{ deliveryId }]) && kept?.rests === 'always' && kept.resting
-          : rested.length === 0 && kept?.rests !== 'always';
-      },
-      'O5: an attempt that nobody could hear does not count': (before, { type }, after) => {
+      'OUTBOX-8: what comes silently, or cannot be said at once and skips then, rests and is told':
+        (before, event, after, effects) => {
+          const rested = paramsOf(effects, 'rested');
+          if (event.type !== 'outbox.add') return rested.length === 0;
+          const { deliveryId, rests } = (event as { item: OutboxItem }).item;
+          if (idsOf(itemsOf(before)).includes(deliveryId)) return rested.length === 0;
+          const isBusy =
+            !gateIsOpen(before) || before.context.current !== null || nextOf(before) !== undefined;
+          const isSilent = rests === 'always' || (rests === 'if_busy' && isBusy);
+          const kept = after.context.pending.find((one) => one.deliveryId === deliveryId);
+          return isSilent
+            ? same(rested, [{ deliveryId }]) && kept?.rests === 'always' && kept.resting
+            : rested.length === 0 && kept?.rests !== 'always';
+        },
+      'OUTBOX-5: an attempt that nobody could hear does not count': (before, { type }, after) => {
         const { current } = before.context;
         if (type !== 'client.detached' || current === null) return true;
         const again = after.context.pending.find((one) => one.deliveryId === current.deliveryId);
         return again === undefined || again.attempts === current.attempts - 1;
       },
-      'O6: a reserved result always fits': (_before, event, after) =>
+      'OUTBOX-6: a reserved result always fits': (_before, event, after) =>
         event.type !== 'outbox.add' ||
         !(event as { item: OutboxItem }).item.reserved ||
         idsOf(itemsOf(after)).includes((event as { item: OutboxItem }).item.deliveryId),
-      'O7: the latest progress stays': (before, event, after) => {
+      'OUTBOX-7: the latest progress stays': (before, event, after) => {
         if (event.type !== 'outbox.add') return true;
         const { item: added } = event as { item: OutboxItem };
         const fits = before.context.pending.some(

@@ -24,7 +24,7 @@ export const outboxFaults: readonly Fault<Machine>[] = [
   {
     fault: 'the gate is ignored',
     machine: gateIgnored,
-    property: 'O1: a pause counts only while the gate is open and something waits',
+    property: 'OUTBOX-1: a pause counts only while the gate is open and something waits',
   },
   {
     fault: 'it does not wait for a pause',
@@ -32,7 +32,7 @@ export const outboxFaults: readonly Fault<Machine>[] = [
       const dwelling = stateOf(chart, 'slot', 'dwelling');
       dwelling.always = [...candidates(dwelling.always), { target: 'speaking' }];
     }),
-    property: 'O1: one at a time, from an open gate after a pause',
+    property: 'OUTBOX-1: one at a time, from an open gate after a pause',
   },
   {
     fault: 'each item waits for a pause of its own',
@@ -41,24 +41,24 @@ export const outboxFaults: readonly Fault<Machine>[] = [
       empty!.always = candidates(empty!.always).slice(-1);
       dwelling!.on['deadline.quiet'] = { target: 'speaking' };
     }),
-    property: 'O1: what comes when the pause is over is said at once',
+    property: 'OUTBOX-1: what comes when the pause is over is said at once',
   },
   {
     fault: 'a pause counts from the opening of the gate alone',
     machine: mutate(outboxMachine, (chart) => {
       stateOf(chart, 'slot', 'speaking').exit = [];
     }),
-    property: 'O1: a pause begins when the gate opens, or an attempt ends',
+    property: 'OUTBOX-1: a pause begins when the gate opens, or an attempt ends',
   },
   {
     fault: 'a report about an earlier attempt counts',
     machine: staleReportCounts,
-    property: 'O2: a report about another attempt is ignored',
+    property: 'OUTBOX-2: a report about another attempt is ignored',
   },
   {
     fault: 're-offering is forgotten',
     machine: reofferForgotten,
-    property: 'O3: nothing is lost',
+    property: 'OUTBOX-3: nothing is lost',
   },
   {
     fault: 'what was told and not acknowledged holds the slot',
@@ -74,7 +74,7 @@ export const outboxFaults: readonly Fault<Machine>[] = [
         pending: context.pending.map((item) => ({ ...item, resting: false, attempts: 0 })),
       })),
     }),
-    property: 'O5: an item rests exactly when it has been tried often enough, or was told',
+    property: 'OUTBOX-5: an item rests exactly when it has been tried often enough, or was told',
   },
   {
     fault: 'a late acknowledgement is ignored',
@@ -91,7 +91,7 @@ export const outboxFaults: readonly Fault<Machine>[] = [
       };
       heard.actions = heard.actions.slice(0, 1);
     }),
-    property: 'O3: nothing is lost',
+    property: 'OUTBOX-3: nothing is lost',
   },
   {
     fault: 'last in, first out',
@@ -101,18 +101,18 @@ export const outboxFaults: readonly Fault<Machine>[] = [
         reserved: item.reserved ? context.reserved - 1 : context.reserved,
       })),
     }),
-    property: 'O4: first come, first served in each class, and what was interrupted first',
+    property: 'OUTBOX-4: first come, first served in each class, and what was interrupted first',
     scope: 'two results and a question',
   },
   {
     fault: 'no card for what cannot be said',
     machine: provide(outboxMachine, 'guards', { isExhausted: () => false }),
-    property: 'O5: a card for what was tried often enough, word for what was not',
+    property: 'OUTBOX-5: a card for what was tried often enough, word for what was not',
   },
   {
     fault: 'nothing wakes what rests',
     machine: provide(outboxMachine, 'actions', { wake: () => {} }),
-    property: 'O5: whoever speaks or comes wakes what rests',
+    property: 'OUTBOX-5: whoever speaks or comes wakes what rests',
   },
   {
     fault: 'more is promised than fits',
@@ -120,18 +120,18 @@ export const outboxFaults: readonly Fault<Machine>[] = [
       const reserve = chart.on['outbox.reserve'] as { guard: unknown };
       reserve.guard = ({ context }: Args) => context.reserved < 2;
     }),
-    property: 'O6: no more than fits',
+    property: 'OUTBOX-6: no more than fits',
   },
   {
     fault: 'old progress stays beside the new',
     machine: provide(outboxMachine, 'guards', { isOutdone: () => false }),
-    property: 'O7: of each subagent only the latest progress waits',
+    property: 'OUTBOX-7: of each subagent only the latest progress waits',
     scope: 'a result and the progress of one subagent',
   },
   {
     fault: 'something urgent is said too late',
     machine: provide(outboxMachine, 'guards', { isAnyExpired: () => false }),
-    property: 'O3: what is not worth saying any more is not said',
+    property: 'OUTBOX-3: what is not worth saying any more is not said',
     scope: 'notices that expire',
   },
   {

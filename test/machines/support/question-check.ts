@@ -1,4 +1,4 @@
-// Every state of a question: what may come, and what shall hold in it (Q1 to QUESTION-7).
+// Every state of a question: what may come, and what shall hold in it (QUESTION-1 to QUESTION-7).
 //
 // Time: each presentation begins at 0, and each stretch in `open`; the key leaves moments out
 // and keeps what is left of the user's time (3, 2, 1 or 0). An utterance began before the
@@ -124,47 +124,47 @@ export function checkQuestion(
       },
     },
     invariants: {
-      'Q1: nothing answers it before it was put to the user': (_snapshot, ghost) => {
+      'QUESTION-1: nothing answers it before it was put to the user': (_snapshot, ghost) => {
         if (ghost.accepted === null) return true;
         if (ghost.accepted.channel === 'button') return ghost.put;
         return ghost.accepted.channel === 'speech' ? ghost.played : ghost.shown || ghost.played;
       },
-      'Q1: a button or typing counts once it was shown or plays': (snapshot, ghost) =>
+      'QUESTION-1: a button or typing counts once it was shown or plays': (snapshot, ghost) =>
         !snapshot.hasTag('answerable') ||
         !(ghost.shown || ghost.played) ||
         answers
           .filter(({ channel }) => channel !== 'speech')
           .every((answer) => snapshot.can({ ...answer, at: 0 })),
-      'Q1: speech counts from the moment it began to play': (snapshot, ghost) =>
+      'QUESTION-1: speech counts from the moment it began to play': (snapshot, ghost) =>
         !snapshot.hasTag('answerable') ||
         !ghost.played ||
         answers
           .filter(({ utteranceStartedAt }) => utteranceStartedAt === 0)
           .every((answer) => !answer.decisive || snapshot.can({ ...answer, at: 0 })),
-      'Q1: that it plays or was heard is never missed': (snapshot, ghost) =>
+      'QUESTION-1: that it plays or was heard is never missed': (snapshot, ghost) =>
         !snapshot.hasTag('answerable') ||
         ((ghost.played || snapshot.can({ type: 'question.playing', at: 0 })) &&
           (ghost.heard || snapshot.can({ type: 'question.heard', at: 0 }))),
-      'Q2: what was said before it played does not answer it': (_snapshot, { accepted }) =>
+      'QUESTION-2: what was said before it played does not answer it': (_snapshot, { accepted }) =>
         accepted?.channel !== 'speech' || accepted.utteranceStartedAt === 0,
-      'Q3: speech that interrupts it is decisive': (_snapshot, { accepted, heard }) =>
+      'QUESTION-3: speech that interrupts it is decisive': (_snapshot, { accepted, heard }) =>
         accepted?.channel !== 'speech' || accepted.decisive || heard,
-      'Q3: once it was heard in full any words may answer it': (snapshot, ghost) =>
+      'QUESTION-3: once it was heard in full any words may answer it': (snapshot, ghost) =>
         !snapshot.hasTag('answerable') ||
         !ghost.heard ||
         answers
           .filter(({ utteranceStartedAt }) => utteranceStartedAt === 0)
           .every((answer) => snapshot.can({ ...answer, at: 0 })),
-      'Q4: its deadline is armed in open only': (snapshot) =>
+      'QUESTION-4: its deadline is armed in open only': (snapshot) =>
         same(
           running(snapshot),
           isOpen(snapshot) ? ['deadline'] : isHeld(snapshot) ? ['reminder'] : [],
         ),
     },
     steps: {
-      'Q1: nothing answers it but an answer': (before, { type }, after) =>
+      'QUESTION-1: nothing answers it but an answer': (before, { type }, after) =>
         before.matches('answered') || !after.matches('answered') || type === 'question.answer',
-      'Q4: the clock starts in open and stands still outside': (before, { at }, after) => {
+      'QUESTION-4: the clock starts in open and stands still outside': (before, { at }, after) => {
         const [was, is] = [before.context, after.context];
         if (isOpen(after) && !isOpen(before)) {
           return (
@@ -176,13 +176,17 @@ export function checkQuestion(
         }
         return is.remainingMs === was.remainingMs && is.dueAt === was.dueAt;
       },
-      'Q4: it starts when heard, or when shown and that is all it gets': (before, event, after) =>
+      'QUESTION-4: it starts when heard, or when shown and that is all it gets': (
+        before,
+        event,
+        after,
+      ) =>
         isOpen(before) ||
         !isOpen(after) ||
         (isHeld(before) && before.context.hasBegun) ||
         event.type === 'question.heard' ||
         (event.type === 'question.shown' && event.startsClock),
-      'Q4 Q7: the deadline is that of the answer, or of the hold': (
+      'QUESTION-4 QUESTION-7: the deadline is that of the answer, or of the hold': (
         before,
         event,
         after,
@@ -194,12 +198,12 @@ export function checkQuestion(
         const reminder = { dueAt: remindAt, event: 'deadline.reminder' };
         return same(spawned(effects, 'deadline'), entered ? [due] : holds ? [reminder] : []);
       },
-      'Q4: a deadline that is not the armed one is ignored': (before, event) =>
+      'QUESTION-4: a deadline that is not the armed one is ignored': (before, event) =>
         !('dueAt' in event) ||
         (event.type === 'deadline.reminder'
           ? event.dueAt === before.context.remindAt && isHeld(before)
           : event.dueAt === before.context.dueAt && isOpen(before)),
-      'Q4: nobody there, no clock; somebody comes, it is put again': (
+      'QUESTION-4: nobody there, no clock; somebody comes, it is put again': (
         before,
         { type },
         after,
@@ -213,25 +217,21 @@ export function checkQuestion(
           type === 'deadline.reminder';
         return paramsOf(effects, 'present').length === (put ? 1 : 0);
       },
-      'Q5: its end gives the floor back, takes it from the outbox and tells the asker, once': (
-        before,
-        event,
-        after,
-        effects,
-      ) => {
-        const ends = before.status === 'active' && after.status === 'done';
-        const { requestId, epoch } = before.context;
-        return (
-          same(paramsOf(effects, 'release'), ends ? [{ requestId, epoch }] : []) &&
-          // Held, it is not said meanwhile.
-          same(
-            paramsOf(effects, 'retract'),
-            ends || event.type === 'question.hold' ? [{ requestId }] : [],
-          ) &&
-          same(paramsOf(effects, 'reply'), ends ? [{ requestId, end: after.value }] : [])
-        );
-      },
-      'Q6: read back, it stays as it is but for what was heard of it': (
+      'QUESTION-5: its end gives the floor back, takes it from the outbox and tells the asker, once':
+        (before, event, after, effects) => {
+          const ends = before.status === 'active' && after.status === 'done';
+          const { requestId, epoch } = before.context;
+          return (
+            same(paramsOf(effects, 'release'), ends ? [{ requestId, epoch }] : []) &&
+            // Held, it is not said meanwhile.
+            same(
+              paramsOf(effects, 'retract'),
+              ends || event.type === 'question.hold' ? [{ requestId }] : [],
+            ) &&
+            same(paramsOf(effects, 'reply'), ends ? [{ requestId, end: after.value }] : [])
+          );
+        },
+      'QUESTION-6: read back, it stays as it is but for what was heard of it': (
         before,
         { type },
         after,
@@ -243,13 +243,17 @@ export function checkQuestion(
           same(after.value, before.value) && same(kept, was) && playingSince === null && !heard
         );
       },
-      'Q7: held until then, and put again; its clock stands still': (before, { type }, after) => {
+      'QUESTION-7: held until then, and put again; its clock stands still': (
+        before,
+        { type },
+        after,
+      ) => {
         if (type === 'question.hold') return isHeld(after);
         if (!isHeld(before) || (type !== 'deadline.reminder' && type !== 'question.repeat'))
           return true;
         return after.matches(before.context.hasBegun ? 'open' : 'presenting');
       },
-      'Q5: it owns the floor from its grant on': (before, event, after) =>
+      'QUESTION-5: it owns the floor from its grant on': (before, event, after) =>
         event.type === 'question.granted'
           ? after.hasTag('owner') && after.context.epoch === (event as { epoch: number }).epoch
           : after.context.epoch === before.context.epoch,

@@ -32,7 +32,7 @@ export const questionFaults: readonly Fault<Machine>[] = [
     fault: 'the release is forgotten',
     machine: neverReleased,
     property:
-      'Q5: its end gives the floor back, takes it from the outbox and tells the asker, once',
+      'QUESTION-5: its end gives the floor back, takes it from the outbox and tells the asker, once',
   },
   {
     fault: 'it never expires',
@@ -48,7 +48,7 @@ export const questionFaults: readonly Fault<Machine>[] = [
       presenting.invoke = invoke;
       presenting.on['deadline.answer'] = on['deadline.answer'];
     }),
-    property: 'Q4: the clock starts in open and stands still outside',
+    property: 'QUESTION-4: the clock starts in open and stands still outside',
   },
   {
     fault: 'the clock starts when it is shown, though it will be said',
@@ -57,7 +57,7 @@ export const questionFaults: readonly Fault<Machine>[] = [
       const [starts] = candidates(on['question.shown']);
       on['question.shown'] = { ...starts, guard: undefined };
     }),
-    property: 'Q4: it starts when heard, or when shown and that is all it gets',
+    property: 'QUESTION-4: it starts when heard, or when shown and that is all it gets',
   },
   {
     fault: 'the clock goes on while nobody is there',
@@ -67,7 +67,7 @@ export const questionFaults: readonly Fault<Machine>[] = [
   {
     fault: 'a deadline of an earlier presentation counts',
     machine: provide(questionMachine, 'guards', { isThisDeadline: () => true }),
-    property: 'Q4: a deadline that is not the armed one is ignored',
+    property: 'QUESTION-4: a deadline that is not the armed one is ignored',
   },
   {
     fault: 'an answer to a closed question counts',
@@ -81,7 +81,7 @@ export const questionFaults: readonly Fault<Machine>[] = [
     machine: mutate(questionMachine, (chart) => {
       stateOf(chart, 'queued').on['question.answer'] = 'answered';
     }),
-    property: 'Q1: nothing answers it before it was put to the user',
+    property: 'QUESTION-1: nothing answers it before it was put to the user',
   },
   {
     fault: 'speech that began before it counts',
@@ -89,7 +89,7 @@ export const questionFaults: readonly Fault<Machine>[] = [
       mayAnswerOpen: ({ context }: Args, { channel, decisive }: Answer) =>
         channel !== 'speech' || (context.playingSince !== null && (decisive || context.heard)),
     }),
-    property: 'Q2: what was said before it played does not answer it',
+    property: 'QUESTION-2: what was said before it played does not answer it',
   },
   {
     fault: 'any words that interrupt it count',
@@ -99,7 +99,7 @@ export const questionFaults: readonly Fault<Machine>[] = [
           ? context.playingSince !== null && (utteranceStartedAt ?? -1) >= context.playingSince
           : context.playingSince !== null || context.shownAt !== null,
     }),
-    property: 'Q3: speech that interrupts it is decisive',
+    property: 'QUESTION-3: speech that interrupts it is decisive',
   },
   {
     fault: 'any words that interrupt a card that is read aloud count',
@@ -108,12 +108,12 @@ export const questionFaults: readonly Fault<Machine>[] = [
         channel !== 'speech' ||
         (context.playingSince !== null && (utteranceStartedAt ?? -1) >= context.playingSince),
     }),
-    property: 'Q3: speech that interrupts it is decisive',
+    property: 'QUESTION-3: speech that interrupts it is decisive',
   },
   {
     fault: 'read back, what was heard before counts on',
     machine: provide(questionMachine, 'actions', { forgetHearing: () => {} }),
-    property: 'Q6: read back, it stays as it is but for what was heard of it',
+    property: 'QUESTION-6: read back, it stays as it is but for what was heard of it',
   },
   {
     fault: 'read back, its time begins anew',
@@ -121,11 +121,11 @@ export const questionFaults: readonly Fault<Machine>[] = [
       const { on } = stateOf(chart, 'open');
       on['question.readBack'] = 'presenting';
     }),
-    property: 'Q6: read back, it stays as it is but for what was heard of it',
+    property: 'QUESTION-6: read back, it stays as it is but for what was heard of it',
   },
   {
     fault: 'a card that is read aloud cannot be answered aloud',
     machine: mutate(questionMachine, (chart) => forget(stateOf(chart, 'open'), 'question.playing')),
-    property: 'Q1: that it plays or was heard is never missed',
+    property: 'QUESTION-1: that it plays or was heard is never missed',
   },
 ];

@@ -1,4 +1,4 @@
-// Every state of a rotation: what may come, and what shall hold in it (RO1 to ROTATION-4).
+// Every state of a rotation: what may come, and what shall hold in it (ROTATION-1 to ROTATION-4).
 //
 // Time: a connection is opened at 0, due at 10, and nobody waits for a pause after 20. What
 // comes, comes at 5 (early), 10 (due) or 20 (late). The key counts failures up to 3.
@@ -113,9 +113,11 @@ export function checkRotation(
       },
     },
     invariants: {
-      'RO1: there is one candidate while one is made, else none': (snapshot, { candidates }) =>
-        candidates === (making(snapshot) ? 1 : 0),
-      'RO3: without a connection there is nothing to exchange': (snapshot, { hasLine }) =>
+      'ROTATION-1: there is one candidate while one is made, else none': (
+        snapshot,
+        { candidates },
+      ) => candidates === (making(snapshot) ? 1 : 0),
+      'ROTATION-3: without a connection there is nothing to exchange': (snapshot, { hasLine }) =>
         hasLine || snapshot.matches('idle'),
       'each timer runs in its own state': (snapshot) => {
         const timer = snapshot.matches('limited')
@@ -131,7 +133,7 @@ export function checkRotation(
       },
     },
     steps: {
-      'RO2: the exchange is made at rest, or at the last moment': (
+      'ROTATION-2: the exchange is made at rest, or at the last moment': (
         before,
         event,
         _after,
@@ -143,7 +145,7 @@ export function checkRotation(
         const isLast = type === 'deadline.last' || type === 'line.lost';
         return exchanges === 1 && (isAtRest || isLast || at >= before.context.lastAt);
       },
-      'RO2: one that is closed first can be gone on from, unless it is late': (
+      'ROTATION-2: one that is closed first can be gone on from, unless it is late': (
         _before,
         event,
         _after,
@@ -152,7 +154,7 @@ export function checkRotation(
         count(effects, 'renew') === 0 ||
         (event as RotationEvent).canResume ||
         event.type === 'deadline.last',
-      'RO2: a ready candidate takes the place of one that is lost': (
+      'ROTATION-2: a ready candidate takes the place of one that is lost': (
         before,
         { type },
         _after,
@@ -160,9 +162,9 @@ export function checkRotation(
       ) =>
         type !== 'line.lost' ||
         count(effects, 'takeOver') === (before.matches({ making: 'prepared' }) ? 1 : 0),
-      'RO3: nothing is exchanged during a transfer': (before, { type }, _after, effects) =>
+      'ROTATION-3: nothing is exchanged during a transfer': (before, { type }, _after, effects) =>
         !before.matches('held') || type === 'transfer.ended' || effects.every(isNoExchange),
-      'RO4: after a failure there is a pause that grows': (before, event, after) => {
+      'ROTATION-4: after a failure there is a pause that grows': (before, event, after) => {
         const { type, at } = event as RotationEvent;
         if (type !== 'candidate.lost' && type !== 'deadline.attempt') return true;
         const { failures, retryAt } = after.context;
@@ -176,16 +178,16 @@ export function checkRotation(
       },
     },
     waits: {
-      'RO2: who waits for a pause waits until the last moment only': {
+      'ROTATION-2: who waits for a pause waits until the last moment only': {
         when: (snapshot) =>
           snapshot.matches('awaiting') || snapshot.matches({ making: 'prepared' }),
         exits: ['deadline.last'],
       },
-      'RO4: a candidate that says nothing is given up': {
+      'ROTATION-4: a candidate that says nothing is given up': {
         when: (snapshot) => snapshot.matches({ making: 'preparing' }),
         exits: ['deadline.attempt'],
       },
-      'RO4: another one follows': {
+      'ROTATION-4: another one follows': {
         when: (snapshot) => snapshot.matches('pausing'),
         exits: ['deadline.retry'],
       },

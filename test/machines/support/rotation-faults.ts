@@ -11,12 +11,12 @@ export const rotationFaults: readonly Fault<Machine>[] = [
     machine: mutate(rotationMachine, (chart) => {
       stateOf(chart, 'making').on['transfer.began'] = 'held';
     }),
-    property: 'RO1: there is one candidate while one is made, else none',
+    property: 'ROTATION-1: there is one candidate while one is made, else none',
   },
   {
     fault: 'it breaks in on who speaks',
     machine: provide(rotationMachine, 'guards', { isAtRest: () => true }),
-    property: 'RO2: the exchange is made at rest, or at the last moment',
+    property: 'ROTATION-2: the exchange is made at rest, or at the last moment',
   },
   {
     fault: 'it gives up what cannot be gone on from',
@@ -24,7 +24,7 @@ export const rotationFaults: readonly Fault<Machine>[] = [
       canResume: () => true,
       isGoodMoment: () => true,
     }),
-    property: 'RO2: one that is closed first can be gone on from, unless it is late',
+    property: 'ROTATION-2: one that is closed first can be gone on from, unless it is late',
   },
   {
     fault: 'a candidate that stands ready is hung up with the line',
@@ -34,34 +34,34 @@ export const rotationFaults: readonly Fault<Machine>[] = [
         actions: { type: 'drop', params: {} },
       };
     }),
-    property: 'RO2: a ready candidate takes the place of one that is lost',
+    property: 'ROTATION-2: a ready candidate takes the place of one that is lost',
   },
   {
     fault: 'it waits for a pause for ever',
     machine: mutate(rotationMachine, (chart) => {
       delete stateOf(chart, 'making', 'prepared').on['deadline.last'];
     }),
-    property: 'RO2: who waits for a pause waits until the last moment only',
+    property: 'ROTATION-2: who waits for a pause waits until the last moment only',
   },
   {
     fault: 'it begins in the middle of a transfer',
     machine: mutate(rotationMachine, (chart) => {
       stateOf(chart, 'held').on['line.expiring'] = 'making';
     }),
-    property: 'RO3: nothing is exchanged during a transfer',
+    property: 'ROTATION-3: nothing is exchanged during a transfer',
   },
   {
     fault: 'a failure is tried again without end at once',
     machine: mutate(rotationMachine, (chart) => {
       stateOf(chart, 'making').on['candidate.lost'] = { target: '#rotation.making', reenter: true };
     }),
-    property: 'RO4: after a failure there is a pause that grows',
+    property: 'ROTATION-4: after a failure there is a pause that grows',
   },
   {
     fault: 'a candidate that says nothing is waited for',
     machine: mutate(rotationMachine, (chart) => {
       delete stateOf(chart, 'making', 'preparing').on['deadline.attempt'];
     }),
-    property: 'RO4: a candidate that says nothing is given up',
+    property: 'ROTATION-4: a candidate that says nothing is given up',
   },
 ];

@@ -88,31 +88,36 @@ export function checkService(
       },
     },
     invariants: {
-      'SV1: what arrived and is not over is what it has': (snapshot, ghost) =>
+      'SERVICE-MACHINE-1: what arrived and is not over is what it has': (snapshot, ghost) =>
         same(ghost.toSorted(), outstanding(snapshot).toSorted()),
-      'SV1: each accepted event is there once': (snapshot) =>
+      'SERVICE-MACHINE-1: each accepted event is there once': (snapshot) =>
         new Set(outstanding(snapshot)).size === outstanding(snapshot).length,
-      'SV2: an invocation runs in invoking only, and only one': (snapshot) =>
+      'SERVICE-MACHINE-2: an invocation runs in invoking only, and only one': (snapshot) =>
         same(
           running(snapshot),
           isInvoking(snapshot) ? ['invocation'] : isWaiting(snapshot) ? ['deadline'] : [],
         ) && (snapshot.context.current !== null) === isInvoking(snapshot),
-      'SV3: urgent before normal': ({ context: { waiting } }) =>
+      'SERVICE-MACHINE-3: urgent before normal': ({ context: { waiting } }) =>
         waiting.every(
           ({ priority }, n) =>
             priority === 'urgent' || waiting.slice(n).every((e) => e.priority === 'normal'),
         ),
-      'SV4: so many wait at most': (snapshot) =>
+      'SERVICE-MACHINE-4: so many wait at most': (snapshot) =>
         outstanding(snapshot).length <= serviceInput.maxWaiting + 1,
-      'SV5: none was refused more often than it may be': (snapshot) =>
+      'SERVICE-MACHINE-5: none was refused more often than it may be': (snapshot) =>
         [snapshot.context.current, ...snapshot.context.waiting].every(
           (event) => event === null || event.refusals < serviceInput.maxInvocations,
         ),
-      'SV6: what is stopped has nothing left': (snapshot, ghost) =>
+      'SERVICE-MACHINE-6: what is stopped has nothing left': (snapshot, ghost) =>
         !snapshot.matches('stopped') || (ghost.length === 0 && outstanding(snapshot).length === 0),
     },
     steps: {
-      'SV1: an event that arrives is accepted or dropped': (before, event, _after, effects) => {
+      'SERVICE-MACHINE-1: an event that arrives is accepted or dropped': (
+        before,
+        event,
+        _after,
+        effects,
+      ) => {
         if (event.type !== 'event.arrived' || !before.matches('working')) return true;
         const { eventId } = event as { eventId: string };
         const accepted = paramsOf(effects, 'accepted').filter((e) => e.eventId === eventId);
@@ -120,31 +125,40 @@ export function checkService(
         const isNew = !outstanding(before).includes(eventId);
         return accepted.length + dropped.length === (isNew ? 1 : 0);
       },
-      'SV2: an invocation is of the event that came first': (before, event, after, effects) => {
+      'SERVICE-MACHINE-2: an invocation is of the event that came first': (
+        before,
+        event,
+        after,
+        effects,
+      ) => {
         const [begun] = spawned(effects, 'invocation') as unknown as readonly { eventId: string }[];
         if (!begun) return true;
         const { eventId } = event as unknown as { eventId: string };
         const first = before.context.waiting[0]?.eventId ?? eventId;
         return begun.eventId === first && after.context.current?.eventId === first;
       },
-      'SV3: first come, first served in each class; a refused one goes to the front': (
+      'SERVICE-MACHINE-3: first come, first served in each class; a refused one goes to the front':
+        (before, event, after) =>
+          [normal, urgent].every((ids) => {
+            const of = ({ context }: S) =>
+              context.waiting.map(({ eventId }) => eventId).filter((id) => ids.includes(id));
+            const { eventId } = event as unknown as { eventId: string };
+            const was = of(before);
+            const before_ =
+              event.type === 'invocation.refused' && ids.includes(eventId)
+                ? [eventId, ...was]
+                : was;
+            const expected = event.type === 'event.arrived' ? [...before_, eventId] : before_;
+            return of(after).every(
+              (id, n, all) => n === 0 || expected.indexOf(all[n - 1] ?? '') < expected.indexOf(id),
+            );
+          }),
+      'SERVICE-MACHINE-4: an event is dropped only for a stated reason': (
         before,
         event,
-        after,
+        _after,
+        effects,
       ) =>
-        [normal, urgent].every((ids) => {
-          const of = ({ context }: S) =>
-            context.waiting.map(({ eventId }) => eventId).filter((id) => ids.includes(id));
-          const { eventId } = event as unknown as { eventId: string };
-          const was = of(before);
-          const before_ =
-            event.type === 'invocation.refused' && ids.includes(eventId) ? [eventId, ...was] : was;
-          const expected = event.type === 'event.arrived' ? [...before_, eventId] : before_;
-          return of(after).every(
-            (id, n, all) => n === 0 || expected.indexOf(all[n - 1] ?? '') < expected.indexOf(id),
-          );
-        }),
-      'SV4: an event is dropped only for a stated reason': (before, event, _after, effects) =>
         paramsOf(effects, 'dropped').every(({ eventIds, reason }) => {
           const full = before.context.waiting.length >= serviceInput.maxWaiting;
           const arrived = event as unknown as { eventId: string; priority: string };
@@ -175,16 +189,25 @@ export function checkService(
               return event.type === 'service.stop' && same(eventIds, outstanding(before));
           }
         }),
-      'SV5: the pause grows with each refusal': (before, event, after) =>
+      'SERVICE-MACHINE-5: the pause grows with each refusal': (before, event, after) =>
         !isWaiting(after) ||
         isWaiting(before) ||
         after.context.retryAt ===
           (event.at as number) + Math.min(8, 2 * 2 ** (before.context.current?.refusals ?? 0)),
-      'SV5: a deadline that is not the armed one is ignored': (before, event, after) =>
+      'SERVICE-MACHINE-5: a deadline that is not the armed one is ignored': (
+        before,
+        event,
+        after,
+      ) =>
         event.type !== 'deadline.retry' ||
         (event as { dueAt: number }).dueAt === before.context.retryAt ||
         same(before.value, after.value),
-      'SV6: they are started once, and stopped once': (before, { type }, after, effects) =>
+      'SERVICE-MACHINE-6: they are started once, and stopped once': (
+        before,
+        { type },
+        after,
+        effects,
+      ) =>
         paramsOf(effects, 'startSources').length ===
           (type === 'service.start' && before.matches('created') ? 1 : 0) &&
         paramsOf(effects, 'stopSources').length ===

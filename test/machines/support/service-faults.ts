@@ -28,7 +28,7 @@ export const serviceFaults: readonly Fault<Service>[] = [
       };
       displacing.actions = without(displacing.actions, 'dropped');
     }),
-    property: 'SV1: what arrived and is not over is what it has',
+    property: 'SERVICE-MACHINE-1: what arrived and is not over is what it has',
   },
   {
     fault: 'what arrives when it is full is not told',
@@ -44,17 +44,17 @@ export const serviceFaults: readonly Fault<Service>[] = [
       const stop = on['service.stop'] as { actions: unknown };
       stop.actions = without(stop.actions, 'dropped');
     }),
-    property: 'SV1: what arrived and is not over is what it has',
+    property: 'SERVICE-MACHINE-1: what arrived and is not over is what it has',
   },
   {
     fault: 'there is always room',
     machine: provide(serviceMachine, 'guards', { hasRoom: () => true }),
-    property: 'SV4: so many wait at most',
+    property: 'SERVICE-MACHINE-4: so many wait at most',
   },
   {
     fault: 'the end of another invocation counts',
     machine: provide(serviceMachine, 'guards', { isCurrent: () => true }),
-    property: 'SV4: an event is dropped only for a stated reason',
+    property: 'SERVICE-MACHINE-4: an event is dropped only for a stated reason',
   },
   {
     fault: 'it is tried for ever',
@@ -64,7 +64,7 @@ export const serviceFaults: readonly Fault<Service>[] = [
         { eventId, retryable }: Refused,
       ) => context.current?.eventId === eventId && retryable,
     }),
-    property: 'SV5: none was refused more often than it may be',
+    property: 'SERVICE-MACHINE-5: none was refused more often than it may be',
   },
   {
     fault: 'a refusal is never tried again',
@@ -82,7 +82,7 @@ export const sourceFaults: readonly Fault<Source>[] = [
       const [failed] = [stateOf(chart, 'live').on['source.failed'] as { target: string }];
       failed.target = 'backing_off';
     }),
-    property: 'ES1: each attempt is begun once, and released once when it is over',
+    property: 'EVENT-SOURCE-1: each attempt is begun once, and released once when it is over',
   },
   {
     fault: 'a stop while it is released releases it again',
@@ -91,12 +91,12 @@ export const sourceFaults: readonly Fault<Source>[] = [
       delete on['source.stop'];
       stateOf(chart, 'releasing').on['source.stop'] = { target: '.for_good', reenter: true };
     }),
-    property: 'ES1: each attempt is begun once, and released once when it is over',
+    property: 'EVENT-SOURCE-1: each attempt is begun once, and released once when it is over',
   },
   {
     fault: 'the failure of an earlier attempt counts',
     machine: provide(eventSourceMachine, 'guards', { isAttempt: () => true }),
-    property: 'ES4: news of another attempt, and another deadline, change nothing',
+    property: 'EVENT-SOURCE-4: news of another attempt, and another deadline, change nothing',
   },
   {
     fault: 'a release that hangs is waited for',
@@ -111,7 +111,7 @@ export const sourceFaults: readonly Fault<Source>[] = [
       const { on } = stateOf(chart, 'releasing', 'for_good');
       on['source.released'] = { target: '#eventSource.live', actions: [] };
     }),
-    property: 'ES1: the next attempt has the next number',
+    property: 'EVENT-SOURCE-1: the next attempt has the next number',
   },
   {
     fault: 'failures are never forgotten',
@@ -122,6 +122,6 @@ export const sourceFaults: readonly Fault<Source>[] = [
         params: ({ event }: { event: object }) => ({ ...event, at: 0 }),
       };
     }),
-    property: 'ES2: the pause doubles up to its longest, less the jitter',
+    property: 'EVENT-SOURCE-2: the pause doubles up to its longest, less the jitter',
   },
 ];

@@ -1,4 +1,4 @@
-// Every state of a session: what may come, and what shall hold in it (V1 to V10).
+// Every state of a session: what may come, and what shall hold in it (SESSION-1 to SESSION-10).
 //
 // Time: each of the six clocks starts at 0 and is told from a stale one by its `dueAt` only, so
 // the key leaves moments out. Two failed reconnects in a row are allowed.
@@ -178,9 +178,9 @@ export function checkSession(
       },
     },
     invariants: {
-      'V1: it says once that it has ended': (snapshot, { ended }) =>
+      'SESSION-1: it says once that it has ended': (snapshot, { ended }) =>
         ended === (isClosed(snapshot) ? 1 : 0),
-      'V2: the gate is open only while connected, attached, and both parties are quiet': (
+      'SESSION-2: the gate is open only while connected, attached, and both parties are quiet': (
         snapshot,
       ) =>
         !gateIsOpen(snapshot) ||
@@ -193,28 +193,32 @@ export function checkSession(
             playout: 'drained',
           }),
         ),
-      'V2: nobody has the floor while the gate is open, but a model that waits': (snapshot) =>
+      'SESSION-2: nobody has the floor while the gate is open, but a model that waits': (
+        snapshot,
+      ) =>
         !gateIsOpen(snapshot) ||
         floorOf(snapshot) === (snapshot.matches({ model: 'waiting' }) ? 'model' : 'nobody'),
-      'V10: the gate does not wait for what a model waits for': (snapshot) =>
+      'SESSION-10: the gate does not wait for what a model waits for': (snapshot) =>
         !snapshot.matches({ model: 'waiting' }) ||
         gateIsOpen(snapshot) ===
           (snapshot.hasTag('connected') &&
             snapshot.matches({ client: 'attached' }) &&
             snapshot.matches({ user: 'silent' }) &&
             snapshot.matches({ playout: 'drained' })),
-      'V2: only our own speech is interrupted, and only where the wire can': (snapshot) =>
+      'SESSION-2: only our own speech is interrupted, and only where the wire can': (snapshot) =>
         gateOf(snapshot, false) !== 'interruptible' &&
         (gateOf(snapshot, true) !== 'interruptible' || floorOf(snapshot) === 'model') &&
         (gateOf(snapshot, true) === 'open') === gateIsOpen(snapshot),
-      'V4: so many losses in a row close it': (snapshot, { losses, hopeless }) =>
+      'SESSION-4: so many losses in a row close it': (snapshot, { losses, hopeless }) =>
         (losses <= input.maxReconnects && !hopeless) ||
         ['closing', 'closed'].includes(connectionOf(snapshot)),
-      'V4: it says why': (snapshot, { losses, hopeless }) =>
+      'SESSION-4: it says why': (snapshot, { losses, hopeless }) =>
         (losses <= input.maxReconnects && !hopeless) ||
         [error.code, 'CONNECT_TIMEOUT'].includes(snapshot.context.error?.code ?? ''),
-      'V5: one transfer is under way while it transfers, none else': (snapshot, { transfers }) =>
-        transfers === (snapshot.matches({ connection: 'transferring' }) ? 1 : 0),
+      'SESSION-5: one transfer is under way while it transfers, none else': (
+        snapshot,
+        { transfers },
+      ) => transfers === (snapshot.matches({ connection: 'transferring' }) ? 1 : 0),
       'each deadline is armed in the state that owns it': (snapshot) =>
         same(
           running(snapshot),
@@ -225,14 +229,20 @@ export function checkSession(
         ),
     },
     steps: {
-      'V1: nothing leaves closed': (before, _event, after) => !isClosed(before) || isClosed(after),
-      'V1: closing ends with its subagents, or kills them': (before, { type }, after, effects) => {
+      'SESSION-1: nothing leaves closed': (before, _event, after) =>
+        !isClosed(before) || isClosed(after),
+      'SESSION-1: closing ends with its subagents, or kills them': (
+        before,
+        { type },
+        after,
+        effects,
+      ) => {
         const kills = paramsOf(effects, 'killSubagents').length;
         if (!before.matches({ connection: 'closing' })) return kills === 0;
         if (!isClosed(after)) return after.matches({ connection: 'closing' });
         return type === 'subagents.ended' ? kills === 0 : type === 'deadline.close' && kills === 1;
       },
-      'V1: whoever closes stops the subagents, whoever has closed is disconnected': (
+      'SESSION-1: whoever closes stops the subagents, whoever has closed is disconnected': (
         before,
         { type },
         after,
@@ -240,7 +250,7 @@ export function checkSession(
       ) => {
         const closes = connectionOf(after) !== connectionOf(before);
         const isClosing = connectionOf(after) === 'closing';
-        // V9: in another process they are to be stopped once more.
+        // SESSION-9: in another process they are to be stopped once more.
         const closing = isClosing && (closes || type === 'session.recovered');
         const closed = closes && isClosed(after);
         return (
@@ -249,7 +259,7 @@ export function checkSession(
           same(paramsOf(effects, 'ended'), closed ? [{ error: after.context.error }] : [])
         );
       },
-      'V3: a lost connection forgets what it was in the middle of, not the device': (
+      'SESSION-3: a lost connection forgets what it was in the middle of, not the device': (
         before,
         { type },
         after,
@@ -263,30 +273,31 @@ export function checkSession(
           same(is.client, was.client)
         );
       },
-      'V9: after a recovery nobody is connected, there or speaking; what was closing still is': (
+      'SESSION-9: after a recovery nobody is connected, there or speaking; what was closing still is':
+        (before, { type }, after) => {
+          if (type !== 'session.recovered') return true;
+          const was = connectionOf(before);
+          return (
+            connectionOf(after) === (was === 'closing' || was === 'closed' ? was : 'created') &&
+            (was === 'closed' ||
+              (!after.matches({ client: 'attached' }) &&
+                after.matches({ user: 'silent' }) &&
+                after.matches({ model: 'idle' }) &&
+                after.matches({ playout: 'drained' })))
+          );
+        },
+      'SESSION-5: the end of a transfer closes nothing, and somebody leads on': (
         before,
-        { type },
+        event,
         after,
       ) => {
-        if (type !== 'session.recovered') return true;
-        const was = connectionOf(before);
-        return (
-          connectionOf(after) === (was === 'closing' || was === 'closed' ? was : 'created') &&
-          (was === 'closed' ||
-            (!after.matches({ client: 'attached' }) &&
-              after.matches({ user: 'silent' }) &&
-              after.matches({ model: 'idle' }) &&
-              after.matches({ playout: 'drained' })))
-        );
-      },
-      'V5: the end of a transfer closes nothing, and somebody leads on': (before, event, after) => {
         const ends = event.type === 'transfer.ended' || event.type === 'deadline.transfer';
         if (!ends || same(before.value, after.value)) return !ends;
         return (
           before.matches({ connection: 'transferring' }) && after.matches({ connection: 'active' })
         );
       },
-      'V5: a transfer ends as itself, and says how': (before, event, after, effects) => {
+      'SESSION-5: a transfer ends as itself, and says how': (before, event, after, effects) => {
         const ended = paramsOf(effects, 'transferEnded');
         if (ended.length === 0) return true;
         const [{ transferId, error: why } = { transferId: '', error: null }] = ended;
@@ -298,7 +309,7 @@ export function checkSession(
           !after.matches({ connection: 'transferring' })
         );
       },
-      'V6: what is not ready in time is hung up, nothing else is': (
+      'SESSION-6: what is not ready in time is hung up, nothing else is': (
         before,
         { type },
         _after,
@@ -306,7 +317,7 @@ export function checkSession(
       ) =>
         paramsOf(effects, 'hangUp').length === (type === 'deadline.connect' ? 1 : 0) &&
         (type !== 'deadline.connect' || before.matches({ connection: 'connecting' })),
-      'V7: a turn ends when the model has come to an end by itself': (
+      'SESSION-7: a turn ends when the model has come to an end by itself': (
         before,
         { type },
         _after,
@@ -314,7 +325,7 @@ export function checkSession(
       ) =>
         paramsOf(effects, 'turnEnded').length ===
         (type === 'response.ended' && !before.matches({ model: 'idle' }) ? 1 : 0),
-      'V10: a model waits in the middle of its turn, and only says so itself': (
+      'SESSION-10: a model waits in the middle of its turn, and only says so itself': (
         before,
         { type },
         after,
@@ -322,7 +333,7 @@ export function checkSession(
         !after.matches({ model: 'waiting' }) ||
         before.matches({ model: 'waiting' }) ||
         (before.matches({ model: 'generating' }) && type === 'response.waiting'),
-      'V4: it tries again a while after each loss': (before, event, after, effects) => {
+      'SESSION-4: it tries again a while after each loss': (before, event, after, effects) => {
         const tries = after.matches({ connection: 'connecting' });
         const begins = tries && !before.matches({ connection: 'connecting' });
         const attempt = after.context.failures + 1;
@@ -335,13 +346,13 @@ export function checkSession(
         const was = connectionOf(before);
         return event.type === (cause[was as keyof typeof cause] ?? 'transport.renewing');
       },
-      'V8: one that is renewed has not failed': (before, { type }, after) =>
+      'SESSION-8: one that is renewed has not failed': (before, { type }, after) =>
         type !== 'transport.renewing' ||
         same(before.value.connection, after.value.connection) ||
         (after.matches({ connection: 'connecting' }) &&
           after.context.failures === 0 &&
           after.context.error === null),
-      'V4: being connected starts the count again': (before, _event, after) =>
+      'SESSION-4: being connected starts the count again': (before, _event, after) =>
         connectionOf(after) !== 'active' ||
         connectionOf(before) === 'active' ||
         (after.context.failures === 0 && after.context.error === null),
@@ -383,11 +394,11 @@ export function checkSession(
         when: (snapshot) => snapshot.matches({ connection: 'closing' }),
         exits: ['deadline.close'],
       },
-      'V6: connecting ends by itself': {
+      'SESSION-6: connecting ends by itself': {
         when: (snapshot) => snapshot.matches({ connection: 'connecting' }),
         exits: ['deadline.connect'],
       },
-      'V5: transferring ends by itself': {
+      'SESSION-5: transferring ends by itself': {
         when: (snapshot) => snapshot.matches({ connection: 'transferring' }),
         exits: ['deadline.transfer'],
       },

@@ -17,14 +17,14 @@ export const sessionFaults: readonly Fault<typeof sessionMachine>[] = [
       forget(stateOf(chart, 'connection', 'active'), 'session.recovered'),
     ),
     property:
-      'V9: after a recovery nobody is connected, there or speaking; what was closing still is',
+      'SESSION-9: after a recovery nobody is connected, there or speaking; what was closing still is',
   },
   {
     fault: 'a closed session opens again',
     machine: mutate(sessionMachine, (chart) => {
       stateOf(chart, 'connection', 'closed').on['session.start'] = 'connecting';
     }),
-    property: 'V1: nothing leaves closed',
+    property: 'SESSION-1: nothing leaves closed',
   },
   {
     fault: 'closing waits for its subagents without end',
@@ -43,14 +43,14 @@ export const sessionFaults: readonly Fault<typeof sessionMachine>[] = [
   {
     fault: 'a response outlives its connection',
     machine: generationSurvives,
-    property: 'V3: a lost connection forgets what it was in the middle of, not the device',
+    property: 'SESSION-3: a lost connection forgets what it was in the middle of, not the device',
   },
   {
     fault: 'a wait for a tool outlives its connection',
     machine: mutate(sessionMachine, (chart) =>
       forget(stateOf(chart, 'model', 'waiting'), 'transport.lost'),
     ),
-    property: 'V3: a lost connection forgets what it was in the middle of, not the device',
+    property: 'SESSION-3: a lost connection forgets what it was in the middle of, not the device',
   },
   {
     fault: 'a turn that waits for a tool has ended',
@@ -58,21 +58,21 @@ export const sessionFaults: readonly Fault<typeof sessionMachine>[] = [
       const { on } = stateOf(chart, 'model', 'generating');
       on['response.waiting'] = on['response.ended'];
     }),
-    property: 'V7: a turn ends when the model has come to an end by itself',
+    property: 'SESSION-7: a turn ends when the model has come to an end by itself',
   },
   {
     fault: 'a model that does nothing waits',
     machine: mutate(sessionMachine, (chart) => {
       stateOf(chart, 'model', 'idle').on['response.waiting'] = 'waiting';
     }),
-    property: 'V10: a model waits in the middle of its turn, and only says so itself',
+    property: 'SESSION-10: a model waits in the middle of its turn, and only says so itself',
   },
   {
     fault: 'playing stops with the connection',
     machine: mutate(sessionMachine, (chart) => {
       stateOf(chart, 'playout', 'playing').on['transport.lost'] = 'drained';
     }),
-    property: 'V3: a lost connection forgets what it was in the middle of, not the device',
+    property: 'SESSION-3: a lost connection forgets what it was in the middle of, not the device',
   },
   {
     fault: 'a dead line is dialled once too often',
@@ -80,21 +80,21 @@ export const sessionFaults: readonly Fault<typeof sessionMachine>[] = [
       mayReconnect: ({ context }: Args, { retryInMs }: { retryInMs: number | null }) =>
         retryInMs !== null && context.failures <= context.maxReconnects,
     }),
-    property: 'V4: so many losses in a row close it',
+    property: 'SESSION-4: so many losses in a row close it',
   },
   {
     fault: 'a connection that never comes is waited for without end',
     machine: mutate(sessionMachine, (chart) =>
       forget(stateOf(chart, 'connection', 'connecting'), 'deadline.connect'),
     ),
-    property: 'V6: connecting ends by itself',
+    property: 'SESSION-6: connecting ends by itself',
   },
   {
     fault: 'a transfer that never ends is waited for without end',
     machine: mutate(sessionMachine, (chart) =>
       forget(stateOf(chart, 'connection', 'transferring'), 'deadline.transfer'),
     ),
-    property: 'V5: transferring ends by itself',
+    property: 'SESSION-5: transferring ends by itself',
   },
   {
     fault: 'a transfer that fails closes a working session',
@@ -102,7 +102,7 @@ export const sessionFaults: readonly Fault<typeof sessionMachine>[] = [
       const ended = stateOf(chart, 'connection', 'transferring').on['deadline.transfer'] as object;
       Object.assign(ended, { target: 'closing' });
     }),
-    property: 'V5: the end of a transfer closes nothing, and somebody leads on',
+    property: 'SESSION-5: the end of a transfer closes nothing, and somebody leads on',
   },
   {
     fault: 'a late word about another transfer counts',
@@ -110,7 +110,7 @@ export const sessionFaults: readonly Fault<typeof sessionMachine>[] = [
       const ended = stateOf(chart, 'connection', 'transferring').on['transfer.ended'] as object;
       Object.assign(ended, { guard: () => true });
     }),
-    property: 'V5: a transfer ends as itself, and says how',
+    property: 'SESSION-5: a transfer ends as itself, and says how',
   },
   {
     fault: 'whoever leads is not told that the line was lost in between',
@@ -118,6 +118,6 @@ export const sessionFaults: readonly Fault<typeof sessionMachine>[] = [
       const { on } = stateOf(chart, 'connection', 'transferring');
       on['transport.lost'] = stateOf(chart, 'connection', 'active').on['transport.lost'];
     }),
-    property: 'V5: one transfer is under way while it transfers, none else',
+    property: 'SESSION-5: one transfer is under way while it transfers, none else',
   },
 ];

@@ -301,7 +301,7 @@ export function checkSpeech(options: SpeechOptions) {
         !options.consolidates ||
         (batchIn(world)?.matches('telling') === true) ===
           itemsIn(world).some(({ deliveryId }) => deliveryId === batchId),
-      'O6: what waits has its place, and no more': (world) => {
+      'OUTBOX-6: what waits has its place, and no more': (world) => {
         const { reserved } = outboxOf(world).context;
         const held = itemsIn(world).filter(({ kind }) => kind === 'result').length;
         const waits = results.filter((id) => !callOf(world, id).matches('delivered')).length;
@@ -324,20 +324,20 @@ export function checkSpeech(options: SpeechOptions) {
         questionOf(world).status === 'active' ||
         !isIn(world, q) ||
         isOnItsWay(world, 'outbox', 'outbox.retract'),
-      'U2: the outbox knows the gate': (world) =>
+      'SESSION-UNIT-2: the outbox knows the gate': (world) =>
         !isUnit || outboxOf(world).matches({ gate: 'open' }) === gateIsOpen(sessionOf(world)),
     },
     steps: {
-      'O1: only from an open gate': (_before, { actor, effects }, after) =>
+      'OUTBOX-1: only from an open gate': (_before, { actor, effects }, after) =>
         actor !== 'outbox' ||
         paramsOf(effects, 'offer').length === 0 ||
         (outboxOf(after).matches({ gate: 'open' }) && (!isUnit || gateIsOpen(sessionOf(after)))),
-      'O1: one at a time': (before, { actor, event }) =>
+      'OUTBOX-1: one at a time': (before, { actor, event }) =>
         !isUnit ||
         actor !== 'lead' ||
         event.type !== 'offer' ||
         ['silent', 'lost'].includes(leadOf(before).value),
-      'O2: what ends as heard was said to the end, in this attempt': (
+      'OUTBOX-2: what ends as heard was said to the end, in this attempt': (
         before,
         { actor, event, effects },
       ) =>
@@ -348,7 +348,7 @@ export function checkSpeech(options: SpeechOptions) {
             (event['about'] === deliveryId &&
               event['generation'] === outboxOf(before).context.generation),
         ),
-      'O3: an interruption loses nothing': (before, { actor, event }, world) => {
+      'OUTBOX-3: an interruption loses nothing': (before, { actor, event }, world) => {
         const breaks = ['delivery.interrupted', 'delivery.failed', 'client.detached'];
         if (actor !== 'outbox' || !breaks.includes(event.type)) return true;
         const { current } = outboxOf(before).context;

@@ -1,4 +1,4 @@
-// Every state of a subagent: what shall hold in it (S1 to SUBAGENT-MACHINE-12).
+// Every state of a subagent: what shall hold in it (SUBAGENT-MACHINE-1 to SUBAGENT-MACHINE-12).
 
 import {
   requestIdOf,
@@ -67,7 +67,7 @@ export function checkSubagent(
       },
     },
     invariants: {
-      'S1: an end is final and says how it ended': ({ status, value, output }) => {
+      'SUBAGENT-MACHINE-1: an end is final and says how it ended': ({ status, value, output }) => {
         const ends: Record<string, readonly string[]> = {
           completed: ['completed'],
           failed: ['failed', 'timed_out'],
@@ -77,30 +77,39 @@ export function checkSubagent(
         if (allowed === undefined) return status === 'active';
         return status === 'done' && allowed.includes(output?.status ?? '');
       },
-      'S2: a deadline is armed while it prepares or runs, and only then': (snapshot) =>
-        running(snapshot).includes('deadline') ===
-        (snapshot.matches('spawning') || isRunning(snapshot)),
-      'S3: while it waits for an answer no call is unsettled but what asks, and nothing runs': (
+      'SUBAGENT-MACHINE-2: a deadline is armed while it prepares or runs, and only then': (
         snapshot,
       ) =>
-        !isWaiting(snapshot) ||
-        (unsettled(snapshot).every((call) => asks(call) || completes(call)) &&
-          running(snapshot).length === 0),
-      'S3: while it waits for others no ordinary call is unsettled': (snapshot) =>
+        running(snapshot).includes('deadline') ===
+        (snapshot.matches('spawning') || isRunning(snapshot)),
+      'SUBAGENT-MACHINE-3: while it waits for an answer no call is unsettled but what asks, and nothing runs':
+        (snapshot) =>
+          !isWaiting(snapshot) ||
+          (unsettled(snapshot).every((call) => asks(call) || completes(call)) &&
+            running(snapshot).length === 0),
+      'SUBAGENT-MACHINE-3: while it waits for others no ordinary call is unsettled': (snapshot) =>
         !isDelegating(snapshot) || unsettled(snapshot).every(({ kind }) => kind !== 'tool'),
-      'S5: a call that needs consent becomes runnable by consent only': (snapshot, ghost) =>
+      'SUBAGENT-MACHINE-5: a call that needs consent becomes runnable by consent only': (
+        snapshot,
+        ghost,
+      ) =>
         snapshot.context.calls.every(
           ({ callId, kind }) =>
             !callId.startsWith('p') || kind === 'approval' || ghost.consented.includes(callId),
         ),
-      'S5: a call that has consent is settled only by being run': (snapshot, ghost) =>
+      'SUBAGENT-MACHINE-5: a call that has consent is settled only by being run': (
+        snapshot,
+        ghost,
+      ) =>
         snapshot.context.calls.every(
           ({ callId, settled }) =>
             !settled || !ghost.consented.includes(callId) || ghost.ran.includes(callId),
         ),
-      'S6: a live subagent has missed fewer answers than it may': ({ status, context }) =>
-        status === 'done' || context.missed < maxInputRetries,
-      'S7: no step beyond the last': ({ context }) => context.step <= maxSteps,
+      'SUBAGENT-MACHINE-6: a live subagent has missed fewer answers than it may': ({
+        status,
+        context,
+      }) => status === 'done' || context.missed < maxInputRetries,
+      'SUBAGENT-MACHINE-7: no step beyond the last': ({ context }) => context.step <= maxSteps,
       'the activity belongs to the state': (snapshot) => {
         const runs = running(snapshot);
         const owners = {
@@ -113,7 +122,11 @@ export function checkSubagent(
       ...(inboxInvariants as object),
     },
     steps: {
-      'S2: the clock starts with running and stops with it': (before, { type, at }, after) => {
+      'SUBAGENT-MACHINE-2: the clock starts with running and stops with it': (
+        before,
+        { type, at },
+        after,
+      ) => {
         const [was, is] = [before.context, after.context];
         if (handsInAtOnce(type, after)) return is.remainingMs === was.remainingMs;
         if (isRunning(after) && !isRunning(before)) {
@@ -126,16 +139,16 @@ export function checkSubagent(
         }
         return is.remainingMs === was.remainingMs && is.dueAt === was.dueAt;
       },
-      'S2: the deadline is that of the run': (before, { type }, after, effects) => {
+      'SUBAGENT-MACHINE-2: the deadline is that of the run': (before, { type }, after, effects) => {
         const entered = (isRunning(after) && !isRunning(before)) || handsInAtOnce(type, after);
         const armed = spawned(effects, 'deadline');
         return same(armed, entered ? [{ dueAt: after.context.dueAt, event: 'deadline.run' }] : []);
       },
-      'S2: a deadline that is not the armed one is ignored': (before, event) =>
+      'SUBAGENT-MACHINE-2: a deadline that is not the armed one is ignored': (before, event) =>
         !('dueAt' in event) ||
         (event.dueAt === before.context.dueAt &&
           (event.type === 'deadline.run' ? isRunning(before) : before.matches('spawning'))),
-      'S3: its questions are asked in call order, one at a time': (
+      'SUBAGENT-MACHINE-3: its questions are asked in call order, one at a time': (
         before,
         _event,
         after,
@@ -153,32 +166,31 @@ export function checkSubagent(
           ask.requestId === requestIdOf('a', after.context.asked)
         );
       },
-      'S4: a step begins when every call of the one before is settled or given up': (
+      'SUBAGENT-MACHINE-4: a step begins when every call of the one before is settled or given up':
+        (before, event, after, effects) => {
+          const begun = spawned(effects, 'modelStep');
+          if (begun.length === 0) return after.context.step === before.context.step;
+          const settles = 'callId' in event ? [event.callId] : [];
+          const left = unsettled(before).filter((call) => !completes(call));
+          const open = ids(left).filter((id) => !settles.includes(id));
+          const isGivenUp = event.type === 'subagent.message' && event.mode === 'interrupt';
+          const step = before.context.step + 1;
+          return (
+            (open.length === 0 || isGivenUp) &&
+            begun.length === 1 &&
+            begun[0]?.step === step &&
+            after.context.step === step
+          );
+        },
+      'SUBAGENT-MACHINE-4: what belongs to another step or question is ignored': (
         before,
         event,
-        after,
-        effects,
       ) => {
-        const begun = spawned(effects, 'modelStep');
-        if (begun.length === 0) return after.context.step === before.context.step;
-        const settles = 'callId' in event ? [event.callId] : [];
-        const left = unsettled(before).filter((call) => !completes(call));
-        const open = ids(left).filter((id) => !settles.includes(id));
-        const isGivenUp = event.type === 'subagent.message' && event.mode === 'interrupt';
-        const step = before.context.step + 1;
-        return (
-          (open.length === 0 || isGivenUp) &&
-          begun.length === 1 &&
-          begun[0]?.step === step &&
-          after.context.step === step
-        );
-      },
-      'S4: what belongs to another step or question is ignored': (before, event) => {
         const { step, asked } = before.context;
         if ('step' in event) return event.step === step;
         return !('requestId' in event) || event.requestId === requestIdOf('a', asked);
       },
-      'S4: exactly the unsettled calls of one kind are run side by side': (
+      'SUBAGENT-MACHINE-4: exactly the unsettled calls of one kind are run side by side': (
         _before,
         _event,
         after,
@@ -191,22 +203,19 @@ export function checkSubagent(
             same(callIds, ids(unsettled(after).filter(({ kind }) => kind === wanted))),
         );
       },
-      'S6: a miss counts, an answer starts the count again, the last miss ends it': (
-        before,
-        { type },
-        after,
-      ) => {
-        const { missed } = before.context;
-        const isOfUser = unsettled(before).find(asks)?.kind !== 'input';
-        if (!isOfUser) return after.context.missed === missed;
-        if (type === 'question.answered') return after.context.missed === 0;
-        if (type !== 'question.expired') return after.context.missed === missed;
-        const isLast = missed + 1 === maxInputRetries;
-        return isLast
-          ? after.matches('failed') && after.context.ending?.error?.code === 'INPUT_TIMEOUT'
-          : !after.matches('failed') && after.context.missed === missed + 1;
-      },
-      'S7: calls of the last step are not run': (before, event, after, effects) => {
+      'SUBAGENT-MACHINE-6: a miss counts, an answer starts the count again, the last miss ends it':
+        (before, { type }, after) => {
+          const { missed } = before.context;
+          const isOfUser = unsettled(before).find(asks)?.kind !== 'input';
+          if (!isOfUser) return after.context.missed === missed;
+          if (type === 'question.answered') return after.context.missed === 0;
+          if (type !== 'question.expired') return after.context.missed === missed;
+          const isLast = missed + 1 === maxInputRetries;
+          return isLast
+            ? after.matches('failed') && after.context.ending?.error?.code === 'INPUT_TIMEOUT'
+            : !after.matches('failed') && after.context.missed === missed + 1;
+        },
+      'SUBAGENT-MACHINE-7: calls of the last step are not run': (before, event, after, effects) => {
         const { step, isFinal } = before.context;
         if (event.type !== 'model.responded' || step < maxSteps || isFinal) return true;
         const { calls, again } = event;
@@ -217,26 +226,27 @@ export function checkSubagent(
           paramsOf(effects, 'ask').length === 0
         );
       },
-      'S8: a slot is asked for in ready and given back when it is not needed any more': (
+      'SUBAGENT-MACHINE-8: a slot is asked for in ready and given back when it is not needed any more':
+        (before, _event, after, effects) => {
+          const wants = after.matches('ready') && !before.matches('ready');
+          const gives =
+            (isRunning(before) && !isRunning(after)) ||
+            (before.matches('ready') && after.status === 'done');
+          return (
+            same(
+              paramsOf(effects, 'requestSlot'),
+              wants ? [{ id: 'a', resumed: after.context.step > 0 }] : [],
+            ) && same(paramsOf(effects, 'releaseSlot'), gives ? [{ id: 'a' }] : [])
+          );
+        },
+      'SUBAGENT-MACHINE-8: it runs only after it was given a slot': (before, { type }, after) =>
+        isRunning(before) || !isRunning(after) || type === 'slot.granted',
+      'SUBAGENT-MACHINE-9: a question that it gives up is withdrawn, no other': (
         before,
-        _event,
+        event,
         after,
         effects,
       ) => {
-        const wants = after.matches('ready') && !before.matches('ready');
-        const gives =
-          (isRunning(before) && !isRunning(after)) ||
-          (before.matches('ready') && after.status === 'done');
-        return (
-          same(
-            paramsOf(effects, 'requestSlot'),
-            wants ? [{ id: 'a', resumed: after.context.step > 0 }] : [],
-          ) && same(paramsOf(effects, 'releaseSlot'), gives ? [{ id: 'a' }] : [])
-        );
-      },
-      'S8: it runs only after it was given a slot': (before, { type }, after) =>
-        isRunning(before) || !isRunning(after) || type === 'slot.granted',
-      'S9: a question that it gives up is withdrawn, no other': (before, event, after, effects) => {
         const isOver = event.type.startsWith('question.');
         const givesUp = isWaiting(before) && !isWaiting(after) && !isOver;
         const requestId = requestIdOf('a', before.context.asked);

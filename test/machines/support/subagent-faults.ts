@@ -33,12 +33,12 @@ export const subagentFaults: readonly SubagentFault[] = [
   {
     fault: 'the clock runs while it waits',
     machine: provide(subagentMachine, 'actions', { stopClock: () => {} }),
-    property: 'S2: the clock starts with running and stops with it',
+    property: 'SUBAGENT-MACHINE-2: the clock starts with running and stops with it',
   },
   {
     fault: 'the deadline of an earlier stretch counts',
     machine: provide(subagentMachine, 'guards', { isThisDeadline: () => true }),
-    property: 'S2: a deadline that is not the armed one is ignored',
+    property: 'SUBAGENT-MACHINE-2: a deadline that is not the armed one is ignored',
   },
   {
     fault: 'a run has no time limit',
@@ -53,12 +53,12 @@ export const subagentFaults: readonly SubagentFault[] = [
       deciding.always = [ask, act, delegate, ...rest];
     }),
     property:
-      'S3: while it waits for an answer no call is unsettled but what asks, and nothing runs',
+      'SUBAGENT-MACHINE-3: while it waits for an answer no call is unsettled but what asks, and nothing runs',
   },
   {
     fault: 'the answer to an earlier step counts',
     machine: provide(subagentMachine, 'guards', { isThisStep: () => true }),
-    property: 'S4: what belongs to another step or question is ignored',
+    property: 'SUBAGENT-MACHINE-4: what belongs to another step or question is ignored',
   },
   {
     fault: 'a call runs without consent',
@@ -71,12 +71,13 @@ export const subagentFaults: readonly SubagentFault[] = [
         return { calls: context.calls.map((call) => (call === head ? settle(call) : call)) };
       }),
     }),
-    property: 'S5: a call that needs consent becomes runnable by consent only',
+    property: 'SUBAGENT-MACHINE-5: a call that needs consent becomes runnable by consent only',
   },
   {
     fault: 'unanswered questions do not count',
     machine: provide(subagentMachine, 'actions', { countMiss: () => {} }),
-    property: 'S6: a miss counts, an answer starts the count again, the last miss ends it',
+    property:
+      'SUBAGENT-MACHINE-6: a miss counts, an answer starts the count again, the last miss ends it',
   },
   {
     fault: 'calls of the last step are run',
@@ -84,7 +85,7 @@ export const subagentFaults: readonly SubagentFault[] = [
       const { on } = stateOf(chart, 'running', 'thinking');
       on['model.responded'] = candidates(on['model.responded']).toSpliced(2, 1);
     }),
-    property: 'S7: calls of the last step are not run',
+    property: 'SUBAGENT-MACHINE-7: calls of the last step are not run',
   },
   {
     fault: 'it keeps its slot while it waits',
@@ -92,12 +93,13 @@ export const subagentFaults: readonly SubagentFault[] = [
       const running = stateOf(chart, 'running');
       running.exit = without(running.exit, 'releaseSlot');
     }),
-    property: 'S8: a slot is asked for in ready and given back when it is not needed any more',
+    property:
+      'SUBAGENT-MACHINE-8: a slot is asked for in ready and given back when it is not needed any more',
   },
   {
     fault: 'a question that it gives up is not withdrawn',
     machine: neverWithdrawn,
-    property: 'S9: a question that it gives up is withdrawn, no other',
+    property: 'SUBAGENT-MACHINE-9: a question that it gives up is withdrawn, no other',
   },
   {
     fault: 'it waits for others before its ordinary calls are settled',
@@ -106,7 +108,7 @@ export const subagentFaults: readonly SubagentFault[] = [
       const [act, delegate, ...rest] = candidates(deciding.always);
       deciding.always = [delegate, act, ...rest];
     }),
-    property: 'S3: while it waits for others no ordinary call is unsettled',
+    property: 'SUBAGENT-MACHINE-3: while it waits for others no ordinary call is unsettled',
   },
   {
     fault: 'the silence of another agent counts as the silence of the user',
@@ -115,7 +117,8 @@ export const subagentFaults: readonly SubagentFault[] = [
         missed: context.missed + 1,
       })),
     }),
-    property: 'S6: a miss counts, an answer starts the count again, the last miss ends it',
+    property:
+      'SUBAGENT-MACHINE-6: a miss counts, an answer starts the count again, the last miss ends it',
   },
   {
     fault: 'what is handed in does not end it',
@@ -131,7 +134,8 @@ export const subagentFaults: readonly SubagentFault[] = [
         reading: context.unread.map(({ messageId }) => messageId),
       })),
     }),
-    property: 'S10: each message is unread or read, in the order of arrival, and never both',
+    property:
+      'SUBAGENT-MACHINE-10: each message is unread or read, in the order of arrival, and never both',
     scope: 'messages',
   },
   {
@@ -140,7 +144,7 @@ export const subagentFaults: readonly SubagentFault[] = [
       isHandedIn: ({ context }: { context: SubagentSnapshot['context'] }) =>
         context.calls.some(({ kind }) => kind === 'completion'),
     }),
-    property: 'S10: it completes with something unread in its last step only',
+    property: 'SUBAGENT-MACHINE-10: it completes with something unread in its last step only',
     scope: 'messages',
   },
   {
@@ -152,7 +156,7 @@ export const subagentFaults: readonly SubagentFault[] = [
         }),
       ),
     }),
-    property: 'S10: what is queued waits, unless nothing ran yet',
+    property: 'SUBAGENT-MACHINE-10: what is queued waits, unless nothing ran yet',
     scope: 'messages',
   },
   {
@@ -160,7 +164,8 @@ export const subagentFaults: readonly SubagentFault[] = [
     machine: mutate(subagentMachine, (chart) =>
       forget(stateOf(chart, 'running', 'acting'), 'subagent.message'),
     ),
-    property: 'S11: an interruption breaks off what is under way, if there is a step left',
+    property:
+      'SUBAGENT-MACHINE-11: an interruption breaks off what is under way, if there is a step left',
     scope: 'messages',
   },
   {
@@ -168,7 +173,8 @@ export const subagentFaults: readonly SubagentFault[] = [
     machine: mutate(subagentMachine, (chart) => {
       stateOf(chart, 'ready').on['subagent.message'] = whileLive['subagent.message'];
     }),
-    property: 'S11: an interruption breaks off what is under way, if there is a step left',
+    property:
+      'SUBAGENT-MACHINE-11: an interruption breaks off what is under way, if there is a step left',
     scope: 'messages',
   },
   {
@@ -176,7 +182,8 @@ export const subagentFaults: readonly SubagentFault[] = [
     machine: provide(subagentMachine, 'guards', {
       breaksOff: (_: unknown, { mode }: { mode: string }) => mode === 'interrupt',
     }),
-    property: 'S11: an interruption breaks off what is under way, if there is a step left',
+    property:
+      'SUBAGENT-MACHINE-11: an interruption breaks off what is under way, if there is a step left',
     scope: 'messages',
   },
   {
@@ -185,13 +192,13 @@ export const subagentFaults: readonly SubagentFault[] = [
       const { on } = stateOf(chart, 'waiting_for_input');
       on['budget.exhausted'] = whileLive['budget.exhausted'];
     }),
-    property: 'S12: with an exhausted budget it waits for nobody',
+    property: 'SUBAGENT-MACHINE-12: with an exhausted budget it waits for nobody',
     scope: 'budget',
   },
   {
     fault: 'with an exhausted budget it goes on',
     machine: provide(subagentMachine, 'guards', { isFinalStep: () => false }),
-    property: 'S12: after the final step it has failed with BUDGET_EXHAUSTED',
+    property: 'SUBAGENT-MACHINE-12: after the final step it has failed with BUDGET_EXHAUSTED',
     scope: 'budget',
   },
   {
@@ -199,7 +206,7 @@ export const subagentFaults: readonly SubagentFault[] = [
     machine: provide(subagentMachine, 'actions', {
       exhaust: assign((_, { message }: { message: string }) => ({ exhausted: message })),
     }),
-    property: 'S12: the first reason counts, at once if it says so',
+    property: 'SUBAGENT-MACHINE-12: the first reason counts, at once if it says so',
     scope: 'budget',
   },
 ];

@@ -23,22 +23,25 @@ function wouldEnd(before: S, event: Event): boolean {
 }
 
 export const inboxInvariants: NonNullable<Properties['invariants']> = {
-  'S10: it completes with something unread in its last step only': ({ value, context }) =>
+  'SUBAGENT-MACHINE-10: it completes with something unread in its last step only': ({
+    value,
+    context,
+  }) =>
     value !== 'completed' ||
     context.unread.length === 0 ||
     context.step >= maxSteps ||
     context.exhausted !== null,
-  'S12: with an exhausted budget it waits for nobody': (snapshot) =>
+  'SUBAGENT-MACHINE-12: with an exhausted budget it waits for nobody': (snapshot) =>
     snapshot.context.exhausted === null ||
     (!snapshot.matches('waiting_for_input') && !snapshot.matches('waiting_for_children')),
-  'S12: after the final step it is over': (snapshot) =>
+  'SUBAGENT-MACHINE-12: after the final step it is over': (snapshot) =>
     !snapshot.context.isFinal ||
     snapshot.status === 'done' ||
     snapshot.matches({ running: 'thinking' }),
 };
 
 export const inboxSteps: NonNullable<Properties['steps']> = {
-  'S10: each message is unread or read, in the order of arrival, and never both': (
+  'SUBAGENT-MACHINE-10: each message is unread or read, in the order of arrival, and never both': (
     before,
     event,
     after,
@@ -59,7 +62,7 @@ export const inboxSteps: NonNullable<Properties['steps']> = {
       )
     );
   },
-  'S10: a step reads what is due, and everything where it would have ended': (
+  'SUBAGENT-MACHINE-10: a step reads what is due, and everything where it would have ended': (
     before,
     event,
     after,
@@ -77,13 +80,13 @@ export const inboxSteps: NonNullable<Properties['steps']> = {
       due.map(({ messageId }) => messageId),
     );
   },
-  'S10: what is queued waits, unless nothing ran yet': (before, event, after) => {
+  'SUBAGENT-MACHINE-10: what is queued waits, unless nothing ran yet': (before, event, after) => {
     if (event.type !== 'subagent.message') return true;
     const kept = after.context.unread.find(({ messageId }) => messageId === event.messageId);
     const hasRun = before.context.step > 0;
     return kept === undefined || kept.waits === (event.mode === 'queue' && hasRun);
   },
-  'S11: an interruption breaks off what is under way, if there is a step left': (
+  'SUBAGENT-MACHINE-11: an interruption breaks off what is under way, if there is a step left': (
     before,
     event,
     after,
@@ -102,7 +105,7 @@ export const inboxSteps: NonNullable<Properties['steps']> = {
       ? effects.length === 0 && same(after.value, before.value)
       : after.matches('ready');
   },
-  'S12: with an exhausted budget nothing new of the step begins': (
+  'SUBAGENT-MACHINE-12: with an exhausted budget nothing new of the step begins': (
     _before,
     _event,
     after,
@@ -110,16 +113,25 @@ export const inboxSteps: NonNullable<Properties['steps']> = {
   ) =>
     after.context.exhausted === null ||
     (spawned(effects, 'toolCalls').length === 0 && paramsOf(effects, 'ask').length === 0),
-  'S12: the one model call after it is the final one': (before, _event, after, effects) =>
+  'SUBAGENT-MACHINE-12: the one model call after it is the final one': (
+    before,
+    _event,
+    after,
+    effects,
+  ) =>
     spawned(effects, 'modelStep').every(
       ({ final }) => final === (before.context.exhausted !== null) && !before.context.isFinal,
     ) &&
     (!after.context.isFinal || after.context.exhausted !== null),
-  'S12: after the final step it has failed with BUDGET_EXHAUSTED': (before, event, after) =>
+  'SUBAGENT-MACHINE-12: after the final step it has failed with BUDGET_EXHAUSTED': (
+    before,
+    event,
+    after,
+  ) =>
     !before.context.isFinal ||
     !event.type.startsWith('model.') ||
     after.context.ending?.error?.code === 'BUDGET_EXHAUSTED',
-  'S12: a step whose call was refused is the final one, without another': (
+  'SUBAGENT-MACHINE-12: a step whose call was refused is the final one, without another': (
     before,
     event,
     after,
@@ -129,13 +141,13 @@ export const inboxSteps: NonNullable<Properties['steps']> = {
     if (!same(before.value, { running: 'thinking' })) return !after.context.isFinal;
     return after.context.isFinal && effects.length === 0 && same(after.value, before.value);
   },
-  'S12: a result that was under way counts': (before, event, after) =>
+  'SUBAGENT-MACHINE-12: a result that was under way counts': (before, event, after) =>
     event.type !== 'model.responded' ||
     before.context.isFinal ||
     before.context.exhausted === null ||
     (event.calls.length === 0 ? event.again === true : !event.calls.some(completes)) ||
     after.matches('completed'),
-  'S12: the first reason counts, at once if it says so': (before, event, after) => {
+  'SUBAGENT-MACHINE-12: the first reason counts, at once if it says so': (before, event, after) => {
     if (event.type !== 'budget.exhausted') return true;
     const reason = before.context.exhausted ?? event.message;
     if (event.graceful) return after.context.exhausted === reason;

@@ -1,4 +1,4 @@
-// Every state of a tool call: what may come, and what shall hold in it (T1 to T4).
+// Every state of a tool call: what may come, and what shall hold in it (TOOL-CALL-1 to TOOL-CALL-5).
 //
 // Time: a tool is run once, so its clock starts at 0 and nothing else depends on time.
 
@@ -76,32 +76,37 @@ export function checkToolCall(
       },
     },
     invariants: {
-      'T1: at most one answer': (_snapshot, { answers }) => answers <= 1,
-      'T1: no end without an answer': ({ status }, { answers }) =>
+      'TOOL-CALL-1: at most one answer': (_snapshot, { answers }) => answers <= 1,
+      'TOOL-CALL-1: no end without an answer': ({ status }, { answers }) =>
         status === 'active' || answers === 1,
-      'T2: delegated at most once, settled at most once': (_snapshot, ghost) =>
+      'TOOL-CALL-2: delegated at most once, settled at most once': (_snapshot, ghost) =>
         ghost.delegated <= 1 && ghost.delivered <= 1,
-      'T2: what is delegated or settled was delegated': (snapshot, ghost) =>
+      'TOOL-CALL-2: what is delegated or settled was delegated': (snapshot, ghost) =>
         !['acknowledged', 'delegated', 'settled', 'delivered'].includes(snapshot.value) ||
         ghost.delegated === 1,
-      'T2: what is settled was delivered to the outbox': (snapshot, ghost) =>
+      'TOOL-CALL-2: what is settled was delivered to the outbox': (snapshot, ghost) =>
         ghost.delivered === (['settled', 'delivered'].includes(snapshot.value) ? 1 : 0),
-      'T4: an end is final': ({ status, value }) =>
+      'TOOL-CALL-4: an end is final': ({ status, value }) =>
         (status === 'done') === ['answered', 'delivered', 'cancelled'].includes(value),
       'a tool runs, with a deadline, in executing only': (snapshot) =>
         same(running(snapshot), snapshot.matches('executing') ? ['deadline', 'execute'] : []),
     },
     steps: {
-      'T1: the answer says what happened': (before, { type }, _after, effects) =>
+      'TOOL-CALL-1: the answer says what happened': (before, { type }, _after, effects) =>
         paramsOf(effects, 'answer').every(
           ({ callId, answer }) => callId === 'c' && answer === answerTo[type],
         ) &&
         (before.context.acknowledged ||
           type !== 'subagent.accepted' ||
           paramsOf(effects, 'answer').length === 0),
-      'T3: a settled result stays until its delivery is over': (before, { type }, after) =>
+      'TOOL-CALL-3: a settled result stays until its delivery is over': (before, { type }, after) =>
         !before.matches('settled') || after.matches('settled') || type === 'delivery.settled',
-      'T5: what is known goes to no outbox, and ends at once': (before, event, after, effects) => {
+      'TOOL-CALL-5: what is known goes to no outbox, and ends at once': (
+        before,
+        event,
+        after,
+        effects,
+      ) => {
         const isKnown =
           before.matches('delegated') && 'known' in event && event.type === 'subagent.ended';
         const known = isKnown ? [{ callId: 'c', acknowledged: before.context.acknowledged }] : [];

@@ -10,14 +10,14 @@ export const toolCallFaults: readonly Fault<typeof toolCallMachine>[] = [
       const { on } = stateOf(chart, 'delegated');
       on['call.cancel'] = candidates(on['call.cancel']).slice(1);
     }),
-    property: 'T1: at most one answer',
+    property: 'TOOL-CALL-1: at most one answer',
   },
   {
     fault: 'an invalid call is not answered',
     machine: mutate(toolCallMachine, (chart) => {
       stateOf(chart, 'received').on['call.invalid'] = 'answered';
     }),
-    property: 'T1: no end without an answer',
+    property: 'TOOL-CALL-1: no end without an answer',
   },
   {
     fault: 'accepted work is delegated again',
@@ -25,14 +25,14 @@ export const toolCallFaults: readonly Fault<typeof toolCallMachine>[] = [
       const { entry } = stateOf(chart, 'acknowledged');
       stateOf(chart, 'delegated').entry = entry;
     }),
-    property: 'T2: delegated at most once, settled at most once',
+    property: 'TOOL-CALL-2: delegated at most once, settled at most once',
   },
   {
     fault: 'a result can be cancelled before it was heard',
     machine: mutate(toolCallMachine, (chart) => {
       stateOf(chart, 'settled').on['call.cancel'] = 'cancelled';
     }),
-    property: 'T3: a settled result stays until its delivery is over',
+    property: 'TOOL-CALL-3: a settled result stays until its delivery is over',
   },
   {
     fault: 'what was cancelled is answered after all',

@@ -29,7 +29,7 @@ async function woken(of: World, before: ReturnType<typeof textLife>, options: Ta
 }
 
 describe('a session that hibernates', () => {
-  test('RC2: the app is not told again of a question that is open', async () => {
+  test('RECOVERY-2: the app is not told again of a question that is open', async () => {
     const of = world();
     const heard: string[] = [];
     const onQuestion = ({ requestId }: { requestId: string }) => void heard.push(requestId);
@@ -82,7 +82,7 @@ describe('a session that hibernates', () => {
     await after.close();
   });
 
-  test('Q2: what it asks its parent is told once, and its time goes on', async () => {
+  test('SUBAGENTS-REQUESTS-2: what it asks its parent is told once, and its time goes on', async () => {
     const of = world();
     const options: TalkOptions = {
       subagents: {
@@ -108,7 +108,7 @@ describe('a session that hibernates', () => {
     await after.close();
   });
 
-  test('K3: facts are not drawn again from what was said before', async () => {
+  test('UPKEEP-3: facts are not drawn again from what was said before', async () => {
     const of = world();
     const read: string[] = [];
     const options: TalkOptions = {
@@ -154,7 +154,7 @@ describe('a session that hibernates', () => {
   });
 });
 
-test('L3: whoever was at work when its session was suspended goes on in the same runtime', async () => {
+test('SLOTS-3: whoever was at work when its session was suspended goes on in the same runtime', async () => {
   const of = world();
   const { runtime } = of.begin();
   let times = 0;

@@ -1,4 +1,4 @@
-// L4: a service that one deployment does not have, and the next one has again.
+// SESSION-SERVICES-4: a service that one deployment does not have, and the next one has again.
 
 import { describe, expect, test } from 'vitest';
 import type { ServiceSubagentConfig } from '../../../src/index.ts';

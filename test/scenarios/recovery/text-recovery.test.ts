@@ -142,7 +142,7 @@ describe('after a crash', () => {
     await after.close();
   });
 
-  test('L1: those who ran have their run slots again, before those who waited for one', async () => {
+  test('SLOTS-2: those who ran have their run slots again, before those who waited for one', async () => {
     const of = world();
     let times = 0;
     const charge = {

@@ -66,7 +66,7 @@ describe('canonical', () => {
     ['an instance of Promise', { reply: Promise.resolve() }, '`reply`'],
     ['an instance of Account', [new Account()], '`0`'],
     ['an instance of AbortController', new AbortController(), 'in the context of "door"'],
-  ])('D2: %s is refused, with its place', (what, value, place) => {
+  ])('PLAIN-DATA-2: %s is refused, with its place', (what, value, place) => {
     expect(() => text(value)).toThrow(what);
     expect(() => text(value)).toThrow(place);
     expect(() => text(value)).toThrow(

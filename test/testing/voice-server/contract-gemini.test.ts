@@ -57,7 +57,7 @@ test.each<[string, Loose | string]>([
   expect(await model.closed).toBe(1007);
 });
 
-test('G1: a turn ends when its sound would have been played; an interrupted one at once', async () => {
+test('GEMINI-MODEL-TURNS-1: a turn ends when its sound would have been played; an interrupted one at once', async () => {
   const { call, pass } = stage({ speed: 10 });
   const { client, model } = await call(WIRE);
   model.answers({ say: 'A story.', durationMs: 2_000 });
@@ -80,7 +80,7 @@ test('G1: a turn ends when its sound would have been played; an interrupted one 
   expect(contents()).toHaveLength(3);
 });
 
-describe('G2 G3: a call that blocks', () => {
+describe('GEMINI-MODEL-TURNS-2 GEMINI-ENGINE-3: a call that blocks', () => {
   test('keeps the model silent until it is answered', async () => {
     const { call, pass } = stage();
     const { client, model } = await call(WIRE, setupFor('gemini-3.1-flash-live'));
@@ -113,7 +113,7 @@ describe('G2 G3: a call that blocks', () => {
   });
 });
 
-describe('G4: a call that does not block', () => {
+describe('GEMINI-ENGINE-4: a call that does not block', () => {
   test.each<[string, Loose, string[]]>([
     ['WHEN_IDLE', {}, ['A story.', 'The result is: {"output":"booked"}']],
     ['SILENT', { scheduling: 'SILENT' }, ['A story.']],

@@ -77,32 +77,35 @@ describe('createBoundedBuffer', () => {
     { weight: 1, arbitrary: fc.constant({ push: 0 }) },
   );
 
-  test.each(['newest', 'oldest'] as const)('B1, B2, B3 hold for %s', (keep) => {
-    fc.assert(
-      fc.property(fc.array(operation, { maxLength: 60 }), (operations) => {
-        const buffer = createBoundedBuffer({ maxMs: 100, keep });
-        let pushed = 0;
-        let pushedMs = 0;
-        let takenMs = 0;
-        const taken: AudioFrame[] = [];
-        for (const { push } of operations) {
-          if (push > 0) {
-            buffer.push(frame((pushed += 1), push));
-            pushedMs += push;
-          } else {
-            const out = buffer.shift();
-            if (out !== undefined) {
-              taken.push(out);
-              takenMs += out.samples.length / 24;
+  test.each(['newest', 'oldest'] as const)(
+    'BOUNDED-BUFFER-1, BOUNDED-BUFFER-2, BOUNDED-BUFFER-3 hold for %s',
+    (keep) => {
+      fc.assert(
+        fc.property(fc.array(operation, { maxLength: 60 }), (operations) => {
+          const buffer = createBoundedBuffer({ maxMs: 100, keep });
+          let pushed = 0;
+          let pushedMs = 0;
+          let takenMs = 0;
+          const taken: AudioFrame[] = [];
+          for (const { push } of operations) {
+            if (push > 0) {
+              buffer.push(frame((pushed += 1), push));
+              pushedMs += push;
+            } else {
+              const out = buffer.shift();
+              if (out !== undefined) {
+                taken.push(out);
+                takenMs += out.samples.length / 24;
+              }
             }
+            expect(buffer.durationMs).toBeLessThanOrEqual(100);
+            expect(pushed).toBe(taken.length + buffer.size + buffer.dropped.frames);
+            expect(pushedMs).toBeCloseTo(takenMs + buffer.durationMs + buffer.dropped.durationMs);
           }
-          expect(buffer.durationMs).toBeLessThanOrEqual(100);
-          expect(pushed).toBe(taken.length + buffer.size + buffer.dropped.frames);
-          expect(pushedMs).toBeCloseTo(takenMs + buffer.durationMs + buffer.dropped.durationMs);
-        }
-        const order = marks([...taken, ...buffer.drain()]) as number[];
-        expect(order).toEqual(order.toSorted((a, b) => a - b));
-      }),
-    );
-  });
+          const order = marks([...taken, ...buffer.drain()]) as number[];
+          expect(order).toEqual(order.toSorted((a, b) => a - b));
+        }),
+      );
+    },
+  );
 });

@@ -79,7 +79,7 @@ const open = ({ transport }: ReturnType<typeof lineOf>): boolean[] =>
   transport.connections.map(({ isClosed }) => !isClosed);
 
 describe('make before break', () => {
-  test('RO2 CONNECTION-LINE-3: the fresh one is prepared in time, takes over in a pause, and then the old one is closed', async () => {
+  test('ROTATION-2 CONNECTION-LINE-3: the fresh one is prepared in time, takes over in a pause, and then the old one is closed', async () => {
     const made = lineOf({ maxConnectionMs: HOUR });
     const { line, told, who, environment, transport, at } = made;
     who.isAtRest = false;
@@ -106,7 +106,7 @@ describe('make before break', () => {
     expect(open(made)).toEqual([false, false, true]);
   });
 
-  test('RO2: nobody waits for a pause shortly before the end', async () => {
+  test('ROTATION-2: nobody waits for a pause shortly before the end', async () => {
     const made = lineOf({});
     const { told, who, environment, at } = made;
     who.isAtRest = false;
@@ -119,7 +119,7 @@ describe('make before break', () => {
     expect(open(made)).toEqual([false, true]);
   });
 
-  test('RO2: one that stands ready takes the place of one that is lost', () => {
+  test('ROTATION-2: one that stands ready takes the place of one that is lost', () => {
     const made = lineOf({});
     const { told, who, at } = made;
     who.isAtRest = false;
@@ -130,7 +130,7 @@ describe('make before break', () => {
     expect(open(made)).toEqual([false, true]);
   });
 
-  test('RO2: one that does not stand ready is hung up', () => {
+  test('ROTATION-2: one that does not stand ready is hung up', () => {
     const made = lineOf({});
     const { told, at } = made;
     at(0).events.next({ type: 'transport.expiring', inMs: 10_000 });

@@ -294,7 +294,7 @@ describe('broken off', () => {
   });
 
   test.each(['cancelled', 'failed'] as const)(
-    'SR2: by the model itself (%s): what it wrote last is not said',
+    'SPOKEN-RESPONSE-2: by the model itself (%s): what it wrote last is not said',
     async (status) => {
       const { environment, begin, write, end, voice, of } = stage({ script: { latencyMs: 500 } });
       begin();

@@ -1,10 +1,10 @@
 // What the speaker has still to play, by item, and how much of each it has played.
 // Runs in the audio thread; pure, so that it is tested without one.
 //
-// P1. Samples are played in the order in which they came, each once, and none after `clear`.
-// P2. Reports never exceed what was pulled. One comes at least every `REPORT_MS` while
+// PLAYBACK-QUEUE-1. Samples are played in the order in which they came, each once, and none after `clear`.
+// PLAYBACK-QUEUE-2. Reports never exceed what was pulled. One comes at least every `REPORT_MS` while
 //     playing, one at the end of an item, one when the queue has run dry.
-// P3. `clear` reports the item that was playing (or would have been next), and no later one:
+// PLAYBACK-QUEUE-3. `clear` reports the item that was playing (or would have been next), and no later one:
 //     a report for an item means that those before it were played.
 
 export interface PlayoutReport {

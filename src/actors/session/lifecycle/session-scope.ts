@@ -344,7 +344,7 @@ export class SessionScope implements ScopePorts {
       }
   }
 
-  /** R34: what was spawned for one request of the user is told in one reply. */
+  /** Lets the results of subagents that one user request spawned wait for each other: one reply tells them ([R34]). */
   #expect({ id, parentId, callId }: SubagentView): void {
     const { unit, books, delegation } = this.#session;
     const isToldToUser = !this.#hasCalls && parentId === null;

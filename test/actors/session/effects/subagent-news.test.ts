@@ -208,7 +208,7 @@ describe('in a text session', () => {
     expect(reportsIn(parts)).toEqual([]);
   });
 
-  test('[RW12] E6: whoever tells a result does not start again what it is the result of', async () => {
+  test('[RW12] TEXT-LEAD-6: whoever tells a result does not start again what it is the result of', async () => {
     let tries = 0;
     const { start, type, session, state } = textTalk({
       subagents: { report: { script: () => say('Sales are up.') } },

@@ -128,7 +128,7 @@ describe('nextResult', () => {
   });
 
   test.each(['off', 'batch'] as const)(
-    'AW1: each once, in the order of telling, whoever waits when (consolidation: %s)',
+    'AWAITED-1: each once, in the order of telling, whoever waits when (consolidation: %s)',
     async (consolidation) => {
       const talk = working({ a: 1000, b: 2000, c: 3000 }, { consolidation });
       const { session, environment } = talk;

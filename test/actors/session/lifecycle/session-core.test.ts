@@ -123,7 +123,7 @@ const asking = {
   config: { interactive: true },
 };
 
-describe('W1: what is over is forgotten (P7)', () => {
+describe('BOOKS-1: what is over is forgotten (P7)', () => {
   test('[R15 BW31] calls, results, questions and notices leave nothing behind', async () => {
     const { core, call, hear, environment, lead } = await coreTalk({
       subagents: { quick, hanging, asking, late: { ...quick, pending: null } },
@@ -429,7 +429,7 @@ describe('COMMIT-UNIT-10: an entry that cannot be taken in', () => {
         return fold(...event);
       };
       await talk.call('asking', 'again');
-      // I2 of user-door: what was not taken in is never told as taken in, nor is anybody left to wait.
+      // USER-DOOR-2: what was not taken in is never told as taken in, nor is anybody left to wait.
       const said = settled(core.door.say('hello'));
       await environment.settle();
       expect(await said).toEqual(
@@ -512,7 +512,7 @@ describe('COMMIT-UNIT-10: an entry that cannot be taken in', () => {
     expect(codes).toEqual(['MALFORMED_EVENT', 'MALFORMED_EVENT', 'MALFORMED_EVENT']);
   });
 
-  test('I2: words that the journal refuses are not told as taken in', async () => {
+  test('USER-DOOR-2: words that the journal refuses are not told as taken in', async () => {
     const journal = memoryJournal();
     let isFenced = false;
     const append: typeof journal.append = (entry) => {
@@ -527,7 +527,7 @@ describe('COMMIT-UNIT-10: an entry that cannot be taken in', () => {
     expect(await said).toEqual({ code: 'FENCED' });
   });
 
-  test('I2: words that wait for the journal when the session is killed are not told as taken in', async () => {
+  test('USER-DOOR-2: words that wait for the journal when the session is killed are not told as taken in', async () => {
     const gate = gatedJournal();
     const { core, environment, state } = await busy({}, gate as never);
     gate.shut();

@@ -310,7 +310,7 @@ describe('close', () => {
     await expect(start()).rejects.toThrow();
   });
 
-  test('D2: waits for a dispose that takes its time, and no longer than its grace', async () => {
+  test('SUBAGENT-TREE-4: waits for a dispose that takes its time, and no longer than its grace', async () => {
     let disposed: () => void = () => {};
     const config = {
       ...hanging.config,
@@ -332,7 +332,7 @@ describe('close', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('D2: does not wait for ever: neither for a tool nor for a dispose that never settles', async () => {
+  test('SUBAGENT-TREE-4: does not wait for ever: neither for a tool nor for a dispose that never settles', async () => {
     const config = { ...hanging.config, dispose: never };
     const { session, start, type, environment, state, errors } = textTalk({
       subagents: { work: { ...hanging, config } },

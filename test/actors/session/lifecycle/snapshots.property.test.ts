@@ -58,7 +58,7 @@ test.each([
   ['text', 12],
   ['voice', 6],
 ] as const)(
-  'SN3, by %s: the same follows from it',
+  'SCOPE-SNAPSHOTS-3, by %s: the same follows from it',
   { timeout: 120_000 },
   async (session, seeds) => {
     let compared = 0;

@@ -287,7 +287,7 @@ describe('P4: what is told together is not lost', () => {
     expect(told()).toHaveLength(2);
   });
 
-  test('T1: calls that stayed open are answered each, once', async () => {
+  test('TOOL-CALL-1: calls that stayed open are answered each, once', async () => {
     const answers: unknown[] = [];
     const { start, type, finish, told } = siblingTalk(['flight', 'hotel'], {
       each: { pending: null },

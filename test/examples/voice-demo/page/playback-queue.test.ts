@@ -52,7 +52,7 @@ describe('playing', () => {
     expect(reports).toEqual([{ itemId: 'a', playedMs: (10 * 1000) / RATE_HZ }]);
   });
 
-  test('P2: reports about every 100 ms, and at the end', () => {
+  test('PLAYBACK-QUEUE-2: reports about every 100 ms, and at the end', () => {
     const queue = new PlaybackQueue(RATE_HZ);
     queue.push('a', tone(RATE_HZ));
     const { reports } = drain(queue);
@@ -64,7 +64,7 @@ describe('playing', () => {
     expect(reports.at(-1)).toEqual({ itemId: 'a', playedMs: 1000 });
   });
 
-  test('P2: an item is reported to its end before the next one', () => {
+  test('PLAYBACK-QUEUE-2: an item is reported to its end before the next one', () => {
     const queue = new PlaybackQueue(RATE_HZ);
     queue.push('a', tone(2000));
     queue.push('b', tone(2000));
@@ -94,7 +94,7 @@ describe('clear', () => {
     expect(new Set(pull(queue).played)).toEqual(new Set([0]));
   });
 
-  test('P3: what had not begun is reported as such, and only the first of it', () => {
+  test('PLAYBACK-QUEUE-3: what had not begun is reported as such, and only the first of it', () => {
     const queue = new PlaybackQueue(RATE_HZ);
     queue.push('a', tone(RATE_HZ));
     queue.push('b', tone(RATE_HZ));
@@ -113,7 +113,7 @@ describe('clear', () => {
   });
 });
 
-test('P1, P2: whatever comes is played once and in order, and never more is reported than was played', () => {
+test('PLAYBACK-QUEUE-1, PLAYBACK-QUEUE-2: whatever comes is played once and in order, and never more is reported than was played', () => {
   const action = fc.oneof(
     fc.record({
       type: fc.constant('push' as const),

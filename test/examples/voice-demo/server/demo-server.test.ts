@@ -189,7 +189,7 @@ describe('who may connect', () => {
 });
 
 describe('what a page sends', () => {
-  test('H1: the session begins with the first page that can play, and once', async () => {
+  test('CLIENT-HUB-1: the session begins with the first page that can play, and once', async () => {
     const first = await PageSocket.open(server);
     expect(session.names).toEqual([]);
     first.send({ type: 'client.attach' });
@@ -273,16 +273,19 @@ describe('what a page sends', () => {
     '[]',
     'null',
     '\u0000',
-  ])('C1: %j is answered with what was expected, and nothing happens', async (rubbish) => {
-    const page = await PageSocket.open(server);
-    page.send(rubbish);
-    const { code, message } = await page.next('client.error');
-    expect(code).toBe('INVALID_MESSAGE');
-    expect(message).toContain('Expected a message of the protocol');
-    expect(session.calls).toEqual([]);
-  });
+  ])(
+    'CLIENT-CONNECTION-1: %j is answered with what was expected, and nothing happens',
+    async (rubbish) => {
+      const page = await PageSocket.open(server);
+      page.send(rubbish);
+      const { code, message } = await page.next('client.error');
+      expect(code).toBe('INVALID_MESSAGE');
+      expect(message).toContain('Expected a message of the protocol');
+      expect(session.calls).toEqual([]);
+    },
+  );
 
-  test('C1: too much rubbish closes that connection and no other', async () => {
+  test('CLIENT-CONNECTION-1: too much rubbish closes that connection and no other', async () => {
     await restart({ mistakes: { burst: 3, perSecond: 0 } });
     const [good, bad] = [await PageSocket.open(server), await PageSocket.open(server)];
     for (let count = 0; count < 10; count++) bad.send('rubbish');
@@ -291,7 +294,7 @@ describe('what a page sends', () => {
     await session.until(() => session.names.includes('sendText'));
   });
 
-  test('C1: mistakes are forgiven with time', async () => {
+  test('CLIENT-CONNECTION-1: mistakes are forgiven with time', async () => {
     await restart({ mistakes: { burst: 1, perSecond: 1 } });
     const page = await PageSocket.open(server);
     for (let count = 0; count < 5; count++) {
@@ -320,7 +323,7 @@ describe('what a page sends', () => {
     expect(session.calls).toEqual([]);
   });
 
-  test('C2: a session that throws is answered, not fatal', async () => {
+  test('CLIENT-CONNECTION-2: a session that throws is answered, not fatal', async () => {
     session.failure = new Error('it is closed');
     const page = await PageSocket.open(server);
     page.send({ type: 'text.send', text: 'hello' });
@@ -370,7 +373,7 @@ describe('sound of the user', () => {
     expect(session.heard).toHaveLength(5);
   });
 
-  test('H3: of a page that does not own the voice is not heard', async () => {
+  test('CLIENT-HUB-3: of a page that does not own the voice is not heard', async () => {
     const first = await speaking();
     const second = await speaking();
     await second.next('voice.owner');
@@ -399,7 +402,7 @@ describe('what a page gets', () => {
     });
   });
 
-  test('H4: the arguments of calls that were made before it came', async () => {
+  test('CLIENT-HUB-4: the arguments of calls that were made before it came', async () => {
     session.events.next({
       type: 'tool.called',
       callId: 'c1',
@@ -448,7 +451,7 @@ describe('what a page gets', () => {
     expect(other.received).toEqual([]);
   });
 
-  test('C3: a page that takes nothing is closed before memory grows', async () => {
+  test('CLIENT-CONNECTION-3: a page that takes nothing is closed before memory grows', async () => {
     await restart({ maxUnsentBytes: 100_000 });
     const page = await PageSocket.open(server);
     page.send({ type: 'client.attach' });
@@ -473,7 +476,7 @@ describe('what a page gets', () => {
 });
 
 describe('the voice moves', () => {
-  test('H2: to the page that came last, and back when it leaves', async () => {
+  test('CLIENT-HUB-2: to the page that came last, and back when it leaves', async () => {
     const first = await PageSocket.open(server);
     first.send({ type: 'client.attach' });
     expect((await first.next('voice.owner')).own).toBe(true);
@@ -492,7 +495,7 @@ describe('the voice moves', () => {
     ]);
   });
 
-  test('H1: when the last page leaves, the session has no client', async () => {
+  test('CLIENT-HUB-1: when the last page leaves, the session has no client', async () => {
     const page = await PageSocket.open(server);
     page.send({ type: 'client.attach' });
     await page.next('voice.owner');
