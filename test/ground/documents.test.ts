@@ -24,7 +24,9 @@ const isThere = (path: string): boolean =>
 
 test.each(documents)('%s names files that exist', (document) => {
   const text = readFileSync(join(root, document), 'utf8');
-  const named = [...text.matchAll(/(?:`|participant \w+ as )([\w./-]+\.ts)\b/g)].map(([, path = '']) => path);
+  const named = [...text.matchAll(/(?:`|participant \w+ as )([\w./-]+\.ts)\b/g)].map(
+    ([, path = '']) => path,
+  );
   expect(named.filter((path) => !isThere(path))).toEqual([]);
 });
 
