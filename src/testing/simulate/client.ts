@@ -1,8 +1,8 @@
-// The client of a simulated session: it shows what a text session says, in one of the ways in which
-// an app can follow one, or plays what a voice session says and reports it; it comes and goes, and
-// outlives the process that it talks to.
+// The client of a simulated session: it shows a text session in one of the ways in which an app can follow
+// one, or plays the audio of a voice session and reports it; it comes and goes, and outlives the process that
+// it talks to.
 //
-// Owns:     who is attached, how they listen, and what was played.
+// Owns:     the attachment, the way of listening, and the played audio.
 // Does not: decide when it leaves (user, player).
 
 import type { VoiceSession } from '../../voice/voice-session.ts';
@@ -16,12 +16,12 @@ import type { Happening } from './log/log.ts';
 
 /** As loud as a television in the next room. */
 const NOISE = LOUDNESS / 8;
-/** A session, and which kind it is. */
+/** A session, with its kind. */
 export type Talking =
   | { readonly kind: 'text'; readonly session: TextSession }
   | { readonly kind: 'voice'; readonly session: VoiceSession; readonly sampleRateHz: number };
 
-/** How an app may follow a text session. What it does not acknowledge rests as cards. */
+/** The ways in which an app may follow a text session. Unacknowledged results rest as cards. */
 type Way =
   /** `session.parts`. */
   | 'observes'
@@ -29,9 +29,9 @@ type Way =
   | 'reads'
   /** The same, and breaks off at each result. */
   | 'breaksOff'
-  /** `session.clientMessages`, and tells what was seen. */
+  /** `session.clientMessages`, and acknowledges the messages that were shown. */
   | 'acknowledges'
-  /** The same, and tells nothing. */
+  /** The same, without acknowledgement. */
   | 'isSilent'
   /** `session.events` and `session.store` only. */
   | 'traces';
@@ -58,7 +58,7 @@ export class Client {
   readonly #environment: SimulatedEnvironment;
   readonly #note: (happening: Happening) => void;
   readonly #speakers: Loudspeaker[] = [];
-  /** Somebody holds the client in their hands, whether or not there is a session. */
+  /** The client is in use, whether or not there is a session. */
   #isThere = true;
   #talking: Talking | null = null;
   #detach: (() => void) | null = null;
@@ -81,7 +81,7 @@ export class Client {
     return this.#isThere;
   }
 
-  /** What was played in all processes, in order. */
+  /** The plays of all processes, in order. */
   get plays(): readonly Play[] {
     return this.#speakers.flatMap(({ plays }) => plays);
   }
@@ -90,7 +90,7 @@ export class Client {
     return this.#speakers.at(-1)?.isPlaying === true && this.#detach !== null;
   }
 
-  /** There is a session to talk to, or there is none any more. */
+  /** Takes the session to talk to, or null if it is gone. */
   meets(talking: Talking | null): void {
     this.#drop();
     this.#talking = talking;
@@ -116,7 +116,7 @@ export class Client {
     this.#tick();
   }
 
-  /** A television is on: the microphone always hears something. */
+  /** A television is on: the microphone always picks up something. */
   hearsNoise(): void {
     this.#isNoisy = true;
     this.#tick();
@@ -138,7 +138,7 @@ export class Client {
     this.#tick();
   }
 
-  /** In another way each time: what works in one of them need not work in another. */
+  /** Follows the session in another way each time: a success in one way proves nothing for another. */
   #follow(session: TextSession, isMine: () => boolean): readonly { unsubscribe(): void }[] {
     const chance = chanceOf(this.#seed, 'listens', (this.#visits += 1));
     return chance.pick(WAYS).map((way) => {
@@ -217,14 +217,14 @@ export class Client {
     ];
   }
 
-  /** What was not played by now is never played. */
+  /** Drops the audio that was not played by now. */
   #drop(): void {
     this.#detach = null;
     const speaker = this.#speakers.at(-1);
     for (const play of speaker?.plays ?? []) if (play.playedMs < play.sentMs) play.isCleared = true;
   }
 
-  /** While there is something to play, or to say. */
+  /** Ticks while there is audio to play, or to report. */
   #tick(): void {
     if (this.#isTicking) return;
     this.#isTicking = true;
@@ -244,7 +244,7 @@ export class Client {
   }
 }
 
-/** What a client that shows this message tells of it. */
+/** Returns the report of a client that shows this message. */
 function shownBy(message: ClientMessage): object | null {
   if (message.type === 'subagent.question')
     return { type: 'question.shown', requestId: message.requestId };

@@ -1,5 +1,5 @@
-// Crashes one conversation at every place where it can crash: before and after each entry that is
-// appended to the journal. For short scenarios.
+// Crashes one conversation at every possible place: before and after each entry that is appended to the
+// journal. For short scenarios.
 
 import type { FaultPlan } from './log/fault-points.ts';
 import {
@@ -12,7 +12,7 @@ import {
 export interface CrashEverywhereOptions extends SimulationOptions {
   /** @defaultValue 1 */
   readonly seed?: number;
-  /** What goes wrong beside the crash. @defaultValue nothing */
+  /** The faults beside the crash. @defaultValue nothing */
   readonly faults?: FaultPlan;
 }
 

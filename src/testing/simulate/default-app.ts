@@ -1,6 +1,6 @@
-// The app that `offstage simulate` plays with unless it is given another one: two agents who can
-// lead, and subagents that look things up, ask, need consent, and do what must not be done twice. For
-// some seeds there is more to it: subagents of subagents, a service, and a program beside it.
+// The default app of `offstage simulate`: two agents who can lead, and subagents that look things up, ask,
+// need consent, and have effects that must not happen twice. For some seeds the app has more: subagents of
+// subagents, a service, and a program beside it.
 
 import { tool } from 'ai';
 import { z } from 'zod';
@@ -14,7 +14,7 @@ import { errandsOf, watchmanOf } from './default-services.ts';
 const topic = z.object({ topic: z.string() });
 const order = z.object({ item: z.string(), count: z.number().int().min(1).max(9) });
 
-/** To look twice does no harm. */
+/** Looking twice does no harm. */
 const lookUp = {
   ...tool({
     description: 'Looks something up',
@@ -105,7 +105,7 @@ const tools = [
   }),
 ];
 
-/** Most conversations are small: a part of the seeds has more to it. */
+/** The share of seeds whose app has more: most conversations are small. */
 const FAMILIES = 0.3;
 const SERVICES = 0.25;
 const PROGRAMS = 0.15;

@@ -1,5 +1,5 @@
-// What a subagent of the default app has subagents of its own by: one kind that its call waits for, and
-// one that it starts, tells, asks, waits for and ends. They ask the user, and whom they work for.
+// The subagents of a subagent in the default app: one kind that its call waits for, and one that it starts,
+// messages, asks, awaits and ends. They ask the user, and their parent.
 
 import { z } from 'zod';
 import {
@@ -15,7 +15,7 @@ type Tools = NonNullable<SubagentConfig['tools']>;
 
 const topic = z.object({ topic: z.string() });
 
-/** With these, and what those below it may do, too, a subagent has subagents of its own. */
+/** Gives a subagent subagents of its own, with these tools and their own. */
 export function withFamily(tools: Tools, { simulated }: AppContext): Tools {
   const tasting: SubAgentConfig = {
     name: 'tasting',

@@ -1,5 +1,5 @@
-// What runs beside the conversation in the default app: a service, whose agent looks at what happens
-// outside, and a program, which has its own subagents run errands and tells what they found.
+// The parts of the default app beside the conversation: a service, whose agent examines events from outside,
+// and a program, which runs errands with its own subagents and tells their results.
 
 import { THE_LEAD } from '../../actors/contracts/service-types.ts';
 import { createSubagentService } from '../../actors/subagents/subagent-service.ts';
@@ -10,11 +10,11 @@ import type { AppContext, SimulatedApp, SimulatedProgram } from './log/app.ts';
 
 type Tools = NonNullable<SubagentConfig['tools']>;
 
-/** In the life of each process so many things happen, within so long. */
+/** The number of events in the life of each process, and the time within which they happen. */
 const HAPPENINGS = 2;
 const WITHIN_MS = 20_000;
 
-/** A service: its events come by the clock. */
+/** Creates a service whose events come by the clock. */
 export function watchmanOf(tools: Tools, { seed }: AppContext): ServiceSubagentConfig {
   return {
     agent: {
@@ -47,7 +47,7 @@ export function watchmanOf(tools: Tools, { seed }: AppContext): ServiceSubagentC
   };
 }
 
-/** A program: it goes on with its errands after a crash, and begins new ones by the clock. */
+/** Creates a program: it continues its errands after a crash, and begins new ones by the clock. */
 export function errandsOf(
   tools: Tools,
   { seed, environment: { clock, scheduler }, simulated }: AppContext,
@@ -70,7 +70,7 @@ export function errandsOf(
         const waited = await service.await([subagentId], THE_LEAD);
         if (isClosed || !waited.ok) return;
         const [report] = waited.reports;
-        // Nobody answers it: it goes on when its time is over.
+        // No user answers it: it continues when its time is over.
         if (waited.why === 'asked') await new Promise<void>((go) => scheduler.schedule(go, 1000));
         if (!report || report.endedAt === null) continue;
         waiting.delete(subagentId);
@@ -82,7 +82,7 @@ export function errandsOf(
       const { resumed, ended, lost } = await service.recover();
       for (const { subagentId, reason } of lost) problems.push(`${subagentId} is lost: ${reason}`);
       const known = service.list(THE_LEAD, { includeEnded: true });
-      // Those of others are told to these.
+      // Results of child subagents are told to their parents.
       const errands = new Set(known.flatMap(({ id, parentId }) => (parentId === null ? [id] : [])));
       for (const id of [...resumed, ...ended]) if (errands.has(id)) void bring(id);
       waiting.delete('what there was');

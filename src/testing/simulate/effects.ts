@@ -1,7 +1,7 @@
-// What tools really do, kept outside of every process: a tool that has run has run, whatever
-// became of the process that ran it.
+// The real effects of tools, recorded outside of every process: a tool that has run has run, even if its
+// process died.
 //
-// Owns:     the record of effects, and what goes wrong with tools.
+// Owns:     the record of effects, and the faults of tools.
 // Does not: judge (promises).
 
 import { callerOf } from '../../actors/model/caller.ts';
@@ -36,7 +36,10 @@ export class Effects {
     this.#now = now;
   }
 
-  /** The tools of a subagent, watched, and with what goes wrong. One that waits for other subagents does nothing itself. */
+  /**
+   * Watches the tools of a subagent, and applies their faults. A tool that waits for other subagents has no
+   * effect itself.
+   */
   watch(
     tools: Readonly<Record<string, unknown>>,
     process: SimulatedProcess,
@@ -49,7 +52,7 @@ export class Effects {
     );
   }
 
-  /** An inline tool of the lead agent. */
+  /** Watches an inline tool of the lead agent. */
   watchInline(definition: ToolDefinition, process: SimulatedProcess): ToolDefinition {
     const { execute, name } = definition as unknown as ToolDefinition<unknown>;
     if (!execute) return definition;
@@ -99,7 +102,7 @@ export class Effects {
       const effect: Effect = { ...call, process: process.number, at: this.#now(), status: 'begun' };
       this.all.push(effect);
       if (!hangs) return recorded(effect, execute);
-      // It does its work to the end, and what comes of it reaches nobody.
+      // The tool completes its work, but its result reaches no caller.
       finished(() => recorded(effect, execute)).catch(() => {});
       return never();
     };
@@ -114,7 +117,7 @@ function canRun(tool: unknown): tool is AnyTool & { execute: Execute } {
   return typeof tool === 'object' && tool !== null && 'execute' in tool && !!tool.execute;
 }
 
-/** As the tool returns it: a value, a promise, or what it yields. */
+/** Records the effect of a tool by what it returns: a value, a promise, or the values that it yields. */
 function recorded(effect: Effect, execute: () => unknown): unknown {
   try {
     const returned = execute();
@@ -149,7 +152,7 @@ async function* recordedYields(effect: Effect, yields: AsyncIterable<unknown>): 
   }
 }
 
-/** What a tool came to in the end, whether it returns, yields or throws. */
+/** Returns the final result of a tool, whether it returns, yields or throws. */
 async function finished(act: () => unknown): Promise<unknown> {
   const returned = act();
   if (!isIterable(returned)) return returned;

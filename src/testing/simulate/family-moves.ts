@@ -1,5 +1,5 @@
-// What a generated model does about subagents of its own: it starts them, waits for them, answers
-// what they ask, tells them something, looks, and ends them; now and then it leaves them alone.
+// The moves of a generated model with subagents of its own: it starts them, waits for them, answers their
+// questions, messages them, looks at them, and ends them; now and then it ignores them.
 //
 // Owns:     the calls of `createParentSubagentToolset`.
 // Does not: know more of its subagents than its prompt says.
@@ -7,7 +7,7 @@
 import type { Chance } from '../doubles/chance.ts';
 import type { ScriptedCall, ScriptedPrompt } from '../doubles/scripted-model.ts';
 
-/** These need the id of somebody, and are called for a reason. */
+/** Tools that need the id of a subagent, and are called for a reason. */
 const ABOUT_SOMEBODY: ReadonlySet<string> = new Set([
   'await_subagent',
   'check_subagent',
@@ -18,19 +18,19 @@ const ABOUT_SOMEBODY: ReadonlySet<string> = new Set([
 const ENDED: ReadonlySet<unknown> = new Set(['completed', 'failed', 'cancelled']);
 const CITIES = ['Berlin', 'Paris', 'Oslo', 'Rome', 'Lima', 'Cairo', 'Delhi', 'Quito'] as const;
 
-/** What it was told last of one of its own. */
+/** The latest state of one of its subagents, as the model was told. */
 interface Known {
   readonly subagentId: string;
   readonly status?: unknown;
   readonly pendingRequest?: { readonly messageId: string };
 }
 
-/** Tools that may be called without knowing anybody. */
+/** Returns the tools that may be called without knowing a subagent. */
 export function ofNobody(tools: ScriptedPrompt['tools']): ScriptedPrompt['tools'] {
   return tools.filter(({ name }) => !ABOUT_SOMEBODY.has(name));
 }
 
-/** What it does next about those that it has started; null: nothing. */
+/** Returns the next call about the subagents that it has started; null: none. */
 export function familyMove(
   { prompt, toolNames }: ScriptedPrompt,
   chance: Chance,
@@ -63,7 +63,7 @@ export function familyMove(
   return { name: 'await_subagent', input: { subagentIds, mode: chance.pick(['any', 'all']) } };
 }
 
-/** The arguments of a call that its schema alone does not tell; null: it does. */
+/** Returns the arguments of a call that its schema alone does not determine; null: it does. */
 export function familyInput(
   name: string,
   { toolNames }: ScriptedPrompt,
@@ -72,7 +72,7 @@ export function familyInput(
   if (name === 'request_input')
     return { question: `Which city for number ${chance.within(100, 999)}?` };
   if (name !== 'spawn_subagent') return null;
-  // Mostly few tools: who may start others does so, too.
+  // Mostly few tools: a subagent that may start others does so, too.
   const some = toolNames.filter((one) => one !== name && chance.happens(0.3));
   return {
     task: `Look around in ${chance.pick(CITIES)}, number ${chance.below(1000)}`,
@@ -81,12 +81,12 @@ export function familyInput(
   };
 }
 
-/** What the runtime adds, or knows by its role, cannot be handed on. */
+/** Tools that the runtime adds, or restricts to a role, cannot be handed on. */
 function ofOthers(names: readonly string[]): readonly string[] {
   return names.filter((name) => !['ask_user', 'request_input', 'complete_task'].includes(name));
 }
 
-/** By its id, in the order of starting: what the results of its own calls say. */
+/** Returns its subagents by id, in the order of starting, from the results of its own calls. */
 function knownIn(prompt: ScriptedPrompt['prompt']): ReadonlyMap<string, Known> {
   const known = new Map<string, Known>();
   const begins = prompt.findLastIndex(

@@ -1,15 +1,14 @@
-// Which faults strike in one run. Each occurrence of a fault point is decided by the seed, the
-// point and the count of the occurrence, and by nothing else: leaving out one thing while a
-// script is made smaller changes no other decision.
+// The faults of one run. Each occurrence of a fault point is decided by the seed, the point and the count of
+// the occurrence only: omitting a step while a script is made smaller changes no other decision.
 //
-// Owns:     the counts of occurrences, and what has struck.
-// Does not: know what a fault does (fault-points says it, whoever asks does it).
+// Owns:     the counts of occurrences, and the strikes.
+// Does not: know the effect of a fault (fault-points describes it, the caller applies it).
 
 import { chanceOf, type Chance } from '../doubles/chance.ts';
 import type { FaultPlan, FaultPoint, FaultRule, Strike } from './log/fault-points.ts';
 
 export class Faults {
-  /** What has struck, in order. */
+  /** The strikes so far, in order. */
   readonly struck: Strike[] = [];
   readonly #seed: number;
   readonly #decides: (point: FaultPoint, occurrence: number) => boolean;
@@ -17,7 +16,7 @@ export class Faults {
   readonly #onStrike: (strike: Strike) => void;
   #armed = true;
 
-  /** `what`: a plan, or the strikes of a run that is played again. */
+  /** `what`: a plan, or the strikes of a run that is replayed. */
   constructor(
     seed: number,
     what: FaultPlan | readonly Strike[],
@@ -28,7 +27,7 @@ export class Faults {
     this.#onStrike = onStrike;
   }
 
-  /** From now on everybody behaves. */
+  /** Disarms all faults: from now on everything behaves. */
   disarm(): void {
     this.#armed = false;
   }
@@ -37,7 +36,10 @@ export class Faults {
     return this.#armed;
   }
 
-  /** This point is reached: does it strike? What it needs to know more is chance of its own; null: it does not. */
+  /**
+   * Decides whether this point strikes now. Returns chance for the details of the fault; null: it does not
+   * strike.
+   */
   strikes(point: FaultPoint): Chance | null {
     if (!this.#armed) return null;
     const occurrence = (this.#counts.get(point) ?? 0) + 1;

@@ -1,5 +1,5 @@
-// A script from a seed: a user who asks for things, changes their mind, chats, leaves and comes
-// back, and an app that has news. Each step is decided by chance of its own.
+// Generates a script from a seed: a user who asks for work, changes their mind, chats, leaves and comes back,
+// and an app that has news. Each step is decided by chance of its own.
 
 import { chanceOf, type Chance } from '../doubles/chance.ts';
 import type { SimulatedApp } from './log/app.ts';
@@ -8,9 +8,9 @@ import type { Step } from './log/script.ts';
 export interface GenerateOptions {
   /** Steps at most. @defaultValue 10 */
   readonly steps?: number;
-  /** They happen within so long, in milliseconds. @defaultValue 40_000 */
+  /** The time within which the steps happen, in milliseconds. @defaultValue 40_000 */
   readonly spanMs?: number;
-  /** Does a script crash and drop by itself, beside the faults? */
+  /** Whether a script contains crashes and drops, beside the faults. */
   readonly disasters: boolean;
 }
 
@@ -36,7 +36,7 @@ export function generateSteps(
   const made = Array.from({ length: count }, (_, index): Step => {
     const chance = chanceOf(seed, 'step', index);
     const at = index === 0 ? 0 : chance.below(spanMs);
-    // Without work there is nothing that could go wrong.
+    // Without work nothing could go wrong.
     const kind = index === 0 ? 'ask' : chance.pick(kindsOf(session, agents.length, disasters));
     const means = index === 0 && working.length > 0 ? working : tools;
     return { at, ...actionOf(kind, index, chance, means, agents) };
@@ -93,7 +93,7 @@ function actionOf(
   }
 }
 
-/** Each request has words of its own, so that what is said in return can be told apart. */
+/** Each request has words of its own, so that the reply to it can be recognized. */
 function request(index: number, chance: Chance, tools: readonly string[]) {
   const calls = tools.length === 0 ? [] : [chance.pick(tools)];
   if (tools.length > 1 && chance.happens(0.35)) calls.push(chance.pick(tools));

@@ -1,14 +1,14 @@
-// Models that do by chance what a model may do. A subagent's calls the tools that it is offered, with
-// arguments that fit their schemas, asks, and comes to a result; now and then it calls what it
-// was not offered, or writes nonsense. A lead agent's calls what the user's words name, and
-// passes on word for word what it is told.
+// Models that behave by chance as a model may. A subagent's model calls the tools that it is offered, with
+// arguments that fit their schemas, asks, and returns a result; now and then it calls a tool that it was not
+// offered, or writes nonsense. A lead agent's model calls the tools that the user's words name, and repeats
+// its messages word for word.
 //
-// Owns:     what models say.
-// Does not: know whether anybody hears it.
+// Owns:     the words and calls of models.
+// Does not: know whether they are heard.
 //
 // Invariants
-//   GENERATED-MODEL-1. What a model says follows from the seed, who it is, its task and how often it has spoken:
-//       asked the same again, after a crash or a failure, it says the same.
+//   GENERATED-MODEL-1. A model's answer follows from the seed, its name, its task and the number of its
+//       earlier answers: the same request, repeated after a crash or a failure, gets the same answer.
 
 import { ProviderError } from '../../values/errors.ts';
 import { chanceOf, type Chance } from '../doubles/chance.ts';
@@ -30,18 +30,18 @@ import type { SimulatedProcess } from './simulated-process.ts';
 const SLOW_MS = 8000;
 const SILENT_MS = 90_000;
 const THINKING_MS = 1500;
-/** The agent of a service may find that there is nothing to tell. */
+/** The agent of a service may have no news. */
 const NOTHING_TO_TELL = '{"notify": false}';
-/** Nobody has such a tool. */
+/** A tool that no agent has. */
 const FORBIDDEN = 'transfer_all_funds';
 
 export interface ModelWorld {
   readonly faults: Faults;
-  /** The model is called with this. */
+  /** Called with each prompt. */
   readonly called?: (prompt: ScriptedPrompt) => void;
 }
 
-/** A model in one process: what the faults make of a script, and its own time to think. */
+/** Creates a model in one process: a script with faults, and a thinking time of its own. */
 export function modelIn(
   { faults, called }: ModelWorld,
   process: SimulatedProcess,
@@ -50,7 +50,7 @@ export function modelIn(
   return scriptedModel({
     environment: process.environment,
     async otherwise(prompt) {
-      // Nobody waits for a model in a process that is dead.
+      // In a dead process no caller waits for a model.
       if (!process.isAlive) return new Promise<never>(() => {});
       called?.(prompt);
       if (faults.strikes('model.silent'))
@@ -68,7 +68,7 @@ export function failure(code: string, message: string): ProviderError {
   return new ProviderError(code, message, { retryable: true });
 }
 
-/** The script of a subagent by this name. */
+/** Returns the script of a subagent by this name. */
 export function subagentScript(seed: number, name: string): Script {
   return (prompt) => {
     const task = taskIn(prompt);
@@ -79,12 +79,12 @@ export function subagentScript(seed: number, name: string): Script {
   };
 }
 
-/** Whose prompt this is: the subagent of its task; null: a lead agent's. */
+/** Returns the name of the subagent whose prompt this is, by its task; null: a lead agent's. */
 export function subagentIn({ system }: ScriptedPrompt): string | null {
   return /^# Task\nExecute tool: (?:subagent__)?(.*)$/m.exec(system)?.[1] ?? null;
 }
 
-/** The shape of its result, as its instructions say; null: none. */
+/** Returns the schema of its result, by its instructions; null: none. */
 function resultSchemaIn({ system, outputSchema }: ScriptedPrompt): unknown {
   const told = /JSON that fits this JSON Schema:\n(.*)/.exec(system)?.[1];
   return told === undefined ? outputSchema : JSON.parse(told);
@@ -109,7 +109,7 @@ function stepOf(
     const calls = [move ?? callOf(chance.pick(callable), prompt, chance)];
     if (chance.happens(0.2)) calls.push(callOf(chance.pick(callable), prompt, chance));
     if (chance.happens(0.03)) calls.push({ name: FORBIDDEN, input: { amount: chance.below(100) } });
-    // GENERATED-MODEL-1: also by the same ids.
+    // GENERATED-MODEL-1: also with the same ids.
     return { calls: calls.map((call, at) => ({ ...call, id: `call_${turn + 1}_${at + 1}` })) };
   }
   if (prompt.user.includes(NOTHING_TO_TELL) && chance.happens(0.3))
@@ -127,7 +127,7 @@ function callOf(
   prompt: ScriptedPrompt,
   chance: Chance,
 ): ScriptedCall {
-  // Once in a while a model writes what is no JSON.
+  // Now and then a model writes invalid JSON.
   if (chance.happens(0.02)) return { name, input: '{"oops' };
   if (name === 'ask_user') return { name, input: questionOf(chance) };
   return { name, input: familyInput(name, prompt, chance) ?? valueFor(inputSchema, chance) };
@@ -147,10 +147,10 @@ function questionOf(chance: Chance): object {
   return { question: `Which colour for number ${number}: ${labels.join(' or ')}?`, options };
 }
 
-/** What the lead agent's model calls for these words; empty: nothing. */
+/** Returns the tools that the lead agent's model calls for these words; empty: none. */
 export type Meaning = (words: string) => readonly string[];
 
-/** The arguments with which the lead agent's model calls a tool for these words. */
+/** Returns the arguments with which the lead agent's model calls a tool for these words. */
 export function argumentsFor(
   seed: number,
   words: string,
@@ -188,7 +188,7 @@ export function leadScript(seed: number, meaning: Meaning): Script {
       .filter(({ name, input }) => !made.has(`${name} ${JSON.stringify(input)}`));
     if (calls.length > 0) return { calls };
     const news = notes.filter((note) => !/(?:answered|were about) a question of/.test(note));
-    // While it tells what it was not asked for it calls nothing, and answers nobody.
+    // While it tells news without a request, it calls no tool and replies to no words.
     const words = tools.length > 0 || news.length === 0 ? owed : [];
     const answers = words.filter((text) => meaning(text).length === 0);
     const text = [
@@ -200,7 +200,7 @@ export function leadScript(seed: number, meaning: Meaning): Script {
   };
 }
 
-/** What a tool's answer comes to, in words. */
+/** Returns the gist of a tool's answer, in words. */
 function gistOf(result: unknown): string {
   const { message } = (result ?? {}) as { readonly message?: unknown };
   if (typeof message === 'string') return message;
@@ -215,7 +215,7 @@ function wordsIn(message: Message): readonly string[] {
   return message.content.flatMap((part) => (part.type === 'text' ? [part.text] : []));
 }
 
-/** What the runtime says in the user's place. */
+/** Returns the runtime's notes in the user's place. */
 function notesIn(message: Message): readonly string[] {
   if (message.role !== 'user' && message.role !== 'system') return [];
   return wordsIn(message).filter((text) => text.startsWith('['));

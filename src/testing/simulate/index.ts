@@ -1,4 +1,4 @@
-// Simulation of an app: conversations by chance, with everything going wrong that can.
+// Simulation of an app: conversations by chance, with all possible faults.
 
 export type {
   AppContext,

@@ -1,5 +1,5 @@
-// A value that a JSON Schema allows, by chance: what a model might write as the arguments of a
-// tool. Knows what schemas of tools are made of; what else a schema demands it may miss.
+// Generates a value that a JSON Schema allows: the arguments that a model might write for a tool. It supports
+// the keywords of tool schemas; it may violate others.
 
 import type { Chance } from '../doubles/chance.ts';
 
@@ -23,7 +23,7 @@ interface JsonSchema {
 }
 
 const WORDS = ['amber', 'birch', 'cedar', 'delta', 'ember', 'fjord', 'grove', 'heron'] as const;
-/** A schema may hold itself; a value ends. */
+/** A schema may contain itself; a value must end. */
 const MAX_DEPTH = 6;
 
 export function valueFor(schema: unknown, chance: Chance, depth = 0): unknown {

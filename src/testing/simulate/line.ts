@@ -1,13 +1,13 @@
-// The line between a session and its voice model, and what goes wrong on it: it is refused, is
-// lost, is slow, is gone on with or is not, and words come late. It also knows what the model said in each item, and lets the model
-// hear what reaches it of the user.
+// The connection between a session and its voice model, with its faults: it is refused, lost, slow, resumed
+// or not, and transcripts come late. It also records the model's words in each item, and passes the user's
+// audio to the model.
 //
 // Owns:     the connections of one process.
-// Does not: know what is said, or why.
+// Does not: know the meaning of the words.
 //
 // Invariants
-//   SIMULATE-LINE-1. What is slow keeps its order: nothing overtakes what came before it on the connection.
-//   SIMULATE-LINE-2. A process that is dead hears nothing and reaches nobody.
+//   SIMULATE-LINE-1. A slow connection keeps its order: nothing overtakes earlier events on it.
+//   SIMULATE-LINE-2. A dead process receives nothing and sends nothing.
 
 import { readable } from '../conformance/words.ts';
 import { Subject } from 'rxjs';
@@ -27,7 +27,7 @@ const SLOW_MS = 1000;
 const DROP_WITHIN_MS = 3000;
 const LATE_MS = 4000;
 
-/** Something that the user says aloud. */
+/** An utterance that the user speaks. */
 export interface Utterance {
   readonly words: string;
   readonly startedAt: number;
@@ -38,21 +38,21 @@ export interface LinePorts {
   readonly environment: SimulatedEnvironment;
   readonly faults: Faults;
   readonly stage: ConformanceStage;
-  /** Which of the stage's models the next connection is with. */
+  /** Returns the index of the stage's model for the next connection. */
   nextModel(): number;
-  /** What the user says, or said last. */
+  /** Returns the current or latest utterance of the user. */
   utterance(): Utterance | null;
-  /** A television is on where the user is. */
+  /** Tells whether a television is on near the user. */
   isNoisy(): boolean;
   happened(what: 'opened' | 'resumed' | 'lost' | 'refused'): void;
-  /** The session asks the model to tell something. */
+  /** Called when the session asks the model to tell something. */
   asked(instructions: string): void;
 }
 
-/** What the voice model said in each item, on all connections of all processes. */
+/** The voice model's words in each item, on all connections of all processes. */
 export type ItemWords = Map<string, string>;
 
-/** The transport, as one process sees it. */
+/** Returns the transport as one process sees it. */
 export function lineOf(process: SimulatedProcess, ports: LinePorts, words: ItemWords): Transport {
   const { stage, faults } = ports;
   const { name, capabilities } = stage.transport;
@@ -75,7 +75,7 @@ export function lineOf(process: SimulatedProcess, ports: LinePorts, words: ItemW
   };
 }
 
-/** The newest connection that is open. */
+/** Returns the newest connection that is open. */
 export function openModel(stage: ConformanceStage): ConformanceModel | undefined {
   return stage.models.findLast(({ isOpen }) => isOpen);
 }
@@ -88,7 +88,7 @@ class Line implements TransportConnection {
   readonly #words: ItemWords;
   readonly #connection: TransportConnection;
   readonly #model: () => ConformanceModel | undefined;
-  /** Those that came late, and all that waits behind them. */
+  /** The late events, and all that wait behind them. */
   readonly #behind: (() => void)[] = [];
   #heard: Utterance | null = null;
   #isSlow = false;
@@ -159,7 +159,7 @@ class Line implements TransportConnection {
     if (this.#isSlow) return;
     this.#isSlow = true;
     this.#later(ms, () => {
-      // What the model says in answer to the first of it comes behind the last (SIMULATE-LINE-1).
+      // The model's answer to the first of them comes after the last (SIMULATE-LINE-1).
       for (let give = this.#behind.shift(); give; give = this.#behind.shift()) give();
       this.#isSlow = false;
     });
@@ -169,7 +169,7 @@ class Line implements TransportConnection {
     this.#ports.environment.scheduler.schedule(task, ms);
   }
 
-  /** Loud sound is what the user says: this model hears it once, from the beginning or again. */
+  /** Loud audio is the user's utterance: this model hears it once, from the beginning or again. */
   #hears({ samples }: AudioFrame): void {
     const utterance = this.#ports.utterance();
     const isLoud = samples.length > 0 && (samples[samples.length - 1] ?? 0) >= LOUDNESS;
@@ -201,7 +201,7 @@ function refused({ environment }: SimulatedProcess): TransportConnection {
   return connection;
 }
 
-/** Nobody is on the other end. */
+/** A connection without a model behind it. */
 function deaf() {
   return {
     events: new Subject<TransportEvent>(),

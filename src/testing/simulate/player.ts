@@ -1,8 +1,8 @@
-// Plays a script: lets time pass, has everybody do what it says, and then lets everybody behave
-// until nothing more is to come, within a bound of simulated time.
+// Plays a script: advances time, performs its steps, and then lets everything behave until no work is left,
+// within a bound of simulated time.
 //
 // Owns:     the passing of time in a run.
-// Does not: judge what came of it (promises).
+// Does not: judge the result (promises).
 
 import { THE_LEAD } from '../../actors/contracts/service-types.ts';
 import type { SessionState } from '../../actors/contracts/session-views.ts';
@@ -10,12 +10,12 @@ import type { RunRecord } from './log/log.ts';
 import type { Script, Step } from './log/script.ts';
 import { World, type WorldOptions } from './world.ts';
 
-/** Faults may strike for so long after the last step. */
+/** The time after the last step in which faults may strike. */
 const AFTERMATH_MS = 30_000;
 const ROUND_MS = 1000;
-/** What is added to words that are said again. */
+/** Suffixes of words that are repeated. */
 const AGAIN = [', once more', ', a third time', ', a last time'] as const;
-/** Nothing happens for so long: nothing more will. */
+/** After so long without an event, nothing more will happen. */
 const CALM_MS = 3000;
 const CLOSE_WITHIN_MS = 120_000;
 const OVER: ReadonlySet<string> = new Set(['answered', 'expired', 'withdrawn', 'superseded']);
@@ -23,7 +23,7 @@ const TOLD: ReadonlySet<string> = new Set(['delivered', 'dismissed', 'dropped'])
 
 export interface PlayOptions extends Omit<WorldOptions, 'meanings'> {
   readonly steps: readonly Step[];
-  /** By then all must have come to an end, in milliseconds after the last fault. */
+  /** The bound on the time after the last fault until all work has ended, in milliseconds. */
   readonly quietWithinMs: number;
 }
 
@@ -67,7 +67,7 @@ export async function play(options: PlayOptions): Promise<RunRecord> {
     startedAt,
     effects: effects.all,
     plays: client.plays,
-    // What goes on after a false interruption has a name of its own.
+    // The continuation after a false interruption has a name of its own.
     wordsOf: (itemId) => words.get(itemId) ?? words.get(itemId.replace(/~\d+$/, '')) ?? '',
     state,
     unfinished: left,
@@ -77,7 +77,7 @@ export async function play(options: PlayOptions): Promise<RunRecord> {
   };
 }
 
-/** Lets time pass until nothing has been under way for a while, `limitMs` at most. */
+/** Advances time until no work has been under way for a while, `limitMs` at most. */
 async function untilCalm(world: World, limitMs: number): Promise<void> {
   for (let ms = 0, calmMs = 0; ms < limitMs && calmMs < CALM_MS; ms += ROUND_MS) {
     await world.environment.advance(ROUND_MS);
@@ -86,7 +86,7 @@ async function untilCalm(world: World, limitMs: number): Promise<void> {
   }
 }
 
-/** What came to nothing altogether, such as words that went down with a process, the user says again. */
+/** The user repeats a request that had no effect at all, such as words that were lost with a process. */
 function asksAgain(world: World, steps: readonly Step[], again: string): boolean {
   const { subagentConfigs = {} } = world.app;
   const request = steps.find(
@@ -96,7 +96,7 @@ function asksAgain(world: World, steps: readonly Step[], again: string): boolean
     (entry) => entry.kind === 'event' && entry.event.type === 'subagent.changed',
   );
   if (request?.do !== 'say' || hasWorked) return false;
-  // They may have left at the last instant at which they could.
+  // The client may have left at the last possible moment.
   world.client.comeBack();
   world.user.types(`${request.words}${again}`);
   return true;
@@ -160,7 +160,7 @@ function nthOf<T>(from: readonly T[], nth: number): T | undefined {
   return from[nth % Math.max(1, from.length)];
 }
 
-/** What is still to come, each in a sentence. */
+/** Returns the unfinished work, each item as a sentence. */
 function unfinished(world: World): readonly string[] {
   const { session, state, user, client, program } = world;
   if (!session || !state) return ['there is no session'];
@@ -189,7 +189,7 @@ function unfinished(world: World): readonly string[] {
   ];
 }
 
-/** Ends the session. Returns how many timers are left of it. */
+/** Ends the session. Returns the number of timers that it left. */
 async function close(world: World): Promise<number> {
   const { session, environment, process, program } = world;
   world.note({ kind: 'closing' });
@@ -208,7 +208,7 @@ async function close(world: World): Promise<number> {
   await environment.settle();
   const left = process.timers;
   await world.close();
-  // A session's close never rejects: it is the program's.
+  // A session's close never rejects: these are problems of the program.
   for (const problem of problems) throw problem;
   return isClosed ? left : Math.max(1, left);
 }

@@ -1,10 +1,13 @@
-// Makes what fails smaller: leaves out more and more of it, as long as it fails in the same way
-// (delta debugging: Zeller and Hildebrandt, 2002).
+// Makes a failing case smaller: removes more and more of it, as long as it fails in the same way (delta
+// debugging: Zeller and Hildebrandt, 2002).
 
-/** Does it still fail with these alone? */
+/** Tells whether these items alone still fail. */
 export type StillFails<T> = (items: readonly T[]) => Promise<boolean>;
 
-/** The smallest part of `items` that was found to fail, within `maxTries` tries. Each of it is needed, if there were enough. */
+/**
+ * Returns the smallest failing part of `items` that was found within `maxTries` tries. Each of its items is
+ * needed, if there were enough tries.
+ */
 export async function shrink<T>(
   items: readonly T[],
   stillFails: StillFails<T>,
@@ -27,7 +30,7 @@ export async function shrink<T>(
       } else at += size;
     }
     if (tries >= maxTries) break;
-    // What was needed before may not be any more.
+    // An item that was needed before may no longer be.
     if (size > 1) size = Math.ceil(size / 2);
     else if (!hasShrunk) break;
   }

@@ -1,18 +1,18 @@
-// One life of a process on simulated time: it shares the clock with the world outside, and when
-// it is killed none of its timers ever fires again. What it still says goes to nobody.
+// One life of a process on simulated time: it shares the clock with the world outside, and when it is killed
+// none of its timers ever fires again. Its later output is discarded.
 //
 // Owns:     the timers of the process, and whether it is alive.
-// Does not: know what runs in it.
+// Does not: know the code that runs in it.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import type { SimulatedEnvironment } from '../doubles/simulated-environment.ts';
 
 export class SimulatedProcess {
-  /** Counts from 1. */
+  /** The number of the process, from 1. */
   readonly number: number;
-  /** For the runtime. */
+  /** The environment of the runtime. */
   readonly environment: Environment;
-  /** For the app and its tools: what they leave behind is their own affair. */
+  /** The environment of the app and its tools: timers that they leave behind are their own responsibility. */
   readonly ofApp: Environment;
   readonly #timers = new Set<() => void>();
   readonly #timersOfApp = new Set<() => void>();
@@ -28,12 +28,12 @@ export class SimulatedProcess {
     return this.#isAlive;
   }
 
-  /** Timers of the runtime that wait, those in the background included. */
+  /** Waiting timers of the runtime, those in the background included. */
   get timers(): number {
     return this.#timers.size;
   }
 
-  /** Something from outside reaches it, if it is still there. */
+  /** Runs a task from outside, if the process is alive. */
   do(task: () => void): void {
     if (this.#isAlive) task();
   }

@@ -1,5 +1,5 @@
-// What `simulate` throws: the seed, the promises that were broken, and the smallest script that was
-// found to break one of them, as a person reads it and as JSON.
+// The error of `simulate`: the seed, the broken promises, and the smallest script that was found to break one
+// of them, as text for a person and as JSON.
 
 import { OffstageError } from '../../values/errors.ts';
 import { logInWords, type LogEntry } from './log/log.ts';
@@ -9,14 +9,16 @@ import { scriptInWords, type Script } from './log/script.ts';
 /** A run in which a promise was broken. */
 export interface SimulationFailure {
   readonly seed: number;
-  /** What was broken in the run as it was. */
+  /** The promises that the original run broke. */
   readonly broken: readonly Broken[];
-  /** The run as it was. */
+  /** The original script. */
   readonly script: Script;
-  /** The smallest script that was found to break the first of these promises, and what it breaks. */
+  /**
+   * The smallest script that was found to break the first of these promises, and the promises that it breaks.
+   */
   readonly shrunk: Script;
   readonly shrunkBroken: readonly Broken[];
-  /** What happened when the shrunk script was played. */
+  /** The log of the shrunk script. */
   readonly log: readonly LogEntry[];
 }
 
@@ -25,7 +27,7 @@ export class SimulationError extends OffstageError {
 
   constructor(failure: SimulationFailure) {
     super('PROMISE_BROKEN', inWords(failure));
-    // Whoever prints the error has read it all in the message.
+    // A printed error contains all of it in the message.
     Object.defineProperty(this, 'failure', { value: failure });
   }
 }

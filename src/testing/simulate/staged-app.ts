@@ -1,6 +1,6 @@
 // An app as one process of a simulated world runs it: its models are replaced, its tools watched.
 //
-// Owns:     what is changed of an app, and what its models say.
+// Owns:     the changes to an app, and the words of its models.
 // Does not: run it (world).
 
 import { asSchema } from 'ai';
@@ -25,13 +25,13 @@ import type { SimulatedProcess } from './simulated-process.ts';
 
 const GONE_WITHIN_MS = 5000;
 
-/** What the user's words make the lead agent's model call. */
+/** The calls of the lead agent's model, by the user's words. */
 export type Meanings = ReadonlyMap<string, readonly string[]>;
 
 export interface AppStage {
   readonly seed: number;
   readonly app: SimulatedAppLike;
-  /** Scripts of models, by the name of the subagent; generated where there is none. */
+  /** Scripts of models, by the name of the subagent; a missing one is generated. */
   readonly models: Readonly<Record<string, ModelScript>>;
   readonly meanings: Meanings;
   readonly faults: Faults;
@@ -39,7 +39,7 @@ export interface AppStage {
   note(happening: Happening): void;
 }
 
-/** The app, as this process makes it. */
+/** Returns the app as this process makes it. */
 export function appIn(stage: AppStage, process: SimulatedProcess): SimulatedApp {
   const { app: given, seed, effects } = stage;
   const simulated = <Config extends Partial<SubagentConfig>>(config: Config): Config =>
@@ -82,7 +82,7 @@ function configIn<Config extends Partial<SubagentConfig>>(
   };
 }
 
-/** A source of events, and what goes wrong with it. */
+/** Returns a source of events with its faults. */
 function sourceIn({ faults }: AppStage, source: EventSourceConfig): EventSourceConfig {
   return {
     name: source.name,
@@ -110,7 +110,10 @@ function scriptOf({ seed, models }: AppStage, name: string): ModelScript {
   return models[name] ?? subagentScript(seed, name);
 }
 
-/** The session's model: of the lead agent in a text session, where a voice model delegates, and of whoever else has none. */
+/**
+ * Returns the session's model: of the lead agent in a text session, of delegations of a voice model, and of
+ * every agent without a model of its own.
+ */
 export function sessionModelIn(stage: AppStage, process: SimulatedProcess): ScriptedLanguageModel {
   const { seed, faults, meanings } = stage;
   const lead = leadScript(seed, (words) => meanings.get(words) ?? []);
@@ -130,7 +133,7 @@ export function sessionModelIn(stage: AppStage, process: SimulatedProcess): Scri
   );
 }
 
-/** What a voice model calls for the user's words. */
+/** Returns the calls of a voice model, by the user's words. */
 export function voiceCalls(
   { seed, meanings }: AppStage,
   { agents }: SimulatedApp,

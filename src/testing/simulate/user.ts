@@ -1,7 +1,7 @@
-// The user: speaks, types, answers what is asked, breaks in, digresses, says nothing, clicks too
-// late and twice. What they do about a question follows from the seed and its words.
+// The user: speaks, types, answers questions, breaks in, digresses, stays silent, clicks too late and twice.
+// Their reaction to a question follows from the seed and its words.
 //
-// Owns:     what the user is about to do.
+// Owns:     the planned actions of the user.
 // Does not: begin conversations (the script does), or judge.
 
 import type {
@@ -52,7 +52,7 @@ export class User {
     this.#ports = ports;
   }
 
-  /** What they say aloud, or said last. */
+  /** The current or latest utterance. */
   get utterance(): Utterance | null {
     return this.#utterance;
   }
@@ -62,7 +62,7 @@ export class User {
     return this.#utterance !== null && this.#now < startedAt + durationMs;
   }
 
-  /** Whether a television is on behind what they say now; once it is, it stays on. */
+  /** Tells whether a television is on behind the current utterance; once it is, it stays on. */
   hasTelevision(): boolean {
     if (!this.#hasTelevision && this.#ports.faults.strikes('user.television')) {
       this.#hasTelevision = true;
@@ -71,7 +71,7 @@ export class User {
     return this.#hasTelevision;
   }
 
-  /** Speaks in a voice session, and types in another one; after what they say already. */
+  /** Speaks in a voice session, and types in a text session; after the words that are already under way. */
   says(words: string): void {
     const { kind, client, note } = this.#ports;
     if (!client.isThere) return;
@@ -94,13 +94,13 @@ export class User {
     const session = this.#ports.session();
     if (!session || !this.#ports.client.isThere) return;
     this.#ports.note({ kind: 'said', words, how: 'typing' });
-    // A session that is not there yet takes nothing in: the user tries again.
+    // A session that is not ready rejects the words: the user tries again.
     session.sendText(words).catch(() => {
       if (session === this.#ports.session()) this.#later(RETRY_MS, () => this.types(words));
     });
   }
 
-  /** Something shows on the screen, or is heard. */
+  /** Receives an event that shows on the screen, or is heard. */
   sees(event: SessionEvent): void {
     if (event.type === 'question.changed') this.#asked(event.question);
     else if (event.type === 'delivery.changed') this.#told(event.delivery);
@@ -111,14 +111,14 @@ export class User {
       this.#mayVanish();
   }
 
-  /** From now on they answer whatever is asked, and look at what is shown. */
+  /** From now on the user answers every question, and looks at every card. */
   behaves(): void {
     this.#ports.client.comeBack();
     for (const question of this.#questions.values()) this.#considers(question);
     for (const card of this.#cards) this.#looksAt(card);
   }
 
-  /** A new process asks anew. */
+  /** Forgets the questions: a new process asks again. */
   forgets(): void {
     this.#answering.clear();
   }
@@ -179,7 +179,7 @@ export class User {
     });
   }
 
-  /** Being told is when one leaves, or breaks in; a card is looked at in the end. */
+  /** The user leaves, or breaks in, while something is told; a card is looked at in the end. */
   #told({ deliveryId, state, card, kind }: DeliveryView): void {
     const { faults, client } = this.#ports;
     if (card && state === 'pending') this.#cards.add(deliveryId);
@@ -201,7 +201,7 @@ export class User {
       });
   }
 
-  /** In the middle of a turn, whoever has it, the client is gone: at once, or within `withinMs`. */
+  /** In the middle of a turn of either party the client is gone: at once, or within `withinMs`. */
   #mayVanish(withinMs = 2000): void {
     const { faults, client } = this.#ports;
     const vanishes = faults.strikes('client.vanishes');
@@ -218,7 +218,7 @@ export class User {
     });
   }
 
-  /** The lead agent begins to say something. */
+  /** The lead agent begins to speak. */
   #hears(itemId: string): void {
     if (this.#heard === itemId) return;
     this.#heard = itemId;
@@ -246,7 +246,7 @@ export class User {
   }
 }
 
-/** What they say to it. */
+/** Returns the user's words for a question. */
 function wordsFor({ kind, options }: QuestionView, chance: Chance): string {
   if (kind === 'approval') return chance.happens(0.7) ? 'yes' : 'no';
   if (options.length === 0) return `call it number ${chance.below(1000)} please`;

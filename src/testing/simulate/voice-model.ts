@@ -1,9 +1,9 @@
-// A voice model in memory, on simulated time: it hears what it is told that the user says,
-// speaks as fast as real ones, remembers, is cancelled and cut, and loses its connections. It speaks
-// the port itself, and so no wire; for the wires there is the voice server.
+// A voice model in memory, on simulated time: it hears the words that the user speaks, speaks as fast as real
+// models, remembers, can be cancelled and truncated, and loses its connections. It implements the port
+// itself, and so has no wire; for the wires there is the voice server.
 //
-// Owns:     one connection, and what is remembered on it.
-// Does not: decide what is said (the mind does).
+// Owns:     one connection, and the memory on it.
+// Does not: decide its words (the mind does).
 
 import { Subject } from 'rxjs';
 import { frameDurationMs, type AudioFrame } from '../../voice/audio/audio-frame.ts';
@@ -28,12 +28,12 @@ const READY_MS = 30;
 const THINKING_MS = 150;
 const TRANSCRIBING_MS = 120;
 const CHAR_MS = 60;
-/** A detector hears the end of an utterance in the sound after it: it needs some. */
+/** A detector recognizes the end of an utterance in the audio after it: it needs some. */
 const DEAF_AFTER_MS = 1000;
 const LISTENS_EVERY_MS = 500;
-/** A television goes on at once. */
+/** The noise of a television follows at once. */
 const NOISE_AFTER_MS = 200;
-/** So much sound comes at a time, and so long after the one before. */
+/** The length of a chunk of audio, and the time after the one before. */
 const CHUNK_MS = 600;
 const CHUNK_EVERY_MS = 150;
 
@@ -50,7 +50,7 @@ type Item = { -readonly [Key in keyof ConformanceMemory]: ConformanceMemory[Key]
 };
 type Reply = { -readonly [Key in keyof ConformanceReply]: ConformanceReply[Key] };
 
-/** Under which the model remembers what it is told; null: it is told nothing. */
+/** Returns the id under which the model remembers a command; null: it carries no text. */
 function idOf(command: TransportCommand): string | null {
   if (command.type === 'message.add') return command.itemId;
   if (command.type === 'tool.recall') return command.callId;
@@ -65,7 +65,7 @@ interface Response {
   readonly remembers: boolean;
 }
 
-/** Somebody speaks. */
+/** Speech of the user, or noise. */
 interface Utterance {
   readonly utteranceId: string;
   readonly text: string;
@@ -96,10 +96,10 @@ export class VoiceModel implements ConformanceModel, TransportConnection {
   #said: Reply | null = null;
   #isSilent = false;
   #utterance: Utterance | null = null;
-  /** There is always something to hear. */
+  /** The microphone always picks up something. */
   #isNoisy = false;
   #soundAt = 0;
-  /** So much sound of the user came before now. */
+  /** The audio of the user so far. */
   #soundMs = 0;
 
   constructor(ports: VoiceModelPorts, remembered: readonly Item[], ready: TransportEvent) {
@@ -168,7 +168,7 @@ export class VoiceModel implements ConformanceModel, TransportConnection {
   async close(): Promise<void> {
     if (!this.isOpen) return;
     this.#stop();
-    // As of a wire: not before whoever hangs up has done so.
+    // As on a wire: not before the caller has finished closing.
     await Promise.resolve();
     this.#end({ type: 'transport.closed', code: 1000, reason: 'hung up', retryable: false });
   }
@@ -193,7 +193,7 @@ export class VoiceModel implements ConformanceModel, TransportConnection {
   }
 
   #hear(text: string, durationMs: number, transcript: ConformanceTranscript): Promise<void> {
-    // What somebody else says now is told apart from what was heard before.
+    // A new utterance ends the one that was heard before.
     if (this.#utterance) this.#heard(this.#utterance);
     const utteranceId = this.#ports.nextId('user');
     return new Promise((resolve) => {
@@ -205,7 +205,7 @@ export class VoiceModel implements ConformanceModel, TransportConnection {
     });
   }
 
-  /** It is over when there is silence behind it. */
+  /** The utterance is over when silence follows it. */
   #listenOn(utterance: Utterance): void {
     if (this.#utterance !== utterance) return;
     const isDeaf = this.#ports.environment.clock.now() - this.#soundAt >= DEAF_AFTER_MS;
@@ -232,7 +232,7 @@ export class VoiceModel implements ConformanceModel, TransportConnection {
       });
   }
 
-  /** Asked to speak, it speaks of what it was told last. */
+  /** On request, the model speaks of the latest message. */
   #turnAsked(instructions: string | null): ConformanceTurn {
     const last = this.memory.at(-1);
     const cause = CAUSES[last?.kind ?? 'assistant'];
@@ -246,8 +246,8 @@ export class VoiceModel implements ConformanceModel, TransportConnection {
   ): void {
     this.#after(THINKING_MS, () => {
       if (this.#isSilent) return;
-      // One response at a time: what is asked for meanwhile comes after it. One that speaks
-      // when it likes does not speak over anybody.
+      // One response at a time: a request during a response follows it. A model that speaks by itself does
+      // not interrupt the user.
       const isPolite = this.#answersByItself && this.#utterance !== null;
       if (this.#response || isPolite) this.#turnSoon(turn, responseKey, remembers);
       else this.#respond(turn(), responseKey, remembers);
@@ -265,7 +265,7 @@ export class VoiceModel implements ConformanceModel, TransportConnection {
     };
     this.#response = response;
     this.#tell({ type: 'response.started', responseId, responseKey });
-    // It may have been cancelled by that.
+    // That may have cancelled it.
     if (this.#response === response) this.#next();
   }
 

@@ -1,11 +1,11 @@
-// A transport without a wire, and the voice models behind it, as a stage: for simulations, and
-// for the conformance suite, which it passes.
+// A stage with a transport without a wire, and the voice models behind it: for simulations, and for the
+// conformance suite, which it passes.
 
 import type { Transport, TransportCapabilities } from '../../voice/connection/transport.ts';
 import type { ConformanceSetup, ConformanceWorld } from '../conformance/stage.ts';
 import { VoiceModel } from './voice-model.ts';
 
-/** A model that can do what most can, none of which the session has to emulate. */
+/** The capabilities of most models: the session has to emulate none of them. */
 export const SIMULATED_CAPABILITIES: TransportCapabilities = {
   inputSampleRateHz: 8000,
   outputSampleRateHz: 8000,
@@ -28,7 +28,7 @@ export const SIMULATED_CAPABILITIES: TransportCapabilities = {
   maxConnectionMs: null,
 };
 
-/** A voice model without a wire. `changed`: what it can do beside the usual, or not. */
+/** Creates a voice model without a wire. `changed`: deviations from its usual capabilities. */
 export function simulatedVoice(
   changed: Partial<TransportCapabilities> = {},
   name = 'simulated voice',

@@ -1,10 +1,10 @@
-// How much happened in a run. One in which nothing happened proves nothing.
+// Counts the work of a run. A run in which nothing happened proves nothing.
 
 import { eventsOf, type RunRecord } from './log/log.ts';
 
-/** What is counted. */
+/** The counted kinds of work. */
 export interface Work {
-  /** Subagents that came to be, and those that completed. */
+  /** Subagents that were born, and those that completed. */
   readonly subagents: number;
   readonly completed: number;
   /** Subagents of subagents. */
@@ -14,16 +14,16 @@ export interface Work {
   readonly effects: number;
   readonly questions: number;
   readonly answers: number;
-  /** Events from outside that services took. */
+  /** Events from outside that services accepted. */
   readonly events: number;
   /** Results and notices that were heard, or shown. */
   readonly heard: number;
   readonly crashes: number;
-  /** Times that the session left memory for a while, since nothing of it went on. */
+  /** Times that the idle session left memory for a while. */
   readonly sleeps: number;
-  /** Connections that were lost, or did not come about. */
+  /** Connections that were lost, or refused. */
   readonly drops: number;
-  /** Connections on which the voice model went on where another one had ended. */
+  /** Connections on which the voice model continued where another one had ended. */
   readonly resumed: number;
   /** Times that the user broke in on the lead agent. */
   readonly bargeIns: number;
@@ -70,7 +70,7 @@ function distinct(ids: readonly string[]): number {
   return new Set(ids).size;
 }
 
-/** The work of many runs, and in how many of them there was any of each kind. */
+/** The work of many runs, and the number of runs with any of each kind. */
 export class WorkDone {
   readonly #total = new Map<string, number>();
   readonly #inRuns = new Map<string, number>();
@@ -88,7 +88,7 @@ export class WorkDone {
     return Object.fromEntries(this.#total) as unknown as Work;
   }
 
-  /** In how many runs there was any. */
+  /** Returns the number of runs with any of this kind. */
   runsWith(kind: keyof Work): number {
     return this.#inRuns.get(kind) ?? 0;
   }

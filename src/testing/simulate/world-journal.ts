@@ -1,14 +1,14 @@
-// The journal of a simulated world: it outlives the processes that write to it. It can be slow
-// and can fail, and it is where a process dies: before an entry is kept, or just after.
+// The journal of a simulated world: it outlives the processes that write to it. It can be slow and can fail,
+// and it is where a process dies: before an entry is kept, or just after.
 //
-// Owns:     what is kept, in the order of the appends.
+// Owns:     the kept entries, in the order of the appends.
 // Does not: bring a process down itself (`crash` does), or start another one.
 //
 // Invariants
-//   WORLD-JOURNAL-1. What is kept of a scope is a beginning of what was appended to it, also after a crash:
+//   WORLD-JOURNAL-1. The kept entries of a scope are a beginning of its appended entries, also after a crash:
 //       of the appends under way then the first ones may be kept, and never a later one alone.
-//   WORLD-JOURNAL-2. An append of a process that is dead never settles and keeps nothing more.
-//   WORLD-JOURNAL-3. Entries are kept as text: what is read again shares nothing with what was appended.
+//   WORLD-JOURNAL-2. An append of a dead process never settles and keeps nothing more.
+//   WORLD-JOURNAL-3. Entries are kept as text: an entry that is read shares nothing with the appended one.
 
 import { checkEntry } from '../../actors/ports/journal-entry.ts';
 import {
@@ -43,16 +43,16 @@ interface Pending {
 export interface WorldJournalPorts {
   readonly environment: SimulatedEnvironment;
   readonly faults: Faults;
-  /** The process dies here and now. */
+  /** Kills the process at once. */
   crash(): void;
   kept(entry: JournalEntry): void;
 }
 
 export class WorldJournal {
-  /** Appends that were asked for, the ones that failed included. */
+  /** The number of appends, failed ones included. */
   appends = 0;
   readonly #ports: WorldJournalPorts;
-  /** By their numbers, in the order of keeping. */
+  /** Kept entries by number, in the order of keeping. */
   readonly #kept = new Map<string, Kept>();
   #pending: Pending[] = [];
 
@@ -60,7 +60,7 @@ export class WorldJournal {
     this.#ports = ports;
   }
 
-  /** The journal, as one process sees it. */
+  /** Returns the journal as one process sees it. */
   of(process: SimulatedProcess): Journal {
     return {
       append: (entry) => this.#append(process, entry),
@@ -81,7 +81,10 @@ export class WorldJournal {
       .map(({ json }) => JSON.parse(json) as JournalEntry);
   }
 
-  /** The process is dead: of what was under way the first `share` is kept all the same (WORLD-JOURNAL-1). */
+  /**
+   * Settles the death of the process: the first `share` of the appends under way is kept all the same
+   * (WORLD-JOURNAL-1).
+   */
   settleCrash(share: number): void {
     const { length } = this.#pending;
     for (const { entry } of this.#pending.slice(0, Math.round(share * length))) this.#keep(entry);
@@ -113,7 +116,7 @@ export class WorldJournal {
       );
     const slow = faults.strikes('journal.slow');
     const { clock, scheduler } = this.#ports.environment;
-    // Whoever is behind somebody slow waits, too (WORLD-JOURNAL-1).
+    // An append behind a slow one waits, too (WORLD-JOURNAL-1).
     const earliest = this.#pending.at(-1)?.dueAt ?? clock.now();
     const dueAt = Math.max(earliest, clock.now() + (slow ? slow.within(1, SLOW_MS) : 0));
     if (this.#pending.length === 0 && dueAt <= clock.now()) {

@@ -1,12 +1,12 @@
-// A simulated world: one conversation, the processes that hold it one after another, and all that
-// outlives them: the journal, what tools have done, the client, the user and the voice model.
+// A simulated world: one conversation, the processes that hold it one after another, and the parts that
+// outlive them: the journal, the effects of tools, the client, the user and the voice model.
 //
 // Owns:     the lives of processes, and the log.
 // Does not: decide what happens (script, faults), or judge it (promises).
 //
 // Invariants
-//   WORLD-1. A process that has died is let go: nothing is called on it, none of its timers fires, and
-//       what it still does reaches nobody. The next one has the same options and the same journal.
+//   WORLD-1. A dead process is released: the world calls nothing on it, none of its timers fires, and its
+//       later output is discarded. The next one has the same options and the same journal.
 
 import { createRuntime, type Runtime } from '../../actors/admission/runtime.ts';
 import type { SessionState } from '../../actors/contracts/session-views.ts';
@@ -46,7 +46,7 @@ export interface WorldOptions extends Pick<AppStage, 'seed' | 'app' | 'models' |
   readonly voice: ConformanceSetup;
   readonly faults: FaultPlan | readonly Strike[];
   readonly alwaysRehydrates: boolean;
-  /** Null: by chance. */
+  /** The policy for snapshots; null: by chance. */
   readonly snapshots: SnapshotPolicy | null;
 }
 
@@ -60,7 +60,7 @@ export class World {
   readonly log: LogEntry[] = [];
   readonly words: ItemWords = new Map();
   readonly startedAt: number;
-  /** The app of the process that began last. */
+  /** The app of the newest process. */
   app: SimulatedApp;
   readonly #options: WorldOptions;
   readonly #ofApp: AppStage;
@@ -74,7 +74,7 @@ export class World {
   #connections = 0;
   #silenceMs = 0;
   #longestSilenceMs = 0;
-  /** Entries since the session was there. */
+  /** Entries since the session began. */
   #taken = 0;
   #isUp = false;
 
@@ -113,7 +113,7 @@ export class World {
     this.#mind = kind === 'voice' ? this.#newMind() : null;
   }
 
-  /** Sets the stage, and begins. */
+  /** Sets the stage, and starts the first process. */
   async open(): Promise<void> {
     if (this.#mind)
       this.#stage = await this.#options.voice.open({
@@ -127,7 +127,7 @@ export class World {
     return this.#session;
   }
 
-  /** What runs beside the session in this process. */
+  /** The program beside the session in this process. */
   get program(): SimulatedProgram | null {
     return this.#program;
   }
@@ -136,12 +136,12 @@ export class World {
     return this.#process;
   }
 
-  /** Milliseconds after the beginning. */
+  /** Milliseconds since the beginning of the run. */
   get now(): number {
     return this.environment.clock.now() - this.startedAt;
   }
 
-  /** As the session shows it, or showed it last. */
+  /** The current or latest state that the session shows. */
   get state(): SessionState | null {
     if (this.#session) this.#lastState = this.#session.store.getSnapshot().context;
     return this.#lastState;
@@ -151,7 +151,9 @@ export class World {
     return this.#longestSilenceMs;
   }
 
-  /** So much time has passed: was anything told meanwhile, if it was due and somebody was attached? */
+  /**
+   * Accounts for the time that has passed: the silence grows while a delivery is due and a client listens.
+   */
   listens(ms: number): void {
     const { state, client, user } = this;
     const isHeard = client.isThere && !client.isPlaying && !user.isSpeaking;
@@ -167,7 +169,7 @@ export class World {
     this.log.push({ at: this.now, process: this.#process.number, ...happening });
   }
 
-  /** The process dies here and now, and another one begins soon. */
+  /** Kills the process at once, and starts another one soon. */
   crash(downMs?: number): void {
     const process = this.#process;
     if (!process.isAlive) return;
@@ -200,7 +202,7 @@ export class World {
     }, downMs);
   }
 
-  /** The client has left: now and then the session is put away, once nothing of it goes on. */
+  /** The client has left: sometimes hibernates the session, once it is idle. */
   maySleep(): void {
     const process = this.#process;
     const chance = chanceOf(this.#options.seed, 'sleep', this.now);
@@ -218,7 +220,7 @@ export class World {
     const process = this.#process;
     this.note({ kind: 'slept' });
     await session.hibernate();
-    // It may have died while it did.
+    // The process may have died meanwhile.
     if (!process.isAlive) return;
     this.#leaveProcess();
     this.#beginLater(
@@ -226,13 +228,13 @@ export class World {
     );
   }
 
-  /** The connection to the voice model is lost. */
+  /** Drops the connection to the voice model. */
   drop(): void {
     const model = this.#stage && openModel(this.#stage);
     model?.drop();
   }
 
-  /** The session is over, and so is the world. */
+  /** Closes the session, and then the world. */
   async close(): Promise<void> {
     this.#subscription?.unsubscribe();
     this.client.meets(null);
@@ -255,7 +257,7 @@ export class World {
       if (event.type === 'connection.changed') this.#isUp = event.state === 'active';
       this.user.sees(event);
     });
-    // Whoever starts a session of text without a client counts as one.
+    // A text session counts as attached until its first client leaves.
     const wasThere = this.client.isThere;
     this.client.meets(talking);
     const leave = wasThere ? null : session.attach();
@@ -305,7 +307,7 @@ export class World {
     return { kind, session, sampleRateHz: transport.capabilities.inputSampleRateHz };
   }
 
-  /** Often enough that some are made in a short conversation; what is before them is kept, or is not. */
+  /** Frequent enough that short conversations have snapshots; the entries before one are trimmed, or not. */
   get #snapshots(): SnapshotPolicy {
     const { seed, snapshots } = this.#options;
     const chance = chanceOf(seed, 'snapshots');
@@ -313,7 +315,7 @@ export class World {
     return snapshots ?? { afterEntries, trim: chance.happens(0.5) };
   }
 
-  /** The voice model's mind: it outlives processes, as its provider does. */
+  /** Creates the voice model's mind: it outlives processes, as a provider does. */
   #newMind(): LeadMind {
     return new LeadMind(voiceCalls(this.#ofApp, this.app), {
       thinksMs: 0,
@@ -331,13 +333,16 @@ export class World {
     });
   }
 
-  /** The process is at rest, has taken a few things in, and is let go: between any two messages, in the end. */
+  /**
+   * Releases the resting process after it has accepted a few entries: over all runs, between any two
+   * messages.
+   */
   #rehydrateSoon(): void {
     const process = this.#process;
     if (!this.#isUp || !this.faults.isArmed) return;
     this.#taken += 1;
     const { seed } = this.#options;
-    // Now after one, now after some: what takes several to be done is done all the same.
+    // Sometimes after one entry, sometimes after several, so that work that takes several entries gets done.
     const enough = chanceOf(seed, 'rehydrate', process.number).within(1, MOST_TAKEN);
     if (this.#taken !== enough) return;
     this.environment.scheduler.schedule(() => {

@@ -1,4 +1,4 @@
-// What is simulated: an app's own agents, tools and policies. Only its models are replaced.
+// The simulated app: its own agents, tools and policies. Only its models are replaced.
 
 import type { SessionOptions } from '../../../actors/session/lifecycle/session-options.ts';
 import type { Environment } from '../../../actors/ports/environment.ts';
@@ -9,45 +9,45 @@ import type { VoiceOptions, VoiceSession } from '../../../voice/voice-session.ts
 import type { PromptStyle } from '../../../actors/session/state/synthetic-turns.ts';
 import type { TextSession } from '../../../actors/session/view/text-session.ts';
 
-/** The options of a session, voice or text, but for what the simulation supplies. */
+/** The options of a session, voice or text, without those that the simulation supplies. */
 export interface SimulatedApp extends Omit<SessionOptions, 'sessionId' | 'model'> {
   readonly voice?: Partial<VoiceOptions>;
   readonly thinkingSound?: ThinkingSoundOptions;
   readonly promptStyle?: PromptStyle;
-  /** What each process does beside the session, from when it begins. */
+  /** The program of each process beside the session, from the start of the process. */
   readonly program?: (host: ProgramHost) => SimulatedProgram;
 }
 
 export interface ProgramHost {
-  /** On the journal of the process. */
+  /** The runtime on the journal of the process. */
   readonly runtime: Runtime;
   readonly session: AnySession;
 }
 
 /**
- * What runs beside a session. It dies with its process. What the subagents of its services have come to
- * it takes (`await`, `check`): that each result is had once is a promise.
+ * A program beside a session. It dies with its process. It takes the results of its services' subagents
+ * (`await`, `check`): the promises require that it takes each result once.
  */
 export interface SimulatedProgram {
-  /** What it still has to do, each in a sentence: a run goes on until there is nothing more. */
+  /** The open work, each item as a sentence: a run continues until there is none. */
   unfinished(): readonly string[];
-  /** The run is over. What it rejects with ends the simulation. */
+  /** Ends the program at the end of the run. A rejection ends the simulation. */
   close(): Promise<void>;
 }
 
-/** What an app may use that is made anew for each process of each run. */
+/** The resources of an app in one process of one run. */
 export interface AppContext {
-  /** Time and chance of the process. Tools that take time wait for it, and for nothing real. */
+  /** Time and chance of the process. Tools that take time wait for it, and never for real time. */
   readonly environment: Environment;
   readonly seed: number;
   /**
-   * The same configuration with a generated model, and its tools watched: for one that only a tool
-   * of yours knows (`createSubAgentTool`, `createParentSubagentToolset({ agent })`).
+   * Returns the same configuration with a generated model, and with its tools watched: for a subagent that
+   * only a tool of the app knows (`createSubAgentTool`, `createParentSubagentToolset({ agent })`).
    */
   simulated<Config extends Partial<SubagentConfig>>(config: Config): Config;
 }
 
-/** An app, or what makes one: called for each process, as a program that starts would. */
+/** An app, or a function that makes one: called for each process, as a program that starts would. */
 export type SimulatedAppLike = SimulatedApp | ((context: AppContext) => SimulatedApp);
 
 export type AnySession = TextSession | VoiceSession;

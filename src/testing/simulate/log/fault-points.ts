@@ -1,11 +1,11 @@
-// The places where something can go wrong, by name, and how often it does.
+// The fault points by name, and their default probabilities.
 //
-// Owns:     the names, what each does, and the plan that holds unless another one is given.
-// Does not: strike (faults), or carry anything out (whoever asks does).
+// Owns:     the names, the effect of each, and the default plan.
+// Does not: strike (faults), or apply anything (its callers do).
 
 import { z } from 'zod';
 
-/** Every fault point, and what happens where it strikes. */
+/** Every fault point, and its effect. */
 export const FAULT_POINTS = {
   'crash.beforeAppend': 'the process dies as an entry is about to be kept: it is not',
   'crash.afterAppend': 'the process dies just after an entry was kept, before it learns of that',
@@ -41,20 +41,20 @@ export type FaultPoint = keyof typeof FAULT_POINTS;
 
 export const faultPoints = Object.keys(FAULT_POINTS) as readonly FaultPoint[];
 
-/** When a fault point strikes. */
+/** The occurrences at which a fault point strikes. */
 export interface FaultRule {
-  /** At each occurrence, from 0 to 1. @defaultValue 0 */
+  /** The probability at each occurrence, from 0 to 1. @defaultValue 0 */
   readonly probability?: number;
-  /** At these occurrences for certain, counted from 1. @defaultValue none */
+  /** The occurrences at which it certainly strikes, counted from 1. @defaultValue none */
   readonly at?: readonly number[];
-  /** So often at most in one run. @defaultValue any number of times */
+  /** The most strikes in one run. @defaultValue any number of times */
   readonly most?: number;
 }
 
-/** What is armed; a number is a probability. What is not named never strikes. */
+/** The armed fault points; a number is a probability. A point that is not named never strikes. */
 export type FaultPlan = { readonly [Point in FaultPoint]?: number | FaultRule };
 
-/** One fault that struck: this point, at its occurrence so counted from 1. */
+/** One fault that struck: the point, and its occurrence, counted from 1. */
 export interface Strike {
   readonly point: FaultPoint;
   readonly occurrence: number;
@@ -65,7 +65,7 @@ export const strikeSchema = z.strictObject({
   occurrence: z.number().int().min(1),
 });
 
-/** Most runs meet a crash, a lost connection and somebody who breaks in; few meet everything. */
+/** Most runs contain a crash, a lost connection and a barge-in; few contain everything. */
 export const defaultFaults: FaultPlan = {
   'crash.beforeAppend': { probability: 0.012, most: 2 },
   'crash.afterAppend': { probability: 0.012, most: 2 },

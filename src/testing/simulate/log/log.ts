@@ -1,5 +1,5 @@
-// What happened in a run, in order: what was done to the session, what it showed, and what was
-// kept. The promises are checked on it.
+// The log of a run, in order: the actions on the session, the events and parts that it showed, and the
+// entries that were kept. The promises are checked on it.
 
 import type { JournalEntry } from '../../../actors/ports/journal.ts';
 import type { TextPart } from '../../../actors/session/lead/text-output.ts';
@@ -14,16 +14,16 @@ import type { SimulatedApp } from './app.ts';
 import type { Strike } from './fault-points.ts';
 import { seconds, stepInWords, type Script, type Step } from './script.ts';
 
-/** Something that happened. */
+/** An entry of the log, without its time. */
 export type Happening =
   | { readonly kind: 'step'; readonly step: Step }
   | { readonly kind: 'fault'; readonly strike: Strike }
-  /** A process began, on what is in the journal. */
+  /** A process began, on the journal. */
   | { readonly kind: 'started' }
   /** The session could not begin: `start` was rejected. */
   | { readonly kind: 'notStarted'; readonly why: string }
   | { readonly kind: 'crashed' }
-  /** Nobody is there and nothing goes on: the session leaves memory, and another process goes on with it. */
+  /** The session is idle without a client: it leaves memory, and another process continues it. */
   | { readonly kind: 'slept' }
   | { readonly kind: 'event'; readonly event: SessionEvent }
   | { readonly kind: 'said'; readonly words: string; readonly how: 'speech' | 'typing' }
@@ -34,51 +34,51 @@ export type Happening =
       readonly answer: GivenAnswer;
       readonly receipt: AnswerReceipt;
     }
-  /** What a text session showed. */
+  /** A part that a text session showed. */
   | { readonly kind: 'part'; readonly part: TextPart }
   | { readonly kind: 'kept'; readonly entry: JournalEntry }
   | { readonly kind: 'model'; readonly name: string; readonly toolNames: readonly string[] }
-  /** The voice model is asked to tell something. */
+  /** The session asked the voice model to tell something. */
   | { readonly kind: 'asked'; readonly instructions: string }
-  /** `resumed`: the voice model goes on where another connection ended. */
+  /** `resumed`: the voice model continues where another connection ended. */
   | { readonly kind: 'line'; readonly what: 'opened' | 'resumed' | 'lost' | 'refused' }
-  /** From here on everybody behaves, and nothing goes wrong. */
+  /** From here on no fault strikes, and the user behaves. */
   | { readonly kind: 'behaves' }
-  /** The session is asked to end. */
+  /** The session was asked to end. */
   | { readonly kind: 'closing' };
 
-/** Something that happened, when, and in the life of which process. */
+/** An entry of the log, with its time and its process. */
 export type LogEntry = Happening & {
-  /** Milliseconds after the beginning. */
+  /** Milliseconds since the beginning of the run. */
   readonly at: number;
-  /** Counts from 1. */
+  /** The number of the process, from 1. */
   readonly process: number;
 };
 
-/** All that is known of a run that is over. */
+/** The record of a finished run. */
 export interface RunRecord {
   readonly script: Script;
   readonly app: SimulatedApp;
   readonly log: readonly LogEntry[];
   readonly effects: readonly Effect[];
-  /** What a voice client really played, in all processes. */
+  /** The audio that a voice client really played, in all processes. */
   readonly plays: readonly Play[];
-  /** What the voice model said in an item. */
+  /** Returns the voice model's words in an item. */
   wordsOf(itemId: string): string;
-  /** When the run began; milliseconds since 1970. */
+  /** The start of the run; milliseconds since 1970. */
   readonly startedAt: number;
-  /** Before the session was closed. */
+  /** The state before the session was closed. */
   readonly state: SessionState | null;
-  /** What was still to come when the time was over, each in a sentence. */
+  /** The work that was unfinished when the time was over, each item as a sentence. */
   readonly unfinished: readonly string[];
   /**
-   * The longest time in which something was due, somebody listened, the line was there, nobody spoke,
-   * and nothing was said; in milliseconds.
+   * The longest time, in milliseconds, in which a delivery was due, a client listened, the connection was
+   * active, both parties were silent, and the session told nothing.
    */
   readonly longestSilenceMs: number;
-  /** Timers that were left of the session when it was closed. */
+  /** Timers of the session that were left when it was closed. */
   readonly timersLeft: number;
-  /** Appends to the journal. */
+  /** The number of appends to the journal. */
   readonly appends: number;
 }
 
@@ -103,7 +103,7 @@ export function eventsOf<Type extends SessionEvent['type']>(
 
 const MAX_CHARS = 200;
 
-/** The log as a person reads it; what is only bookkeeping is left out. */
+/** Formats the log for a person, without bookkeeping. */
 export function logInWords(log: readonly LogEntry[]): string {
   return log
     .flatMap((entry) => {
@@ -158,21 +158,21 @@ function brief(value: object): string {
   return json.length > MAX_CHARS ? `${json.slice(0, MAX_CHARS)}…` : json;
 }
 
-/** One time that a tool ran. */
+/** One run of a tool. */
 export interface Effect {
-  /** The same for every attempt at one call. */
+  /** The idempotency key: the same for every attempt at one call. */
   readonly key: string;
   readonly tool: string;
   readonly input: unknown;
   readonly callId: string;
-  /** Null: the lead agent's own tool. */
+  /** The subagent that called the tool; null: the lead agent's own tool. */
   readonly subagentId: string | null;
-  /** The process that ran it, counted from 1. */
+  /** The number of the process that ran it, from 1. */
   readonly process: number;
   readonly at: number;
-  /** It may be run again after a crash. */
+  /** Whether the tool may run again after a crash. */
   readonly isIdempotent: boolean;
   readonly needsApproval: boolean;
-  /** `begun`: it has not returned, and never will if its process is dead. */
+  /** `begun`: the tool has not returned, and never will if its process is dead. */
   status: 'begun' | 'returned' | 'threw';
 }

@@ -1,7 +1,7 @@
-// What happens in a run, as plain data: at this time somebody does this. It can be printed,
-// kept as JSON, made smaller and played again.
+// The steps of a run as plain data: times and actions. A script can be printed, kept as JSON, made smaller
+// and replayed.
 //
-// Owns:     the shape of a script, and its words.
+// Owns:     the shape of a script, and its description in words.
 // Does not: make one (generate-script), or play it (player).
 
 import { z } from 'zod';
@@ -9,15 +9,15 @@ import { ConfigurationError } from '../../../values/errors.ts';
 import { FAULT_POINTS, strikeSchema, type Strike } from './fault-points.ts';
 
 const nth = z.number().int().min(0);
-/** Milliseconds after the beginning. */
+/** Milliseconds since the beginning of the run. */
 const at = z.number().min(0);
 const words = z.string().min(1);
 const calls = z.array(z.string());
 
 const stepSchema = z.discriminatedUnion('do', [
-  /** The user says or types something. `calls`: the lead agent's tools that it makes the model call. */
+  /** The user says or types something. `calls`: the lead agent's tools that the model calls for it. */
   z.strictObject({ at, do: z.literal('say'), words, calls }),
-  /** The user types, whatever the session speaks with. */
+  /** The user types, also in a voice session. */
   z.strictObject({ at, do: z.literal('type'), words, calls }),
   /** The app has news. */
   z.strictObject({
@@ -26,11 +26,11 @@ const stepSchema = z.discriminatedUnion('do', [
     text: words,
     priority: z.enum(['normal', 'high', 'urgent']),
   }),
-  /** The user cancels one of the subagents that work; `nth` counts from 0, and around. */
+  /** The user cancels one of the working subagents; `nth` counts from 0, and wraps around. */
   z.strictObject({ at, do: z.literal('cancel'), nth }),
-  /** The user dismisses one of the things that wait to be told. */
+  /** The user dismisses one of the waiting deliveries. */
   z.strictObject({ at, do: z.literal('dismiss'), nth }),
-  /** The app tells one of the subagents that work something. */
+  /** The app sends a message to one of the working subagents. */
   z.strictObject({
     at,
     do: z.literal('message'),
@@ -47,10 +47,10 @@ const stepSchema = z.discriminatedUnion('do', [
   z.strictObject({ at, do: z.literal('drop') }),
 ]);
 
-/** Something that somebody does. */
+/** One action at a time. */
 export type Step = Readonly<z.infer<typeof stepSchema>>;
 
-/** A run that can be played again: the same seed, steps and strikes give the same log. */
+/** A run that can be replayed: the same seed, steps and strikes give the same log. */
 export interface Script {
   readonly seed: number;
   readonly session: 'text' | 'voice';
@@ -66,8 +66,8 @@ const scriptSchema = z.object({
 });
 
 /**
- * A script from JSON, as a failure printed it.
- * @throws {ConfigurationError} `INVALID_SCRIPT`, with what was expected.
+ * Parses a script from JSON, as a failure printed it.
+ * @throws {ConfigurationError} `INVALID_SCRIPT`, with the expectation.
  */
 export function parseScript(json: string): Script {
   let value: unknown;
@@ -84,7 +84,7 @@ export function parseScript(json: string): Script {
   );
 }
 
-/** A script as a person would tell it. */
+/** Describes a script for a person. */
 export function scriptInWords({ seed, session, steps, strikes }: Script): string {
   const said = steps.map((step) => `  ${seconds(step.at)}  ${stepInWords(step)}`);
   const faults = strikes.map(

@@ -1,10 +1,10 @@
-// What a recovered session shows again, before it says that it has recovered, is not news: of each
-// thing only its last state counts, and what happened once is not told twice by that.
+// Filters the log of a recovered session: states that it shows again before it reports its recovery are no
+// news. Of each object only the last state counts, and a repeated event does not count as told twice.
 
 import type { SessionEvent } from '../../../actors/contracts/session-views.ts';
 import type { LogEntry } from '../log/log.ts';
 
-/** Events that tell that something happened, and not how it is. */
+/** Events that report an occurrence, and not a state. */
 const HAPPENED: ReadonlySet<SessionEvent['type']> = new Set([
   'tool.called',
   'tool.answered',
@@ -13,7 +13,7 @@ const HAPPENED: ReadonlySet<SessionEvent['type']> = new Set([
 
 const OVER: ReadonlySet<string> = new Set(['answered', 'expired', 'withdrawn', 'superseded']);
 
-/** The log, without what was only shown again. */
+/** Entries by which a process continues a session. */
 const GOES_ON: ReadonlySet<string> = new Set(['session.recovered', 'session.woken']);
 
 export function asShown(log: readonly LogEntry[]): readonly LogEntry[] {
@@ -32,7 +32,10 @@ export function asShown(log: readonly LogEntry[]): readonly LogEntry[] {
   return shown;
 }
 
-/** Where the process that begins here says that it has recovered, or dies before; -1: it does not recover. */
+/**
+ * Returns the index at which the process that begins here reports its recovery, or dies before; -1: it does
+ * not recover.
+ */
 function recoveredAt(log: readonly LogEntry[], from: number): number {
   let isRecovering = false;
   for (let at = from + 1; at < log.length; at += 1) {
@@ -52,7 +55,7 @@ function lastStates(log: readonly LogEntry[]): readonly LogEntry[] {
       entry.kind !== 'event' ||
       (!HAPPENED.has(entry.event.type) && last.get(subjectOf(entry.event)) === entry),
   );
-  // All at once: what is over is no more when something else is put.
+  // Ended objects first: they are over when another one is put.
   return [...shown.filter(isOver), ...shown.filter((entry) => !isOver(entry))];
 }
 

@@ -1,5 +1,5 @@
-// P8: least authority. A subagent is offered, and runs, the tools of its configuration and no others;
-// what needs consent runs only after the user consented to exactly that call.
+// P8: least authority. A subagent is offered, and runs, the tools of its configuration and no others; a call
+// that needs consent runs only after the user consented to exactly that call.
 
 import { callKey } from '../../../actors/model/approval.ts';
 import { subAgentOf } from '../../../actors/model/marks.ts';
@@ -8,7 +8,7 @@ import type { SimulatedApp } from '../log/app.ts';
 import { eventsOf, type RunRecord } from '../log/log.ts';
 import type { Broken } from './broken.ts';
 
-/** Tools that the runtime adds by itself: no authority. */
+/** Tools that the runtime adds by itself: they give no authority. */
 const RUNTIMES_OWN: ReadonlySet<string> = new Set(['ask_user', 'complete_task', 'request_input']);
 
 export function* authority(record: RunRecord): Iterable<Broken> {
@@ -23,7 +23,7 @@ function* ownTools({ app, log, effects }: RunRecord): Iterable<Broken> {
   );
   const mayUse = (name: string, tool: string): boolean => {
     const config = configs.get(name);
-    // What a subagent spawns has a configuration that only the spawner knows.
+    // Only the spawner knows the configuration of its child.
     if (!config || config.createInstance) return true;
     return tool in (config.tools ?? {}) || RUNTIMES_OWN.has(tool);
   };
@@ -44,7 +44,7 @@ function* ownTools({ app, log, effects }: RunRecord): Iterable<Broken> {
   }
 }
 
-/** By name: also those that a tool of another one runs, and those of services. */
+/** Returns the configurations by name: also those that a tool of another one runs, and those of services. */
 function configsIn({
   subagentConfigs = {},
   services = [],

@@ -1,5 +1,5 @@
-// P7: bounded. Never more at work, alive, or in all than the limits say, never more steps than a
-// subagent has; and nothing is left of a session that is closed.
+// P7: bounded. The numbers of working, living and total subagents never exceed the limits, nor do the steps
+// of a subagent; and a closed session leaves nothing behind.
 
 import { sessionLimits } from '../../../actors/admission/limits.ts';
 import type { RunRecord } from '../log/log.ts';
@@ -15,7 +15,7 @@ export function* bounded(record: RunRecord): Iterable<Broken> {
     yield { promise: 'P7', what: `${timersLeft} timers are left of a session that is closed` };
 }
 
-/** At rest: what comes and goes within one moment is on its way from one state to another. */
+/** Counts at rest: a subagent that appears and disappears within one moment is between two states. */
 function* counted({ log, app }: RunRecord): Iterable<Broken> {
   const limits = sessionLimits(app.limits);
   const states = new Map<string, string>();
@@ -46,7 +46,7 @@ function* steps({ log, app }: RunRecord): Iterable<Broken> {
   for (const entry of log) {
     if (entry.kind !== 'event' || entry.event.type !== 'subagent.changed') continue;
     const { id, step, maxSteps, depth } = entry.event.subagent;
-    // One more call hands in what there is when a budget is used up.
+    // One more call hands in the work done when a budget is exhausted.
     const isBounded = step <= maxSteps + 1 && depth <= maxDepth;
     if (isBounded || told.has(id)) continue;
     told.add(id);

@@ -1,14 +1,14 @@
-// What a check says.
+// The result of a check.
 
 import type { RunRecord } from '../log/log.ts';
 
 /** A promise that was not kept. */
 export interface Broken {
-  /** `P1` to `P9`; `LIVE`: something never came to an end; or a name of an app's own. */
+  /** `P1` to `P9`; `LIVE`: some work never ended; or a name of an app's own. */
   readonly promise: string;
   /** A sentence. */
   readonly what: string;
 }
 
-/** Looks for what breaks a promise. */
+/** Finds the violations of a promise. */
 export type PromiseCheck = (record: RunRecord) => Iterable<Broken>;

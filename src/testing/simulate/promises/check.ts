@@ -1,4 +1,4 @@
-// The promises, checked on the record of a run that is over.
+// Checks the promises on the record of a finished run.
 
 import type { RunRecord } from '../log/log.ts';
 import { asShown } from './as-shown.ts';
@@ -31,7 +31,7 @@ const checks: readonly PromiseCheck[] = [
   liveness,
 ];
 
-/** What was broken in this run; empty: nothing. */
+/** Returns the promises that were broken in this run; empty: none. */
 export function brokenPromises(
   record: RunRecord,
   more: readonly PromiseCheck[] = [],

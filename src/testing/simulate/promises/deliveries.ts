@@ -1,6 +1,6 @@
-// P4: heard. What counts as heard was played, or shown, to its end; and nothing is told again
-// after that, nor dropped without a reason. What was told in full is told once, also if nobody
-// acknowledges it, and holds up no other.
+// P4: heard. A delivery that counts as heard was played, or shown, to its end; it is not told again after
+// that, nor dropped without a reason. A delivery that was told in full is told once, also if no client
+// acknowledges it, and delays no other.
 
 import type { DeliveryView } from '../../../actors/contracts/session-views.ts';
 import type { Play } from '../../conformance/loudspeaker.ts';
@@ -8,9 +8,9 @@ import { plain } from '../../conformance/words.ts';
 import { eventsOf, type RunRecord } from '../log/log.ts';
 import type { Broken } from './broken.ts';
 
-/** A client counts in frames, and a session takes 90 % for all. */
+/** A client counts in frames, and a session accepts 90 % as the whole. */
 const HEARD_FRACTION = 0.89;
-/** An app, or the user, has these dropped. */
+/** Reasons for which the app or the user has a delivery dropped. */
 const MAY_DROP: ReadonlySet<string> = new Set(['expired', 'withdrawn', 'superseded', 'cancelled']);
 
 export function* deliveries(record: RunRecord): Iterable<Broken> {
@@ -40,7 +40,7 @@ export function* deliveries(record: RunRecord): Iterable<Broken> {
   }
 }
 
-/** In text: a client that leaves, or a process that dies, may have had nothing of it. */
+/** In text: a client that leaves, or a process that dies, may have received nothing of it. */
 export function* toldOnce({ log }: RunRecord): Iterable<Broken> {
   const told = new Map<string, string>();
   for (const entry of log) {
@@ -57,10 +57,10 @@ export function* toldOnce({ log }: RunRecord): Iterable<Broken> {
   }
 }
 
-/** A slow journal, or a model that fails and is asked again, explains as much. */
+/** A slow journal, or a repeated call of a failing model, explains as much. */
 const HELD_UP_MS = 120_000;
 
-/** In text: what waits while somebody is there and nobody speaks is told soon. */
+/** In text: a waiting delivery is told soon, while a client is attached and both parties are silent. */
 export function* heldUp({ log, script }: RunRecord): Iterable<Broken> {
   if (script.session !== 'text') return;
   const waiting = new Map<string, { readonly since: number; readonly delivery: DeliveryView }>();
@@ -97,9 +97,9 @@ export function* heldUp({ log, script }: RunRecord): Iterable<Broken> {
   }
 }
 
-/** By voice. */
+/** Checks a delivery by voice. */
 function* playedTo(record: RunRecord, delivery: DeliveryView, at: number): Iterable<Broken> {
-  // Where the words for the screen are others than those for the ear, nobody can tell.
+  // If the words for the screen differ from the words for the ear, the check is impossible.
   const wasAsked = record.log.some(
     (entry) => entry.kind === 'asked' && entry.instructions.includes(delivery.text),
   );
@@ -114,7 +114,7 @@ function* playedTo(record: RunRecord, delivery: DeliveryView, at: number): Itera
   const since = (ms: number): number => ms - record.startedAt;
   if (!telling.some(({ firstAt }) => since(firstAt) <= at))
     yield { promise: 'P4', what: `${name} counts as heard, but was not played to its end` };
-  // What the model says of its own accord is its own affair.
+  // Unrequested speech of the model is not checked.
   const isAskedAgain = record.log.some(
     (entry) =>
       entry.kind === 'asked' && entry.at > at && entry.instructions.includes(delivery.text),
@@ -122,7 +122,7 @@ function* playedTo(record: RunRecord, delivery: DeliveryView, at: number): Itera
   if (isAskedAgain) yield { promise: 'P4', what: `${name} was told again after it had been heard` };
 }
 
-/** What goes on after a false interruption, as an item of its own, belongs to what it goes on with. */
+/** The continuation after a false interruption, an item of its own, belongs to the interrupted item. */
 function tellings({
   plays,
 }: RunRecord): readonly Pick<Play, 'itemId' | 'sentMs' | 'playedMs' | 'firstAt'>[] {
@@ -138,7 +138,7 @@ function tellings({
   return told;
 }
 
-/** In text. */
+/** Checks a delivery in text. */
 function* shownTo(
   { log }: RunRecord,
   { deliveryId, ...delivery }: DeliveryView,

@@ -1,4 +1,4 @@
-// P1: one ending. Whoever was accepted ends once, and what it had done is in its outcome.
+// P1: one ending. An accepted subagent ends once, and its work is in its outcome.
 
 import { eventsOf, type RunRecord } from '../log/log.ts';
 import type { Broken } from './broken.ts';
@@ -12,10 +12,10 @@ export function* endings({ log, effects }: RunRecord): Iterable<Broken> {
   const ledgers = new Map<string, ReadonlyMap<string, string>>();
   for (const { event } of eventsOf(log, 'subagent.changed')) {
     const { id, state, outcome } = event.subagent;
-    // Of one that was cancelled, what it was found to be doing is told when it ends, and not kept.
+    // The activity of a cancelled subagent is found when it ends, and reported but not kept.
     const told = JSON.stringify({ ...outcome, diagnostics: null });
     const before = ended.get(id);
-    // Nobody has accepted it yet: its birth is about to be kept.
+    // It is not accepted yet: its birth is about to be kept.
     if (state !== 'spawning') seen.add(id);
     if (before && before.state !== state)
       yield broken(`${id} was ${before.state}, and then ${state}`);

@@ -1,6 +1,5 @@
-// Parents and children. P1: nobody outlives whom it works for, and what a child came to reaches its
-// parent as what it was. P3: what a child is answered is what somebody above it answered. P6: one
-// call starts one child.
+// Parents and children. P1: no child outlives its parent, and the outcome of a child reaches its parent
+// unchanged. P3: the answer that a child gets was given by an agent above it. P6: one call starts one child.
 
 import { SPAWNED, type SubagentBirth } from '../../../actors/subagent/subagent-birth.ts';
 import type { SubagentView } from '../../../actors/contracts/session-views.ts';
@@ -8,7 +7,7 @@ import type { LedgerEntry } from '../../../actors/contracts/outcome.ts';
 import { eventsOf, type LogEntry, type RunRecord } from '../log/log.ts';
 import type { Broken } from './broken.ts';
 
-/** Whoever is left behind is killed after 5 s; a journal may be slow. */
+/** A child that is left behind is killed after 5 s; a journal may be slow. */
 const OUTLIVES_MS = 6000;
 const ENDED: ReadonlySet<unknown> = new Set(['completed', 'failed', 'cancelled']);
 const SUB_AGENT = 'subagent__';
@@ -42,7 +41,7 @@ export function* families({ log }: RunRecord): Iterable<Broken> {
   }
 }
 
-/** As each was when it ended. */
+/** Returns each subagent as it was when it ended. */
 function peopleIn(log: readonly LogEntry[]): ReadonlyMap<string, Person> {
   const people = new Map<string, Person>();
   for (const { at, event } of eventsOf(log, 'subagent.changed')) {
@@ -53,12 +52,12 @@ function peopleIn(log: readonly LogEntry[]): ReadonlyMap<string, Person> {
   return people;
 }
 
-/** Of a session: as their births were kept. */
+/** Returns the children of a session, by their births in the journal. */
 function childrenIn(log: readonly LogEntry[]): readonly Born[] {
   return log.flatMap((entry) => {
     if (entry.kind !== 'kept' || entry.entry.event.type !== SPAWNED) return [];
     const { parentId, callId, task, worksFor } = entry.entry.event as SubagentBirth;
-    // What a program's come to, only the program is told.
+    // Only the program is told the results of its subagents.
     if (parentId === null || worksFor === 'program') return [];
     return [{ id: entry.entry.unit, parentId, callId, toolName: task.toolName }];
   });
@@ -83,7 +82,7 @@ function* nobodyIsLeft(
   }
 }
 
-/** Time between these in which there was a process. */
+/** Returns the time between the two in which there was a process. */
 function upMs(log: readonly LogEntry[], from: number, to: number): number {
   let ms = 0;
   let isUp = true;
@@ -97,7 +96,7 @@ function upMs(log: readonly LogEntry[], from: number, to: number): number {
   return ms;
 }
 
-/** Tools of an app may start as many as they like. */
+/** Tools of an app may start any number of children. */
 function* oneForEachCall(born: readonly Born[]): Iterable<Broken> {
   const seen = new Map<string, string>();
   for (const { id, parentId, callId, toolName } of born) {
@@ -110,7 +109,7 @@ function* oneForEachCall(born: readonly Born[]): Iterable<Broken> {
   }
 }
 
-/** The result of the call is the child's, or says that there is none. */
+/** Checks that the result of the call is the child's, or reports that there is none. */
 function* waitedFor(
   parent: SubagentView,
   { callId, toolName, output }: LedgerEntry,
@@ -136,7 +135,7 @@ function* waitedFor(
     yield broken(`${view.id} came to ${JSON.stringify(view.outcome?.output)}`);
 }
 
-/** What a parent is shown of one that has ended is what it came to. */
+/** Checks that the parent is shown the real outcome of a child that has ended. */
 function* lookedAt(
   parent: SubagentView,
   { toolName, output }: LedgerEntry,
@@ -173,7 +172,10 @@ function viewsIn(output: unknown): readonly Shown[] {
   ) as readonly object[] as readonly Shown[];
 }
 
-/** Whom its call waits for is told that nobody can answer; else somebody above has said so. */
+/**
+ * A child whose parent's call waits for it is told that its question cannot be answered; any other gets the
+ * words of an agent above it.
+ */
 function* answeredFromAbove(
   child: SubagentView,
   { input, output }: LedgerEntry,

@@ -1,10 +1,10 @@
-// P5: breaking in stops speech, at once, and nothing else: nobody is cancelled without a reason.
+// P5: a barge-in stops speech, at once, and nothing else: no subagent is cancelled without a reason.
 
 import { TICK_MS } from '../../conformance/client.ts';
 import { eventsOf, type RunRecord } from '../log/log.ts';
 import type { Broken } from './broken.ts';
 
-/** What was played in this tick and the next was on its way to the ear. */
+/** Audio that was played in this tick and the next was on its way to the ear. */
 const AT_ONCE_MS = 2 * TICK_MS;
 
 export function* interruptions(record: RunRecord): Iterable<Broken> {

@@ -1,5 +1,5 @@
-// P9: nothing lost in a crash. What was shown before is there after it, as it was or further on; the
-// journal has no gaps, and each process goes on from it.
+// P9: nothing lost in a crash. State that was shown before is there after it, unchanged or further on; the
+// journal has no gaps, and each process continues from it.
 import { eventsOf, type LogEntry, type RunRecord } from '../log/log.ts';
 import type { Broken } from './broken.ts';
 
@@ -27,7 +27,7 @@ function* noGaps(log: readonly LogEntry[]): Iterable<Broken> {
   }
 }
 
-/** What was seen in any process, and what is still due of it in the end. */
+/** Checks the state that any process showed against the final state. */
 function* nothingForgotten({ log, state }: RunRecord): Iterable<Broken> {
   if (!state || !log.some(({ kind }) => kind === 'crashed')) return;
   const end = log.findIndex(({ kind }) => kind === 'closing');
@@ -38,7 +38,7 @@ function* nothingForgotten({ log, state }: RunRecord): Iterable<Broken> {
   const items = new Set(state.transcript.map(({ id }) => id));
   const lost = new Set<string>();
   for (const { event } of eventsOf(seen, 'subagent.changed'))
-    // One that was never born is none that could be lost.
+    // A subagent that was never born cannot be lost.
     if (event.subagent.state !== 'spawning' && !subagents.has(event.subagent.id))
       lost.add(`the subagent ${event.subagent.id}`);
   for (const requestId of stillOpen(seen))
@@ -52,7 +52,7 @@ function* nothingForgotten({ log, state }: RunRecord): Iterable<Broken> {
     yield { promise: 'P9', what: `${what} was there before a crash, and is not known after it` };
 }
 
-/** Questions that were shown, and not as over. */
+/** Returns the questions that were shown, and not shown as over. */
 function stillOpen(log: readonly LogEntry[]): ReadonlySet<string> {
   const open = new Set<string>();
   for (const { event } of eventsOf(log, 'question.changed')) {
@@ -63,7 +63,7 @@ function stillOpen(log: readonly LogEntry[]): ReadonlySet<string> {
   return open;
 }
 
-/** What was shown to be due, and was not settled, as far as it was shown or kept. */
+/** Returns the deliveries that were shown as due, and not settled, as far as that was shown or kept. */
 function stillDue(log: readonly LogEntry[]): ReadonlyMap<string, string> {
   const due = new Map<string, string>();
   const underWay = new Set<string>();
@@ -76,7 +76,7 @@ function stillDue(log: readonly LogEntry[]): ReadonlyMap<string, string> {
       if (state === 'offered' || state === 'playing') underWay.add(deliveryId);
       else underWay.delete(deliveryId);
     } else if (entry.kind === 'kept') {
-      // The process may die between what is kept and what would have been shown of it.
+      // The process may die after an entry is kept and before its effects are shown.
       const event = entry.entry.event as { readonly type: string; readonly deliveryId?: string };
       if (event.type === 'delivery.heard')
         for (const deliveryId of underWay) due.delete(deliveryId);

@@ -1,16 +1,16 @@
-// What is due is told while somebody listens and nobody speaks. Within bounded time after the last
-// fault everybody has ended, every question is over, and every result was heard, shown or dismissed;
-// and what went wrong was told as what it was.
+// A due delivery is told while a client listens and both parties are silent. Within bounded time after the
+// last fault every subagent has ended, every question is over, and every result was heard, shown or
+// dismissed; and every fault was reported as itself.
 
 import { eventsOf, type RunRecord } from '../log/log.ts';
 import type { Broken } from './broken.ts';
 
-/** The model is told what it was told before: no session may do that. */
+/** The model is told something for a second time: no session may do that. */
 export const KNOWN = 'KNOWN_ALREADY';
 
 /**
- * What is due is said within this time, in milliseconds: longer than a television is listened to, a
- * tool of the lead agent works, and a response is waited for.
+ * The time within which a due delivery is told, in milliseconds: longer than the session listens to a
+ * television, a tool of the lead agent works, or a response is awaited.
  */
 const TOLD_WITHIN_MS = 120_000;
 

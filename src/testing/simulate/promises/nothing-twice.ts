@@ -1,5 +1,5 @@
-// P6: nothing twice. One call has one idempotency key and one answer; a tool runs once for a key,
-// unless it says that it may be run again.
+// P6: nothing twice. One call has one idempotency key and one answer; a tool runs once for a key, unless it
+// declares that it may run again.
 
 import { eventsOf, type RunRecord } from '../log/log.ts';
 import type { Broken } from './broken.ts';
@@ -35,7 +35,7 @@ interface OfCall {
   readonly event: { readonly callId: string };
 }
 
-/** In one process: the next one cannot know what the one before had still told, and tells it again. */
+/** Within one process: the next one cannot know the last events of the one before, and repeats them. */
 function* twice(events: readonly OfCall[], what: string): Iterable<Broken> {
   const seen = new Set<string>();
   for (const { process, event } of events) {

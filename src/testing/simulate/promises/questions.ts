@@ -1,5 +1,5 @@
-// P2: at most one question owns the user's words, in the order of asking. P3: an answer is one that
-// the user gave to that question while it was put, and it is what reaches whoever asked.
+// P2: at most one question owns the user's words, in the order of asking. P3: an answer was given by the user
+// to that question while it was put, and reaches its asker unchanged.
 
 import type { QuestionView } from '../../../actors/contracts/session-views.ts';
 import { plain } from '../../conformance/words.ts';
@@ -11,7 +11,7 @@ const SAYS_YES = /^(yes|Yes)\b/;
 
 interface Asked {
   view: QuestionView;
-  /** What the user said, typed or clicked while it was put, in words. */
+  /** The user's words, typed texts and clicks while it was put. */
   readonly tried: string[];
   accepted: number;
 }
@@ -65,10 +65,10 @@ function means(words: string, { answer, kind, options }: QuestionView): boolean 
   return said === plain(answer) || (option !== undefined && said.includes(plain(answer)));
 }
 
-/** Something that may be an answer. */
+/** Records an entry that may be an answer. */
 function* tried(book: Map<string, Asked>, entry: LogEntry): Iterable<Broken> {
   if (entry.kind === 'said') {
-    // Words that are spoken settle later: they are meant for whatever is put until then.
+    // Spoken words settle later: they count for every question that is put until then.
     for (const asked of book.values()) if (!isOver(asked.view.state)) asked.tried.push(entry.words);
   } else if (entry.kind === 'clicked') {
     const asked = book.get(entry.requestId);
@@ -98,7 +98,7 @@ function inWords(
   return label ?? answer.text ?? '';
 }
 
-/** The ledger of who asked holds the answer that was given. */
+/** Checks that the asker's ledger holds the given answer. */
 function* reachTheirAskers(
   book: ReadonlyMap<string, Asked>,
   log: readonly LogEntry[],

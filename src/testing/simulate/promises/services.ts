@@ -1,6 +1,5 @@
-// Services. P6: one agent looks at an event. P4: what it found is told, and what is no news is not;
-// an event that was accepted is never lost silently. And programs beside the session: each result
-// of theirs is had once.
+// Services. P6: one agent examines an event. P4: its findings are told, and no news is not; an event that was
+// accepted is never lost silently. And programs beside the session: each result of theirs is taken once.
 import type { DeliveryView, SubagentView } from '../../../actors/contracts/session-views.ts';
 import type { CheckedEvent } from '../../../actors/services/event-check.ts';
 import { tellingOf } from '../../../actors/services/service-task.ts';
@@ -73,7 +72,7 @@ function* tells(
     yield broken(`it found ${JSON.stringify(text)}, and told ${JSON.stringify(delivery.text)}`);
 }
 
-/** Of programs: scopes of their own, which write down what they were given. */
+/** Checks programs: scopes of their own, which record the results that they were given. */
 function* resultsHad(kept: readonly JournalEntry[]): Iterable<Broken> {
   const had = new Map<string, number>();
   for (const { scope, event } of kept)
@@ -86,7 +85,8 @@ function* resultsHad(kept: readonly JournalEntry[]): Iterable<Broken> {
     const { scope, unit } = entry;
     const birth = birthIn(entry);
     if (!birth || birth.worksFor !== 'program' || birth.parentId !== null) continue;
-    // Of a run with an id: that has its result for good (RUN-SUBAGENT-KR-1), and whoever runs it again has it again.
+    // A run with an id keeps its result for good (RUN-SUBAGENT-KR-1), and every repeated run returns it
+    // again.
     const isKeptRun = birth.idempotencyKey === scope;
     if (!programs.has(scope) || isKeptRun) continue;
     const times = had.get(`${scope}/${unit}`) ?? 0;
